@@ -106,7 +106,7 @@ void printDone(const Outcomes& outcomes, const Record& record, double seconds)
     printOut(protocol::encode(protocol::Event(done)));
 }
 
-/// In this process, where what does not fit is refused; insisted on, in one that may be lost. A
+/// In this process, where what does not fit is refused; forced, in one that may be lost. A
 /// replayed run takes no memory.
 Result<MeasuredRun> runPlan(const Plan& plan, const Arguments& arguments, RunSink& sink)
 {

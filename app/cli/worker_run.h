@@ -7,7 +7,7 @@
 
 namespace memscape::cli {
 
-/// Like Backend::measure(), by `memscape-cli worker`, insisting on sizes that are predicted not to fit.
+/// Like Backend::measure(), by `memscape-cli worker`, forcing sizes that are predicted not to fit.
 /// `device` is an id that a worker knows. Errors: run.memory when the system ended the worker,
 /// run.failed when it ended in another way, run.cancelled, and the run's own.
 Result<MeasuredRun> measureInWorker(const Experiment& experiment, const std::string& device,

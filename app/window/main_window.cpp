@@ -137,7 +137,7 @@ void MainWindow::build()
     connect(&m_devices, &DeviceDirectory::changed, this, &MainWindow::refreshRun);
     connect(&m_runs, &RunController::problem, this, &MainWindow::showProblem);
     connect(&m_devices, &DeviceDirectory::workerFailed, this, &MainWindow::showProblem);
-    connect(&m_runs, &RunController::refused, this, &MainWindow::offerToInsist);
+    connect(&m_runs, &RunController::refused, this, &MainWindow::offerToForce);
     connect(&m_runs, &RunController::busy, this, &MainWindow::offerToWait);
     connect(&m_runs, &RunController::calibrationDoubtful, this, &MainWindow::offerCalibration);
     connect(&m_runs, &RunController::notice, m_banner, &Banner::showNotice);
@@ -207,7 +207,7 @@ void MainWindow::showProblem(const Error& error, const QString& details)
 }
 
 /// What does not fit is not tried unless the user wants that: the worker may be lost, the window not.
-void MainWindow::offerToInsist(const Error& error, const RunningMeasurement& run)
+void MainWindow::offerToForce(const Error& error, const RunningMeasurement& run)
 {
     const auto again = [this, run] { m_runs.measure(run.experiment, run.device, run.parameters, true); };
     m_banner->put({BannerKind::Problem,

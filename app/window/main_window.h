@@ -95,7 +95,7 @@ private:
     void refreshRun();
     void takeFirstStep(FirstStep step);
     void showProblem(const Error& error, const QString& details);
-    void offerToInsist(const Error& error, const RunningMeasurement& run);
+    void offerToForce(const Error& error, const RunningMeasurement& run);
     void offerToWait(const QString& text, const RunningMeasurement& run);
     void offerCalibration(const Error& error, const std::string& deviceId, const std::optional<Device>& calibrated);
     void closeRunBanners();

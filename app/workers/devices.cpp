@@ -293,7 +293,7 @@ WorkerClient* DeviceDirectory::workerFor(const std::string& deviceId) const
 }
 
 Result<qint64> DeviceDirectory::run(const std::string& experiment, const std::string& deviceId,
-                                    const Parameters& parameters, bool insists)
+                                    const Parameters& parameters, bool isForced)
 {
     const DeviceEntry* entry = find(deviceId);
     if (!entry) {
@@ -307,7 +307,7 @@ Result<qint64> DeviceDirectory::run(const std::string& experiment, const std::st
     const bool isUp = client->state() == WorkerClient::State::Ready || client->state() == WorkerClient::State::Running;
     if (isUp && !entry->missing.isEmpty())
         return fail(workerError("device.missing", entry->missing));
-    return client->run({experiment, entry->device, entry->workerDevice, parameters, insists});
+    return client->run({experiment, entry->device, entry->workerDevice, parameters, isForced});
 }
 
 } // namespace memscape

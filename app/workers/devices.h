@@ -85,7 +85,7 @@ public:
     WorkerClient* workerFor(const std::string& deviceId) const;
     /// Start a measurement. Errors: device.unknown, device.missing with the reason.
     Result<qint64> run(const std::string& experiment, const std::string& deviceId, const Parameters& parameters,
-                       bool insists = false);
+                       bool isForced = false);
 
 signals:
     void changed();

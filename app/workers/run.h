@@ -19,7 +19,7 @@ struct RunRequest
     Device device;
     std::string workerDevice;
     Parameters parameters;
-    bool insists = false; ///< also when it is predicted not to fit
+    bool isForced = false; ///< also when it is predicted not to fit
 };
 
 /// Interrupted: the worker crashed, was killed, hung or broke the protocol; points are kept.

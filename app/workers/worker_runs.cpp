@@ -125,7 +125,7 @@ void WorkerClient::sendNext()
     m_queue.pop_front();
     const RunRequest& request = m_active->request;
     send(protocol::Run{m_active->id, request.experiment, request.workerDevice, parametersToJson(request.parameters),
-                       request.insists});
+                       request.isForced});
     m_silenceTimer.start(m_options.silence);
     setState(State::Running);
 }

@@ -22,7 +22,8 @@ const Sourced& shareFor(const Derating& derating, Operation operation)
     switch (operation) {
     case Operation::Read: return derating.read;
     case Operation::Write: return derating.write;
-    case Operation::Copy: break;
+    case Operation::Copy:
+    case Operation::Triad: break;
     }
     return derating.copy;
 }
@@ -110,14 +111,15 @@ std::string_view operationText(Operation operation)
     switch (operation) {
     case Operation::Read: return "read";
     case Operation::Write: return "write";
-    case Operation::Copy: break;
+    case Operation::Copy: return "copy";
+    case Operation::Triad: break;
     }
-    return "copy";
+    return "triad";
 }
 
 Operation operationOf(std::string_view text)
 {
-    for (const Operation operation : {Operation::Write, Operation::Copy}) {
+    for (const Operation operation : {Operation::Write, Operation::Copy, Operation::Triad}) {
         if (text == operationText(operation))
             return operation;
     }

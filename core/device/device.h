@@ -9,6 +9,7 @@
 
 #include "core/base/json.h"
 #include "core/base/number.h"
+#include "core/device/operation.h"
 
 #include <nlohmann/json.hpp>
 
@@ -38,7 +39,6 @@ struct Sourced
 
 enum class DeviceKind { Host, Gpu };
 enum class LevelKind { Registers, Scratchpad, Cache, Dram, Storage };
-enum class Operation { Read, Write, Copy };
 
 /// Where hits in a level begin to fall and where they end, as fractions of its capacity: the knee of
 /// a working-set curve. Hopper's L2 is (0.84, 1.64) with exponent 2.
@@ -206,9 +206,7 @@ Sourced levelBandwidth(const Device& device, const MemoryLevel& level, Operation
 Result<Device> deviceFromJson(const Json& json, const std::string& place = "device");
 Json deviceToJson(const Device& device);
 
-std::string_view operationText(Operation operation); ///< "read", "write", "copy"
-Operation operationOf(std::string_view text);        ///< the same backwards; Read for anything else
-std::string_view evidenceText(Evidence evidence);    ///< "specified", "measured", "derived", …
-std::string_view levelKindText(LevelKind kind);      ///< "registers", "scratchpad", "cache", …
+std::string_view evidenceText(Evidence evidence); ///< "specified", "measured", "derived", …
+std::string_view levelKindText(LevelKind kind);   ///< "registers", "scratchpad", "cache", …
 
 } // namespace memscape

@@ -139,6 +139,18 @@ Result<void> readParameters(Record& record, const JsonReader& reader)
     return {};
 }
 
+/// Where the new key is not there already.
+void renameMember(Json& object, const char* from, const char* to)
+{
+    const auto old = object.find(from);
+    if (old == object.end())
+        return;
+    Json value = std::move(*old);
+    object.erase(from);
+    if (!object.contains(to))
+        object[to] = std::move(value);
+}
+
 Result<Record> readRecordNode(const JsonReader& reader, DeviceSource& devices)
 {
     Record record;
@@ -159,18 +171,15 @@ Result<Record> readRecordNode(const JsonReader& reader, DeviceSource& devices)
     MEMSCAPE_TRY(predicted, optionalOutcome(reader, "predicted"));
     MEMSCAPE_TRY(measured, optionalOutcome(reader, "measured"));
     record.predicted = std::move(predicted);
+    if (record.predicted)
+        renameMember(record.predicted->detail, "doctor", "out_of_memory"); // until version 0.1.0
     record.measured = std::move(measured);
     if (reader.has("provenance")) {
         MEMSCAPE_TRY(provenance, reader.at("provenance"));
         if (!provenance.node().is_object())
             return provenance.expected("an object");
         record.provenance = provenance.node();
-        // Until version 0.1.0 a GPU's reason for its grade had a key of its own.
-        if (const auto old = record.provenance.find("grade_reason"); old != record.provenance.end()) {
-            if (!record.provenance.contains("reason"))
-                record.provenance["reason"] = *old;
-            record.provenance.erase("grade_reason");
-        }
+        renameMember(record.provenance, "grade_reason", "reason"); // of a GPU, until version 0.1.0
     }
     record.extra = unknownKeys(reader.node(), recordKeys);
     return record;

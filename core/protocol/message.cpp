@@ -92,7 +92,7 @@ Json toJson(const Run& run)
               {"experiment", run.experiment},
               {"device", run.device},
               {"parameters", run.parameters.is_object() ? run.parameters : Json::object()}};
-    if (run.insists)
+    if (run.isForced)
         json["force"] = true;
     return json;
 }
@@ -256,13 +256,13 @@ Result<Command> decodeCommand(std::string_view text)
         Json parameters = reader.has("parameters") ? reader.node()["parameters"] : Json::object();
         if (!parameters.is_object())
             return JsonReader(parameters, "parameters").expected("an object");
-        bool insists = false;
+        bool isForced = false;
         if (reader.has("force")) {
             MEMSCAPE_TRY(force, reader.at("force"));
             MEMSCAPE_TRY(given, force.boolean());
-            insists = given;
+            isForced = given;
         }
-        return Command(Run{id, experiment, device, std::move(parameters), insists});
+        return Command(Run{id, experiment, device, std::move(parameters), isForced});
     }
     return fail("protocol.command", fmt::format("no command \"{}\"", quotedForMessage(command)),
                 didYouMean(command, {"run", "cancel", "quit"}));

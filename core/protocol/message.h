@@ -78,8 +78,8 @@ struct Run
     std::int64_t id = 0;
     std::string experiment; ///< or "calibrate", "selftest"
     std::string device;
-    Json parameters;      ///< object: as in a record
-    bool insists = false; ///< run also what is predicted not to fit
+    Json parameters;       ///< object: as in a record
+    bool isForced = false; ///< run also what is predicted not to fit
 };
 struct Cancel
 {

@@ -17,15 +17,16 @@ double linesMoved(Operation operation)
     switch (operation) {
     case Operation::Read: return 1;
     case Operation::Write: return 2;
-    case Operation::Copy: break;
+    case Operation::Copy: return 3;
+    case Operation::Triad: break; // no stride of three arrays
     }
-    return 3;
+    return 4;
 }
 
 /// Bytes that the level's bandwidth counts per line walked: a copy's counts both directions.
 double linesCounted(Operation operation)
 {
-    return operation == Operation::Copy ? 2 : 1;
+    return arraysOf(operation);
 }
 
 /// y at x, linear in the logarithms, flat beyond the ends. `points` ascend in x.

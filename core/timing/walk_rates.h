@@ -8,9 +8,8 @@
 //   copy edges                   runs of `at` elements of a plane that is too thin for a tile: seconds of a run
 //   copy plane                   a plane of six runs of five, of many: seconds of a plane
 //   read|copy stream             everything in its order over a footprint of `at` bytes: seconds of an element of 4 B
-//   tiles V, tiles V crowded     squares turned by version V, `at` bytes in both arrays: seconds of an element.
-//   Crowded:
-//                                rows a multiple of 1 KiB apart share a few sets of the caches, others spread
+//   tiles V, tiles V crowded     squares turned by version V, `at` bytes in both arrays: seconds of an element;
+//                                crowded: rows a multiple of 1 KiB apart share a few sets of the caches
 //   column LEVEL                 down a column whose lines come from LEVEL each time; `at` is the largest power of two
 //                                that divides the distance between rows: seconds of a visit
 //   column far LEVEL             the same where prefetchers are lost (rows pages apart) and 15 of 16 visits find their

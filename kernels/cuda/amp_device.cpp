@@ -191,7 +191,7 @@ private:
 Result<void> CudaAmpDevice::open(std::int64_t arenaBytes)
 {
     const double free = double(m_session.freeBytes());
-    if (!m_session.isInsisted() && double(arenaBytes) > shareOfMemory * free)
+    if (!m_session.isForced() && double(arenaBytes) > shareOfMemory * free)
         return fail("run.memory",
                     fmt::format("a training step takes {}, and {} of the GPU's memory are available",
                                 quantityText(double(arenaBytes), Unit::Byte), quantityText(free, Unit::Byte)),

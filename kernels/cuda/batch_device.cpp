@@ -133,7 +133,7 @@ private:
 Result<void> CudaBatchDevice::checkMemory(double bytes) const
 {
     const double free = double(m_session.freeBytes());
-    if (m_session.isInsisted() || bytes <= shareOfMemory * free)
+    if (m_session.isForced() || bytes <= shareOfMemory * free)
         return {};
     return fail("run.memory",
                 fmt::format("a training step of {} examples takes {}, and {} of the GPU's memory "
@@ -283,7 +283,7 @@ Result<void> CudaBatchDevice::learn(const BatchOperations& step, float rate)
     return queue(step, rate, false);
 }
 
-/// A step with an operation of a new shape runs once without the gate.
+/// A step with an operation of a new shape runs once without the blocking kernel.
 Result<void> CudaBatchDevice::meetNew(const BatchOperations& step, const Work& work)
 {
     bool isNew = false;

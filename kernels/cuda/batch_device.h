@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A chain of linear layers that the GPU trains: kernels/measure/batch_device.h. Products by cuBLASLt, or by our
-// own kernel; everything else by batch.cu. A step is timed behind the gate, from its first kernel to its last
-// (sampler.h); one of more kernels than a queue holds begins while the rest is still being queued.
+// own kernel; everything else by batch.cu. A step is timed behind the blocking kernel, from its first kernel to its
+// last (sampler.h); one of more kernels than a queue holds begins while the rest is still being queued.
 #pragma once
 
 #include "kernels/cuda/cublas_lt.h"

@@ -63,10 +63,10 @@ public:
 
     Result<Device> run()
     {
-        MEMSCAPE_TRY(circumstance, beginRun(m_session, m_sink));
-        if (std::isfinite(circumstance.referenceClock))
-            m_device.clock = measured(circumstance.referenceClock, "SM clock against the global timer");
-        m_device.launch = measured(circumstance.launchPeriod, "back-to-back empty kernels");
+        MEMSCAPE_TRY(runStart, beginRun(m_session, m_sink));
+        if (std::isfinite(runStart.referenceClock))
+            m_device.clock = measured(runStart.referenceClock, "SM clock against the global timer");
+        m_device.launch = measured(runStart.launchPeriod, "back-to-back empty kernels");
         MEMSCAPE_CHECK(latencies());
         for (Operation operation : operations)
             MEMSCAPE_CHECK(bandwidths(operation));
@@ -76,7 +76,7 @@ public:
         MEMSCAPE_CHECK(step("products in every format"));
         MEMSCAPE_TRY(rates, gpuProductRates(m_session, m_sink));
         m_calibration.raw["product_rates"] = std::move(rates);
-        finish(circumstance);
+        finish(runStart);
         return m_device;
     }
 
@@ -132,12 +132,12 @@ private:
             return {};
         const std::uint64_t array =
             std::min(std::max(8 * m_session.l2Bytes(), 1024 * mega), m_session.freeBytes() / 8) / 16 * 16;
-        MEMSCAPE_TRY(best, bestStream(m_session, actOf(operation), array));
+        MEMSCAPE_TRY(best, bestStream(m_session, operation, array));
         const double specified = m_described.device.dram()->bandwidth.value;
         put(*dram, operation, best.bytesPerSecond,
             fmt::format("stream v{}, blocks of {}, the best of six launches", best.version, best.threads));
         keep(fmt::format("bandwidth {} {}", dram->id, operationText(operation)), best.seconds,
-             double(array) * (operation == Operation::Copy ? 2 : 1));
+             double(array) * (arraysOf(operation)));
         putDerating(operation, best.bytesPerSecond / specified);
         return {};
     }
@@ -147,7 +147,7 @@ private:
     {
         if (level == nullptr)
             return {};
-        MEMSCAPE_TRY(prepared, prepareLaps(m_session, actOf(operation), bytes, l1Bytes, 8e9));
+        MEMSCAPE_TRY(prepared, prepareLaps(m_session, operation, bytes, l1Bytes, 8e9));
         const LapsLaunch& launch = prepared.launch;
         const auto run = [this, launch](int) { return launchLaps(launch, m_session.stream()); };
         const Work work{run, "the laps over a level"};
@@ -187,7 +187,7 @@ private:
     {
         const Series* moved = measurement.findSeries("moved_bandwidth");
         const Series* time = measurement.findSeries("time");
-        const double arrays = operation == Operation::Copy ? 2 : 1;
+        const double arrays = arraysOf(operation);
         for (std::size_t i = 0; moved != nullptr && time != nullptr && i < moved->y.size(); ++i) {
             const double kernel = time->y[i] - m_device.launch.value;
             if (!(kernel > m_device.launch.value)) // mostly launch (or not measured): tells nothing
@@ -204,6 +204,7 @@ private:
         case Operation::Read: level.bandwidth = sourced; break;
         case Operation::Write: level.writeBandwidth = sourced; break;
         case Operation::Copy: level.copyBandwidth = sourced; break;
+        case Operation::Triad: break;
         }
     }
 
@@ -214,6 +215,7 @@ private:
         case Operation::Read: m_device.derating.read = sourced; break;
         case Operation::Write: m_device.derating.write = sourced; break;
         case Operation::Copy: m_device.derating.copy = sourced; break;
+        case Operation::Triad: break;
         }
     }
 
@@ -224,14 +226,14 @@ private:
         m_grade = std::max(m_grade, std::string(1, gradeOf(summarize(seconds)).grade));
     }
 
-    void finish(const Circumstance& circumstance)
+    void finish(const RunStart& runStart)
     {
         const Json program = programProvenance();
         m_calibration.time = program.value("time", std::string());
         m_calibration.program = "memscape " + programVersion();
         m_calibration.machine = m_described.name;
         m_calibration.grade = m_grade;
-        m_calibration.raw["provenance"] = provenanceOf(m_session, circumstance, m_described);
+        m_calibration.raw["provenance"] = provenanceOf(m_session, runStart, m_described);
         m_device.basis = "calibrated";
         m_device.calibration = m_calibration;
     }

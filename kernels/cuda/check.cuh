@@ -14,13 +14,13 @@
 
 namespace memscape::cuda {
 
-inline const char* actName(Act act)
+inline const char* operationName(Operation operation)
 {
-    switch (act) {
-    case Act::Read: return "read";
-    case Act::Write: return "write";
-    case Act::Copy: return "copy";
-    case Act::Triad: return "triad";
+    switch (operation) {
+    case Operation::Read: return "read";
+    case Operation::Write: return "write";
+    case Operation::Copy: return "copy";
+    case Operation::Triad: return "triad";
     }
     return "";
 }

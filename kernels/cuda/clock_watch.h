@@ -25,9 +25,9 @@ public:
         if (const auto clock = m_session.warmClock(0.01); clock && *clock > 0 && m_reference > 0)
             m_shares.push_back(*clock / m_reference);
     }
-    Circumstances seen() const
+    RunConditions seen() const
     {
-        Circumstances seen;
+        RunConditions seen;
         if (m_shares.empty())
             return seen;
         seen.clockShare = *std::min_element(m_shares.begin(), m_shares.end());

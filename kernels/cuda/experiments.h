@@ -45,7 +45,7 @@ struct StreamChoice
     double bytesPerSecond = 0;        ///< of the median; a copy counts both directions
     std::vector<double> seconds = {}; ///< samples
 };
-Result<StreamChoice> bestStream(Session& session, Act act, std::uint64_t arrayBytes);
+Result<StreamChoice> bestStream(Session& session, Operation operation, std::uint64_t arrayBytes);
 
 /// Laps over a working set, ready to be launched.
 struct Laps
@@ -56,9 +56,7 @@ struct Laps
 };
 /// Of as many laps as move about `launchBytes`; `l1Bytes` decides whether every multiprocessor has a
 /// slice of its own. Errors: run.memory, and those of CUDA.
-Result<Laps> prepareLaps(Session& session, Act act, std::uint64_t workingSet, std::uint64_t l1Bytes,
+Result<Laps> prepareLaps(Session& session, Operation operation, std::uint64_t workingSet, std::uint64_t l1Bytes,
                          double launchBytes);
-
-Act actOf(Operation operation);
 
 } // namespace memscape::cuda

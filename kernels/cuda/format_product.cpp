@@ -68,7 +68,7 @@ Result<void> fillOperand(Session& session, Format format, Buffer& matrix, std::i
 Result<void> checkFits(const Session& session, const NumberFormat& numbers, const GemmShape& shape)
 {
     const double bytes = gemmBytes(numbers, shape), free = double(session.freeBytes());
-    if (session.isInsisted() || bytes <= shareOfMemory * free)
+    if (session.isForced() || bytes <= shareOfMemory * free)
         return {};
     return fail("run.memory",
                 fmt::format("the matrices take {}, and {} of the GPU's memory are available",

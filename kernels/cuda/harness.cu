@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The small kernels around every timed one. None of them measures memory:
-//   gate    holds the stream until the host has queued everything, so that no launch is late; gives
-//           up after a time limit on the device, so that a mistake cannot hang a display
-//   stamp   SM 0 writes its clock counter and the global timer; two stamps give the SM clock
-//   between spin    multiplications for a given time, so that the GPU leaves its idle clock empty
-//   nothing: the period of back-to-back launches is the cost of a launch
+//   blocking  holds the stream until the host has queued everything, so that no launch is late; gives
+//             up after a time limit on the device, so that a mistake cannot hang a display
+//   stamp     SM 0 writes its clock counter and the global timer; two stamps give the SM clock between
+//   spin      multiplications for a given time, so that the GPU leaves its idle clock
+//   empty     nothing: the period of back-to-back launches is the cost of a launch
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/words.cuh"
 
@@ -12,12 +12,12 @@ namespace memscape::cuda {
 
 __global__ void empty_v1() { }
 
-__global__ void gate_v1(Gate* gate, std::uint64_t limitNs)
+__global__ void blocking_v1(StreamBlock* block, std::uint64_t limitNs)
 {
     const unsigned long long begin = globalTimer();
-    while (gate->open == 0) {
+    while (block->open == 0) {
         if (globalTimer() - begin > limitNs) {
-            gate->timedOut = 1;
+            block->timedOut = 1;
             __threadfence_system();
             return;
         }
@@ -55,9 +55,9 @@ cudaError_t launchEmpty(cudaStream_t stream)
     return cudaGetLastError();
 }
 
-cudaError_t launchGate(Gate* gate, std::uint64_t limitNs, cudaStream_t stream)
+cudaError_t launchBlockingKernel(StreamBlock* block, std::uint64_t limitNs, cudaStream_t stream)
 {
-    gate_v1<<<1, 1, 0, stream>>>(gate, limitNs);
+    blocking_v1<<<1, 1, 0, stream>>>(block, limitNs);
     return cudaGetLastError();
 }
 

@@ -3,6 +3,7 @@
 // between the .cu files (nvcc, C++17) and the backend (C++20).
 #pragma once
 
+#include "core/device/operation.h"
 #include "kernels/cuda/banks.h"
 #include "kernels/cuda/format_tags.h"
 #include "kernels/cuda/layout_plan.h"
@@ -14,8 +15,6 @@
 #include <cuda_runtime_api.h>
 
 namespace memscape::cuda {
-
-enum class Act { Read, Write, Copy, Triad };
 
 /// The verdict on one version of one kernel, compared with the reference on the host.
 struct KernelCheck
@@ -34,7 +33,7 @@ struct StrideLaunch
 {
     int version = strideVersions;
     int elementBytes = 4;
-    Act act = Act::Read;
+    Operation operation = Operation::Read;
     const void* source = nullptr;
     void* target = nullptr;
     const std::uint32_t* indices = nullptr; ///< the elements to touch; null walks instead
@@ -51,7 +50,8 @@ cudaError_t launchFill(std::uint32_t* data, std::uint64_t words, std::uint64_t s
 /// `range`.
 cudaError_t launchIndices(std::uint32_t* indices, std::uint64_t count, std::uint64_t range, std::uint32_t seed,
                           cudaStream_t stream);
-KernelCheck checkStride(int version, int elementBytes, Act act, std::uint64_t step, bool gather, int multiprocessors);
+KernelCheck checkStride(int version, int elementBytes, Operation operation, std::uint64_t step, bool gather,
+                        int multiprocessors);
 
 // ---- layout.cu ---------------------------------------------------------------------------------
 
@@ -78,7 +78,7 @@ struct StreamLaunch
 {
     int version = streamVersions;
     int wordBytes = 16; ///< per thread and load
-    Act act = Act::Read;
+    Operation operation = Operation::Read;
     const void* first = nullptr;  ///< read, copy: the source; triad: b
     const void* second = nullptr; ///< triad: c
     void* target = nullptr;
@@ -88,7 +88,7 @@ struct StreamLaunch
     int blocksPerSm = 0; ///< of the grid-stride versions; 0: as many as fit (the occupancy scan sets it)
 };
 cudaError_t launchStream(const StreamLaunch& launch, int multiprocessors, cudaStream_t stream);
-KernelCheck checkStream(int version, int wordBytes, Act act, int multiprocessors);
+KernelCheck checkStream(int version, int wordBytes, Operation operation, int multiprocessors);
 
 // ---- laps.cu -----------------------------------------------------------------------------------
 
@@ -98,7 +98,7 @@ KernelCheck checkStream(int version, int wordBytes, Act act, int multiprocessors
 /// second.
 struct LapsLaunch
 {
-    Act act = Act::Read;
+    Operation operation = Operation::Read;
     char* data = nullptr;
     std::uint64_t chunkBytes = 0; ///< a multiple of 16
     std::uint64_t chunks = 1;
@@ -110,8 +110,8 @@ struct LapsLaunch
 };
 cudaError_t launchLaps(const LapsLaunch& launch, cudaStream_t stream);
 /// Blocks of `threads` that fit on the device at once.
-cudaError_t lapsResidentBlocks(Act act, int threads, int multiprocessors, int* blocks);
-KernelCheck checkLaps(Act act, bool isPrivate, int multiprocessors);
+cudaError_t lapsResidentBlocks(Operation operation, int threads, int multiprocessors, int* blocks);
+KernelCheck checkLaps(Operation operation, bool isPrivate, int multiprocessors);
 
 // ---- chase.cu ----------------------------------------------------------------------------------
 
@@ -246,15 +246,15 @@ struct Stamp
 };
 
 /// What the host and a waiting kernel share, in mapped host memory.
-struct Gate
+struct StreamBlock
 {
     volatile std::uint32_t open = 0;     ///< the host lets the stream go on
     volatile std::uint32_t timedOut = 0; ///< the kernel gave up waiting
 };
 
 cudaError_t launchEmpty(cudaStream_t stream);
-/// One thread spins until the gate opens or `limitNs` have passed.
-cudaError_t launchGate(Gate* gate, std::uint64_t limitNs, cudaStream_t stream);
+/// One thread spins until it is released or `limitNs` have passed.
+cudaError_t launchBlockingKernel(StreamBlock* block, std::uint64_t limitNs, cudaStream_t stream);
 /// SM 0 writes its clock and the global timer.
 cudaError_t launchStamp(Stamp* stamp, int multiprocessors, cudaStream_t stream);
 /// Multiplications for about `limitNs`, to leave the idle clock.

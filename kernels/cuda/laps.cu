@@ -21,15 +21,15 @@ namespace memscape::cuda {
 // ---- 2. Reference -----------------------------------------------------------------------------
 
 /// Words of 16 bytes that one lap over a chunk loads or stores: all of it, or half and half.
-MEMSCAPE_HD std::uint64_t lapWords(Act act, std::uint64_t chunkBytes)
+MEMSCAPE_HD std::uint64_t lapWords(Operation operation, std::uint64_t chunkBytes)
 {
-    return chunkBytes / (act == Act::Copy ? 32 : 16);
+    return chunkBytes / (operation == Operation::Copy ? 32 : 16);
 }
 
 /// Every block in turn, every lap, on the host.
 static std::uint32_t referenceLaps(std::vector<Word16>& data, const LapsLaunch& launch)
 {
-    const std::uint64_t words = lapWords(launch.act, launch.chunkBytes);
+    const std::uint64_t words = lapWords(launch.operation, launch.chunkBytes);
     std::uint32_t sum = 0;
     for (std::uint64_t block = 0; block < static_cast<std::uint64_t>(launch.blocks); ++block) {
         for (std::uint64_t lap = 0; lap < launch.laps; ++lap) {
@@ -38,9 +38,9 @@ static std::uint32_t referenceLaps(std::vector<Word16>& data, const LapsLaunch& 
                 : chunkOf(block, lap, static_cast<std::uint64_t>(launch.blocks), launch.chunks);
             Word16* base = data.data() + chunk * launch.chunkBytes / sizeof(Word16);
             for (std::uint64_t i = 0; i < words; ++i) {
-                if (launch.act == Act::Read)
+                if (launch.operation == Operation::Read)
                     sum += fold(base[i]);
-                else if (launch.act == Act::Copy)
+                else if (launch.operation == Operation::Copy)
                     base[words + i] = base[i];
                 else
                     base[i] = wordOf<Word16>(writtenBits(i));
@@ -64,10 +64,10 @@ __device__ __forceinline__ Word16 loadAgain(const Word16* at)
 
 /// data: (chunks, chunkBytes). Laps of a block over its own chunk, or over chunks dealt by
 /// chunkOf().
-template <Act act, bool isPrivate>
+template <Operation operation, bool isPrivate>
 __global__ void laps_v1(char* data, std::uint64_t chunkBytes, std::uint64_t chunks, std::uint64_t laps, Sink sink)
 {
-    const std::uint64_t words = lapWords(act, chunkBytes);
+    const std::uint64_t words = lapWords(operation, chunkBytes);
     std::uint32_t sum = 0;
     for (std::uint64_t lap = 0; lap < laps; ++lap) {
         const std::uint64_t chunk = isPrivate ? blockIdx.x : chunkOf(blockIdx.x, lap, gridDim.x, chunks);
@@ -77,25 +77,25 @@ __global__ void laps_v1(char* data, std::uint64_t chunkBytes, std::uint64_t chun
             Word16 word[inFlight];
 #pragma unroll
             for (int k = 0; k < inFlight; ++k)
-                word[k] = act == Act::Write ? wordOf<Word16>(writtenBits(i + k * blockDim.x))
-                                            : loadAgain(base + i + k * blockDim.x);
+                word[k] = operation == Operation::Write ? wordOf<Word16>(writtenBits(i + k * blockDim.x))
+                                                        : loadAgain(base + i + k * blockDim.x);
 #pragma unroll
             for (int k = 0; k < inFlight; ++k) {
-                if (act == Act::Read)
+                if (operation == Operation::Read)
                     sum += fold(word[k]);
                 else
-                    store(base + (act == Act::Copy ? words : 0) + i + k * blockDim.x, word[k]);
+                    store(base + (operation == Operation::Copy ? words : 0) + i + k * blockDim.x, word[k]);
             }
         }
         for (; i < words; i += blockDim.x) {
-            const Word16 word = act == Act::Write ? wordOf<Word16>(writtenBits(i)) : loadAgain(base + i);
-            if (act == Act::Read)
+            const Word16 word = operation == Operation::Write ? wordOf<Word16>(writtenBits(i)) : loadAgain(base + i);
+            if (operation == Operation::Read)
                 sum += fold(word);
             else
-                store(base + (act == Act::Copy ? words : 0) + i, word);
+                store(base + (operation == Operation::Copy ? words : 0) + i, word);
         }
     }
-    if (act == Act::Read)
+    if (operation == Operation::Read)
         keep(sum, sink);
 }
 
@@ -103,20 +103,20 @@ __global__ void laps_v1(char* data, std::uint64_t chunkBytes, std::uint64_t chun
 
 using LapsKernel = void (*)(char*, std::uint64_t, std::uint64_t, std::uint64_t, Sink);
 
-static LapsKernel lapsKernel(Act act, bool isPrivate)
+static LapsKernel lapsKernel(Operation operation, bool isPrivate)
 {
-    switch (act) {
-    case Act::Read: return isPrivate ? laps_v1<Act::Read, true> : laps_v1<Act::Read, false>;
-    case Act::Write: return isPrivate ? laps_v1<Act::Write, true> : laps_v1<Act::Write, false>;
-    case Act::Copy: return isPrivate ? laps_v1<Act::Copy, true> : laps_v1<Act::Copy, false>;
-    case Act::Triad: break;
+    switch (operation) {
+    case Operation::Read: return isPrivate ? laps_v1<Operation::Read, true> : laps_v1<Operation::Read, false>;
+    case Operation::Write: return isPrivate ? laps_v1<Operation::Write, true> : laps_v1<Operation::Write, false>;
+    case Operation::Copy: return isPrivate ? laps_v1<Operation::Copy, true> : laps_v1<Operation::Copy, false>;
+    case Operation::Triad: break;
     }
     return nullptr;
 }
 
 cudaError_t launchLaps(const LapsLaunch& launch, cudaStream_t stream)
 {
-    const LapsKernel kernel = lapsKernel(launch.act, launch.isPrivate);
+    const LapsKernel kernel = lapsKernel(launch.operation, launch.isPrivate);
     if (kernel == nullptr || launch.chunkBytes % 32 != 0 || launch.blocks < 1)
         return cudaErrorInvalidValue;
     kernel<<<static_cast<unsigned>(launch.blocks), static_cast<unsigned>(launch.threads), 0, stream>>>(
@@ -124,10 +124,11 @@ cudaError_t launchLaps(const LapsLaunch& launch, cudaStream_t stream)
     return cudaGetLastError();
 }
 
-cudaError_t lapsResidentBlocks(Act act, int threads, int multiprocessors, int* blocks)
+cudaError_t lapsResidentBlocks(Operation operation, int threads, int multiprocessors, int* blocks)
 {
     int perSm = 0;
-    const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&perSm, lapsKernel(act, false), threads, 0);
+    const cudaError_t error =
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&perSm, lapsKernel(operation, false), threads, 0);
     *blocks = std::max(1, perSm) * std::max(1, multiprocessors);
     return error;
 }
@@ -135,21 +136,23 @@ cudaError_t lapsResidentBlocks(Act act, int threads, int multiprocessors, int* b
 cudaError_t preferL1ForLaps()
 {
     cudaError_t error = cudaSuccess;
-    for (Act act : {Act::Read, Act::Write, Act::Copy}) {
+    for (Operation operation : {Operation::Read, Operation::Write, Operation::Copy}) {
         if (error == cudaSuccess)
-            error = cudaFuncSetAttribute(lapsKernel(act, true), cudaFuncAttributePreferredSharedMemoryCarveout, 0);
+            error =
+                cudaFuncSetAttribute(lapsKernel(operation, true), cudaFuncAttributePreferredSharedMemoryCarveout, 0);
     }
     return error;
 }
 
 // ---- 5. Checks --------------------------------------------------------------------------------
 
-KernelCheck checkLaps(Act act, bool isPrivate, int multiprocessors)
+KernelCheck checkLaps(Operation operation, bool isPrivate, int multiprocessors)
 {
     KernelCheck check;
-    std::snprintf(check.kernel, sizeof check.kernel, "laps %s %s v1", actName(act), isPrivate ? "private" : "shared");
+    std::snprintf(check.kernel, sizeof check.kernel, "laps %s %s v1", operationName(operation),
+                  isPrivate ? "private" : "shared");
     LapsLaunch launch;
-    launch.act = act;
+    launch.operation = operation;
     launch.isPrivate = isPrivate;
     launch.chunkBytes = 8224; // a multiple of 32, not of a block's turn
     launch.blocks = std::max(1, multiprocessors);
@@ -171,7 +174,7 @@ KernelCheck checkLaps(Act act, bool isPrivate, int multiprocessors)
     scratch.download(got, sum);
     scratch.download(found, buffer);
     const std::uint32_t expected = referenceLaps(data, launch);
-    if (act == Act::Read)
+    if (operation == Operation::Read)
         verdict(check, scratch.error(), got[0] == expected ? 0 : 1, 0, data.size());
     else
         compareWords(check, scratch.error(), found, data);

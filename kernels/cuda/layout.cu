@@ -159,10 +159,10 @@ static cudaError_t launchRows(const ViewLaunch& launch, const Nest& nest, cudaSt
     return cudaGetLastError();
 }
 
-/// act(nest) with the walk in 32 bits where it fits.
-template <typename Act> static cudaError_t withNest(const ViewNest& nest, const Act& act)
+/// launch(nest) with the walk in 32 bits where it fits.
+template <typename Launch> static cudaError_t withNest(const ViewNest& nest, const Launch& launch)
 {
-    return isNarrow(nest) ? act(narrowNest(nest)) : act(nest);
+    return isNarrow(nest) ? launch(narrowNest(nest)) : launch(nest);
 }
 
 template <typename Word, int version, int atOnce>

@@ -41,10 +41,10 @@ std::string nameOf(const AttentionTask& task)
 class AttentionMeasurer : public PointMeasurer
 {
 public:
-    AttentionMeasurer(Session& session, const SweepPlan& plan, const Circumstance& circumstance, RunSink& sink)
+    AttentionMeasurer(Session& session, const SweepPlan& plan, const RunStart& runStart, RunSink& sink)
         : m_session(session)
         , m_plan(plan)
-        , m_circumstance(circumstance)
+        , m_runStart(runStart)
         , m_sink(sink)
         , m_blas(CublasLt::open())
         , m_points(plan.sweep.values.size())
@@ -105,7 +105,7 @@ private:
 
     Session& m_session;
     const SweepPlan& m_plan;
-    const Circumstance& m_circumstance;
+    const RunStart& m_runStart;
     RunSink& m_sink;
     std::unique_ptr<CublasLt> m_blas;
     bool m_wantsLibrary = false;
@@ -281,7 +281,7 @@ Quality AttentionMeasurer::quality(std::size_t index) const
 {
     Quality worst{'A', {}};
     for (const Measured& one : m_points[index])
-        worst = worse(worst, one.samples.quality(m_circumstance.referenceClock));
+        worst = worse(worst, one.samples.quality(m_runStart.referenceClock));
     return worst;
 }
 
@@ -292,9 +292,9 @@ Result<MeasuredRun> measureAttention(Session& session, const SweepPlan& plan, Ru
     // Asked before the GPU is warmed up: most mistakes are in the parameters.
     if (!plan.parameters.sweep())
         MEMSCAPE_CHECK(attentionTasks(plan.device.device, plan.parameters));
-    MEMSCAPE_TRY(circumstance, beginRun(session, sink));
-    AttentionMeasurer measurer(session, plan, circumstance, sink);
-    MEMSCAPE_TRY(measured, runSweep(session, circumstance, plan, measurer, sink));
+    MEMSCAPE_TRY(runStart, beginRun(session, sink));
+    AttentionMeasurer measurer(session, plan, runStart, sink);
+    MEMSCAPE_TRY(measured, runSweep(session, runStart, plan, measurer, sink));
     addLibrary(measured.provenance, measurer.library());
     return measured;
 }

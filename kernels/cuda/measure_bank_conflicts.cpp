@@ -49,11 +49,11 @@ struct BankSample
 class BankMeasurer : public PointMeasurer
 {
 public:
-    BankMeasurer(Session& session, const SweepPlan& plan, const Circumstance& circumstance, RunSink& sink,
+    BankMeasurer(Session& session, const SweepPlan& plan, const RunStart& runStart, RunSink& sink,
                  std::uint64_t sharedLimit)
         : m_session(session)
         , m_plan(plan)
-        , m_circumstance(circumstance)
+        , m_runStart(runStart)
         , m_sink(sink)
         , m_sharedLimit(sharedLimit)
         , m_points(plan.sweep.values.size())
@@ -101,7 +101,7 @@ public:
     MergedSamples samples(std::size_t index) const override { return {{"time", m_points[index].samples.seconds}}; }
     Quality quality(std::size_t index) const override
     {
-        return m_points[index].samples.quality(m_circumstance.referenceClock);
+        return m_points[index].samples.quality(m_runStart.referenceClock);
     }
 
     Json method() const override { return {{"kernel", "banks v1, latency v2"}, {"warps", throughputWarps}}; }
@@ -200,7 +200,7 @@ private:
 
     Session& m_session;
     const SweepPlan& m_plan;
-    const Circumstance& m_circumstance;
+    const RunStart& m_runStart;
     RunSink& m_sink;
     std::uint64_t m_sharedLimit;
     std::vector<PerPoint> m_points;
@@ -215,9 +215,9 @@ Result<MeasuredRun> measureBankConflicts(Session& session, const SweepPlan& plan
     MEMSCAPE_CHECK(cudaResult(cudaGetDevice(&ordinal), "asking for the device"));
     MEMSCAPE_CHECK(cudaResult(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, ordinal),
                               "asking for the shared memory of a block"));
-    MEMSCAPE_TRY(circumstance, beginRun(session, sink));
-    BankMeasurer measurer(session, plan, circumstance, sink, static_cast<std::uint64_t>(std::max(0, limit)));
-    return runSweep(session, circumstance, plan, measurer, sink);
+    MEMSCAPE_TRY(runStart, beginRun(session, sink));
+    BankMeasurer measurer(session, plan, runStart, sink, static_cast<std::uint64_t>(std::max(0, limit)));
+    return runSweep(session, runStart, plan, measurer, sink);
 }
 
 } // namespace memscape::cuda

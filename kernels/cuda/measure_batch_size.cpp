@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `batch-size` on a GPU: kernels/measure/batch_measurement.h on this session's device. Steps are timed warm, behind
-// the gate; training to the target and the noise of the gradients are not timed.
+// the blocking kernel; training to the target and the noise of the gradients are not timed.
 #include "kernels/cuda/experiments.h"
 
 #include "kernels/cuda/batch_device.h"
@@ -21,11 +21,10 @@ constexpr double warmSeconds = 0.03; // before a point: training to the target l
 class BatchMeasurer final : public PointMeasurer
 {
 public:
-    BatchMeasurer(Session& session, const SweepPlan& plan, const Circumstance& circumstance, CublasLt* blas,
-                  RunSink& sink)
+    BatchMeasurer(Session& session, const SweepPlan& plan, const RunStart& runStart, CublasLt* blas, RunSink& sink)
         : m_session(session)
         , m_plan(plan)
-        , m_circumstance(circumstance)
+        , m_runStart(runStart)
         , m_measurement({batchDevices(
                              session, blas, [&sink] { return sink.cancelled(); }, &m_clocks),
                          plan.device.device, m_clock, sink},
@@ -63,7 +62,7 @@ public:
 
     MergedSamples samples(std::size_t index) const override { return {{"step_time", m_points[index].seconds}}; }
 
-    Quality quality(std::size_t index) const override { return m_points[index].quality(m_circumstance.referenceClock); }
+    Quality quality(std::size_t index) const override { return m_points[index].quality(m_runStart.referenceClock); }
 
     Json method() const override
     {
@@ -80,7 +79,7 @@ public:
 private:
     Session& m_session;
     const SweepPlan& m_plan;
-    const Circumstance& m_circumstance;
+    const RunStart& m_runStart;
     SteadyClock m_clock;
     std::vector<double> m_clocks; ///< Hz, of the visit's samples
     BatchMeasurement m_measurement;
@@ -97,10 +96,10 @@ Result<MeasuredRun> measureBatchSize(Session& session, const SweepPlan& plan, Ru
     MEMSCAPE_CHECK(passedCheck(checkMlpElements()));
     MEMSCAPE_CHECK(passedCheck(checkBatchElements()));
     MEMSCAPE_TRY(blas, openProducts(sink));
-    MEMSCAPE_TRY(circumstance, beginRun(session, sink));
-    BatchMeasurer measurer(session, plan, circumstance, blas.get(), sink);
+    MEMSCAPE_TRY(runStart, beginRun(session, sink));
+    BatchMeasurer measurer(session, plan, runStart, blas.get(), sink);
     MEMSCAPE_CHECK(measurer.shared().check(productsText(blas.get())));
-    MEMSCAPE_TRY(swept, runSweep(session, circumstance, plan, measurer, sink));
+    MEMSCAPE_TRY(swept, runSweep(session, runStart, plan, measurer, sink));
     MEMSCAPE_TRY(run, measurer.shared().finished(std::move(swept), plan.parameters));
     run.provenance["state_after"] = stateToJson(readGpuState(session.pciBusId()));
     addLibrary(run.provenance, blas.get());

@@ -16,10 +16,10 @@ namespace memscape::cuda {
 namespace {
 
 /// A schedule of the MLP chain, checked, profiled and timed; `blas` may be null. Errors: those of runChain().
-Result<ChainRun> runChainOnGpu(Session& session, const Circumstance& circumstance, CublasLt* blas,
-                               const ChainTask& task, RunSink& sink)
+Result<ChainRun> runChainOnGpu(Session& session, const RunStart& runStart, CublasLt* blas, const ChainTask& task,
+                               RunSink& sink)
 {
-    ClockWatch watch(session, circumstance.referenceClock);
+    ClockWatch watch(session, runStart.referenceClock);
     const SteadyClock clock;
     const auto cancelled = [&sink] { return sink.cancelled(); };
     const ChainRunner runner{[&](const MlpShape& shape, std::int64_t arenaBytes) {
@@ -36,13 +36,13 @@ Result<MeasuredRun> measureCheckpoint(Session& session, const SweepPlan& plan, R
     // Asked before the GPU is warmed up: most mistakes are in the parameters.
     if (!plan.parameters.sweep())
         MEMSCAPE_CHECK(chainTask(plan.device.device, plan.parameters));
-    MEMSCAPE_TRY(circumstance, beginRun(session, sink));
+    MEMSCAPE_TRY(runStart, beginRun(session, sink));
     MEMSCAPE_CHECK(passedCheck(checkMlpElements()));
     MEMSCAPE_TRY(blas, openProducts(sink));
     ChainMeasurer measurer(plan.device.device, [&](const ChainTask& task) {
-        return runChainOnGpu(session, circumstance, blas.get(), task, sink);
+        return runChainOnGpu(session, runStart, blas.get(), task, sink);
     });
-    MEMSCAPE_TRY(measured, runSweep(session, circumstance, plan, measurer, sink));
+    MEMSCAPE_TRY(measured, runSweep(session, runStart, plan, measurer, sink));
     addLibrary(measured.provenance, blas.get());
     return measured;
 }

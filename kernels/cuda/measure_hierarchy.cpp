@@ -33,15 +33,9 @@ constexpr double lapsSeconds = 1e-3;             ///< of one launch
 constexpr double firstLapsBytes = 256e6;         ///< of the launch that tells how long a lap takes
 constexpr std::uint64_t largeSet = 128ULL << 20; ///< chains beyond this take long to build
 
-Act askedAct(const Parameters& parameters)
+Operation askedOperation(const Parameters& parameters)
 {
-    const std::string& key = parameters.choice("operation");
-    return key == "triad" ? Act::Triad : actOf(operationOf(key));
-}
-
-std::uint64_t arraysOf(Act act)
-{
-    return act == Act::Triad ? 3 : (act == Act::Copy ? 2 : 1);
+    return operationOf(parameters.choice("operation"));
 }
 
 /// Whether the launch is the user's choice and not the fastest: a stream over all of the working set
@@ -54,17 +48,17 @@ bool isChosen(const Parameters& parameters)
 /// Those of the kernels that will run at any point of the sweep.
 std::vector<KernelCheck> checksOf(const SweepPlan& plan, int multiprocessors)
 {
-    std::set<std::pair<Act, int>> streams;
+    std::set<std::pair<Operation, int>> streams;
     for (const ParameterValue& value : plan.sweep.values) {
         const Parameters at = plan.parameters.at(plan.sweep.key, value);
-        streams.emplace(askedAct(at), static_cast<int>(at.integer("width")));
+        streams.emplace(askedOperation(at), static_cast<int>(at.integer("width")));
     }
     std::vector<KernelCheck> checks{checkChase(ChaseKind::CacheAll)};
-    for (const auto& [act, width] : streams) {
-        checks.push_back(checkStream(streamVersions, width, act, multiprocessors));
-        if (act != Act::Triad && width == 16) {
-            checks.push_back(checkLaps(act, true, multiprocessors));
-            checks.push_back(checkLaps(act, false, multiprocessors));
+    for (const auto& [operation, width] : streams) {
+        checks.push_back(checkStream(streamVersions, width, operation, multiprocessors));
+        if (operation != Operation::Triad && width == 16) {
+            checks.push_back(checkLaps(operation, true, multiprocessors));
+            checks.push_back(checkLaps(operation, false, multiprocessors));
         }
     }
     return checks;
@@ -100,10 +94,10 @@ std::string levelOf(const Device& device, double latency, double workingSet)
 class HierarchyMeasurer : public PointMeasurer
 {
 public:
-    HierarchyMeasurer(Session& session, const SweepPlan& plan, const Circumstance& circumstance, RunSink& sink)
+    HierarchyMeasurer(Session& session, const SweepPlan& plan, const RunStart& runStart, RunSink& sink)
         : m_session(session)
         , m_plan(plan)
-        , m_circumstance(circumstance)
+        , m_runStart(runStart)
         , m_sink(sink)
         , m_points(plan.sweep.values.size())
     { }
@@ -116,11 +110,11 @@ public:
         MEMSCAPE_CHECK(visitLatency(point, bytes, pass));
         if (m_sink.cancelled())
             return {};
-        const Act act = askedAct(at);
+        const Operation operation = askedOperation(at);
         const bool isLarge = bytes > 4 * m_session.l2Bytes();
-        if (isChosen(at) || (act == Act::Triad && !isLarge)) // there are no laps of three arrays
+        if (isChosen(at) || (operation == Operation::Triad && !isLarge)) // there are no laps of three arrays
             return visitChosen(point, bytes, at, pass);
-        return isLarge ? visitStream(point, bytes, act, pass) : visitLaps(point, bytes, act, pass);
+        return isLarge ? visitStream(point, bytes, operation, pass) : visitLaps(point, bytes, operation, pass);
     }
 
     Point point(std::size_t index) const override
@@ -150,8 +144,8 @@ public:
     Quality quality(std::size_t index) const override
     {
         const PerPoint& point = m_points[index];
-        return worse(point.latency.quality(m_circumstance.referenceClock),
-                     point.bandwidth.quality(m_circumstance.referenceClock));
+        return worse(point.latency.quality(m_runStart.referenceClock),
+                     point.bandwidth.quality(m_runStart.referenceClock));
     }
 
 private:
@@ -184,9 +178,9 @@ private:
         return m_session.synchronize("freeing the chain");
     }
 
-    Result<void> visitLaps(PerPoint& point, std::uint64_t bytes, Act act, int pass)
+    Result<void> visitLaps(PerPoint& point, std::uint64_t bytes, Operation operation, int pass)
     {
-        MEMSCAPE_TRY(laps, prepareLaps(m_session, act, bytes, l1Of(m_plan.device.device), firstLapsBytes));
+        MEMSCAPE_TRY(laps, prepareLaps(m_session, operation, bytes, l1Of(m_plan.device.device), firstLapsBytes));
         const LapsShape& shape = laps.shape;
         LapsLaunch& launch = laps.launch;
         const auto run = [this, &launch](int) { return launchLaps(launch, m_session.stream()); };
@@ -200,17 +194,17 @@ private:
         return samples(point, work, perLaunch, double(shape.memoryBytes()), pass);
     }
 
-    Result<void> visitStream(PerPoint& point, std::uint64_t bytes, Act act, int pass)
+    Result<void> visitStream(PerPoint& point, std::uint64_t bytes, Operation operation, int pass)
     {
-        const std::uint64_t array = bytes / arraysOf(act) / 16 * 16;
-        if (!m_choices.contains(act)) {
-            MEMSCAPE_TRY(choice, bestStream(m_session, act, array));
-            m_choices[act] = choice;
+        const std::uint64_t array = bytes / arraysOf(operation) / 16 * 16;
+        if (!m_choices.contains(operation)) {
+            MEMSCAPE_TRY(choice, bestStream(m_session, operation, array));
+            m_choices[operation] = choice;
         }
         StreamLaunch launch;
-        launch.version = m_choices[act].version;
-        launch.threads = m_choices[act].threads;
-        launch.act = act;
+        launch.version = m_choices[operation].version;
+        launch.threads = m_choices[operation].threads;
+        launch.operation = operation;
         launch.bytes = array;
         return timeStream(point, launch, pass);
     }
@@ -219,9 +213,9 @@ private:
     Result<void> visitChosen(PerPoint& point, std::uint64_t bytes, const Parameters& at, int pass)
     {
         StreamLaunch launch;
-        launch.act = askedAct(at);
+        launch.operation = askedOperation(at);
         launch.wordBytes = static_cast<int>(at.integer("width"));
-        launch.bytes = bytes / arraysOf(launch.act) / 16 * 16;
+        launch.bytes = bytes / arraysOf(launch.operation) / 16 * 16;
         if (const int warps = static_cast<int>(at.integer("occupancy")); warps > 0) {
             const Occupancy occupancy = occupancyOf(warps);
             launch.threads = occupancy.threads;
@@ -236,17 +230,17 @@ private:
         if (launch.bytes == 0)
             return fail("run.skipped", "the working set is too small for its arrays", "choose a larger working set");
         Buffer source, second, target;
-        if (launch.act != Act::Write) {
+        if (launch.operation != Operation::Write) {
             MEMSCAPE_TRY(buffer, m_session.allocate(launch.bytes));
             MEMSCAPE_CHECK(m_session.fill(buffer.get(), launch.bytes));
             source = std::move(buffer);
         }
-        if (launch.act == Act::Triad) {
+        if (launch.operation == Operation::Triad) {
             MEMSCAPE_TRY(buffer, m_session.allocate(launch.bytes));
             MEMSCAPE_CHECK(m_session.fill(buffer.get(), launch.bytes));
             second = std::move(buffer);
         }
-        if (launch.act != Act::Read) {
+        if (launch.operation != Operation::Read) {
             MEMSCAPE_TRY(buffer, m_session.allocate(launch.bytes));
             target = std::move(buffer);
         }
@@ -263,7 +257,7 @@ private:
                         launch.blocksPerSm > 0 ? fmt::format("{} blocks a multiprocessor", launch.blocksPerSm)
                                                : std::string("blocks"),
                         launch.threads, launch.wordBytes);
-        const double moved = double(launch.bytes) * double(arraysOf(launch.act));
+        const double moved = double(launch.bytes) * double(arraysOf(launch.operation));
         return samples(point, work, moved, moved, pass);
     }
 
@@ -319,10 +313,10 @@ private:
 
     Session& m_session;
     const SweepPlan& m_plan;
-    const Circumstance& m_circumstance;
+    const RunStart& m_runStart;
     RunSink& m_sink;
     std::vector<PerPoint> m_points;
-    std::map<Act, StreamChoice> m_choices;
+    std::map<Operation, StreamChoice> m_choices;
 };
 
 } // namespace
@@ -331,9 +325,9 @@ Result<MeasuredRun> measureHierarchy(Session& session, const SweepPlan& plan, Ru
 {
     for (const KernelCheck& check : checksOf(plan, session.multiprocessors()))
         MEMSCAPE_CHECK(passedCheck(check));
-    MEMSCAPE_TRY(circumstance, beginRun(session, sink));
-    HierarchyMeasurer measurer(session, plan, circumstance, sink);
-    return runSweep(session, circumstance, plan, measurer, sink);
+    MEMSCAPE_TRY(runStart, beginRun(session, sink));
+    HierarchyMeasurer measurer(session, plan, runStart, sink);
+    return runSweep(session, runStart, plan, measurer, sink);
 }
 
 } // namespace memscape::cuda

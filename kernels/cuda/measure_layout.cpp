@@ -39,10 +39,10 @@ enum Part { View, Dense, Copied };
 class LayoutMeasurer : public PointMeasurer
 {
 public:
-    LayoutMeasurer(Session& session, const SweepPlan& plan, const Circumstance& circumstance)
+    LayoutMeasurer(Session& session, const SweepPlan& plan, const RunStart& runStart)
         : m_session(session)
         , m_plan(plan)
-        , m_circumstance(circumstance)
+        , m_runStart(runStart)
         , m_points(plan.sweep.values.size())
     { }
 
@@ -99,10 +99,10 @@ public:
     Quality quality(std::size_t index) const override
     {
         const PerPoint& point = m_points[index];
-        Quality worst = point.samples[View].quality(m_circumstance.referenceClock);
+        Quality worst = point.samples[View].quality(m_runStart.referenceClock);
         for (const Part part : {Dense, Copied}) {
             if (point.copies)
-                worst = worse(worst, point.samples[part].quality(m_circumstance.referenceClock));
+                worst = worse(worst, point.samples[part].quality(m_runStart.referenceClock));
         }
         return worst;
     }
@@ -177,7 +177,7 @@ private:
 
     Session& m_session;
     const SweepPlan& m_plan;
-    const Circumstance& m_circumstance;
+    const RunStart& m_runStart;
     std::vector<PerPoint> m_points;
 };
 
@@ -189,9 +189,9 @@ Result<MeasuredRun> measureLayout(Session& session, const SweepPlan& plan, RunSi
     MEMSCAPE_TRY(asked, layoutCase(plan.parameters));
     for (int version = 0; version <= viewCopyVersions; ++version)
         MEMSCAPE_CHECK(passedCheck(checkView(version, int(asked.itemBytes()), session.multiprocessors())));
-    MEMSCAPE_TRY(circumstance, beginRun(session, sink));
-    LayoutMeasurer measurer(session, plan, circumstance);
-    return runSweep(session, circumstance, plan, measurer, sink);
+    MEMSCAPE_TRY(runStart, beginRun(session, sink));
+    LayoutMeasurer measurer(session, plan, runStart);
+    return runSweep(session, runStart, plan, measurer, sink);
 }
 
 } // namespace memscape::cuda

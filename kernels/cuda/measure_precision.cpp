@@ -25,9 +25,9 @@ namespace {
 class PrecisionMeasurer : public PointMeasurer
 {
 public:
-    PrecisionMeasurer(Session& session, const SweepPlan& plan, const Circumstance& circumstance, RunSink& sink)
+    PrecisionMeasurer(Session& session, const SweepPlan& plan, const RunStart& runStart, RunSink& sink)
         : m_session(session)
-        , m_circumstance(circumstance)
+        , m_runStart(runStart)
         , m_sink(sink)
         , m_blas(CublasLt::open())
         , m_points(plan.sweep.values.size())
@@ -72,7 +72,7 @@ public:
 
     Quality quality(std::size_t index) const override
     {
-        return m_points[index].samples.quality(m_circumstance.referenceClock);
+        return m_points[index].samples.quality(m_runStart.referenceClock);
     }
 
     const CublasLt* library() const { return m_blas.get(); }
@@ -147,7 +147,7 @@ private:
     }
 
     Session& m_session;
-    const Circumstance& m_circumstance;
+    const RunStart& m_runStart;
     RunSink& m_sink;
     std::unique_ptr<CublasLt> m_blas;
     std::map<std::string, std::string> m_who, m_checks; ///< by format
@@ -160,9 +160,9 @@ Result<MeasuredRun> measurePrecision(Session& session, const SweepPlan& plan, Ru
 {
     if (precisionCase(plan.parameters).trains())
         return measureTrainingOnGpu(session, plan, sink);
-    MEMSCAPE_TRY(circumstance, beginRun(session, sink));
-    PrecisionMeasurer measurer(session, plan, circumstance, sink);
-    MEMSCAPE_TRY(run, runSweep(session, circumstance, plan, measurer, sink));
+    MEMSCAPE_TRY(runStart, beginRun(session, sink));
+    PrecisionMeasurer measurer(session, plan, runStart, sink);
+    MEMSCAPE_TRY(run, runSweep(session, runStart, plan, measurer, sink));
     addLibrary(run.provenance, measurer.library());
     return run;
 }

@@ -11,7 +11,7 @@ namespace memscape::cuda {
 
 Result<MeasuredRun> measureRoofline(Session& session, const SweepPlan& plan, RunSink& sink)
 {
-    MEMSCAPE_TRY(circumstance, beginRun(session, sink));
+    MEMSCAPE_TRY(runStart, beginRun(session, sink));
     Json library; // that multiplied in any of them
     const auto one = [&](const Experiment& experiment, const Parameters& parameters,
                          RunSink& quiet) -> Result<MeasuredRun> {
@@ -25,7 +25,7 @@ Result<MeasuredRun> measureRoofline(Session& session, const SweepPlan& plan, Run
         return measured;
     };
     MEMSCAPE_TRY(run, runRoofline(plan.device.device, sink, one));
-    Json provenance = provenanceOf(session, circumstance, plan.device);
+    Json provenance = provenanceOf(session, runStart, plan.device);
     provenance.update(run.provenance);
     if (!library.is_null())
         provenance["cublaslt"] = std::move(library);

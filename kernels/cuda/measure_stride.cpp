@@ -106,10 +106,10 @@ Result<void> allocateCopies(Session& session, const StrideCase& walk, int batch,
 class StrideMeasurer : public PointMeasurer
 {
 public:
-    StrideMeasurer(Session& session, const SweepPlan& plan, const Circumstance& circumstance)
+    StrideMeasurer(Session& session, const SweepPlan& plan, const RunStart& runStart)
         : m_session(session)
         , m_plan(plan)
-        , m_circumstance(circumstance)
+        , m_runStart(runStart)
         , m_points(plan.sweep.values.size())
     { }
 
@@ -150,7 +150,7 @@ public:
     MergedSamples samples(std::size_t index) const override { return {{"time", m_points[index].samples.seconds}}; }
     Quality quality(std::size_t index) const override
     {
-        return m_points[index].samples.quality(m_circumstance.referenceClock);
+        return m_points[index].samples.quality(m_runStart.referenceClock);
     }
 
     Json method() const override
@@ -170,7 +170,7 @@ private:
     {
         StrideLaunch launch;
         launch.elementBytes = static_cast<int>(walk.elementBytes);
-        launch.act = actOf(walk.operation);
+        launch.operation = walk.operation;
         launch.walk = Walk{0, walk.pitchBytes / walk.elementBytes, walk.accesses};
         launch.indices = reinterpret_cast<const std::uint32_t*>(arrays.indices.get());
         const auto offset = walk.offsetBytes;
@@ -217,32 +217,22 @@ private:
 
     Session& m_session;
     const SweepPlan& m_plan;
-    const Circumstance& m_circumstance;
+    const RunStart& m_runStart;
     std::vector<PerPoint> m_points;
 };
 
 } // namespace
 
-Act actOf(Operation operation)
-{
-    switch (operation) {
-    case Operation::Read: return Act::Read;
-    case Operation::Write: return Act::Write;
-    case Operation::Copy: break;
-    }
-    return Act::Copy;
-}
-
 Result<MeasuredRun> measureStride(Session& session, const SweepPlan& plan, RunSink& sink)
 {
-    // Checked before it is timed, with the act that is asked for.
+    // Checked before it is timed, with the operation that is asked for.
     MEMSCAPE_TRY(walk, strideCase(plan.parameters));
     for (bool gather : {false, true})
-        MEMSCAPE_CHECK(passedCheck(checkStride(strideVersions, static_cast<int>(walk.elementBytes),
-                                               actOf(walk.operation), 3, gather, session.multiprocessors())));
-    MEMSCAPE_TRY(circumstance, beginRun(session, sink));
-    StrideMeasurer measurer(session, plan, circumstance);
-    return runSweep(session, circumstance, plan, measurer, sink);
+        MEMSCAPE_CHECK(passedCheck(checkStride(strideVersions, static_cast<int>(walk.elementBytes), walk.operation, 3,
+                                               gather, session.multiprocessors())));
+    MEMSCAPE_TRY(runStart, beginRun(session, sink));
+    StrideMeasurer measurer(session, plan, runStart);
+    return runSweep(session, runStart, plan, measurer, sink);
 }
 
 } // namespace memscape::cuda

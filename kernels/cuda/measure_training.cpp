@@ -22,13 +22,13 @@ namespace {
 class GpuTrainingMachine final : public TrainingMachine
 {
 public:
-    GpuTrainingMachine(Session& session, const SweepPlan& plan, const Circumstance& circumstance, RunSink& sink)
+    GpuTrainingMachine(Session& session, const SweepPlan& plan, const RunStart& runStart, RunSink& sink)
         : m_session(session)
         , m_plan(plan)
 
         , m_sink(sink)
         , m_blas(CublasLt::open())
-        , m_watch(session, circumstance.referenceClock)
+        , m_watch(session, runStart.referenceClock)
     {
         noteLibrary(m_blas.get(), "our own kernels multiply", sink);
     }
@@ -55,7 +55,7 @@ public:
         if (m_looks++ % looksApart == 0)
             m_watch.read();
     }
-    Circumstances seen(std::size_t) override { return m_watch.seen(); }
+    RunConditions seen(std::size_t) override { return m_watch.seen(); }
 
     Json method() const override
     {
@@ -95,10 +95,10 @@ private:
 Result<MeasuredRun> measureTrainingOnGpu(Session& session, const SweepPlan& plan, RunSink& sink)
 {
     MEMSCAPE_CHECK(checkTrained(plan.parameters));
-    MEMSCAPE_TRY(circumstance, beginRun(session, sink));
-    GpuTrainingMachine machine(session, plan, circumstance, sink);
+    MEMSCAPE_TRY(runStart, beginRun(session, sink));
+    GpuTrainingMachine machine(session, plan, runStart, sink);
     const auto measurer = makeTrainingMeasurer(machine, plan.experiment, plan.parameters);
-    MEMSCAPE_TRY(run, runSweep(session, circumstance, plan, *measurer, sink));
+    MEMSCAPE_TRY(run, runSweep(session, runStart, plan, *measurer, sink));
     addLibrary(run.provenance, machine.library());
     return run;
 }

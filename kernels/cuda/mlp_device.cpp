@@ -103,7 +103,7 @@ Result<void> CudaMlpDevice::open(std::int64_t arenaBytes)
     m_blockPitch = std::uint64_t(pooledBytes(std::int64_t(blockElements() * sizeof(float)))) / sizeof(float);
     const std::uint64_t parameterBytes = 2 * std::uint64_t(m_shape.length) * m_blockPitch * sizeof(float);
     const double free = double(m_session.freeBytes());
-    if (!m_session.isInsisted() && double(parameterBytes) + double(arenaBytes) > shareOfMemory * free)
+    if (!m_session.isForced() && double(parameterBytes) + double(arenaBytes) > shareOfMemory * free)
         return fail("run.memory",
                     fmt::format("weights and their gradients take {}, the activations {}, and {} "
                                 "of the GPU's memory are available",

@@ -22,7 +22,7 @@ namespace memscape::cuda {
 
 inline constexpr double batchTime = 200e-6; ///< s
 inline constexpr int batchLimit = 200;
-inline constexpr std::size_t heldLaunches = 512; ///< behind the gate
+inline constexpr std::size_t heldLaunches = 512; ///< behind the blocking kernel
 inline constexpr std::uint64_t mega = 1'000'000;
 
 inline std::uint64_t flushBytes(std::uint64_t l2Bytes, std::uint64_t freeBytes)

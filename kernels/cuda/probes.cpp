@@ -109,17 +109,17 @@ Result<std::vector<Latency>> chaseSamples(Session& session, ChaseKind kind, std:
     return samples;
 }
 
-Result<StreamChoice> bestStream(Session& session, Act act, std::uint64_t arrayBytes)
+Result<StreamChoice> bestStream(Session& session, Operation operation, std::uint64_t arrayBytes)
 {
     Buffer source, second, target;
     for (Buffer* from : {&source, &second}) {
-        if (act == Act::Write || (from == &second && act != Act::Triad))
+        if (operation == Operation::Write || (from == &second && operation != Operation::Triad))
             continue;
         MEMSCAPE_TRY(buffer, session.allocateExtra(arrayBytes));
         MEMSCAPE_CHECK(session.fill(buffer.get(), arrayBytes));
         *from = std::move(buffer);
     }
-    if (act != Act::Read) {
+    if (operation != Operation::Read) {
         MEMSCAPE_TRY(buffer, session.allocateExtra(arrayBytes));
         target = std::move(buffer);
     }
@@ -129,7 +129,7 @@ Result<StreamChoice> bestStream(Session& session, Act act, std::uint64_t arrayBy
         StreamLaunch launch;
         launch.version = candidate.version;
         launch.threads = candidate.threads;
-        launch.act = act;
+        launch.operation = operation;
         launch.first = source.get();
         launch.second = second.get();
         launch.target = target.get();
@@ -140,7 +140,7 @@ Result<StreamChoice> bestStream(Session& session, Act act, std::uint64_t arrayBy
         MEMSCAPE_CHECK(warmUp(session, work));
         PointSamples samples;
         MEMSCAPE_CHECK(samplePass(session, work, false, 0, StoppingOptions().perPass(sweepPasses), samples));
-        const int arrays = act == Act::Triad ? 3 : act == Act::Copy ? 2 : 1;
+        const int arrays = arraysOf(operation);
         const double rate = double(arrayBytes) * arrays / samples.summary().median;
         if (rate > best.bytesPerSecond)
             best = {candidate.version, candidate.threads, rate, samples.seconds.merged()};
@@ -148,19 +148,21 @@ Result<StreamChoice> bestStream(Session& session, Act act, std::uint64_t arrayBy
     return best;
 }
 
-Result<Laps> prepareLaps(Session& session, Act act, std::uint64_t workingSet, std::uint64_t l1Bytes, double launchBytes)
+Result<Laps> prepareLaps(Session& session, Operation operation, std::uint64_t workingSet, std::uint64_t l1Bytes,
+                         double launchBytes)
 {
     Laps laps;
     const LapsShape shape = lapsShape(workingSet, l1Bytes, session.multiprocessors());
     LapsLaunch& launch = laps.launch;
-    launch.act = act;
+    launch.operation = operation;
     launch.isPrivate = shape.isPrivate;
     launch.chunkBytes = shape.chunkBytes;
     launch.chunks = shape.chunks;
     launch.blocks = session.multiprocessors();
     if (!shape.isPrivate)
-        MEMSCAPE_CHECK(cudaResult(lapsResidentBlocks(act, launch.threads, session.multiprocessors(), &launch.blocks),
-                                  "asking for the occupancy"));
+        MEMSCAPE_CHECK(
+            cudaResult(lapsResidentBlocks(operation, launch.threads, session.multiprocessors(), &launch.blocks),
+                       "asking for the occupancy"));
     MEMSCAPE_TRY(data, session.allocate(shape.memoryBytes()));
     MEMSCAPE_CHECK(session.fill(data.get(), shape.memoryBytes()));
     launch.data = data.get();

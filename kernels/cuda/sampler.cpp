@@ -16,31 +16,31 @@ namespace memscape::cuda {
 
 namespace {
 
-constexpr std::uint64_t gateLimitNs = 5'000'000'000;
+constexpr std::uint64_t blockLimitNs = 5'000'000'000;
 /// Of a point's samples: a sweep may have thousands of points.
 
 /// Opens on every way out, so that an early return cannot leave the stream waiting.
-class GateKeeper
+class StreamBlocker
 {
 public:
-    explicit GateKeeper(Gate* gate)
-        : m_gate(gate)
+    explicit StreamBlocker(StreamBlock* block)
+        : m_block(block)
     {
-        gate->timedOut = 0;
-        gate->open = 0;
+        block->timedOut = 0;
+        block->open = 0;
         std::atomic_thread_fence(std::memory_order_seq_cst);
     }
-    ~GateKeeper() { open(); }
-    GateKeeper(const GateKeeper&) = delete;
-    GateKeeper& operator=(const GateKeeper&) = delete;
+    ~StreamBlocker() { open(); }
+    StreamBlocker(const StreamBlocker&) = delete;
+    StreamBlocker& operator=(const StreamBlocker&) = delete;
     void open()
     {
         std::atomic_thread_fence(std::memory_order_seq_cst);
-        m_gate->open = 1;
+        m_block->open = 1;
     }
 
 private:
-    Gate* m_gate;
+    StreamBlock* m_block;
 };
 
 double quantileOf(std::vector<double> values, double q)
@@ -56,7 +56,8 @@ Result<void> queueBetweenStamps(Session& session, const Work& work, int batch)
 {
     cudaStream_t stream = session.stream();
     if (work.launches * std::size_t(batch) <= heldLaunches)
-        MEMSCAPE_CHECK(cudaResult(launchGate(session.deviceGate(), gateLimitNs, stream), "holding the stream"));
+        MEMSCAPE_CHECK(
+            cudaResult(launchBlockingKernel(session.deviceBlock(), blockLimitNs, stream), "holding the stream"));
     MEMSCAPE_CHECK(
         cudaResult(launchStamp(session.deviceStamps(), session.multiprocessors(), stream), "reading the clock"));
     MEMSCAPE_CHECK(cudaResult(cudaEventRecord(session.begin(), stream), "recording an event"));
@@ -76,12 +77,12 @@ Result<Sample> takeSample(Session& session, const Work& work, bool cold, int bat
     Stamp* stamps = session.stamps();
     stamps[0] = stamps[1] = Stamp{};
     {
-        GateKeeper keeper(session.gate());
+        StreamBlocker keeper(session.block());
         MEMSCAPE_CHECK(queueBetweenStamps(session, work, batch));
         keeper.open();
     }
     MEMSCAPE_CHECK(session.synchronize("running " + work.name));
-    if (session.gate()->timedOut != 0)
+    if (session.block()->timedOut != 0)
         return fail("run.failed", "the launch of " + work.name + " did not get through within 5 s",
                     "another program may hold the GPU; measure again");
     float milliseconds = 0;
@@ -127,7 +128,7 @@ Result<void> samplePass(Session& session, const Work& work, bool cold, int pass,
 
 Quality PointSamples::quality(double reference) const
 {
-    Circumstances seen;
+    RunConditions seen;
     // The fifth percentile: the timer ticks once a microsecond, so a single short sample may be
     // off.
     const double low = quantileOf(clocks, 0.05);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // One sample, and enough samples of one point.
 //
-// Cold: flush → wait → gate → stamp → event → kernel → event → stamp → open the gate → wait. The
-// gate holds the stream until everything is queued, so the time between the events is the GPU's
+// Cold: flush → wait → blocking kernel → stamp → event → kernel → event → stamp → release → wait. The
+// blocking kernel holds the stream until everything is queued, so the time between the events is the GPU's
 // alone; the stamps give the SM clock during it. Warm: the same without the flush. A kernel shorter
 // than 200 µs is launched several times between the events and the time divided; its launches then
 // follow each other back to back, so a sample is never shorter than the launch period.
 //
-// Nothing may wait behind the closed gate, or both wait for each other until the gate gives up. So
+// Nothing may wait behind the blocking kernel, or both wait for each other until that gives up. So
 // every kernel runs once without it (meet): CUDA loads a kernel at its first launch, and that may
 // wait for all that is queued. And only so many launches are held as fit into the stream's queue;
 // of work with more, the first runs while the last is still being queued.
@@ -39,10 +39,10 @@ struct Sample
     double clockHz = 0; ///< NaN when the stamps failed
 };
 
-/// Runs it once without the gate and waits for it: its kernels are loaded then.
+/// Runs it once without the blocking kernel and waits for it: its kernels are loaded then.
 Result<void> meet(Session& session, const Work& work);
 
-/// Of work that was met. Errors: run.failed when the gate timed out, and those of cudaFailure().
+/// Of work that was met. Errors: run.failed when the blocking kernel timed out, and those of cudaFailure().
 Result<Sample> takeSample(Session& session, const Work& work, bool cold, int batch);
 
 /// Meets it; then at least 3 launches and 25 ms. The time of one launch.
@@ -55,7 +55,7 @@ struct PointSamples
     std::vector<double> clocks;
     StopReason stop = StopReason::Running;
     int batch = 1;
-    bool isDense = false;   ///< products, which power caps: see Circumstances::clockDrift
+    bool isDense = false;   ///< products, which power caps: see RunConditions::clockDrift
     double peak = 0;        ///< B, counted memory
     double deviceDelta = 0; ///< B, by which the device's free memory fell
 

@@ -78,10 +78,10 @@ void addStride(Checks& checks, int sms)
 {
     for (int version = 1; version <= strideVersions; ++version) {
         for (int width : widths) {
-            for (Act act : {Act::Read, Act::Write, Act::Copy}) {
+            for (Operation operation : {Operation::Read, Operation::Write, Operation::Copy}) {
                 for (std::uint64_t step : {1, 7})
-                    checks.push_back([=] { return checkStride(version, width, act, step, false, sms); });
-                checks.push_back([=] { return checkStride(version, width, act, 1, true, sms); });
+                    checks.push_back([=] { return checkStride(version, width, operation, step, false, sms); });
+                checks.push_back([=] { return checkStride(version, width, operation, 1, true, sms); });
             }
         }
     }
@@ -91,13 +91,13 @@ void addStreams(Checks& checks, int sms)
 {
     for (int version = 1; version <= streamVersions; ++version) {
         for (int width : widths) {
-            for (Act act : {Act::Read, Act::Write, Act::Copy, Act::Triad})
-                checks.push_back([=] { return checkStream(version, width, act, sms); });
+            for (Operation operation : {Operation::Read, Operation::Write, Operation::Copy, Operation::Triad})
+                checks.push_back([=] { return checkStream(version, width, operation, sms); });
         }
     }
-    for (Act act : {Act::Read, Act::Write, Act::Copy}) {
-        checks.push_back([=] { return checkLaps(act, true, sms); });
-        checks.push_back([=] { return checkLaps(act, false, sms); });
+    for (Operation operation : {Operation::Read, Operation::Write, Operation::Copy}) {
+        checks.push_back([=] { return checkLaps(operation, true, sms); });
+        checks.push_back([=] { return checkLaps(operation, false, sms); });
     }
 }
 

@@ -70,29 +70,30 @@ Result<void> Session::initialize(int ordinal)
           << cudaEventCreate(&m_end);
     MEMSCAPE_CHECK(cudaResult(calls.error(), "opening the GPU"));
 
-    void *gate = nullptr, *stamps = nullptr;
-    calls << cudaHostAlloc(&gate, sizeof(Gate), cudaHostAllocMapped)
+    void *block = nullptr, *stamps = nullptr;
+    calls << cudaHostAlloc(&block, sizeof(StreamBlock), cudaHostAllocMapped)
           << cudaHostAlloc(&stamps, 2 * sizeof(Stamp), cudaHostAllocMapped);
     MEMSCAPE_CHECK(cudaResult(calls.error(), "allocating pinned memory"));
-    m_gate = new (gate) Gate;
+    m_block = new (block) StreamBlock;
     m_stamps = new (stamps) Stamp[2];
-    void *deviceGate = nullptr, *deviceStamps = nullptr;
-    calls << cudaHostGetDevicePointer(&deviceGate, gate, 0) << cudaHostGetDevicePointer(&deviceStamps, stamps, 0)
+    void *deviceBlock = nullptr, *deviceStamps = nullptr;
+    calls << cudaHostGetDevicePointer(&deviceBlock, block, 0) << cudaHostGetDevicePointer(&deviceStamps, stamps, 0)
           << makePool(ordinal) << preferL1();
-    m_deviceGate = static_cast<Gate*>(deviceGate);
+    m_deviceBlock = static_cast<StreamBlock*>(deviceBlock);
     m_deviceStamps = static_cast<Stamp*>(deviceStamps);
     MEMSCAPE_CHECK(cudaResult(calls.error(), "preparing the GPU"));
     return loadHarness();
 }
 
 /// CUDA loads a kernel at its first launch, which may wait for all that is queued. What surrounds a
-/// timed kernel must be loaded before the gate is closed for the first time.
+/// timed kernel must be loaded before the stream is blocked for the first time.
 Result<void> Session::loadHarness()
 {
-    m_gate->open = 1;
+    m_block->open = 1;
     Calls calls;
-    calls << launchGate(m_deviceGate, 0, m_stream) << launchStamp(m_deviceStamps, m_multiprocessors, m_stream)
-          << cudaEventRecord(m_begin, m_stream) << launchEmpty(m_stream) << cudaEventRecord(m_end, m_stream);
+    calls << launchBlockingKernel(m_deviceBlock, 0, m_stream)
+          << launchStamp(m_deviceStamps, m_multiprocessors, m_stream) << cudaEventRecord(m_begin, m_stream)
+          << launchEmpty(m_stream) << cudaEventRecord(m_end, m_stream);
     MEMSCAPE_CHECK(cudaResult(calls.error(), "loading the small kernels"));
     return synchronize("loading the small kernels");
 }
@@ -124,7 +125,7 @@ Session::~Session()
         cudaEventDestroy(m_end);
     if (m_stream != nullptr)
         cudaStreamDestroy(m_stream);
-    cudaFreeHost(m_gate);
+    cudaFreeHost(m_block);
     cudaFreeHost(m_stamps);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One GPU, opened for one run: stream, events, the gate and the stamps, the flush buffer, and a
+// One GPU, opened for one run: stream, events, the blocking kernel and the stamps, the flush buffer, and a
 // private memory pool whose high water is the peak memory of the kernels alone. What the harness
 // needs itself (flush, extra copies, tables) is allocated outside the pool and not counted.
 #pragma once
@@ -34,8 +34,8 @@ public:
     std::uint64_t l2Bytes() const { return m_l2Bytes; }
     std::uint64_t freeBytes() const; ///< 0 when the device does not answer
     /// The user forces sizes that are predicted not to fit (backend.h).
-    bool isInsisted() const { return m_isInsisted; }
-    void setInsisted(bool insisted) { m_isInsisted = insisted; }
+    bool isForced() const { return m_isForced; }
+    void setForced(bool isForced) { m_isForced = isForced; }
     cudaStream_t stream() const { return m_stream; }
     const std::string& pciBusId() const { return m_pciBusId; }
 
@@ -62,8 +62,8 @@ public:
     Result<double> warmClock(double seconds);
 
     // For sampler.cpp.
-    Gate* gate() { return m_gate; }
-    Gate* deviceGate() { return m_deviceGate; }
+    StreamBlock* block() { return m_block; }
+    StreamBlock* deviceBlock() { return m_deviceBlock; }
     Stamp* stamps() { return m_stamps; }
     Stamp* deviceStamps() { return m_deviceStamps; }
     cudaEvent_t begin() { return m_begin; }
@@ -84,11 +84,11 @@ private:
     cudaMemPool_t m_pool = nullptr; ///< null where the device has none: then sizes are added up
     std::shared_ptr<std::uint64_t> m_used = std::make_shared<std::uint64_t>(0);
     std::shared_ptr<std::uint64_t> m_highWater = std::make_shared<std::uint64_t>(0);
-    Gate *m_gate = nullptr, *m_deviceGate = nullptr;
+    StreamBlock *m_block = nullptr, *m_deviceBlock = nullptr;
     Stamp *m_stamps = nullptr, *m_deviceStamps = nullptr;
     Buffer m_flush; ///< only ever read after it was filled
     std::uint64_t m_flushBytes = 0;
-    bool m_isInsisted = false;
+    bool m_isForced = false;
 };
 
 } // namespace memscape::cuda

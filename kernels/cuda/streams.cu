@@ -37,54 +37,56 @@ template <typename Word> static std::uint32_t referenceSum(const std::vector<Wor
 }
 
 template <typename Word>
-static std::vector<Word> referenceStream(Act act, const std::vector<Word>& b, const std::vector<Word>& c)
+static std::vector<Word> referenceStream(Operation operation, const std::vector<Word>& b, const std::vector<Word>& c)
 {
     std::vector<Word> a(b.size());
     for (std::size_t i = 0; i < a.size(); ++i)
-        a[i] = act == Act::Copy ? b[i] : (act == Act::Triad ? triadOf(b[i], c[i]) : wordOf<Word>(writtenBits(i)));
+        a[i] = operation == Operation::Copy
+            ? b[i]
+            : (operation == Operation::Triad ? triadOf(b[i], c[i]) : wordOf<Word>(writtenBits(i)));
     return a;
 }
 
 // ---- 3. Kernels -------------------------------------------------------------------------------
 
 /// One word of any of the four streams. b, c, a: (words).
-template <typename Word, Act act>
+template <typename Word, Operation operation>
 __device__ __forceinline__ Word streamed(const Word* b, const Word* c, std::uint64_t i)
 {
-    if (act == Act::Write)
+    if (operation == Operation::Write)
         return wordOf<Word>(writtenBits(i));
-    if (act == Act::Triad)
+    if (operation == Operation::Triad)
         return triadOf(load(b + i), load(c + i));
     return load(b + i);
 }
 
 /// Version 1. Thread i handles word i.
-template <typename Word, Act act>
+template <typename Word, Operation operation>
 __global__ void stream_v1(const Word* b, const Word* c, Word* a, std::uint64_t words, Sink sink)
 {
     const std::uint64_t i = blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x;
     std::uint32_t sum = 0;
     if (i < words) {
-        const Word word = streamed<Word, act>(b, c, i);
-        if (act == Act::Read)
+        const Word word = streamed<Word, operation>(b, c, i);
+        if (operation == Operation::Read)
             sum = fold(word);
         else
             store(a + i, word);
     }
-    if (act == Act::Read)
+    if (operation == Operation::Read)
         keep(sum, sink);
 }
 
 /// Words from i on, `all` apart, one at a time; the sum of those that are read.
-template <typename Word, Act act>
+template <typename Word, Operation operation>
 __device__ __forceinline__ std::uint32_t streamRest(const Word* b, const Word* c, Word* a, std::uint64_t words,
                                                     std::uint64_t i, std::uint64_t all)
 {
     std::uint32_t sum = 0;
 #pragma unroll 1
     for (; i < words; i += all) {
-        const Word word = streamed<Word, act>(b, c, i);
-        if (act == Act::Read)
+        const Word word = streamed<Word, operation>(b, c, i);
+        if (operation == Operation::Read)
             sum += fold(word);
         else
             store(a + i, word);
@@ -93,18 +95,18 @@ __device__ __forceinline__ std::uint32_t streamRest(const Word* b, const Word* c
 }
 
 /// Version 2. Thread t of T handles words t, t + T, …, one at a time.
-template <typename Word, Act act>
+template <typename Word, Operation operation>
 __global__ void stream_v2(const Word* b, const Word* c, Word* a, std::uint64_t words, Sink sink)
 {
     const std::uint64_t all = gridDim.x * std::uint64_t(blockDim.x);
     const std::uint64_t i = blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x;
-    const std::uint32_t sum = streamRest<Word, act>(b, c, a, words, i, all);
-    if (act == Act::Read)
+    const std::uint32_t sum = streamRest<Word, operation>(b, c, a, words, i, all);
+    if (operation == Operation::Read)
         keep(sum, sink);
 }
 
 /// Version 3. The same walk, four words at a time: four loads or more are on their way before the first is used.
-template <typename Word, Act act>
+template <typename Word, Operation operation>
 __global__ void stream_v3(const Word* b, const Word* c, Word* a, std::uint64_t words, Sink sink)
 {
     const std::uint64_t all = gridDim.x * std::uint64_t(blockDim.x);
@@ -114,27 +116,28 @@ __global__ void stream_v3(const Word* b, const Word* c, Word* a, std::uint64_t w
         Word word[inFlight];
 #pragma unroll
         for (int k = 0; k < inFlight; ++k)
-            word[k] = streamed<Word, act>(b, c, i + k * all);
+            word[k] = streamed<Word, operation>(b, c, i + k * all);
 #pragma unroll
         for (int k = 0; k < inFlight; ++k) {
-            if (act == Act::Read)
+            if (operation == Operation::Read)
                 sum += fold(word[k]);
             else
                 store(a + i + k * all, word[k]);
         }
     }
-    sum += streamRest<Word, act>(b, c, a, words, i, all);
-    if (act == Act::Read)
+    sum += streamRest<Word, operation>(b, c, a, words, i, all);
+    if (operation == Operation::Read)
         keep(sum, sink);
 }
 
 // ---- 4. Launchers -----------------------------------------------------------------------------
 
-template <typename Word, Act act>
+template <typename Word, Operation operation>
 static cudaError_t launchVersion(const StreamLaunch& launch, int multiprocessors, cudaStream_t stream)
 {
-    auto* kernel = launch.version == 1 ? stream_v1<Word, act>
-                                       : (launch.version == 2 ? stream_v2<Word, act> : stream_v3<Word, act>);
+    auto* kernel = launch.version == 1
+        ? stream_v1<Word, operation>
+        : (launch.version == 2 ? stream_v2<Word, operation> : stream_v3<Word, operation>);
     const std::uint64_t words = launch.bytes / sizeof(Word);
     std::uint64_t blocks = blocksFor(words, static_cast<std::uint64_t>(launch.threads));
     if (launch.version > 1) {
@@ -158,11 +161,11 @@ static cudaError_t launchVersion(const StreamLaunch& launch, int multiprocessors
 template <typename Word>
 static cudaError_t launchWord(const StreamLaunch& launch, int multiprocessors, cudaStream_t stream)
 {
-    switch (launch.act) {
-    case Act::Read: return launchVersion<Word, Act::Read>(launch, multiprocessors, stream);
-    case Act::Write: return launchVersion<Word, Act::Write>(launch, multiprocessors, stream);
-    case Act::Copy: return launchVersion<Word, Act::Copy>(launch, multiprocessors, stream);
-    case Act::Triad: return launchVersion<Word, Act::Triad>(launch, multiprocessors, stream);
+    switch (launch.operation) {
+    case Operation::Read: return launchVersion<Word, Operation::Read>(launch, multiprocessors, stream);
+    case Operation::Write: return launchVersion<Word, Operation::Write>(launch, multiprocessors, stream);
+    case Operation::Copy: return launchVersion<Word, Operation::Copy>(launch, multiprocessors, stream);
+    case Operation::Triad: return launchVersion<Word, Operation::Triad>(launch, multiprocessors, stream);
     }
     return cudaErrorInvalidValue;
 }
@@ -199,20 +202,21 @@ template <typename Word> static void compareStream(KernelCheck& check, StreamLau
     std::vector<std::uint32_t> got(1);
     scratch.download(got, sum);
     scratch.download(found, target);
-    if (launch.act == Act::Read)
+    if (launch.operation == Operation::Read)
         verdict(check, scratch.error(), got[0] == referenceSum(b) ? 0 : 1, 0, words);
     else
-        compareWords(check, scratch.error(), found, referenceStream(launch.act, b, c));
+        compareWords(check, scratch.error(), found, referenceStream(launch.operation, b, c));
 }
 
-KernelCheck checkStream(int version, int wordBytes, Act act, int multiprocessors)
+KernelCheck checkStream(int version, int wordBytes, Operation operation, int multiprocessors)
 {
     KernelCheck check;
-    std::snprintf(check.kernel, sizeof check.kernel, "stream %s %d B v%d", actName(act), wordBytes, version);
+    std::snprintf(check.kernel, sizeof check.kernel, "stream %s %d B v%d", operationName(operation), wordBytes,
+                  version);
     StreamLaunch launch;
     launch.version = version;
     launch.wordBytes = wordBytes;
-    launch.act = act;
+    launch.operation = operation;
     launch.threads = version == 1 ? 256 : 1024;
     verdict(check, cudaErrorInvalidValue, 0, 0, 0); // stays for a size that no word has
     withWord(wordBytes, false, [&](auto tag) {

@@ -41,12 +41,12 @@ static std::uint32_t referenceSum(const std::vector<Word>& source, const Walk& w
 }
 
 template <typename Word>
-static void referenceStore(const std::vector<Word>& source, std::vector<Word>& target, Act act, const Walk& walk,
-                           bool gather)
+static void referenceStore(const std::vector<Word>& source, std::vector<Word>& target, Operation operation,
+                           const Walk& walk, bool gather)
 {
     for (std::uint64_t i = 0; i < walk.touched; ++i) {
         const std::uint64_t at = referenceIndex(walk, gather, i);
-        target[at] = act == Act::Copy ? source[at] : wordOf<Word>(writtenBits(i));
+        target[at] = operation == Operation::Copy ? source[at] : wordOf<Word>(writtenBits(i));
     }
 }
 
@@ -65,25 +65,25 @@ struct Gatherer // element i of a table of indices
 };
 
 /// Version 1. source, target: (count) words; thread i touches element where(i).
-template <typename Word, Act act, typename Where>
+template <typename Word, Operation operation, typename Where>
 __global__ void stride_v1(const Word* source, Word* target, Where where, std::uint64_t touched, Sink sink)
 {
     const std::uint64_t i = blockIdx.x * std::uint64_t(blockDim.x) + threadIdx.x;
     std::uint32_t sum = 0;
     if (i < touched) {
         const std::uint64_t at = where(i);
-        if (act == Act::Read)
+        if (operation == Operation::Read)
             sum = fold(load(source + at));
         else
-            store(target + at, act == Act::Copy ? load(source + at) : wordOf<Word>(writtenBits(i)));
+            store(target + at, operation == Operation::Copy ? load(source + at) : wordOf<Word>(writtenBits(i)));
     }
-    if (act == Act::Read)
+    if (operation == Operation::Read)
         keep(sum, sink);
 }
 
 /// Version 2. Thread t of T touches elements t, t + T, t + 2T, t + 3T, then t + 4T …: every warp
 /// request still asks for 32 neighbours of the pattern.
-template <typename Word, Act act, typename Where>
+template <typename Word, Operation operation, typename Where>
 __global__ void stride_v2(const Word* source, Word* target, Where where, std::uint64_t touched, Sink sink)
 {
     const std::uint64_t all = gridDim.x * std::uint64_t(blockDim.x);
@@ -97,10 +97,10 @@ __global__ void stride_v2(const Word* source, Word* target, Where where, std::ui
             at[k] = where(i + k * all);
 #pragma unroll
         for (int k = 0; k < inFlight; ++k)
-            word[k] = act == Act::Write ? wordOf<Word>(writtenBits(i + k * all)) : load(source + at[k]);
+            word[k] = operation == Operation::Write ? wordOf<Word>(writtenBits(i + k * all)) : load(source + at[k]);
 #pragma unroll
         for (int k = 0; k < inFlight; ++k) {
-            if (act == Act::Read)
+            if (operation == Operation::Read)
                 sum += fold(word[k]);
             else
                 store(target + at[k], word[k]);
@@ -108,12 +108,12 @@ __global__ void stride_v2(const Word* source, Word* target, Where where, std::ui
     }
     for (; i < touched; i += all) {
         const std::uint64_t at = where(i);
-        if (act == Act::Read)
+        if (operation == Operation::Read)
             sum += fold(load(source + at));
         else
-            store(target + at, act == Act::Copy ? load(source + at) : wordOf<Word>(writtenBits(i)));
+            store(target + at, operation == Operation::Copy ? load(source + at) : wordOf<Word>(writtenBits(i)));
     }
-    if (act == Act::Read)
+    if (operation == Operation::Read)
         keep(sum, sink);
 }
 
@@ -133,7 +133,7 @@ __global__ void fill_indices(std::uint32_t* indices, std::uint64_t count, std::u
 
 // ---- 4. Launchers -----------------------------------------------------------------------------
 
-template <typename Word, Act act, typename Where>
+template <typename Word, Operation operation, typename Where>
 static cudaError_t launchVersion(const StrideLaunch& launch, Where where, int multiprocessors, cudaStream_t stream)
 {
     const auto* source = static_cast<const Word*>(launch.source);
@@ -145,17 +145,17 @@ static cudaError_t launchVersion(const StrideLaunch& launch, Where where, int mu
     if (launch.version == 1) {
         if (wanted > 0x7fffffffULL)
             return cudaErrorInvalidValue;
-        stride_v1<Word, act>
+        stride_v1<Word, operation>
             <<<static_cast<unsigned>(wanted), threads, 0, stream>>>(source, target, where, touched, sink);
         return cudaGetLastError();
     }
     int perSm = 0;
     const cudaError_t error =
-        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&perSm, stride_v2<Word, act, Where>, launch.threads, 0);
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&perSm, stride_v2<Word, operation, Where>, launch.threads, 0);
     if (error != cudaSuccess)
         return error;
     const std::uint64_t fits = std::uint64_t(std::max(1, perSm)) * std::max(1, multiprocessors);
-    stride_v2<Word, act>
+    stride_v2<Word, operation>
         <<<static_cast<unsigned>(std::min(wanted, fits)), threads, 0, stream>>>(source, target, where, touched, sink);
     return cudaGetLastError();
 }
@@ -165,17 +165,17 @@ template <typename Word> static cudaError_t launchWord(const StrideLaunch& launc
     const Walker walker{launch.walk};
     const Gatherer gatherer{launch.indices};
     const bool gather = launch.indices != nullptr;
-    switch (launch.act) {
-    case Act::Read:
-        return gather ? launchVersion<Word, Act::Read>(launch, gatherer, sms, stream)
-                      : launchVersion<Word, Act::Read>(launch, walker, sms, stream);
-    case Act::Write:
-        return gather ? launchVersion<Word, Act::Write>(launch, gatherer, sms, stream)
-                      : launchVersion<Word, Act::Write>(launch, walker, sms, stream);
-    case Act::Copy:
-        return gather ? launchVersion<Word, Act::Copy>(launch, gatherer, sms, stream)
-                      : launchVersion<Word, Act::Copy>(launch, walker, sms, stream);
-    case Act::Triad: break;
+    switch (launch.operation) {
+    case Operation::Read:
+        return gather ? launchVersion<Word, Operation::Read>(launch, gatherer, sms, stream)
+                      : launchVersion<Word, Operation::Read>(launch, walker, sms, stream);
+    case Operation::Write:
+        return gather ? launchVersion<Word, Operation::Write>(launch, gatherer, sms, stream)
+                      : launchVersion<Word, Operation::Write>(launch, walker, sms, stream);
+    case Operation::Copy:
+        return gather ? launchVersion<Word, Operation::Copy>(launch, gatherer, sms, stream)
+                      : launchVersion<Word, Operation::Copy>(launch, walker, sms, stream);
+    case Operation::Triad: break;
     }
     return cudaErrorInvalidValue;
 }
@@ -237,24 +237,25 @@ static void compareStride(KernelCheck& check, StrideLaunch launch, bool gather, 
     std::vector<std::uint32_t> got(1);
     scratch.download(got, sum);
     scratch.download(found, to);
-    if (launch.act == Act::Read) {
+    if (launch.operation == Operation::Read) {
         verdict(check, scratch.error(), got[0] == referenceSum(source, launch.walk, gather) ? 0 : 1, 0,
                 launch.walk.touched);
         return;
     }
-    referenceStore(source, target, launch.act, launch.walk, gather);
+    referenceStore(source, target, launch.operation, launch.walk, gather);
     compareWords(check, scratch.error(), found, target);
 }
 
-KernelCheck checkStride(int version, int elementBytes, Act act, std::uint64_t step, bool gather, int multiprocessors)
+KernelCheck checkStride(int version, int elementBytes, Operation operation, std::uint64_t step, bool gather,
+                        int multiprocessors)
 {
     KernelCheck check;
-    std::snprintf(check.kernel, sizeof check.kernel, "stride %s %s %d B v%d", actName(act),
+    std::snprintf(check.kernel, sizeof check.kernel, "stride %s %s %d B v%d", operationName(operation),
                   gather ? "random" : (step == 1 ? "contiguous" : "strided"), elementBytes, version);
     StrideLaunch launch;
     launch.version = version;
     launch.elementBytes = elementBytes;
-    launch.act = act;
+    launch.operation = operation;
     launch.walk.first = step == 1 ? 3 : 0; // contiguous is tried misaligned
     launch.walk.step = step;
     verdict(check, cudaErrorInvalidValue, 0, 0, 0); // stays for a size that no word has

@@ -31,9 +31,9 @@ void noteState(const GpuState& state, RunSink& sink)
 class GpuMachine final : public SweepMachine
 {
 public:
-    GpuMachine(Session& session, const Circumstance& circumstance, const BackendDevice& device, RunSink& sink)
+    GpuMachine(Session& session, const RunStart& runStart, const BackendDevice& device, RunSink& sink)
         : m_session(session)
-        , m_circumstance(circumstance)
+        , m_runStart(runStart)
         , m_device(device)
         , m_sink(sink)
     { }
@@ -51,7 +51,7 @@ public:
     void finished() override { noteState(m_seen, m_sink); }
     Json provenance() override
     {
-        Json provenance = provenanceOf(m_session, m_circumstance, m_device);
+        Json provenance = provenanceOf(m_session, m_runStart, m_device);
         if (m_seen.reasons)
             provenance["clock_reasons_seen"] = reasonTexts(*m_seen.reasons);
         return provenance;
@@ -59,7 +59,7 @@ public:
 
 private:
     Session& m_session;
-    const Circumstance& m_circumstance;
+    const RunStart& m_runStart;
     const BackendDevice& m_device;
     RunSink& m_sink;
     SteadyClock m_clock;
@@ -68,14 +68,14 @@ private:
 
 } // namespace
 
-Result<Circumstance> beginRun(Session& session, RunSink& sink)
+Result<RunStart> beginRun(Session& session, RunSink& sink)
 {
-    Circumstance circumstance;
-    session.setInsisted(sink.insists());
+    RunStart runStart;
+    session.setForced(sink.isForced());
     sink.progress(0, 0, "leaving the idle clock");
-    circumstance.before = readGpuState(session.pciBusId());
+    runStart.before = readGpuState(session.pciBusId());
     MEMSCAPE_TRY(clock, session.warmClock(busySeconds));
-    circumstance.referenceClock = clock;
+    runStart.referenceClock = clock;
     const Work empty{[&session](int) { return launchEmpty(session.stream()); }, "an empty kernel"};
     MEMSCAPE_CHECK(warmUp(session, empty));
     std::vector<double> periods;
@@ -83,11 +83,11 @@ Result<Circumstance> beginRun(Session& session, RunSink& sink)
         MEMSCAPE_TRY(sample, takeSample(session, empty, false, 100));
         periods.push_back(sample.seconds);
     }
-    circumstance.launchPeriod = summarize(periods).median;
-    return circumstance;
+    runStart.launchPeriod = summarize(periods).median;
+    return runStart;
 }
 
-Json provenanceOf(const Session& session, const Circumstance& circumstance, const BackendDevice& device)
+Json provenanceOf(const Session& session, const RunStart& runStart, const BackendDevice& device)
 {
     int driver = 0, runtime = 0;
     cudaDriverGetVersion(&driver);
@@ -102,18 +102,18 @@ Json provenanceOf(const Session& session, const Circumstance& circumstance, cons
     json["multiprocessors"] = session.multiprocessors();
     json["l2_bytes"] = session.l2Bytes();
     json["pci"] = session.pciBusId();
-    json["busy_clock"] = jsonNumber(circumstance.referenceClock);
-    json["launch_period"] = jsonNumber(circumstance.launchPeriod);
-    json["insisted"] = session.isInsisted();
-    json["state_before"] = stateToJson(circumstance.before);
+    json["busy_clock"] = jsonNumber(runStart.referenceClock);
+    json["launch_period"] = jsonNumber(runStart.launchPeriod);
+    json["forced"] = session.isForced();
+    json["state_before"] = stateToJson(runStart.before);
     json["state_after"] = stateToJson(readGpuState(session.pciBusId()));
     return json;
 }
 
-Result<MeasuredRun> runSweep(Session& session, const Circumstance& circumstance, const SweepPlan& plan,
-                             PointMeasurer& measurer, RunSink& sink)
+Result<MeasuredRun> runSweep(Session& session, const RunStart& runStart, const SweepPlan& plan, PointMeasurer& measurer,
+                             RunSink& sink)
 {
-    GpuMachine machine(session, circumstance, plan.device, sink);
+    GpuMachine machine(session, runStart, plan.device, sink);
     return memscape::runSweep(plan.experiment, plan.parameters, measurer, machine);
 }
 

@@ -18,19 +18,19 @@ struct SweepPlan
 };
 
 /// The SM clock when busy, driver, versions, limits: measured once when a run begins.
-struct Circumstance
+struct RunStart
 {
     double referenceClock = 0; ///< Hz, NaN when unknown
     double launchPeriod = 0;   ///< s between back-to-back empty kernels
     GpuState before;
 };
-Result<Circumstance> beginRun(Session& session, RunSink& sink);
+Result<RunStart> beginRun(Session& session, RunSink& sink);
 
 /// The points of `plan`, on this session's GPU. Errors: those of memscape::runSweep().
-Result<MeasuredRun> runSweep(Session& session, const Circumstance& circumstance, const SweepPlan& plan,
-                             PointMeasurer& measurer, RunSink& sink);
+Result<MeasuredRun> runSweep(Session& session, const RunStart& runStart, const SweepPlan& plan, PointMeasurer& measurer,
+                             RunSink& sink);
 
 /// Backend, versions, driver, clocks, state before and now; what every record of this run carries.
-Json provenanceOf(const Session& session, const Circumstance& circumstance, const BackendDevice& device);
+Json provenanceOf(const Session& session, const RunStart& runStart, const BackendDevice& device);
 
 } // namespace memscape::cuda

@@ -187,10 +187,10 @@ public:
         m_watch.start(m_session.readTicks());
         m_watch.add(m_session.readCanary());
     }
-    Circumstances seen(std::size_t samples) override
+    RunConditions seen(std::size_t samples) override
     {
         m_watch.add(m_session.readCanary());
-        return m_watch.circumstances(m_session.readTicks(), samples);
+        return m_watch.conditions(m_session.readTicks(), samples);
     }
     Json method() const override
     {

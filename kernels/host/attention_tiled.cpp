@@ -22,28 +22,28 @@ namespace {
 
 void forward16(const ForwardPiece& piece)
 {
-    forwardTile<Wide16>(piece);
+    forwardTile<Simd16>(piece);
 }
 void backward16(const BackwardPiece& piece)
 {
-    backwardRange<Wide16>(piece);
+    backwardRange<Simd16>(piece);
 }
 #if MEMSCAPE_X86
 __attribute__((target("avx2,fma"))) void forward32(const ForwardPiece& piece)
 {
-    forwardTile<Wide32>(piece);
+    forwardTile<Simd32>(piece);
 }
 __attribute__((target("avx2,fma"))) void backward32(const BackwardPiece& piece)
 {
-    backwardRange<Wide32>(piece);
+    backwardRange<Simd32>(piece);
 }
 __attribute__((target("avx512f,avx512vl,avx512bw"))) void forward64(const ForwardPiece& piece)
 {
-    forwardTile<Wide64>(piece);
+    forwardTile<Simd64>(piece);
 }
 __attribute__((target("avx512f,avx512vl,avx512bw"))) void backward64(const BackwardPiece& piece)
 {
-    backwardRange<Wide64>(piece);
+    backwardRange<Simd64>(piece);
 }
 #endif
 
@@ -162,7 +162,7 @@ Result<void> TiledAttention::addSplits(const AttentionWork& work)
 
 std::size_t forwardScratch(const AttentionTile& tile, std::size_t headDim)
 {
-    constexpr std::size_t widest = panelWidth<Wide64>;
+    constexpr std::size_t widest = panelWidth<Simd64>;
     const auto queries = std::size_t(tile.queries), keys = std::size_t(tile.keys);
     return 2 * queries * headDim + 2 * queries + keys * widest + 2 * keys * headDim;
 }

@@ -41,11 +41,11 @@ struct QueryTile
 };
 
 /// Rows of d floats turned into panels of keys, times `scale`; zeros behind the last key.
-template <typename Wide>
+template <typename Simd>
 MEMSCAPE_INLINE void packKeys(const float* rows, std::size_t count, std::size_t tileKeys, std::size_t d, float scale,
                               float* to)
 {
-    constexpr std::size_t width = panelWidth<Wide>;
+    constexpr std::size_t width = panelWidth<Simd>;
     for (std::size_t i = 0; i < tileKeys; ++i) {
         float* const place = to + i / width * width * d + i % width;
         for (std::size_t j = 0; j < d; ++j)
@@ -54,20 +54,20 @@ MEMSCAPE_INLINE void packKeys(const float* rows, std::size_t count, std::size_t 
 }
 
 /// P and dS of tileRows queries against one panel of keys.
-template <typename Wide>
+template <typename Simd>
 MEMSCAPE_INLINE void scoreTile(const BackwardPiece& piece, const BackwardTiles& tiles, const QueryTile& queries,
                                std::size_t first, std::size_t panel, std::int64_t firstKey, std::size_t count)
 {
-    using Floats = typename Wide::Floats;
-    constexpr std::size_t width = panelWidth<Wide>, lanes = tileLanes<Wide>;
-    constexpr std::size_t rows = tileRows<Wide>;
+    using Floats = typename Simd::Floats;
+    constexpr std::size_t width = panelWidth<Simd>, lanes = tileLanes<Simd>;
+    constexpr std::size_t rows = tileRows<Simd>;
     const AttentionWork& work = piece.work;
     const auto d = std::size_t(work.shape.headDim);
     Floats s[rows][2], dp[rows][2];
-    multiplyTile<Wide, false>(queries.q + first * d, d, tiles.kt + panel * width * d, width, d, s);
-    multiplyTile<Wide, false>(queries.g + first * d, d, tiles.vt + panel * width * d, width, d, dp);
+    multiplyTile<Simd, false>(queries.q + first * d, d, tiles.kt + panel * width * d, width, d, s);
+    multiplyTile<Simd, false>(queries.g + first * d, d, tiles.vt + panel * width * d, width, d, dp);
     const float scale = 1 / std::sqrt(float(d));
-    const auto numbers = laneNumbers<Wide>();
+    const auto numbers = laneNumbers<Simd>();
     for (std::size_t i = 0; i < rows; ++i) {
         const std::size_t at = first + i;
         const bool isQuery = at < queries.count;
@@ -78,75 +78,75 @@ MEMSCAPE_INLINE void scoreTile(const BackwardPiece& piece, const BackwardTiles& 
         const auto limit = std::int32_t(std::clamp<std::int64_t>(
             std::min<std::int64_t>(seen - firstKey, std::int64_t(count)) - std::int64_t(panel * width), 0, width));
         for (std::size_t half = 0; half < 2; ++half) {
-            Floats p = powerOfTwo<Wide>(s[i][half] - log);
+            Floats p = powerOfTwo<Simd>(s[i][half] - log);
             p = numbers + std::int32_t(half * lanes) < limit ? p : Floats{};
             const std::size_t place = at * piece.tileKeys + panel * width + half * lanes;
-            vectorAt<Wide>(tiles.p + place) = p;
-            vectorAt<Wide>(tiles.ds + place) = p * (dp[i][half] - sum) * scale;
+            vectorAt<Simd>(tiles.p + place) = p;
+            vectorAt<Simd>(tiles.ds + place) = p * (dp[i][half] - sum) * scale;
         }
     }
 }
 
 /// to (tileKeys × d) += Aᵀ B with A = P or dS (queries × tileKeys), B = dO or Q (queries × d).
-template <typename Wide>
+template <typename Simd>
 MEMSCAPE_INLINE void addToKeys(const BackwardPiece& piece, const float* a, const float* b, std::size_t queries,
                                std::size_t keys, float* to)
 {
-    using Floats = typename Wide::Floats;
-    constexpr std::size_t width = panelWidth<Wide>, lanes = tileLanes<Wide>;
-    constexpr std::size_t rows = tileRows<Wide>;
+    using Floats = typename Simd::Floats;
+    constexpr std::size_t width = panelWidth<Simd>, lanes = tileLanes<Simd>;
+    constexpr std::size_t rows = tileRows<Simd>;
     const auto d = std::size_t(piece.work.shape.headDim);
     for (std::size_t j = 0; j < d; j += width) {
         for (std::size_t key = 0; key < keys; key += rows) {
             Floats sums[rows][2];
-            multiplyTile<Wide, true>(a + key, piece.tileKeys, b + j, d, queries, sums);
+            multiplyTile<Simd, true>(a + key, piece.tileKeys, b + j, d, queries, sums);
             for (std::size_t i = 0; i < rows; ++i) {
-                vectorAt<Wide>(to + (key + i) * d + j) += sums[i][0];
-                vectorAt<Wide>(to + (key + i) * d + j + lanes) += sums[i][1];
+                vectorAt<Simd>(to + (key + i) * d + j) += sums[i][0];
+                vectorAt<Simd>(to + (key + i) * d + j + lanes) += sums[i][1];
             }
         }
     }
 }
 
 /// dQ += dS K of a tile of queries.
-template <typename Wide>
+template <typename Simd>
 MEMSCAPE_INLINE void addToQueries(const BackwardPiece& piece, const BackwardTiles& tiles, const QueryTile& queries,
                                   const float* keys, std::size_t count, float* to)
 {
-    using Floats = typename Wide::Floats;
-    constexpr std::size_t width = panelWidth<Wide>, lanes = tileLanes<Wide>;
-    constexpr std::size_t rows = tileRows<Wide>;
+    using Floats = typename Simd::Floats;
+    constexpr std::size_t width = panelWidth<Simd>, lanes = tileLanes<Simd>;
+    constexpr std::size_t rows = tileRows<Simd>;
     const auto d = std::size_t(piece.work.shape.headDim);
     for (std::size_t first = 0; first < queries.count; first += rows) {
         const std::size_t kept = std::min(rows, queries.count - first);
         for (std::size_t j = 0; j < d; j += width) {
             Floats sums[rows][2];
-            multiplyTile<Wide, false>(tiles.ds + first * piece.tileKeys, piece.tileKeys, keys + j, d, count, sums);
+            multiplyTile<Simd, false>(tiles.ds + first * piece.tileKeys, piece.tileKeys, keys + j, d, count, sums);
             for (std::size_t i = 0; i < kept; ++i) {
-                vectorAt<Wide>(to + (first + i) * d + j) += sums[i][0];
-                vectorAt<Wide>(to + (first + i) * d + j + lanes) += sums[i][1];
+                vectorAt<Simd>(to + (first + i) * d + j) += sums[i][0];
+                vectorAt<Simd>(to + (first + i) * d + j + lanes) += sums[i][1];
             }
         }
     }
 }
 
 /// One tile of keys against every query of its group that sees it.
-template <typename Wide>
+template <typename Simd>
 MEMSCAPE_INLINE void backwardTile(const BackwardPiece& piece, const BackwardTiles& tiles, std::int64_t firstKey,
                                   std::size_t count, float* dq)
 {
-    constexpr std::size_t rows = tileRows<Wide>;
+    constexpr std::size_t rows = tileRows<Simd>;
     const AttentionWork& work = piece.work;
     const AttentionShape& shape = work.shape;
     const auto d = std::size_t(shape.headDim);
     const std::int64_t keyRow = piece.keyPlane * shape.keys + firstKey;
     const float* v = rowsOf(work.v, work, keyRow, count, 1, tiles.k);
-    packKeys<Wide>(v, count, piece.tileKeys, d, 1, tiles.vt);
+    packKeys<Simd>(v, count, piece.tileKeys, d, 1, tiles.vt);
     const float* k = rowsOf(work.k, work, keyRow, count, 1, tiles.k);
-    packKeys<Wide>(k, count, piece.tileKeys, d, log2e / std::sqrt(float(d)), tiles.kt);
+    packKeys<Simd>(k, count, piece.tileKeys, d, log2e / std::sqrt(float(d)), tiles.kt);
     std::fill(tiles.dk, tiles.dk + piece.tileKeys * d, 0.0F);
     std::fill(tiles.dv, tiles.dv + piece.tileKeys * d, 0.0F);
-    const std::size_t paddedKeys = roundedUp(count, panelWidth<Wide>);
+    const std::size_t paddedKeys = roundedUp(count, panelWidth<Simd>);
     const std::int64_t firstPlane = piece.keyPlane * work.group();
     for (std::int64_t plane = firstPlane; plane < firstPlane + work.group(); ++plane) {
         for (std::int64_t query = work.firstQuery(firstKey); query < shape.queries;
@@ -155,20 +155,20 @@ MEMSCAPE_INLINE void backwardTile(const BackwardPiece& piece, const BackwardTile
             queries.count = std::size_t(std::min(std::int64_t(piece.tileQueries), shape.queries - query));
             queries.q = rowsOf(work.q, work, queries.row, queries.count, rows, tiles.q);
             queries.g = rowsOf(work.outputGradient, work, queries.row, queries.count, rows, tiles.g);
-            for (std::size_t panel = 0; panel * panelWidth<Wide> < paddedKeys; ++panel) {
+            for (std::size_t panel = 0; panel * panelWidth<Simd> < paddedKeys; ++panel) {
                 for (std::size_t first = 0; first < queries.count; first += rows)
-                    scoreTile<Wide>(piece, tiles, queries, first, panel, firstKey, count);
+                    scoreTile<Simd>(piece, tiles, queries, first, panel, firstKey, count);
             }
-            addToKeys<Wide>(piece, tiles.p, queries.g, queries.count, paddedKeys, tiles.dv);
-            addToKeys<Wide>(piece, tiles.ds, queries.q, queries.count, paddedKeys, tiles.dk);
-            addToQueries<Wide>(piece, tiles, queries, k, count, dq + std::size_t(queries.row) * d);
+            addToKeys<Simd>(piece, tiles.p, queries.g, queries.count, paddedKeys, tiles.dv);
+            addToKeys<Simd>(piece, tiles.ds, queries.q, queries.count, paddedKeys, tiles.dk);
+            addToQueries<Simd>(piece, tiles, queries, k, count, dq + std::size_t(queries.row) * d);
         }
     }
     narrowRow(tiles.dk, work.dtype, work.dk + work.rowOffset(keyRow), count * d);
     narrowRow(tiles.dv, work.dtype, work.dv + work.rowOffset(keyRow), count * d);
 }
 
-template <typename Wide> MEMSCAPE_INLINE void backwardRange(const BackwardPiece& piece)
+template <typename Simd> MEMSCAPE_INLINE void backwardRange(const BackwardPiece& piece)
 {
     const AttentionWork& work = piece.work;
     const AttentionShape& shape = work.shape;
@@ -181,7 +181,7 @@ template <typename Wide> MEMSCAPE_INLINE void backwardRange(const BackwardPiece&
     for (std::int64_t key = piece.firstKey; key < piece.endKey && !piece.team->stopping();
          key += std::int64_t(piece.tileKeys)) {
         const auto count = std::size_t(std::min(std::int64_t(piece.tileKeys), piece.endKey - key));
-        backwardTile<Wide>(piece, tiles, key, count, dq);
+        backwardTile<Simd>(piece, tiles, key, count, dq);
     }
 }
 

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two inner loops of tiled attention, over a vector width: a small product that stays in
-// registers, and 2^x. Everything melts into the function that carries the instruction set.
+// registers, and 2^x. Everything is inlined into the function that carries the instruction set.
 #pragma once
 
-#include "kernels/host/wide.h"
+#include "kernels/host/simd.h"
 
 #include <algorithm>
 
 namespace memscape::host {
 
 /// Rows of a register tile; it is two vectors wide. 16 sums of 32 registers with AVX-512, 8 of 16.
-template <typename Wide> constexpr std::size_t tileRows = sizeof(typename Wide::Floats) == 64 ? 8 : 4;
-template <typename Wide> constexpr std::size_t tileLanes = sizeof(typename Wide::Floats) / sizeof(float);
-template <typename Wide> constexpr std::size_t panelWidth = 2 * tileLanes<Wide>;
+template <typename Simd> constexpr std::size_t tileRows = sizeof(typename Simd::Floats) == 64 ? 8 : 4;
+template <typename Simd> constexpr std::size_t tileLanes = sizeof(typename Simd::Floats) / sizeof(float);
+template <typename Simd> constexpr std::size_t panelWidth = 2 * tileLanes<Simd>;
 
 /// sums = A · B for tileRows rows and two vectors of columns. Element (i, k) of A is a[i · aStride
 /// + k], or a[k · aStride + i] when it lies term by term; row k of B is at b + k · bStride.
-template <typename Wide, bool termMajor>
+template <typename Simd, bool termMajor>
 MEMSCAPE_INLINE void multiplyTile(const float* a, std::size_t aStride, const float* b, std::size_t bStride,
-                                  std::size_t terms, typename Wide::Floats (&sums)[tileRows<Wide>][2])
+                                  std::size_t terms, typename Simd::Floats (&sums)[tileRows<Simd>][2])
 {
-    using Floats = typename Wide::Floats;
-    constexpr std::size_t rows = tileRows<Wide>;
+    using Floats = typename Simd::Floats;
+    constexpr std::size_t rows = tileRows<Simd>;
     Floats here[rows][2] = {};
     for (std::size_t k = 0; k < terms; ++k, b += bStride) {
         const Floats left = *reinterpret_cast<const Floats*>(b);
-        const Floats right = *reinterpret_cast<const Floats*>(b + tileLanes<Wide>);
+        const Floats right = *reinterpret_cast<const Floats*>(b + tileLanes<Simd>);
         const float* const column = termMajor ? a + k * aStride : a + k;
 #pragma GCC unroll 8
         for (std::size_t i = 0; i < rows; ++i) {
@@ -43,10 +43,10 @@ MEMSCAPE_INLINE void multiplyTile(const float* a, std::size_t aStride, const flo
 
 /// 2^x for x up to 127; below −126.5 exactly 0, so that what is masked with a very negative score
 /// vanishes. x = n + r with |r| ≤ ½ and the series of 2^r to r⁶, relative error below 2·10⁻⁷.
-template <typename Wide> MEMSCAPE_INLINE typename Wide::Floats powerOfTwo(typename Wide::Floats x)
+template <typename Simd> MEMSCAPE_INLINE typename Simd::Floats powerOfTwo(typename Simd::Floats x)
 {
-    using Floats = typename Wide::Floats;
-    using Ints = typename Wide::Ints;
+    using Floats = typename Simd::Floats;
+    using Ints = typename Simd::Ints;
     constexpr float rounder = 12582912.0F; // 1.5 · 2^23
     x = x < -127.0F ? Floats{} - 127.0F : x;
     const Floats shifted = x + rounder;
@@ -63,21 +63,21 @@ template <typename Wide> MEMSCAPE_INLINE typename Wide::Floats powerOfTwo(typena
 }
 
 /// 0, 1, 2, … along a vector.
-template <typename Wide> MEMSCAPE_INLINE typename Wide::Ints laneNumbers()
+template <typename Simd> MEMSCAPE_INLINE typename Simd::Ints laneNumbers()
 {
-    typename Wide::Ints lanes{};
-    for (std::size_t i = 0; i < tileLanes<Wide>; ++i)
+    typename Simd::Ints lanes{};
+    for (std::size_t i = 0; i < tileLanes<Simd>; ++i)
         lanes[i] = static_cast<std::int32_t>(i);
     return lanes;
 }
 
-template <typename Wide> MEMSCAPE_INLINE typename Wide::Floats& vectorAt(float* place)
+template <typename Simd> MEMSCAPE_INLINE typename Simd::Floats& vectorAt(float* place)
 {
-    return *reinterpret_cast<typename Wide::Floats*>(place);
+    return *reinterpret_cast<typename Simd::Floats*>(place);
 }
-template <typename Wide> MEMSCAPE_INLINE const typename Wide::Floats& vectorAt(const float* place)
+template <typename Simd> MEMSCAPE_INLINE const typename Simd::Floats& vectorAt(const float* place)
 {
-    return *reinterpret_cast<const typename Wide::Floats*>(place);
+    return *reinterpret_cast<const typename Simd::Floats*>(place);
 }
 
 constexpr std::size_t roundedUp(std::size_t count, std::size_t grain)

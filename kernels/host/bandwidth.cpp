@@ -30,7 +30,7 @@ struct StreamLayout
 StreamLayout layoutOf(const BandwidthPoint& point)
 {
     StreamLayout layout;
-    layout.arrays = streamArrays(point.operation);
+    layout.arrays = arraysOf(point.operation);
     layout.threads = std::max(point.threads, 1);
     const auto parts = static_cast<std::size_t>(layout.arrays * layout.threads);
     layout.stride = std::max(point.bytes / parts / cacheLine, std::size_t{1}) * cacheLine;

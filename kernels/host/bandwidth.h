@@ -13,7 +13,7 @@ namespace memscape::host {
 struct BandwidthPoint
 {
     std::size_t bytes = 0; ///< the working set: all arrays of all threads together
-    StreamOperation operation = StreamOperation::Read;
+    Operation operation = Operation::Read;
     int threads = 1;
     Pages pages = Pages::Huge;
     StreamFunction kernel = nullptr; ///< null: bestStream(operation)

@@ -38,16 +38,6 @@ namespace {
 
 constexpr Operation operations[] = {Operation::Read, Operation::Write, Operation::Copy};
 
-StreamOperation streamOf(Operation operation)
-{
-    switch (operation) {
-    case Operation::Read: return StreamOperation::Read;
-    case Operation::Write: return StreamOperation::Write;
-    case Operation::Copy: return StreamOperation::Copy;
-    }
-    return StreamOperation::Read;
-}
-
 /// Working sets from `begin` to `end`, `steps` per doubling, whole lines.
 std::vector<double> sizesBetween(double begin, double end, int steps)
 {
@@ -189,7 +179,7 @@ private:
         task.measure = [this, operation, cores, size](int) -> Result<std::vector<double>> {
             BandwidthPoint point;
             point.bytes = static_cast<std::size_t>(size);
-            point.operation = streamOf(operation);
+            point.operation = operation;
             point.threads = cores;
             MEMSCAPE_TRY(samples, measureBandwidth(m_session, point, probeOptions(0.1)));
             // Seconds per byte, so that a task has one kind of value.
@@ -313,14 +303,14 @@ private:
         std::map<std::string, std::vector<double>> spreads;
         for (const Task& task : m_tasks)
             spreads[task.part].push_back(summarize(task.samples.merged()).relativeIqr);
-        const Circumstances seen = m_session.watch().circumstances(m_session.readTicks(), 0);
+        const RunConditions seen = m_session.watch().conditions(m_session.readTicks(), 0);
         Quality worst{'A', {}};
         for (auto& [part, values] : spreads) {
             Summary typical = summarize(values);
             typical.relativeIqr = typical.median;
-            Circumstances circumstances;
-            circumstances.stealShare = seen.stealShare;
-            Quality quality = gradeOf(typical, circumstances);
+            RunConditions conditions;
+            conditions.stealShare = seen.stealShare;
+            Quality quality = gradeOf(typical, conditions);
             // The spread is of a typical probe's samples; what disturbed them stands as it is.
             const std::size_t disturbed = std::min(quality.reason.find(';'), quality.reason.size());
             quality.reason = fmt::format("{}: a typical probe's middle half lies within {}{}", part,

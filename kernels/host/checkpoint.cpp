@@ -79,7 +79,7 @@ Result<ChainRun> runChainOnHost(HostSession& session, const ChainTask& task)
                                  return makeMlpDevice(session, shape, arenaBytes, product.kernel);
                              },
                              session.clock(), session.sink(), [&] { watch.add(session.readCanary()); },
-                             [&](std::size_t samples) { return watch.circumstances(session.readTicks(), samples); }};
+                             [&](std::size_t samples) { return watch.conditions(session.readTicks(), samples); }};
     MEMSCAPE_TRY(run, runChain(task, runner));
     run.method["products_tried"] = product.tried;
     return run;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/host/convert.h"
 
-#include "kernels/host/wide.h"
+#include "kernels/host/simd.h"
 #include "kernels/measure/half.h"
 #include "kernels/measure/mlp_numbers.h"
 

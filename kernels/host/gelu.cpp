@@ -10,7 +10,7 @@
 // the two.
 #include "kernels/host/gelu.h"
 
-#include "kernels/host/wide.h"
+#include "kernels/host/simd.h"
 #include "kernels/measure/mlp_reference.h"
 
 #include <array>

@@ -21,15 +21,6 @@ namespace memscape::host {
 
 namespace {
 
-StreamOperation operationOf(const std::string& key)
-{
-    if (key == "write")
-        return StreamOperation::Write;
-    if (key == "copy")
-        return StreamOperation::Copy;
-    return key == "triad" ? StreamOperation::Triad : StreamOperation::Read;
-}
-
 std::string nearestLevel(const Device& device, double seconds)
 {
     std::string id;
@@ -67,8 +58,7 @@ public:
     Result<void> check() override
     {
         // The chains are checked as they are built (latency.cpp).
-        for (const StreamOperation operation :
-             {StreamOperation::Read, StreamOperation::Write, StreamOperation::Copy, StreamOperation::Triad}) {
+        for (const Operation operation : {Operation::Read, Operation::Write, Operation::Copy, Operation::Triad}) {
             const StreamKernel kernel = bestStream(operation);
             MEMSCAPE_CHECK(checkStream(kernel).result(kernel.name()));
         }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/access/views/tensor_walk.h"
-#include "kernels/host/wide.h"
+#include "kernels/host/simd.h"
 #include "kernels/measure/check.h"
 
 #include <cstddef>

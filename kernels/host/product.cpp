@@ -62,8 +62,8 @@ constexpr std::size_t packedRows = 2; ///< tiles of rows from which on a rearran
 /// Four lines of four numbers each, turned round: line i of `from` becomes column i of `to`.
 MEMSCAPE_INLINE void turnFour(const float* from, std::size_t fromStride, float* to, std::size_t toStride)
 {
-    using Four = Wide16::Floats;
-    using Indices = Wide16::Ints;
+    using Four = Simd16::Floats;
+    using Indices = Simd16::Ints;
     const auto line = [&](std::size_t i) { return *reinterpret_cast<const Four*>(from + i * fromStride); };
     const Four low0 = __builtin_shuffle(line(0), line(1), Indices{0, 4, 1, 5});
     const Four high0 = __builtin_shuffle(line(0), line(1), Indices{2, 6, 3, 7});
@@ -140,9 +140,9 @@ struct TileWork
     bool adds = false;
 };
 
-template <typename Wide, int rows> MEMSCAPE_INLINE void tileOf(const TileWork& w)
+template <typename Simd, int rows> MEMSCAPE_INLINE void tileOf(const TileWork& w)
 {
-    using Vector = typename Wide::Floats;
+    using Vector = typename Simd::Floats;
     constexpr std::size_t lanes = sizeof(Vector) / sizeof(float);
     Vector sums[rows][2] = {};
     const float* a = w.a;
@@ -218,10 +218,10 @@ template <int rows, typename Visit> void forTiles(std::size_t begin, std::size_t
 
 /// The blocks around a tile of `rows` × two vectors. A B that is read by one tile of rows only, or by two, is
 /// read where it lies when its columns are neighbours.
-template <typename Wide, int rows, typename Tile>
+template <typename Simd, int rows, typename Tile>
 void blocked(const ProductWork& w, ProductScratch& scratch, const Tile& tile)
 {
-    constexpr std::size_t width = 2 * sizeof(typename Wide::Floats) / sizeof(float);
+    constexpr std::size_t width = 2 * sizeof(typename Simd::Floats) / sizeof(float);
     constexpr std::size_t rowBlock = rows * rowTiles;
     const Blocks blocks = Blocks::of(w, scratch, rows, width);
     const bool isDirect = !w.bTransposed && w.rows <= packedRows * rows;
@@ -256,7 +256,7 @@ void blocked(const ProductWork& w, ProductScratch& scratch, const Tile& tile)
 
 void product_v2_16(const ProductWork& w, ProductScratch& scratch)
 {
-    blocked<Wide16, 6>(w, scratch, [](const TileWork& tile, auto rows) { tileOf<Wide16, rows>(tile); });
+    blocked<Simd16, 6>(w, scratch, [](const TileWork& tile, auto rows) { tileOf<Simd16, rows>(tile); });
 }
 
 #if MEMSCAPE_X86
@@ -265,7 +265,7 @@ struct Tile32
     template <int rows>
     __attribute__((target("avx2,fma"))) void operator()(const TileWork& tile, std::integral_constant<int, rows>) const
     {
-        tileOf<Wide32, rows>(tile);
+        tileOf<Simd32, rows>(tile);
     }
 };
 struct Tile64
@@ -273,16 +273,16 @@ struct Tile64
     template <int rows>
     __attribute__((target("avx512f"))) void operator()(const TileWork& tile, std::integral_constant<int, rows>) const
     {
-        tileOf<Wide64, rows>(tile);
+        tileOf<Simd64, rows>(tile);
     }
 };
 void product_v2_32(const ProductWork& w, ProductScratch& scratch)
 {
-    blocked<Wide32, 6>(w, scratch, Tile32());
+    blocked<Simd32, 6>(w, scratch, Tile32());
 }
 void product_v2_64(const ProductWork& w, ProductScratch& scratch)
 {
-    blocked<Wide64, 12>(w, scratch, Tile64());
+    blocked<Simd64, 12>(w, scratch, Tile64());
 }
 #endif
 

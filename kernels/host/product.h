@@ -2,7 +2,7 @@
 // Products of float matrices on one core. See product.cpp for our own, blas.h for OpenBLAS's.
 #pragma once
 
-#include "kernels/host/wide.h"
+#include "kernels/host/simd.h"
 #include "kernels/measure/check.h"
 
 #include <functional>

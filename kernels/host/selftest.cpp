@@ -106,8 +106,7 @@ std::vector<SelftestLine> selftestHost(RunSink& sink)
         lines.push_back(chaseLine(nodes, 0));
         lines.push_back(chaseLine(nodes, 65536));
     }
-    for (const StreamOperation operation :
-         {StreamOperation::Read, StreamOperation::Write, StreamOperation::Copy, StreamOperation::Triad}) {
+    for (const Operation operation : {Operation::Read, Operation::Write, Operation::Copy, Operation::Triad}) {
         for (const StreamKernel& kernel : streamKernels(operation))
             lines.push_back(lineOf(kernel.name(), checkStream(kernel)));
     }

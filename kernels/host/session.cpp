@@ -92,9 +92,9 @@ std::vector<double> HostSession::samplesOf(const StoppingRule& rule, double per)
 Result<void> HostSession::checkFits(double bytes)
 {
     auto fits = host::checkFits(bytes);
-    if (fits || !m_sink.insists())
+    if (fits || !m_sink.isForced())
         return fits;
-    noteOnce("warning", "run.insisted", fits.error().message + "; it is tried all the same");
+    noteOnce("warning", "run.forced", fits.error().message + "; it is tried all the same");
     return {};
 }
 
@@ -124,7 +124,7 @@ Result<void> HostSession::flush()
             std::memset(m_flushed.data() + part.begin, 1, part.size());
         });
     }
-    const StreamKernel read = bestStream(StreamOperation::Read);
+    const StreamKernel read = bestStream(Operation::Read);
     m_team.run([&](int thread) {
         const Part part = partOf(m_flushed.bytes(), thread, m_team.size(), flushBlock);
         for (std::size_t at = part.begin; at < part.end && !m_team.stopping(); at += flushBlock)
@@ -173,7 +173,7 @@ Json provenanceOf(HostSession& session)
             {"l1_latency_s", jsonNumber(session.watch().l1Latency())},
             {"pinned", session.team().pinned()},
             {"processors", session.team().processors()},
-            {"insisted", session.sink().insists()},
+            {"forced", session.sink().isForced()},
             {"time", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))}};
 }
 

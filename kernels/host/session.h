@@ -81,7 +81,7 @@ public:
     std::vector<double> samplesOf(const StoppingRule& rule, double per);
 
     /// Before so many bytes are taken: run.memory with a remedy when they exceed 80 % of what is
-    /// available. Who insists is warned instead.
+    /// available. A forced run is warned instead.
     Result<void> checkFits(double bytes);
 
     /// Bytes of the largest cache that one core sees.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/host/wide.h"
+#include "kernels/host/simd.h"
 
 namespace memscape::host {
 

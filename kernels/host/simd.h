@@ -16,7 +16,7 @@
 #else
 #define MEMSCAPE_X86 0
 #endif
-/// Templates over vectors must melt into the function that carries the target.
+/// Templates over vectors must be inlined into the function that carries the target.
 #define MEMSCAPE_INLINE [[gnu::always_inline]] inline
 
 namespace memscape::host {
@@ -30,21 +30,21 @@ std::string isaText(Isa isa); ///< "scalar", "SSE2", "AVX2", "AVX-512", "NEON"
 
 /// A vector width. Its types may be loaded from any address and alias anything, as memory is here;
 /// they hang off a structure because a template argument would lose those attributes.
-struct Wide16
+struct Simd16
 {
     using Words = std::uint64_t __attribute__((vector_size(16), aligned(1), may_alias));
     using Doubles = double __attribute__((vector_size(16), aligned(1), may_alias));
     using Floats = float __attribute__((vector_size(16), aligned(1), may_alias));
     using Ints = std::int32_t __attribute__((vector_size(16), aligned(1), may_alias));
 };
-struct Wide32
+struct Simd32
 {
     using Words = std::uint64_t __attribute__((vector_size(32), aligned(1), may_alias));
     using Doubles = double __attribute__((vector_size(32), aligned(1), may_alias));
     using Floats = float __attribute__((vector_size(32), aligned(1), may_alias));
     using Ints = std::int32_t __attribute__((vector_size(32), aligned(1), may_alias));
 };
-struct Wide64
+struct Simd64
 {
     using Words = std::uint64_t __attribute__((vector_size(64), aligned(1), may_alias));
     using Doubles = double __attribute__((vector_size(64), aligned(1), may_alias));

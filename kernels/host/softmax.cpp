@@ -13,24 +13,24 @@ namespace {
 
 constexpr float log2e = 1.44269504F;
 
-template <typename Wide> MEMSCAPE_INLINE float sumOf(const typename Wide::Floats& vector)
+template <typename Simd> MEMSCAPE_INLINE float sumOf(const typename Simd::Floats& vector)
 {
     float sum = 0;
-    for (std::size_t i = 0; i < tileLanes<Wide>; ++i)
+    for (std::size_t i = 0; i < tileLanes<Simd>; ++i)
         sum += vector[i];
     return sum;
 }
 
-template <typename Wide> MEMSCAPE_INLINE void softmax(float* s, std::size_t count, float scale)
+template <typename Simd> MEMSCAPE_INLINE void softmax(float* s, std::size_t count, float scale)
 {
-    using Floats = typename Wide::Floats;
-    constexpr std::size_t lanes = tileLanes<Wide>;
+    using Floats = typename Simd::Floats;
+    constexpr std::size_t lanes = tileLanes<Simd>;
     const std::size_t whole = count / lanes * lanes;
     float most = s[0];
     if (whole > 0) {
-        Floats best = vectorAt<Wide>(s);
+        Floats best = vectorAt<Simd>(s);
         for (std::size_t i = lanes; i < whole; i += lanes)
-            best = vectorAt<Wide>(s + i) > best ? vectorAt<Wide>(s + i) : best;
+            best = vectorAt<Simd>(s + i) > best ? vectorAt<Simd>(s + i) : best;
         for (std::size_t i = 0; i < lanes; ++i)
             most = std::max(most, best[i]);
     }
@@ -39,10 +39,10 @@ template <typename Wide> MEMSCAPE_INLINE void softmax(float* s, std::size_t coun
     const float factor = scale * log2e;
     Floats sums{};
     for (std::size_t i = 0; i < whole; i += lanes) {
-        vectorAt<Wide>(s + i) = powerOfTwo<Wide>((vectorAt<Wide>(s + i) - most) * factor);
-        sums += vectorAt<Wide>(s + i);
+        vectorAt<Simd>(s + i) = powerOfTwo<Simd>((vectorAt<Simd>(s + i) - most) * factor);
+        sums += vectorAt<Simd>(s + i);
     }
-    float sum = sumOf<Wide>(sums);
+    float sum = sumOf<Simd>(sums);
     for (std::size_t i = whole; i < count; ++i) {
         s[i] = std::exp2((s[i] - most) * factor);
         sum += s[i];
@@ -52,15 +52,15 @@ template <typename Wide> MEMSCAPE_INLINE void softmax(float* s, std::size_t coun
         s[i] *= share;
 }
 
-template <typename Wide> MEMSCAPE_INLINE void slope(const float* p, float* dp, std::size_t count, float scale)
+template <typename Simd> MEMSCAPE_INLINE void slope(const float* p, float* dp, std::size_t count, float scale)
 {
-    using Floats = typename Wide::Floats;
-    constexpr std::size_t lanes = tileLanes<Wide>;
+    using Floats = typename Simd::Floats;
+    constexpr std::size_t lanes = tileLanes<Simd>;
     const std::size_t whole = count / lanes * lanes;
     Floats sums{};
     for (std::size_t i = 0; i < whole; i += lanes)
-        sums += vectorAt<Wide>(p + i) * vectorAt<Wide>(dp + i);
-    float sum = sumOf<Wide>(sums);
+        sums += vectorAt<Simd>(p + i) * vectorAt<Simd>(dp + i);
+    float sum = sumOf<Simd>(sums);
     for (std::size_t i = whole; i < count; ++i)
         sum += p[i] * dp[i];
     for (std::size_t i = 0; i < count; ++i)
@@ -70,20 +70,20 @@ template <typename Wide> MEMSCAPE_INLINE void slope(const float* p, float* dp, s
 #if MEMSCAPE_X86
 __attribute__((target("avx2,fma"))) void softmax32(float* s, std::size_t count, float scale)
 {
-    softmax<Wide32>(s, count, scale);
+    softmax<Simd32>(s, count, scale);
 }
 __attribute__((target("avx512f,avx512vl,avx512bw"))) void softmax64(float* s, std::size_t count, float scale)
 {
-    softmax<Wide64>(s, count, scale);
+    softmax<Simd64>(s, count, scale);
 }
 __attribute__((target("avx2,fma"))) void slope32(const float* p, float* dp, std::size_t count, float scale)
 {
-    slope<Wide32>(p, dp, count, scale);
+    slope<Simd32>(p, dp, count, scale);
 }
 __attribute__((target("avx512f,avx512vl,avx512bw"))) void slope64(const float* p, float* dp, std::size_t count,
                                                                   float scale)
 {
-    slope<Wide64>(p, dp, count, scale);
+    slope<Simd64>(p, dp, count, scale);
 }
 #endif
 
@@ -97,7 +97,7 @@ void softmaxRow(float* s, std::size_t count, float scale)
     if (hasIsa(Isa::Bytes32) && __builtin_cpu_supports("fma"))
         return softmax32(s, count, scale);
 #endif
-    softmax<Wide16>(s, count, scale);
+    softmax<Simd16>(s, count, scale);
 }
 
 void softmaxSlopeRow(const float* p, float* dp, std::size_t count, float scale)
@@ -108,7 +108,7 @@ void softmaxSlopeRow(const float* p, float* dp, std::size_t count, float scale)
     if (hasIsa(Isa::Bytes32) && __builtin_cpu_supports("fma"))
         return slope32(p, dp, count, scale);
 #endif
-    slope<Wide16>(p, dp, count, scale);
+    slope<Simd16>(p, dp, count, scale);
 }
 
 } // namespace memscape::host

@@ -37,11 +37,11 @@ std::uint64_t referenceRead(const std::vector<std::uint64_t>& a, std::size_t wor
 }
 
 /// What a[i] must be afterwards.
-std::uint64_t referenceWord(StreamOperation operation, std::uint64_t b, std::uint64_t c)
+std::uint64_t referenceWord(Operation operation, std::uint64_t b, std::uint64_t c)
 {
-    if (operation == StreamOperation::Write)
+    if (operation == Operation::Write)
         return streamFill;
-    if (operation == StreamOperation::Copy)
+    if (operation == Operation::Copy)
         return b;
     double x = 0, y = 0;
     std::memcpy(&x, &b, sizeof(x));
@@ -144,7 +144,7 @@ template <typename W, int InFlight> MEMSCAPE_INLINE std::uint64_t readWide(const
 #endif
 
 /// v2 to v4 of the operations that store. Slices start on a line where `Past` is set.
-template <typename W, int InFlight, StreamOperation operation, bool Past>
+template <typename W, int InFlight, Operation operation, bool Past>
 MEMSCAPE_INLINE std::uint64_t storeWide(const StreamSlice& s, std::size_t repeats)
 {
     using V = typename W::Words;
@@ -157,7 +157,7 @@ MEMSCAPE_INLINE std::uint64_t storeWide(const StreamSlice& s, std::size_t repeat
 #pragma GCC unroll 4
             for (int k = 0; k < InFlight; ++k) {
                 const std::size_t at = i + k * sizeof(V);
-                if constexpr (operation == StreamOperation::Triad) {
+                if constexpr (operation == Operation::Triad) {
                     D* const to = reinterpret_cast<D*>(s.a + at);
                     const D sum = *reinterpret_cast<const D*>(s.b + at) + 3.0 * *reinterpret_cast<const D*>(s.c + at);
                     if constexpr (Past) {
@@ -168,7 +168,7 @@ MEMSCAPE_INLINE std::uint64_t storeWide(const StreamSlice& s, std::size_t repeat
                 } else {
                     V* const to = reinterpret_cast<V*>(s.a + at);
                     V value = fill;
-                    if constexpr (operation == StreamOperation::Copy)
+                    if constexpr (operation == Operation::Copy)
                         value = *reinterpret_cast<const V*>(s.b + at);
                     if constexpr (Past) {
                         MEMSCAPE_STORE_PAST(to, value);
@@ -184,9 +184,9 @@ MEMSCAPE_INLINE std::uint64_t storeWide(const StreamSlice& s, std::size_t repeat
         rest.b = s.b ? s.b + whole : nullptr;
         rest.c = s.c ? s.c + whole : nullptr;
         rest.bytes -= whole;
-        if constexpr (operation == StreamOperation::Write)
+        if constexpr (operation == Operation::Write)
             write_v1(rest, 1);
-        else if constexpr (operation == StreamOperation::Copy)
+        else if constexpr (operation == Operation::Copy)
             copy_v1(rest, 1);
         else
             triad_v1(rest, 1);
@@ -198,10 +198,10 @@ MEMSCAPE_INLINE std::uint64_t storeWide(const StreamSlice& s, std::size_t repeat
     return 0;
 }
 
-template <typename W, int InFlight, StreamOperation operation, bool Past>
+template <typename W, int InFlight, Operation operation, bool Past>
 MEMSCAPE_INLINE std::uint64_t streamWide(const StreamSlice& s, std::size_t repeats)
 {
-    if constexpr (operation == StreamOperation::Read)
+    if constexpr (operation == Operation::Read)
         return readWide<W, InFlight>(s, repeats);
     else
         return storeWide<W, InFlight, operation, Past>(s, repeats);
@@ -209,27 +209,27 @@ MEMSCAPE_INLINE std::uint64_t streamWide(const StreamSlice& s, std::size_t repea
 
 // --- Launchers: one instance per vector width, each compiled for its instruction set --------------
 
-template <int InFlight, StreamOperation operation, bool Past>
+template <int InFlight, Operation operation, bool Past>
 std::uint64_t stream16(const StreamSlice& s, std::size_t repeats)
 {
-    return streamWide<Wide16, InFlight, operation, Past>(s, repeats);
+    return streamWide<Simd16, InFlight, operation, Past>(s, repeats);
 }
 
 #if MEMSCAPE_X86
-template <int InFlight, StreamOperation operation, bool Past>
+template <int InFlight, Operation operation, bool Past>
 MEMSCAPE_AVX2 std::uint64_t stream32(const StreamSlice& s, std::size_t repeats)
 {
-    return streamWide<Wide32, InFlight, operation, Past>(s, repeats);
+    return streamWide<Simd32, InFlight, operation, Past>(s, repeats);
 }
 
-template <int InFlight, StreamOperation operation, bool Past>
+template <int InFlight, Operation operation, bool Past>
 MEMSCAPE_AVX512 std::uint64_t stream64(const StreamSlice& s, std::size_t repeats)
 {
-    return streamWide<Wide64, InFlight, operation, Past>(s, repeats);
+    return streamWide<Simd64, InFlight, operation, Past>(s, repeats);
 }
 #endif
 
-template <int InFlight, StreamOperation operation, bool Past> StreamFunction functionFor(Isa isa)
+template <int InFlight, Operation operation, bool Past> StreamFunction functionFor(Isa isa)
 {
 #if MEMSCAPE_X86
     if (isa == Isa::Bytes64)
@@ -240,7 +240,7 @@ template <int InFlight, StreamOperation operation, bool Past> StreamFunction fun
     return isa == Isa::Bytes16 ? stream16<InFlight, operation, Past> : nullptr;
 }
 
-template <StreamOperation operation> std::vector<StreamKernel> kernelsOf(StreamFunction naive)
+template <Operation operation> std::vector<StreamKernel> kernelsOf(StreamFunction naive)
 {
     std::vector<StreamKernel> kernels{{operation, 1, Isa::Scalar, naive}};
     for (const Isa isa : {Isa::Bytes16, Isa::Bytes32, Isa::Bytes64}) {
@@ -248,7 +248,7 @@ template <StreamOperation operation> std::vector<StreamKernel> kernelsOf(StreamF
             continue;
         kernels.push_back({operation, 2, isa, functionFor<1, operation, false>(isa)});
         kernels.push_back({operation, 3, isa, functionFor<4, operation, false>(isa)});
-        if (operation != StreamOperation::Read && MEMSCAPE_X86)
+        if (operation != Operation::Read && MEMSCAPE_X86)
             kernels.push_back({operation, 4, isa, functionFor<4, operation, true>(isa)});
     }
     return kernels;
@@ -256,18 +256,18 @@ template <StreamOperation operation> std::vector<StreamKernel> kernelsOf(StreamF
 
 } // namespace
 
-std::vector<StreamKernel> streamKernels(StreamOperation operation)
+std::vector<StreamKernel> streamKernels(Operation operation)
 {
     switch (operation) {
-    case StreamOperation::Read: return kernelsOf<StreamOperation::Read>(read_v1);
-    case StreamOperation::Write: return kernelsOf<StreamOperation::Write>(write_v1);
-    case StreamOperation::Copy: return kernelsOf<StreamOperation::Copy>(copy_v1);
-    case StreamOperation::Triad: return kernelsOf<StreamOperation::Triad>(triad_v1);
+    case Operation::Read: return kernelsOf<Operation::Read>(read_v1);
+    case Operation::Write: return kernelsOf<Operation::Write>(write_v1);
+    case Operation::Copy: return kernelsOf<Operation::Copy>(copy_v1);
+    case Operation::Triad: return kernelsOf<Operation::Triad>(triad_v1);
     }
     return {};
 }
 
-StreamKernel bestStream(StreamOperation operation)
+StreamKernel bestStream(Operation operation)
 {
     StreamKernel best;
     for (const StreamKernel& kernel : streamKernels(operation)) {
@@ -277,27 +277,9 @@ StreamKernel bestStream(StreamOperation operation)
     return best;
 }
 
-int streamArrays(StreamOperation operation)
-{
-    if (operation == StreamOperation::Triad)
-        return 3;
-    return operation == StreamOperation::Copy ? 2 : 1;
-}
-
-std::string streamText(StreamOperation operation)
-{
-    switch (operation) {
-    case StreamOperation::Read: return "read";
-    case StreamOperation::Write: return "write";
-    case StreamOperation::Copy: return "copy";
-    case StreamOperation::Triad: return "triad";
-    }
-    return {};
-}
-
 std::string StreamKernel::name() const
 {
-    return fmt::format("stream {} v{} {}", streamText(operation), version, isaText(isa));
+    return fmt::format("stream {} v{} {}", operationText(operation), version, isaText(isa));
 }
 
 // --- Checks ---------------------------------------------------------------------------------------
@@ -321,7 +303,7 @@ Check checkStream(const StreamKernel& kernel)
                 std::memcpy(&arrays[k][i], &whole, sizeof(whole));
             }
         }
-        const bool reads = kernel.operation == StreamOperation::Read;
+        const bool reads = kernel.operation == Operation::Read;
         const StreamSlice slice{reinterpret_cast<std::byte*>(arrays[reads ? 1 : 0]),
                                 reinterpret_cast<const std::byte*>(arrays[1]),
                                 reinterpret_cast<const std::byte*>(arrays[2]), words * 8};

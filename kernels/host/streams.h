@@ -2,7 +2,8 @@
 // Streams: how many bytes a second a core moves when it names them in order. See streams.cpp.
 #pragma once
 
-#include "kernels/host/wide.h"
+#include "core/device/operation.h"
+#include "kernels/host/simd.h"
 #include "kernels/measure/check.h"
 
 #include <cstddef>
@@ -11,9 +12,6 @@
 #include <vector>
 
 namespace memscape::host {
-
-enum class StreamOperation { Read, Write, Copy, Triad };
-std::string streamText(StreamOperation operation); ///< "read", "write", "copy", "triad"
 
 /// What one thread works on, in bytes that are a multiple of 8. Read uses a; write fills a; copy is
 /// a ← b; triad is a ← b + 3 c over doubles.
@@ -31,7 +29,7 @@ using StreamFunction = std::uint64_t (*)(const StreamSlice& slice, std::size_t r
 
 struct StreamKernel
 {
-    StreamOperation operation = StreamOperation::Read;
+    Operation operation = Operation::Read;
     int version = 1;
     Isa isa = Isa::Scalar;
     StreamFunction run = nullptr;
@@ -40,12 +38,9 @@ struct StreamKernel
 };
 
 /// Every version for every vector width that this processor runs, naive first.
-std::vector<StreamKernel> streamKernels(StreamOperation operation);
+std::vector<StreamKernel> streamKernels(Operation operation);
 /// What is measured: the widest v3, which stores like ordinary code does (write-allocate).
-StreamKernel bestStream(StreamOperation operation);
-
-/// How many arrays an operation needs, and how many bytes it names per byte of one array.
-int streamArrays(StreamOperation operation);
+StreamKernel bestStream(Operation operation);
 
 /// Runs the kernel over small and odd sizes with poisoned outputs against the reference.
 Check checkStream(const StreamKernel& kernel);

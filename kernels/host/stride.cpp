@@ -23,8 +23,9 @@ double crossings(Operation operation)
     case Operation::Read: return 1;
     case Operation::Write: return 2; // fetched, then written back
     case Operation::Copy: return 3;  // read, and fetched and written back
+    case Operation::Triad: break;    // no stride of three arrays
     }
-    return 1;
+    return 4;
 }
 
 class StrideMeasurement final : public HostMeasurement

@@ -55,7 +55,7 @@ template <> struct Element<8>
 };
 template <> struct Element<16>
 {
-    using Type = Wide16::Words;
+    using Type = Simd16::Words;
 };
 
 /// What reads fold into: a register as wide as the element, at least a word.
@@ -209,18 +209,18 @@ template <int bytes, typename W, Operation operation> MEMSCAPE_INLINE std::uint6
 
 template <int bytes, Operation operation> std::uint64_t neighbours16(const StrideWork& work)
 {
-    return neighbours<bytes, Wide16, operation>(work);
+    return neighbours<bytes, Simd16, operation>(work);
 }
 
 #if MEMSCAPE_X86
 template <int bytes, Operation operation> MEMSCAPE_AVX2 std::uint64_t neighbours32(const StrideWork& work)
 {
-    return neighbours<bytes, Wide32, operation>(work);
+    return neighbours<bytes, Simd32, operation>(work);
 }
 
 template <int bytes, Operation operation> MEMSCAPE_AVX512 std::uint64_t neighbours64(const StrideWork& work)
 {
-    return neighbours<bytes, Wide64, operation>(work);
+    return neighbours<bytes, Simd64, operation>(work);
 }
 #endif
 
@@ -271,6 +271,7 @@ std::vector<StrideKernel> strideKernels(StrideWalk walk, Operation operation, in
     case Operation::Read: return kernelsOf<Operation::Read>(walk, elementBytes);
     case Operation::Write: return kernelsOf<Operation::Write>(walk, elementBytes);
     case Operation::Copy: return kernelsOf<Operation::Copy>(walk, elementBytes);
+    case Operation::Triad: break;
     }
     return {};
 }

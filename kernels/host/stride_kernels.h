@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/device/device.h"
-#include "kernels/host/wide.h"
+#include "kernels/host/simd.h"
 #include "kernels/measure/check.h"
 
 #include <cstddef>

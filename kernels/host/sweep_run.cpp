@@ -14,9 +14,9 @@ namespace memscape::host {
 namespace {
 
 /// fmin and fmax take the known one when the other is not a number.
-Circumstances worseOf(const Circumstances& a, const Circumstances& b)
+RunConditions worseOf(const RunConditions& a, const RunConditions& b)
 {
-    Circumstances worst = a;
+    RunConditions worst = a;
     worst.clockShare = std::fmin(a.clockShare, b.clockShare);
     worst.stealShare = std::fmax(a.stealShare, b.stealShare);
     worst.preemptions = std::max(a.preemptions, b.preemptions);
@@ -45,7 +45,7 @@ public:
             count += samples.size();
         }
         // A disturbance of any pass stays with the point.
-        point.seen = worseOf(point.seen, watch.circumstances(m_session.readTicks(), count));
+        point.seen = worseOf(point.seen, watch.conditions(m_session.readTicks(), count));
         MEMSCAPE_TRY(figures, m_measurement.figures(at, point.samples));
         point.figures = std::move(figures);
         return {};
@@ -61,9 +61,9 @@ public:
         Quality worst{'D', "no samples"};
         bool first = true;
         for (const auto& [key, samples] : point.samples) {
-            Circumstances circumstances = point.seen;
-            circumstances.drift = samples.drift();
-            Quality quality = gradeOf(summarize(samples.merged()), circumstances);
+            RunConditions conditions = point.seen;
+            conditions.drift = samples.drift();
+            Quality quality = gradeOf(summarize(samples.merged()), conditions);
             quality.reason = sampledName(point.figures, key) + ": " + quality.reason;
             worst = first ? quality : worse(worst, quality);
             first = false;
@@ -77,7 +77,7 @@ private:
     struct Sampled
     {
         MergedSamples samples;
-        Circumstances seen; ///< the worst of all visits
+        RunConditions seen; ///< the worst of all visits
         Figures figures;
     };
     const Sampled& sampled(std::size_t index) const

@@ -35,7 +35,7 @@ public:
     /// From here on what disturbs a run is watched; look() is called after every step of all courses.
     virtual void beginWatch() = 0;
     virtual void look() { }
-    virtual Circumstances seen(std::size_t samples) = 0;
+    virtual RunConditions seen(std::size_t samples) = 0;
     virtual Json method() const = 0; ///< beside the products
     /// What the machine's own conversion makes of a value; nothing where it has none.
     virtual std::optional<Figure> stored(Format format, double value) = 0;

@@ -51,7 +51,7 @@ public:
     virtual AttentionBytes bytes() const = 0;
 
     /// Seconds of one run of the pass, as the machine's protocol times it (caches flushed before;
-    /// a GPU: between events behind the gate). Both: a forward and its backward. What a backward
+    /// a GPU: between events behind the blocking kernel). Both: a forward and its backward. What a backward
     /// alone needs was made before the clock starts.
     virtual Result<double> sample(AttentionPass pass) = 0;
     /// run.cancelled when the person wants to stop.

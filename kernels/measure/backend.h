@@ -21,9 +21,9 @@ public:
     virtual void point(const std::string& sweepKey, const Point& point) = 0;
     virtual void note(const std::string& level, const std::string& code, const std::string& text) = 0;
     virtual bool cancelled() const = 0;
-    /// Also what is predicted not to fit is to be run. Who insists measures in a process that may be
+    /// Also what is predicted not to fit is to be run. A forced run is measured in a process that may be
     /// lost: the system may end it when the memory runs out.
-    virtual bool insists() const { return false; }
+    virtual bool isForced() const { return false; }
 };
 
 /// Nothing more can be measured by this process on this device: points that are left are not tried.

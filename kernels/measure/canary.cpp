@@ -108,9 +108,9 @@ SystemTicks readSystemTicks()
     return ticks;
 }
 
-Circumstances ContentionWatch::circumstances(const SystemTicks& now, std::size_t samples) const
+RunConditions ContentionWatch::conditions(const SystemTicks& now, std::size_t samples) const
 {
-    Circumstances seen;
+    RunConditions seen;
     double slowest = 0;
     for (const CanaryReading& reading : m_readings) {
         if (reading.clockHz > 0)

@@ -38,7 +38,7 @@ SystemTicks readSystemTicks();
 /// The first line of /proc/stat; zeros when it is not one.
 SystemTicks parseProcStat(const std::string& line);
 
-/// Collects readings over a measurement and turns them into the circumstances of a grade.
+/// Collects readings over a measurement and turns them into the conditions of a grade.
 class ContentionWatch
 {
 public:
@@ -49,7 +49,7 @@ public:
 
     void start(const SystemTicks& ticks) { m_begin = ticks; }
     void add(const CanaryReading& reading) { m_readings.push_back(reading); }
-    Circumstances circumstances(const SystemTicks& now, std::size_t samples) const;
+    RunConditions conditions(const SystemTicks& now, std::size_t samples) const;
     /// Median clock in Hz; 0 without readings.
     double clock() const;
     /// Highest clock in Hz; 0 without readings.

@@ -223,7 +223,7 @@ Result<void> Run::finish()
         MEMSCAPE_TRY(replayed, replay(m_result.chain, m_task.schedule));
         m_result.profileMakespan = replayed.makespan;
     }
-    Circumstances seen = m_runner.circumstances(summary.count);
+    RunConditions seen = m_runner.conditions(summary.count);
     seen.drift = m_result.steps.drift();
     m_result.quality = m_steps.empty()
         ? Quality{'D',

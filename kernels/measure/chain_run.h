@@ -35,7 +35,7 @@ struct ChainRunner
     /// Called around each pass: reads canaries and clocks.
     std::function<void()> observe;
     /// What was seen since the run began, for so many samples.
-    std::function<Circumstances(std::size_t samples)> circumstances;
+    std::function<RunConditions(std::size_t samples)> conditions;
 };
 
 inline constexpr int chainPasses = 3;

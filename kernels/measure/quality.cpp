@@ -20,7 +20,7 @@ constexpr double driftLimit = 0.03;
 constexpr std::size_t fewSamples = 5;
 
 /// Everything that speaks against the point beside its own spread.
-std::vector<std::string> disturbances(const Circumstances& seen)
+std::vector<std::string> disturbances(const RunConditions& seen)
 {
     std::vector<std::string> found;
     if (seen.clockDrift > driftLimit)
@@ -38,7 +38,7 @@ std::vector<std::string> disturbances(const Circumstances& seen)
 }
 
 /// Of a clock that power caps, how it was judged; empty else.
-std::string cappedClock(const Circumstances& seen)
+std::string cappedClock(const RunConditions& seen)
 {
     if (std::isnan(seen.clockDrift))
         return {};
@@ -78,10 +78,10 @@ double driftOf(const std::vector<double>& values)
     return middle > 0 ? (largest - smallest) / middle : 0;
 }
 
-Quality gradeOf(const Summary& summary, const Circumstances& circumstances)
+Quality gradeOf(const Summary& summary, const RunConditions& conditions)
 {
-    if (!circumstances.failure.empty())
-        return {'D', circumstances.failure};
+    if (!conditions.failure.empty())
+        return {'D', conditions.failure};
     if (summary.empty())
         return {'D', summary.rejected > 0 ? "no sample was a finite number" : "no samples"};
     if (summary.count < fewSamples)
@@ -91,8 +91,8 @@ Quality gradeOf(const Summary& summary, const Circumstances& circumstances)
     quality.grade = gradeOfSpread(summary.relativeIqr);
     quality.reason =
         fmt::format("middle half of {} samples within {}", summary.count, percentText(summary.relativeIqr));
-    quality.reason += cappedClock(circumstances);
-    const auto found = disturbances(circumstances);
+    quality.reason += cappedClock(conditions);
+    const auto found = disturbances(conditions);
     if (!found.empty())
         quality.grade = std::max(quality.grade, 'C');
     for (const std::string& disturbance : found)

@@ -26,7 +26,7 @@ struct Quality
 };
 
 /// What was seen beside the samples. Unknown values are NaN and are then not held against the point.
-struct Circumstances
+struct RunConditions
 {
     double clockShare = std::numeric_limits<double>::quiet_NaN(); ///< lowest clock seen / reference
     double stealShare = std::numeric_limits<double>::quiet_NaN(); ///< time the hypervisor took away
@@ -42,7 +42,7 @@ struct Circumstances
 /// than three that are finite.
 double driftOf(const std::vector<double>& values);
 
-Quality gradeOf(const Summary& summary, const Circumstances& circumstances = {});
+Quality gradeOf(const Summary& summary, const RunConditions& conditions = {});
 
 /// The worse of two, with its reason; of equals the first that has one.
 Quality worse(const Quality& a, const Quality& b);

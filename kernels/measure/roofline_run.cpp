@@ -39,7 +39,7 @@ public:
         m_notes.push_back({level, code, text});
     }
     bool cancelled() const override { return m_outer.cancelled(); }
-    bool insists() const override { return m_outer.insists(); }
+    bool isForced() const override { return m_outer.isForced(); }
 
     /// Tells what no kernel before has said, but not what the kernel's own error says again.
     void tell(const std::string& failure, std::set<Note>& told)

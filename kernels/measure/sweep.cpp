@@ -68,7 +68,7 @@ double PassSamples::drift() const
 
 std::string PassSamples::note(const std::string& what) const
 {
-    if (!torn())
+    if (!disagrees())
         return {};
     const auto all = medians();
     const auto [smallest, largest] = std::minmax_element(all.begin(), all.end());

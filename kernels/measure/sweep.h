@@ -36,8 +36,8 @@ public:
     double drift() const;
     bool drifted() const { return drift() > 0.03; }
     /// Two passes differ by more than a quarter: not noise any more but two states of the machine.
-    bool torn() const { return drift() > 0.25; }
-    /// A sentence with both medians when torn ("…: a neighbour shares the cache"), else empty.
+    bool disagrees() const { return drift() > 0.25; }
+    /// A sentence with both medians when they disagree ("…: a neighbour shares the cache"), else empty.
     std::string note(const std::string& what) const;
     const std::vector<std::vector<double>>& passes() const { return m_passes; }
 

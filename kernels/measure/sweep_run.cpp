@@ -79,7 +79,7 @@ public:
         m_begin = m_machine.clock().now();
         MEMSCAPE_CHECK(visitAll());
         MEMSCAPE_CHECK(checkAnyMeasured());
-        noteTorn();
+        noteDisagreement();
         m_machine.finished();
         return result();
     }
@@ -223,7 +223,7 @@ private:
     }
 
     /// Says once what differs between passes by so much that an average would hide two states of the machine.
-    void noteTorn()
+    void noteDisagreement()
     {
         for (std::size_t i = 0; i < m_points.size(); ++i) {
             if (!isMeasured(m_points[i]))
@@ -233,7 +233,7 @@ private:
                 const std::string note =
                     samples.note(fmt::format("{} at {}", sampledName(figures, key), m_points[i].label));
                 if (!note.empty())
-                    return m_machine.sink().note("warning", "pass.torn", note);
+                    return m_machine.sink().note("warning", "pass.disagrees", note);
             }
         }
     }

@@ -197,7 +197,7 @@ Done WorkerSession::perform(const Run& run)
     if (!found)
         return failed(found.error());
     auto& [backend, device] = *found;
-    StreamSink sink(run.id, m_out, m_cancelled, nullptr, run.insists);
+    StreamSink sink(run.id, m_out, m_cancelled, nullptr, run.isForced);
     Done done;
     if (run.experiment == "calibrate")
         done = calibration(*backend, device, sink);

@@ -14,12 +14,12 @@ constexpr double interval = 1.0 / 30;
 } // namespace
 
 StreamSink::StreamSink(std::int64_t run, LineWriter& out, const std::atomic<bool>& cancelled, const Clock* clock,
-                       bool insists)
+                       bool isForced)
     : m_run(run)
     , m_out(out)
     , m_cancelled(cancelled)
     , m_clock(clock ? clock : &m_steady)
-    , m_insists(insists)
+    , m_isForced(isForced)
 { }
 
 void StreamSink::progress(int done, int total, const std::string& label)

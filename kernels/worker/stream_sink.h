@@ -18,7 +18,7 @@ class StreamSink final : public RunSink
 {
 public:
     StreamSink(std::int64_t run, LineWriter& out, const std::atomic<bool>& cancelled, const Clock* clock = nullptr,
-               bool insists = false);
+               bool isForced = false);
 
     void progress(int done, int total, const std::string& label) override;
     void point(const std::string& sweepKey, const Point& point) override;
@@ -26,7 +26,7 @@ public:
     /// Also when the listener is gone.
     bool cancelled() const override { return m_cancelled || m_out.broken(); }
 
-    bool insists() const override { return m_insists; }
+    bool isForced() const override { return m_isForced; }
 
     /// Sends what was held back.
     void flush();
@@ -39,7 +39,7 @@ private:
     const std::atomic<bool>& m_cancelled;
     SteadyClock m_steady;
     const Clock* m_clock;
-    bool m_insists;
+    bool m_isForced;
     std::vector<std::pair<std::string, Point>> m_held; ///< oldest first, one per point
     double m_nextPoint = 0, m_nextProgress = 0;
 };

@@ -294,18 +294,16 @@ private slots:
         QCOMPARE(cli({"check", path}).code, 0);
     }
 
-    void insistingOnWhatFitsIsAnOrdinaryRun()
+    void forcingWhatFitsIsAnOrdinaryRun()
     {
         const Ran ran = cli(QStringList{"measure", "--force", "--json"} + quickStride);
         QCOMPARE(ran.code, 0);
         const QJsonObject record = ran.json();
         QVERIFY(record["measured"].isObject());
-        QCOMPARE(record["provenance"].toObject()["insisted"].toBool(), true);
-        QCOMPARE(cli(QStringList{"measure", "--json"} + quickStride)
-                     .json()["provenance"]
-                     .toObject()["insisted"]
-                     .toBool(true),
-                 false);
+        QCOMPARE(record["provenance"].toObject()["forced"].toBool(), true);
+        QCOMPARE(
+            cli(QStringList{"measure", "--json"} + quickStride).json()["provenance"].toObject()["forced"].toBool(true),
+            false);
     }
 
     /// As the system does it when the memory runs out: the process that measures is killed, the one that
@@ -337,7 +335,7 @@ private slots:
         QCOMPARE(cli({"check", path}).code, 0);
     }
 
-    void anInsistingRunCanBeInterrupted()
+    void aForcedRunCanBeInterrupted()
     {
         QProcess process;
         process.start(cliPath, {"measure", "hierarchy", "--force", "--device", "cpu", "--events"});

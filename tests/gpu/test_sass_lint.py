@@ -148,31 +148,31 @@ class Banks(unittest.TestCase):
         self.assertEqual(self.requests(1, "STS [R4], R7", "banks_throughput_v1<unsigned int,true>"), ["no turn of 16 STS is left"])
 
     def test_registers_that_a_full_block_does_not_get_are_found(self):
-        self.assertEqual(complaints("stream_v1<unsigned int,Act 0>", "LDG.E R0, desc[UR4][R2.64]\nSTG.E desc[UR4][R4.64], R0\nEXIT", registers=65),
+        self.assertEqual(complaints("stream_v1<unsigned int,Operation 0>", "LDG.E R0, desc[UR4][R2.64]\nSTG.E desc[UR4][R4.64], R0\nEXIT", registers=65),
                          ["65 registers: a block of 1024 threads does not start"])
 
 
 class Streams(unittest.TestCase):
     def test_words_of_the_promised_width_are_fine(self):
         copy = "LDG.E.128 R4, desc[UR4][R2.64]\nSTG.E.128 desc[UR4][R8.64], R4\nEXIT"
-        self.assertEqual(complaints("stream_v1<Word16,Act 2>", copy), [])
-        self.assertEqual(complaints("stream_v1<unsigned char,Act 1>", "STG.E.U8 desc[UR4][R8.64], R4\nEXIT"), [])
+        self.assertEqual(complaints("stream_v1<Word16,Operation 2>", copy), [])
+        self.assertEqual(complaints("stream_v1<unsigned char,Operation 1>", "STG.E.U8 desc[UR4][R8.64], R4\nEXIT"), [])
 
     def test_narrower_words_are_found(self):
         split = "LDG.E.64 R4, desc[UR4][R2.64]\nLDG.E.64 R6, desc[UR4][R2.64+0x8]\nSTG.E.128 desc[UR4][R8.64], R4\nEXIT"
-        self.assertEqual(complaints("stream_v2<Word16,Act 2>", split), ["LDG of [8] B, promised [16] B"])
-        self.assertEqual(complaints("stream_v1<Word16,Act 1>", "STG.E desc[UR4][R8.64], R4\nEXIT"), ["STG of [4] B, promised [16] B"])
+        self.assertEqual(complaints("stream_v2<Word16,Operation 2>", split), ["LDG of [8] B, promised [16] B"])
+        self.assertEqual(complaints("stream_v1<Word16,Operation 1>", "STG.E desc[UR4][R8.64], R4\nEXIT"), ["STG of [4] B, promised [16] B"])
 
     def test_a_write_that_reads_is_found(self):
-        self.assertEqual(complaints("stream_v1<Word8,Act 1>", "LDG.E.64 R2, desc[UR4][R2.64]\nSTG.E.64 desc[UR4][R8.64], R4\nEXIT"),
+        self.assertEqual(complaints("stream_v1<Word8,Operation 1>", "LDG.E.64 R2, desc[UR4][R2.64]\nSTG.E.64 desc[UR4][R8.64], R4\nEXIT"),
                          ["LDG of [8] B, promised [] B"])
 
     def test_four_loads_before_the_first_use_are_fine_and_three_are_found(self):
         loads = [f"LDG.E.128 R{8 + 4 * i}, desc[UR4][R2.64]" for i in range(4)]
         uses = [f"IADD3 R0, R{11 + 4 * i}, R0, RZ" for i in range(4)]  # of the last of four registers
         end = ["STG.E desc[UR4][R4.64], R0", "EXIT"]
-        self.assertEqual(complaints("laps_v1<Act 0,true>", "\n".join(loads + uses + end)), [])
-        self.assertEqual(complaints("laps_v1<Act 0,true>", "\n".join(loads[:3] + uses[:1] + loads[3:] + uses[1:] + end)),
+        self.assertEqual(complaints("laps_v1<Operation 0,true>", "\n".join(loads + uses + end)), [])
+        self.assertEqual(complaints("laps_v1<Operation 0,true>", "\n".join(loads[:3] + uses[:1] + loads[3:] + uses[1:] + end)),
                          ["4 loads on their way in 0 places, promised in 1"])
 
     def test_gathered_words_need_indices_and_words_on_their_way(self):
@@ -181,7 +181,7 @@ class Streams(unittest.TestCase):
         words = [f"LDG.E.128 R{12 + 4 * i}, desc[UR4][R{32 + 2 * i}.64]" for i in range(4)]
         uses = [f"IADD3 R0, R{12 + 4 * i}, R0, RZ" for i in range(4)]
         end = ["STG.E desc[UR4][R4.64], R0", "EXIT"]
-        name = "stride_v2<Word16,Act 0,Gatherer>"
+        name = "stride_v2<Word16,Operation 0,Gatherer>"
         self.assertEqual(complaints(name, "\n".join(indices + places + words + uses + end)), [])
         alone = [line for four in zip(places, words, uses) for line in four]
         self.assertEqual(complaints(name, "\n".join(indices + alone + end)), ["3 loads on their way in 1 places, promised in 2"])
@@ -285,8 +285,8 @@ class Module(unittest.TestCase):
         names = module.short_names([
             "_ZN8memscape4cuda7chase_vILNS0_9ChaseKindE2EEEvPKcmmmPNS0_11ChaseResultE",
             "_ZN8memscape4cuda15chase_shared_v4EPKjjmPNS0_11ChaseResultE",
-            "_ZN8memscape4cuda9stride_v2INS0_6Word16ELNS0_3ActE2ENS0_6WalkerEEEvPKT_PS5_T1_mNS0_4SinkE"])
-        self.assertEqual(list(names.values()), ["chase_v<ChaseKind 2>", "chase_shared_v4", "stride_v2<Word16,Act 2,Walker>"])
+            "_ZN8memscape4cuda9stride_v2INS0_6Word16ELNS_9OperationE2ENS0_6WalkerEEEvPKT_PS5_T1_mNS0_4SinkE"])
+        self.assertEqual(list(names.values()), ["chase_v<ChaseKind 2>", "chase_shared_v4", "stride_v2<Word16,Operation 2,Walker>"])
         self.assertEqual(module.short_name("void memscape::cuda::f<memscape::cuda::Tile<(int)4, true> >(void (*)(int))"), "f<Tile<int 4,true>>")
 
     def test_resources_are_read(self):

@@ -76,7 +76,7 @@ bool hear(std::string& line, int milliseconds)
 }
 
 long run = 0;
-bool insisted = false; ///< the run came with "force"
+bool isForced = false; ///< the run came with "force"
 
 std::string about(const char* type)
 {
@@ -167,7 +167,7 @@ void answer(const std::string& mode, const char* argument)
         strange();
     else if (mode == "skipped")
         error("skipped", "run.skipped");
-    else if (mode == "refuse" && insisted)
+    else if (mode == "refuse" && isForced)
         whole(4);
     else if (mode == "failed" || mode == "refuse")
         error("failed", "run.memory");
@@ -254,7 +254,7 @@ int main(int count, char** arguments)
         if (line.find("\"run\"") == std::string::npos)
             continue;
         run = std::atol(line.c_str() + line.find("\"id\":") + 5);
-        insisted = line.find("\"force\":true") != std::string::npos;
+        isForced = line.find("\"force\":true") != std::string::npos;
         answer(mode, argument);
     }
 }

@@ -28,7 +28,7 @@ public:
     {
         notes.emplace_back(code, text);
     }
-    bool insists() const override { return insisting; }
+    bool isForced() const override { return forced; }
     bool cancelled() const override { return stop || ++m_asked > stopAfter; }
 
     int count(const std::string& code) const
@@ -40,7 +40,7 @@ public:
     }
 
     std::atomic<bool> stop{false};
-    bool insisting = false; ///< on what does not fit
+    bool forced = false; ///< tries what does not fit
     int stopAfter = std::numeric_limits<int>::max();
     std::vector<int> progressed; ///< of lastTotal, as told
     std::vector<std::string> steps;

@@ -224,7 +224,7 @@ Result<Figures> Hierarchy::predictPoint(const Device& device, const Parameters& 
     const double workingSet = parameters.number("working_set");
     const Pages pages = device.isGpu() ? Pages::Window : pageSizes.of(parameters.choice("pages"));
     const Operation operation = operationOf(parameters.choice("operation"));
-    const bool triad = parameters.choice("operation") == "triad";
+    const bool triad = operation == Operation::Triad;
     const StreamShape shape = shapeOf(device, parameters);
     MEMSCAPE_CHECK(checkWidth(shape.wordBytes));
     const MemoryLevel* home = homeLevel(device, workingSet);

@@ -157,32 +157,32 @@ Json outcomeJson(const LeverOutcome& outcome)
 }
 
 /// What an out-of-memory error is about, and which levers act there.
-Json doctorJson(const TrainingAnswer& answer, const std::vector<LeverOutcome>& levers)
+Json outOfMemoryReport(const TrainingAnswer& answer, const std::vector<LeverOutcome>& levers)
 {
     const auto& refused = answer.outOfMemory;
     if (!refused)
         return {};
     const Event& event = answer.simulation.trace.eventAt(refused->event);
-    Json doctor = outOfMemoryJson(answer.simulation.trace, *refused);
+    Json report = outOfMemoryJson(answer.simulation.trace, *refused);
     const std::string_view category = categoryText(event.category);
-    doctor["tensor"] = answer.simulation.trace.names()[event.name];
-    doctor["category"] = categoryKey(event.category);
-    doctor["levers"] = Json::array();
+    report["tensor"] = answer.simulation.trace.names()[event.name];
+    report["category"] = categoryKey(event.category);
+    report["levers"] = Json::array();
     for (const LeverOutcome& outcome : levers) {
         const bool actsHere = event.phase == Phase::Optimizer
             ? outcome.lever.actsOn.find("optimizer") != std::string::npos
             : event.phase == Phase::Setup ? outcome.lever.actsOn.find(category) != std::string::npos
                                           : outcome.lever.actsOn.find("activations") != std::string::npos;
         if (actsHere || outcome.fits)
-            doctor["levers"].push_back(outcome.lever.key);
+            report["levers"].push_back(outcome.lever.key);
     }
-    doctor["summary"] = fmt::format(
+    report["summary"] = fmt::format(
         "{} for the result of {} in the {} phase{}: {} are allocated, and {} are all there is",
-        quantityText(double(event.bytes), Unit::Byte), doctor["tensor"].get<std::string>(), phaseText(event.phase),
+        quantityText(double(event.bytes), Unit::Byte), report["tensor"].get<std::string>(), phaseText(event.phase),
         event.module == 0 ? std::string() : " (" + answer.simulation.trace.modules()[event.module] + ")",
         quantityText(double(refused->before.allocated), Unit::Byte),
         quantityText(double(*answer.capacity), Unit::Byte));
-    return doctor;
+    return report;
 }
 
 bool fitsWith(const Device& device, const Parameters& parameters, const Changes& changes, const TrainingAnswer& answer)
@@ -335,13 +335,13 @@ void addAdvice(Json& detail, const Device& device, const Parameters& parameters,
 {
     const std::string& wanted = parameters.choice("advice");
     detail["levers"] = Json::array();
-    detail["doctor"] = Json();
+    detail["out_of_memory"] = Json();
     if (wanted == "none")
         return;
     const auto outcomes = tryLevers(device, parameters, answer);
     for (const LeverOutcome& outcome : outcomes)
         detail["levers"].push_back(outcomeJson(outcome));
-    detail["doctor"] = doctorJson(answer, outcomes);
+    detail["out_of_memory"] = outOfMemoryReport(answer, outcomes);
     if (wanted != "fit" || !answer.capacity)
         return;
     const FitOutcome fit = makeItFit(device, parameters, answer);

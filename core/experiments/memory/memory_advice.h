@@ -86,7 +86,7 @@ std::optional<std::int64_t> largestThatFits(const Device& device, const Paramete
 std::optional<std::int64_t> fewestDevices(const Device& device, const Parameters& parameters,
                                           const TrainingAnswer& answer);
 
-/// `levers`, `doctor`, `make_it_fit` and `largest` of the detail, as much as `advice=` asks for.
+/// `levers`, `out_of_memory`, `make_it_fit` and `largest` of the detail, as much as `advice=` asks for.
 void addAdvice(Json& detail, const Device& device, const Parameters& parameters, const TrainingAnswer& answer);
 
 } // namespace memscape

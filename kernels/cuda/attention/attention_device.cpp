@@ -138,7 +138,7 @@ private:
 Result<void> CudaAttentionDevice::checkMemory(const AttentionMemory& memory, std::int64_t arena) const
 {
     const double free = double(m_session.freeBytes());
-    if (m_session.isInsisted() || double(memory.tensors) + double(arena) <= shareOfMemory * free)
+    if (m_session.isForced() || double(memory.tensors) + double(arena) <= shareOfMemory * free)
         return {};
     return fail("run.memory",
                 fmt::format("{} attention takes {} beside {} of inputs and outputs, and {} of the "

@@ -314,7 +314,7 @@ private slots:
         QVERIFY(!window.banner().texts().isEmpty());
     }
 
-    void whatDoesNotFitIsTriedWhenSomebodyInsists()
+    void whatDoesNotFitIsTriedWhenForced()
     {
         MainWindow window(withWorker("refuse"));
         openOnCpu(window);
@@ -333,7 +333,7 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current(), 15000);
         QCOMPARE(window.document().records().size(), std::size_t(1));
         QVERIFY(!tryButton());    // the refusal is answered
-        window.page()->measure(); // insisting once is not insisting for ever
+        window.page()->measure(); // forcing one run does not force the next
         QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current(), 15000);
         QVERIFY(tryButton());
     }
@@ -442,7 +442,7 @@ private slots:
         return nullptr;
     }
 
-    void gradeDReplacesNothingUntilSomebodyInsists()
+    void gradeDReplacesNothingUnlessForced()
     {
         std::filesystem::remove(calibrationPath("lab/cpu"));
         QTemporaryDir folder;

@@ -430,12 +430,12 @@ void TestTrainingMemory::outOfMemoryNamesThePlace()
     QVERIFY(prediction);
     QCOMPARE(value(*prediction, "fits"), 0.0);
     QVERIFY(prediction->detail["over"].get<std::int64_t>() > 0);
-    const Json& doctor = prediction->detail["doctor"];
-    QVERIFY(doctor.is_object());
-    QVERIFY(!doctor["summary"].get<std::string>().empty());
-    QVERIFY(!doctor["levers"].empty());
+    const Json& refused = prediction->detail["out_of_memory"];
+    QVERIFY(refused.is_object());
+    QVERIFY(!refused["summary"].get<std::string>().empty());
+    QVERIFY(!refused["levers"].empty());
     QVERIFY(!prediction->detail["timeline"]["out_of_memory"].is_null());
-    QVERIFY(training().predict(h200(), parameters)->detail["doctor"].is_null());
+    QVERIFY(training().predict(h200(), parameters)->detail["out_of_memory"].is_null());
 }
 
 void TestTrainingMemory::aSweepGivesCurves()

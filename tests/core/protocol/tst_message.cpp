@@ -53,12 +53,12 @@ void TestMessage::everyCommandReadsBack()
         QVERIFY(back.has_value());
         QCOMPARE(encode(*back), encode(command));
     }
-    // Sizes that do not fit are insisted on by a word of its own, and only then.
-    const auto insists = [](const char* line) { return std::get<Run>(*decodeCommand(line)).insists; };
-    QVERIFY(!insists(R"({"cmd": "run", "id": 1, "experiment": "stride", "device": "cpu"})"));
-    QVERIFY(insists(R"({"cmd": "run", "id": 1, "experiment": "stride", "device": "cpu", "force": true})"));
+    // Sizes that do not fit are forced by a word of its own, and only then.
+    const auto isForced = [](const char* line) { return std::get<Run>(*decodeCommand(line)).isForced; };
+    QVERIFY(!isForced(R"({"cmd": "run", "id": 1, "experiment": "stride", "device": "cpu"})"));
+    QVERIFY(isForced(R"({"cmd": "run", "id": 1, "experiment": "stride", "device": "cpu", "force": true})"));
     QVERIFY(!decodeCommand(R"({"cmd": "run", "id": 1, "experiment": "stride", "device": "cpu", "force": 1})"));
-    QVERIFY(std::get<Run>(*decodeCommand(encode(Run{1, "stride", "cpu", Json::object(), true}))).insists);
+    QVERIFY(std::get<Run>(*decodeCommand(encode(Run{1, "stride", "cpu", Json::object(), true}))).isForced);
 }
 
 void TestMessage::refusesWhatIsNoMessage_data()

@@ -71,7 +71,7 @@ private slots:
         QCOMPARE(gradeInUse(), std::string("C"));
     }
 
-    void gradeDReplacesNothingUnlessSomebodyInsists()
+    void gradeDReplacesNothingUnlessForced()
     {
         QVERIFY(keepCalibration("cpu", calibrated("B"), Keep::WhenGood));
         const auto refused = keepCalibration("cpu", calibrated("D"), Keep::WhenGood);

@@ -65,7 +65,7 @@ def short_names(mangled):
 
 def short_name(name):
     name = re.sub(r"\(anonymous namespace\)::|memscape::(cuda::)?|std::", "", name)
-    name = re.sub(r"\((\w+)\)(?=\d)", r"\1 ", name)  # an enumerator: (Act)2 → Act 2
+    name = re.sub(r"\((\w+)\)(?=\d)", r"\1 ", name)  # an enumerator: (Operation)2 → Operation 2
     depth = 0
     for at, letter in enumerate(name):  # up to the arguments, which come after the template's
         depth += {"<": 1, ">": -1}.get(letter, 0)

@@ -208,7 +208,7 @@ def adds_four_at_a_time():
 # ---- which kernel promises what -------------------------------------------------------------------
 
 WIDTHS = {"unsigned char": 1, "unsigned short": 2, "unsigned int": 4, "Word8": 8, "Word16": 16}
-READ, WRITE, COPY, TRIAD = (f"Act {i}" for i in range(4))
+READ, WRITE, COPY, TRIAD = (f"Operation {i}" for i in range(4))
 IN_FLIGHT = 4            # plan.h
 CHASED, BANKED = 32, 16  # loads of a turn: chase.cu, kernels.h
 MOST_THREADS = 1024      # the largest block that these are launched with
@@ -239,13 +239,13 @@ def promises_of(name):
     return []
 
 
-def streaming(width, act, is_unrolled, gathers=False):
-    loaded = ([] if act == WRITE else [width]) + [4] * gathers
-    stored = [4] if act == READ else [width]  # a read leaves its sum
+def streaming(width, operation, is_unrolled, gathers=False):
+    loaded = ([] if operation == WRITE else [width]) + [4] * gathers
+    stored = [4] if operation == READ else [width]  # a read leaves its sum
     rules = [moves(loaded, stored), fits(MOST_THREADS)]
     if is_unrolled and loaded:
         # Of gathered words the first of four may be used before the last is asked for: ptxas saves a register.
-        rules.append(in_flight(IN_FLIGHT - gathers, groups=(act != WRITE) + gathers))
+        rules.append(in_flight(IN_FLIGHT - gathers, groups=(operation != WRITE) + gathers))
     return rules
 
 

@@ -28,8 +28,9 @@ cudaError_t launchStride(const StrideLaunch& launch, int, cudaStream_t)
         launch.indices != nullptr ? 32 : std::min<double>(32, double(launch.walk.step) * launch.elementBytes);
     const double moved = double(launch.walk.touched) * std::max(share, 1.0);
     const std::uint64_t variant =
-        fakeVariant(launch.version, launch.elementBytes, launch.act, launch.indices != nullptr);
-    return fakeLaunch("stride", variant, moved * (launch.act == Act::Copy ? 2 : 1) / fakeGpu().sectorBytesPerSecond);
+        fakeVariant(launch.version, launch.elementBytes, launch.operation, launch.indices != nullptr);
+    return fakeLaunch("stride", variant,
+                      moved * (launch.operation == Operation::Copy ? 2 : 1) / fakeGpu().sectorBytesPerSecond);
 }
 /// Sectors of 32 bytes for every element that is no neighbour of the one before; a copy in tiles moves each once.
 cudaError_t launchView(const ViewLaunch& launch, int, cudaStream_t)
@@ -47,17 +48,17 @@ cudaError_t launchIndices(std::uint32_t*, std::uint64_t, std::uint64_t, std::uin
 cudaError_t launchStream(const StreamLaunch& launch, int, cudaStream_t)
 {
     const double slower = launch.version == 3 && launch.threads == 512 ? 1 : 1.1;
-    const int arrays = launch.act == Act::Triad ? 3 : launch.act == Act::Copy ? 2 : 1;
-    return fakeLaunch("stream", fakeVariant(launch.version, launch.wordBytes, launch.act),
+    const int arrays = launch.operation == Operation::Triad ? 3 : launch.operation == Operation::Copy ? 2 : 1;
+    return fakeLaunch("stream", fakeVariant(launch.version, launch.wordBytes, launch.operation),
                       slower * double(launch.bytes) * arrays / fakeGpu().streamBytesPerSecond);
 }
 cudaError_t launchLaps(const LapsLaunch& launch, cudaStream_t)
 {
     const double bytes = double(launch.chunkBytes) * double(launch.laps) * launch.blocks;
-    return fakeLaunch("laps", fakeVariant(launch.act, launch.isPrivate),
+    return fakeLaunch("laps", fakeVariant(launch.operation, launch.isPrivate),
                       bytes / (launch.isPrivate ? fakeGpu().l1BytesPerSecond : fakeGpu().l2BytesPerSecond));
 }
-cudaError_t lapsResidentBlocks(Act, int, int multiprocessors, int* blocks)
+cudaError_t lapsResidentBlocks(Operation, int, int multiprocessors, int* blocks)
 {
     *blocks = 2 * multiprocessors;
     return cudaSuccess;
@@ -229,7 +230,7 @@ static KernelCheck verdictOf(const char* name)
     std::snprintf(check.detail, sizeof check.detail, "%s", check.passed ? "equal" : "3 of 9 differ");
     return check;
 }
-KernelCheck checkStride(int, int, Act, std::uint64_t, bool, int)
+KernelCheck checkStride(int, int, Operation, std::uint64_t, bool, int)
 {
     return verdictOf("stride");
 }
@@ -237,11 +238,11 @@ KernelCheck checkView(int, int, int)
 {
     return verdictOf("view");
 }
-KernelCheck checkStream(int, int, Act, int)
+KernelCheck checkStream(int, int, Operation, int)
 {
     return verdictOf("stream");
 }
-KernelCheck checkLaps(Act, bool, int)
+KernelCheck checkLaps(Operation, bool, int)
 {
     return verdictOf("laps");
 }

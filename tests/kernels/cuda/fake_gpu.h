@@ -6,7 +6,7 @@
 //
 // Like a real one it loads a kernel at its first launch, keeps the last error until a call asks for
 // it, holds a thousand launches in its queue, and makes a call wait that needs the stream to be empty.
-// While the gate is closed, what would wait makes the gate give up.
+// While the stream is blocked, what would wait makes the blocking kernel give up.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct FakeGpu
     int driverVersion = 13000;
     int fillsUntilFault = -1; ///< arrays filled before the context is lost; -1 never
     cudaError_t fault = cudaErrorIllegalAddress;
-    bool gateTimesOut = false;
+    bool blockTimesOut = false;
     std::string hangs;              ///< the kernel that never ends
     int hangsAt = 1;                ///< which of its launches
     double clockSag = 1;            ///< of the clock during kernels that are timed
@@ -58,10 +58,10 @@ struct FakeGpu
     bool forgetsBarriers = false;   ///< attention kernels that are emulated miss their barriers
 
     // What it saw.
-    int launches = 0;                       ///< of timed kernels
-    int behindGate = 0, mostBehindGate = 0; ///< what was queued while the stream was held
-    std::string heldUp;                     ///< what waited for the closed gate, until the gate gave up
-    std::string blockedBy;                  ///< the call that waited for a kernel that never ends
+    int launches = 0;                         ///< of timed kernels
+    int behindBlock = 0, mostBehindBlock = 0; ///< what was queued while the stream was held
+    std::string heldUp;                       ///< what waited for the blocking kernel until that gave up
+    std::string blockedBy;                    ///< the call that waited for a kernel that never ends
     std::uint64_t usedBytes = 0;
     std::uint64_t largestWorkspace = 0; ///< that the library was given, B
 

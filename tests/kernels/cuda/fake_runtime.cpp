@@ -26,7 +26,7 @@ bool isStuck = false;                                   // a kernel never ends
 int behindHang = 0;                                     // what is queued behind it
 double dirtyBytes = 0;                                  // of L2, to be written back when its lines are needed
 std::set<std::pair<std::string, std::uint64_t>> loaded; // kernels
-memscape::cuda::Gate* held = nullptr;                   // what the stream waits for
+memscape::cuda::StreamBlock* held = nullptr;            // what the stream waits for
 
 struct Allocation
 {
@@ -97,10 +97,10 @@ void waitFor(const std::string& what)
 void queued(const std::string& what)
 {
     FakeGpu& gpu = fakeGpu();
-    gpu.behindGate += isHeld();
-    gpu.mostBehindGate = std::max(gpu.mostBehindGate, gpu.behindGate);
+    gpu.behindBlock += isHeld();
+    gpu.mostBehindBlock = std::max(gpu.mostBehindBlock, gpu.behindBlock);
     behindHang += isStuck;
-    if (gpu.behindGate > queueCapacity || behindHang > queueCapacity)
+    if (gpu.behindBlock > queueCapacity || behindHang > queueCapacity)
         waitFor("the queue is full: " + what);
 }
 
@@ -433,13 +433,13 @@ cudaError_t launchEmpty(cudaStream_t)
     pass(fakeGpu().launchSeconds, fakeGpu().clockHz);
     return fakeQueue("empty");
 }
-cudaError_t launchGate(Gate* gate, std::uint64_t, cudaStream_t)
+cudaError_t launchBlockingKernel(StreamBlock* block, std::uint64_t, cudaStream_t)
 {
-    const cudaError_t error = fakeQueue("gate");
-    if (fakeGpu().gateTimesOut)
-        gate->timedOut = 1;
-    held = gate;
-    fakeGpu().behindGate = 0;
+    const cudaError_t error = fakeQueue("blocking kernel");
+    if (fakeGpu().blockTimesOut)
+        block->timedOut = 1;
+    held = block;
+    fakeGpu().behindBlock = 0;
     return error;
 }
 cudaError_t launchStamp(Stamp* stamp, int, cudaStream_t)

@@ -447,7 +447,7 @@ void TestCudaBackend::aLostContextIsSaidOnceAndForAll()
 
 void TestCudaBackend::aStuckStreamIsAnError()
 {
-    fakeGpu().gateTimesOut = true;
+    fakeGpu().blockTimesOut = true;
     Sink sink;
     const auto run = measure(*backend(), "stride", {"stride=1,2"}, sink);
     QVERIFY(!run);

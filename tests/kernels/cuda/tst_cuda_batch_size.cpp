@@ -110,7 +110,7 @@ void TestCudaBatchSize::aStepTakesTheTimeOfItsKernels()
 
 void TestCudaBatchSize::aStepOfMoreKernelsThanAQueueHoldsIsTimedToo()
 {
-    // 200 micro-batches of eight kernels: behind the gate the queue would fill up and never be let go.
+    // 200 micro-batches of eight kernels: behind the blocking kernel the queue would fill up and never be let go.
     test::Listener listener;
     const auto [run, predicted] =
         measureBatches({"model=mlp:16,4", "batch=2,4", "accumulation=200", "target_loss=0.9"}, listener);
@@ -119,8 +119,8 @@ void TestCudaBatchSize::aStepOfMoreKernelsThanAQueueHoldsIsTimedToo()
     const double seconds = findFigure(run->measurement.figures, "step_time")->number();
     QVERIFY2(isNear(seconds, kernels * fakeGpu().launchSeconds, 0.01),
              qPrintable(QString::number(seconds / fakeGpu().launchSeconds)));
-    QVERIFY2(fakeGpu().mostBehindGate > 10 && fakeGpu().mostBehindGate <= 1000,
-             qPrintable(QString::number(fakeGpu().mostBehindGate)));
+    QVERIFY2(fakeGpu().mostBehindBlock > 10 && fakeGpu().mostBehindBlock <= 1000,
+             qPrintable(QString::number(fakeGpu().mostBehindBlock)));
 }
 
 void TestCudaBatchSize::trainingMeetsTheClosedForm()
@@ -239,7 +239,7 @@ void TestCudaBatchSize::stopKeepsThePoints()
 
 void TestCudaBatchSize::aStuckStreamIsAnError()
 {
-    fakeGpu().gateTimesOut = true;
+    fakeGpu().blockTimesOut = true;
     test::Listener listener;
     const auto run = measureBatches({"model=mlp:64,16", "batch=16,64"}, listener).run;
     QVERIFY(!run.has_value());

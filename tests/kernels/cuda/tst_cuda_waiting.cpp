@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting on a GPU of the test's own making: behind a closed gate nothing may wait, a kernel that never ends is
+// Waiting on a GPU of the test's own making: behind a blocking kernel nothing may wait, a kernel that never ends is
 // left behind, and an error is told once.
 #include "kernels/cuda/attention/attention_device.h"
 #include "kernels/cuda/batch_device.h"
@@ -61,8 +61,8 @@ private slots:
     }
     void cleanupTestCase() { forgetHang(); }
 
-    void nothingWaitsBehindTheGate_data();
-    void nothingWaitsBehindTheGate();
+    void nothingWaitsBehindTheBlockingKernel_data();
+    void nothingWaitsBehindTheBlockingKernel();
     void calibrationMeetsItsKernelsToo();
     void aStepAtTheSameAddressIsMetAgain();
     void onlyWhatTheQueueHoldsIsHeld();
@@ -87,9 +87,9 @@ private slots:
     void stoppedBeforeTheFirstPoint();
 };
 
-// ---- behind the gate --------------------------------------------------------------------------
+// ---- behind the blocking kernel --------------------------------------------------------------------------
 
-void TestCudaWaiting::nothingWaitsBehindTheGate_data()
+void TestCudaWaiting::nothingWaitsBehindTheBlockingKernel_data()
 {
     QTest::addColumn<QString>("id");
     QTest::addColumn<QStringList>("given");
@@ -109,7 +109,7 @@ void TestCudaWaiting::nothingWaitsBehindTheGate_data()
     QTest::newRow("checkpoint") << "checkpoint" << QStringList{"chain=mlp:3x32", "batch=20", "strategy=every:2"};
 }
 
-void TestCudaWaiting::nothingWaitsBehindTheGate()
+void TestCudaWaiting::nothingWaitsBehindTheBlockingKernel()
 {
     QFETCH(QString, id);
     QFETCH(QStringList, given);

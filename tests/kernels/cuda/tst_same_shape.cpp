@@ -43,7 +43,7 @@ const std::vector<std::pair<const char*, std::vector<std::string>>>& measuredExp
         {"attention",
          {"sequence=16,32", "heads=2", "head_dim=32", "pass=forward", "dtype=float32", "implementation=standard"}},
         {"precision", {"m=16,32", "format=fp32"}},
-        {"precision", {"operation=train", "format=fp16", "m=8", "n=8", "k=8", "steps=6", "loss_scale=1,1024"}},
+        {"precision", {"operation=train", "format=fp16", "m=8", "n=8", "k=8", "steps=6", "loss_scale=1, 1024"}},
         {"batch-size", {"model=mlp:4,2", "batch=2,4", "target_loss=0.5"}},
         {"checkpoint", {"chain=mlp:2x16", "batch=4,8", "strategy=none"}},
     };

@@ -65,7 +65,7 @@ struct Measured
         instruments.processors.resize(static_cast<std::size_t>(threads), instruments.processors[0]);
         return instruments;
     }
-    Result<BandwidthSamples> bandwidth(StreamOperation operation, std::size_t bytes, int threads = 1,
+    Result<BandwidthSamples> bandwidth(Operation operation, std::size_t bytes, int threads = 1,
                                        StreamFunction kernel = recordingKernel,
                                        const StoppingOptions& options = fewSamples())
     {
@@ -113,14 +113,14 @@ private slots:
         QTest::addColumn<quint64>("bytes");
         for (const int threads : {1, 2, 3}) {
             for (const quint64 bytes : {quint64{4096}, quint64{100'000}, quint64{1 << 20}}) {
-                const auto row = [&](const char* name, StreamOperation operation, int arrays) {
+                const auto row = [&](const char* name, Operation operation, int arrays) {
                     QTest::addRow("%s, %d threads, %llu B", name, threads, bytes)
                         << static_cast<int>(operation) << arrays << threads << bytes;
                 };
-                row("read", StreamOperation::Read, 1);
-                row("write", StreamOperation::Write, 1);
-                row("copy", StreamOperation::Copy, 2);
-                row("triad", StreamOperation::Triad, 3);
+                row("read", Operation::Read, 1);
+                row("write", Operation::Write, 1);
+                row("copy", Operation::Copy, 2);
+                row("triad", Operation::Triad, 3);
             }
         }
     }
@@ -131,7 +131,7 @@ private slots:
         QFETCH(const int, threads);
         QFETCH(const quint64, bytes);
         Measured machine({0x1p-7}, threads);
-        const auto samples = machine.bandwidth(static_cast<StreamOperation>(operation), bytes, threads);
+        const auto samples = machine.bandwidth(static_cast<Operation>(operation), bytes, threads);
         QVERIFY2(samples.has_value(), samples ? "" : samples.error().text().c_str());
 
         const auto spans = arraysOf(recorded().calls);
@@ -152,25 +152,25 @@ private slots:
     void arraysDoNotAliasByPage()
     {
         // Loads wait for stores to the same place of another page: neighbours must not start there.
-        for (const StreamOperation operation : {StreamOperation::Copy, StreamOperation::Triad}) {
+        for (const Operation operation : {Operation::Copy, Operation::Triad}) {
             Measured machine({0x1p-7});
             QVERIFY(machine.bandwidth(operation, 3 << 20).has_value());
             std::map<std::ptrdiff_t, int> places;
             for (const Span& span : arraysOf(recorded().calls))
                 ++places[reinterpret_cast<std::intptr_t>(span.first) % 4096];
-            QCOMPARE(places.size(), static_cast<std::size_t>(streamArrays(operation)));
+            QCOMPARE(places.size(), static_cast<std::size_t>(arraysOf(operation)));
         }
     }
 
     void aSampleIsAsManyPassesAsTakeAMillisecond()
     {
         Measured fast({0x1p-20}); // a pass took 2^-20 s: 1048 of them are a millisecond
-        const auto samples = fast.bandwidth(StreamOperation::Read, 4096);
+        const auto samples = fast.bandwidth(Operation::Read, 4096);
         QCOMPARE(samples->seconds, std::vector<double>(5, 0x1p-20 / 1048));
         QCOMPARE(recorded().calls.back().repeats, std::size_t{1048});
 
         Measured slow({0x1p-7});
-        QCOMPARE(slow.bandwidth(StreamOperation::Read, 4096)->seconds, std::vector<double>(5, 0x1p-7));
+        QCOMPARE(slow.bandwidth(Operation::Read, 4096)->seconds, std::vector<double>(5, 0x1p-7));
         QCOMPARE(recorded().calls.back().repeats, std::size_t{1});
     }
 
@@ -178,7 +178,7 @@ private slots:
     {
         constexpr std::size_t piece = std::size_t{64} << 20;
         Measured machine({0x1p-7});
-        QVERIFY(machine.bandwidth(StreamOperation::Read, 2 * piece + 4096).has_value());
+        QVERIFY(machine.bandwidth(Operation::Read, 2 * piece + 4096).has_value());
         const auto& calls = recorded().calls;
         QCOMPARE(calls[0].slice.bytes, piece);
         QCOMPARE(calls[1].slice.a, calls[0].slice.a + piece);
@@ -190,7 +190,7 @@ private slots:
     {
         Measured machine({0x1p-7});
         recorded().stopAtOnce = &machine.listener;
-        const auto samples = machine.bandwidth(StreamOperation::Read, std::size_t{192} << 20);
+        const auto samples = machine.bandwidth(Operation::Read, std::size_t{192} << 20);
         QCOMPARE(samples.error().code, std::string("run.cancelled"));
         QVERIFY2(recorded().calls.size() < 3, "the rest of the pass was not run");
     }
@@ -199,7 +199,7 @@ private slots:
     {
         Measured machine({0x1p-7});
         machine.listener.stop = true;
-        const auto samples = machine.bandwidth(StreamOperation::Copy, 4096);
+        const auto samples = machine.bandwidth(Operation::Copy, 4096);
         QCOMPARE(samples.error().code, std::string("run.cancelled"));
         QVERIFY(recorded().calls.empty());
     }
@@ -207,7 +207,7 @@ private slots:
     void tooLargeIsRefusedBeforeItIsTouched()
     {
         Measured machine({0x1p-7});
-        const auto samples = machine.bandwidth(StreamOperation::Read, std::size_t{1} << 50);
+        const auto samples = machine.bandwidth(Operation::Read, std::size_t{1} << 50);
         QCOMPARE(samples.error().code, std::string("run.memory"));
         QVERIFY(!samples.error().hint.empty());
         QVERIFY(recorded().calls.empty());
@@ -219,9 +219,8 @@ private slots:
         const MemoryLimit limit(32 << 20);
         if (!limit.holds())
             QSKIP("the address space cannot be limited here");
-        QCOMPARE(machine.bandwidth(StreamOperation::Read, std::size_t{64} << 20).error().code,
-                 std::string("run.memory"));
-        QVERIFY(machine.bandwidth(StreamOperation::Read, 4096).has_value());
+        QCOMPARE(machine.bandwidth(Operation::Read, std::size_t{64} << 20).error().code, std::string("run.memory"));
+        QVERIFY(machine.bandwidth(Operation::Read, 4096).has_value());
     }
 
     void aBrokenClockEndsWithoutSamples_data()
@@ -234,7 +233,7 @@ private slots:
     {
         QFETCH(const double, step);
         Measured machine({step});
-        const auto samples = machine.bandwidth(StreamOperation::Copy, 1 << 20, 1, nullptr, StoppingOptions());
+        const auto samples = machine.bandwidth(Operation::Copy, 1 << 20, 1, nullptr, StoppingOptions());
         QVERIFY(samples.has_value());
         QVERIFY(samples->seconds.empty());
         QCOMPARE(machine.listener.count("clock.broken"), 1);
@@ -243,8 +242,7 @@ private slots:
     void theKernelOfTheProgramRunsHereToo()
     {
         Measured machine({0x1p-7}, 2);
-        for (const StreamOperation operation :
-             {StreamOperation::Read, StreamOperation::Write, StreamOperation::Copy, StreamOperation::Triad}) {
+        for (const Operation operation : {Operation::Read, Operation::Write, Operation::Copy, Operation::Triad}) {
             const auto samples = machine.bandwidth(operation, 100'000, 2, nullptr);
             QVERIFY(samples.has_value());
             QCOMPARE(samples->seconds.size(), std::size_t{5});

@@ -167,7 +167,7 @@ void TestChainRun::withoutMemoryForEverythingTheScheduleStillRuns()
                                      return fail("run.memory", "the test allows no more");
                                  return makeMlpDevice(*m_session, shape, arenaBytes, product);
                              },
-                             clock, *m_listener, [] {}, [](std::size_t) { return Circumstances(); }};
+                             clock, *m_listener, [] {}, [](std::size_t) { return RunConditions(); }};
     const auto run = runChain(task, runner);
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
     QVERIFY(!run->isCompared);

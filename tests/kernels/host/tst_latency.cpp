@@ -148,15 +148,15 @@ private slots:
         const MemoryLimit limit(32 << 20);
         if (!limit.holds())
             QSKIP("the address space cannot be limited here");
-        // Counted beforehand; who insists hears it from the system.
+        // counted beforehand; a forced run hears it from the system.
         const auto counted = machine.latency(std::size_t{64} << 20);
         QCOMPARE(counted.error().code, std::string("run.memory"));
         QVERIFY(counted.error().message.find("are available") != std::string::npos);
-        machine.listener.insisting = true;
+        machine.listener.forced = true;
         const auto samples = machine.latency(std::size_t{64} << 20);
         QCOMPARE(samples.error().code, std::string("run.memory"));
         QVERIFY2(samples.error().message.find("64 MiB") != std::string::npos, samples.error().text().c_str());
-        machine.listener.insisting = false;
+        machine.listener.forced = false;
         QVERIFY(machine.latency(small).has_value()); // what fits is measured all the same
     }
 

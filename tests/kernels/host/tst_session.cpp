@@ -77,7 +77,7 @@ private slots:
         clock = 3e9;
         session.readCanary();
         QCOMPARE(session.watch().fastestClock(), 4e9);
-        QCOMPARE(session.watch().circumstances(session.readTicks(), 1).clockShare, 0.75);
+        QCOMPARE(session.watch().conditions(session.readTicks(), 1).clockShare, 0.75);
     }
 
     void theRealCanaryIsTheDefault()
@@ -151,11 +151,11 @@ private slots:
         QCOMPARE(listener.count("clock.broken"), 1);
     }
 
-    void whatDoesNotFitIsRefusedUnlessInsistedOn()
+    void whatDoesNotFitIsRefusedUnlessForced()
     {
         const Device device = twoCores();
         Listener careful, stubborn;
-        stubborn.insisting = true;
+        stubborn.forced = true;
         HostSession refuses(device, careful, steadyMachine({1e-3}));
         HostSession tries(device, stubborn, steadyMachine({1e-3}));
         QVERIFY(refuses.checkFits(1000).has_value());
@@ -164,9 +164,9 @@ private slots:
         QCOMPARE(refused.error().code, std::string("run.memory"));
         QVERIFY(!refused.error().hint.empty());
         QVERIFY(tries.checkFits(1e18).has_value());
-        QCOMPARE(stubborn.count("run.insisted"), 1);
-        QCOMPARE(provenanceOf(tries)["insisted"], Json(true));
-        QCOMPARE(provenanceOf(refuses)["insisted"], Json(false));
+        QCOMPARE(stubborn.count("run.forced"), 1);
+        QCOMPARE(provenanceOf(tries)["forced"], Json(true));
+        QCOMPARE(provenanceOf(refuses)["forced"], Json(false));
         // The system's own refusal is an error all the same.
         const auto buffer = allocate(std::size_t(1) << 60, Pages::Small, tries.memory());
         QVERIFY(!buffer.has_value());

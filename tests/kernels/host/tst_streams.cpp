@@ -11,8 +11,7 @@ using namespace memscape::host;
 
 namespace {
 
-constexpr StreamOperation allOperations[] = {StreamOperation::Read, StreamOperation::Write, StreamOperation::Copy,
-                                             StreamOperation::Triad};
+constexpr Operation allOperations[] = {Operation::Read, Operation::Write, Operation::Copy, Operation::Triad};
 
 std::uint64_t forgetsTheLastWord(const StreamSlice& slice, std::size_t)
 {
@@ -40,7 +39,7 @@ class TestStreams : public QObject
 private slots:
     void everyVersionIsRight()
     {
-        for (const StreamOperation operation : allOperations) {
+        for (const Operation operation : allOperations) {
             const auto kernels = streamKernels(operation);
             QVERIFY(kernels.size() >= 3);
             for (const StreamKernel& kernel : kernels) {
@@ -56,7 +55,7 @@ private slots:
         // 0 ^ 1 ^ … ^ 1023 = 0; with 1024 more it is 1024.
         std::vector<std::uint64_t> words(1025);
         std::iota(words.begin(), words.end(), 0u);
-        for (const StreamKernel& kernel : streamKernels(StreamOperation::Read)) {
+        for (const StreamKernel& kernel : streamKernels(Operation::Read)) {
             StreamSlice slice{reinterpret_cast<std::byte*>(words.data()), nullptr, nullptr, 1024 * 8};
             QCOMPARE(kernel.run(slice, 1), std::uint64_t{0});
             slice.bytes = 1025 * 8;
@@ -67,14 +66,14 @@ private slots:
 
     void checkCatchesWrongKernels()
     {
-        QVERIFY(!checkStream({StreamOperation::Copy, 9, Isa::Scalar, forgetsTheLastWord}).passed());
-        QVERIFY(!checkStream({StreamOperation::Copy, 9, Isa::Scalar, writesTooFar}).passed());
-        QVERIFY(!checkStream({StreamOperation::Read, 9, Isa::Scalar, readsNothing}).passed());
+        QVERIFY(!checkStream({Operation::Copy, 9, Isa::Scalar, forgetsTheLastWord}).passed());
+        QVERIFY(!checkStream({Operation::Copy, 9, Isa::Scalar, writesTooFar}).passed());
+        QVERIFY(!checkStream({Operation::Read, 9, Isa::Scalar, readsNothing}).passed());
     }
 
     void theBestIsTheWidestWithOrdinaryStores()
     {
-        for (const StreamOperation operation : allOperations) {
+        for (const Operation operation : allOperations) {
             const StreamKernel best = bestStream(operation);
             QCOMPARE(best.version, 3);
             QCOMPARE(static_cast<int>(best.isa), static_cast<int>(widestIsa()));

@@ -249,7 +249,7 @@ private slots:
             [&](double stride, int pass) { return stride == 2 && pass == 2 ? std::vector<double>(6, third) : quiet; });
         const auto run = sweep.run();
         QCOMPARE(QString::fromStdString(gradeOf(pointAt(*run, 2))), grade);
-        QCOMPARE(sweep.listener.count("pass.torn"), notes);
+        QCOMPARE(sweep.listener.count("pass.disagrees"), notes);
         if (grade != "B")
             QVERIFY(pointAt(*run, 2)["reason"].get<std::string>().find("drifted") != std::string::npos);
     }

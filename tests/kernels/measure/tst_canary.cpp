@@ -33,17 +33,17 @@ private slots:
         ContentionWatch watch;
         watch.add({3.6e9, 1.1e-9});
         watch.add({2.4e9, 1.65e-9});
-        QCOMPARE(watch.circumstances({}, 1).clockShare, 2.4 / 3.6);
+        QCOMPARE(watch.conditions({}, 1).clockShare, 2.4 / 3.6);
         // Against a reference from before, a whole run at the low clock shows too.
         ContentionWatch later(3.6e9);
         later.add({2.4e9, 1.65e-9});
-        QCOMPARE(later.circumstances({}, 1).clockShare, 2.4 / 3.6);
+        QCOMPARE(later.conditions({}, 1).clockShare, 2.4 / 3.6);
     }
 
     void withoutReadingsNothingIsClaimed()
     {
         const ContentionWatch watch;
-        QVERIFY(!(watch.circumstances({}, 0).clockShare < 1)); // unknown
+        QVERIFY(!(watch.conditions({}, 0).clockShare < 1)); // unknown
         QCOMPARE(watch.clock(), 0.0);
     }
 
@@ -51,7 +51,7 @@ private slots:
     {
         ContentionWatch watch;
         watch.start({100, 10000, 5});
-        const Circumstances seen = watch.circumstances({150, 11000, 25}, 10);
+        const RunConditions seen = watch.conditions({150, 11000, 25}, 10);
         QCOMPARE(seen.stealShare, 0.05);
         QCOMPARE(seen.preemptions, 2.0);
     }

@@ -46,7 +46,7 @@ private slots:
     void clockDropIsSaid()
     {
         // The clock fell by 1.5×: the samples agree with each other and are wrong together.
-        Circumstances seen;
+        RunConditions seen;
         seen.clockShare = 1 / 1.5;
         const Quality quality = gradeOf(summarize(spreadOver(0.001)), seen);
         QCOMPARE(quality.grade, 'C');
@@ -55,14 +55,14 @@ private slots:
 
     void aClockThatHeldKeepsTheA()
     {
-        Circumstances seen;
+        RunConditions seen;
         seen.clockShare = 0.98;
         QCOMPARE(gradeOf(summarize(spreadOver(0.001)), seen).grade, 'A');
     }
 
     void aClockThatPowerCapsIsJudgedByItsDrift()
     {
-        Circumstances seen;
+        RunConditions seen;
         seen.clockShare = 0.82; // no dense product ever reaches the reference
         seen.clockDrift = 0.004;
         const Quality held = gradeOf(summarize(spreadOver(0.001)), seen);
@@ -86,7 +86,7 @@ private slots:
 
     void strangersOnTheMachineAreSaid()
     {
-        Circumstances seen;
+        RunConditions seen;
         seen.stealShare = 0.05;
         seen.preemptions = 12;
         seen.drift = 0.1;
@@ -115,7 +115,7 @@ private slots:
 
     void failureForcesD()
     {
-        Circumstances seen;
+        RunConditions seen;
         seen.failure = "the device vanished";
         const Quality quality = gradeOf(summarize(spreadOver(0.001)), seen);
         QCOMPARE(quality.grade, 'D');
