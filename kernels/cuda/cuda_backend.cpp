@@ -8,24 +8,44 @@
 #include "kernels/cuda/experiments.h"
 #include "kernels/cuda/module.h"
 
-#include <map>
 #include <optional>
 
 #include <fmt/format.h>
 
 namespace memscape::cuda {
 
+// One for every experiment; that of `stride` is in experiments.h.
+Result<MeasuredRun> measureHierarchy(Session& session, const SweepPlan& plan, RunSink& sink);
+Result<MeasuredRun> measureLayout(Session& session, const SweepPlan& plan, RunSink& sink);
+Result<MeasuredRun> measureBankConflicts(Session& session, const SweepPlan& plan, RunSink& sink);
+Result<MeasuredRun> measureAttention(Session& session, const SweepPlan& plan, RunSink& sink);
+Result<MeasuredRun> measureBatchSize(Session& session, const SweepPlan& plan, RunSink& sink);
+Result<MeasuredRun> measureCheckpoint(Session& session, const SweepPlan& plan, RunSink& sink);
+Result<MeasuredRun> measurePrecision(Session& session, const SweepPlan& plan, RunSink& sink);
+Result<MeasuredRun> measureRoofline(Session& session, const SweepPlan& plan, RunSink& sink);
+
+const std::map<std::string, GpuExperiment>& gpuExperiments()
+{
+    static const std::map<std::string, GpuExperiment> all{
+        // clang-format off: a row each
+        {"stride", {measureStride}},
+        {"hierarchy", {measureHierarchy}},
+        {"layout", {measureLayout}},
+        {"bank-conflicts", {measureBankConflicts}},
+        {"attention", {measureAttention}},
+        {"batch-size", {measureBatchSize}},
+        {"checkpoint", {measureCheckpoint}},
+        {"precision", {measurePrecision}},
+        {"roofline", {measureRoofline}},
+        // clang-format on
+    };
+    return all;
+}
+
 Measure measureOf(const std::string& experiment)
 {
-    static const std::map<std::string, Measure> all{
-        {"stride", measureStride},         {"hierarchy", measureHierarchy},
-        {"layout", measureLayout},         {"bank-conflicts", measureBankConflicts},
-        {"attention", measureAttention},   {"batch-size", measureBatchSize},
-        {"checkpoint", measureCheckpoint}, {"precision", measurePrecision},
-        {"roofline", measureRoofline},
-    };
-    const auto found = all.find(experiment);
-    return found == all.end() ? nullptr : found->second;
+    const auto found = gpuExperiments().find(experiment);
+    return found == gpuExperiments().end() ? nullptr : found->second.measure;
 }
 
 namespace {

@@ -1,27 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a GPU can be asked: one function per experiment, the calibration and the self-test.
+// What a GPU can be asked: the experiments, the calibration and the self-test.
 #pragma once
 
 #include "kernels/cuda/pacing.h"
 #include "kernels/cuda/session.h"
 #include "kernels/cuda/sweep_run.h"
 
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
 namespace memscape::cuda {
 
-Result<MeasuredRun> measureStride(Session& session, const SweepPlan& plan, RunSink& sink);
-Result<MeasuredRun> measureHierarchy(Session& session, const SweepPlan& plan, RunSink& sink);
-Result<MeasuredRun> measureLayout(Session& session, const SweepPlan& plan, RunSink& sink);
-Result<MeasuredRun> measureAttention(Session& session, const SweepPlan& plan, RunSink& sink);
-Result<MeasuredRun> measureBankConflicts(Session& session, const SweepPlan& plan, RunSink& sink);
-Result<MeasuredRun> measureBatchSize(Session& session, const SweepPlan& plan, RunSink& sink);
-Result<MeasuredRun> measureCheckpoint(Session& session, const SweepPlan& plan, RunSink& sink);
-Result<MeasuredRun> measurePrecision(Session& session, const SweepPlan& plan, RunSink& sink);
-Result<MeasuredRun> measureRoofline(Session& session, const SweepPlan& plan, RunSink& sink);
-
 using Measure = Result<MeasuredRun> (*)(Session&, const SweepPlan&, RunSink&);
+using Checks = std::vector<std::function<KernelCheck()>>;
+
+/// An experiment as a GPU sees it.
+struct GpuExperiment
+{
+    Measure measure = nullptr;
+    Checks (*checks)(int multiprocessors) = nullptr; ///< of its kernels, for the self-test; null: selftest.cpp has them
+};
+const std::map<std::string, GpuExperiment>& gpuExperiments();
 /// Null when no GPU is asked.
 Measure measureOf(const std::string& experiment);
 
+Result<MeasuredRun> measureStride(Session& session, const SweepPlan& plan, RunSink& sink); ///< of `stride`
 Result<Device> calibrateGpu(Session& session, const BackendDevice& device, RunSink& sink);
 std::vector<SelftestLine> selftestGpu(Session& session, RunSink& sink);
 

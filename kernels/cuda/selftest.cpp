@@ -18,7 +18,8 @@
 
 #include "core/access/banks.h"
 
-#include <functional>
+#include <algorithm>
+#include <iterator>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -26,8 +27,6 @@
 namespace memscape::cuda {
 
 namespace {
-
-using Checks = std::vector<std::function<KernelCheck()>>;
 
 /// What was found so far, and whether the GPU still answers.
 class Lines
@@ -162,6 +161,10 @@ void addKernels(Lines& lines, int sms)
     addViews(checks, sms);
     addBanks(checks);
     addProducts(checks);
+    for (const auto& [id, experiment] : gpuExperiments()) {
+        if (experiment.checks != nullptr)
+            std::ranges::move(experiment.checks(sms), std::back_inserter(checks));
+    }
     lines.expect(checks.size());
     for (const auto& run : checks) {
         if (lines.isOver())

@@ -10,38 +10,57 @@
 #include "kernels/host/precision.h"
 #include "kernels/host/roofline.h"
 
+#include <map>
 #include <new>
 
 #include <nlohmann/json.hpp>
 
 namespace memscape {
 
+namespace host {
+// One for every experiment that is a sweep over points.
+std::unique_ptr<HostMeasurement> makeHierarchyMeasurement(HostSession& session);
+std::unique_ptr<HostMeasurement> makeStrideMeasurement(HostSession& session);
+std::unique_ptr<HostMeasurement> makeLayoutMeasurement(HostSession& session);
+std::unique_ptr<HostMeasurement> makeAttentionMeasurement(HostSession& session);
+} // namespace host
+
 namespace {
+
+using Measure = Result<MeasuredRun> (*)(host::HostSession&, const Experiment&, const Parameters&);
+
+template <std::unique_ptr<host::HostMeasurement> (*make)(host::HostSession&)>
+Result<MeasuredRun> swept(host::HostSession& session, const Experiment& experiment, const Parameters& parameters)
+{
+    const std::unique_ptr<host::HostMeasurement> measurement = make(session);
+    return host::runSweep(experiment, parameters, *measurement, session);
+}
+
+/// What this CPU can be asked; null for the others. `roofline` asks these again.
+Measure measureOf(const std::string& experiment)
+{
+    static const std::map<std::string, Measure> all{
+        {"hierarchy", swept<host::makeHierarchyMeasurement>},
+        {"stride", swept<host::makeStrideMeasurement>},
+        {"layout", swept<host::makeLayoutMeasurement>},
+        {"attention", swept<host::makeAttentionMeasurement>},
+        {"batch-size", host::measureBatchSize},
+        {"checkpoint", host::measureCheckpoint},
+        {"precision", host::measurePrecision},
+    };
+    const auto found = all.find(experiment);
+    return found == all.end() ? nullptr : found->second;
+}
 
 Result<MeasuredRun> measureExperiment(host::HostSession& session, const Experiment& experiment,
                                       const Parameters& parameters)
 {
-    if (experiment.id() == "checkpoint")
-        return host::measureCheckpoint(session, experiment, parameters);
-    if (experiment.id() == "batch-size")
-        return host::measureBatchSize(session, experiment, parameters);
-    if (experiment.id() == "precision")
-        return host::measurePrecision(session, experiment, parameters);
-    std::unique_ptr<host::HostMeasurement> measurement;
-    if (experiment.id() == "stride")
-        measurement = host::makeStrideMeasurement(session);
-    else if (experiment.id() == "hierarchy")
-        measurement = host::makeHierarchyMeasurement(session);
-    else if (experiment.id() == "attention")
-        measurement = host::makeAttentionMeasurement(session);
-    else if (experiment.id() == "layout")
-        measurement = host::makeLayoutMeasurement(session);
-    else if (const std::string reason = experiment.notMeasuredOn(session.device()); !reason.empty())
+    if (const Measure measure = measureOf(experiment.id()))
+        return measure(session, experiment, parameters);
+    if (const std::string reason = experiment.notMeasuredOn(session.device()); !reason.empty())
         return fail("run.skipped", reason, "look at the prediction, or choose another device");
-    else
-        return fail("run.skipped", "this CPU cannot answer \"" + experiment.question() + "\" by a measurement",
-                    "choose a GPU, or look at the prediction");
-    return host::runSweep(experiment, parameters, *measurement, session);
+    return fail("run.skipped", "this CPU cannot answer \"" + experiment.question() + "\" by a measurement",
+                "choose a GPU, or look at the prediction");
 }
 
 class HostBackend final : public Backend

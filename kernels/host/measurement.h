@@ -9,7 +9,6 @@
 #include "kernels/measure/timed_figures.h"
 
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -31,11 +30,6 @@ public:
     /// What the provenance says about how it was done (pages, threads, kernel versions).
     virtual Json method() const = 0;
 };
-
-std::unique_ptr<HostMeasurement> makeStrideMeasurement(HostSession& session);
-std::unique_ptr<HostMeasurement> makeHierarchyMeasurement(HostSession& session);
-std::unique_ptr<HostMeasurement> makeAttentionMeasurement(HostSession& session);
-std::unique_ptr<HostMeasurement> makeLayoutMeasurement(HostSession& session);
 
 /// The points of `parameters` on this session's threads. Errors: those of memscape::runSweep().
 Result<MeasuredRun> runSweep(const Experiment& experiment, const Parameters& parameters, PointMeasurer& measurer,
