@@ -9,6 +9,7 @@ const Experiment& hierarchyExperiment();
 const Experiment& strideExperiment();
 const Experiment& bankConflictsExperiment();
 const Experiment& layoutExperiment();
+const Experiment& inPlaceExperiment();
 const Experiment& trainingMemoryExperiment();
 const Experiment& inferenceMemoryExperiment();
 const Experiment& checkpointExperiment();
@@ -20,9 +21,9 @@ const Experiment& rooflineExperiment();
 const std::vector<const Experiment*>& experiments()
 {
     static const std::vector<const Experiment*> all{
-        &hierarchyExperiment(),      &strideExperiment(),          &bankConflictsExperiment(), &layoutExperiment(),
-        &trainingMemoryExperiment(), &inferenceMemoryExperiment(), &checkpointExperiment(),    &batchSizeExperiment(),
-        &attentionExperiment(),      &precisionExperiment(),       &rooflineExperiment(),
+        &hierarchyExperiment(), &strideExperiment(),         &bankConflictsExperiment(),   &layoutExperiment(),
+        &inPlaceExperiment(),   &trainingMemoryExperiment(), &inferenceMemoryExperiment(), &checkpointExperiment(),
+        &batchSizeExperiment(), &attentionExperiment(),      &precisionExperiment(),       &rooflineExperiment(),
     };
     return all;
 }

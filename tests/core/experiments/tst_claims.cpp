@@ -66,6 +66,15 @@ const std::vector<Case>& cases()
         {"precision", "better numerical", "nvidia-a100-80gb", {"value=0.1"}, "does not hold for this value"},
         {"precision", "better numerical", "nvidia-a100-80gb", {"value=1e6"}, "holds for this value"},
 
+        {"in-place", "O(n) additional", "nvidia-h200", {}, "holds here"},
+        {"in-place", "O(n) additional", "nvidia-h200", {"operation=silu"}, "does not hold here: autograd copies"},
+        {"in-place", "Memory Saved", "nvidia-h200", {}, "holds at the peak only"},
+        {"in-place", "Memory Saved", "nvidia-h200", {"operation=leaky-relu"}, "holds here"},
+        {"in-place", "Memory Saved", "nvidia-h200", {"operation=silu"}, "does not hold here: nothing is saved"},
+        {"in-place", "autograd breakage", "nvidia-h200", {}, "does not hold here: PyTorch allows it"},
+        {"in-place", "autograd breakage", "nvidia-h200", {"input=sigmoid"}, "holds here"},
+        {"in-place", "autograd breakage", "nvidia-h200", {"operation=gelu"}, "does not arise"},
+
         {"attention", "10-20x less", "nvidia-h200", {"sequence=512"}, "does not hold here: inputs and outputs"},
         {"attention", "10-20x less", "nvidia-h200", {"sequence=32768"}, "does not hold here: it takes less still"},
         {"attention",
@@ -326,6 +335,8 @@ void TestClaims::aMeasurementIsPreferred_data()
     row("precision", train, "50%", "memory_ratio", 0.909, "does not hold: it saves less");
     row("attention", "sequence=4096", "3-4x", "speedup", 3.4, "holds here");
     row("attention", "sequence=4096", "3-4x", "speedup", 0.8, "does not hold here: it is slower");
+    row("in-place", "bytes=64MiB", "O(n) additional", "in_peak", 0x1p27, "does not hold here");
+    row("in-place", "operation=silu", "O(n) additional", "in_peak", 0x1p26, "holds here");
     row("stride", "stride=1", "Effective bandwidth", "useful_bandwidth", 1e12, "does not hold here: the core");
     row("stride", "stride=1", "Effective bandwidth", "useful_bandwidth", 4.8e12, "holds here");
     row("bank-conflicts", "stride=32", "1-32 cycles", "latency_cycles", 30, "holds");

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// in-place: what does writing over the input save, and when may it not?
+//
+// y = f(x) needs room for y beside x; f_(x) writes over x. Autograd has rules about that (PyTorch's, checked one by one
+// in tests/data/pytorch/in_place.json):
+//     a leaf that requires grad, or a view of one, is never overwritten while gradients are recorded;
+//     what a node has saved must be unchanged when backward reads it: every tensor counts how often it was
+//     written to, and a count that differs is an error, whatever the numbers are;
+//     a rule of backward that needs the input makes a copy of it first (silu, a factor that wants a gradient);
+//     leaky ReLU's rule reads the sign, which its result still has.
+// Bytes and seconds: in_place_figures.cpp. Left out: views of part of a tensor, expanded tensors, types that change.
+#include "core/experiments/in-place/in_place.h"
+
+#include "core/experiment/schema.h"
+#include "core/experiments/common/judged_number.h"
+#include "core/experiments/common/sources.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+using Function = InPlaceOperation;
+using Input = InPlaceInput;
+
+const ChoiceTable<Function> operations{
+    {Function::AddScalar, {"add-scalar", "x + number", "add_: backward needs nothing"}},
+    {Function::MulScalar, {"mul-scalar", "x × number", "mul_: backward needs the number alone"}},
+    {Function::MulMask, {"mul-mask", "x × mask", "mul_ with a tensor without gradient: backward needs that tensor"}},
+    {Function::MulGate,
+     {"mul-gate", "x × gate", "mul_ with a tensor that wants a gradient: backward needs the input too"}},
+    {Function::Relu, {"relu", "ReLU", "relu_: backward needs the result"}},
+    {Function::LeakyRelu,
+     {"leaky-relu", "leaky ReLU", "leaky_relu_: backward needs a sign, of the input or the result"}},
+    {Function::Sigmoid, {"sigmoid", "sigmoid", "sigmoid_: backward needs the result"}},
+    {Function::Tanh, {"tanh", "tanh", "tanh_: backward needs the result"}},
+    {Function::Exp, {"exp", "exp", "exp_: backward needs the result"}},
+    {Function::Silu, {"silu", "SiLU", "silu(inplace=True): backward needs the input"}},
+    {Function::Gelu, {"gelu", "GELU", "backward needs the input; torch.nn.functional.gelu has no in-place form"}}};
+
+const ChoiceTable<Input> inputs{
+    {Input::Linear, {"linear", "result of a linear layer", "which keeps its own inputs for backward, not its result"}},
+    {Input::Sum, {"sum", "result of a sum", "which keeps nothing"}},
+    {Input::Sigmoid, {"sigmoid", "result of a sigmoid", "which keeps its result for backward"}},
+    {Input::Relu, {"relu", "result of a ReLU", "which keeps its result for backward"}},
+    {Input::Read, {"read", "also read by a linear layer", "a sum that another layer has read, and keeps for backward"}},
+    {Input::Leaf, {"leaf", "a parameter", "a leaf that requires grad; its owner keeps it"}},
+    {Input::View, {"view", "view of a parameter", "shares a leaf's memory"}}};
+
+Schema inPlaceSchema()
+{
+    return {
+        choiceSpec("operation", "operation", "What is done to every element, in float32.", operations.choices(),
+                   "relu"),
+        choiceSpec("input", "input", "What made the tensor that is overwritten.", inputs.choices()),
+        flagSpec("gradients", "gradients",
+                 "Whether autograd records for backward. Off: everything runs under torch.no_grad().", true),
+        integerSpec("bytes", "tensor", "Size of the input, and of the result; float32.",
+                    {.least = 4096, .most = 0x1p40, .standard = "64MiB", .unit = Unit::Byte, .scale = Scale::Log2}),
+    };
+}
+
+bool isOwned(Input input)
+{
+    return input == Input::Leaf || input == Input::View;
+}
+
+/// Whether a node of the graph has saved the input before the operation.
+bool isSavedBefore(Input input)
+{
+    return input == Input::Sigmoid || input == Input::Relu || input == Input::Read;
+}
+
+bool needsInput(Function operation)
+{
+    return operation == Function::MulGate || operation == Function::Silu || operation == Function::Gelu;
+}
+
+void refuse(Overwriting& rules, const InPlaceCase& asked)
+{
+    const auto say = [&](const char* error, const char* at, const char* rule) {
+        rules.error = error;
+        rules.at = at;
+        rules.rule = rule;
+    };
+    if (asked.operation == Function::Gelu)
+        say("gelu() got an unexpected keyword argument 'inplace'", "at the call", "there is no in-place form to call");
+    else if (asked.gradients && asked.input == Input::Leaf)
+        say("a leaf Variable that requires grad is being used in an in-place operation.", "at the call",
+            "a leaf has no history that the change could become a part of; under no_grad an optimizer does it");
+    else if (asked.gradients && asked.input == Input::View)
+        say("a view of a leaf Variable that requires grad is being used in an in-place operation.", "at the call",
+            "a view shares the leaf's memory");
+    else if (asked.gradients && isSavedBefore(asked.input))
+        say("one of the variables needed for gradient computation has been modified by an inplace operation",
+            "in backward",
+            asked.input == Input::Read ? "a linear layer read the input and keeps it for its weight's gradient"
+                                       : "what made the input keeps it for its own gradient");
+}
+
+std::vector<Claim> inPlaceClaims(const InPlaceCase& asked, const Measurement& measured)
+{
+    const Overwriting rules = overwriting(asked);
+    const auto n = double(asked.bytes);
+    const double given = n * (1 + asked.hasOther());
+    const JudgedNumber out = judgedNumber(measured, "out_peak", n * rules.outPeak);
+    const JudgedNumber in = judgedNumber(measured, "in_peak", n * rules.inPeak);
+    const double saved = out.value - in.value, savedAfter = n * (rules.outAfter - rules.inAfter);
+    const double page = 0x1p21; // what a measured peak may be rounded to
+    return {
+        {"Standard Operations: O(n) additional memory for output; In-Place Operations: O(1) additional memory",
+         theoryNotes,
+         in.value - given > n / 2 + page
+             ? "does not hold here: autograd copies the input first, so in place is O(n) too"
+             : "holds here",
+         fmt::format("beside {} that are there: {} out of place, {} in place ({})", bytesText(given),
+                     bytesText(out.value - given), bytesText(in.value - given), in.side())},
+        {"Memory Saved = Input Tensor Size", theoryNotes,
+         saved < n / 2        ? "does not hold here: nothing is saved"
+             : savedAfter > 0 ? "holds here"
+                              : "holds at the peak only: afterwards as much is alive out of place",
+         fmt::format("a tensor of {}: {} less at the peak ({}), {} less afterwards", bytesText(n), bytesText(saved),
+                     in.side(), bytesText(savedAfter))},
+        {"Gradient Computation Risk = Potential autograd breakage", theoryNotes,
+         rules.isAllowed() ? "does not hold here: PyTorch allows it, and the gradients are the same bits"
+             : asked.operation == Function::Gelu ? "does not arise: there is no in-place form"
+                                                 : "holds here, and is no silent risk: PyTorch refuses it",
+         rules.isAllowed() ? "0 rules broken" : fmt::format("1 rule broken, found {}: {}", rules.at, rules.error)},
+    };
+}
+
+class InPlace final : public Experiment
+{
+public:
+    std::string id() const override { return "in-place"; }
+    std::string title() const override { return "In-place operations"; }
+    std::string question() const override { return "What does writing over the input save, and when may it not?"; }
+    std::string group() const override { return "tensors"; }
+    std::string help() const override
+    {
+        return "y = f(x) needs room for y beside x; f_(x) writes over x. The model counts what is alive at the peak "
+               "and "
+               "afterwards by autograd's rules, refusals in PyTorch's words included, and takes the time of both from "
+               "the memory's rates: half the working set stays in a cache up to twice the size, and on a CPU an "
+               "ordinary store fetches the line that it overwrites, which in place is there already. What is refused "
+               "is timed all the same, as if it were allowed. Left out: parts of tensors, expanded tensors, "
+               "stores past the caches, allocation, Python.";
+    }
+    const Schema& schema() const override { return m_schema; }
+    std::vector<std::string> headlines() const override { return {"out_peak", "in_peak", "out_time", "in_time"}; }
+    ShortAnswer shortAnswer(const Device&, const Parameters& parameters, const Figures& figures) const override;
+    std::vector<SeriesSpec> series() const override
+    {
+        return {{"out_time", "out of place"},
+                {"in_time", "in place"},
+                {"speedup", "times as fast in place"},
+                {"out_peak", "peak, out of place"},
+                {"in_peak", "peak, in place"}};
+    }
+    Sweep axis(const Device& device, const Parameters&) const override
+    {
+        Sweep sweep{"bytes", {}};
+        for (double bytes = device.isGpu() ? 0x1p18 : 0x1p14; bytes <= (device.isGpu() ? 0x1p30 : 0x1p28); bytes *= 4)
+            sweep.values.emplace_back(bytes);
+        return sweep;
+    }
+    Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const override
+    {
+        return predictedInPlace(device, inPlaceCase(parameters));
+    }
+    Json predictDetail(const Device&, const Parameters& parameters) const override
+    {
+        const Overwriting rules = overwriting(inPlaceCase(parameters));
+        return {{"allowed", rules.isAllowed()},
+                {"error", rules.error},
+                {"at", rules.at},
+                {"rule", rules.rule},
+                {"copies", rules.copies}};
+    }
+    std::vector<Claim> claims(const Device&, const Parameters& parameters, const Measurement& measured) const override
+    {
+        return inPlaceClaims(inPlaceCase(parameters), measured);
+    }
+
+private:
+    Schema m_schema = inPlaceSchema();
+};
+
+ShortAnswer InPlace::shortAnswer(const Device&, const Parameters& parameters, const Figures& figures) const
+{
+    const Figure* const outPeak = findFigure(figures, "out_peak");
+    const Figure* const inPeak = findFigure(figures, "in_peak");
+    const Figure* const speedup = findFigure(figures, "speedup");
+    for (const Figure* one : {outPeak, inPeak, speedup}) {
+        if (!one || !std::isfinite(one->number()))
+            return {};
+    }
+    const double factor = speedup->number();
+    const std::string pace = factor >= 1 ? fmt::format("{} times as fast", quantityText(factor, Unit::One))
+                                         : fmt::format("{} times as long", quantityText(1 / factor, Unit::One));
+    const Overwriting rules = overwriting(inPlaceCase(parameters));
+    std::string sentence =
+        fmt::format("{} {} at the peak, {} out of place; {}", rules.isAllowed() ? "In place takes" : "It would take",
+                    inPeak->text(), outPeak->text(), pace);
+    sentence += rules.isAllowed() ? "." : fmt::format(". PyTorch refuses it {}: “{}”.", rules.at, rules.error);
+    return {std::move(sentence), "speedup", true, {"bytes", "operation"}};
+}
+
+} // namespace
+
+InPlaceCase inPlaceCase(const Parameters& parameters)
+{
+    InPlaceCase asked;
+    asked.operation = operations.of(parameters.choice("operation"));
+    asked.input = inputs.of(parameters.choice("input"));
+    asked.gradients = parameters.flag("gradients");
+    asked.bytes = static_cast<std::uint64_t>(parameters.integer("bytes")) / 64 * 64;
+    return asked;
+}
+
+Overwriting overwriting(const InPlaceCase& asked)
+{
+    Overwriting rules;
+    rules.rule = asked.gradients ? "nothing that backward reads is overwritten" : "nothing is recorded";
+    const bool keepsInput = asked.gradients && (needsInput(asked.operation) || asked.operation == Function::LeakyRelu);
+    rules.copies = asked.gradients && needsInput(asked.operation);
+    const int given = 1 + asked.hasOther();
+    rules.outPeak = given + 1;
+    rules.inPeak = rules.inAfter = given + rules.copies;
+    const bool inputStays = keepsInput || isOwned(asked.input) || (asked.gradients && isSavedBefore(asked.input));
+    rules.outAfter = given + inputStays;
+    refuse(rules, asked);
+    return rules;
+}
+
+const Experiment& inPlaceExperiment()
+{
+    static const InPlace experiment;
+    return experiment;
+}
+
+} // namespace memscape
