@@ -22,6 +22,7 @@ namespace host {
 std::unique_ptr<HostMeasurement> makeHierarchyMeasurement(HostSession& session);
 std::unique_ptr<HostMeasurement> makeStrideMeasurement(HostSession& session);
 std::unique_ptr<HostMeasurement> makeLayoutMeasurement(HostSession& session);
+std::unique_ptr<HostMeasurement> makeInPlaceMeasurement(HostSession& session);
 std::unique_ptr<HostMeasurement> makeAttentionMeasurement(HostSession& session);
 } // namespace host
 
@@ -43,6 +44,7 @@ Measure measureOf(const std::string& experiment)
         {"hierarchy", swept<host::makeHierarchyMeasurement>},
         {"stride", swept<host::makeStrideMeasurement>},
         {"layout", swept<host::makeLayoutMeasurement>},
+        {"in-place", swept<host::makeInPlaceMeasurement>},
         {"attention", swept<host::makeAttentionMeasurement>},
         {"batch-size", host::measureBatchSize},
         {"checkpoint", host::measureCheckpoint},
