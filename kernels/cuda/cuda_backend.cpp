@@ -17,6 +17,8 @@ namespace memscape::cuda {
 // One for every experiment; that of `stride` is in experiments.h.
 Result<MeasuredRun> measureHierarchy(Session& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measureLayout(Session& session, const SweepPlan& plan, RunSink& sink);
+Checks checksOfInPlace(int multiprocessors);
+Result<MeasuredRun> measureInPlace(Session& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measureBankConflicts(Session& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measureAttention(Session& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measureBatchSize(Session& session, const SweepPlan& plan, RunSink& sink);
@@ -31,6 +33,7 @@ const std::map<std::string, GpuExperiment>& gpuExperiments()
         {"stride", {measureStride}},
         {"hierarchy", {measureHierarchy}},
         {"layout", {measureLayout}},
+        {"in-place", {measureInPlace, checksOfInPlace}},
         {"bank-conflicts", {measureBankConflicts}},
         {"attention", {measureAttention}},
         {"batch-size", {measureBatchSize}},

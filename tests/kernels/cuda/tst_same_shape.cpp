@@ -40,6 +40,7 @@ const std::vector<std::pair<const char*, std::vector<std::string>>>& measuredExp
         {"stride", {"stride=1,2", "bytes=65536"}},
         {"hierarchy", {"working_set=4096,8192"}},
         {"layout", {"shape=8,8", "reads=1,2"}},
+        {"in-place", {"operation=silu", "bytes=4096,8192"}},
         {"attention",
          {"sequence=16,32", "heads=2", "head_dim=32", "pass=forward", "dtype=float32", "implementation=standard"}},
         {"precision", {"m=16,32", "format=fp32"}},
