@@ -199,8 +199,8 @@ ShortAnswer InPlace::shortAnswer(const Device&, const Parameters& parameters, co
             return {};
     }
     const double factor = speedup->number();
-    const std::string pace = factor >= 1 ? fmt::format("{} times as fast", quantityText(factor, Unit::One))
-                                         : fmt::format("{} times as long", quantityText(1 / factor, Unit::One));
+    const std::string times = quantityText(factor >= 1 ? factor : 1 / factor, Unit::One);
+    const std::string pace = times == "1" ? "as fast" : times + (factor >= 1 ? " times as fast" : " times as long");
     const Overwriting rules = overwriting(inPlaceCase(parameters));
     std::string sentence =
         fmt::format("{} {} at the peak, {} out of place; {}", rules.isAllowed() ? "In place takes" : "It would take",

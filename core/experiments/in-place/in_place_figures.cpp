@@ -6,7 +6,8 @@
 //     a host moves        n in, n fetched to be written    n in,      (a store needs its line: write-allocate)
 //                         over, n out                      n out
 //     a GPU moves         n in, n out                      n in, n out
-//     time, host          as a copy                        as a write of n, which fetches a line and writes it back
+//     time, host          as a copy                        as a write of n, which fetches a line and writes it back,
+//                                                          and no less than two lines of a copy's three take
 //     time, GPU           as a copy                        as a copy within half the working set
 // A second factor is a read of n bytes beside it. Where autograd keeps a copy of the input, a copy comes first. Rates
 // are those of the device by working set (core/timing/working_set.h); a pass is never shorter than its instructions:
@@ -66,10 +67,11 @@ Pass passOf(const Device& device, const InPlaceCase& asked, const Overwriting& r
     const auto rate = [&](Operation operation) {
         return bandwidthOf(device, pass.workingSet, operation, threads).bytesPerSecond;
     };
+    const double asCopy = 2 * n / rate(Operation::Copy);
     const bool writesOnly = isInPlace && !device.isGpu();
-    pass.memory = (writesOnly ? n / rate(Operation::Write) : 2 * n / rate(Operation::Copy))
+    pass.memory = (writesOnly ? std::max(n / rate(Operation::Write), asCopy * 2 / 3) : asCopy)
         + (asked.hasOther() ? n / rate(Operation::Read) : 0);
-    pass.copy = copies ? 2 * n / rate(Operation::Copy) : 0;
+    pass.copy = copies ? asCopy : 0;
     pass.launch = device.isGpu() ? device.launch.valueOr(0) * (1 + copies) : 0;
     const double slots = device.flopRate("fp32") / 2;
     const double arithmetic = slots > 0 ? double(asked.elements()) * instructionsOf(asked.operation) / slots : 0;
@@ -120,7 +122,7 @@ Why timeWhy(const Device& device, const InPlaceCase& asked, const Pass& pass, bo
     why.terms = {
         {"working set", pass.workingSet, Unit::Byte, "what must stay in a cache to be found there again", "counted"},
         {"memory", pass.memory, Unit::Second,
-         writesOnly ? "as a write: each line is fetched and written back"
+         writesOnly ? "as a write, each line fetched and written back; at least two thirds of a copy"
                     : "as a copy, reads and writes counted" + std::string(asked.hasOther() ? ", and a read" : ""),
          device.calibration ? "calibrated on this machine" : "the device's rates by working set"},
         {"instructions", pass.issue, Unit::Second,
