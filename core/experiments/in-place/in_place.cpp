@@ -156,14 +156,15 @@ public:
     {
         return {{"out_time", "out of place"},
                 {"in_time", "in place"},
-                {"speedup", "times as fast in place"},
-                {"out_peak", "peak, out of place"},
-                {"in_peak", "peak, in place"}};
+                {"speedup", "speedup in place"},
+                {"out_peak", "out of place"},
+                {"in_peak", "in place"}};
     }
     Sweep axis(const Device& device, const Parameters&) const override
     {
         Sweep sweep{"bytes", {}};
-        for (double bytes = device.isGpu() ? 0x1p18 : 0x1p14; bytes <= (device.isGpu() ? 0x1p30 : 0x1p28); bytes *= 4)
+        const double last = device.isGpu() ? 0x1p30 : 0x1p28, step = device.isGpu() ? 2 : 4;
+        for (double bytes = device.isGpu() ? 0x1p20 : 0x1p14; bytes <= last; bytes *= step)
             sweep.values.emplace_back(bytes);
         return sweep;
     }
@@ -205,7 +206,8 @@ ShortAnswer InPlace::shortAnswer(const Device&, const Parameters& parameters, co
     std::string sentence =
         fmt::format("{} {} at the peak, {} out of place; {}", rules.isAllowed() ? "In place takes" : "It would take",
                     inPeak->text(), outPeak->text(), pace);
-    sentence += rules.isAllowed() ? "." : fmt::format(". PyTorch refuses it {}: “{}”.", rules.at, rules.error);
+    const std::string words = rules.error.substr(0, rules.error.find_last_not_of('.') + 1);
+    sentence += rules.isAllowed() ? "." : fmt::format(". PyTorch refuses it {}: “{}”.", rules.at, words);
     return {std::move(sentence), "speedup", true, {"bytes", "operation"}};
 }
 

@@ -166,8 +166,8 @@ Figures inPlaceFigures(const Device& device, const InPlaceCase& asked, const InP
     const Overwriting rules = overwriting(asked);
     const auto n = double(asked.bytes);
     Figures figures{{"allowed", "in place", Unit::One, rules.isAllowed() ? "allowed" : "refused " + rules.at},
-                    numberOf("out_peak", "peak, out of place", Unit::Byte, numbers.outPeak),
-                    numberOf("in_peak", "peak, in place", Unit::Byte, numbers.inPeak),
+                    numberOf("out_peak", "out-of-place peak", Unit::Byte, numbers.outPeak),
+                    numberOf("in_peak", "in-place peak", Unit::Byte, numbers.inPeak),
                     numberOf("out_kept", "alive afterwards, out of place", Unit::Byte, n * rules.outAfter),
                     numberOf("in_kept", "alive afterwards, in place", Unit::Byte, n * rules.inAfter),
                     numberOf("out_moved", "moved, out of place", Unit::Byte, movedBytes(device, asked, false, false)),
@@ -176,10 +176,10 @@ Figures inPlaceFigures(const Device& device, const InPlaceCase& asked, const InP
     const auto time = [&](const char* key, const char* label, const InPlaceTime& one) {
         figures.push_back({key, label, Unit::Second, one.seconds, one.low, one.high, {}});
     };
-    time("out_time", "time, out of place", numbers.outTime);
-    time("in_time", "time, in place", numbers.inTime);
+    time("out_time", "out-of-place time", numbers.outTime);
+    time("in_time", "in-place time", numbers.inTime);
     figures.push_back(
-        numberOf("speedup", "times as fast in place", Unit::One, numbers.outTime.seconds / numbers.inTime.seconds));
+        numberOf("speedup", "speedup in place", Unit::One, numbers.outTime.seconds / numbers.inTime.seconds));
     return figures;
 }
 
