@@ -97,6 +97,7 @@ void TestCudaWaiting::nothingWaitsBehindTheBlockingKernel_data()
     QTest::newRow("cold gather") << "stride" << QStringList{"pattern=random", "bytes=1MiB,2MiB", "cache=cold"};
     QTest::newRow("hierarchy") << "hierarchy" << QStringList{"working_set=64KiB,4MiB,512MiB"};
     QTest::newRow("layout") << "layout" << QStringList{"shape=256,256", "reads=1,2"};
+    QTest::newRow("in place, a copy first") << "in-place" << QStringList{"operation=silu", "bytes=64KiB,1MiB"};
     QTest::newRow("banks") << "bank-conflicts" << QStringList{"stride=1,2"};
     QTest::newRow("flash") << "attention"
                            << QStringList{"implementation=flash", "pass=both", "heads=2", "sequence=1024,2048"};
