@@ -48,7 +48,7 @@ int instructionsOf(InPlaceOperation operation)
     return 1;
 }
 
-struct Pass
+struct ElementwisePass
 {
     double workingSet = 0;                  ///< B
     double copy = 0, memory = 0, issue = 0; ///< s: of the copy that autograd keeps, of the operation
@@ -56,12 +56,12 @@ struct Pass
     double seconds() const { return launch + copy + std::max(memory, issue); }
 };
 
-Pass passOf(const Device& device, const InPlaceCase& asked, const Overwriting& rules, bool isInPlace)
+ElementwisePass passOf(const Device& device, const InPlaceCase& asked, const Overwriting& rules, bool isInPlace)
 {
     const auto n = double(asked.bytes);
     const int threads = device.isGpu() ? device.units : std::max(1, device.threads);
     const int tensors = (isInPlace ? 1 : 2) + asked.hasOther();
-    Pass pass;
+    ElementwisePass pass;
     const bool copies = isInPlace && rules.copies;
     pass.workingSet = n * (tensors + copies);
     const auto rate = [&](Operation operation) {
@@ -108,7 +108,7 @@ Why bytesWhy(const InPlaceCase& asked, const Overwriting& rules, const std::stri
     return why;
 }
 
-Why timeWhy(const Device& device, const InPlaceCase& asked, const Pass& pass, bool isInPlace)
+Why timeWhy(const Device& device, const InPlaceCase& asked, const ElementwisePass& pass, bool isInPlace)
 {
     const auto text = [](double seconds) { return quantityText(seconds, Unit::Second); };
     Why why;
@@ -186,7 +186,7 @@ Figures inPlaceFigures(const Device& device, const InPlaceCase& asked, const InP
 Result<Figures> predictedInPlace(const Device& device, const InPlaceCase& asked)
 {
     const Overwriting rules = overwriting(asked);
-    const Pass out = passOf(device, asked, rules, false), in = passOf(device, asked, rules, true);
+    const ElementwisePass out = passOf(device, asked, rules, false), in = passOf(device, asked, rules, true);
     if (!std::isfinite(out.seconds()) || !std::isfinite(in.seconds()))
         return fail("predict.device", "the memory bandwidth of this device is not known",
                     "calibrate it, or choose a device of the catalogue", device.id);

@@ -12,6 +12,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+namespace memscape::host {
+std::unique_ptr<HostMeasurement> makeStrideMeasurement(HostSession& session); // of stride.cpp
+} // namespace memscape::host
+
 using namespace memscape;
 using namespace memscape::host;
 
