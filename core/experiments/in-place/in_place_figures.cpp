@@ -108,6 +108,16 @@ Why bytesWhy(const InPlaceCase& asked, const Overwriting& rules, const std::stri
     return why;
 }
 
+/// Of the level that serves most of the working set.
+std::string rateSource(const Device& device, double workingSet)
+{
+    const int threads = device.isGpu() ? device.units : std::max(1, device.threads);
+    const BandwidthModel model = bandwidthOf(device, workingSet, Operation::Copy, threads);
+    const auto most = std::max_element(model.served.begin(), model.served.end(),
+                                       [](const ServedBy& a, const ServedBy& b) { return a.share < b.share; });
+    return most == model.served.end() ? std::string() : levelBandwidth(device, *most->level, Operation::Copy).source;
+}
+
 Why timeWhy(const Device& device, const InPlaceCase& asked, const ElementwisePass& pass, bool isInPlace)
 {
     const auto text = [](double seconds) { return quantityText(seconds, Unit::Second); };
@@ -128,7 +138,7 @@ Why timeWhy(const Device& device, const InPlaceCase& asked, const ElementwisePas
         {"instructions", pass.issue, Unit::Second,
          fmt::format("{} for each element beside load and store", instructionsOf(asked.operation)),
          "counted in the kernels"}};
-    why.source = "core/timing/working_set.h";
+    why.source = rateSource(device, pass.workingSet);
     why.omits = {"allocating the result, which PyTorch's allocator keeps", "divisions take longer than one slot",
                  "Python and dispatch"};
     return why;
