@@ -3,7 +3,7 @@
 // L1-dcache-load-misses of every thread of the team, in user mode.
 //
 // What this event counts differs between processors, so it is believed only after it has counted a known walk
-// (counting every line of a buffer far larger than L1 once) and next to nothing where one line is read again and
+// (every line of a buffer far larger than L1, read once) and next to nothing where one line is read again and
 // again. Most virtual machines show no such counters. Left out: lines that stores fetch, deeper caches, TLBs.
 #pragma once
 

@@ -64,7 +64,8 @@ public:
         MEMSCAPE_TRY(footprint, hostFootprint(walk, {static_cast<std::uint64_t>(line), 4096}));
         const Summary seconds = summarize(samples.at("time").merged());
         const auto counted = m_lines.find(walk);
-        const bool isCounted = counted != m_lines.end();
+        // Of a warm walk the counter says what L1 missed, which is not what the caches deliver.
+        const bool isCounted = counted != m_lines.end() && walk.cold;
         const double lines = isCounted ? counted->second : footprint.lines;
 
         Figure moved =
@@ -72,12 +73,14 @@ public:
         Why why{"moved bandwidth = lines × line size × crossings / measured time", {}, {}, {}, {}};
         if (isCounted) {
             why.source = "lines counted by the processor (L1-dcache-load-misses); the time is measured";
-            const Why read{"L1-dcache-load-misses of one pass, in user mode", {}, {}, "counted by the processor", {}};
-            figures.push_back(figureOf("lines_read", "lines read into L1", Unit::One, lines, read));
         } else {
             why.source = "lines counted by the access model; the time is measured";
             why.omits = {notCounted(walk), "lines that prefetchers brought in vain"};
         }
+        if (counted != m_lines.end())
+            figures.push_back(figureOf(
+                "lines_read", "lines read into L1", Unit::One, counted->second,
+                Why{"L1-dcache-load-misses of one pass, in user mode", {}, {}, "counted by the processor", {}}));
         moved.why = std::move(why);
         figures.push_back(rateFigure("useful_bandwidth", "useful bandwidth", walk.usefulBytes(), seconds));
         figures.push_back(std::move(moved));
@@ -108,9 +111,11 @@ private:
     std::string notCounted(const StrideCase& walk)
     {
         const std::string& missing = m_session.lineCounter().missing();
-        return missing.empty() ? walk.operation == Operation::Read ? "the counter was given to another program"
-                                                                   : "lines that stores fetch have no counter here"
-                               : missing;
+        if (!missing.empty())
+            return missing;
+        if (walk.operation != Operation::Read)
+            return "lines that stores fetch have no counter here";
+        return walk.cold ? "the counter was given to another program" : "the counter sees what L1 missed alone";
     }
     Result<void> checkOnce(const StrideKernel& kernel)
     {

@@ -173,8 +173,8 @@ private:
     void take(std::size_t index)
     {
         m_points[index].isVisited = true;
-        if (!m_isSingle)
-            m_machine.sink().point(m_sweep.key, shown(index));
+        if (!m_isSingle) // the detail of a whole run, a schedule with its profile, comes with the result
+            m_machine.sink().point(m_sweep.key, shown(index, !m_measurer.runsWhole()));
     }
 
     /// One point that cannot be measured leaves the others: the largest working set of a sweep may be
@@ -190,7 +190,7 @@ private:
     }
 
     /// With the grade of its samples; without figures where it could not be measured.
-    Point shown(std::size_t index) const
+    Point shown(std::size_t index, bool withOwnDetail = true) const
     {
         const SweepPoint& point = m_points[index];
         Point shown{point.x, point.name, {}, Json::object()};
@@ -201,7 +201,7 @@ private:
         Point measured = m_measurer.point(index);
         shown.figures = std::move(measured.figures);
         shown.detail = sampledDetail(m_measurer.quality(index), m_measurer.samples(index));
-        if (measured.detail.is_object())
+        if (withOwnDetail && measured.detail.is_object())
             shown.detail.update(measured.detail);
         return shown;
     }

@@ -162,6 +162,16 @@ private slots:
         QCOMPARE(findFigure(*predicted, "lines_read")->number(), 16384.0);
     }
 
+    void aWarmWalkMovesWhatItTouches()
+    {
+        // All of it stays in L1: the counter sees nothing, and the bytes moved all the same.
+        const Figures figures = measuredFigures(counterThatSays({knownLines, 0, 0}),
+                                                {"stride=16", "bytes=16KiB", "threads=1", "cache=warm"});
+        QCOMPARE(findFigure(figures, "lines_read")->number(), 0.0);
+        const double seconds = findFigure(figures, "time")->number();
+        QCOMPARE(findFigure(figures, "moved_bandwidth")->number(), 256 * 64 / seconds);
+    }
+
     void withoutACounterTheModelsLinesAreSaidToBeThat_data()
     {
         QTest::addColumn<QString>("operation");
