@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The passes of a training step in FP32 or mixed precision as plain calls, between amp.cu (C++17) and the
-// backend (C++20). What each means is said at AmpDevice (kernels/measure/amp_device.h).
+// backend (C++20). What each means is said at AmpDevice (kernels/programs/training-memory/amp_device.h).
 #pragma once
 
 #include "kernels/cuda/attention/attention.h"
 #include "kernels/cuda/kernels.h"
-#include "kernels/measure/amp_numbers.h"
+#include "kernels/programs/training-memory/amp_numbers.h"
 
 namespace memscape::cuda {
 

@@ -3,7 +3,7 @@
 // multiple of anything, results that begin as not-a-numbers, and one element behind each that must stay.
 #include "kernels/cuda/amp.h"
 #include "kernels/cuda/check.cuh"
-#include "kernels/measure/half.h"
+#include "kernels/programs/common/half.h"
 
 #include <algorithm>
 #include <cmath>

@@ -7,7 +7,7 @@
 #include "kernels/cuda/cublas_lt.h"
 #include "kernels/cuda/session.h"
 #include "kernels/cuda/sweep_run.h"
-#include "kernels/measure/amp_trainer.h"
+#include "kernels/programs/training-memory/amp_trainer.h"
 
 #include <functional>
 #include <set>

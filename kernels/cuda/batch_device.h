@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chain of linear layers that the GPU trains: kernels/measure/batch_device.h. Products by cuBLASLt, or by our
-// own kernel; everything else by batch.cu. A step is timed behind the blocking kernel, from its first kernel to its
+// A chain of linear layers that the GPU trains: kernels/programs/batch-size/batch_device.h. Products by cuBLASLt, or by
+// our own kernel; everything else by batch.cu. A step is timed behind the blocking kernel, from its first kernel to its
 // last (sampler.h); one of more kernels than a queue holds begins while the rest is still being queued.
 #pragma once
 
 #include "kernels/cuda/cublas_lt.h"
 #include "kernels/cuda/session.h"
-#include "kernels/measure/batch_device.h"
+#include "kernels/programs/batch-size/batch_device.h"
 
 #include <functional>
 #include <vector>

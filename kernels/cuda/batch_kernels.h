@@ -56,8 +56,8 @@ cudaError_t launchExampleNorms(const float* x, std::uint64_t inputs, const float
 cudaError_t launchBatchRisk(const float* weights, const float* bias, const float* scales, float magnitude,
                             std::uint64_t inputs, std::uint64_t outputs, double* partial, cudaStream_t stream);
 
-/// Examples from their numbers (kernels/measure/batch_numbers.h): inputs of `rows` examples from `first` on; W*;
-/// targets in place of W*x, elements `first`, first + 1, ….
+/// Examples from their numbers (kernels/programs/batch-size/batch_numbers.h): inputs of `rows` examples from `first`
+/// on; W*; targets in place of W*x, elements `first`, first + 1, ….
 cudaError_t launchBatchInputs(float* x, const float* scales, std::uint64_t first, std::uint64_t rows,
                               std::uint64_t inputs, cudaStream_t stream);
 cudaError_t launchBatchTruth(float* truth, std::uint64_t count, float magnitude, cudaStream_t stream);

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernels/cuda/batch_kernels.h"
-#include "kernels/measure/batch_numbers.h"
+#include "kernels/programs/batch-size/batch_numbers.h"
 
 namespace memscape::cuda {
 

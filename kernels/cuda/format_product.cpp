@@ -4,7 +4,7 @@
 #include "kernels/cuda/attention/attention_work.h"
 #include "kernels/cuda/errors.h"
 #include "kernels/cuda/sampler.h"
-#include "kernels/measure/mlp_numbers.h"
+#include "kernels/programs/common/mlp_numbers.h"
 
 #include <algorithm>
 #include <bit>

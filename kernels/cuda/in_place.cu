@@ -10,7 +10,7 @@
 #include "kernels/cuda/in_place.h"
 
 #include "kernels/cuda/check.cuh"
-#include "kernels/measure/mlp_numbers.h"
+#include "kernels/programs/common/mlp_numbers.h"
 
 #include <algorithm>
 #include <cstdio>

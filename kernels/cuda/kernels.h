@@ -231,7 +231,7 @@ cudaError_t launchColumnSums(const float* y, float* sums, std::uint64_t rows, st
 /// gradient = 2 (x − target) / count; partial: lossPartials sums of (x − target)².
 constexpr int lossPartials = 1024;
 cudaError_t launchLoss(const float* x, float* gradient, std::uint64_t count, double* partial, cudaStream_t stream);
-/// values[i] = scale × element i of the seed (kernels/measure/mlp_numbers.h).
+/// values[i] = scale × element i of the seed (kernels/programs/common/mlp_numbers.h).
 cudaError_t launchUniform(float* values, std::uint64_t count, std::uint64_t seed, float scale, cudaStream_t stream);
 /// Adds the digest of `count` floats to *sum.
 cudaError_t launchDigest(const float* values, std::uint64_t count, unsigned long long* sum, cudaStream_t stream);

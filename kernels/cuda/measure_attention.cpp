@@ -15,8 +15,8 @@
 #include "kernels/cuda/errors.h"
 #include "kernels/cuda/float_products.h"
 #include "kernels/cuda/sampler.h"
-#include "kernels/measure/attention_measurement.h"
-#include "kernels/measure/attention_reference.h"
+#include "kernels/programs/attention/attention_measurement.h"
+#include "kernels/programs/attention/attention_reference.h"
 
 #include <algorithm>
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `batch-size` on a GPU: kernels/measure/batch_measurement.h on this session's device. Steps are timed warm, behind
-// the blocking kernel; training to the target and the noise of the gradients are not timed.
+// `batch-size` on a GPU: kernels/programs/batch-size/batch_measurement.h on this session's device. Steps are timed
+// warm, behind the blocking kernel; training to the target and the noise of the gradients are not timed.
 #include "kernels/cuda/experiments.h"
 
 #include "kernels/cuda/batch_device.h"
@@ -8,7 +8,7 @@
 #include "kernels/cuda/errors.h"
 #include "kernels/cuda/float_products.h"
 #include "kernels/cuda/sampler.h"
-#include "kernels/measure/batch_measurement.h"
+#include "kernels/programs/batch-size/batch_measurement.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `checkpoint` on a GPU: kernels/measure/chain_run.h on this session's device. Products by cuBLASLt
+// `checkpoint` on a GPU: kernels/programs/checkpoint/chain_run.h on this session's device. Products by cuBLASLt
 // where it is installed, else by our own kernel, which is checked first.
 #include "kernels/cuda/experiments.h"
 
@@ -7,7 +7,7 @@
 #include "kernels/cuda/errors.h"
 #include "kernels/cuda/float_products.h"
 #include "kernels/cuda/mlp_device.h"
-#include "kernels/measure/checkpoint_measurement.h"
+#include "kernels/programs/checkpoint/checkpoint_measurement.h"
 
 #include <nlohmann/json.hpp>
 

@@ -2,7 +2,7 @@
 // `roofline` on a GPU: every kernel of the prediction by its own experiment, in one session.
 #include "kernels/cuda/experiments.h"
 
-#include "kernels/measure/roofline_run.h"
+#include "kernels/programs/roofline/roofline_run.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `precision`, operation=train, on a GPU: kernels/measure/amp_training.h on this session's device. Products by
-// cuBLASLt where it is installed, with a workspace that the step's memory does not count (the step simulator
-// leaves PyTorch's out as well), else by our own kernels, on tensor cores for FP16 and BF16; sums in FP32
+// `precision`, operation=train, on a GPU: kernels/programs/training-memory/amp_training.h on this session's device.
+// Products by cuBLASLt where it is installed, with a workspace that the step's memory does not count (the step
+// simulator leaves PyTorch's out as well), else by our own kernels, on tensor cores for FP16 and BF16; sums in FP32
 // either way, without TF32.
 #include "kernels/cuda/amp_device.h"
 
@@ -11,7 +11,7 @@
 #include "kernels/cuda/errors.h"
 #include "kernels/cuda/float_products.h"
 #include "kernels/cuda/format_product.h"
-#include "kernels/measure/amp_training.h"
+#include "kernels/programs/training-memory/amp_training.h"
 
 #include <nlohmann/json.hpp>
 

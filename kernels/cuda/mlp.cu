@@ -3,7 +3,7 @@
 // single elements. A sum runs in one order, so the same sizes give the same bits.
 #include "kernels/cuda/check.cuh"
 
-#include "kernels/measure/mlp_numbers.h"
+#include "kernels/programs/common/mlp_numbers.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,7 @@
 
 #include "kernels/cuda/cublas_lt.h"
 #include "kernels/cuda/session.h"
-#include "kernels/measure/mlp_device.h"
+#include "kernels/programs/checkpoint/mlp_device.h"
 
 #include <functional>
 

@@ -14,7 +14,7 @@
 // split inner dimensions, asynchronous copies (sm_80 and later).
 #include "kernels/cuda/check.cuh"
 
-#include "kernels/measure/mlp_numbers.h"
+#include "kernels/programs/common/mlp_numbers.h"
 
 #include <algorithm>
 #include <cstdio>

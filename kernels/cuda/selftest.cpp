@@ -12,9 +12,9 @@
 #include "kernels/cuda/errors.h"
 #include "kernels/cuda/format_product.h"
 #include "kernels/cuda/mlp_device.h"
-#include "kernels/measure/attention_reference.h"
-#include "kernels/measure/batch_trainer.h"
-#include "kernels/measure/mlp_reference.h"
+#include "kernels/programs/attention/attention_reference.h"
+#include "kernels/programs/batch-size/batch_trainer.h"
+#include "kernels/programs/checkpoint/mlp_reference.h"
 
 #include "core/access/banks.h"
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "kernels/host/threads.h"
-#include "kernels/measure/amp_device.h"
+#include "kernels/programs/training-memory/amp_device.h"
 
 #include <functional>
 #include <span>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernels/host/gemm.h"
-#include "kernels/measure/amp_training.h"
+#include "kernels/programs/training-memory/amp_training.h"
 
 #include <memory>
 

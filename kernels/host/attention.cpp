@@ -6,8 +6,8 @@
 #include "kernels/host/attention_device.h"
 #include "kernels/host/checkpoint.h"
 #include "kernels/host/measurement.h"
-#include "kernels/measure/attention_measurement.h"
-#include "kernels/measure/attention_reference.h"
+#include "kernels/programs/attention/attention_measurement.h"
+#include "kernels/programs/attention/attention_reference.h"
 
 #include <algorithm>
 

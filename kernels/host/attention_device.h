@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernels/host/attention_work.h"
-#include "kernels/measure/attention_device.h"
+#include "kernels/programs/attention/attention_device.h"
 
 namespace memscape::host {
 

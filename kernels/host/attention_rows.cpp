@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flash attention, version 1: one row at a time. A query takes the keys one by one; its running
-// maximum and sum (kernels/measure/attention_numbers.h) are all that it remembers of them, and its
+// maximum and sum (kernels/programs/attention/attention_numbers.h) are all that it remembers of them, and its
 // part of O is multiplied by e^(m − m') whenever the maximum rises. Backward without a matrix and
 // without sharing: a sweep over keys makes dK and dV, one over queries dQ, and each computes S and
 // dP again: seven products where five would do.

@@ -7,7 +7,7 @@
 #include "core/timing/attention_memory.h"
 #include "kernels/host/product.h"
 #include "kernels/host/session.h"
-#include "kernels/measure/attention_numbers.h"
+#include "kernels/programs/attention/attention_numbers.h"
 
 #include <atomic>
 #include <vector>

@@ -2,7 +2,7 @@
 #include "kernels/host/batch_device.h"
 
 #include "kernels/host/batch_program.h"
-#include "kernels/measure/batch_numbers.h"
+#include "kernels/programs/batch-size/batch_numbers.h"
 
 #include <algorithm>
 

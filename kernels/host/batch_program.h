@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations of one training step (kernels/measure/batch_device.h) run by all threads of the team together:
-// each takes its part of every operation, and they wait for each other in between. A step is one dispatch, so
+// The operations of one training step (kernels/programs/batch-size/batch_device.h) run by all threads of the team
+// together: each takes its part of every operation, and they wait for each other in between. A step is one dispatch, so
 // that small steps are not all waking up.
 #pragma once
 
 #include "kernels/host/product.h"
 #include "kernels/host/session.h"
-#include "kernels/measure/batch_device.h"
+#include "kernels/programs/batch-size/batch_device.h"
 
 namespace memscape::host {
 

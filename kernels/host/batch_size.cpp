@@ -4,7 +4,7 @@
 #include "kernels/host/batch_device.h"
 #include "kernels/host/checkpoint.h"
 #include "kernels/host/measurement.h"
-#include "kernels/measure/batch_measurement.h"
+#include "kernels/programs/batch-size/batch_measurement.h"
 
 #include <nlohmann/json.hpp>
 

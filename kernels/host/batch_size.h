@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `batch-size` on the host: see kernels/measure/batch_measurement.h for what is done.
+// `batch-size` on the host: see kernels/programs/batch-size/batch_measurement.h for what is done.
 #pragma once
 
 #include "kernels/host/session.h"

@@ -4,7 +4,7 @@
 #include "kernels/host/blas.h"
 #include "kernels/host/measurement.h"
 #include "kernels/host/mlp_device.h"
-#include "kernels/measure/checkpoint_measurement.h"
+#include "kernels/programs/checkpoint/checkpoint_measurement.h"
 
 #include <algorithm>
 #include <limits>

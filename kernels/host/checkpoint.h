@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// `checkpoint` on the host: see kernels/measure/chain_run.h for what is done.
+// `checkpoint` on the host: see kernels/programs/checkpoint/chain_run.h for what is done.
 #pragma once
 
 #include "kernels/host/product.h"
 #include "kernels/host/session.h"
-#include "kernels/measure/chain_run.h"
+#include "kernels/programs/checkpoint/chain_run.h"
 
 namespace memscape::host {
 

@@ -2,8 +2,8 @@
 #include "kernels/host/convert.h"
 
 #include "kernels/host/simd.h"
-#include "kernels/measure/half.h"
-#include "kernels/measure/mlp_numbers.h"
+#include "kernels/programs/common/half.h"
+#include "kernels/programs/common/mlp_numbers.h"
 
 #include <bit>
 #include <cassert>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of floats to FP16 and BF16 and back, in vectors: to nearest, ties to even, subnormal numbers
-// kept, not-a-numbers quiet. One number at a time that is kernels/measure/half.h, and what it should
+// kept, not-a-numbers quiet. One number at a time that is kernels/programs/common/half.h, and what it should
 // be says core/precision. (AVX512-BF16's own conversion takes subnormal floats for zero; so it is not
 // used.)
 #pragma once

@@ -11,7 +11,7 @@
 #include "kernels/host/gelu.h"
 
 #include "kernels/host/simd.h"
-#include "kernels/measure/mlp_reference.h"
+#include "kernels/programs/checkpoint/mlp_reference.h"
 
 #include <array>
 #include <bit>

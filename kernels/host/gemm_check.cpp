@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A product in any format against sums in double of the rounded operands.
 #include "kernels/host/gemm.h"
-#include "kernels/measure/mlp_numbers.h"
+#include "kernels/programs/common/mlp_numbers.h"
 
 #include <array>
 #include <cmath>

@@ -12,7 +12,7 @@
 #include "kernels/host/attention_vectors.h"
 #include "kernels/host/measurement.h"
 #include "kernels/host/streams.h"
-#include "kernels/measure/mlp_numbers.h"
+#include "kernels/programs/common/mlp_numbers.h"
 
 #include <algorithm>
 #include <array>

@@ -7,7 +7,7 @@
 
 #include "kernels/host/product.h"
 #include "kernels/host/session.h"
-#include "kernels/measure/mlp_device.h"
+#include "kernels/programs/checkpoint/mlp_device.h"
 
 namespace memscape::host {
 

@@ -8,7 +8,7 @@
 #include "kernels/host/convert.h"
 #include "kernels/host/measurement.h"
 #include "kernels/host/onednn.h"
-#include "kernels/measure/mlp_numbers.h"
+#include "kernels/programs/common/mlp_numbers.h"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 #include "kernels/host/roofline.h"
 
 #include "core/experiments/roofline/roofline.h"
-#include "kernels/measure/roofline_run.h"
+#include "kernels/programs/roofline/roofline_run.h"
 
 #include <algorithm>
 

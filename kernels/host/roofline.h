@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `roofline` on the host: every kernel of the prediction, measured by its own experiment at one point
-// (kernels/measure/roofline_run.h), the canary read before each.
+// (kernels/programs/roofline/roofline_run.h), the canary read before each.
 #pragma once
 
 #include "kernels/host/session.h"

@@ -10,9 +10,9 @@
 #include "kernels/host/mlp_device.h"
 #include "kernels/host/streams.h"
 #include "kernels/host/stride_kernels.h"
-#include "kernels/measure/attention_reference.h"
-#include "kernels/measure/batch_trainer.h"
-#include "kernels/measure/mlp_reference.h"
+#include "kernels/programs/attention/attention_reference.h"
+#include "kernels/programs/batch-size/batch_trainer.h"
+#include "kernels/programs/checkpoint/mlp_reference.h"
 
 #include <vector>
 

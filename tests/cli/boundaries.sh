@@ -34,6 +34,9 @@ complain 'core includes neither kernels nor app' \
 complain 'core/base includes nothing, core/precision core/base alone' \
     "$(grep_in '#include *"' core/base core/precision | grep -vE '"core/base/' |
        grep -vE '^core/precision/.*"core/precision/')"
+complain 'kernels/measure knows neither programs nor machines' \
+    "$(grep_in '#include *"kernels/(programs|host|cuda|worker)/' kernels/measure)"
+complain 'programs know no machine' "$(grep_in '#include *"kernels/(host|cuda|worker)/' kernels/programs)"
 complain 'kernels do not include app' "$(grep_in '#include *"app/' kernels)"
 complain 'the command line includes nothing of the window' \
     "$(grep_in '#include *"app/' app/cli | grep -v '"app/cli/')"

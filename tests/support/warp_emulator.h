@@ -17,7 +17,7 @@
 #pragma once
 
 #include "kernels/cuda/format_tags.h"
-#include "kernels/measure/half.h"
+#include "kernels/programs/common/half.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -7,7 +7,7 @@
 #include "kernels/cuda/pacing.h"
 #include "kernels/cuda/sampler.h"
 #include "kernels/measure/counting_pool.h"
-#include "kernels/measure/half.h"
+#include "kernels/programs/common/half.h"
 
 #include "core/base/number.h"
 

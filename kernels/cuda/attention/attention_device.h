@@ -6,7 +6,7 @@
 #include "kernels/cuda/cublas_lt.h"
 #include "kernels/cuda/sampler.h"
 #include "kernels/cuda/session.h"
-#include "kernels/measure/attention_device.h"
+#include "kernels/programs/attention/attention_device.h"
 
 #include <functional>
 

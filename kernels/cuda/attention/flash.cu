@@ -2,7 +2,7 @@
 // Flash attention forward: the launchers. What and why is in flash_v1.h (the algorithm), flash_v2.h
 // (tensor cores), flash_v3.h (swizzled shared memory, ldmatrix), flash_v4.h (asynchronous copies),
 // flash_v5.h (powers of two, Q in registers; then 32 rows a warp) and flash_v7.h (O left alone while
-// no maximum rises); the reference and the checks are kernels/measure/attention_reference.h, for host
+// no maximum rises); the reference and the checks are kernels/programs/attention/attention_reference.h, for host
 // and GPU alike. The kernels are templates over a machine, and the tests run the same code on the
 // host.
 #include "kernels/cuda/attention/attention.h"

@@ -3,12 +3,12 @@
 //
 //   O = softmax(Q Kᵀ / √d) V      layouts, masks and groups as core/timing/attention_problem.h says
 //
-// Which keys a row sees is said once, in kernels/measure/attention_numbers.h. Functions are compiled
+// Which keys a row sees is said once, in kernels/programs/attention/attention_numbers.h. Functions are compiled
 // for the GPU and for the host, where the tests run them over every block. C++17, no library of ours:
 // nvcc reads this file.
 #pragma once
 
-#include "kernels/measure/attention_numbers.h"
+#include "kernels/programs/attention/attention_numbers.h"
 
 #include <cmath>
 #include <cstdint>

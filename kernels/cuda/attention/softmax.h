@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax in pieces (kernels/measure/attention_numbers.h) in a GPU's terms. The running maximum is
+// Softmax in pieces (kernels/programs/attention/attention_numbers.h) in a GPU's terms. The running maximum is
 // that of the scores before they are scaled, and the scale goes into the exponent: with a = scale, a
 // weight is e^(a x − a m), one multiply-add and one exponential. The GPU computes powers of two, so
 // with a = scale × log₂ e it is 2^(a x − a m) and costs a multiplication less.

@@ -4,7 +4,7 @@
 
     python3 tests/data/attention/gradients.py > tests/data/attention/gradients.json
 
-The inputs are made here again from their definition (kernels/measure/attention_numbers.h): splitmix's
+The inputs are made here again from their definition (kernels/programs/attention/attention_numbers.h): splitmix's
 finalizer, three uniform numbers a element, factors of rows; rounded to the format by torch. Written
 out: softmax(Q K^T / sqrt(d) + mask) V with repeated kv heads, its logsumexp, and the gradients of
 sum(dO * O). Every tensor as its sum, its sum of squares and every STEP-th element.

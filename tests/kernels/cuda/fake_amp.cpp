@@ -4,7 +4,7 @@
 // launches but for their width. Formats by the definitions of half.h; a load of four numbers that is not
 // aligned to them is an illegal address, as on a GPU.
 #include "kernels/cuda/amp_threads.h"
-#include "kernels/measure/half.h"
+#include "kernels/programs/common/half.h"
 #include "tests/kernels/cuda/fake_gpu.h"
 
 #include <algorithm>

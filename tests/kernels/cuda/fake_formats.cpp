@@ -5,7 +5,7 @@
 #include "kernels/cuda/attention/attention_work.h"
 #include "kernels/cuda/cublas_lt.h"
 #include "kernels/cuda/kernels.h"
-#include "kernels/measure/half.h"
+#include "kernels/programs/common/half.h"
 #include "tests/kernels/cuda/fake_gpu.h"
 
 #include <algorithm>

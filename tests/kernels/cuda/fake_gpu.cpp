@@ -3,8 +3,8 @@
 #include "tests/kernels/cuda/fake_gpu.h"
 
 #include "kernels/cuda/kernels.h"
-#include "kernels/measure/mlp_numbers.h"
-#include "kernels/measure/mlp_reference.h"
+#include "kernels/programs/checkpoint/mlp_reference.h"
+#include "kernels/programs/common/mlp_numbers.h"
 #include "tests/support/warp_emulator_block.h"
 
 #include <algorithm>

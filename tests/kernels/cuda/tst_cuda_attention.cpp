@@ -7,7 +7,7 @@
 #include "kernels/cuda/watchdog.h"
 
 #include "core/experiment/experiment.h"
-#include "kernels/measure/attention_reference.h"
+#include "kernels/programs/attention/attention_reference.h"
 #include "tests/kernels/cuda/fake_run.h"
 #include "tests/support/listener.h"
 

@@ -5,7 +5,7 @@
 #include "kernels/host/attention_device.h"
 #include "kernels/host/convert.h"
 #include "kernels/host/softmax.h"
-#include "kernels/measure/attention_reference.h"
+#include "kernels/programs/attention/attention_reference.h"
 
 #include "tests/support/listener.h"
 

@@ -7,7 +7,7 @@
 #include "core/training/noisy_regression.h"
 #include "kernels/host/batch_device.h"
 #include "kernels/host/batch_size.h"
-#include "kernels/measure/batch_course.h"
+#include "kernels/programs/batch-size/batch_course.h"
 #include "tests/support/listener.h"
 
 #include <QtTest>

@@ -3,7 +3,7 @@
 // AVX512-BF16 where it has it.
 #include "kernels/host/convert.h"
 
-#include "kernels/measure/mlp_numbers.h"
+#include "kernels/programs/common/mlp_numbers.h"
 
 #include <QtTest>
 

@@ -3,8 +3,8 @@
 // made again, and the memory of every schedule what its replay says.
 #include "kernels/host/gelu.h"
 #include "kernels/host/mlp_device.h"
-#include "kernels/measure/chain_executor.h"
-#include "kernels/measure/mlp_reference.h"
+#include "kernels/programs/checkpoint/chain_executor.h"
+#include "kernels/programs/checkpoint/mlp_reference.h"
 
 #include "tests/support/listener.h"
 
