@@ -33,7 +33,7 @@
 //
 // Left out: hashed cache sets, other work; uncalibrated, also page walks (huge pages are asked for) and loops so
 // short that their ends cost more than what is in them.
-// Sources: the two clocks were measured with kernels/host/layout_kernels.cpp on a Zen 5 EPYC (0.48 ns at
+// Sources: the two clocks were measured with kernels/host/layout/layout_kernels.cpp on a Zen 5 EPYC (0.48 ns at
 // 4.1 GHz, seven shapes) and are what AMD documents for Zen, 32 B a clock; the four look-ups per clock were fitted to
 // gpu-benches' strides on GH200 (RRZE); Ruetsch and Micikevicius, Optimizing Matrix Transpose in CUDA (2009), for the
 // tiles.

@@ -131,7 +131,7 @@ double onceSeconds(const Device& device, double lines, double footprint, double 
 }
 
 /// Version 4 stores whole lines of 4-byte elements: where a row of the target is a whole number of them and the
-/// storage has neighbours to turn (kernels/host/layout_kernels.cpp).
+/// storage has neighbours to turn (kernels/host/layout/layout_kernels.cpp).
 bool storesPastCaches(const TensorWalk& walk)
 {
     const bool turns =

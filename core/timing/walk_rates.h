@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one core of a calibrated host needs for a walk over a tensor, from probes of the very kernels that read
-// and copy views (kernels/host/calibrate_walks.cpp). Kinds of probes, all in steady state:
+// and copy views (kernels/host/calibration/calibrate_walks.cpp). Kinds of probes, all in steady state:
 //
 //   read|copy neighbours|apart   runs of `at` elements in L1, next to each other or every other one: seconds of a run.
 //                                What a run costs beyond its elements is the end of the loop: its last elements go one

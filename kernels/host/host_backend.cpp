@@ -4,11 +4,11 @@
 
 #include "core/device/catalogue.h"
 #include "core/experiment/record.h"
-#include "kernels/host/batch_size.h"
-#include "kernels/host/checkpoint.h"
+#include "kernels/host/batch-size/batch_size.h"
+#include "kernels/host/checkpoint/checkpoint.h"
 #include "kernels/host/measurement.h"
-#include "kernels/host/precision.h"
-#include "kernels/host/roofline.h"
+#include "kernels/host/precision/precision.h"
+#include "kernels/host/roofline/roofline.h"
 
 #include <map>
 #include <new>

@@ -2,7 +2,7 @@
 #include "kernels/host/session.h"
 
 #include "core/base/text.h"
-#include "kernels/host/streams.h"
+#include "kernels/host/common/streams.h"
 
 #include <algorithm>
 #include <chrono>

@@ -6,9 +6,9 @@
 #pragma once
 
 #include "core/device/device.h"
-#include "kernels/host/arena.h"
-#include "kernels/host/line_counter.h"
-#include "kernels/host/threads.h"
+#include "kernels/host/common/arena.h"
+#include "kernels/host/common/line_counter.h"
+#include "kernels/host/common/threads.h"
 #include "kernels/measure/backend.h"
 #include "kernels/measure/canary.h"
 #include "kernels/measure/clock.h"

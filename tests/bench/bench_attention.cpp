@@ -3,8 +3,8 @@
 // count; and how long the page waits for its prediction (it has 16 ms).
 #include "core/device/catalogue.h"
 #include "core/experiments/attention/attention.h"
-#include "kernels/host/attention_device.h"
-#include "kernels/host/checkpoint.h"
+#include "kernels/host/attention/attention_device.h"
+#include "kernels/host/checkpoint/checkpoint.h"
 #include "tests/support/listener.h"
 
 #include <benchmark/benchmark.h>

@@ -2,8 +2,8 @@
 // Our slabs on pinned threads against the library called directly: one product of oneDNN's with its
 // own threads. The counter "of_library" is our rate over its rate, sample by sample in turn.
 #include "core/device/catalogue.h"
-#include "kernels/host/gemm.h"
-#include "kernels/host/onednn.h"
+#include "kernels/host/precision/gemm.h"
+#include "kernels/host/precision/onednn.h"
 #include "kernels/measure/statistics.h"
 #include "tests/support/listener.h"
 

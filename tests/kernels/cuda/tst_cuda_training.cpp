@@ -7,7 +7,7 @@
 
 #include "core/device/catalogue.h"
 #include "core/experiments/precision/precision.h"
-#include "kernels/host/amp_device.h"
+#include "kernels/host/training-memory/amp_device.h"
 #include "tests/kernels/cuda/fake_gpu.h"
 #include "tests/support/listener.h"
 

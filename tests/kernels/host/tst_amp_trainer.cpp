@@ -2,7 +2,7 @@
 // Training steps of the small classifier: gradients against differences of a loss in double, memory
 // against the step simulator, the scaler at work, a loss that falls.
 #include "core/device/catalogue.h"
-#include "kernels/host/amp_device.h"
+#include "kernels/host/training-memory/amp_device.h"
 #include "tests/support/listener.h"
 
 #include <QtTest>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/host/arena.h"
+#include "kernels/host/common/arena.h"
 
 #include <cstdint>
 #include <cstring>

@@ -2,9 +2,9 @@
 // Attention on this machine's threads: every version in every format, with vectors of every width
 // that runs here, within the bounds of the reference; memory what the prediction says; the same
 // bits with one thread and with all; and what it answers when it can't.
-#include "kernels/host/attention_device.h"
-#include "kernels/host/convert.h"
-#include "kernels/host/softmax.h"
+#include "kernels/host/attention/attention_device.h"
+#include "kernels/host/attention/softmax.h"
+#include "kernels/host/precision/convert.h"
 #include "kernels/programs/attention/attention_reference.h"
 
 #include "tests/support/listener.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A kernel of the test's own sees which slices it is given; the time it took is what the test's clock
 // says.
-#include "kernels/host/bandwidth.h"
+#include "kernels/host/hierarchy/bandwidth.h"
 
 #include "tests/support/devices.h"
 #include "tests/support/host_fakes.h"

@@ -5,8 +5,8 @@
 #include "core/experiments/batch-size/batch_size.h"
 #include "core/trace/allocator_replay.h"
 #include "core/training/noisy_regression.h"
-#include "kernels/host/batch_device.h"
-#include "kernels/host/batch_size.h"
+#include "kernels/host/batch-size/batch_device.h"
+#include "kernels/host/batch-size/batch_size.h"
 #include "kernels/programs/batch-size/batch_course.h"
 #include "tests/support/listener.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole live run on this machine, with schedules written by hand: what is checked, profiled,
 // counted and said. Times are only held against each other's order, never against a limit.
-#include "kernels/host/checkpoint.h"
+#include "kernels/host/checkpoint/checkpoint.h"
 
 #include "core/base/json.h"
-#include "kernels/host/mlp_device.h"
+#include "kernels/host/checkpoint/mlp_device.h"
 #include "tests/support/listener.h"
 
 #include <QtTest>

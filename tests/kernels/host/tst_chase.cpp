@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/host/chase.h"
+#include "kernels/host/hierarchy/chase.h"
 
 #include <vector>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows to FP16 and BF16 and back: the check that runs before a measurement, and the processor's own
 // AVX512-BF16 where it has it.
-#include "kernels/host/convert.h"
+#include "kernels/host/precision/convert.h"
 
 #include "kernels/programs/common/mlp_numbers.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products in every format that this machine has someone for, against sums in double; and what is
 // said about those that no library multiplies in.
-#include "kernels/host/gemm.h"
-#include "kernels/host/onednn.h"
-#include "kernels/host/precision.h"
+#include "kernels/host/precision/gemm.h"
+#include "kernels/host/precision/onednn.h"
+#include "kernels/host/precision/precision.h"
 #include "tests/support/listener.h"
 
 #include <QtTest>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The chase runs for real; the time it took is what the test's clock says. Steps are powers of two,
 // so that sums of them are exact.
-#include "kernels/host/latency.h"
+#include "kernels/host/hierarchy/latency.h"
 
-#include "kernels/host/chase.h"
+#include "kernels/host/hierarchy/chase.h"
 #include "tests/support/devices.h"
 #include "tests/support/host_fakes.h"
 #include "tests/support/memory_limit.h"

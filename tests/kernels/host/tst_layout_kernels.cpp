@@ -3,7 +3,7 @@
 // what is predicted.
 #include "core/experiments/layout/layout.h"
 #include "kernels/host/host_backend.h"
-#include "kernels/host/layout_kernels.h"
+#include "kernels/host/layout/layout_kernels.h"
 #include "tests/support/listener.h"
 
 #include <QtTest>

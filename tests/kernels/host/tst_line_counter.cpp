@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/host/line_counter.h"
+#include "kernels/host/common/line_counter.h"
 
 #include "core/device/catalogue.h"
 #include "core/experiments/stride/stride.h"

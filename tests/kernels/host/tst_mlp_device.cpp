@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The MLP chain on this machine's threads: right in double, the same bits whatever is forgotten and
 // made again, and the memory of every schedule what its replay says.
-#include "kernels/host/gelu.h"
-#include "kernels/host/mlp_device.h"
+#include "kernels/host/checkpoint/gelu.h"
+#include "kernels/host/checkpoint/mlp_device.h"
 #include "kernels/programs/checkpoint/chain_executor.h"
 #include "kernels/programs/checkpoint/mlp_reference.h"
 

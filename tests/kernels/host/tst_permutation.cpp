@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/host/permutation.h"
+#include "kernels/host/common/permutation.h"
 
 #include <cmath>
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/host/blas.h"
-#include "kernels/host/product.h"
+#include "kernels/host/common/blas.h"
+#include "kernels/host/common/product.h"
 
 #include <QtTest>
 

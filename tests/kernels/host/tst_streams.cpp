@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/host/streams.h"
+#include "kernels/host/common/streams.h"
 
 #include <cstring>
 #include <numeric>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/host/stride_kernels.h"
+#include "kernels/host/stride/stride_kernels.h"
 
 #include <cstring>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/host/stride_walk.h"
+#include "kernels/host/stride/stride_walk.h"
 
 #include "core/device/catalogue.h"
 #include "tests/support/listener.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/host/threads.h"
+#include "kernels/host/common/threads.h"
 #include "tests/support/waiting.h"
 
 #include <new>
