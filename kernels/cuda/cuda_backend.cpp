@@ -3,8 +3,8 @@
 // measures, and closes it again, so that an idle worker holds no memory beyond the context. After
 // an error that loses the context, and with a GPU that does not finish, every further run says so at
 // once: the worker then ends.
+#include "kernels/cuda/common/errors.h"
 #include "kernels/cuda/describe.h"
-#include "kernels/cuda/errors.h"
 #include "kernels/cuda/experiments.h"
 #include "kernels/cuda/module.h"
 

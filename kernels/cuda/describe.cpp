@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/describe.h"
 
-#include "kernels/cuda/errors.h"
+#include "kernels/cuda/common/errors.h"
 
 #include "core/device/catalogue.h"
 

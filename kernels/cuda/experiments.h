@@ -2,7 +2,7 @@
 // What a GPU can be asked: the experiments, the calibration and the self-test.
 #pragma once
 
-#include "kernels/cuda/pacing.h"
+#include "kernels/cuda/common/pacing.h"
 #include "kernels/cuda/session.h"
 #include "kernels/cuda/sweep_run.h"
 

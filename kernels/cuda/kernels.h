@@ -4,10 +4,10 @@
 #pragma once
 
 #include "core/device/operation.h"
-#include "kernels/cuda/banks.h"
-#include "kernels/cuda/format_tags.h"
-#include "kernels/cuda/layout_plan.h"
-#include "kernels/cuda/plan.h"
+#include "kernels/cuda/bank-conflicts/banks.h"
+#include "kernels/cuda/common/plan.h"
+#include "kernels/cuda/layout/layout_plan.h"
+#include "kernels/cuda/precision/format_tags.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/session.h"
 
-#include "kernels/cuda/errors.h"
-#include "kernels/cuda/pacing.h"
+#include "kernels/cuda/common/errors.h"
+#include "kernels/cuda/common/pacing.h"
 
 #include "core/base/number.h"
 

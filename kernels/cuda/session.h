@@ -5,9 +5,9 @@
 #pragma once
 
 #include "core/base/result.h"
+#include "kernels/cuda/common/nvml.h"
+#include "kernels/cuda/common/watchdog.h"
 #include "kernels/cuda/kernels.h"
-#include "kernels/cuda/nvml.h"
-#include "kernels/cuda/watchdog.h"
 
 #include <functional>
 #include <memory>

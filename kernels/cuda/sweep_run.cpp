@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/sweep_run.h"
 
-#include "kernels/cuda/errors.h"
-#include "kernels/cuda/sampler.h"
+#include "kernels/cuda/common/errors.h"
+#include "kernels/cuda/common/sampler.h"
 
 #include "core/base/text.h"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch timed as memscape-cli times its own kernels (kernels/cuda/sampler.cpp, session.cpp, pacing.h), so that a ratio compares
+"""PyTorch timed as memscape-cli times its own kernels (kernels/cuda/common/sampler.cpp, session.cpp, pacing.h), so that a ratio compares
 kernels and not protocols:
 
   warm-up  0.4 s of a light spin, then at least 3 launches and 25 ms of each work
@@ -28,7 +28,7 @@ def flush_bytes(l2_bytes, free_bytes):
 
 
 def batch_for(seconds, short=50e-6, together=200e-6, limit=200):
-    """Launches in one sample, as kernels/cuda/pacing.h counts them; only for works that memscape-cli does not count itself."""
+    """Launches in one sample, as kernels/cuda/common/pacing.h counts them; only for works that memscape-cli does not count itself."""
     if not seconds > 0:
         return limit
     return 1 if seconds >= short else min(limit, max(1, -int(-together // seconds)))

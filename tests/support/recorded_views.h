@@ -5,7 +5,7 @@
 
 #include "core/access/views/tensor_walk.h"
 #include "core/access/views/view_step.h"
-#include "kernels/cuda/layout_plan.h"
+#include "kernels/cuda/layout/layout_plan.h"
 
 #include <QString>
 

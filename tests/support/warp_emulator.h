@@ -16,7 +16,7 @@
 // Left out: the memory model inside a warp beyond __syncwarp, time, the order of blocks (one by one).
 #pragma once
 
-#include "kernels/cuda/format_tags.h"
+#include "kernels/cuda/precision/format_tags.h"
 #include "kernels/programs/common/half.h"
 
 #include <cstddef>

@@ -2,10 +2,10 @@
 #include "kernels/cuda/attention/attention_device.h"
 
 #include "kernels/cuda/attention/attention_work.h"
-#include "kernels/cuda/errors.h"
+#include "kernels/cuda/common/errors.h"
+#include "kernels/cuda/common/pacing.h"
+#include "kernels/cuda/common/sampler.h"
 #include "kernels/cuda/kernels.h"
-#include "kernels/cuda/pacing.h"
-#include "kernels/cuda/sampler.h"
 #include "kernels/measure/counting_pool.h"
 #include "kernels/programs/common/half.h"
 

@@ -3,8 +3,8 @@
 // that is as large as the prediction says, taken from the session's pool.
 #pragma once
 
-#include "kernels/cuda/cublas_lt.h"
-#include "kernels/cuda/sampler.h"
+#include "kernels/cuda/common/cublas_lt.h"
+#include "kernels/cuda/common/sampler.h"
 #include "kernels/cuda/session.h"
 #include "kernels/programs/attention/attention_device.h"
 

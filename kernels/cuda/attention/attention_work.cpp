@@ -9,7 +9,7 @@
 // overflow without it, and into the softmax of floats, whose product has no factor.
 #include "kernels/cuda/attention/attention_work.h"
 
-#include "kernels/cuda/errors.h"
+#include "kernels/cuda/common/errors.h"
 #include "kernels/cuda/kernels.h"
 
 #include <cmath>

@@ -4,7 +4,7 @@
 
 #include "kernels/cuda/attention/attention.h"
 #include "kernels/cuda/attention/attention_device.h"
-#include "kernels/cuda/cublas_lt.h"
+#include "kernels/cuda/common/cublas_lt.h"
 
 namespace memscape::cuda {
 

@@ -8,7 +8,7 @@
 // the launchers keep kernels that need them away from it.
 #pragma once
 
-#include "kernels/cuda/format_tags.h"
+#include "kernels/cuda/precision/format_tags.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

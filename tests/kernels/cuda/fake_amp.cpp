@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The passes of a training step on the GPU of the tests' own making: every thread of every grid runs, one
-// after the other, what it would run on a GPU (kernels/cuda/amp_threads.h), in the grids that amp.cu
+// after the other, what it would run on a GPU (kernels/cuda/training-memory/amp_threads.h), in the grids that amp.cu
 // launches but for their width. Formats by the definitions of half.h; a load of four numbers that is not
 // aligned to them is an illegal address, as on a GPU.
-#include "kernels/cuda/amp_threads.h"
+#include "kernels/cuda/training-memory/amp_threads.h"
 #include "kernels/programs/common/half.h"
 #include "tests/kernels/cuda/fake_gpu.h"
 

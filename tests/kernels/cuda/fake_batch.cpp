@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of a training step on the fake GPU: every thread of their grids one after the other (batch_threads.h),
 // in the time that their memory takes.
-#include "kernels/cuda/batch_threads.h"
+#include "kernels/cuda/batch-size/batch_threads.h"
 
 #include "tests/kernels/cuda/fake_gpu.h"
 

@@ -3,7 +3,7 @@
 // test asks for it, a library that multiplies in every format. Written from the formats' definitions, apart
 // from core/precision.
 #include "kernels/cuda/attention/attention_work.h"
-#include "kernels/cuda/cublas_lt.h"
+#include "kernels/cuda/common/cublas_lt.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/programs/common/half.h"
 #include "tests/kernels/cuda/fake_gpu.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel of `in-place` on the fake GPU: it runs, element by element, and takes the time of its bytes at the rate of
 // L2 or of DRAM.
-#include "kernels/cuda/in_place.h"
+#include "kernels/cuda/in-place/in_place.h"
 #include "tests/kernels/cuda/fake_gpu.h"
 
 #include <cstdio>

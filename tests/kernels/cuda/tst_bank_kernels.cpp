@@ -4,7 +4,7 @@
 // its matrix product, whose swizzle must leave no conflict to ldmatrix or to the copies that fill a tile.
 #include "core/access/banks.h"
 #include "kernels/cuda/attention/tiles.h"
-#include "kernels/cuda/banks.h"
+#include "kernels/cuda/bank-conflicts/banks.h"
 #include "tests/support/warp_emulator.h"
 
 #include <QtTest>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cuda/chain.h"
+#include "kernels/cuda/hierarchy/chain.h"
 
 #include <QtTest>
 

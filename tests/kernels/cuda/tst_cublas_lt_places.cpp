@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The search for cuBLASLt among folders made here, with libraries that answer a version and no more.
-#include "kernels/cuda/cublas_lt_places.h"
+#include "kernels/cuda/common/cublas_lt_places.h"
 
 #include <QDir>
 #include <QTemporaryDir>

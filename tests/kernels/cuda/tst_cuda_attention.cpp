@@ -4,7 +4,7 @@
 // and its bounds, as the self-test does on a real GPU.
 #include "kernels/cuda/attention/attention_device.h"
 #include "kernels/cuda/attention/flash_hopper_map.h"
-#include "kernels/cuda/watchdog.h"
+#include "kernels/cuda/common/watchdog.h"
 
 #include "core/experiment/experiment.h"
 #include "kernels/programs/attention/attention_reference.h"

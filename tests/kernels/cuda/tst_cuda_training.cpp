@@ -2,8 +2,8 @@
 // `precision`, operation=train, on a GPU of the test's own making (fake_gpu.h): every thread of its passes and
 // its products really runs, on the host, and takes the time of the fake's model; what comes out is held
 // against the same run on the host. What a real GPU computes is not tested here.
-#include "kernels/cuda/amp.h"
 #include "kernels/cuda/module.h"
+#include "kernels/cuda/training-memory/amp.h"
 
 #include "core/device/catalogue.h"
 #include "core/experiments/precision/precision.h"

@@ -2,10 +2,10 @@
 // Waiting on a GPU of the test's own making: behind a blocking kernel nothing may wait, a kernel that never ends is
 // left behind, and an error is told once.
 #include "kernels/cuda/attention/attention_device.h"
-#include "kernels/cuda/batch_device.h"
-#include "kernels/cuda/errors.h"
-#include "kernels/cuda/sampler.h"
-#include "kernels/cuda/watchdog.h"
+#include "kernels/cuda/batch-size/batch_device.h"
+#include "kernels/cuda/common/errors.h"
+#include "kernels/cuda/common/sampler.h"
+#include "kernels/cuda/common/watchdog.h"
 #include "kernels/worker/worker.h"
 #include "tests/kernels/cuda/fake_run.h"
 #include "tests/support/listener.h"

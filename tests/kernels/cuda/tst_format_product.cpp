@@ -2,7 +2,7 @@
 // Products in TF32, FP8, INT8 and FP64, thread by thread on the emulated GPU, compared with sums in double of
 // what core/precision says that the bits mean.
 #include "core/precision/number_format.h"
-#include "kernels/cuda/format_tiles.h"
+#include "kernels/cuda/precision/format_tiles.h"
 #include "tests/support/warp_emulator.h"
 
 #include <QtTest>

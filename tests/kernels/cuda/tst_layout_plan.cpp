@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arithmetic of the GPU's copies on the host: quotients without division, which element of a view lies where,
 // which tile a block turns, which kernel takes which walk, also where there are more than 2^32 elements.
-#include "kernels/cuda/layout_plan.h"
+#include "kernels/cuda/layout/layout_plan.h"
 
 #include "tests/support/recorded_views.h"
 

@@ -2,8 +2,8 @@
 // The kernels that copy a view, thread by thread on the emulated GPU: every view that PyTorch was recorded with, odd
 // sizes, offsets that nothing is a multiple of, in elements of 1 to 16 bytes. The emulator ends a run that reads
 // outside the storage, writes an element twice or reads what no barrier has brought.
-#include "kernels/cuda/layout_tiles.h"
-#include "kernels/cuda/plan.h"
+#include "kernels/cuda/common/plan.h"
+#include "kernels/cuda/layout/layout_tiles.h"
 
 #include "tests/support/recorded_views.h"
 #include "tests/support/warp_emulator.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cuda/pacing.h"
+#include "kernels/cuda/common/pacing.h"
 
 #include <QtTest>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The index arithmetic of the kernels, run on the host for every thread of a small grid.
-#include "kernels/cuda/plan.h"
+#include "kernels/cuda/common/plan.h"
 
 #include "core/access/warp.h"
 
