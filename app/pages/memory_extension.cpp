@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/memory_extension.h"
 
-#include "app/pictures/training-memory/budget_picture.h"
 #include "app/pictures/training-memory/moment_picture.h"
+#include "app/pictures/training-memory/training_memory_picture.h"
 
 #include <QKeyEvent>
 
@@ -58,8 +58,8 @@ MemoryExtension::MemoryExtension(const PageParts& parts, QObject* parent)
         endFit(std::nullopt);
         m_parts.plot->setHoverText(QString::fromStdString(error.text()));
     });
-    if (auto* budget = qobject_cast<BudgetPicture*>(parts.picture))
-        connect(budget, &BudgetPicture::fitWanted, this, &MemoryExtension::searchFit);
+    if (auto* budget = qobject_cast<TrainingMemoryPicture*>(parts.picture))
+        connect(budget, &TrainingMemoryPicture::fitWanted, this, &MemoryExtension::searchFit);
     if (auto* moment = qobject_cast<MomentPicture*>(parts.picture)) {
         connect(moment, &MomentPicture::cursorKey, this, &MemoryExtension::cursorKey);
         connect(moment, &MomentPicture::cursorWanted, this, &MemoryExtension::moveCursor);
@@ -82,10 +82,10 @@ void MemoryExtension::request(const Device& device, const Parameters& parameters
         m_parts.predictor.request(m_parts.experiment.id(), device, parameters);
         return;
     }
-    if (auto* budget = qobject_cast<BudgetPicture*>(m_parts.picture))
+    if (auto* budget = qobject_cast<TrainingMemoryPicture*>(m_parts.picture))
         budget->setSettled(false);
     m_ask = [this] {
-        if (auto* budget = qobject_cast<BudgetPicture*>(m_parts.picture))
+        if (auto* budget = qobject_cast<TrainingMemoryPicture*>(m_parts.picture))
             budget->setSettled(true);
         m_parts.predictor.request(m_parts.experiment.id(), m_device, withAdvice(m_parameters, "levers"),
                                   Predictor::Kind::Refinement);
@@ -292,7 +292,7 @@ void MemoryExtension::showMoment(const MemoryMoment& moment)
 
 void MemoryExtension::searchFit(bool on)
 {
-    auto* budget = qobject_cast<BudgetPicture*>(m_parts.picture);
+    auto* budget = qobject_cast<TrainingMemoryPicture*>(m_parts.picture);
     if (budget == nullptr)
         return;
     if (!on) {
@@ -307,7 +307,7 @@ void MemoryExtension::searchFit(bool on)
 void MemoryExtension::endFit(std::optional<FitAnswer> answer)
 {
     m_searching.reset();
-    if (auto* budget = qobject_cast<BudgetPicture*>(m_parts.picture))
+    if (auto* budget = qobject_cast<TrainingMemoryPicture*>(m_parts.picture))
         budget->setFit(std::move(answer), false);
 }
 

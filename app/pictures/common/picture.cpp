@@ -6,12 +6,12 @@
 #include "app/pictures/batch-size/batch_picture.h"
 #include "app/pictures/checkpoint/checkpoint_picture.h"
 #include "app/pictures/hierarchy/hierarchy_picture.h"
-#include "app/pictures/layout/tensor_picture.h"
+#include "app/pictures/layout/layout_picture.h"
 #include "app/pictures/precision/precision_picture.h"
 #include "app/pictures/roofline/roofline_picture.h"
 #include "app/pictures/stride/stride_picture.h"
-#include "app/pictures/training-memory/budget_picture.h"
 #include "app/pictures/training-memory/moment_picture.h"
+#include "app/pictures/training-memory/training_memory_picture.h"
 #include "app/plots/plot_style.h"
 
 #include <QEvent>
@@ -108,10 +108,10 @@ constexpr std::array pageRows{
     PageRow{"hierarchy", make<HierarchyPicture>},
     PageRow{"stride", make<StridePicture>},
     PageRow{"bank-conflicts", make<BankPicture>, BankPicture::shortcuts},
-    PageRow{"layout", make<TensorPicture>, TensorPicture::shortcuts},
-    PageRow{"training-memory", [](QWidget* parent) -> Picture* { return new BudgetPicture(parent, true); }},
+    PageRow{"layout", make<LayoutPicture>, LayoutPicture::shortcuts},
+    PageRow{"training-memory", [](QWidget* parent) -> Picture* { return new TrainingMemoryPicture(parent, true); }},
     PageRow{"step-timeline", make<MomentPicture>, MomentPicture::shortcuts},
-    PageRow{"inference-memory", [](QWidget* parent) -> Picture* { return new BudgetPicture(parent, false); }},
+    PageRow{"inference-memory", [](QWidget* parent) -> Picture* { return new TrainingMemoryPicture(parent, false); }},
     PageRow{"checkpoint", make<CheckpointPicture>, CheckpointPicture::shortcuts},
     PageRow{"batch-size", make<BatchPicture>},
     PageRow{"attention", make<AttentionPicture>, AttentionPicture::shortcuts},

@@ -4,8 +4,8 @@
 // timeline.
 #include "app/pages/fields/model_field.h"
 #include "app/pages/memory_extension.h"
-#include "app/pictures/training-memory/budget_picture.h"
 #include "app/pictures/training-memory/moment_picture.h"
+#include "app/pictures/training-memory/training_memory_picture.h"
 #include "app/plots/part_colours.h"
 #include "app/settings/theme.h"
 #include "tests/support/memory_detail.h"
@@ -28,15 +28,15 @@ namespace {
 
 constexpr auto memory = "training-memory";
 
-BudgetPicture& budget(ExperimentPage& page)
+TrainingMemoryPicture& budget(ExperimentPage& page)
 {
-    return *qobject_cast<BudgetPicture*>(page.picture());
+    return *qobject_cast<TrainingMemoryPicture*>(page.picture());
 }
 
-std::optional<BudgetButton> buttonOf(BudgetPicture& picture, BudgetItem item, const QString& label = {})
+std::optional<MemoryButton> buttonOf(TrainingMemoryPicture& picture, MemoryItem item, const QString& label = {})
 {
-    const BudgetState state = picture.state();
-    for (const BudgetButton& button : picture.layoutNow().buttons) {
+    const TrainingMemoryState state = picture.state();
+    for (const MemoryButton& button : picture.layoutNow().buttons) {
         const LeverCard* card = cardOf(state, button);
         if (button.item == item && (label.isEmpty() || (card && card->label == label)))
             return button;
@@ -44,7 +44,7 @@ std::optional<BudgetButton> buttonOf(BudgetPicture& picture, BudgetItem item, co
     return std::nullopt;
 }
 
-void click(BudgetPicture& picture, const BudgetButton& button)
+void click(TrainingMemoryPicture& picture, const MemoryButton& button)
 {
     QTest::mouseClick(&picture, Qt::LeftButton, {}, button.rect.center().toPoint());
 }
@@ -126,7 +126,7 @@ private slots:
     void aLeverIsOneStepAndTakesItselfBack()
     {
         auto page = open();
-        BudgetPicture& picture = budget(*page);
+        TrainingMemoryPicture& picture = budget(*page);
         QTRY_VERIFY(page->upToDate() && !picture.state().memory.levers.empty());
         QVERIFY(!picture.state().memory.fits);
         QCOMPARE(figure(*page, "fits"), 0.0);
@@ -135,13 +135,13 @@ private slots:
         const double total = figure(*page, "device_total");
         const int steps = m_fixture->document.undoStack()->count();
 
-        click(picture, *buttonOf(picture, BudgetItem::Card, lever.label));
+        click(picture, *buttonOf(picture, MemoryItem::Card, lever.label));
         QCOMPARE(m_fixture->document.undoStack()->count(), steps + 1);
         QCOMPARE(m_fixture->document.undoStack()->undoText(), lever.label);
         QTRY_VERIFY(page->upToDate());
         QVERIFY(std::abs(figure(*page, "device_total") - (total - lever.saving)) < 1.0); // as it was promised
 
-        const auto applied = buttonOf(picture, BudgetItem::Applied, lever.label);
+        const auto applied = buttonOf(picture, MemoryItem::Applied, lever.label);
         QVERIFY(applied.has_value());
         click(picture, *applied);
         QCOMPARE(page->parameters(), before);
@@ -150,13 +150,13 @@ private slots:
         m_fixture->document.undoStack()->undo();
         QCOMPARE(page->parameters(), before);
         QTRY_VERIFY(page->upToDate());
-        QVERIFY(!buttonOf(picture, BudgetItem::Applied));
+        QVERIFY(!buttonOf(picture, MemoryItem::Applied));
     }
 
     void theKeyboardReachesTheLevers()
     {
         auto page = open();
-        BudgetPicture& picture = budget(*page);
+        TrainingMemoryPicture& picture = budget(*page);
         QTRY_VERIFY(page->upToDate() && !picture.state().memory.levers.empty());
         const int steps = m_fixture->document.undoStack()->count();
         picture.setFocus(Qt::TabFocusReason);
@@ -164,26 +164,26 @@ private slots:
             QTest::keyClick(&picture, Qt::Key(key));
         QCOMPARE(m_fixture->document.undoStack()->count(), steps + 1);
         QTRY_VERIFY(page->upToDate());
-        QVERIFY(buttonOf(picture, BudgetItem::Applied));
+        QVERIFY(buttonOf(picture, MemoryItem::Applied));
     }
 
     void makeItFitDoes()
     {
         auto page = open();
-        BudgetPicture& picture = budget(*page);
+        TrainingMemoryPicture& picture = budget(*page);
         QTRY_VERIFY(page->upToDate() && !picture.state().memory.levers.empty());
         const int steps = m_fixture->document.undoStack()->count();
-        click(picture, *buttonOf(picture, BudgetItem::MakeItFit));
-        QTRY_COMPARE_WITH_TIMEOUT(picture.state().view, BudgetView::Fit, 20000);
+        click(picture, *buttonOf(picture, MemoryItem::MakeItFit));
+        QTRY_COMPARE_WITH_TIMEOUT(picture.state().view, TrainingMemoryView::Fit, 20000);
         const FitAnswer fit = *picture.state().memory.fit;
         QVERIFY(!fit.combinations.empty());
         QVERIFY(fit.tried > 1);
         QCOMPARE(m_fixture->document.undoStack()->count(), steps); // it only proposes
-        click(picture, *buttonOf(picture, BudgetItem::Card));
+        click(picture, *buttonOf(picture, MemoryItem::Card));
         QCOMPARE(m_fixture->document.undoStack()->count(), steps + 1);
         QTRY_VERIFY(page->upToDate());
         QCOMPARE(figure(*page, "fits"), 1.0);
-        QCOMPARE(picture.state().view, BudgetView::Levers);
+        QCOMPARE(picture.state().view, TrainingMemoryView::Levers);
         m_fixture->document.undoStack()->undo();
         QTRY_VERIFY(page->upToDate());
         QCOMPARE(figure(*page, "fits"), 0.0);
@@ -192,13 +192,13 @@ private slots:
     void aSearchCanBeGivenUp()
     {
         auto page = open();
-        BudgetPicture& picture = budget(*page);
+        TrainingMemoryPicture& picture = budget(*page);
         QTRY_VERIFY(page->upToDate() && !picture.state().memory.levers.empty());
-        picture.activate(*buttonOf(picture, BudgetItem::MakeItFit));
-        if (const auto cancel = buttonOf(picture, BudgetItem::Cancel)) // it may have been quicker than we
+        picture.activate(*buttonOf(picture, MemoryItem::MakeItFit));
+        if (const auto cancel = buttonOf(picture, MemoryItem::Cancel)) // it may have been quicker than we
             picture.activate(*cancel);
         QTRY_VERIFY(page->upToDate());
-        QCOMPARE(picture.state().view, BudgetView::Levers);
+        QCOMPARE(picture.state().view, TrainingMemoryView::Levers);
     }
 
     void theTimelineIsThePeak()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/pictures/layout/tensor_picture.h"
+#include "app/pictures/layout/layout_picture.h"
 
 #include "app/plots/plot_style.h"
 #include "core/experiment/outcome.h"
@@ -20,18 +20,18 @@ constexpr double dragDistance = 6; // pixels before a press becomes a drag
 
 } // namespace
 
-TensorPicture::TensorPicture(QWidget* parent)
+LayoutPicture::LayoutPicture(QWidget* parent)
     : WalkPicture(parent)
     , m_editor(new QLineEdit(this))
 {
     setAccessibleName(tr("Operations on a tensor, its elements and the lines of its storage"));
     m_editor->setAccessibleName(tr("Operation"));
     m_editor->hide();
-    connect(m_editor, &QLineEdit::returnPressed, this, &TensorPicture::commitEdit);
+    connect(m_editor, &QLineEdit::returnPressed, this, &LayoutPicture::commitEdit);
     connect(m_editor, &QLineEdit::editingFinished, this, [this] { m_editor->hide(); });
 }
 
-void TensorPicture::setState(const Experiment&, const Device& device, const Parameters& parameters, const Prediction*,
+void LayoutPicture::setState(const Experiment&, const Device& device, const Parameters& parameters, const Prediction*,
                              const Measurement*)
 {
     m_state = readTensor(device, parameters, byteStyle());
@@ -40,7 +40,7 @@ void TensorPicture::setState(const Experiment&, const Device& device, const Para
     setSteps(int(m_state.steps.size()), int(m_state.steps.size()) / 3);
 }
 
-QString TensorPicture::summary() const
+QString LayoutPicture::summary() const
 {
     if (!m_state.isValid)
         return problem();
@@ -52,57 +52,57 @@ QString TensorPicture::summary() const
     return text + u' ' + cursorText();
 }
 
-QSize TensorPicture::sizeHint() const
+QSize LayoutPicture::sizeHint() const
 {
     return {int(840 * plotUnit()), int(370 * plotUnit())};
 }
 
-QSize TensorPicture::minimumSizeHint() const
+QSize LayoutPicture::minimumSizeHint() const
 {
     return {int(420 * plotUnit()), int(270 * plotUnit())};
 }
 
-void TensorPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
+void LayoutPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
 {
     painter.save();
     painter.fillRect(rect, theme.background);
-    TensorMoment moment;
+    LayoutMoment moment;
     moment.cursor = cursor();
-    paintTensor(painter, m_state, layoutTensor(m_state, rect), moment, theme);
+    paintTensor(painter, m_state, layoutGeometry(m_state, rect), moment, theme);
     painter.restore();
 }
 
-void TensorPicture::paintEvent(QPaintEvent*)
+void LayoutPicture::paintEvent(QPaintEvent*)
 {
     QPainter painter(this);
     const Theme& theme = currentTheme();
     painter.fillRect(rect(), theme.background);
-    TensorMoment moment{cursor(), playSign(), m_hover, m_isDragging ? m_pressed : -1, m_draggedTo - m_pressedAt};
+    LayoutMoment moment{cursor(), playSign(), m_hover, m_isDragging ? m_pressed : -1, m_draggedTo - m_pressedAt};
     paintTensor(painter, m_state, layoutNow(), moment, theme);
     if (!m_state.isValid)
         paintProblem(painter, QRectF(rect()), theme);
     paintFocusRing(painter, theme);
 }
 
-void TensorPicture::resizeEvent(QResizeEvent* event)
+void LayoutPicture::resizeEvent(QResizeEvent* event)
 {
     m_editor->hide();
     WalkPicture::resizeEvent(event);
 }
 
-QString TensorPicture::shortcuts()
+QString LayoutPicture::shortcuts()
 {
     return Player::shortcuts() + u' '
         + tr("A click on an operation edits it, a drag moves it, its cross removes it; + adds one, Delete removes the "
              "last, Enter edits it. A click on the tensor offers examples.");
 }
 
-TensorHover TensorPicture::hoverAt(QPointF at) const
+LayoutHover LayoutPicture::hoverAt(QPointF at) const
 {
-    TensorHover hover;
+    LayoutHover hover;
     if (!m_state.isValid)
         return hover;
-    const TensorLayout layout = layoutNow();
+    const LayoutGeometry layout = layoutNow();
     hover.chip = layout.chipAt(at);
     hover.onRemove = hover.chip >= 0 && layout.removeOf(hover.chip).contains(at);
     hover.onBase = layout.base.contains(at);
@@ -117,12 +117,12 @@ TensorHover TensorPicture::hoverAt(QPointF at) const
     return hover;
 }
 
-bool TensorPicture::isWalk(QPointF at) const
+bool LayoutPicture::isWalk(QPointF at) const
 {
     return hoverAt(at).cell >= 0;
 }
 
-int TensorPicture::stepNear(QPointF at) const
+int LayoutPicture::stepNear(QPointF at) const
 {
     const int cell = hoverAt(at).cell;
     for (std::size_t i = 0; i < m_state.steps.size(); ++i) {
@@ -132,15 +132,15 @@ int TensorPicture::stepNear(QPointF at) const
     return cursor();
 }
 
-bool TensorPicture::isButton(QPointF at) const
+bool LayoutPicture::isButton(QPointF at) const
 {
-    const TensorHover hover = hoverAt(at);
+    const LayoutHover hover = hoverAt(at);
     return playButton().contains(at) || hover.chip >= 0 || hover.onBase || hover.onPlus || hover.cell >= 0;
 }
 
-QString TensorPicture::toolTipAt(QPointF at) const
+QString LayoutPicture::toolTipAt(QPointF at) const
 {
-    const TensorHover hover = hoverAt(at);
+    const LayoutHover hover = hoverAt(at);
     if (hover.cell >= 0)
         return m_state.cellWords(hover.cell);
     if (hover.onRemove)
@@ -154,23 +154,23 @@ QString TensorPicture::toolTipAt(QPointF at) const
     return playButton().contains(at) ? tr("Play the walk (Space)") : QString();
 }
 
-void TensorPicture::setViews(const QString& views, const QString& step)
+void LayoutPicture::setViews(const QString& views, const QString& step)
 {
     emit changesWanted({{"views", views.toStdString()}}, step);
 }
 
-void TensorPicture::removeChip(int index)
+void LayoutPicture::removeChip(int index)
 {
     if (index >= 0 && index < int(m_state.chips.size()))
         setViews(viewsWithout(m_state.asked, index), tr("Remove %1").arg(m_state.chips[std::size_t(index)].text));
 }
 
-void TensorPicture::editChip(int index)
+void LayoutPicture::editChip(int index)
 {
     if (!m_state.isValid)
         return;
     m_edited = std::clamp(index, 0, int(m_state.chips.size()));
-    const TensorLayout layout = layoutNow();
+    const LayoutGeometry layout = layoutNow();
     const bool isNew = m_edited == int(m_state.chips.size());
     QRectF place = isNew ? layout.plus : layout.chips[std::size_t(m_edited)];
     place.setWidth(std::max(place.width(), 200 * plotUnit()));
@@ -184,7 +184,7 @@ void TensorPicture::editChip(int index)
 }
 
 /// Only what can be read leaves the field; else it says at which character not.
-void TensorPicture::commitEdit()
+void LayoutPicture::commitEdit()
 {
     const QString text = m_editor->text().trimmed();
     if (const auto operations = parseViews(text.toStdString()); !operations) {
@@ -204,7 +204,7 @@ void TensorPicture::commitEdit()
         setViews(viewsWith(m_state.asked, m_edited, text), isNew ? tr("Add %1").arg(text) : tr("Edit %1").arg(text));
 }
 
-void TensorPicture::offerOperations(const QPoint& at)
+void LayoutPicture::offerOperations(const QPoint& at)
 {
     auto* menu = new QMenu(this);
     menu->setAttribute(Qt::WA_DeleteOnClose);
@@ -222,7 +222,7 @@ void TensorPicture::offerOperations(const QPoint& at)
     menu->popup(at);
 }
 
-void TensorPicture::offerExamples(const QPoint& at)
+void LayoutPicture::offerExamples(const QPoint& at)
 {
     auto* menu = new QMenu(this);
     menu->setAttribute(Qt::WA_DeleteOnClose);
@@ -240,9 +240,9 @@ void TensorPicture::offerExamples(const QPoint& at)
     menu->popup(at);
 }
 
-void TensorPicture::mousePressEvent(QMouseEvent* event)
+void LayoutPicture::mousePressEvent(QMouseEvent* event)
 {
-    const TensorHover hover = hoverAt(event->position());
+    const LayoutHover hover = hoverAt(event->position());
     if (event->button() != Qt::LeftButton)
         return WalkPicture::mousePressEvent(event);
     if (hover.onRemove)
@@ -259,7 +259,7 @@ void TensorPicture::mousePressEvent(QMouseEvent* event)
     WalkPicture::mousePressEvent(event);
 }
 
-void TensorPicture::mouseMoveEvent(QMouseEvent* event)
+void LayoutPicture::mouseMoveEvent(QMouseEvent* event)
 {
     const QPointF at = event->position();
     if (m_pressed >= 0) {
@@ -268,7 +268,7 @@ void TensorPicture::mouseMoveEvent(QMouseEvent* event)
         return update();
     }
     WalkPicture::mouseMoveEvent(event);
-    const TensorHover hover = hoverAt(at);
+    const LayoutHover hover = hoverAt(at);
     if (hover == m_hover)
         return;
     m_hover = hover;
@@ -278,14 +278,14 @@ void TensorPicture::mouseMoveEvent(QMouseEvent* event)
     update();
 }
 
-void TensorPicture::mouseReleaseEvent(QMouseEvent* event)
+void LayoutPicture::mouseReleaseEvent(QMouseEvent* event)
 {
     const int chip = std::exchange(m_pressed, -1);
     if (chip < 0)
         return WalkPicture::mouseReleaseEvent(event);
     if (!std::exchange(m_isDragging, false))
         return editChip(chip);
-    const TensorLayout layout = layoutNow();
+    const LayoutGeometry layout = layoutNow();
     int target = 0; // before the first chip whose middle is further right, in its row
     for (std::size_t i = 0; i < layout.chips.size(); ++i) {
         const QRectF& rect = layout.chips[i];
@@ -298,14 +298,14 @@ void TensorPicture::mouseReleaseEvent(QMouseEvent* event)
         setViews(viewsMoved(m_state.asked, chip, target), tr("Move %1").arg(m_state.chips[std::size_t(chip)].text));
 }
 
-void TensorPicture::leaveEvent(QEvent* event)
+void LayoutPicture::leaveEvent(QEvent* event)
 {
     m_hover = {};
     update();
     WalkPicture::leaveEvent(event);
 }
 
-void TensorPicture::keyPressEvent(QKeyEvent* event)
+void LayoutPicture::keyPressEvent(QKeyEvent* event)
 {
     const int last = int(m_state.chips.size()) - 1;
     if (m_state.isValid && event->key() == Qt::Key_Plus)

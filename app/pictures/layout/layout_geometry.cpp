@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/pictures/layout/tensor_layout.h"
+#include "app/pictures/layout/layout_geometry.h"
 
 #include "app/plots/plot_style.h"
 
@@ -9,26 +9,26 @@
 
 namespace memscape {
 
-QRectF TensorLayout::cellRect(int panel, int row, int column) const
+QRectF LayoutGeometry::cellRect(int panel, int row, int column) const
 {
     return {grid.left() + panel * panelStep + column * cell, grid.top() + row * cell, cell, cell};
 }
 
-QRectF TensorLayout::slotRect(int line, int slot) const
+QRectF LayoutGeometry::slotRect(int line, int slot) const
 {
     const QRectF& bar = lines[std::size_t(line)];
     const double width = bar.width() / slotCount;
     return {bar.left() + slot * width, bar.top(), width, bar.height()};
 }
 
-QRectF TensorLayout::removeOf(int chip) const
+QRectF LayoutGeometry::removeOf(int chip) const
 {
     const QRectF& rect = chips[std::size_t(chip)];
     const double side = 14 * plotUnit();
     return {rect.right() - side - 3 * plotUnit(), rect.top() + 3 * plotUnit(), side, side};
 }
 
-int TensorLayout::chipAt(QPointF at) const
+int LayoutGeometry::chipAt(QPointF at) const
 {
     for (std::size_t i = 0; i < chips.size(); ++i) {
         if (chips[i].contains(at))
@@ -37,7 +37,7 @@ int TensorLayout::chipAt(QPointF at) const
     return -1;
 }
 
-int TensorLayout::lineAt(QPointF at) const
+int LayoutGeometry::lineAt(QPointF at) const
 {
     for (std::size_t i = 0; i < lines.size(); ++i) {
         if (lines[i].contains(at))
@@ -46,7 +46,7 @@ int TensorLayout::lineAt(QPointF at) const
     return -1;
 }
 
-int TensorLayout::slotAt(QPointF at, int line) const
+int LayoutGeometry::slotAt(QPointF at, int line) const
 {
     const QRectF& bar = lines[std::size_t(line)];
     return std::clamp(int((at.x() - bar.left()) / bar.width() * slotCount), 0, slotCount - 1);
@@ -65,7 +65,7 @@ double chipWidth(const OperationChip& chip, double most)
 }
 
 /// In rows; their bottom.
-double placeChips(TensorLayout& layout, const TensorState& state, const QRectF& inside, double top)
+double placeChips(LayoutGeometry& layout, const LayoutState& state, const QRectF& inside, double top)
 {
     const double u = plotUnit();
     const double height = 36 * u, gap = 18 * u;
@@ -86,7 +86,7 @@ double placeChips(TensorLayout& layout, const TensorState& state, const QRectF& 
     return y + height;
 }
 
-void placeGrid(TensorLayout& layout, const TensorState& state, const QRectF& area)
+void placeGrid(LayoutGeometry& layout, const LayoutState& state, const QRectF& area)
 {
     const double u = plotUnit();
     layout.gridTitle = {area.left(), area.top(), area.width(), 16 * u};
@@ -98,7 +98,7 @@ void placeGrid(TensorLayout& layout, const TensorState& state, const QRectF& are
     layout.grid = {left, top, layout.cell * across, layout.cell * state.rows};
 }
 
-void placeStrip(TensorLayout& layout, const TensorState& state, const QRectF& area)
+void placeStrip(LayoutGeometry& layout, const LayoutState& state, const QRectF& area)
 {
     const double u = plotUnit();
     layout.stripTitle = {area.left(), area.top(), area.width(), 16 * u};
@@ -123,10 +123,10 @@ void placeStrip(TensorLayout& layout, const TensorState& state, const QRectF& ar
 
 } // namespace
 
-TensorLayout layoutTensor(const TensorState& state, const QRectF& rect)
+LayoutGeometry layoutGeometry(const LayoutState& state, const QRectF& rect)
 {
     const double u = plotUnit();
-    TensorLayout layout;
+    LayoutGeometry layout;
     const QRectF inside = rect.adjusted(14 * u, 8 * u, -14 * u, -8 * u);
     layout.title = {inside.left(), inside.top(), inside.width() * 0.45, 20 * u};
     layout.hint = {layout.title.right(), inside.top(), inside.width() * 0.55, 20 * u};

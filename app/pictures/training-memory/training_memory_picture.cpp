@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/pictures/training-memory/budget_picture.h"
+#include "app/pictures/training-memory/training_memory_picture.h"
 
 #include "app/plots/plot_style.h"
 #include "app/settings/words.h"
@@ -39,7 +39,7 @@ QString titleOf(const MemoryState& memory, const Schema& schema, const Parameter
         model = model.section(u'/', -2);
     parts << model;
     if (const QString batch = valueOf(schema, parameters, "batch"); !batch.isEmpty())
-        parts << BudgetPicture::tr("batch %1").arg(batch);
+        parts << TrainingMemoryPicture::tr("batch %1").arg(batch);
     const char* length = findParameter(schema, "context") ? "context" : "sequence";
     if (readsText(memory.family))
         parts << valueOf(schema, parameters, length);
@@ -85,29 +85,29 @@ QString reachOf(const Prediction& predicted, const Parameters& parameters)
     const auto count = [](double value) { return QString::number(value, 'f', 0); };
     const QString now = count(parameters.number("batch")), tokens = count(parameters.number("context"));
     const QString first = context->number() > 0
-        ? BudgetPicture::tr("At batch %1 up to %2 tokens fit").arg(now, count(context->number()))
-        : BudgetPicture::tr("At batch %1 no context fits").arg(now);
+        ? TrainingMemoryPicture::tr("At batch %1 up to %2 tokens fit").arg(now, count(context->number()))
+        : TrainingMemoryPicture::tr("At batch %1 no context fits").arg(now);
     return batch->number() > 0
-        ? BudgetPicture::tr("%1, at %2 tokens up to batch %3.").arg(first, tokens, count(batch->number()))
-        : BudgetPicture::tr("%1, at %2 tokens no batch does.").arg(first, tokens);
+        ? TrainingMemoryPicture::tr("%1, at %2 tokens up to batch %3.").arg(first, tokens, count(batch->number()))
+        : TrainingMemoryPicture::tr("%1, at %2 tokens no batch does.").arg(first, tokens);
 }
 
 } // namespace
 
-BudgetPicture::BudgetPicture(QWidget* parent, bool advises)
+TrainingMemoryPicture::TrainingMemoryPicture(QWidget* parent, bool advises)
     : Picture(parent)
 {
     m_state.advises = advises;
     setAccessibleName(tr("Memory budget"));
 }
 
-void BudgetPicture::setState(const Experiment& experiment, const Device&, const Parameters& parameters,
-                             const Prediction* predicted, const Measurement*)
+void TrainingMemoryPicture::setState(const Experiment& experiment, const Device&, const Parameters& parameters,
+                                     const Prediction* predicted, const Measurement*)
 {
     m_schema = &experiment.schema();
     m_state.advises = findParameter(*m_schema, "advice") != nullptr;
-    if (m_state.view == BudgetView::Fit && !(parameters == m_parameters)) {
-        m_state.view = BudgetView::Levers; // the answer was for other parameters
+    if (m_state.view == TrainingMemoryView::Fit && !(parameters == m_parameters)) {
+        m_state.view = TrainingMemoryView::Levers; // the answer was for other parameters
         m_state.memory.fit.reset();
     }
     m_parameters = parameters;
@@ -129,15 +129,17 @@ void BudgetPicture::setState(const Experiment& experiment, const Device&, const 
     update();
 }
 
-void BudgetPicture::setSettled(bool settled)
+void TrainingMemoryPicture::setSettled(bool settled)
 {
     if (std::exchange(m_state.settled, settled) != settled)
         update();
 }
 
-void BudgetPicture::setFit(std::optional<FitAnswer> answer, bool searching)
+void TrainingMemoryPicture::setFit(std::optional<FitAnswer> answer, bool searching)
 {
-    m_state.view = searching ? BudgetView::Searching : answer ? BudgetView::Fit : BudgetView::Levers;
+    m_state.view = searching ? TrainingMemoryView::Searching
+        : answer             ? TrainingMemoryView::Fit
+                             : TrainingMemoryView::Levers;
     m_state.memory.fit = std::move(answer);
     m_state.firstCard = 0;
     m_current = 0;
@@ -145,7 +147,7 @@ void BudgetPicture::setFit(std::optional<FitAnswer> answer, bool searching)
     update();
 }
 
-void BudgetPicture::refreshApplied()
+void TrainingMemoryPicture::refreshApplied()
 {
     m_state.applied.clear();
     for (const AppliedLever& lever : m_made) {
@@ -156,26 +158,26 @@ void BudgetPicture::refreshApplied()
     }
 }
 
-BudgetState BudgetPicture::state() const
+TrainingMemoryState TrainingMemoryPicture::state() const
 {
-    BudgetState state = m_state;
+    TrainingMemoryState state = m_state;
     state.bytes = byteStyle();
     return state;
 }
 
-BudgetLayout BudgetPicture::layoutNow() const
+TrainingMemoryLayout TrainingMemoryPicture::layoutNow() const
 {
-    return layoutBudget(state(), QRectF(rect()));
+    return layoutTrainingMemory(state(), QRectF(rect()));
 }
 
-QString BudgetPicture::title() const
+QString TrainingMemoryPicture::title() const
 {
     return m_state.title;
 }
 
-QString BudgetPicture::summary() const
+QString TrainingMemoryPicture::summary() const
 {
-    const BudgetState state = this->state();
+    const TrainingMemoryState state = this->state();
     if (state.memory.empty() && !problem().isEmpty())
         return state.title + QStringLiteral(": ") + problem();
     QStringList parts;
@@ -184,7 +186,7 @@ QString BudgetPicture::summary() const
     QString text = state.title + QStringLiteral(": ") + parts.join(QStringLiteral(", ")) + QStringLiteral(". ")
         + neededText(state.memory, state.bytes) + QStringLiteral(". ");
     const auto& cards =
-        state.view == BudgetView::Fit && state.memory.fit ? state.memory.fit->cards() : state.memory.levers;
+        state.view == TrainingMemoryView::Fit && state.memory.fit ? state.memory.fit->cards() : state.memory.levers;
     QStringList levers;
     for (std::size_t i = 0; i < std::min<std::size_t>(cards.size(), 6); ++i)
         levers << tr("%1 saves %2, %3")
@@ -193,17 +195,17 @@ QString BudgetPicture::summary() const
     return text + levers.join(QStringLiteral("; "));
 }
 
-QSize BudgetPicture::sizeHint() const
+QSize TrainingMemoryPicture::sizeHint() const
 {
     return {int(840 * plotUnit()), int((m_state.advises ? 256 : 134) * plotUnit())};
 }
 
-QSize BudgetPicture::minimumSizeHint() const
+QSize TrainingMemoryPicture::minimumSizeHint() const
 {
     return {int(420 * plotUnit()), int((m_state.advises ? 206 : 132) * plotUnit())};
 }
 
-void BudgetPicture::apply(const LeverCard& card)
+void TrainingMemoryPicture::apply(const LeverCard& card)
 {
     AppliedLever made{card, textsOf(m_parameters, card.changes, true), textsOf(m_parameters, card.changes, false),
                       true};
@@ -213,49 +215,49 @@ void BudgetPicture::apply(const LeverCard& card)
     emit changesWanted(made.card.changes, made.card.label);
 }
 
-void BudgetPicture::takeBack(const AppliedLever& lever)
+void TrainingMemoryPicture::takeBack(const AppliedLever& lever)
 {
     const AppliedLever own = lever; // the list may change while the parameters do
     emit changesWanted(own.before, tr("Take back: %1").arg(own.card.label));
 }
 
-void BudgetPicture::showPage(int first)
+void TrainingMemoryPicture::showPage(int first)
 {
     m_state.firstCard = std::max(0, first);
     update();
 }
 
-void BudgetPicture::activate(const BudgetButton& button)
+void TrainingMemoryPicture::activate(const MemoryButton& button)
 {
-    const BudgetState now = state();
-    const BudgetLayout layout = layoutNow();
+    const TrainingMemoryState now = state();
+    const TrainingMemoryLayout layout = layoutNow();
     const int shown = int(std::count_if(layout.buttons.begin(), layout.buttons.end(),
-                                        [&](const BudgetButton& one) { return cardOf(now, one) != nullptr; }));
+                                        [&](const MemoryButton& one) { return cardOf(now, one) != nullptr; }));
     switch (button.item) {
-    case BudgetItem::Card:
+    case MemoryItem::Card:
         if (const LeverCard* card = cardOf(now, button))
             apply(*card);
         break;
-    case BudgetItem::Applied:
+    case MemoryItem::Applied:
         if (std::size_t(button.index) < now.applied.size())
             takeBack(now.applied[std::size_t(button.index)]);
         break;
-    case BudgetItem::MakeItFit: emit fitWanted(true); break;
-    case BudgetItem::Cancel:
-    case BudgetItem::Back:
+    case MemoryItem::MakeItFit: emit fitWanted(true); break;
+    case MemoryItem::Cancel:
+    case MemoryItem::Back:
         emit fitWanted(false);
         setFit(std::nullopt, false);
         break;
-    case BudgetItem::BatchSize:
+    case MemoryItem::BatchSize:
         emit experimentWanted(QStringLiteral("batch-size"), batchChanges(), tr("Batch size of this model"));
         break;
-    case BudgetItem::Previous: showPage(m_state.firstCard - std::max(1, shown)); break;
-    case BudgetItem::Next: showPage(m_state.firstCard + std::max(1, shown)); break;
+    case MemoryItem::Previous: showPage(m_state.firstCard - std::max(1, shown)); break;
+    case MemoryItem::Next: showPage(m_state.firstCard + std::max(1, shown)); break;
     }
 }
 
 /// The parameters that the experiment has too, all of the model's and the plan's.
-ParameterChanges BudgetPicture::batchChanges() const
+ParameterChanges TrainingMemoryPicture::batchChanges() const
 {
     ParameterChanges changes;
     const auto other = findExperiment("batch-size");
@@ -266,14 +268,14 @@ ParameterChanges BudgetPicture::batchChanges() const
     return changes;
 }
 
-void BudgetPicture::paint(QPainter& painter, const QRectF& rect, const Theme& theme, bool onScreen) const
+void TrainingMemoryPicture::paint(QPainter& painter, const QRectF& rect, const Theme& theme, bool onScreen) const
 {
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
     painter.fillRect(rect, theme.background);
-    const BudgetState now = state();
-    const BudgetLayout layout = layoutBudget(now, rect);
-    const BudgetPen pen{
+    const TrainingMemoryState now = state();
+    const TrainingMemoryLayout layout = layoutTrainingMemory(now, rect);
+    const MemoryPen pen{
         painter, now, layout, theme, onScreen && hasFocus() ? m_current : -1, onScreen ? m_pointer : QPointF(-1, -1),
         onScreen};
     pen.bar();
@@ -287,12 +289,12 @@ void BudgetPicture::paint(QPainter& painter, const QRectF& rect, const Theme& th
     painter.restore();
 }
 
-void BudgetPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
+void TrainingMemoryPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
 {
     paint(painter, rect, theme, false);
 }
 
-void BudgetPicture::paintEvent(QPaintEvent*)
+void TrainingMemoryPicture::paintEvent(QPaintEvent*)
 {
     QPainter painter(this);
     paint(painter, QRectF(rect()), currentTheme(), true);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The memory budget and the moment on paper: nothing overlaps, nothing leaves the picture, and a detail
 // that came from a strange file does no harm.
-#include "app/pictures/training-memory/budget_layout.h"
 #include "app/pictures/training-memory/moment_layout.h"
+#include "app/pictures/training-memory/training_memory_layout.h"
 #include "app/settings/theme.h"
 #include "tests/support/memory_detail.h"
 
@@ -16,9 +16,9 @@ using namespace memscape;
 
 namespace {
 
-BudgetState budget(const Json& detail)
+TrainingMemoryState budget(const Json& detail)
 {
-    BudgetState state;
+    TrainingMemoryState state;
     state.memory = readMemoryState(detail);
     state.title = QStringLiteral("Llama-2-7B · batch 8 · 4096 tokens · AdamW · bf16 mixed");
     return state;
@@ -50,7 +50,7 @@ bool inside(const std::vector<QRectF>& rects, const QRectF& area)
 
 } // namespace
 
-class TestMemoryLayout : public QObject
+class TestTrainingMemoryLayout : public QObject
 {
     Q_OBJECT
 
@@ -76,7 +76,7 @@ private slots:
         detail["capacity"]["bytes"] = capacity;
         detail["fits"] = capacity > 186e9;
         const QRectF area(QPointF(7, 11), size);
-        const BudgetLayout layout = layoutBudget(budget(detail), area);
+        const TrainingMemoryLayout layout = layoutTrainingMemory(budget(detail), area);
         QVERIFY(inside(layout.pieces(), area));
         QVERIFY(areApart(layout.pieces()));
         for (const PartBox& box : layout.parts)
@@ -86,11 +86,11 @@ private slots:
     void withoutLeversTheReachStandsUnderTheBar()
     {
         for (const QSizeF& size : {QSizeF(420, 132), QSizeF(760, 134), QSizeF(1400, 134)}) {
-            BudgetState state = budget(memoryDetail());
+            TrainingMemoryState state = budget(memoryDetail());
             state.advises = false;
             state.reach = QStringLiteral("At batch 8 up to 4096 tokens fit, at 4096 tokens up to batch 31.");
             const QRectF area(QPointF(7, 11), size);
-            const BudgetLayout layout = layoutBudget(state, area);
+            const TrainingMemoryLayout layout = layoutTrainingMemory(state, area);
             QVERIFY(inside(layout.pieces(), area));
             QVERIFY(areApart(layout.pieces()));
             QCOMPARE(layout.messageText, state.reach);
@@ -99,8 +99,8 @@ private slots:
 
     void partsAreAsLongAsTheirBytes()
     {
-        const BudgetState state = budget(memoryDetail());
-        const BudgetLayout layout = layoutBudget(state, QRectF(0, 0, 1000, 300));
+        const TrainingMemoryState state = budget(memoryDetail());
+        const TrainingMemoryLayout layout = layoutTrainingMemory(state, QRectF(0, 0, 1000, 300));
         QCOMPARE(layout.parts.size(), 5u);
         const double scale = layout.bar.width() / 186e9;
         for (const PartBox& box : layout.parts) {
@@ -115,11 +115,11 @@ private slots:
         Json detail = memoryDetail();
         detail["capacity"]["bytes"] = 372e9;
         detail["fits"] = true;
-        const BudgetLayout layout = layoutBudget(budget(detail), QRectF(0, 0, 1000, 300));
+        const TrainingMemoryLayout layout = layoutTrainingMemory(budget(detail), QRectF(0, 0, 1000, 300));
         QVERIFY(std::abs(layout.parts.back().rect.right() - layout.bar.center().x()) < 2);
         QVERIFY(layout.neededText.contains(QStringLiteral("186 GB needed: fits, 186 GB free")));
-        for (const BudgetButton& button : layout.buttons)
-            QVERIFY(button.item != BudgetItem::MakeItFit);
+        for (const MemoryButton& button : layout.buttons)
+            QVERIFY(button.item != MemoryItem::MakeItFit);
     }
 
     void tightIsSaid()
@@ -141,12 +141,12 @@ private slots:
                                  {"tried", 64},
                                  {"smallest", leverJson("zero", "3", "ZeRO-3", 10e9, 0.1, false)},
                                  {"changing_training", {lora}}};
-        BudgetState state = budget(detail);
-        state.view = BudgetView::Fit;
-        const BudgetLayout layout = layoutBudget(state, QRectF(0, 0, 1000, 300));
+        TrainingMemoryState state = budget(detail);
+        state.view = TrainingMemoryView::Fit;
+        const TrainingMemoryLayout layout = layoutTrainingMemory(state, QRectF(0, 0, 1000, 300));
         QCOMPARE(layout.headingText, QStringLiteral("Only a change of the training makes it fit"));
         const auto card = std::find_if(layout.buttons.begin(), layout.buttons.end(),
-                                       [](const BudgetButton& one) { return one.item == BudgetItem::Card; });
+                                       [](const MemoryButton& one) { return one.item == MemoryItem::Card; });
         QVERIFY(card != layout.buttons.end());
         QCOMPARE(cardOf(state, *card)->label, QStringLiteral("LoRA, rank 16"));
     }
@@ -162,21 +162,21 @@ private slots:
 
     void cardsThatDoNotFitAreOnTheNextPage()
     {
-        BudgetState state = budget(memoryDetail());
-        const BudgetLayout small = layoutBudget(state, QRectF(0, 0, 640, 300));
-        const auto cards = [&](const BudgetLayout& layout) {
+        TrainingMemoryState state = budget(memoryDetail());
+        const TrainingMemoryLayout small = layoutTrainingMemory(state, QRectF(0, 0, 640, 300));
+        const auto cards = [&](const TrainingMemoryLayout& layout) {
             return std::count_if(layout.buttons.begin(), layout.buttons.end(),
-                                 [&](const BudgetButton& one) { return cardOf(state, one) != nullptr; });
+                                 [&](const MemoryButton& one) { return cardOf(state, one) != nullptr; });
         };
         const auto shown = cards(small);
         QVERIFY(shown >= 2 && shown < 7);
         QVERIFY(std::any_of(small.buttons.begin(), small.buttons.end(),
-                            [](const BudgetButton& one) { return one.item == BudgetItem::Next; }));
+                            [](const MemoryButton& one) { return one.item == MemoryItem::Next; }));
         state.firstCard = int(shown);
-        const BudgetLayout next = layoutBudget(state, QRectF(0, 0, 640, 300));
+        const TrainingMemoryLayout next = layoutTrainingMemory(state, QRectF(0, 0, 640, 300));
         QCOMPARE(cards(next), 7 - shown);
         QVERIFY(std::none_of(next.buttons.begin(), next.buttons.end(),
-                             [](const BudgetButton& one) { return one.item == BudgetItem::Next; }));
+                             [](const MemoryButton& one) { return one.item == MemoryItem::Next; }));
     }
 
     void momentStaysInsideAndApart_data()
@@ -234,9 +234,9 @@ private slots:
         const auto part = [&](const char* key) -> const Json& {
             return detail.is_object() && detail.contains(key) ? detail[key] : none;
         };
-        const BudgetState state = budget(detail);
+        const TrainingMemoryState state = budget(detail);
         QVERIFY(state.memory.parts.empty());
-        QVERIFY(layoutBudget(state, QRectF(0, 0, 700, 300)).parts.empty());
+        QVERIFY(layoutTrainingMemory(state, QRectF(0, 0, 700, 300)).parts.empty());
         QVERIFY(readTimeline(part("timeline")).categories.empty());
         MomentState moment;
         moment.moment = readMoment(part("peak"));
@@ -247,5 +247,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestMemoryLayout)
-#include "tst_memory_layout.moc"
+QTEST_MAIN(TestTrainingMemoryLayout)
+#include "tst_training_memory_layout.moc"

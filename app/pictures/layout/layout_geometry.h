@@ -3,7 +3,7 @@
 // button, two lines of code.
 #pragma once
 
-#include "app/pictures/layout/tensor_state.h"
+#include "app/pictures/layout/layout_state.h"
 
 #include <QPointF>
 #include <QRectF>
@@ -12,7 +12,7 @@
 
 namespace memscape {
 
-struct TensorLayout
+struct LayoutGeometry
 {
     QRectF title, hint;
     QRectF base;               ///< the chip of the tensor itself
@@ -36,6 +36,6 @@ struct TensorLayout
     int slotAt(QPointF at, int line) const;
 };
 
-TensorLayout layoutTensor(const TensorState& state, const QRectF& rect);
+LayoutGeometry layoutGeometry(const LayoutState& state, const QRectF& rect);
 
 } // namespace memscape

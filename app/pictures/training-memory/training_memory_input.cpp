@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Mouse, keys and tool tips of the memory budget.
-#include "app/pictures/training-memory/budget_picture.h"
+#include "app/pictures/training-memory/training_memory_picture.h"
 #include "app/settings/words.h"
 
 #include <QHelpEvent>
@@ -15,17 +15,17 @@ namespace memscape {
 
 namespace { } // namespace
 
-const BudgetButton* BudgetPicture::buttonAt(const BudgetLayout& layout, QPointF at) const
+const MemoryButton* TrainingMemoryPicture::buttonAt(const TrainingMemoryLayout& layout, QPointF at) const
 {
     const auto found = std::find_if(layout.buttons.begin(), layout.buttons.end(),
-                                    [&](const BudgetButton& button) { return button.rect.contains(at); });
+                                    [&](const MemoryButton& button) { return button.rect.contains(at); });
     return found == layout.buttons.end() ? nullptr : &*found;
 }
 
-QString BudgetPicture::toolTipAt(QPointF at) const
+QString TrainingMemoryPicture::toolTipAt(QPointF at) const
 {
-    const BudgetState now = state();
-    const BudgetLayout layout = layoutNow();
+    const TrainingMemoryState now = state();
+    const TrainingMemoryLayout layout = layoutNow();
     for (const PartBox& box : layout.parts) {
         const MemoryPart& part = now.memory.parts[std::size_t(box.part)];
         if (box.rect.adjusted(-1, 0, 1, 0).contains(at))
@@ -36,7 +36,7 @@ QString BudgetPicture::toolTipAt(QPointF at) const
     if (layout.title.contains(at) && !now.memory.assumptions.empty())
         return tr("Assumed: %1")
             .arg(QStringList(now.memory.assumptions.begin(), now.memory.assumptions.end()).join(QStringLiteral("; ")));
-    const BudgetButton* button = buttonAt(layout, at);
+    const MemoryButton* button = buttonAt(layout, at);
     const LeverCard* card = button ? cardOf(now, *button) : nullptr;
     if (card == nullptr)
         return {};
@@ -53,7 +53,7 @@ QString BudgetPicture::toolTipAt(QPointF at) const
              card->fits ? tr("it fits") : tr("it does not fit yet"));
 }
 
-bool BudgetPicture::event(QEvent* event)
+bool TrainingMemoryPicture::event(QEvent* event)
 {
     if (event->type() == QEvent::ToolTip) {
         const auto* help = static_cast<QHelpEvent*>(event);
@@ -63,26 +63,26 @@ bool BudgetPicture::event(QEvent* event)
     return Picture::event(event);
 }
 
-void BudgetPicture::mousePressEvent(QMouseEvent* event)
+void TrainingMemoryPicture::mousePressEvent(QMouseEvent* event)
 {
-    const BudgetLayout layout = layoutNow();
-    const BudgetButton* button = event->button() == Qt::LeftButton ? buttonAt(layout, event->position()) : nullptr;
+    const TrainingMemoryLayout layout = layoutNow();
+    const MemoryButton* button = event->button() == Qt::LeftButton ? buttonAt(layout, event->position()) : nullptr;
     if (button == nullptr)
         return Picture::mousePressEvent(event);
     m_current = int(button - layout.buttons.data());
     activate(*button);
 }
 
-void BudgetPicture::mouseMoveEvent(QMouseEvent* event)
+void TrainingMemoryPicture::mouseMoveEvent(QMouseEvent* event)
 {
     m_pointer = event->position();
-    const BudgetLayout layout = layoutNow();
+    const TrainingMemoryLayout layout = layoutNow();
     setCursor(buttonAt(layout, m_pointer) ? Qt::PointingHandCursor : Qt::ArrowCursor);
     emit hoverText(toolTipAt(m_pointer).section(u'\n', 0, 0));
     update();
 }
 
-void BudgetPicture::leaveEvent(QEvent* event)
+void TrainingMemoryPicture::leaveEvent(QEvent* event)
 {
     m_pointer = {-1, -1};
     emit hoverText({});
@@ -91,9 +91,9 @@ void BudgetPicture::leaveEvent(QEvent* event)
 }
 
 /// To the nearest button in the direction of an arrow key.
-void BudgetPicture::moveFocus(int key)
+void TrainingMemoryPicture::moveFocus(int key)
 {
-    const BudgetLayout layout = layoutNow();
+    const TrainingMemoryLayout layout = layoutNow();
     if (layout.buttons.empty())
         return;
     m_current = std::clamp(m_current, 0, int(layout.buttons.size()) - 1);
@@ -121,9 +121,9 @@ void BudgetPicture::moveFocus(int key)
     update();
 }
 
-void BudgetPicture::keyPressEvent(QKeyEvent* event)
+void TrainingMemoryPicture::keyPressEvent(QKeyEvent* event)
 {
-    const BudgetLayout layout = layoutNow();
+    const TrainingMemoryLayout layout = layoutNow();
     switch (event->key()) {
     case Qt::Key_Left:
     case Qt::Key_Right:
@@ -136,8 +136,8 @@ void BudgetPicture::keyPressEvent(QKeyEvent* event)
             activate(layout.buttons[std::size_t(m_current)]);
         return;
     case Qt::Key_Escape:
-        if (m_state.view != BudgetView::Levers) {
-            activate({BudgetItem::Back, 0, {}, {}});
+        if (m_state.view != TrainingMemoryView::Levers) {
+            activate({MemoryItem::Back, 0, {}, {}});
             return;
         }
         break;

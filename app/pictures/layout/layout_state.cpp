@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/pictures/layout/tensor_state.h"
+#include "app/pictures/layout/layout_state.h"
 
 #include "app/settings/words.h"
 #include "core/access/views/view_code.h"
@@ -53,7 +53,7 @@ std::vector<TensorCell> cornerOf(const TensorView& view, int panels, int rows, i
     return cells;
 }
 
-void findLines(TensorState& state)
+void findLines(LayoutState& state)
 {
     const std::int64_t item = state.asked.itemBytes();
     state.lines.clear();
@@ -69,7 +69,7 @@ void findLines(TensorState& state)
 }
 
 /// As large a corner as its lines can be drawn.
-void chooseCorner(TensorState& state)
+void chooseCorner(LayoutState& state)
 {
     const TensorView& view = state.asked.view;
     if (view.isEmpty())
@@ -108,7 +108,7 @@ void touch(std::vector<std::int64_t>& cached, std::int64_t granule, std::size_t 
         cached.erase(cached.begin());
 }
 
-void walkCorner(TensorState& state)
+void walkCorner(LayoutState& state)
 {
     std::vector<int> order(state.cells.size());
     std::iota(order.begin(), order.end(), 0);
@@ -125,7 +125,7 @@ void walkCorner(TensorState& state)
         const std::int64_t granule = state.granuleOf(state.cells[std::size_t(cell)]);
         const bool isFetched = std::find(cached.begin(), cached.end(), granule) == cached.end();
         fetched += isFetched;
-        touch(cached, granule, TensorState::cacheRoom);
+        touch(cached, granule, LayoutState::cacheRoom);
         state.steps.push_back({cell, isFetched, fetched});
     }
 }
@@ -149,7 +149,7 @@ OperationChip chipOf(const ViewStep& step, std::int64_t itemBytes, ByteStyle sty
     return chip;
 }
 
-void writeChips(TensorState& state)
+void writeChips(LayoutState& state)
 {
     const LayoutCase& asked = state.asked;
     state.base.text = plain(sizesText(asked.base.size));
@@ -176,14 +176,14 @@ std::vector<ViewOperation> operationsOf(const LayoutCase& asked)
 
 } // namespace
 
-int TensorState::cellAt(int panel, int row, int column) const
+int LayoutState::cellAt(int panel, int row, int column) const
 {
     if (panel < 0 || panel >= panels || row < 0 || row >= rows || column < 0 || column >= columns || empty())
         return -1;
     return (panel * rows + row) * columns + column;
 }
 
-int TensorState::cellOf(int line, int slot) const
+int LayoutState::cellOf(int line, int slot) const
 {
     for (std::size_t i = 0; i < cells.size(); ++i) {
         if (cells[i].line == line && cells[i].slot == slot)
@@ -192,7 +192,7 @@ int TensorState::cellOf(int line, int slot) const
     return -1;
 }
 
-std::vector<std::int64_t> TensorState::cachedAfter(int step) const
+std::vector<std::int64_t> LayoutState::cachedAfter(int step) const
 {
     std::vector<std::int64_t> cached;
     for (int i = 0; i <= step && i < int(steps.size()); ++i)
@@ -201,12 +201,12 @@ std::vector<std::int64_t> TensorState::cachedAfter(int step) const
     return cached;
 }
 
-QString TensorState::granuleWord() const
+QString LayoutState::granuleWord() const
 {
     return isGpu ? tr("sector") : tr("line");
 }
 
-QString TensorState::title() const
+QString LayoutState::title() const
 {
     if (!isValid)
         return tr("Layout");
@@ -214,14 +214,14 @@ QString TensorState::title() const
     return isWhole ? tr("x: %1").arg(size) : tr("x: a corner of %1").arg(size);
 }
 
-QString TensorState::refusal() const
+QString LayoutState::refusal() const
 {
     const auto refused =
         std::find_if(asked.steps.begin(), asked.steps.end(), [](const ViewStep& step) { return !step.ok; });
     return refused == asked.steps.end() ? QString() : tr("refused: %1").arg(plain(refused->message));
 }
 
-QString TensorState::cellWords(int cell) const
+QString LayoutState::cellWords(int cell) const
 {
     if (cell < 0 || cell >= int(cells.size()))
         return {};
@@ -250,7 +250,7 @@ QString TensorState::cellWords(int cell) const
         .arg(shared);
 }
 
-QString TensorState::stepWords(int step) const
+QString LayoutState::stepWords(int step) const
 {
     if (step < 0 || step >= int(steps.size()))
         return {};
@@ -265,9 +265,9 @@ QString TensorState::stepWords(int step) const
         .arg(now.fetched);
 }
 
-TensorState readTensor(const Device& device, const Parameters& parameters, ByteStyle byteStyle)
+LayoutState readTensor(const Device& device, const Parameters& parameters, ByteStyle byteStyle)
 {
-    TensorState state;
+    LayoutState state;
     state.byteStyle = byteStyle;
     auto asked = layoutCase(parameters);
     if (!asked)

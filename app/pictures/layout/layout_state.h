@@ -19,7 +19,7 @@ struct TensorCell
     int panel = 0, row = 0, column = 0;
     Sizes index;              ///< in the tensor
     std::int64_t element = 0; ///< in its storage
-    int line = 0;             ///< index into TensorState::lines
+    int line = 0;             ///< index into LayoutState::lines
     int slot = 0;             ///< elements from the line's beginning
 };
 
@@ -40,7 +40,7 @@ struct OperationChip
     bool isRefused = false, isCopy = false;
 };
 
-struct TensorState
+struct LayoutState
 {
     /// Granules that the walk's small cache has room for: few, so that a corner shows what a tensor does.
     static constexpr std::size_t cacheRoom = 8;
@@ -72,7 +72,7 @@ struct TensorState
     QString stepWords(int step) const;
 };
 
-TensorState readTensor(const Device& device, const Parameters& parameters, ByteStyle byteStyle);
+LayoutState readTensor(const Device& device, const Parameters& parameters, ByteStyle byteStyle);
 
 /// The operations as text with one of them taken away, put in or moved.
 QString viewsWithout(const LayoutCase& asked, int index);

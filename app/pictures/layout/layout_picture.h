@@ -6,26 +6,26 @@
 #pragma once
 
 #include "app/pictures/common/walk_picture.h"
-#include "app/pictures/layout/tensor_layout.h"
+#include "app/pictures/layout/layout_geometry.h"
 
 #include <QLineEdit>
 
 namespace memscape {
 
 /// What the pointer is over; −1 for nothing.
-struct TensorHover
+struct LayoutHover
 {
     int cell = -1, chip = -1;
     bool onRemove = false, onBase = false, onPlus = false;
-    bool operator==(const TensorHover&) const = default;
+    bool operator==(const LayoutHover&) const = default;
 };
 
-class TensorPicture final : public WalkPicture
+class LayoutPicture final : public WalkPicture
 {
     Q_OBJECT
 
 public:
-    explicit TensorPicture(QWidget* parent = nullptr);
+    explicit LayoutPicture(QWidget* parent = nullptr);
 
     void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
                   const Prediction* predicted, const Measurement* measured) override;
@@ -36,8 +36,8 @@ public:
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override;
 
-    const TensorState& state() const { return m_state; }
-    TensorLayout layoutNow() const { return layoutTensor(m_state, QRectF(rect())); }
+    const LayoutState& state() const { return m_state; }
+    LayoutGeometry layoutNow() const { return layoutGeometry(m_state, QRectF(rect())); }
     static QString shortcuts(); ///< for the help
 
     void editChip(int index); ///< opens the field; one behind the last adds
@@ -60,14 +60,14 @@ protected:
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
-    TensorHover hoverAt(QPointF at) const;
+    LayoutHover hoverAt(QPointF at) const;
     void setViews(const QString& views, const QString& step);
     void commitEdit();
     void offerOperations(const QPoint& at);
     void offerExamples(const QPoint& at);
 
-    TensorState m_state;
-    TensorHover m_hover;
+    LayoutState m_state;
+    LayoutHover m_hover;
     int m_pressed = -1; ///< chip under the button
     QPointF m_pressedAt, m_draggedTo;
     bool m_isDragging = false;
@@ -76,17 +76,17 @@ private:
 };
 
 /// What of the picture moves.
-struct TensorMoment
+struct LayoutMoment
 {
     int cursor = -1;
     PlayButton play = PlayButton::None; ///< in an export
-    TensorHover hover;
+    LayoutHover hover;
     int dragged = -1;  ///< a chip
     QPointF draggedBy; ///< from its place
 };
 
 /// tensor_paint.cpp: everything, at a moment.
-void paintTensor(QPainter& painter, const TensorState& state, const TensorLayout& layout, const TensorMoment& moment,
+void paintTensor(QPainter& painter, const LayoutState& state, const LayoutGeometry& layout, const LayoutMoment& moment,
                  const Theme& theme);
 
 } // namespace memscape

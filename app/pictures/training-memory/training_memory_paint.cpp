@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The capacity bar and the cards under it, on a painter.
-#include "app/pictures/training-memory/budget_picture.h"
+#include "app/pictures/training-memory/training_memory_picture.h"
 #include "app/plots/part_colours.h"
 #include "app/plots/plot_style.h"
 
@@ -9,7 +9,7 @@
 
 namespace memscape {
 
-void BudgetPen::label(const QRectF& rect, int align, const QString& text, const QFont& font, const QColor& colour) const
+void MemoryPen::label(const QRectF& rect, int align, const QString& text, const QFont& font, const QColor& colour) const
 {
     if (rect.isEmpty())
         return;
@@ -19,7 +19,7 @@ void BudgetPen::label(const QRectF& rect, int align, const QString& text, const 
                      QFontMetricsF(font).elidedText(text, Qt::ElideRight, rect.width() + 1));
 }
 
-void BudgetPen::bar() const
+void MemoryPen::bar() const
 {
     const double u = plotUnit();
     label(layout.title, Qt::AlignLeft, layout.titleText, plotFont(1.1, true), theme.text);
@@ -46,7 +46,7 @@ void BudgetPen::bar() const
     }
 }
 
-void BudgetPen::totals() const
+void MemoryPen::totals() const
 {
     const double u = plotUnit();
     if (layout.capacityX) {
@@ -62,7 +62,7 @@ void BudgetPen::totals() const
                                        : theme.good);
 }
 
-void BudgetPen::heading() const
+void MemoryPen::heading() const
 {
     label(layout.heading, Qt::AlignLeft, layout.headingText, plotFont(1.0, true), theme.text);
     label(layout.caption, Qt::AlignLeft, layout.captionText, plotFont(0.85), theme.textFaint);
@@ -73,7 +73,7 @@ void BudgetPen::heading() const
     painter.drawText(layout.message, Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, layout.messageText);
 }
 
-void BudgetPen::tick(const QRectF& card) const
+void MemoryPen::tick(const QRectF& card) const
 {
     const double u = plotUnit();
     const QPointF centre(card.right() - 16 * u, card.top() + 16 * u);
@@ -85,11 +85,11 @@ void BudgetPen::tick(const QRectF& card) const
         {centre + QPointF(-3.2 * u, 0), centre + QPointF(-0.8 * u, 2.6 * u), centre + QPointF(3.4 * u, -2.8 * u)}));
 }
 
-void BudgetPen::card(const BudgetButton& button, const LeverCard& lever, bool marked) const
+void MemoryPen::card(const MemoryButton& button, const LeverCard& lever, bool marked) const
 {
     const double u = plotUnit();
     const bool hovered = button.rect.contains(pointer);
-    const bool applied = button.item == BudgetItem::Applied;
+    const bool applied = button.item == MemoryItem::Applied;
     painter.setPen(QPen(marked || applied ? theme.predicted
                             : hovered     ? theme.textFaint
                                           : theme.border,
@@ -103,7 +103,7 @@ void BudgetPen::card(const BudgetButton& button, const LeverCard& lever, bool ma
     }
     const bool helps = !applied && lever.fits && !state.memory.fits;
     const QFont small = plotFont(0.85, true);
-    const QString fits = BudgetPicture::tr("fits");
+    const QString fits = TrainingMemoryPicture::tr("fits");
     QRectF inner = button.rect.adjusted(13 * u, 8 * u, -12 * u, -8 * u);
     QRectF head = inner, foot = inner;
     head.setHeight(QFontMetricsF(plotFont(0.95, true)).height());
@@ -117,33 +117,33 @@ void BudgetPen::card(const BudgetButton& button, const LeverCard& lever, bool ma
     label(head, Qt::AlignLeft, lever.label, plotFont(0.95, true), theme.text);
     const bool known = !applied || state.applied[std::size_t(button.index)].savingHolds;
     const QFont strong = plotFont(0.88, true);
-    const QString saving = known ? savingText(lever.saving, state.bytes) : BudgetPicture::tr("in force");
+    const QString saving = known ? savingText(lever.saving, state.bytes) : TrainingMemoryPicture::tr("in force");
     label(foot, Qt::AlignLeft, saving, strong, lever.saving >= 0 ? theme.good : theme.bad);
     foot.setLeft(foot.left() + QFontMetricsF(strong).horizontalAdvance(saving) + 14 * u);
     QString cost = !applied ? timeChangeText(lever.timeChange)
-        : onScreen          ? BudgetPicture::tr("click takes it back")
+        : onScreen          ? TrainingMemoryPicture::tr("click takes it back")
                             : QString();
     if (!applied && !lever.keepsTraining)
-        cost += BudgetPicture::tr(" · inexact");
+        cost += TrainingMemoryPicture::tr(" · inexact");
     label(foot, Qt::AlignLeft, cost, plotFont(0.88), theme.textDim);
     if (applied)
         tick(button.rect);
 }
 
-void BudgetPen::buttons() const
+void MemoryPen::buttons() const
 {
     const double u = plotUnit();
     for (std::size_t i = 0; i < layout.buttons.size(); ++i) {
-        const BudgetButton& button = layout.buttons[i];
+        const MemoryButton& button = layout.buttons[i];
         const bool marked = int(i) == current;
-        painter.setOpacity(state.settled || button.item == BudgetItem::Cancel ? 1.0 : 0.55);
+        painter.setOpacity(state.settled || button.item == MemoryItem::Cancel ? 1.0 : 0.55);
         if (const LeverCard* lever = cardOf(state, button)) {
             card(button, *lever, marked);
             continue;
         }
         if (!onScreen)
             continue;
-        const bool primary = button.item == BudgetItem::MakeItFit;
+        const bool primary = button.item == MemoryItem::MakeItFit;
         const bool hovered = button.rect.contains(pointer);
         painter.setPen(primary && !marked ? QPen(Qt::NoPen)
                                           : QPen(marked ? theme.highlight : theme.border, marked ? 1.8 : 1));

@@ -21,14 +21,14 @@ struct AppliedLever
 };
 
 /// What stands under the bar.
-enum class BudgetView { Levers, Searching, Fit };
+enum class TrainingMemoryView { Levers, Searching, Fit };
 
-struct BudgetState
+struct TrainingMemoryState
 {
     MemoryState memory;
     QString title;                     ///< "Llama-2-7B · batch 8 · 4096 tokens · AdamW · bf16 mixed"
     std::vector<AppliedLever> applied; ///< in force now
-    BudgetView view = BudgetView::Levers;
+    TrainingMemoryView view = TrainingMemoryView::Levers;
     bool advises = true; ///< the experiment has levers at all
     QString reach;       ///< without levers: "At batch 8 up to 4096 tokens fit, …"
     bool settled = true; ///< false while something moves: the cards are of the step before
@@ -44,18 +44,18 @@ struct PartBox
     double textLeft = 0; ///< where they begin: beside the line of the capacity, not under it
 };
 
-enum class BudgetItem { Card, Applied, MakeItFit, Cancel, Back, Previous, Next, BatchSize };
+enum class MemoryItem { Card, Applied, MakeItFit, Cancel, Back, Previous, Next, BatchSize };
 
 /// Something to click: a card of a lever or a button.
-struct BudgetButton
+struct MemoryButton
 {
-    BudgetItem item = BudgetItem::Card;
+    MemoryItem item = MemoryItem::Card;
     int index = 0; ///< of the lever, the applied lever or the combination
     QRectF rect;
     QString text; ///< of a button
 };
 
-struct BudgetLayout
+struct TrainingMemoryLayout
 {
     QRectF title;
     QString titleText; ///< elided
@@ -68,16 +68,16 @@ struct BudgetLayout
     QString headingText, captionText;
     QRectF message; ///< instead of cards: nothing helps, searching…
     QString messageText;
-    std::vector<BudgetButton> buttons; ///< in the order of the keyboard
+    std::vector<MemoryButton> buttons; ///< in the order of the keyboard
 
     /// Every rectangle that holds text or can be clicked.
     std::vector<QRectF> pieces() const;
 };
 
-BudgetLayout layoutBudget(const BudgetState& state, const QRectF& rect);
+TrainingMemoryLayout layoutTrainingMemory(const TrainingMemoryState& state, const QRectF& rect);
 
 /// The card of a button; null for buttons without one.
-const LeverCard* cardOf(const BudgetState& state, const BudgetButton& button);
+const LeverCard* cardOf(const TrainingMemoryState& state, const MemoryButton& button);
 
 /// "186.4 GB needed: 45 GB too many", "92 GB needed: fits, 49 GB free".
 QString neededText(const MemoryState& state, ByteStyle bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The picture of `layout`: addresses and lines of what is shown, what clicks, drags, keys and the field do to the
 // operations, the walk with its small cache, and that nothing is drawn outside.
-#include "app/pictures/layout/tensor_picture.h"
+#include "app/pictures/layout/layout_picture.h"
 #include "core/device/catalogue.h"
 #include "core/experiment/experiment.h"
 
@@ -14,13 +14,13 @@ using namespace memscape;
 
 namespace {
 
-TensorPicture* shown(QWidget& parent, const std::vector<std::string>& assignments, const char* device = "cpu",
+LayoutPicture* shown(QWidget& parent, const std::vector<std::string>& assignments, const char* device = "cpu",
                      QSize size = {760, 370})
 {
     const Experiment* experiment = *findExperiment("layout");
     const Device found = *findDevice(device);
     const Parameters parameters = *resolve(experiment->schema(), assignments);
-    auto* picture = new TensorPicture(&parent);
+    auto* picture = new LayoutPicture(&parent);
     picture->resize(size);
     picture->setState(*experiment, found, parameters, nullptr, nullptr);
     return picture;
@@ -46,7 +46,7 @@ std::string viewsOf(const QSignalSpy& spy)
 
 } // namespace
 
-class TestTensorPicture : public QObject
+class TestLayoutPicture : public QObject
 {
     Q_OBJECT
 
@@ -54,7 +54,7 @@ private slots:
     void elementsKnowTheirAddressAndTheirNeighbours()
     {
         QWidget window;
-        const TensorState& state = shown(window, {"shape=4,6", "views=t()"})->state();
+        const LayoutState& state = shown(window, {"shape=4,6", "views=t()"})->state();
         QVERIFY(state.isWhole);
         QCOMPARE(state.rows, 6);
         QCOMPARE(state.columns, 4);
@@ -70,20 +70,20 @@ private slots:
     {
         QWidget window;
         // A corner of 16 columns, each in a line of its own: more than the cache has room for.
-        const TensorState& view = shown(window, {"shape=2048,2048", "views=t()"})->state();
+        const LayoutState& view = shown(window, {"shape=2048,2048", "views=t()"})->state();
         QCOMPARE(view.steps.back().fetched, int(view.steps.size()));
-        const TensorState& dense = shown(window, {"shape=2048,2048", "views="})->state();
+        const LayoutState& dense = shown(window, {"shape=2048,2048", "views="})->state();
         QCOMPARE(dense.steps.back().fetched, int(dense.lines.size()));
-        const TensorState& first = shown(window, {"shape=2048,2048", "views=t()", "walk=first-fastest"})->state();
+        const LayoutState& first = shown(window, {"shape=2048,2048", "views=t()", "walk=first-fastest"})->state();
         QCOMPARE(first.steps.back().fetched, int(first.lines.size()));
         QCOMPARE(first.cells[std::size_t(first.steps[1].cell)].row, 1);
-        QVERIFY(view.cachedAfter(40).size() <= TensorState::cacheRoom);
+        QVERIFY(view.cachedAfter(40).size() <= LayoutState::cacheRoom);
     }
 
     void chipsSayWhatPyTorchSays()
     {
         QWidget window;
-        const TensorState& state = shown(window, {"shape=6,8", "views=t();view(48);reshape(48)"})->state();
+        const LayoutState& state = shown(window, {"shape=6,8", "views=t();view(48);reshape(48)"})->state();
         QCOMPARE(state.chips.size(), std::size_t(3));
         QCOMPARE(state.chips[0].strides, QStringLiteral("[1, 8]"));
         QCOMPARE(state.chips[0].verdict, QStringLiteral("view"));
@@ -99,7 +99,7 @@ private slots:
         QWidget window;
         auto* picture = shown(window, {"shape=4,6", "views=t();unsqueeze(0);flatten()"});
         QSignalSpy changes(picture, &Picture::changesWanted);
-        const TensorLayout layout = picture->layoutNow();
+        const LayoutGeometry layout = picture->layoutNow();
         send(*picture, QEvent::MouseButtonPress, layout.removeOf(1).center(), Qt::LeftButton, Qt::LeftButton);
         QCOMPARE(viewsOf(changes), std::string("t();flatten()"));
         QCOMPARE(changes.last().at(1).toString(), QStringLiteral("Remove unsqueeze(0)"));
@@ -164,11 +164,11 @@ private slots:
         for (const QSize size : {QSize(480, 300), QSize(760, 370), QSize(1300, 620)}) {
             auto* picture = shown(window, assignments, device.toUtf8().constData(), size);
             const QRectF all(QPointF(0, 0), QSizeF(size));
-            const TensorLayout layout = picture->layoutNow();
+            const LayoutGeometry layout = picture->layoutNow();
             for (const QRectF& chip : layout.chips)
                 QVERIFY(all.contains(chip));
             QVERIFY(all.contains(layout.plus) && all.contains(layout.numpy));
-            const TensorState& state = picture->state();
+            const LayoutState& state = picture->state();
             QVERIFY(state.lines.size() <= 32 && state.cells.size() <= 256);
             for (const TensorCell& cell : state.cells)
                 QVERIFY(all.contains(layout.cellRect(cell.panel, cell.row, cell.column)));
@@ -186,7 +186,7 @@ private slots:
     {
         QWidget window;
         for (const QSize size : {QSize(756, 400), QSize(1396, 700)}) { // of windows of 1280 × 800 and 1920 × 1200
-            const TensorLayout layout =
+            const LayoutGeometry layout =
                 shown(window, {"shape=2048,2048", "views=transpose(0,1)"}, "nvidia-h200", size)->layoutNow();
             const double bottom = layout.playButton.top(), height = bottom - layout.gridTitle.bottom();
             QVERIFY2(bottom - layout.grid.bottom() < 0.25 * height,
@@ -210,5 +210,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestTensorPicture)
-#include "tst_tensor_picture.moc"
+QTEST_MAIN(TestLayoutPicture)
+#include "tst_layout_picture.moc"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // How chips, elements and lines are drawn: yellow is visited now, amber was visited, what is outlined in a line is
 // in the small cache, pale slots of it came along for nothing that is shown.
-#include "app/pictures/layout/tensor_picture.h"
+#include "app/pictures/layout/layout_picture.h"
 
 #include "app/plots/plot_style.h"
 #include "app/settings/words.h"
@@ -17,12 +17,12 @@ namespace memscape {
 
 namespace {
 
-struct TensorPen
+struct LayoutPen
 {
     QPainter& painter;
-    const TensorState& state;
-    const TensorLayout& layout;
-    const TensorMoment& moment;
+    const LayoutState& state;
+    const LayoutGeometry& layout;
+    const LayoutMoment& moment;
     const Theme& theme;
     std::vector<int> stepOf;          ///< of each cell
     std::vector<std::int64_t> cached; ///< granules, ascending
@@ -50,7 +50,7 @@ struct TensorPen
     void foot() const;
 };
 
-void TensorPen::line(const QRectF& box, const QString& words, double size, const QColor& colour, bool bold, int align,
+void LayoutPen::line(const QRectF& box, const QString& words, double size, const QColor& colour, bool bold, int align,
                      bool isCode) const
 {
     QFont font = plotFont(size, bold);
@@ -61,7 +61,7 @@ void TensorPen::line(const QRectF& box, const QString& words, double size, const
     painter.drawText(box, align, QFontMetricsF(font).elidedText(words, Qt::ElideRight, box.width()));
 }
 
-void TensorPen::head() const
+void LayoutPen::head() const
 {
     line(layout.title, state.title(), 1.1, theme.text, true);
     QRectF rest = layout.hint;
@@ -74,7 +74,7 @@ void TensorPen::head() const
              Qt::AlignRight | Qt::AlignVCenter);
 }
 
-void TensorPen::chip(const QRectF& rect, const OperationChip& chip, int index) const
+void LayoutPen::chip(const QRectF& rect, const OperationChip& chip, int index) const
 {
     const double u = plotUnit();
     const bool isHovered = index >= 0 ? moment.hover.chip == index : moment.hover.onBase;
@@ -104,7 +104,7 @@ void TensorPen::chip(const QRectF& rect, const OperationChip& chip, int index) c
              Qt::AlignCenter);
 }
 
-void TensorPen::arrow(const QRectF& from, const QRectF& to) const
+void LayoutPen::arrow(const QRectF& from, const QRectF& to) const
 {
     if (to.top() > from.bottom()) // the next row begins without one
         return;
@@ -115,7 +115,7 @@ void TensorPen::arrow(const QRectF& from, const QRectF& to) const
     painter.drawLine(QPointF(to.left() - 7, y + 3), QPointF(to.left() - 3, y));
 }
 
-void TensorPen::chips() const
+void LayoutPen::chips() const
 {
     chip(layout.base, state.base, -1);
     QRectF before = layout.base;
@@ -137,7 +137,7 @@ void TensorPen::chips() const
              state.chips[std::size_t(moment.dragged)], moment.dragged);
 }
 
-void TensorPen::names() const
+void LayoutPen::names() const
 {
     const double u = plotUnit();
     const double room = 13 * u;
@@ -167,7 +167,7 @@ void TensorPen::names() const
     line(layout.gridTitle, words, 0.82, theme.textDim, true);
 }
 
-void TensorPen::grid() const
+void LayoutPen::grid() const
 {
     const double u = plotUnit();
     const QFont font = plotFont(0.7);
@@ -187,16 +187,16 @@ void TensorPen::grid() const
     }
 }
 
-void TensorPen::strip() const
+void LayoutPen::strip() const
 {
     const double u = plotUnit();
     const QString unit = QString::fromStdString(quantityText(double(state.lineBytes), Unit::Byte));
     line(layout.stripTitle,
          state.isGpu ? tr("storage in lines of %1; a cache of %2 sectors of %3 B")
                            .arg(unit)
-                           .arg(TensorState::cacheRoom)
+                           .arg(LayoutState::cacheRoom)
                            .arg(state.granuleBytes)
-                     : tr("storage in lines of %1; a cache of %2 lines").arg(unit).arg(TensorState::cacheRoom),
+                     : tr("storage in lines of %1; a cache of %2 lines").arg(unit).arg(LayoutState::cacheRoom),
          0.82, theme.textDim, true);
     const std::int64_t item = state.asked.itemBytes();
     for (std::size_t i = 0; i < layout.lines.size(); ++i) {
@@ -237,7 +237,7 @@ void TensorPen::strip() const
 }
 
 /// The element under the pointer, in both pictures, and those that share its granule.
-void TensorPen::marks() const
+void LayoutPen::marks() const
 {
     painter.setBrush(Qt::NoBrush);
     const auto mark = [this](int cell, const QPen& pen) {
@@ -259,7 +259,7 @@ void TensorPen::marks() const
         markShared(moment.hover.cell, QPen(theme.predicted, 1.2, Qt::DotLine), QPen(theme.text, 1.8));
 }
 
-void TensorPen::foot() const
+void LayoutPen::foot() const
 {
     if (moment.play != PlayButton::None) {
         painter.setPen(QPen(theme.border, 1));
@@ -283,7 +283,7 @@ void TensorPen::foot() const
 
 } // namespace
 
-void paintTensor(QPainter& painter, const TensorState& state, const TensorLayout& layout, const TensorMoment& moment,
+void paintTensor(QPainter& painter, const LayoutState& state, const LayoutGeometry& layout, const LayoutMoment& moment,
                  const Theme& theme)
 {
     painter.setRenderHint(QPainter::Antialiasing);
@@ -292,7 +292,7 @@ void paintTensor(QPainter& painter, const TensorState& state, const TensorLayout
     std::vector<int> stepOf(state.cells.size());
     for (std::size_t i = 0; i < state.steps.size(); ++i)
         stepOf[std::size_t(state.steps[i].cell)] = int(i);
-    const TensorPen pen{painter, state, layout, moment, theme, std::move(stepOf), state.cachedAfter(moment.cursor)};
+    const LayoutPen pen{painter, state, layout, moment, theme, std::move(stepOf), state.cachedAfter(moment.cursor)};
     pen.head();
     pen.chips();
     if (!state.empty()) {

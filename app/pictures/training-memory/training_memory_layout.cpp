@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/pictures/training-memory/budget_layout.h"
+#include "app/pictures/training-memory/training_memory_layout.h"
 
 #include "app/plots/plot_style.h"
 #include "app/settings/words.h"
@@ -32,7 +32,7 @@ struct Column
     }
 };
 
-void placeParts(const BudgetState& state, BudgetLayout& layout)
+void placeParts(const TrainingMemoryState& state, TrainingMemoryLayout& layout)
 {
     const double u = plotUnit();
     const QFontMetricsF bold(plotFont(0.85, true)), plain(plotFont(0.85));
@@ -71,7 +71,7 @@ QRectF centred(double x, const QString& text, const QFontMetricsF& metrics, cons
     return {left, row.top(), std::min(width, row.width()), row.height()};
 }
 
-void placeTotals(const BudgetState& state, BudgetLayout& layout, Column& column)
+void placeTotals(const TrainingMemoryState& state, TrainingMemoryLayout& layout, Column& column)
 {
     const double u = plotUnit();
     const QFontMetricsF bold(plotFont(0.85, true)), large(plotFont(0.95, true));
@@ -103,8 +103,8 @@ void placeTotals(const BudgetState& state, BudgetLayout& layout, Column& column)
 }
 
 /// Buttons of the heading, from the right; returns where their room begins.
-double placeHeadingButtons(BudgetLayout& layout, const QRectF& row,
-                           const std::vector<std::pair<BudgetItem, QString>>& wanted)
+double placeHeadingButtons(TrainingMemoryLayout& layout, const QRectF& row,
+                           const std::vector<std::pair<MemoryItem, QString>>& wanted)
 {
     const double u = plotUnit();
     const QFontMetricsF metrics(plotFont(0.88, true));
@@ -132,28 +132,28 @@ std::vector<QRectF> cardPlaces(const QRectF& area, double narrowest, std::size_t
     return places;
 }
 
-std::size_t cardCount(const BudgetState& state)
+std::size_t cardCount(const TrainingMemoryState& state)
 {
-    if (state.view == BudgetView::Fit && state.memory.fit)
+    if (state.view == TrainingMemoryView::Fit && state.memory.fit)
         return state.memory.fit->cards().size();
     return state.applied.size() + state.memory.levers.size();
 }
 
-QString headingOf(const BudgetState& state)
+QString headingOf(const TrainingMemoryState& state)
 {
-    if (state.view == BudgetView::Fit) {
+    if (state.view == TrainingMemoryView::Fit) {
         if (state.memory.fit && !state.memory.fit->combinations.empty())
             return tr("This makes it fit");
         return cardCount(state) > 0 ? tr("Only a change of the training makes it fit") : tr("Nothing makes it fit");
     }
-    if (state.view == BudgetView::Searching)
+    if (state.view == TrainingMemoryView::Searching)
         return tr("Looking for what makes it fit…");
     return tr("What would help most");
 }
 
-QString captionOf(const BudgetState& state)
+QString captionOf(const TrainingMemoryState& state)
 {
-    if (state.view == BudgetView::Fit && state.memory.fit) {
+    if (state.view == TrainingMemoryView::Fit && state.memory.fit) {
         const int tried = state.memory.fit->tried;
         QString text = state.memory.fit->combinations.empty()
             ? tr("none of %n combinations that train the same fits", tried)
@@ -164,53 +164,55 @@ QString captionOf(const BudgetState& state)
             text += tr(" · with ZeRO-3 alone: %1 devices").arg(*devices);
         return text;
     }
-    if (state.view == BudgetView::Searching)
+    if (state.view == TrainingMemoryView::Searching)
         return tr("every combination is a step simulated again");
     return tr("each card shows its saving before you choose it");
 }
 
-QString messageOf(const BudgetState& state)
+QString messageOf(const TrainingMemoryState& state)
 {
-    if (state.view == BudgetView::Searching)
+    if (state.view == TrainingMemoryView::Searching)
         return tr("Trying combinations of levers…");
-    if (state.view == BudgetView::Fit && state.memory.fit && state.memory.fit->smallest)
+    if (state.view == TrainingMemoryView::Fit && state.memory.fit && state.memory.fit->smallest)
         return tr("Nearest: %1, still %2 on the device. A smaller model, more devices or a larger "
                   "GPU would be needed.")
             .arg(state.memory.fit->smallest->label, memoryText(state.memory.fit->smallest->total, state.bytes));
-    if (state.view == BudgetView::Fit)
+    if (state.view == TrainingMemoryView::Fit)
         return tr("No combination of the levers fits. A smaller model, more devices or a larger "
                   "GPU would be needed.");
     return state.settled ? tr("No lever saves anything for these parameters.") : tr("calculating…");
 }
 
-std::vector<std::pair<BudgetItem, QString>> headingButtons(const BudgetState& state, int first, std::size_t shown)
+std::vector<std::pair<MemoryItem, QString>> headingButtons(const TrainingMemoryState& state, int first,
+                                                           std::size_t shown)
 {
-    std::vector<std::pair<BudgetItem, QString>> buttons;
-    if (state.view == BudgetView::Levers && !state.memory.fits)
-        buttons.emplace_back(BudgetItem::MakeItFit, tr("Make it fit"));
-    if (state.view == BudgetView::Searching)
-        buttons.emplace_back(BudgetItem::Cancel, tr("Cancel"));
-    if (state.view == BudgetView::Fit)
-        buttons.emplace_back(BudgetItem::Back, tr("Back"));
+    std::vector<std::pair<MemoryItem, QString>> buttons;
+    if (state.view == TrainingMemoryView::Levers && !state.memory.fits)
+        buttons.emplace_back(MemoryItem::MakeItFit, tr("Make it fit"));
+    if (state.view == TrainingMemoryView::Searching)
+        buttons.emplace_back(MemoryItem::Cancel, tr("Cancel"));
+    if (state.view == TrainingMemoryView::Fit)
+        buttons.emplace_back(MemoryItem::Back, tr("Back"));
     const std::size_t count = cardCount(state);
     if (std::size_t(first) + shown < count)
-        buttons.emplace_back(BudgetItem::Next, tr("%1 more ›").arg(count - std::size_t(first) - shown));
+        buttons.emplace_back(MemoryItem::Next, tr("%1 more ›").arg(count - std::size_t(first) - shown));
     if (first > 0)
-        buttons.emplace_back(BudgetItem::Previous, tr("‹"));
+        buttons.emplace_back(MemoryItem::Previous, tr("‹"));
     return buttons;
 }
 
-void placeCards(const BudgetState& state, BudgetLayout& layout, Column& column, const QRectF& area)
+void placeCards(const TrainingMemoryState& state, TrainingMemoryLayout& layout, Column& column, const QRectF& area)
 {
     const double u = plotUnit();
     const QFontMetricsF bold(plotFont(1.0, true)), small(plotFont(0.85));
     const QRectF row = column.take(bold.height() + 6 * u, 5 * u);
     const QRectF room(area.left(), column.y, area.width(), area.bottom() - column.y);
     const int count = int(cardCount(state));
-    const bool cards = state.view != BudgetView::Searching && count > 0;
+    const bool cards = state.view != TrainingMemoryView::Searching && count > 0;
     const int first = cards ? std::clamp(state.firstCard, 0, std::max(0, count - 1)) : 0;
     const std::vector<QRectF> places = cards
-        ? cardPlaces(room, state.view == BudgetView::Fit ? narrowestFit : narrowestCard, std::size_t(count - first))
+        ? cardPlaces(room, state.view == TrainingMemoryView::Fit ? narrowestFit : narrowestCard,
+                     std::size_t(count - first))
         : std::vector<QRectF>{};
     const double right =
         placeHeadingButtons(layout, row, headingButtons(state, first, cards ? places.size() : std::size_t(count)));
@@ -218,8 +220,8 @@ void placeCards(const BudgetState& state, BudgetLayout& layout, Column& column, 
                  layout.buttons.end()); // the keyboard goes from left to right
     for (std::size_t i = 0; i < places.size(); ++i) {
         const int index = first + int(i);
-        const int applied = state.view == BudgetView::Fit ? 0 : int(state.applied.size());
-        layout.buttons.push_back({index < applied ? BudgetItem::Applied : BudgetItem::Card,
+        const int applied = state.view == TrainingMemoryView::Fit ? 0 : int(state.applied.size());
+        layout.buttons.push_back({index < applied ? MemoryItem::Applied : MemoryItem::Card,
                                   index < applied ? index : index - applied,
                                   places[i],
                                   {}});
@@ -256,32 +258,32 @@ QString neededText(const MemoryState& state, ByteStyle bytes)
     return free < 0 ? tr("%1: %2 too many").arg(needed, memoryText(-free, bytes)) : tr("%1: does not fit").arg(needed);
 }
 
-const LeverCard* cardOf(const BudgetState& state, const BudgetButton& button)
+const LeverCard* cardOf(const TrainingMemoryState& state, const MemoryButton& button)
 {
     const auto at = [&](const auto& list) { return std::size_t(button.index) < list.size(); };
-    if (button.item == BudgetItem::Applied)
+    if (button.item == MemoryItem::Applied)
         return at(state.applied) ? &state.applied[std::size_t(button.index)].card : nullptr;
-    if (button.item != BudgetItem::Card)
+    if (button.item != MemoryItem::Card)
         return nullptr;
-    if (state.view == BudgetView::Fit)
+    if (state.view == TrainingMemoryView::Fit)
         return state.memory.fit && at(state.memory.fit->cards()) ? &state.memory.fit->cards()[std::size_t(button.index)]
                                                                  : nullptr;
     return at(state.memory.levers) ? &state.memory.levers[std::size_t(button.index)] : nullptr;
 }
 
-std::vector<QRectF> BudgetLayout::pieces() const
+std::vector<QRectF> TrainingMemoryLayout::pieces() const
 {
     std::vector<QRectF> rects{title, bar, capacity, needed, heading, caption, message};
-    for (const BudgetButton& button : buttons)
+    for (const MemoryButton& button : buttons)
         rects.push_back(button.rect);
     std::erase_if(rects, [](const QRectF& rect) { return rect.isEmpty(); });
     return rects;
 }
 
-BudgetLayout layoutBudget(const BudgetState& state, const QRectF& rect)
+TrainingMemoryLayout layoutTrainingMemory(const TrainingMemoryState& state, const QRectF& rect)
 {
     const double u = plotUnit();
-    BudgetLayout layout;
+    TrainingMemoryLayout layout;
     const QRectF area = rect.adjusted(14 * u, 8 * u, -14 * u, -6 * u);
     Column column{area, area.top()};
     const QFontMetricsF head(plotFont(1.1, true));
@@ -305,7 +307,7 @@ BudgetLayout layoutBudget(const BudgetState& state, const QRectF& rect)
         layout.messageText = plain.elidedText(state.reach, Qt::ElideRight, layout.message.width());
     }
     if (leads)
-        layout.buttons.push_back({BudgetItem::BatchSize, 0, link, towards});
+        layout.buttons.push_back({MemoryItem::BatchSize, 0, link, towards});
     return layout;
 }
 

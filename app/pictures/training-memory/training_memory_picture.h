@@ -5,18 +5,18 @@
 #pragma once
 
 #include "app/pictures/common/picture.h"
-#include "app/pictures/training-memory/budget_layout.h"
+#include "app/pictures/training-memory/training_memory_layout.h"
 #include "core/experiment/parameter.h"
 
 namespace memscape {
 
-class BudgetPicture final : public Picture
+class TrainingMemoryPicture final : public Picture
 {
     Q_OBJECT
 
 public:
     /// `advises`: the experiment has levers; without them the bar stands alone.
-    explicit BudgetPicture(QWidget* parent = nullptr, bool advises = true);
+    explicit TrainingMemoryPicture(QWidget* parent = nullptr, bool advises = true);
 
     void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
                   const Prediction* predicted, const Measurement* measured) override;
@@ -32,10 +32,10 @@ public:
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override;
 
-    BudgetState state() const;
-    BudgetLayout layoutNow() const;
+    TrainingMemoryState state() const;
+    TrainingMemoryLayout layoutNow() const;
     /// Does what a click on that button would.
-    void activate(const BudgetButton& button);
+    void activate(const MemoryButton& button);
 
 signals:
     void fitWanted(bool on); ///< "Make it fit", or its end
@@ -55,11 +55,11 @@ private:
     void showPage(int first);
     ParameterChanges batchChanges() const;
     QString toolTipAt(QPointF at) const;
-    const BudgetButton* buttonAt(const BudgetLayout& layout, QPointF at) const;
+    const MemoryButton* buttonAt(const TrainingMemoryLayout& layout, QPointF at) const;
     void moveFocus(int key);
     void paint(QPainter& painter, const QRectF& rect, const Theme& theme, bool onScreen) const;
 
-    BudgetState m_state;
+    TrainingMemoryState m_state;
     std::vector<AppliedLever> m_made; ///< every lever that was chosen here, in force or not
     Parameters m_parameters;
     const Schema* m_schema = nullptr;
@@ -68,11 +68,11 @@ private:
 };
 
 // budget_paint.cpp
-struct BudgetPen
+struct MemoryPen
 {
     QPainter& painter;
-    const BudgetState& state;
-    const BudgetLayout& layout;
+    const TrainingMemoryState& state;
+    const TrainingMemoryLayout& layout;
     const Theme& theme;
     int current = -1; ///< the button with the keyboard, −1 none
     QPointF pointer{-1, -1};
@@ -84,7 +84,7 @@ struct BudgetPen
     void buttons() const;
 
 private:
-    void card(const BudgetButton& button, const LeverCard& lever, bool marked) const;
+    void card(const MemoryButton& button, const LeverCard& lever, bool marked) const;
     void tick(const QRectF& card) const;
     void label(const QRectF& rect, int align, const QString& text, const QFont& font, const QColor& colour) const;
 };
