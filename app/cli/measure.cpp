@@ -54,8 +54,7 @@ void addProvenance(Record& record, const Json& provenance)
 {
     if (!record.provenance.is_object())
         record.provenance = Json::object();
-    if (provenance.is_object())
-        record.provenance.update(provenance);
+    record.provenance.update(provenance);
 }
 
 struct Outcomes
@@ -82,7 +81,7 @@ void addMeasurement(Record& record, const Plan& plan, const Result<MeasuredRun>&
 {
     if (run) {
         record.measured = run->measurement;
-        addProvenance(record, run->provenance);
+        addProvenance(record, provenanceToJson(run->provenance, run->complete));
     } else if (!points.empty()) {
         std::sort(points.begin(), points.end(), [](const Point& a, const Point& b) { return a.x < b.x; });
         record.measured = outcomeFromPoints(*plan.experiment, record.device, plan.parameters, std::move(points));

@@ -135,7 +135,10 @@ Result<MeasuredRun> resultOf(const protocol::Done& done)
     if (done.error && !done.result.is_object())
         return fail(*done.error);
     MEMSCAPE_TRY(measurement, outcomeFromJson(JsonReader(done.result, "result")));
-    return MeasuredRun{std::move(measurement), done.provenance, done.status == "ok"};
+    MeasuredRun run{std::move(measurement), {}, done.status == "ok"};
+    if (done.provenance.is_object())
+        run.provenance.machine = done.provenance; // it is JSON already, and goes into the record as it is
+    return run;
 }
 
 /// Tells the sink what the worker says; the result with its done.

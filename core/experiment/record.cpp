@@ -280,16 +280,18 @@ std::string programVersion()
     return MEMSCAPE_VERSION;
 }
 
-Json programProvenance()
+std::string utcNow()
 {
     const std::time_t now = std::time(nullptr);
     std::tm utc{};
     gmtime_r(&now, &utc);
-    return {{"program", "memscape"},
-            {"version", programVersion()},
-            {"time",
-             fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday,
-                         utc.tm_hour, utc.tm_min, utc.tm_sec)}};
+    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday,
+                       utc.tm_hour, utc.tm_min, utc.tm_sec);
+}
+
+Json programProvenance()
+{
+    return {{"program", "memscape"}, {"version", programVersion()}, {"time", utcNow()}};
 }
 
 Result<Record> predictRecord(const Experiment& experiment, const Device& device, const Parameters& parameters)

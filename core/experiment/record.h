@@ -82,6 +82,8 @@ Result<Study> readStudy(const std::filesystem::path& path); ///< a record file o
 Result<void> writeRecord(const std::filesystem::path& path, const Record& record);
 Result<void> writeStudy(const std::filesystem::path& path, const Study& study);
 
+/// The time now in UTC, to the second: "2026-01-02T03:04:05Z".
+std::string utcNow();
 /// {"program": "memscape", "version": "0.1.0", "time": "2026-…Z"}
 Json programProvenance();
 std::string programVersion();

@@ -49,12 +49,12 @@ public:
     }
     void forgetError() override { forgetCudaError(); } // a library's, which was never asked for
     void finished() override { noteState(m_seen, m_sink); }
-    Json provenance() override
+    Json facts() override
     {
-        Json provenance = provenanceOf(m_session, m_runStart, m_device);
+        Json facts = machineFacts(m_session, m_runStart, m_device);
         if (m_seen.reasons)
-            provenance["clock_reasons_seen"] = reasonTexts(*m_seen.reasons);
-        return provenance;
+            facts["clock_reasons_seen"] = reasonTexts(*m_seen.reasons);
+        return facts;
     }
 
 private:
@@ -87,7 +87,7 @@ Result<RunStart> beginRun(Session& session, RunSink& sink)
     return runStart;
 }
 
-Json provenanceOf(const Session& session, const RunStart& runStart, const BackendDevice& device)
+Json machineFacts(const Session& session, const RunStart& runStart, const BackendDevice& device)
 {
     int driver = 0, runtime = 0;
     cudaDriverGetVersion(&driver);
@@ -104,7 +104,6 @@ Json provenanceOf(const Session& session, const RunStart& runStart, const Backen
     json["pci"] = session.pciBusId();
     json["busy_clock"] = jsonNumber(runStart.referenceClock);
     json["launch_period"] = jsonNumber(runStart.launchPeriod);
-    json["forced"] = session.isForced();
     json["state_before"] = stateToJson(runStart.before);
     json["state_after"] = stateToJson(readGpuState(session.pciBusId()));
     return json;

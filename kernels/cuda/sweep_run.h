@@ -30,7 +30,7 @@ Result<RunStart> beginRun(Session& session, RunSink& sink);
 Result<MeasuredRun> runSweep(Session& session, const RunStart& runStart, const SweepPlan& plan, PointMeasurer& measurer,
                              RunSink& sink);
 
-/// Backend, versions, driver, clocks, state before and now; what every record of this run carries.
-Json provenanceOf(const Session& session, const RunStart& runStart, const BackendDevice& device);
+/// Backend, versions, driver, clocks, state before and now: Provenance::machine of every run on this GPU.
+Json machineFacts(const Session& session, const RunStart& runStart, const BackendDevice& device);
 
 } // namespace memscape::cuda

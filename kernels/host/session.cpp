@@ -161,10 +161,9 @@ HostFacts hostFacts()
     return facts;
 }
 
-Json provenanceOf(HostSession& session)
+Json machineFacts(HostSession& session)
 {
     const HostFacts facts = hostFacts();
-    const auto now = std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
     return {{"backend", "host"},
             {"processor", facts.processor},
             {"kernel", facts.kernel},
@@ -172,9 +171,7 @@ Json provenanceOf(HostSession& session)
             {"clock_hz", jsonNumber(session.watch().clock())},
             {"l1_latency_s", jsonNumber(session.watch().l1Latency())},
             {"pinned", session.team().pinned()},
-            {"processors", session.team().processors()},
-            {"forced", session.sink().isForced()},
-            {"time", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))}};
+            {"processors", session.team().processors()}};
 }
 
 } // namespace memscape::host

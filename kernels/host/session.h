@@ -118,7 +118,7 @@ struct HostFacts
     std::string kernel, processor, governor;
 };
 HostFacts hostFacts();
-/// Backend, processor, kernel, clock, threads and time: what every record of this machine carries.
-Json provenanceOf(HostSession& session);
+/// Backend, processor, kernel, clock and threads: Provenance::machine of every run on this host.
+Json machineFacts(HostSession& session);
 
 } // namespace memscape::host

@@ -106,12 +106,12 @@ public:
     /// Who named the values of a sweep waits for all its passes; the page's own sweep ends in time, as does one that is
     /// a part of another measurement.
     double budget() const override { return m_session.budget(); }
-    Json provenance() override
+    Json facts() override
     {
-        Json provenance = provenanceOf(m_session);
+        Json facts = machineFacts(m_session);
         if (const auto high = processHighWater())
-            provenance["process_peak_memory"] = {{"bytes", *high}, {"since", m_since}};
-        return provenance;
+            facts["process_peak_memory"] = {{"bytes", *high}, {"since", m_since}};
+        return facts;
     }
 
 private:

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/experiment/experiment.h"
+#include "kernels/measure/provenance.h"
 
 #include <memory>
 #include <string>
@@ -44,7 +45,7 @@ struct BackendDevice
 struct MeasuredRun
 {
     Measurement measurement;
-    Json provenance; ///< backend, driver, clocks, grade, samples kept raw
+    Provenance provenance;
     bool complete = true;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/measure/sweep_run.h"
 
+#include "core/experiment/record.h"
 #include "kernels/measure/kept_samples.h"
 
 #include <algorithm>
@@ -277,17 +278,18 @@ private:
         return run;
     }
 
-    Json provenance(const Quality& overall)
+    Provenance provenance(const Quality& overall)
     {
-        Json provenance = m_machine.provenance();
-        provenance["passes"] = passes();
+        Provenance provenance;
+        provenance.machine = m_machine.facts();
+        provenance.time = utcNow();
+        provenance.isForced = m_machine.sink().isForced();
+        provenance.passes = passes();
         if (hasBudget())
-            provenance["budget_s"] = m_machine.budget(); // after it points keep the passes that they have
-        provenance["grade"] = std::string(1, overall.grade);
-        provenance["reason"] = overall.reason;
-        provenance["complete"] = m_complete;
-        provenance["method"] = m_measurer.method();
-        provenance["samples"] = keptOfAll();
+            provenance.budget = m_machine.budget(); // after it points keep the passes that they have
+        provenance.quality = overall;
+        provenance.method = m_measurer.method();
+        provenance.samples = keptOfAll();
         return provenance;
     }
 

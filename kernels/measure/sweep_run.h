@@ -54,7 +54,7 @@ public:
     virtual void visited() { }     ///< after every visit, while the machine is still warm
     virtual void forgetError() { } ///< that of a point: the next one begins anew
     virtual void finished() { }    ///< after the last visit: says what disturbed the run
-    virtual Json provenance() = 0; ///< backend, versions, clocks
+    virtual Json facts() = 0;      ///< backend, versions, clocks: Provenance::machine
 };
 
 /// What was timed, for people: the label of the figure that the samples make.

@@ -117,10 +117,12 @@ private:
     {
         const Measurement& measured = *record.measured;
         MeasuredRun run;
-        run.provenance = record.provenance.is_object() ? record.provenance : Json::object();
-        run.provenance["replayed"] = true;
-        run.provenance["replayed_from"] = m_path;
-        run.provenance["backend"] = "replay";
+        Json& told = run.provenance.machine;
+        if (record.provenance.is_object())
+            told = record.provenance;
+        told["replayed"] = true;
+        told["replayed_from"] = m_path;
+        told["backend"] = "replay";
         const std::size_t count = measured.series.empty() ? 0 : measured.series.front().x.values.size();
         std::vector<Point> points;
         for (std::size_t i = 0; i < count; ++i) {

@@ -223,7 +223,7 @@ Done WorkerSession::experiment(const Run& run, Backend& backend, const BackendDe
     Done done;
     done.status = measured->complete ? "ok" : "cancelled";
     done.result = outcomeToJson(measured->measurement);
-    done.provenance = std::move(measured->provenance);
+    done.provenance = provenanceToJson(measured->provenance, measured->complete);
     return done;
 }
 

@@ -295,7 +295,7 @@ Result<MeasuredRun> measureAttention(Session& session, const SweepPlan& plan, Ru
     MEMSCAPE_TRY(runStart, beginRun(session, sink));
     AttentionMeasurer measurer(session, plan, runStart, sink);
     MEMSCAPE_TRY(measured, runSweep(session, runStart, plan, measurer, sink));
-    addLibrary(measured.provenance, measurer.library());
+    addLibrary(measured.provenance.machine, measurer.library());
     return measured;
 }
 

@@ -101,8 +101,8 @@ Result<MeasuredRun> measureBatchSize(Session& session, const SweepPlan& plan, Ru
     MEMSCAPE_CHECK(measurer.shared().check(productsText(blas.get())));
     MEMSCAPE_TRY(swept, runSweep(session, runStart, plan, measurer, sink));
     MEMSCAPE_TRY(run, measurer.shared().finished(std::move(swept), plan.parameters));
-    run.provenance["state_after"] = stateToJson(readGpuState(session.pciBusId()));
-    addLibrary(run.provenance, blas.get());
+    run.provenance.machine["state_after"] = stateToJson(readGpuState(session.pciBusId()));
+    addLibrary(run.provenance.machine, blas.get());
     return run;
 }
 

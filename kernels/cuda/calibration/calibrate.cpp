@@ -177,7 +177,7 @@ private:
         const SweepPlan plan{*experiment, m_described, parameters, *parameters.sweep()};
         MEMSCAPE_TRY(run, measureStride(m_session, plan, m_sink));
         addRates(operation, run.measurement);
-        m_grade = std::max(m_grade, run.provenance.value("grade", std::string("D")));
+        m_grade = std::max(m_grade, std::string(1, run.provenance.quality.value_or(Quality{}).grade));
         m_calibration.raw[fmt::format("sectors {}", operationText(operation))] = run.measurement.detail["points"];
         return {};
     }
@@ -233,7 +233,7 @@ private:
         m_calibration.program = "memscape " + programVersion();
         m_calibration.machine = m_described.name;
         m_calibration.grade = m_grade;
-        m_calibration.raw["provenance"] = provenanceOf(m_session, runStart, m_described);
+        m_calibration.raw["provenance"] = machineFacts(m_session, runStart, m_described);
         m_device.basis = "calibrated";
         m_device.calibration = m_calibration;
     }

@@ -43,7 +43,7 @@ Result<MeasuredRun> measureCheckpoint(Session& session, const SweepPlan& plan, R
         return runChainOnGpu(session, runStart, blas.get(), task, sink);
     });
     MEMSCAPE_TRY(measured, runSweep(session, runStart, plan, measurer, sink));
-    addLibrary(measured.provenance, blas.get());
+    addLibrary(measured.provenance.machine, blas.get());
     return measured;
 }
 

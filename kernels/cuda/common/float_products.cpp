@@ -29,10 +29,10 @@ void noteLibrary(const CublasLt* blas, const std::string& instead, RunSink& sink
                         wrong, blas->name()));
 }
 
-void addLibrary(Json& provenance, const CublasLt* blas)
+void addLibrary(Json& machine, const CublasLt* blas)
 {
     if (blas != nullptr)
-        provenance["cublaslt"] = blas->record();
+        machine["cublaslt"] = blas->record();
 }
 
 Result<std::unique_ptr<CublasLt>> openProducts(RunSink& sink)

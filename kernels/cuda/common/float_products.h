@@ -14,8 +14,8 @@ namespace memscape::cuda {
 /// Says that no library was found and who multiplies `instead`, or that it is not the one that was
 /// asked for. `blas` may be null.
 void noteLibrary(const CublasLt* blas, const std::string& instead, RunSink& sink);
-/// `provenance["cublaslt"]`: the file and version of the library; nothing when `blas` is null.
-void addLibrary(Json& provenance, const CublasLt* blas);
+/// `machine["cublaslt"]`: the file and version of the library; nothing when `blas` is null.
+void addLibrary(Json& machine, const CublasLt* blas);
 
 /// Null: our own products, right, with a note. Errors: check.failed, those of CUDA.
 Result<std::unique_ptr<CublasLt>> openProducts(RunSink& sink);

@@ -163,7 +163,7 @@ Result<MeasuredRun> measurePrecision(Session& session, const SweepPlan& plan, Ru
     MEMSCAPE_TRY(runStart, beginRun(session, sink));
     PrecisionMeasurer measurer(session, plan, runStart, sink);
     MEMSCAPE_TRY(run, runSweep(session, runStart, plan, measurer, sink));
-    addLibrary(run.provenance, measurer.library());
+    addLibrary(run.provenance.machine, measurer.library());
     return run;
 }
 

@@ -20,16 +20,14 @@ Result<MeasuredRun> measureRoofline(Session& session, const SweepPlan& plan, Run
             return fail("run.skipped", fmt::format("\"{}\" has no measurement on a GPU", experiment.id()));
         const SweepPlan own{experiment, plan.device, parameters, sweepOf(experiment, plan.device.device, parameters)};
         auto measured = measure(session, own, quiet);
-        if (measured && measured->provenance.contains("cublaslt"))
-            library = measured->provenance["cublaslt"];
+        if (measured && measured->provenance.machine.contains("cublaslt"))
+            library = measured->provenance.machine["cublaslt"];
         return measured;
     };
     MEMSCAPE_TRY(run, runRoofline(plan.device.device, sink, one));
-    Json provenance = provenanceOf(session, runStart, plan.device);
-    provenance.update(run.provenance);
+    run.provenance.machine = machineFacts(session, runStart, plan.device);
     if (!library.is_null())
-        provenance["cublaslt"] = std::move(library);
-    run.provenance = std::move(provenance);
+        run.provenance.machine["cublaslt"] = std::move(library);
     return run;
 }
 

@@ -99,7 +99,7 @@ Result<MeasuredRun> measureTrainingOnGpu(Session& session, const SweepPlan& plan
     GpuTrainingMachine machine(session, plan, runStart, sink);
     const auto measurer = makeTrainingMeasurer(machine, plan.experiment, plan.parameters);
     MEMSCAPE_TRY(run, runSweep(session, runStart, plan, *measurer, sink));
-    addLibrary(run.provenance, machine.library());
+    addLibrary(run.provenance.machine, machine.library());
     return run;
 }
 

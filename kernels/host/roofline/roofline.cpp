@@ -20,9 +20,7 @@ Result<MeasuredRun> measureRoofline(HostSession& session, const MeasureExperimen
         return measure(own, experiment, parameters);
     };
     MEMSCAPE_TRY(run, runRoofline(session.device(), session.sink(), one));
-    Json provenance = provenanceOf(session);
-    provenance.update(run.provenance);
-    run.provenance = std::move(provenance);
+    run.provenance.machine = machineFacts(session);
     return run;
 }
 

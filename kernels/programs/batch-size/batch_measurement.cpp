@@ -243,7 +243,6 @@ Result<MeasuredRun> BatchMeasurement::finished(MeasuredRun run, const Parameters
     if (accumulation.error().code != "run.cancelled")
         return fail(std::move(accumulation).error());
     run.complete = false;
-    run.provenance["complete"] = false;
     return run;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/programs/roofline/roofline_run.h"
 
+#include "core/experiment/record.h"
 #include "core/experiments/roofline/roofline.h"
 #include "kernels/measure/quality.h"
 
@@ -55,12 +56,6 @@ private:
     std::vector<Note> m_notes;
 };
 
-Quality qualityOf(const Json& provenance)
-{
-    const std::string grade = provenance.value("grade", std::string("D"));
-    return {grade.empty() ? 'D' : grade.front(), provenance.value("reason", std::string())};
-}
-
 struct Measured
 {
     Figures figures;
@@ -104,11 +99,11 @@ Result<void> measureKernel(const Device& device, const RooflineKernel& kernel, R
         return fail("run.failed", "the measurement lacks its time, operations or bytes");
     addRooflineFigures(all.figures, device, kernel, *point);
     Json entry = rooflineJson(device, kernel, *point);
-    const Quality quality = qualityOf(run.provenance);
+    const Quality quality = run.provenance.quality.value_or(Quality{});
     entry["grade"] = std::string(1, quality.grade);
     all.points.push_back(std::move(entry));
-    all.samples.push_back({{"kernel", kernel.id}, {"samples", run.provenance.value("samples", Json::array())}});
-    all.methods[kernel.id] = run.provenance.value("method", Json());
+    all.samples.push_back({{"kernel", kernel.id}, {"samples", std::move(run.provenance.samples)}});
+    all.methods[kernel.id] = std::move(run.provenance.method);
     all.worst = worse(all.worst, {quality.grade, kernel.label + ": " + quality.reason});
     return {};
 }
@@ -140,11 +135,11 @@ Result<MeasuredRun> runRoofline(const Device& device, RunSink& sink, const Measu
     run.complete = isComplete;
     run.measurement.figures = std::move(all.figures);
     run.measurement.detail = {{"points", std::move(all.points)}};
-    run.provenance = {{"method", std::move(all.methods)},
-                      {"samples", std::move(all.samples)},
-                      {"grade", std::string(1, all.worst.grade)},
-                      {"reason", all.worst.reason},
-                      {"complete", isComplete}};
+    run.provenance.time = utcNow();
+    run.provenance.isForced = sink.isForced();
+    run.provenance.quality = std::move(all.worst);
+    run.provenance.method = std::move(all.methods);
+    run.provenance.samples = std::move(all.samples);
     return run;
 }
 

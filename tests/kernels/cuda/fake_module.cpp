@@ -73,7 +73,7 @@ public:
             std::this_thread::sleep_for(std::chrono::seconds(1));
         auto run = m_cuda->measure(experiment, device, parameters, sink);
         if (run)
-            run->provenance["fake"] = "host memory and a model of time: tests/kernels/cuda/fake_gpu.h";
+            run->provenance.machine["fake"] = "host memory and a model of time: tests/kernels/cuda/fake_gpu.h";
         return run;
     }
 

@@ -285,8 +285,8 @@ void TestCudaAttention::measuredBytesAreThePredictedOnes()
     }
     QVERIFY(findFigure(run->measurement.figures, "speedup")->number() > 0);
     QCOMPARE(listener.count("cublaslt.missing"), 1);
-    QCOMPARE(run->provenance.at("method").at("kernels").size(), std::size_t(2));
-    QVERIFY(!run->provenance.contains("cublaslt"));
+    QCOMPARE(run->provenance.method.at("kernels").size(), std::size_t(2));
+    QVERIFY(!run->provenance.machine.contains("cublaslt"));
     QCOMPARE(fakeGpu().usedBytes, std::uint64_t(0));
 }
 
@@ -318,7 +318,7 @@ void TestCudaAttention::theLibraryStandsInRecordsOfWhatUsesIt()
                                  listener)
                              .run;
         QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
-        QCOMPARE(run->provenance.contains("cublaslt"), std::string(implementation) == "standard");
+        QCOMPARE(run->provenance.machine.contains("cublaslt"), std::string(implementation) == "standard");
         QCOMPARE(run->measurement.detail.at("points").size(), std::size_t(1)); // a range of one
     }
 }
@@ -345,7 +345,7 @@ void TestCudaAttention::anOlderVersionRunsForOneThatIsWrong()
     for (const Json& point : run->measurement.detail.at("points"))
         QCOMPARE(point.at("flash").at("method").at("version").get<int>(), 6);
     QCOMPARE(listener.count("attention.version"), 1);
-    const std::string kernels = run->provenance.at("method").at("kernels").dump();
+    const std::string kernels = run->provenance.method.at("kernels").dump();
     QVERIFY2(kernels.find("flash v6 bfloat16") != std::string::npos, kernels.c_str());
     QVERIFY2(kernels.find("\"failed\"") != std::string::npos, kernels.c_str());
 

@@ -165,9 +165,9 @@ void TestCudaBackend::aStrideCostsSectors()
         QVERIFY(useful->low[i] <= useful->y[i] && useful->y[i] <= useful->high[i]);
     }
     QCOMPARE(findFigure(run->measurement.figures, "peak_memory")->number(), double(1 << 30));
-    QCOMPARE(run->provenance["grade"].get<std::string>(), std::string("A"));
-    QVERIFY(near(run->provenance["launch_period"].get<double>(), 2.5e-6, 0.01));
-    QVERIFY(near(run->provenance["busy_clock"].get<double>(), 1.98e9, 0.01));
+    QCOMPARE(run->provenance.quality->grade, 'A');
+    QVERIFY(near(run->provenance.machine["launch_period"].get<double>(), 2.5e-6, 0.01));
+    QVERIFY(near(run->provenance.machine["busy_clock"].get<double>(), 1.98e9, 0.01));
     QCOMPARE(int(sink.points.size()), 4 * 3);        // every point in every pass
     QCOMPARE(fakeGpu().usedBytes, std::uint64_t(0)); // everything was given back
 }
@@ -279,7 +279,7 @@ void TestCudaBackend::aBankConflictCostsItsWavefronts()
         QVERIFY(near(bandwidth->y[i], 128 * 1.98e9 / expected[i], 0.001));
         QVERIFY(cycles->low[i] <= cycles->y[i] && cycles->y[i] <= cycles->high[i]);
     }
-    QCOMPARE(run->provenance["grade"].get<std::string>(), std::string("A"));
+    QCOMPARE(run->provenance.quality->grade, 'A');
     QCOMPARE(int(sink.points.size()), 5 * 3);
     QCOMPARE(fakeGpu().usedBytes, std::uint64_t(0));
     const auto cured = measure(*backend(), "bank-conflicts", {"pattern=column", "padding=0,1"}, sink);
@@ -325,7 +325,7 @@ void TestCudaBackend::productsTakeTheirTime()
     QCOMPARE(large.error().code, std::string("run.memory"));
     QVERIFY(large.error().message.find("96 GiB") != std::string::npos);
     sink.notes.resize(1);
-    QVERIFY(run->provenance["method"]["products"]["bf16"].get<std::string>().find("tensor cores") != std::string::npos);
+    QVERIFY(run->provenance.method["products"]["bf16"].get<std::string>().find("tensor cores") != std::string::npos);
     QCOMPARE(sink.notes, std::vector<std::string>{"cublaslt.missing"});
     QCOMPARE(fakeGpu().usedBytes, std::uint64_t(0));
 }
@@ -341,7 +341,7 @@ void TestCudaBackend::formatsWithoutALibrary()
         const std::string key(numbers.key);
         const auto run = in(key);
         QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
-        QVERIFY(run->provenance["method"]["products"][key].get<std::string>().starts_with("our product"));
+        QVERIFY(run->provenance.method["products"][key].get<std::string>().starts_with("our product"));
     }
     fakeGpu().computeCapability = 80;
     QVERIFY(in("fp8-e5m2").error().message.find("8.0 has no products in FP8") != std::string::npos);
@@ -370,7 +370,7 @@ void TestCudaBackend::everyFormatIsMultipliedByALibrary()
         QVERIFY(near(findFigure(run->measurement.figures, "time")->number(), seconds, 0.03));
         const double bytes = findFigure(run->measurement.figures, "bytes")->number();
         QCOMPARE(bytes, gemmBytes(numbers, {1024, 1024, 1024}));
-        const Json library = run->provenance.at("cublaslt");
+        const Json library = run->provenance.machine.at("cublaslt");
         QCOMPARE(library.at("file").get<std::string>(), std::string("/a/folder/libcublasLt.so.13"));
         QCOMPARE(library.at("version").get<std::string>(), std::string("13.0.2"));
     }
@@ -386,11 +386,11 @@ void TestCudaBackend::aLibraryThatCannotBeUsedIsSaid()
     Sink sink;
     const auto ours = measure(*backend(), "precision", {"format=fp16", "m=1024:1024"}, sink);
     QVERIFY(ours.has_value());
-    QVERIFY(!ours->provenance.contains("cublaslt"));
+    QVERIFY(!ours->provenance.machine.contains("cublaslt"));
     fakeGpu().hasLibrary = true; // another, found elsewhere
     const auto theirs = measure(*backend(), "precision", {"format=fp16", "m=1024:1024"}, sink);
     QVERIFY(theirs.has_value());
-    QVERIFY(theirs->provenance.contains("cublaslt"));
+    QVERIFY(theirs->provenance.machine.contains("cublaslt"));
     QCOMPARE(sink.notes, (std::vector<std::string>{"cublaslt.missing", "cublaslt.passed_over"}));
 }
 
@@ -477,8 +477,8 @@ void TestCudaBackend::aSaggingClockCostsTheGrade()
     Sink sink;
     const auto run = measure(*backend(), "stride", {"stride=1,2", "bytes=1GiB"}, sink);
     QVERIFY(run.has_value());
-    QCOMPARE(run->provenance["grade"].get<std::string>(), std::string("C"));
-    const auto reason = run->provenance["reason"].get<std::string>();
+    QCOMPARE(run->provenance.quality->grade, 'C');
+    const auto reason = run->provenance.quality->reason;
     QVERIFY2(reason.find("clock") != std::string::npos, reason.c_str());
 }
 
@@ -488,7 +488,7 @@ void TestCudaBackend::denseKernelsAreJudgedByTheDriftOfTheirClock()
     fakeGpu().clockSag = 0.82; // under their load the clock is lower, and stays so
     const auto capped = measure(*backend(), "precision", {"format=bf16", "m=2048,4096"}, sink);
     QVERIFY(capped.has_value());
-    QCOMPARE(capped->provenance["grade"].get<std::string>(), std::string("A"));
+    QCOMPARE(capped->provenance.quality->grade, 'A');
     const auto reason = capped->measurement.detail["points"][0]["reason"].get<std::string>();
     QVERIFY2(reason.find("drift within the run") != std::string::npos, reason.c_str());
     QVERIFY2(reason.find("82 %") != std::string::npos, reason.c_str());
@@ -499,8 +499,8 @@ void TestCudaBackend::denseKernelsAreJudgedByTheDriftOfTheirClock()
     fakeGpu().sagsAfter = launches / 2; // it falls half-way
     const auto falling = measure(*backend(), "precision", {"format=bf16", "m=2048,4096"}, sink);
     QVERIFY(falling.has_value());
-    QCOMPARE(falling->provenance["grade"].get<std::string>(), std::string("C"));
-    QVERIFY(falling->provenance["reason"].get<std::string>().find("the clock drifted by") != std::string::npos);
+    QCOMPARE(falling->provenance.quality->grade, 'C');
+    QVERIFY(falling->provenance.quality->reason.find("the clock drifted by") != std::string::npos);
 }
 
 void TestCudaBackend::aColdReadPaysForNobodysWrites()

@@ -84,9 +84,9 @@ void TestCudaBatchSize::measuredBytesAreThePredictedOnes()
              findFigure(predicted.figures, "peak_allocated")->number());
     QVERIFY(run->complete);
     QVERIFY(run->measurement.detail.at("accumulation").at("same_within_rounding").get<bool>());
-    QCOMPARE(run->provenance.at("backend").get<std::string>(), std::string("cuda"));
-    QVERIFY(run->provenance.at("method").at("products").get<std::string>().starts_with("product v"));
-    QVERIFY(!run->provenance.at("method").at("check").get<std::string>().empty());
+    QCOMPARE(run->provenance.machine.at("backend").get<std::string>(), std::string("cuda"));
+    QVERIFY(run->provenance.method.at("products").get<std::string>().starts_with("product v"));
+    QVERIFY(!run->provenance.method.at("check").get<std::string>().empty());
     QCOMPARE(listener.count("cublaslt.missing"), 1);
     QCOMPARE(fakeGpu().usedBytes, std::uint64_t(0));
 }
@@ -105,7 +105,7 @@ void TestCudaBatchSize::aStepTakesTheTimeOfItsKernels()
     const Json& point = run->measurement.detail.at("points").at(0);
     QVERIFY(point.at("batch").get<int>() > 1); // a step of 20 µs is run several times in a sample
     QVERIFY(isNear(point.at("clock").get<double>(), fakeGpu().clockHz, 0.01));
-    QCOMPARE(run->provenance.at("grade").get<std::string>(), std::string("A"));
+    QCOMPARE(run->provenance.quality->grade, 'A');
 }
 
 void TestCudaBatchSize::aStepOfMoreKernelsThanAQueueHoldsIsTimedToo()
@@ -166,9 +166,9 @@ void TestCudaBatchSize::theLibraryGetsTheWorkspace()
     test::Listener listener;
     const auto run = measureBatches({"model=mlp:12,24,4", "batch=4,16", "target_loss=0.9"}, listener).run;
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
-    const auto products = run->provenance.at("method").at("products").get<std::string>();
+    const auto products = run->provenance.method.at("products").get<std::string>();
     QVERIFY2(products.find("workspace") != std::string::npos, products.c_str());
-    QVERIFY(run->provenance.contains("cublaslt"));
+    QVERIFY(run->provenance.machine.contains("cublaslt"));
     QCOMPARE(listener.count("cublaslt.missing"), 0);
     QCOMPARE(fakeGpu().largestWorkspace, std::uint64_t(32) << 20); // PyTorch's on compute capability 9.0
 }

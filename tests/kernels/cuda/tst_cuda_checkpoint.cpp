@@ -57,15 +57,16 @@ void TestCudaCheckpoint::theMeasuredPeakIsThePredictedOne()
     }
     QVERIFY(run->complete);
     QVERIFY(run->measurement.detail.at("gradients").at("identical").get<bool>());
-    QCOMPARE(run->provenance.at("backend").get<std::string>(), std::string("cuda"));
-    QVERIFY(run->provenance.at("method").at("product").get<std::string>().starts_with("product v"));
+    QCOMPARE(run->provenance.machine.at("backend").get<std::string>(), std::string("cuda"));
+    QVERIFY(run->provenance.method.at("product").get<std::string>().starts_with("product v"));
     QCOMPARE(listener.count("cublaslt.missing"), 1);
-    QVERIFY(!run->provenance.contains("cublaslt"));
+    QVERIFY(!run->provenance.machine.contains("cublaslt"));
     QCOMPARE(fakeGpu().usedBytes, std::uint64_t(0));
     fakeGpu().hasLibrary = true;
     const auto by = measureChain({"chain=mlp:6x32", "batch=20", "strategy=" + strategy.toStdString()}, listener).run;
     QVERIFY2(by.has_value(), by ? "" : by.error().text().c_str());
-    QCOMPARE(by->provenance.at("cublaslt").at("file").get<std::string>(), std::string("/a/folder/libcublasLt.so.13"));
+    QCOMPARE(by->provenance.machine.at("cublaslt").at("file").get<std::string>(),
+             std::string("/a/folder/libcublasLt.so.13"));
 }
 
 /// The fake has no noise: the profile must add up to the step, and a forward be its product and its

@@ -59,13 +59,13 @@ void TestCudaRoofline::everyKernelIsAPointWhereTheGpuPutsIt()
     const auto run = measure(listener);
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
     QVERIFY(run->complete);
-    QVERIFY(run->provenance.contains("cublaslt"));
+    QVERIFY(run->provenance.machine.contains("cublaslt"));
     const std::unique_ptr<Backend> backend(memscape_cuda_module()->makeBackend());
     for (const RooflineKernel& kernel : rooflineKernels(backend->devices().front().device)) {
         const Json point = pointOf(*run, kernel.id);
         QVERIFY2(!point.is_null(), kernel.id.c_str());
         QVERIFY2(point.at("rate").get<double>() > 0, kernel.id.c_str());
-        QVERIFY2(run->provenance.at("method").contains(kernel.id), kernel.id.c_str());
+        QVERIFY2(run->provenance.method.contains(kernel.id), kernel.id.c_str());
         QVERIFY2(findFigure(run->measurement.figures, kernel.id + "_rate") != nullptr, kernel.id.c_str());
     }
     const FakeGpu& gpu = fakeGpu();
@@ -94,8 +94,8 @@ void TestCudaRoofline::everyKernelIsAPointWhereTheGpuPutsIt()
     QVERIFY(pointOf(*run, "attention_standard").at("rate").get<double>() < 0.9 * gpu.tensorFlopsPerSecond);
     const double chain = pointOf(*run, "chain").at("rate").get<double>();
     QVERIFY2(chain > 0.5 * gpu.flopsPerSecond && chain < gpu.flopsPerSecond, qPrintable(QString::number(chain)));
-    QCOMPARE(run->provenance.at("backend").get<std::string>(), std::string("cuda"));
-    QCOMPARE(run->provenance.at("grade").get<std::string>(), std::string("A")); // the fake has no noise
+    QCOMPARE(run->provenance.machine.at("backend").get<std::string>(), std::string("cuda"));
+    QCOMPARE(run->provenance.quality->grade, 'A'); // the fake has no noise
     QCOMPARE(fakeGpu().usedBytes, std::uint64_t(0));
 }
 

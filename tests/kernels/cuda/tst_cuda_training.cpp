@@ -151,7 +151,7 @@ void TestCudaTraining::memoryIsThatOfTheStepSimulator()
         QCOMPARE(measured.figure(key), findFigure(measured.predicted.figures, key)->number());
     }
     QVERIFY(measured.run->complete);
-    QCOMPARE(measured.run->provenance.at("backend").get<std::string>(), std::string("cuda"));
+    QCOMPARE(measured.run->provenance.machine.at("backend").get<std::string>(), std::string("cuda"));
     QCOMPARE(listener.count("cublaslt.missing"), 1);
     QCOMPARE(fakeGpu().usedBytes, std::uint64_t(0));
 }
@@ -242,7 +242,7 @@ void TestCudaTraining::timesAreThoseOfTheGpu()
     for (const auto& [key, kernels] : {std::pair("fp32_step_time", 20), std::pair("step_time", 36)})
         QVERIFY2(measured.figure(key) > kernels * launch && measured.figure(key) < (kernels + 0.2) * launch,
                  qPrintable(QString::number(measured.figure(key) / launch)));
-    const Json samples = measured.run->provenance.at("samples");
+    const Json samples = measured.run->provenance.samples;
     for (const Json& course : samples) {
         const std::vector<double> steps = course.at("values").get<std::vector<double>>();
         QCOMPARE(int(steps.size()), 30);
@@ -269,15 +269,15 @@ void TestCudaTraining::whatTheLibraryLacksWeMultiply()
     test::Listener listener;
     const Measured all = measureTraining({"format=bf16", "steps=3"}, listener);
     QVERIFY2(all.run.has_value(), all.run ? "" : all.run.error().text().c_str());
-    const Json method = all.run->provenance.at("method");
+    const Json method = all.run->provenance.method;
     QCOMPARE(method.at("products").at("bf16").get<std::string>(), std::string("a library of the test's own"));
     QVERIFY(!method.contains("multiplied_by_our_kernels"));
-    QCOMPARE(all.run->provenance.at("cublaslt").at("version").get<std::string>(), std::string("13.0.2"));
+    QCOMPARE(all.run->provenance.machine.at("cublaslt").at("version").get<std::string>(), std::string("13.0.2"));
     QCOMPARE(listener.count("cublaslt.missing"), 0);
     fakeGpu().libraryLacksOdd = true; // 43 × 50 × 37
     const Measured most = measureTraining({"format=bf16", "steps=3"}, listener);
     QVERIFY2(most.run.has_value(), most.run ? "" : most.run.error().text().c_str());
-    const Json ours = most.run->provenance.at("method").at("multiplied_by_our_kernels");
+    const Json ours = most.run->provenance.method.at("multiplied_by_our_kernels");
     QVERIFY2(ours.dump().find("43 × 50 × 37") != std::string::npos, ours.dump().c_str());
     QCOMPARE(most.series("loss_bf16"), all.series("loss_bf16"));
 }

@@ -82,7 +82,7 @@ QStringList figuresOf(const MeasuredRun& run)
 QStringList samplesOf(const MeasuredRun& run)
 {
     std::set<QString> keys;
-    for (const Json& one : run.provenance.value("samples", Json::array()))
+    for (const Json& one : run.provenance.samples)
         keys.insert(keysOf(one).join(u' '));
     return {keys.begin(), keys.end()};
 }
@@ -126,17 +126,20 @@ void TestSameShape::aRunHasOneShape()
     QCOMPARE(figuresOf(*gpu), figuresOf(*host));
     QCOMPARE(samplesOf(*gpu), samplesOf(*host));
     for (const MeasuredRun* run : {&*host, &*gpu}) {
-        for (const char* key : {"backend", "grade", "reason", "complete", "method", "samples"})
-            QVERIFY2(run->provenance.contains(key), key);
-        QVERIFY(!run->provenance.contains("grade_reason"));
-        QVERIFY(run->provenance["method"].is_object());
-        QVERIFY(!run->provenance["samples"].empty());
-        QVERIFY(!run->provenance["reason"].get<std::string>().empty());
+        const Json written = provenanceToJson(run->provenance, run->complete);
+        for (const char* key :
+             {"backend", "time", "forced", "passes", "grade", "reason", "method", "samples", "complete"})
+            QVERIFY2(written.contains(key), key);
+        QVERIFY(!written.contains("grade_reason"));
+        QVERIFY(run->provenance.method.is_object());
+        QVERIFY(!run->provenance.samples.empty());
+        QVERIFY(!run->provenance.quality->reason.empty());
         QVERIFY(run->measurement.detail.contains("points"));
         for (const Json& point : run->measurement.detail["points"]) {
             for (const char* key : {"x", "grade", "reason", "samples"})
                 QVERIFY2(point.contains(key),
-                         (std::string(run->provenance["backend"]) + ": " + key + " is not in " + point.dump()).c_str());
+                         (std::string(run->provenance.machine["backend"]) + ": " + key + " is not in " + point.dump())
+                             .c_str());
         }
     }
     for (Sink* sink : {&hostSink, &gpuSink}) {
@@ -177,7 +180,7 @@ void TestSameShape::onePointThatFailsLeavesTheOthers()
         QVERIFY(!points[0].contains("error"));
         QCOMPARE(points[1]["error"].get<std::string>(), std::string("run.memory"));
         QVERIFY(!points[1]["reason"].get<std::string>().empty());
-        for (const Json& one : (*run)->provenance["samples"])
+        for (const Json& one : (*run)->provenance.samples)
             QVERIFY(one["x"] == points[0]["x"] && one["count"].get<int>() > 0);
         QVERIFY((*run)->complete);
     }

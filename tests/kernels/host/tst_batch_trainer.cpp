@@ -203,7 +203,7 @@ private slots:
         const Json& detail = run->measurement.detail;
         QVERIFY(detail["accumulation"]["same_within_rounding"].get<bool>());
         QVERIFY(detail["noise"]["simple"].get<double>() < detail["noise"]["corrected"].get<double>());
-        QVERIFY(!run->provenance["grade"].get<std::string>().empty());
+        QVERIFY(run->provenance.quality.has_value());
     }
 
     void whatIsNotTrainedHereSaysWhy_data()

@@ -135,7 +135,7 @@ private slots:
         const auto run = sweep.run("stride=4"); // no sweep of the user's
         QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
         QVERIFY(run->complete);
-        QCOMPARE(run->provenance["budget_s"].get<double>(), sweepBudget);
+        QCOMPARE(run->provenance.budget, std::optional(sweepBudget));
         double slowest = 0;
         for (const Json& point : run->measurement.detail["points"]) {
             const bool slow = point["x"].get<double>() >= 16;
@@ -157,7 +157,7 @@ private slots:
         clock->seconds = 0;
         Swept named(answer, machine); // who names the values gets every pass
         const auto whole = named.run("stride=1,16,64");
-        QVERIFY(!whole->provenance.contains("budget_s"));
+        QVERIFY(!whole->provenance.budget);
         for (const Json& point : whole->measurement.detail["points"])
             QCOMPARE(point["samples"]["time"]["passes"].get<int>(), sweepPasses);
     }
@@ -166,7 +166,7 @@ private slots:
     {
         Swept sweep([](double stride, int) { return std::vector<double>(6, 1e-3 * stride); });
         const auto run = sweep.run();
-        QCOMPARE(gradeOf(run->provenance), std::string("A"));
+        QCOMPARE(run->provenance.quality->grade, 'A');
         QVERIFY(sweep.listener.notes.empty());
         for (const double stride : {1.0, 2.0, 4.0})
             QCOMPARE(gradeOf(pointAt(*run, stride)), std::string("A"));
@@ -179,14 +179,14 @@ private slots:
     {
         Swept sweep([](double stride, int pass) { return std::vector<double>(6, stride + 0.001 * pass); });
         const auto run = sweep.run();
-        const Json& samples = run->provenance["samples"];
+        const Json& samples = run->provenance.samples;
         QCOMPARE(samples.size(), std::size_t{3});
         for (const Json& one : samples) {
             QCOMPARE(one["values"].size(), std::size_t{18});
             QCOMPARE(one["values"][6].get<double>(), one["x"].get<double>() + 0.001);
         }
-        QCOMPARE(run->provenance["clock_hz"].get<double>(), 4e9);
-        QCOMPARE(run->provenance["method"]["how"].get<std::string>(), std::string("as the test said"));
+        QCOMPARE(run->provenance.machine["clock_hz"].get<double>(), 4e9);
+        QCOMPARE(run->provenance.method["how"].get<std::string>(), std::string("as the test said"));
     }
 
     // What the samples of stride 2 are like, and what the record then says of it and of its neighbours.
@@ -227,7 +227,7 @@ private slots:
         QCOMPARE(QString::fromStdString(gradeOf(point)), grade);
         QVERIFY2(QString::fromStdString(point["reason"]).contains(says), point["reason"].dump().c_str());
         QCOMPARE(gradeOf(pointAt(*run, 1)), std::string("A"));
-        QCOMPARE(QString::fromStdString(run->provenance["grade"]), grade); // of all, the worst
+        QCOMPARE(QString(QLatin1Char(run->provenance.quality->grade)), grade); // of all, the worst
     }
 
     // Passes that disagree are said, not averaged.
@@ -298,8 +298,8 @@ private slots:
         Swept sweep([](double, int) { return quiet; }, machine);
         const auto run = sweep.run();
         QCOMPARE(readings, 18);
-        QCOMPARE(QString::fromStdString(run->provenance["grade"]), grade);
-        const QString reason = QString::fromStdString(run->provenance["reason"]);
+        QCOMPARE(QString(QLatin1Char(run->provenance.quality->grade)), grade);
+        const QString reason = QString::fromStdString(run->provenance.quality->reason);
         QVERIFY2(reason.contains(says), qPrintable(reason));
         int worse = 0; // a dip is of one point only
         for (const Json& point : run->measurement.detail["points"])
@@ -333,8 +333,8 @@ private slots:
         const auto& y = run->measurement.series.front().y;
         QCOMPARE(y[0], 1e9);
         QVERIFY(std::isnan(y[2]));
-        QCOMPARE(gradeOf(run->provenance), std::string("A")); // of what was measured
-        for (const Json& samples : run->provenance["samples"])
+        QCOMPARE(run->provenance.quality->grade, 'A'); // of what was measured
+        for (const Json& samples : run->provenance.samples)
             QVERIFY(samples["x"] != 4.0);
     }
 
@@ -396,10 +396,9 @@ private slots:
         const auto run = sweep.run();
         QVERIFY(run.has_value());
         QVERIFY(!run->complete);
-        QCOMPARE(run->provenance["complete"].get<bool>(), false);
         QCOMPARE(run->measurement.detail["points"].size(), std::size_t{3});
         std::size_t kept = 0;
-        for (const Json& samples : run->provenance["samples"])
+        for (const Json& samples : run->provenance.samples)
             kept += samples["values"].size();
         QCOMPARE(kept, 4 * quiet.size());
     }

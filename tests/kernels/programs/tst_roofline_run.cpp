@@ -58,7 +58,7 @@ Result<MeasuredRun> halfAsFast(const Experiment& experiment, const Parameters& p
     sink.point("x", {});
     MeasuredRun run;
     run.measurement.figures = std::move(figures);
-    run.provenance = {{"grade", experiment.id() == "stride" ? "C" : "A"}, {"reason", "as told"}};
+    run.provenance.quality = {experiment.id() == "stride" ? 'C' : 'A', "as told"};
     return run;
 }
 
@@ -97,8 +97,8 @@ void TestRooflineRun::everyKernelIsAPoint()
         const auto point = rooflinePoint(kernel, *predicted);
         QVERIFY2(std::fabs(rate->number() / (point->rate() / 2) - 1) < 1e-9, kernel.id.c_str());
     }
-    QCOMPARE(run->provenance["grade"].get<std::string>(), std::string("C")); // the worst of them
-    QVERIFY(run->provenance["reason"].get<std::string>().find("stride") != std::string::npos);
+    QCOMPARE(run->provenance.quality->grade, 'C'); // the worst of them
+    QVERIFY(run->provenance.quality->reason.find("stride") != std::string::npos);
 }
 
 void TestRooflineRun::whatCannotBeMeasuredIsNamed()

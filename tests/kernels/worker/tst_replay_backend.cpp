@@ -90,9 +90,9 @@ private slots:
         QCOMPARE(listener.keys.front(), std::string("stride"));
         QCOMPARE(findFigure(listener.points[2].figures, "useful_bandwidth")->number(), 1e12);
         QCOMPARE(run->measurement.findSeries("useful_bandwidth")->y, (std::vector<double>{4e12, 2e12, 1e12}));
-        QVERIFY(run->provenance["replayed"].get<bool>());
-        QCOMPARE(run->provenance["replayed_from"].get<std::string>(), path);
-        QCOMPARE(run->provenance["driver"].get<std::string>(), std::string("580"));
+        QVERIFY(run->provenance.machine["replayed"].get<bool>());
+        QCOMPARE(run->provenance.machine["replayed_from"].get<std::string>(), path);
+        QCOMPARE(run->provenance.machine["driver"].get<std::string>(), std::string("580"));
     }
 
     void cancelLeavesTheRest()

@@ -41,7 +41,6 @@ public:
     {
         MeasuredRun run;
         run.measurement.detail = Json::object();
-        run.provenance = Json::object();
         for (int i = 0; i < (m_deaf ? 3000 : 10); ++i) {
             sink.progress(i, 10, "point");
             Point point;
