@@ -267,8 +267,8 @@ AxisSpec xAxisOf(const Outcome& outcome, const SeriesGroup& group, ByteStyle byt
     const SeriesAxis& axis = *found;
     spec.label = toQString(axis.label);
     spec.unit = axis.unit;
-    spec.log = axis.scale == "log2" ? 2 : 0;
-    if (axis.scale == "category") {
+    spec.log = axis.scale == AxisScale::Log2 ? 2 : 0;
+    if (axis.scale == AxisScale::Category) {
         for (const std::string& name : axis.names)
             spec.names << toQString(name);
     }

@@ -67,11 +67,11 @@ SeriesAxis axisOf(const Experiment& experiment, const Sweep& sweep)
         axis.label = spec->suffix.empty() ? spec->label : fmt::format("{} ({})", spec->label, spec->suffix);
         axis.unit = spec->unit;
         if (spec->kind != ParameterKind::Integer && spec->kind != ParameterKind::Real) {
-            axis.scale = "category";
+            axis.scale = AxisScale::Category;
             for (const ParameterValue& value : sweep.values)
                 axis.names.push_back(valueText(value));
         } else if (spec->scale == Scale::Log2 && positive) {
-            axis.scale = "log2"; // zero has no place on a logarithmic axis
+            axis.scale = AxisScale::Log2; // zero has no place on a logarithmic axis
         }
     }
     return axis;

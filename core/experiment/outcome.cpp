@@ -2,6 +2,7 @@
 #include "core/experiment/outcome.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include <fmt/format.h>
@@ -10,6 +11,24 @@
 namespace memscape {
 
 namespace {
+
+constexpr std::array<std::pair<AxisScale, std::string_view>, 3> scaleTexts{
+    {{AxisScale::Linear, "linear"}, {AxisScale::Log2, "log2"}, {AxisScale::Category, "category"}}};
+
+std::string_view scaleText(AxisScale scale)
+{
+    return scaleTexts[std::size_t(scale)].second;
+}
+
+/// Linear for a word that this version does not know.
+AxisScale scaleOf(std::string_view text)
+{
+    for (const auto& [scale, known] : scaleTexts) {
+        if (known == text)
+            return scale;
+    }
+    return AxisScale::Linear;
+}
 
 Json numbersToJson(const std::vector<double>& values)
 {
@@ -123,7 +142,7 @@ Json seriesToJson(const Series& series)
     Json x{{"key", series.x.key},
            {"label", series.x.label},
            {"unit", unitText(series.x.unit)},
-           {"scale", series.x.scale},
+           {"scale", scaleText(series.x.scale)},
            {"values", numbersToJson(series.x.values)}};
     if (!series.x.names.empty())
         x["names"] = series.x.names;
@@ -159,7 +178,7 @@ Result<Series> seriesFromJson(const JsonReader& reader)
     MEMSCAPE_TRY(xValues, xValuesNode.numbers());
     series.key = key;
     series.label = label;
-    series.x = {xKey, xLabel, xUnit, scale, xValues, {}};
+    series.x = {xKey, xLabel, xUnit, scaleOf(scale), xValues, {}};
     if (x.has("names")) {
         MEMSCAPE_TRY(names, x.at("names"));
         MEMSCAPE_TRY(items, names.items());
@@ -216,7 +235,7 @@ std::vector<Series> seriesFromPoints(const std::vector<SeriesSpec>& specs, const
         for (const Point& point : points) {
             const Figure* figure = findFigure(point.figures, spec.key);
             series.x.values.push_back(point.x);
-            if (axis.scale == "category")
+            if (axis.scale == AxisScale::Category)
                 series.x.names.push_back(point.name);
             series.y.push_back(figure ? figure->number() : nan);
             series.low.push_back(figure && figure->low ? *figure->low : nan);

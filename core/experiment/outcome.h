@@ -14,13 +14,16 @@
 
 namespace memscape {
 
+/// How x is drawn; in documents "linear", "log2", "category".
+enum class AxisScale { Linear, Log2, Category };
+
 /// The x axis of a series. `names` are the labels of a category scale (a swept choice), else empty.
 struct SeriesAxis
 {
     std::string key; ///< the parameter that is swept
     std::string label;
     Unit unit = Unit::One;
-    std::string scale = "linear"; ///< "linear", "log2", "category"
+    AxisScale scale = AxisScale::Linear;
     std::vector<double> values;
     std::vector<std::string> names;
 };

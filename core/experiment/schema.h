@@ -62,6 +62,12 @@ public:
         return row->value;
     }
 
+    const std::string& keyOf(Value value) const
+    {
+        return std::find_if(m_rows.begin(), m_rows.end(), [&](const Row& one) { return one.value == value; })
+            ->choice.key;
+    }
+
 private:
     std::vector<Row> m_rows;
 };

@@ -292,9 +292,9 @@ Chart chartOf(const Series* predicted, const Series* measured)
     Chart chart;
     chart.title = one.label;
     chart.x = {one.x.label, one.x.unit, ChartScale::Linear, one.x.names};
-    if (one.x.scale == "log2")
+    if (one.x.scale == AxisScale::Log2)
         chart.x.scale = ChartScale::Log2;
-    else if (one.x.scale == "category")
+    else if (one.x.scale == AxisScale::Category)
         chart.x.scale = ChartScale::Category;
     chart.y = {one.yLabel.empty() ? one.label : one.yLabel, one.yUnit, ChartScale::Linear, {}};
     ValueRange positive;

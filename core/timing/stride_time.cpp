@@ -124,13 +124,13 @@ Result<StrideTime> hostTime(const Device& device, const StrideCase& walk)
     const double memory = (random ? double(walk.accesses) : footprint.lines) * secondsPerLine;
     const double issue = double(walk.accesses) / time.issueRate;
     time.seconds = std::max(memory, issue);
-    time.limit = memory >= issue ? "memory" : "issue";
+    time.limit = memory >= issue ? StrideLimit::Memory : StrideLimit::Issue;
     return time;
 }
 
 /// Bytes per second that the memory of a GPU gives this pattern.
 double gpuRate(const Device& device, const StrideCase& walk, double fetchedPerRequest, double footprint,
-               std::string& source, std::string& limit)
+               std::string& source, StrideLimit& limit)
 {
     const MemoryLevel& dram = *device.dram();
     const Sourced bandwidth = levelBandwidth(device, dram, walk.operation);
@@ -147,14 +147,14 @@ double gpuRate(const Device& device, const StrideCase& walk, double fetchedPerRe
                                 * device.sectorBytes * walk.arrays());
         }
     }
-    limit = "memory";
+    limit = StrideLimit::Memory;
     if (device.concurrency.maxThreadsPerUnit > 0 && dram.latency.known()) {
         const double warps = device.units * device.concurrency.maxThreadsPerUnit / device.warp;
         const double bound =
             littleBandwidth(warps * fetchedPerRequest * gpuLoadsInFlight * walk.arrays(), dram.latency.value);
         if (bound < rate) {
             rate = bound;
-            limit = "latency";
+            limit = StrideLimit::Latency;
         }
     }
     return rate;
@@ -181,12 +181,22 @@ Result<StrideTime> gpuTime(const Device& device, const StrideCase& walk)
         }
     }
     if (issue > memory)
-        time.limit = "issue";
+        time.limit = StrideLimit::Issue;
     time.seconds = device.launch.valueOr(0) + std::max(memory, issue);
     return time;
 }
 
 } // namespace
+
+std::string_view limitText(StrideLimit limit)
+{
+    switch (limit) {
+    case StrideLimit::Memory: return "memory";
+    case StrideLimit::Issue: return "issue";
+    case StrideLimit::Latency: return "latency";
+    }
+    return {};
+}
 
 double issueRate(const Device& device, Operation operation, std::uint64_t elementBytes, bool neighbours, int threads)
 {

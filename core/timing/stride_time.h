@@ -21,16 +21,21 @@
 #include "core/base/quantity.h"
 
 #include <string>
+#include <string_view>
 
 namespace memscape {
+
+/// What holds a walk: the memory's rate, the instructions that ask for it, or how many loads are in flight.
+enum class StrideLimit { Memory, Issue, Latency };
+std::string_view limitText(StrideLimit limit); ///< "memory", "issue", "latency"
 
 struct StrideTime
 {
     double seconds = 0;
-    double movedBytes = 0;  ///< lines or sectors, written lines count twice on a host (fill, write back)
-    double memoryRate = 0;  ///< lines (host) or bytes (GPU) per second that the memory gives
-    double issueRate = 0;   ///< accesses per second; hosts only
-    std::string limit;      ///< "memory", "issue", "latency": which one holds
+    double movedBytes = 0; ///< lines or sectors, written lines count twice on a host (fill, write back)
+    double memoryRate = 0; ///< lines (host) or bytes (GPU) per second that the memory gives
+    double issueRate = 0;  ///< accesses per second; hosts only
+    StrideLimit limit = StrideLimit::Memory;
     std::string rateSource; ///< "calibrated on this machine", "catalogue: …"
 };
 

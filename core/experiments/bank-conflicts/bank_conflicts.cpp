@@ -44,6 +44,13 @@ const ChoiceTable<std::uint32_t> widths{
     {8, {"8", "8 B (float2)", "half a warp at a time"}},
     {16, {"16", "16 B (float4)", "a quarter of a warp at a time; a row of ldmatrix"}}};
 
+const ChoiceTable<BankPattern> patterns{
+    {BankPattern::Strided, {"strided", "strided", "lane i takes element i × stride"}},
+    {BankPattern::Row, {"row", "row of a tile", "tile[0][i]: neighbours"}},
+    {BankPattern::Column,
+     {"column", "column of a tile", "tile[i][0]: a row apart, as a transposition reads or writes"}},
+    {BankPattern::Random, {"random", "random", "any element of 32 rows, one fixed draw, as a table look-up does"}}};
+
 std::uint32_t widthOf(const Parameters& parameters)
 {
     return widths.of(parameters.choice("width"));
@@ -63,7 +70,7 @@ std::vector<std::uint32_t> elementsOf(const BankCase& request, std::uint32_t lan
     std::vector<std::uint32_t> elements;
     SplitMix64 random(randomSeed);
     for (std::uint32_t lane = 0; lane < lanes; ++lane) {
-        elements.push_back(request.pattern == "random"
+        elements.push_back(request.pattern == BankPattern::Random
                                ? static_cast<std::uint32_t>(random.below(randomRows * request.tile.columns))
                                : lane * request.stride);
     }
@@ -104,7 +111,7 @@ Why degreeWhy(const BankAccess& access)
 /// The stride of the rule of thumb. A column's is the row with its padding: what the rule is used for.
 std::uint32_t ruleStride(const BankCase& request)
 {
-    return request.stride + (request.pattern == "column" ? request.tile.padding : 0);
+    return request.stride + (request.pattern == BankPattern::Column ? request.tile.padding : 0);
 }
 
 int phasesOf(const BankCase& request)
@@ -122,7 +129,7 @@ Why gcdWhy(const BankCase& request)
                            gcdWavefronts(request));
     why.source = "gcd(s, 32) of the textbooks, for 4-byte elements";
     why.omits = {"broadcasts: for stride 0 it says 32, one wavefront serves all", "lanes that do not take part",
-                 request.pattern == "column" ? "the swizzle" : "padding between rows, and the swizzle"};
+                 request.pattern == BankPattern::Column ? "the swizzle" : "padding between rows, and the swizzle"};
     return why;
 }
 
@@ -218,11 +225,7 @@ private:
 BankConflicts::BankConflicts()
 {
     m_schema = {
-        choiceSpec("pattern", "pattern", "Which elements of the tile the lanes of a warp ask for.",
-                   {{"strided", "strided", "lane i takes element i × stride"},
-                    {"row", "row of a tile", "tile[0][i]: neighbours"},
-                    {"column", "column of a tile", "tile[i][0]: a row apart, as a transposition reads or writes"},
-                    {"random", "random", "any element of 32 rows, one fixed draw, as a table look-up does"}}),
+        choiceSpec("pattern", "pattern", "Which elements of the tile the lanes of a warp ask for.", patterns.choices()),
         integerSpec("stride", "stride",
                     "Elements between neighbouring lanes. Odd strides of 4-byte elements meet no bank twice; 0 is the "
                     "same element for all, a broadcast. Rows and columns have their own.",
@@ -255,7 +258,7 @@ BankConflicts::BankConflicts()
 /// Strides draw the comb of the textbooks; a tile asks how much padding it takes.
 Sweep BankConflicts::axis(const Device&, const Parameters& parameters) const
 {
-    Sweep sweep{parameters.choice("pattern") == "strided" ? "stride" : "padding", {}};
+    Sweep sweep{patterns.of(parameters.choice("pattern")) == BankPattern::Strided ? "stride" : "padding", {}};
     const int last = sweep.key == "stride" ? 64 : 16;
     for (int value = 0; value <= last; ++value)
         sweep.values.emplace_back(double(value));
@@ -304,6 +307,11 @@ Result<Prediction> BankConflicts::predict(const Device& device, const Parameters
 
 } // namespace
 
+const std::string& patternKey(BankPattern pattern)
+{
+    return patterns.keyOf(pattern);
+}
+
 std::vector<std::uint32_t> BankCase::addresses() const
 {
     std::vector<std::uint32_t> addresses;
@@ -315,16 +323,16 @@ std::vector<std::uint32_t> BankCase::addresses() const
 Result<BankCase> bankCase(const Device& device, const Parameters& parameters)
 {
     BankCase request;
-    request.pattern = parameters.choice("pattern");
+    request.pattern = patterns.of(parameters.choice("pattern"));
     request.isWrite = parameters.choice("operation") == "write";
     MEMSCAPE_TRY(tile,
                  sharedTile(widthOf(parameters), whole(parameters, "columns"), whole(parameters, "padding"),
                             granuleOf(parameters)));
     request.tile = tile;
-    request.stride = request.pattern == "strided" ? whole(parameters, "stride")
-        : request.pattern == "column"             ? tile.columns
-        : request.pattern == "row"                ? 1
-                                                  : 0;
+    request.stride = request.pattern == BankPattern::Strided ? whole(parameters, "stride")
+        : request.pattern == BankPattern::Column             ? tile.columns
+        : request.pattern == BankPattern::Row                ? 1
+                                                             : 0;
     const std::uint32_t warp = device.isGpu() ? static_cast<std::uint32_t>(device.warp) : 32;
     const std::uint32_t lanes = whole(parameters, "lanes");
     if (lanes > warp)
@@ -375,7 +383,7 @@ std::optional<BankTime> bankTime(const Device& device, const BankCase& request, 
 int gcdWavefronts(const BankCase& request)
 {
     // Several elements below 4 bytes share a word: the rule is for words.
-    if (request.pattern == "random" || request.tile.width < bankBytes)
+    if (request.pattern == BankPattern::Random || request.tile.width < bankBytes)
         return 0;
     return phasesOf(request) * gcdDegree(ruleStride(request), request.tile.width);
 }

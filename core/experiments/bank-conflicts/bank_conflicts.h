@@ -11,10 +11,14 @@
 
 namespace memscape {
 
+/// Which elements of the tile the lanes ask for; of `stride` apart where it is strided.
+enum class BankPattern { Strided, Row, Column, Random };
+const std::string& patternKey(BankPattern pattern); ///< "strided", "row", "column", "random"
+
 /// One request of one warp over a tile in shared memory.
 struct BankCase
 {
-    std::string pattern; ///< "strided", "row", "column", "random"
+    BankPattern pattern = BankPattern::Strided;
     SharedTile tile;
     std::uint32_t stride = 0; ///< elements between neighbouring lanes; 0 for random
     bool isWrite = false;

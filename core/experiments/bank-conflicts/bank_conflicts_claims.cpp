@@ -92,7 +92,7 @@ Claim gcdRule(const BankCase& request, const BankAccess& access)
 {
     const int rule = gcdWavefronts(request);
     const bool agrees = rule == access.wavefronts;
-    const bool isZero = request.pattern == "strided" && request.stride == 0;
+    const bool isZero = request.pattern == BankPattern::Strided && request.stride == 0;
     return {"The degree of conflict of a stride s is gcd(s, 32)",
             "taught with every stride; CUDA Programming Guide for s = 1, 2, 3",
             agrees          ? "holds here"
@@ -161,7 +161,7 @@ std::vector<Claim> bankClaims(const Device& device, const BankCase& request, con
 {
     const auto time = bankTime(device, request, access);
     std::vector<Claim> claims{accessTime(device, access, time, measured), timesSlower(access, time, measured)};
-    if (request.pattern != "random")
+    if (request.pattern != BankPattern::Random)
         claims.push_back(gcdRule(request, access));
     claims.push_back(paddingCures(device, request));
     claims.push_back(swizzleIsFree(device, request));

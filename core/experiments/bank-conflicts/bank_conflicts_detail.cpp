@@ -90,7 +90,7 @@ Json bankDetail(const Device& device, const BankCase& request, const BankAccess&
                   {"rows", request.rows},
                   {"bytes", request.tileBytes()}}},
                 {"request",
-                 {{"pattern", request.pattern},
+                 {{"pattern", patternKey(request.pattern)},
                   {"stride", request.stride},
                   {"operation", request.isWrite ? "write" : "read"},
                   {"banks", sharedBanks},

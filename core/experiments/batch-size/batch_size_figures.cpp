@@ -187,7 +187,7 @@ Series paretoSeries(const BatchStudy& study)
     Series series;
     series.key = "pareto";
     series.label = "not beaten in memory, throughput and examples at once";
-    series.x = {"peak_allocated", "memory", Unit::Byte, "log2", {}, {}};
+    series.x = {"peak_allocated", "memory", Unit::Byte, AxisScale::Log2, {}, {}};
     series.yLabel = "the front (examples/s)";
     for (const ParetoPoint& point : study.front) {
         series.x.values.push_back(point.memory);

@@ -95,7 +95,7 @@ Series checkpointMemorySeries(const CheckpointAnswer& answer)
     Series series;
     series.key = "memory";
     series.label = "live memory";
-    series.x = {"step_time", "time", answer.timeUnit(), "linear", {}, {}};
+    series.x = {"step_time", "time", answer.timeUnit(), AxisScale::Linear, {}, {}};
     series.yLabel = "live memory";
     series.yUnit = answer.memoryUnit();
     if (answer.chosen.schedule.size() > writtenOperationLimit)

@@ -64,7 +64,7 @@ Why bandwidthWhy(const Device& device, const StrideCase& walk, const StrideTime&
                            quantityText(useful / time.seconds, Unit::BytePerSecond));
     why.terms = {
         {"asked for", useful, Unit::Byte, "elements touched × element size, both ways for a copy", "the parameters"},
-        {"time", time.seconds, Unit::Second, fmt::format("held by: {}", time.limit), "see time"}};
+        {"time", time.seconds, Unit::Second, fmt::format("held by: {}", limitText(time.limit)), "see time"}};
     why.source = time.rateSource;
     why.omits = omitsOf(device);
     return why;
@@ -78,16 +78,16 @@ Why timeWhy(const Device& device, const StrideCase& walk, const StrideTime& time
         why.with = fmt::format("= {} + {} / {} = {}", quantityText(device.launch.valueOr(0), Unit::Second),
                                bytesText(time.movedBytes), quantityText(time.memoryRate, Unit::BytePerSecond),
                                quantityText(time.seconds, Unit::Second));
-        why.terms = {
-            {"moved", time.movedBytes, Unit::Byte, "requests × sectors × 32 B", std::string(coalescingGuide)},
-            {"memory rate", time.memoryRate, Unit::BytePerSecond,
-             time.limit == "latency" ? "bytes in flight / latency (Little's law)" : "what DRAM gives this operation",
-             time.rateSource},
-            {"launch", device.launch.valueOr(0), Unit::Second, "one kernel start", device.launch.source}};
+        why.terms = {{"moved", time.movedBytes, Unit::Byte, "requests × sectors × 32 B", std::string(coalescingGuide)},
+                     {"memory rate", time.memoryRate, Unit::BytePerSecond,
+                      time.limit == StrideLimit::Latency ? "bytes in flight / latency (Little's law)"
+                                                         : "what DRAM gives this operation",
+                      time.rateSource},
+                     {"launch", device.launch.valueOr(0), Unit::Second, "one kernel start", device.launch.source}};
     } else {
-        const double lineCount = time.seconds * (time.limit == "memory" ? time.memoryRate : 0);
+        const double lineCount = time.seconds * (time.limit == StrideLimit::Memory ? time.memoryRate : 0);
         why.formula = "time = max(lines / line rate, accesses / issue rate)";
-        why.with = time.limit == "memory"
+        why.with = time.limit == StrideLimit::Memory
             ? fmt::format("= {} lines / {} lines per s = {}",
                           quantityText(std::round(lineCount), Unit::One, ByteStyle::Binary, 4),
                           quantityText(time.memoryRate, Unit::One, ByteStyle::Binary, 4),

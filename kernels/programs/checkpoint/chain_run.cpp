@@ -305,7 +305,7 @@ Series chainMemorySeries(const ChainRun& run)
     Series series;
     series.key = "memory";
     series.label = "live memory";
-    series.x = {"step_time", "time", Unit::Second, "linear", {}, {}};
+    series.x = {"step_time", "time", Unit::Second, AxisScale::Linear, {}, {}};
     series.yLabel = "live memory";
     series.yUnit = Unit::Byte;
     for (const ReplayStep& step : run.step.steps) {

@@ -200,7 +200,7 @@ std::vector<Series> TrainingRun::lossSeries() const
         Series series;
         series.key = key;
         series.label = label;
-        series.x = {"step", "step", Unit::One, "linear", {}, {}};
+        series.x = {"step", "step", Unit::One, AxisScale::Linear, {}, {}};
         series.yLabel = quantity;
         for (std::size_t i = 0; i < course.steps.size(); ++i) {
             series.x.values.push_back(double(i + 1));

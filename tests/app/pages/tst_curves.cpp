@@ -23,7 +23,7 @@ Series series(const char* key, Unit unit, std::vector<double> y)
     one.x.key = "size";
     one.x.label = "size";
     one.x.unit = Unit::Byte;
-    one.x.scale = "log2";
+    one.x.scale = AxisScale::Log2;
     one.x.values = {1024, 65536, 1048576};
     one.y = std::move(y);
     return one;

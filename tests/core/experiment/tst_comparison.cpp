@@ -29,7 +29,7 @@ Figure figure(double value, double low, double high, Unit unit = Unit::Second)
 
 Series series(std::vector<double> x, std::vector<double> y, double band = 0, Unit unit = Unit::BytePerSecond)
 {
-    Series one{"s", "s", {"x", "x", Unit::One, "linear", std::move(x), {}}, "y", unit, y, {}, {}};
+    Series one{"s", "s", {"x", "x", Unit::One, AxisScale::Linear, std::move(x), {}}, "y", unit, y, {}, {}};
     for (const double value : y) {
         one.low.push_back(value - band);
         one.high.push_back(value + band);

@@ -64,7 +64,7 @@ Series curve(int points, const std::string& key = "time")
 {
     Series series;
     series.key = series.label = series.yLabel = key;
-    series.x = {"stride", "stride", Unit::One, "log2", {}, {}};
+    series.x = {"stride", "stride", Unit::One, AxisScale::Log2, {}, {}};
     for (int i = 0; i < points; ++i) {
         series.x.values.push_back(i);
         series.y.push_back(1.5 * i);

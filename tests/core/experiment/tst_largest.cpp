@@ -32,7 +32,7 @@ Series curve(const std::string& key, const std::vector<double>& x)
     Series series;
     series.key = series.label = series.yLabel = key;
     series.yUnit = Unit::Second;
-    series.x = {"stride", "stride", Unit::One, "linear", x, {}};
+    series.x = {"stride", "stride", Unit::One, AxisScale::Linear, x, {}};
     for (std::size_t i = 0; i < x.size(); ++i) {
         series.y.push_back(longNumber(i));
         series.low.push_back(longNumber(i) - 1);

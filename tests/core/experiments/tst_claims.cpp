@@ -366,7 +366,7 @@ void TestClaims::aMeasuredCurveJudgesTheLevels()
     Measurement measured;
     measured.series.push_back({"latency",
                                "latency",
-                               {"working_set", "working set", Unit::Byte, "log2", {8192, 1 << 30}, {}},
+                               {"working_set", "working set", Unit::Byte, AxisScale::Log2, {8192, 1 << 30}, {}},
                                "latency",
                                Unit::Second,
                                {9 / device.clock.value, 100 / device.clock.value},

@@ -16,7 +16,7 @@ inline Series speedSeries(std::vector<double> y, std::vector<double> low = {}, s
     Series series;
     series.key = "speed";
     series.label = "speed";
-    series.x = {"step", "step", Unit::Byte, "log2", {1024, 2048, 4096}, {}};
+    series.x = {"step", "step", Unit::Byte, AxisScale::Log2, {1024, 2048, 4096}, {}};
     series.yLabel = "speed";
     series.yUnit = Unit::BytePerSecond;
     series.y = std::move(y);

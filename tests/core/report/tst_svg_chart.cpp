@@ -141,7 +141,7 @@ private slots:
     void categoriesAreNamed()
     {
         Series series = speedSeries({1, 2, 3});
-        series.x = {"kind", "kind", Unit::One, "category", {0, 1, 2}, {"read", "write", "copy"}};
+        series.x = {"kind", "kind", Unit::One, AxisScale::Category, {0, 1, 2}, {"read", "write", "copy"}};
         const std::string svg = svgChart(chartOf(&series, nullptr));
         for (const char* name : {">read<", ">write<", ">copy<"})
             QVERIFY2(svg.find(name) != std::string::npos, name);
