@@ -87,6 +87,30 @@ QStringList samplesOf(const MeasuredRun& run)
     return {keys.begin(), keys.end()};
 }
 
+/// The first thing that a run must say and this one does not; empty when it says all.
+QString lacking(const MeasuredRun& run)
+{
+    const Json written = provenanceToJson(run.provenance, run.complete);
+    for (const char* key :
+         {"backend", "time", "forced", "passes", "grade", "reason", "method", "samples", "complete"}) {
+        if (!written.contains(key))
+            return QStringLiteral("provenance.%1").arg(QLatin1String(key));
+    }
+    if (written.contains("grade_reason"))
+        return QStringLiteral("grade_reason is of version 0.1.0");
+    if (!run.provenance.method.is_object() || run.provenance.samples.empty() || run.provenance.quality->reason.empty())
+        return QStringLiteral("a method, samples, or the reason of the grade");
+    if (!run.measurement.detail.contains("points"))
+        return QStringLiteral("detail.points");
+    for (const Json& point : run.measurement.detail["points"]) {
+        for (const char* key : {"x", "grade", "reason", "samples"}) {
+            if (!point.contains(key))
+                return QStringLiteral("%1 of %2").arg(QLatin1String(key), QString::fromStdString(point.dump()));
+        }
+    }
+    return {};
+}
+
 } // namespace
 
 class TestSameShape : public QObject
@@ -98,6 +122,7 @@ private slots:
 
     void aRunHasOneShape_data() { addExperiments(); }
     void aRunHasOneShape();
+    void bankConflictsOfAGpuHaveIt();
     void aRunThatIsStoppedBeforeItsFirstPointIsCancelled_data() { addExperiments(); }
     void aRunThatIsStoppedBeforeItsFirstPointIsCancelled();
     void onePointThatFailsLeavesTheOthers();
@@ -125,23 +150,8 @@ void TestSameShape::aRunHasOneShape()
 
     QCOMPARE(figuresOf(*gpu), figuresOf(*host));
     QCOMPARE(samplesOf(*gpu), samplesOf(*host));
-    for (const MeasuredRun* run : {&*host, &*gpu}) {
-        const Json written = provenanceToJson(run->provenance, run->complete);
-        for (const char* key :
-             {"backend", "time", "forced", "passes", "grade", "reason", "method", "samples", "complete"})
-            QVERIFY2(written.contains(key), key);
-        QVERIFY(!written.contains("grade_reason"));
-        QVERIFY(run->provenance.method.is_object());
-        QVERIFY(!run->provenance.samples.empty());
-        QVERIFY(!run->provenance.quality->reason.empty());
-        QVERIFY(run->measurement.detail.contains("points"));
-        for (const Json& point : run->measurement.detail["points"]) {
-            for (const char* key : {"x", "grade", "reason", "samples"})
-                QVERIFY2(point.contains(key),
-                         (std::string(run->provenance.machine["backend"]) + ": " + key + " is not in " + point.dump())
-                             .c_str());
-        }
-    }
+    for (const MeasuredRun* run : {&*host, &*gpu})
+        QVERIFY2(lacking(*run).isEmpty(), qPrintable(lacking(*run)));
     for (Sink* sink : {&hostSink, &gpuSink}) {
         QVERIFY(!sink->steps.empty() && !sink->points.empty());
         const auto last = sink->steps.back();
@@ -151,6 +161,21 @@ void TestSameShape::aRunHasOneShape()
         QVERIFY(std::is_sorted(sink->steps.begin(), sink->steps.end()));
     }
     QCOMPARE(gpuSink.steps.back(), hostSink.steps.back());
+}
+
+/// A host has no banks: it says why it measures none.
+void TestSameShape::bankConflictsOfAGpuHaveIt()
+{
+    Sink hostSink, gpuSink;
+    const std::vector<std::string> given{"stride=1,2"};
+    const auto gpu = runOnFake("bank-conflicts", given, gpuSink).run;
+    QVERIFY2(gpu, gpu ? "" : gpu.error().text().c_str());
+    QVERIFY2(lacking(*gpu).isEmpty(), qPrintable(lacking(*gpu)));
+    QCOMPARE(gpuSink.points.size(), std::size_t(6)); // two, in three passes
+    const auto host = onHost("bank-conflicts", given, hostSink);
+    QVERIFY(!host);
+    QCOMPARE(host.error().code, std::string("run.skipped"));
+    QVERIFY(!host.error().hint.empty());
 }
 
 void TestSameShape::aRunThatIsStoppedBeforeItsFirstPointIsCancelled()
