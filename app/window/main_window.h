@@ -6,8 +6,8 @@
 #include "app/document/autosave.h"
 #include "app/document/study_document.h"
 #include "app/pages/experiment_page.h"
-#include "app/settings/session.h"
 #include "app/settings/settings.h"
+#include "app/settings/window_session.h"
 #include "app/window/actions.h"
 #include "app/window/banner.h"
 #include "app/window/command_palette.h"
@@ -53,7 +53,7 @@ public:
     DeviceDirectory& devices() { return m_devices; }
     RunController& runs() { return m_runs; }
     Settings& settings() { return m_settings; }
-    Session& session() { return m_session; }
+    WindowSession& session() { return m_session; }
     Actions& actions() { return m_actions; }
     Banner& banner() { return *m_banner; }
     Rail& rail() { return *m_rail; }
@@ -122,7 +122,7 @@ private:
 
     WindowOptions m_options;
     Settings m_settings;
-    Session m_session;
+    WindowSession m_session;
     StudyDocument m_document;
     DeviceDirectory m_devices;
     RunController m_runs;

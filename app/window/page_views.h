@@ -5,14 +5,14 @@
 
 #include "app/document/study_document.h"
 #include "app/pages/experiment_page.h"
-#include "app/settings/session.h"
+#include "app/settings/window_session.h"
 
 namespace memscape {
 
 class PageViews
 {
 public:
-    PageViews(Session& session, const StudyDocument& document)
+    PageViews(WindowSession& session, const StudyDocument& document)
         : m_session(session)
         , m_document(document)
     { }
@@ -24,7 +24,7 @@ public:
     void follow() { m_file = m_document.fileName(); }
 
 private:
-    Session& m_session;
+    WindowSession& m_session;
     const StudyDocument& m_document;
     QString m_file; ///< of the study that the pages show
 };

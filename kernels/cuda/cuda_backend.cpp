@@ -15,16 +15,16 @@
 namespace memscape::cuda {
 
 // One for every experiment; that of `stride` is in experiments.h.
-Result<MeasuredRun> measureHierarchy(Session& session, const SweepPlan& plan, RunSink& sink);
-Result<MeasuredRun> measureLayout(Session& session, const SweepPlan& plan, RunSink& sink);
+Result<MeasuredRun> measureHierarchy(GpuSession& session, const SweepPlan& plan, RunSink& sink);
+Result<MeasuredRun> measureLayout(GpuSession& session, const SweepPlan& plan, RunSink& sink);
 Checks checksOfInPlace(int multiprocessors);
-Result<MeasuredRun> measureInPlace(Session& session, const SweepPlan& plan, RunSink& sink);
-Result<MeasuredRun> measureBankConflicts(Session& session, const SweepPlan& plan, RunSink& sink);
-Result<MeasuredRun> measureAttention(Session& session, const SweepPlan& plan, RunSink& sink);
-Result<MeasuredRun> measureBatchSize(Session& session, const SweepPlan& plan, RunSink& sink);
-Result<MeasuredRun> measureCheckpoint(Session& session, const SweepPlan& plan, RunSink& sink);
-Result<MeasuredRun> measurePrecision(Session& session, const SweepPlan& plan, RunSink& sink);
-Result<MeasuredRun> measureRoofline(Session& session, const SweepPlan& plan, RunSink& sink);
+Result<MeasuredRun> measureInPlace(GpuSession& session, const SweepPlan& plan, RunSink& sink);
+Result<MeasuredRun> measureBankConflicts(GpuSession& session, const SweepPlan& plan, RunSink& sink);
+Result<MeasuredRun> measureAttention(GpuSession& session, const SweepPlan& plan, RunSink& sink);
+Result<MeasuredRun> measureBatchSize(GpuSession& session, const SweepPlan& plan, RunSink& sink);
+Result<MeasuredRun> measureCheckpoint(GpuSession& session, const SweepPlan& plan, RunSink& sink);
+Result<MeasuredRun> measurePrecision(GpuSession& session, const SweepPlan& plan, RunSink& sink);
+Result<MeasuredRun> measureRoofline(GpuSession& session, const SweepPlan& plan, RunSink& sink);
 
 const std::map<std::string, GpuExperiment>& gpuExperiments()
 {
@@ -66,7 +66,7 @@ public:
         if (run == nullptr)
             return fail("run.skipped", fmt::format("\"{}\" has no measurement on a GPU", experiment.id()),
                         "choose another device, or look at the prediction");
-        return remembered(onDevice(device, [&](Session& session) -> Result<MeasuredRun> {
+        return remembered(onDevice(device, [&](GpuSession& session) -> Result<MeasuredRun> {
             const SweepPlan plan{experiment, device, parameters, sweepOf(experiment, device.device, parameters)};
             return run(session, plan, sink);
         }));
@@ -74,12 +74,12 @@ public:
 
     Result<Device> calibrate(const BackendDevice& device, RunSink& sink) override
     {
-        return remembered(onDevice(device, [&](Session& session) { return calibrateGpu(session, device, sink); }));
+        return remembered(onDevice(device, [&](GpuSession& session) { return calibrateGpu(session, device, sink); }));
     }
 
     std::vector<SelftestLine> selftest(const BackendDevice& device, RunSink& sink) override
     {
-        auto lines = remembered(onDevice(device, [&](Session& session) -> Result<std::vector<SelftestLine>> {
+        auto lines = remembered(onDevice(device, [&](GpuSession& session) -> Result<std::vector<SelftestLine>> {
             auto said = selftestGpu(session, sink);
             if (const auto alive = session.synchronize("checking the kernels"); !alive)
                 remember(alive.error());
@@ -95,12 +95,12 @@ public:
 
 private:
     template <typename Run>
-    auto onDevice(const BackendDevice& device, const Run& run) -> decltype(run(std::declval<Session&>()))
+    auto onDevice(const BackendDevice& device, const Run& run) -> decltype(run(std::declval<GpuSession&>()))
     {
         if (m_lost)
             return fail(*m_lost);
         MEMSCAPE_TRY(ordinal, ordinalOf(device));
-        MEMSCAPE_TRY(session, Session::open(ordinal));
+        MEMSCAPE_TRY(session, GpuSession::open(ordinal));
         return run(*session);
     }
 

@@ -13,7 +13,7 @@
 
 namespace memscape::cuda {
 
-using Measure = Result<MeasuredRun> (*)(Session&, const SweepPlan&, RunSink&);
+using Measure = Result<MeasuredRun> (*)(GpuSession&, const SweepPlan&, RunSink&);
 using Checks = std::vector<std::function<KernelCheck()>>;
 
 /// An experiment as a GPU sees it.
@@ -26,9 +26,9 @@ const std::map<std::string, GpuExperiment>& gpuExperiments();
 /// Null when no GPU is asked.
 Measure measureOf(const std::string& experiment);
 
-Result<MeasuredRun> measureStride(Session& session, const SweepPlan& plan, RunSink& sink); ///< of `stride`
-Result<Device> calibrateGpu(Session& session, const BackendDevice& device, RunSink& sink);
-std::vector<SelftestLine> selftestGpu(Session& session, RunSink& sink);
+Result<MeasuredRun> measureStride(GpuSession& session, const SweepPlan& plan, RunSink& sink); ///< of `stride`
+Result<Device> calibrateGpu(GpuSession& session, const BackendDevice& device, RunSink& sink);
+std::vector<SelftestLine> selftestGpu(GpuSession& session, RunSink& sink);
 
 // Probes that the experiments and the calibration share.
 
@@ -39,7 +39,7 @@ struct Latency
 };
 /// Samples of a pointer chase over `workingSet` bytes: `chains` new random chains, each followed
 /// `perChain` times. Shared memory when `kind` says so. Stops early when cancelled.
-Result<std::vector<Latency>> chaseSamples(Session& session, ChaseKind kind, std::uint64_t workingSet, int chains,
+Result<std::vector<Latency>> chaseSamples(GpuSession& session, ChaseKind kind, std::uint64_t workingSet, int chains,
                                           int perChain, std::uint64_t seed, RunSink& sink);
 
 /// The block size and version that stream DRAM fastest here, tried once.
@@ -50,7 +50,7 @@ struct StreamChoice
     double bytesPerSecond = 0;        ///< of the median; a copy counts both directions
     std::vector<double> seconds = {}; ///< samples
 };
-Result<StreamChoice> bestStream(Session& session, Operation operation, std::uint64_t arrayBytes);
+Result<StreamChoice> bestStream(GpuSession& session, Operation operation, std::uint64_t arrayBytes);
 
 /// Laps over a working set, ready to be launched.
 struct Laps
@@ -61,7 +61,7 @@ struct Laps
 };
 /// Of as many laps as move about `launchBytes`; `l1Bytes` decides whether every multiprocessor has a
 /// slice of its own. Errors: run.memory, and those of CUDA.
-Result<Laps> prepareLaps(Session& session, Operation operation, std::uint64_t workingSet, std::uint64_t l1Bytes,
+Result<Laps> prepareLaps(GpuSession& session, Operation operation, std::uint64_t workingSet, std::uint64_t l1Bytes,
                          double launchBytes);
 
 } // namespace memscape::cuda

@@ -32,7 +32,7 @@ namespace {
 class Lines
 {
 public:
-    Lines(Session& session, RunSink& sink)
+    Lines(GpuSession& session, RunSink& sink)
         : m_session(session)
         , m_sink(sink)
     { }
@@ -64,7 +64,7 @@ public:
     const std::vector<SelftestLine>& all() const { return m_lines; }
 
 private:
-    Session& m_session;
+    GpuSession& m_session;
     RunSink& m_sink;
     bool m_isLost = false;
     std::size_t m_expected = 0;
@@ -175,7 +175,7 @@ void addKernels(Lines& lines, int sms)
 }
 
 /// The chain that checkpoint runs, in every way to forget and make again.
-SelftestLine chainLine(Session& session, CublasLt* blas, RunSink& sink)
+SelftestLine chainLine(GpuSession& session, CublasLt* blas, RunSink& sink)
 {
     const auto check = checkMlpDevice([&](const MlpShape& shape, std::int64_t arenaBytes) {
         return makeMlpDevice(
@@ -187,7 +187,7 @@ SelftestLine chainLine(Session& session, CublasLt* blas, RunSink& sink)
 }
 
 /// The step that batch-size trains with: gradients, norms, accumulation, update.
-SelftestLine trainingLine(Session& session, CublasLt* blas, RunSink& sink)
+SelftestLine trainingLine(GpuSession& session, CublasLt* blas, RunSink& sink)
 {
     const auto check = checkBatchTrainer(batchDevices(
         session, blas, [&sink] { return sink.cancelled(); }, nullptr));
@@ -198,7 +198,7 @@ SelftestLine trainingLine(Session& session, CublasLt* blas, RunSink& sink)
 
 /// One version of attention in one format, on small shapes of every kind; skipped where the GPU is too
 /// old for it or the library is missing.
-SelftestLine attentionLine(Session& session, CublasLt* blas, const AttentionVersion& version, DType dtype,
+SelftestLine attentionLine(GpuSession& session, CublasLt* blas, const AttentionVersion& version, DType dtype,
                            RunSink& sink)
 {
     const std::string name = fmt::format("{} attention v{} {}, {}", attentionKindText(version.kind), version.number,
@@ -219,7 +219,7 @@ SelftestLine attentionLine(Session& session, CublasLt* blas, const AttentionVers
 }
 
 /// By the library's products where there is one, and by ours.
-void addChains(Session& session, CublasLt* blas, RunSink& sink, Lines& lines)
+void addChains(GpuSession& session, CublasLt* blas, RunSink& sink, Lines& lines)
 {
     std::vector<CublasLt*> all{nullptr};
     if (blas != nullptr)
@@ -232,7 +232,7 @@ void addChains(Session& session, CublasLt* blas, RunSink& sink, Lines& lines)
     }
 }
 
-void addAttention(Session& session, CublasLt* blas, RunSink& sink, Lines& lines)
+void addAttention(GpuSession& session, CublasLt* blas, RunSink& sink, Lines& lines)
 {
     for (const AttentionKind kind : {AttentionKind::Standard, AttentionKind::Flash}) {
         for (const AttentionVersion& version : attentionVersions(kind, true)) {
@@ -254,7 +254,7 @@ SelftestLine formatLine(const std::string& name, const Result<Check>& check)
 }
 
 /// Products in every format, and the conversions to the short ones.
-void addFormats(Session& session, CublasLt* blas, Lines& lines)
+void addFormats(GpuSession& session, CublasLt* blas, Lines& lines)
 {
     for (const NumberFormat& numbers : numberFormats()) {
         if (!lines.isOver())
@@ -269,7 +269,7 @@ void addFormats(Session& session, CublasLt* blas, Lines& lines)
 }
 
 /// A whole training step in each format, by the library's products where there is one, and by ours.
-void addTraining(Session& session, CublasLt* blas, Lines& lines)
+void addTraining(GpuSession& session, CublasLt* blas, Lines& lines)
 {
     std::vector<CublasLt*> all{nullptr};
     if (blas != nullptr)
@@ -287,7 +287,7 @@ void addTraining(Session& session, CublasLt* blas, Lines& lines)
 
 } // namespace
 
-std::vector<SelftestLine> selftestGpu(Session& session, RunSink& sink)
+std::vector<SelftestLine> selftestGpu(GpuSession& session, RunSink& sink)
 {
     const std::unique_ptr<CublasLt> blas = CublasLt::open();
     Lines lines(session, sink);

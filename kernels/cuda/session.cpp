@@ -50,14 +50,14 @@ int attribute(Calls& calls, cudaDeviceAttr which, int ordinal)
 
 } // namespace
 
-Result<std::unique_ptr<Session>> Session::open(int ordinal)
+Result<std::unique_ptr<GpuSession>> GpuSession::open(int ordinal)
 {
-    std::unique_ptr<Session> session(new Session);
+    std::unique_ptr<GpuSession> session(new GpuSession);
     MEMSCAPE_CHECK(session->initialize(ordinal));
     return session;
 }
 
-Result<void> Session::initialize(int ordinal)
+Result<void> GpuSession::initialize(int ordinal)
 {
     MEMSCAPE_CHECK(cudaResult(cudaSetDevice(ordinal), "opening the GPU"));
     Calls calls;
@@ -87,7 +87,7 @@ Result<void> Session::initialize(int ordinal)
 
 /// CUDA loads a kernel at its first launch, which may wait for all that is queued. What surrounds a
 /// timed kernel must be loaded before the stream is blocked for the first time.
-Result<void> Session::loadHarness()
+Result<void> GpuSession::loadHarness()
 {
     m_block->open = 1;
     Calls calls;
@@ -98,7 +98,7 @@ Result<void> Session::loadHarness()
     return synchronize("loading the small kernels");
 }
 
-cudaError_t Session::makePool(int ordinal)
+cudaError_t GpuSession::makePool(int ordinal)
 {
     int supported = 0;
     if (!succeeded(cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, ordinal)) || supported == 0)
@@ -110,7 +110,7 @@ cudaError_t Session::makePool(int ordinal)
     return cudaMemPoolCreate(&m_pool, &properties);
 }
 
-Session::~Session()
+GpuSession::~GpuSession()
 {
     m_flush.reset();
     if (m_stream != nullptr)
@@ -129,13 +129,13 @@ Session::~Session()
     cudaFreeHost(m_stamps);
 }
 
-std::uint64_t Session::freeBytes() const
+std::uint64_t GpuSession::freeBytes() const
 {
     std::size_t free = 0, total = 0;
     return succeeded(cudaMemGetInfo(&free, &total)) ? free : 0;
 }
 
-Result<Buffer> Session::allocate(std::uint64_t bytes)
+Result<Buffer> GpuSession::allocate(std::uint64_t bytes)
 {
     const std::string doing = "allocating " + quantityText(double(bytes), Unit::Byte) + " on the GPU";
     MEMSCAPE_CHECK(synchronize(beforeAllocating));
@@ -156,7 +156,7 @@ Result<Buffer> Session::allocate(std::uint64_t bytes)
     });
 }
 
-Result<Buffer> Session::allocateExtra(std::uint64_t bytes)
+Result<Buffer> GpuSession::allocateExtra(std::uint64_t bytes)
 {
     const std::string doing = "allocating " + quantityText(double(bytes), Unit::Byte) + " for the measuring harness";
     MEMSCAPE_CHECK(synchronize(beforeAllocating));
@@ -165,7 +165,7 @@ Result<Buffer> Session::allocateExtra(std::uint64_t bytes)
     return Buffer(static_cast<char*>(data), [stream = m_stream](char* memory) { freeWhenIdle(memory, stream); });
 }
 
-void Session::resetPeak()
+void GpuSession::resetPeak()
 {
     std::uint64_t zero = 0;
     if (m_pool != nullptr)
@@ -174,7 +174,7 @@ void Session::resetPeak()
         *m_highWater = *m_used;
 }
 
-double Session::peakBytes() const
+double GpuSession::peakBytes() const
 {
     if (m_pool == nullptr)
         return double(*m_highWater);
@@ -186,13 +186,13 @@ double Session::peakBytes() const
     return double(std::max(high, current));
 }
 
-Result<void> Session::fill(char* data, std::uint64_t bytes, std::uint64_t salt)
+Result<void> GpuSession::fill(char* data, std::uint64_t bytes, std::uint64_t salt)
 {
     return cudaResult(launchFill(reinterpret_cast<std::uint32_t*>(data), bytes / 4, salt, m_stream),
                       "filling an array");
 }
 
-Result<void> Session::flush()
+Result<void> GpuSession::flush()
 {
     if (!m_flush) {
         m_flushBytes = flushBytes(m_l2Bytes, freeBytes());
@@ -206,29 +206,30 @@ Result<void> Session::flush()
     return cudaResult(launchStream(launch, m_multiprocessors, m_stream), "flushing the caches");
 }
 
-Result<void> Session::synchronize(const std::string& doing)
+Result<void> GpuSession::synchronize(const std::string& doing)
 {
     return cudaResult(waitFor(m_stream), doing);
 }
 
-Result<void> Session::copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, const std::string& doing)
+Result<void> GpuSession::copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                              const std::string& doing)
 {
     MEMSCAPE_CHECK(synchronize(doing));
     MEMSCAPE_CHECK(cudaResult(cudaMemcpyAsync(to, from, bytes, kind, m_stream), doing));
     return synchronize(doing);
 }
 
-Result<void> Session::upload(void* to, const void* from, std::size_t bytes, const std::string& doing)
+Result<void> GpuSession::upload(void* to, const void* from, std::size_t bytes, const std::string& doing)
 {
     return copy(to, from, bytes, cudaMemcpyHostToDevice, doing);
 }
 
-Result<void> Session::download(void* to, const void* from, std::size_t bytes, const std::string& doing)
+Result<void> GpuSession::download(void* to, const void* from, std::size_t bytes, const std::string& doing)
 {
     return copy(to, from, bytes, cudaMemcpyDeviceToHost, doing);
 }
 
-Result<double> Session::warmClock(double seconds)
+Result<double> GpuSession::warmClock(double seconds)
 {
     MEMSCAPE_TRY(sink, allocateExtra(sizeof(float)));
     // In pieces, so that no kernel holds a display for long.

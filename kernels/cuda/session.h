@@ -21,14 +21,14 @@ using Buffer = std::unique_ptr<char, std::function<void(char*)>>;
 constexpr double shareOfMemory =
     0.95; ///< what a run takes at most of what is free; the rest is for the libraries' code
 
-class Session
+class GpuSession
 {
 public:
     /// Errors: device.missing, run.sticky, run.hung, run.failed.
-    static Result<std::unique_ptr<Session>> open(int ordinal);
-    ~Session();
-    Session(const Session&) = delete;
-    Session& operator=(const Session&) = delete;
+    static Result<std::unique_ptr<GpuSession>> open(int ordinal);
+    ~GpuSession();
+    GpuSession(const GpuSession&) = delete;
+    GpuSession& operator=(const GpuSession&) = delete;
 
     int multiprocessors() const { return m_multiprocessors; }
     std::uint64_t l2Bytes() const { return m_l2Bytes; }
@@ -70,7 +70,7 @@ public:
     cudaEvent_t end() { return m_end; }
 
 private:
-    Session() = default;
+    GpuSession() = default;
     Result<void> initialize(int ordinal);
     cudaError_t makePool(int ordinal);
     Result<void> loadHarness();

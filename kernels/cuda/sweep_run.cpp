@@ -31,7 +31,7 @@ void noteState(const GpuState& state, RunSink& sink)
 class GpuMachine final : public SweepMachine
 {
 public:
-    GpuMachine(Session& session, const RunStart& runStart, const BackendDevice& device, RunSink& sink)
+    GpuMachine(GpuSession& session, const RunStart& runStart, const BackendDevice& device, RunSink& sink)
         : m_session(session)
         , m_runStart(runStart)
         , m_device(device)
@@ -58,7 +58,7 @@ public:
     }
 
 private:
-    Session& m_session;
+    GpuSession& m_session;
     const RunStart& m_runStart;
     const BackendDevice& m_device;
     RunSink& m_sink;
@@ -68,7 +68,7 @@ private:
 
 } // namespace
 
-Result<RunStart> beginRun(Session& session, RunSink& sink)
+Result<RunStart> beginRun(GpuSession& session, RunSink& sink)
 {
     RunStart runStart;
     session.setForced(sink.isForced());
@@ -87,7 +87,7 @@ Result<RunStart> beginRun(Session& session, RunSink& sink)
     return runStart;
 }
 
-Json machineFacts(const Session& session, const RunStart& runStart, const BackendDevice& device)
+Json machineFacts(const GpuSession& session, const RunStart& runStart, const BackendDevice& device)
 {
     int driver = 0, runtime = 0;
     cudaDriverGetVersion(&driver);
@@ -109,8 +109,8 @@ Json machineFacts(const Session& session, const RunStart& runStart, const Backen
     return json;
 }
 
-Result<MeasuredRun> runSweep(Session& session, const RunStart& runStart, const SweepPlan& plan, PointMeasurer& measurer,
-                             RunSink& sink)
+Result<MeasuredRun> runSweep(GpuSession& session, const RunStart& runStart, const SweepPlan& plan,
+                             PointMeasurer& measurer, RunSink& sink)
 {
     GpuMachine machine(session, runStart, plan.device, sink);
     return memscape::runSweep(plan.experiment, plan.parameters, measurer, machine);

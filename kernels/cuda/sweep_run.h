@@ -24,13 +24,13 @@ struct RunStart
     double launchPeriod = 0;   ///< s between back-to-back empty kernels
     GpuState before;
 };
-Result<RunStart> beginRun(Session& session, RunSink& sink);
+Result<RunStart> beginRun(GpuSession& session, RunSink& sink);
 
 /// The points of `plan`, on this session's GPU. Errors: those of memscape::runSweep().
-Result<MeasuredRun> runSweep(Session& session, const RunStart& runStart, const SweepPlan& plan, PointMeasurer& measurer,
-                             RunSink& sink);
+Result<MeasuredRun> runSweep(GpuSession& session, const RunStart& runStart, const SweepPlan& plan,
+                             PointMeasurer& measurer, RunSink& sink);
 
 /// Backend, versions, driver, clocks, state before and now: Provenance::machine of every run on this GPU.
-Json machineFacts(const Session& session, const RunStart& runStart, const BackendDevice& device);
+Json machineFacts(const GpuSession& session, const RunStart& runStart, const BackendDevice& device);
 
 } // namespace memscape::cuda

@@ -3,7 +3,7 @@
 
 #include "core/base/text.h"
 #include "kernels/worker/line_writer.h"
-#include "kernels/worker/session.h"
+#include "kernels/worker/run_server.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -26,7 +26,7 @@ void reportBadLine(LineWriter& out, const Error& error)
 }
 
 /// Whole lines. False when one was quit.
-bool handleLines(const std::vector<std::string>& lines, WorkerSession& session, LineWriter& out)
+bool handleLines(const std::vector<std::string>& lines, RunServer& server, LineWriter& out)
 {
     for (const std::string& line : lines) {
         if (trimmed(line).empty())
@@ -38,14 +38,14 @@ bool handleLines(const std::vector<std::string>& lines, WorkerSession& session, 
         }
         if (std::holds_alternative<protocol::Quit>(*command))
             return false;
-        session.handle(*command);
+        server.handle(*command);
     }
     return true;
 }
 
 /// What has arrived, fed line by line: the error of an over-long line must not take along the commands
 /// that follow it. False when a line was quit.
-bool handle(std::string_view bytes, protocol::LineReader& reader, WorkerSession& session, LineWriter& out)
+bool handle(std::string_view bytes, protocol::LineReader& reader, RunServer& server, LineWriter& out)
 {
     while (!bytes.empty()) {
         const std::size_t end = std::min(bytes.find('\n'), bytes.size() - 1) + 1;
@@ -53,7 +53,7 @@ bool handle(std::string_view bytes, protocol::LineReader& reader, WorkerSession&
         bytes.remove_prefix(end);
         if (!lines)
             reportBadLine(out, lines.error());
-        else if (!handleLines(*lines, session, out))
+        else if (!handleLines(*lines, server, out))
             return false;
     }
     return true;
@@ -97,8 +97,8 @@ int runWorker(int in, int out, Backends backends, const WorkerOptions& options)
     // A window that has gone shows as EPIPE and then as the end of our input.
     std::signal(SIGPIPE, SIG_IGN);
     LineWriter writer(out);
-    WorkerSession session(std::move(backends), writer);
-    session.hello();
+    RunServer server(std::move(backends), writer);
+    server.hello();
 
     protocol::LineReader reader;
     bool going = true;
@@ -109,9 +109,9 @@ int runWorker(int in, int out, Backends backends, const WorkerOptions& options)
             continue;
         if (count <= 0)
             break; // a last line without its newline is not a whole command
-        going = handle(std::string_view(chunk, static_cast<std::size_t>(count)), reader, session, writer);
+        going = handle(std::string_view(chunk, static_cast<std::size_t>(count)), reader, server, writer);
     }
-    if (!session.stop(options.patience))
+    if (!server.stop(options.patience))
         std::_Exit(0); // a kernel that hangs must not keep an orphan alive
     return 0;
 }

@@ -35,7 +35,7 @@ bool isInput(AttentionTensor tensor)
 class CudaAttentionDevice final : public GpuAttention
 {
 public:
-    CudaAttentionDevice(Session& session, CublasLt* blas, std::function<bool()> cancelled, const AttentionTask& task)
+    CudaAttentionDevice(GpuSession& session, CublasLt* blas, std::function<bool()> cancelled, const AttentionTask& task)
         : m_session(session)
         , m_blas(usesLibrary(task) ? blas : nullptr)
         , m_cancelled(std::move(cancelled))
@@ -118,7 +118,7 @@ private:
     Result<void> queueBackward();
     Result<void> queue(AttentionPass pass);
 
-    Session& m_session;
+    GpuSession& m_session;
     CublasLt* m_blas;
     std::function<bool()> m_cancelled;
     AttentionTask m_task;
@@ -371,7 +371,7 @@ Json CudaAttentionDevice::method() const
 
 } // namespace
 
-Result<std::unique_ptr<GpuAttention>> makeAttentionDevice(Session& session, CublasLt* blas,
+Result<std::unique_ptr<GpuAttention>> makeAttentionDevice(GpuSession& session, CublasLt* blas,
                                                           std::function<bool()> cancelled, const AttentionTask& task)
 {
     auto device = std::make_unique<CudaAttentionDevice>(session, blas, std::move(cancelled), task);

@@ -35,7 +35,7 @@ public:
 /// `blas`: for versions whose products are the library's; null when it was not found. `session` and
 /// `blas` must outlive the device. Errors: run.memory with what is needed and what is free, before
 /// anything is taken; attention.unsupported, also for a GPU that is too old and a missing library.
-Result<std::unique_ptr<GpuAttention>> makeAttentionDevice(Session& session, CublasLt* blas,
+Result<std::unique_ptr<GpuAttention>> makeAttentionDevice(GpuSession& session, CublasLt* blas,
                                                           std::function<bool()> cancelled, const AttentionTask& task);
 
 } // namespace memscape::cuda

@@ -41,7 +41,7 @@ std::string nameOf(const AttentionTask& task)
 class AttentionMeasurer : public PointMeasurer
 {
 public:
-    AttentionMeasurer(Session& session, const SweepPlan& plan, const RunStart& runStart, RunSink& sink)
+    AttentionMeasurer(GpuSession& session, const SweepPlan& plan, const RunStart& runStart, RunSink& sink)
         : m_session(session)
         , m_plan(plan)
         , m_runStart(runStart)
@@ -103,7 +103,7 @@ private:
         };
     }
 
-    Session& m_session;
+    GpuSession& m_session;
     const SweepPlan& m_plan;
     const RunStart& m_runStart;
     RunSink& m_sink;
@@ -287,7 +287,7 @@ Quality AttentionMeasurer::quality(std::size_t index) const
 
 } // namespace
 
-Result<MeasuredRun> measureAttention(Session& session, const SweepPlan& plan, RunSink& sink)
+Result<MeasuredRun> measureAttention(GpuSession& session, const SweepPlan& plan, RunSink& sink)
 {
     // Asked before the GPU is warmed up: most mistakes are in the parameters.
     if (!plan.parameters.sweep())

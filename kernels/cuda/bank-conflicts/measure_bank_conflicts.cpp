@@ -49,7 +49,7 @@ struct BankSample
 class BankMeasurer : public PointMeasurer
 {
 public:
-    BankMeasurer(Session& session, const SweepPlan& plan, const RunStart& runStart, RunSink& sink,
+    BankMeasurer(GpuSession& session, const SweepPlan& plan, const RunStart& runStart, RunSink& sink,
                  std::uint64_t sharedLimit)
         : m_session(session)
         , m_plan(plan)
@@ -198,7 +198,7 @@ private:
         return figures;
     }
 
-    Session& m_session;
+    GpuSession& m_session;
     const SweepPlan& m_plan;
     const RunStart& m_runStart;
     RunSink& m_sink;
@@ -209,7 +209,7 @@ private:
 
 } // namespace
 
-Result<MeasuredRun> measureBankConflicts(Session& session, const SweepPlan& plan, RunSink& sink)
+Result<MeasuredRun> measureBankConflicts(GpuSession& session, const SweepPlan& plan, RunSink& sink)
 {
     int ordinal = 0, limit = 0;
     MEMSCAPE_CHECK(cudaResult(cudaGetDevice(&ordinal), "asking for the device"));

@@ -67,7 +67,7 @@ BatchPass passOf(Kind kind)
 class CudaBatchDevice final : public BatchDevice
 {
 public:
-    CudaBatchDevice(Session& session, CublasLt* blas, std::function<bool()> cancelled, std::vector<double>* clocks,
+    CudaBatchDevice(GpuSession& session, CublasLt* blas, std::function<bool()> cancelled, std::vector<double>* clocks,
                     const BatchShape& shape)
         : m_session(session)
         , m_blas(blas)
@@ -116,7 +116,7 @@ private:
     Result<double> sumOf(const double* partial, unsigned count);
     Result<void> meetNew(const BatchOperations& step, const Work& work);
 
-    Session& m_session;
+    GpuSession& m_session;
     CublasLt* m_blas;
     std::function<bool()> m_cancelled;
     std::vector<double>* m_clocks;
@@ -325,7 +325,7 @@ Result<double> CudaBatchDevice::risk(const float* weights, const float* bias)
 
 } // namespace
 
-BatchDeviceFactory batchDevices(Session& session, CublasLt* blas, std::function<bool()> cancelled,
+BatchDeviceFactory batchDevices(GpuSession& session, CublasLt* blas, std::function<bool()> cancelled,
                                 std::vector<double>* clocks)
 {
     return [&session, blas, cancelled = std::move(cancelled),

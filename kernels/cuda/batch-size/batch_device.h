@@ -15,7 +15,7 @@ namespace memscape::cuda {
 
 /// `blas` null: our own products. `session`, `blas` and `clocks` outlive the devices; the SM clock of every sample
 /// is appended to `clocks` unless it is null.
-BatchDeviceFactory batchDevices(Session& session, CublasLt* blas, std::function<bool()> cancelled,
+BatchDeviceFactory batchDevices(GpuSession& session, CublasLt* blas, std::function<bool()> cancelled,
                                 std::vector<double>* clocks);
 
 } // namespace memscape::cuda

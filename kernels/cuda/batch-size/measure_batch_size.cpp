@@ -21,7 +21,7 @@ constexpr double warmSeconds = 0.03; // before a point: training to the target l
 class BatchMeasurer final : public PointMeasurer
 {
 public:
-    BatchMeasurer(Session& session, const SweepPlan& plan, const RunStart& runStart, CublasLt* blas, RunSink& sink)
+    BatchMeasurer(GpuSession& session, const SweepPlan& plan, const RunStart& runStart, CublasLt* blas, RunSink& sink)
         : m_session(session)
         , m_plan(plan)
         , m_runStart(runStart)
@@ -77,7 +77,7 @@ public:
     }
 
 private:
-    Session& m_session;
+    GpuSession& m_session;
     const SweepPlan& m_plan;
     const RunStart& m_runStart;
     SteadyClock m_clock;
@@ -89,7 +89,7 @@ private:
 
 } // namespace
 
-Result<MeasuredRun> measureBatchSize(Session& session, const SweepPlan& plan, RunSink& sink)
+Result<MeasuredRun> measureBatchSize(GpuSession& session, const SweepPlan& plan, RunSink& sink)
 {
     // Asked before the GPU is warmed up: most mistakes are in the parameters.
     MEMSCAPE_CHECK(batchTask(plan.device.device, plan.parameters));

@@ -54,7 +54,7 @@ MemoryLevel* dramOf(Device& device)
 class Calibrator
 {
 public:
-    Calibrator(Session& session, const BackendDevice& described, RunSink& sink)
+    Calibrator(GpuSession& session, const BackendDevice& described, RunSink& sink)
         : m_session(session)
         , m_described(described)
         , m_sink(sink)
@@ -238,7 +238,7 @@ private:
         m_device.calibration = m_calibration;
     }
 
-    Session& m_session;
+    GpuSession& m_session;
     const BackendDevice& m_described;
     RunSink& m_sink;
     Device m_device;
@@ -249,7 +249,7 @@ private:
 
 } // namespace
 
-Result<Device> calibrateGpu(Session& session, const BackendDevice& device, RunSink& sink)
+Result<Device> calibrateGpu(GpuSession& session, const BackendDevice& device, RunSink& sink)
 {
     return Calibrator(session, device, sink).run();
 }

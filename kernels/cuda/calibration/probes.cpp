@@ -28,7 +28,7 @@ struct Chase
     std::uint64_t start = 0;
 };
 
-Result<Chase> allocateChase(Session& session, ChaseKind kind, std::uint64_t workingSet)
+Result<Chase> allocateChase(GpuSession& session, ChaseKind kind, std::uint64_t workingSet)
 {
     const std::uint64_t spacing = kind == ChaseKind::Shared ? sizeof(std::uint32_t) : nodeBytes;
     Chase chase{kind, std::max<std::uint64_t>(1, workingSet / spacing), {}, {}, {}, 0};
@@ -47,7 +47,7 @@ Result<Chase> allocateChase(Session& session, ChaseKind kind, std::uint64_t work
 }
 
 /// A new random chain, laid out on the device.
-Result<void> layChain(Session& session, Chase& chase, std::uint64_t seed)
+Result<void> layChain(GpuSession& session, Chase& chase, std::uint64_t seed)
 {
     const auto next = sattoloCycle(static_cast<std::uint32_t>(chase.nodes), seed);
     MEMSCAPE_CHECK(
@@ -63,7 +63,7 @@ Result<void> layChain(Session& session, Chase& chase, std::uint64_t seed)
 }
 
 /// Follows the chain from where it stands.
-Result<Latency> follow(Session& session, Chase& chase, std::uint64_t loads)
+Result<Latency> follow(GpuSession& session, Chase& chase, std::uint64_t loads)
 {
     auto* deviceResult = reinterpret_cast<ChaseResult*>(chase.result.get());
     const cudaError_t error = chase.kind == ChaseKind::Shared
@@ -78,7 +78,7 @@ Result<Latency> follow(Session& session, Chase& chase, std::uint64_t loads)
 }
 
 /// Until the caches hold what they can.
-Result<void> warmChase(Session& session, Chase& chase)
+Result<void> warmChase(GpuSession& session, Chase& chase)
 {
     std::uint64_t rest = warmLoads(chase.nodes, nodeBytes, session.l2Bytes());
     while (rest > 0) {
@@ -91,7 +91,7 @@ Result<void> warmChase(Session& session, Chase& chase)
 
 } // namespace
 
-Result<std::vector<Latency>> chaseSamples(Session& session, ChaseKind kind, std::uint64_t workingSet, int chains,
+Result<std::vector<Latency>> chaseSamples(GpuSession& session, ChaseKind kind, std::uint64_t workingSet, int chains,
                                           int perChain, std::uint64_t seed, RunSink& sink)
 {
     session.resetPeak(); // before the chain is allocated: it is all that a chase takes
@@ -109,7 +109,7 @@ Result<std::vector<Latency>> chaseSamples(Session& session, ChaseKind kind, std:
     return samples;
 }
 
-Result<StreamChoice> bestStream(Session& session, Operation operation, std::uint64_t arrayBytes)
+Result<StreamChoice> bestStream(GpuSession& session, Operation operation, std::uint64_t arrayBytes)
 {
     Buffer source, second, target;
     for (Buffer* from : {&source, &second}) {
@@ -148,7 +148,7 @@ Result<StreamChoice> bestStream(Session& session, Operation operation, std::uint
     return best;
 }
 
-Result<Laps> prepareLaps(Session& session, Operation operation, std::uint64_t workingSet, std::uint64_t l1Bytes,
+Result<Laps> prepareLaps(GpuSession& session, Operation operation, std::uint64_t workingSet, std::uint64_t l1Bytes,
                          double launchBytes)
 {
     Laps laps;

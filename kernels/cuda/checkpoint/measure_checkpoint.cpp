@@ -16,7 +16,7 @@ namespace memscape::cuda {
 namespace {
 
 /// A schedule of the MLP chain, checked, profiled and timed; `blas` may be null. Errors: those of runChain().
-Result<ChainRun> runChainOnGpu(Session& session, const RunStart& runStart, CublasLt* blas, const ChainTask& task,
+Result<ChainRun> runChainOnGpu(GpuSession& session, const RunStart& runStart, CublasLt* blas, const ChainTask& task,
                                RunSink& sink)
 {
     ClockWatch watch(session, runStart.referenceClock);
@@ -31,7 +31,7 @@ Result<ChainRun> runChainOnGpu(Session& session, const RunStart& runStart, Cubla
 
 } // namespace
 
-Result<MeasuredRun> measureCheckpoint(Session& session, const SweepPlan& plan, RunSink& sink)
+Result<MeasuredRun> measureCheckpoint(GpuSession& session, const SweepPlan& plan, RunSink& sink)
 {
     // Asked before the GPU is warmed up: most mistakes are in the parameters.
     if (!plan.parameters.sweep())

@@ -20,7 +20,7 @@ constexpr std::size_t operationsAhead = 4; ///< of the GPU, at most
 class CudaMlpDevice final : public MlpDevice
 {
 public:
-    CudaMlpDevice(Session& session, CublasLt* blas, std::function<bool()> cancelled, const MlpShape& shape)
+    CudaMlpDevice(GpuSession& session, CublasLt* blas, std::function<bool()> cancelled, const MlpShape& shape)
         : m_session(session)
         , m_blas(blas)
         , m_cancelled(std::move(cancelled))
@@ -87,7 +87,7 @@ private:
     Result<std::uint64_t> digestOf(const float* values, std::uint64_t count);
     template <typename T> Result<std::vector<T>> download(const void* from, std::uint64_t count);
 
-    Session& m_session;
+    GpuSession& m_session;
     CublasLt* m_blas;
     std::function<bool()> m_cancelled;
     MlpShape m_shape;
@@ -234,7 +234,7 @@ Json CudaMlpDevice::method() const
 
 } // namespace
 
-Result<std::unique_ptr<MlpDevice>> makeMlpDevice(Session& session, CublasLt* blas, std::function<bool()> cancelled,
+Result<std::unique_ptr<MlpDevice>> makeMlpDevice(GpuSession& session, CublasLt* blas, std::function<bool()> cancelled,
                                                  const MlpShape& shape, std::int64_t arenaBytes)
 {
     auto device = std::make_unique<CudaMlpDevice>(session, blas, std::move(cancelled), shape);

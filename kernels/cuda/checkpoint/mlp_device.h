@@ -14,7 +14,7 @@ namespace memscape::cuda {
 
 /// Weights are filled from their seeds. `session` and `blas` (null: our own products) must outlive
 /// the device. Errors: run.memory with what is needed and what is free, before anything is taken.
-Result<std::unique_ptr<MlpDevice>> makeMlpDevice(Session& session, CublasLt* blas, std::function<bool()> cancelled,
+Result<std::unique_ptr<MlpDevice>> makeMlpDevice(GpuSession& session, CublasLt* blas, std::function<bool()> cancelled,
                                                  const MlpShape& shape, std::int64_t arenaBytes);
 
 } // namespace memscape::cuda

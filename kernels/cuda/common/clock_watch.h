@@ -14,7 +14,7 @@ namespace memscape::cuda {
 class ClockWatch
 {
 public:
-    ClockWatch(Session& session, double reference)
+    ClockWatch(GpuSession& session, double reference)
         : m_session(session)
         , m_reference(reference)
     { }
@@ -36,7 +36,7 @@ public:
     }
 
 private:
-    Session& m_session;
+    GpuSession& m_session;
     double m_reference;
     std::vector<double> m_shares;
 };

@@ -52,7 +52,7 @@ double quantileOf(std::vector<double> values, double q)
     return quantile(values, q);
 }
 
-Result<void> queueBetweenStamps(Session& session, const Work& work, int batch)
+Result<void> queueBetweenStamps(GpuSession& session, const Work& work, int batch)
 {
     cudaStream_t stream = session.stream();
     if (work.launches * std::size_t(batch) <= heldLaunches)
@@ -69,7 +69,7 @@ Result<void> queueBetweenStamps(Session& session, const Work& work, int batch)
 
 } // namespace
 
-Result<Sample> takeSample(Session& session, const Work& work, bool cold, int batch)
+Result<Sample> takeSample(GpuSession& session, const Work& work, bool cold, int batch)
 {
     if (cold)
         MEMSCAPE_CHECK(session.flush());
@@ -92,13 +92,13 @@ Result<Sample> takeSample(Session& session, const Work& work, bool cold, int bat
                   clockBetween(stamps[0].nanoseconds, stamps[0].clocks, stamps[1].nanoseconds, stamps[1].clocks)};
 }
 
-Result<void> meet(Session& session, const Work& work)
+Result<void> meet(GpuSession& session, const Work& work)
 {
     MEMSCAPE_CHECK(cudaResult(work.launch(0), "starting " + work.name));
     return session.synchronize("running " + work.name);
 }
 
-Result<double> warmUp(Session& session, const Work& work)
+Result<double> warmUp(GpuSession& session, const Work& work)
 {
     MEMSCAPE_CHECK(meet(session, work));
     const SteadyClock clock;
@@ -111,7 +111,7 @@ Result<double> warmUp(Session& session, const Work& work)
     return best;
 }
 
-Result<void> samplePass(Session& session, const Work& work, bool cold, int pass, const StoppingOptions& options,
+Result<void> samplePass(GpuSession& session, const Work& work, bool cold, int pass, const StoppingOptions& options,
                         PointSamples& point)
 {
     const SteadyClock clock;

@@ -40,13 +40,13 @@ struct Sample
 };
 
 /// Runs it once without the blocking kernel and waits for it: its kernels are loaded then.
-Result<void> meet(Session& session, const Work& work);
+Result<void> meet(GpuSession& session, const Work& work);
 
 /// Of work that was met. Errors: run.failed when the blocking kernel timed out, and those of cudaFailure().
-Result<Sample> takeSample(Session& session, const Work& work, bool cold, int batch);
+Result<Sample> takeSample(GpuSession& session, const Work& work, bool cold, int batch);
 
 /// Meets it; then at least 3 launches and 25 ms. The time of one launch.
-Result<double> warmUp(Session& session, const Work& work);
+Result<double> warmUp(GpuSession& session, const Work& work);
 
 /// Everything measured at one point, over its passes.
 struct PointSamples
@@ -67,7 +67,7 @@ struct PointSamples
 };
 
 /// Takes samples into `point` until `options` are satisfied.
-Result<void> samplePass(Session& session, const Work& work, bool cold, int pass, const StoppingOptions& options,
+Result<void> samplePass(GpuSession& session, const Work& work, bool cold, int pass, const StoppingOptions& options,
                         PointSamples& point);
 
 } // namespace memscape::cuda

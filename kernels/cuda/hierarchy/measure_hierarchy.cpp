@@ -94,7 +94,7 @@ std::string levelOf(const Device& device, double latency, double workingSet)
 class HierarchyMeasurer : public PointMeasurer
 {
 public:
-    HierarchyMeasurer(Session& session, const SweepPlan& plan, const RunStart& runStart, RunSink& sink)
+    HierarchyMeasurer(GpuSession& session, const SweepPlan& plan, const RunStart& runStart, RunSink& sink)
         : m_session(session)
         , m_plan(plan)
         , m_runStart(runStart)
@@ -311,7 +311,7 @@ private:
         return figures;
     }
 
-    Session& m_session;
+    GpuSession& m_session;
     const SweepPlan& m_plan;
     const RunStart& m_runStart;
     RunSink& m_sink;
@@ -321,7 +321,7 @@ private:
 
 } // namespace
 
-Result<MeasuredRun> measureHierarchy(Session& session, const SweepPlan& plan, RunSink& sink)
+Result<MeasuredRun> measureHierarchy(GpuSession& session, const SweepPlan& plan, RunSink& sink)
 {
     for (const KernelCheck& check : checksOf(plan, session.multiprocessors()))
         MEMSCAPE_CHECK(passedCheck(check));

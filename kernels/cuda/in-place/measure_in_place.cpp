@@ -29,7 +29,7 @@ float* floatsOf(const Buffer& buffer)
 class InPlaceMeasurer : public PointMeasurer
 {
 public:
-    InPlaceMeasurer(Session& session, const SweepPlan& plan, const RunStart& runStart)
+    InPlaceMeasurer(GpuSession& session, const SweepPlan& plan, const RunStart& runStart)
         : m_session(session)
         , m_plan(plan)
         , m_runStart(runStart)
@@ -136,7 +136,7 @@ private:
         return m_session.synchronize("freeing the arrays");
     }
 
-    Session& m_session;
+    GpuSession& m_session;
     const SweepPlan& m_plan;
     const RunStart& m_runStart;
     std::vector<PerPoint> m_points;
@@ -157,7 +157,7 @@ Checks checksOfInPlace(int multiprocessors)
     return checks;
 }
 
-Result<MeasuredRun> measureInPlace(Session& session, const SweepPlan& plan, RunSink& sink)
+Result<MeasuredRun> measureInPlace(GpuSession& session, const SweepPlan& plan, RunSink& sink)
 {
     // Checked before they are timed, both ways.
     const InPlaceCase asked = inPlaceCase(plan.parameters);

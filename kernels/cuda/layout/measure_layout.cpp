@@ -39,7 +39,7 @@ enum Part { View, Dense, Copied };
 class LayoutMeasurer : public PointMeasurer
 {
 public:
-    LayoutMeasurer(Session& session, const SweepPlan& plan, const RunStart& runStart)
+    LayoutMeasurer(GpuSession& session, const SweepPlan& plan, const RunStart& runStart)
         : m_session(session)
         , m_plan(plan)
         , m_runStart(runStart)
@@ -175,7 +175,7 @@ private:
         return figures;
     }
 
-    Session& m_session;
+    GpuSession& m_session;
     const SweepPlan& m_plan;
     const RunStart& m_runStart;
     std::vector<PerPoint> m_points;
@@ -183,7 +183,7 @@ private:
 
 } // namespace
 
-Result<MeasuredRun> measureLayout(Session& session, const SweepPlan& plan, RunSink& sink)
+Result<MeasuredRun> measureLayout(GpuSession& session, const SweepPlan& plan, RunSink& sink)
 {
     // Checked before they are timed: the read, and every version that may be asked for.
     MEMSCAPE_TRY(asked, layoutCase(plan.parameters));

@@ -25,7 +25,7 @@ std::optional<ShortFormat> shortFormat(Format format)
 }
 
 /// Floats to bits and back on the GPU.
-Result<std::vector<std::uint16_t>> narrowed(Session& session, ShortFormat format, const std::vector<float>& values,
+Result<std::vector<std::uint16_t>> narrowed(GpuSession& session, ShortFormat format, const std::vector<float>& values,
                                             bool saturates)
 {
     MEMSCAPE_TRY(from, session.allocateExtra(values.size() * sizeof(float)));
@@ -40,7 +40,7 @@ Result<std::vector<std::uint16_t>> narrowed(Session& session, ShortFormat format
     return bits;
 }
 
-Result<std::vector<float>> widened(Session& session, ShortFormat format, const std::vector<std::uint16_t>& bits)
+Result<std::vector<float>> widened(GpuSession& session, ShortFormat format, const std::vector<std::uint16_t>& bits)
 {
     MEMSCAPE_TRY(from, session.allocateExtra(bits.size() * sizeof(std::uint16_t)));
     MEMSCAPE_TRY(to, session.allocateExtra(bits.size() * sizeof(float)));
@@ -56,7 +56,7 @@ Result<std::vector<float>> widened(Session& session, ShortFormat format, const s
 
 } // namespace
 
-Result<Check> checkConversions(Session& session, Format format)
+Result<Check> checkConversions(GpuSession& session, Format format)
 {
     const auto which = shortFormat(format);
     const NumberFormat& numbers = numberFormat(format);
@@ -88,7 +88,7 @@ Result<Check> checkConversions(Session& session, Format format)
     return check;
 }
 
-std::optional<double> gpuStored(Session& session, Format format, double value)
+std::optional<double> gpuStored(GpuSession& session, Format format, double value)
 {
     const auto which = shortFormat(format);
     if (!which)

@@ -52,7 +52,7 @@ struct Table
     std::vector<double> values;
 };
 
-Result<void> fillOperand(Session& session, Format format, Buffer& matrix, std::int64_t count, std::uint64_t seed)
+Result<void> fillOperand(GpuSession& session, Format format, Buffer& matrix, std::int64_t count, std::uint64_t seed)
 {
     const Table table(format);
     MEMSCAPE_TRY(device, session.allocateExtra(table.bytes.size()));
@@ -65,7 +65,7 @@ Result<void> fillOperand(Session& session, Format format, Buffer& matrix, std::i
 }
 
 /// Refused before anything is allocated, unless the user forces it.
-Result<void> checkFits(const Session& session, const NumberFormat& numbers, const GemmShape& shape)
+Result<void> checkFits(const GpuSession& session, const NumberFormat& numbers, const GemmShape& shape)
 {
     const double bytes = gemmBytes(numbers, shape), free = double(session.freeBytes());
     if (session.isForced() || bytes <= shareOfMemory * free)
@@ -115,7 +115,8 @@ const char* ownProduct(Format format, double capability)
     return format == Format::Fp32 ? "our product v2 in floats" : "our product on tensor cores (mma.sync)";
 }
 
-Result<void> launchFloats(Session& session, const GemmShape& shape, const Buffer& a, const Buffer& b, const Buffer& c)
+Result<void> launchFloats(GpuSession& session, const GemmShape& shape, const Buffer& a, const Buffer& b,
+                          const Buffer& c)
 {
     ProductLaunch w;
     w.rows = std::uint64_t(shape.m);
@@ -127,7 +128,7 @@ Result<void> launchFloats(Session& session, const GemmShape& shape, const Buffer
     return cudaResult(launchProduct(w, session.stream()), "multiplying matrices");
 }
 
-Result<void> launchHalves(Session& session, ElementFormat format, const GemmShape& shape, const Buffer& a,
+Result<void> launchHalves(GpuSession& session, ElementFormat format, const GemmShape& shape, const Buffer& a,
                           const Buffer& b, const Buffer& c)
 {
     TensorProductLaunch w;
@@ -156,7 +157,7 @@ TensorFormat tensorFormat(Format format)
     return TensorFormat::Tf32;
 }
 
-Result<void> launchOwn(Session& session, Format format, const GemmShape& shape, const Buffer& a, const Buffer& b,
+Result<void> launchOwn(GpuSession& session, Format format, const GemmShape& shape, const Buffer& a, const Buffer& b,
                        const Buffer& c)
 {
     switch (format) {
@@ -246,7 +247,7 @@ std::vector<Format> multipliedFormats(const CublasLt* blas, double capability)
     return formats;
 }
 
-Result<GpuProduct> GpuProduct::make(Session& session, CublasLt* blas, Format format, const GemmShape& shape)
+Result<GpuProduct> GpuProduct::make(GpuSession& session, CublasLt* blas, Format format, const GemmShape& shape)
 {
     const double capability = computeCapability();
     MEMSCAPE_TRY(who, whoMultiplies(format, blas, capability));
@@ -274,7 +275,7 @@ Result<GpuProduct> GpuProduct::make(Session& session, CublasLt* blas, Format for
     return made;
 }
 
-Result<void> GpuProduct::launch(Session& session)
+Result<void> GpuProduct::launch(GpuSession& session)
 {
     if (m_blas == nullptr)
         return launchOwn(session, m_format, m_shape, m_a, m_b, m_c);
@@ -290,7 +291,7 @@ Result<void> GpuProduct::launch(Session& session)
     return m_blas->launch(product, session.stream());
 }
 
-Result<std::vector<std::byte>> GpuProduct::result(Session& session) const
+Result<std::vector<std::byte>> GpuProduct::result(GpuSession& session) const
 {
     const std::size_t bytes = std::size_t(m_shape.m * m_shape.n * resultBytes(numberFormat(m_format)));
     std::vector<std::byte> found(bytes);
@@ -298,7 +299,7 @@ Result<std::vector<std::byte>> GpuProduct::result(Session& session) const
     return found;
 }
 
-Result<Check> checkGpuProduct(Session& session, CublasLt* blas, Format format)
+Result<Check> checkGpuProduct(GpuSession& session, CublasLt* blas, Format format)
 {
     Check check(toleranceOf(format));
     std::vector<GemmShape> shapes{{16, 32, 16}, {64, 96, 128}, {144, 128, 80}};
@@ -313,7 +314,7 @@ Result<Check> checkGpuProduct(Session& session, CublasLt* blas, Format format)
     return check;
 }
 
-Result<Json> gpuProductRates(Session& session, RunSink& sink)
+Result<Json> gpuProductRates(GpuSession& session, RunSink& sink)
 {
     const std::unique_ptr<CublasLt> blas = CublasLt::open();
     Json rates = Json::object();

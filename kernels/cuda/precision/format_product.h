@@ -28,14 +28,14 @@ class GpuProduct
 {
 public:
     /// Allocates and fills. Errors: those of whoMultiplies(), run.memory, and those of CUDA.
-    static Result<GpuProduct> make(Session& session, CublasLt* blas, Format format, const GemmShape& shape);
+    static Result<GpuProduct> make(GpuSession& session, CublasLt* blas, Format format, const GemmShape& shape);
 
     const std::string& who() const { return m_who; }
     const GemmShape& shape() const { return m_shape; }
     /// Queues it on the session's stream. Errors: run.failed, those of CUDA.
-    Result<void> launch(Session& session);
+    Result<void> launch(GpuSession& session);
     /// C, as its bytes.
-    Result<std::vector<std::byte>> result(Session& session) const;
+    Result<std::vector<std::byte>> result(GpuSession& session) const;
 
 private:
     GpuProduct() = default;
@@ -48,16 +48,16 @@ private:
 };
 
 /// Products of a few small shapes against sums in double. Errors: those of making them.
-Result<Check> checkGpuProduct(Session& session, CublasLt* blas, Format format);
+Result<Check> checkGpuProduct(GpuSession& session, CublasLt* blas, Format format);
 
 /// FP16, BF16 and FP8: what the GPU makes of a million floats of all magnitudes and of every bit pattern of
 /// the format, bit by bit against core/precision. Errors: format.unknown for others.
-Result<Check> checkConversions(Session& session, Format format);
+Result<Check> checkConversions(GpuSession& session, Format format);
 
 /// `value` after the GPU's own conversion and back; nothing for formats that it has no such instruction for.
-std::optional<double> gpuStored(Session& session, Format format, double value);
+std::optional<double> gpuStored(GpuSession& session, Format format, double value);
 
 /// FLOP/s that large products reach, by format: for the calibration.
-Result<Json> gpuProductRates(Session& session, RunSink& sink);
+Result<Json> gpuProductRates(GpuSession& session, RunSink& sink);
 
 } // namespace memscape::cuda

@@ -25,7 +25,7 @@ namespace {
 class PrecisionMeasurer : public PointMeasurer
 {
 public:
-    PrecisionMeasurer(Session& session, const SweepPlan& plan, const RunStart& runStart, RunSink& sink)
+    PrecisionMeasurer(GpuSession& session, const SweepPlan& plan, const RunStart& runStart, RunSink& sink)
         : m_session(session)
         , m_runStart(runStart)
         , m_sink(sink)
@@ -146,7 +146,7 @@ private:
         return figures;
     }
 
-    Session& m_session;
+    GpuSession& m_session;
     const RunStart& m_runStart;
     RunSink& m_sink;
     std::unique_ptr<CublasLt> m_blas;
@@ -156,7 +156,7 @@ private:
 
 } // namespace
 
-Result<MeasuredRun> measurePrecision(Session& session, const SweepPlan& plan, RunSink& sink)
+Result<MeasuredRun> measurePrecision(GpuSession& session, const SweepPlan& plan, RunSink& sink)
 {
     if (precisionCase(plan.parameters).trains())
         return measureTrainingOnGpu(session, plan, sink);

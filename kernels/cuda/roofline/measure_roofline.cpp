@@ -9,7 +9,7 @@
 
 namespace memscape::cuda {
 
-Result<MeasuredRun> measureRoofline(Session& session, const SweepPlan& plan, RunSink& sink)
+Result<MeasuredRun> measureRoofline(GpuSession& session, const SweepPlan& plan, RunSink& sink)
 {
     MEMSCAPE_TRY(runStart, beginRun(session, sink));
     Json library; // that multiplied in any of them

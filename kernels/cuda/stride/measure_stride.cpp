@@ -57,7 +57,7 @@ Result<void> runnable(const StrideCase& walk)
     return {};
 }
 
-Result<Arrays> allocateArrays(Session& session, const StrideCase& walk)
+Result<Arrays> allocateArrays(GpuSession& session, const StrideCase& walk)
 {
     Arrays arrays;
     arrays.pitch = (walk.arrayBytes + 511) / 512 * 512;
@@ -83,7 +83,7 @@ Result<Arrays> allocateArrays(Session& session, const StrideCase& walk)
 }
 
 /// As many further copies as a cold batch needs and a quarter of the free memory holds.
-Result<void> allocateCopies(Session& session, const StrideCase& walk, int batch, Arrays& arrays)
+Result<void> allocateCopies(GpuSession& session, const StrideCase& walk, int batch, Arrays& arrays)
 {
     const std::uint64_t spare = session.freeBytes() / 4 / static_cast<std::uint64_t>(walk.arrays());
     arrays.copies = copiesFor(batch, arrays.pitch, spare);
@@ -106,7 +106,7 @@ Result<void> allocateCopies(Session& session, const StrideCase& walk, int batch,
 class StrideMeasurer : public PointMeasurer
 {
 public:
-    StrideMeasurer(Session& session, const SweepPlan& plan, const RunStart& runStart)
+    StrideMeasurer(GpuSession& session, const SweepPlan& plan, const RunStart& runStart)
         : m_session(session)
         , m_plan(plan)
         , m_runStart(runStart)
@@ -215,7 +215,7 @@ private:
         return figures;
     }
 
-    Session& m_session;
+    GpuSession& m_session;
     const SweepPlan& m_plan;
     const RunStart& m_runStart;
     std::vector<PerPoint> m_points;
@@ -223,7 +223,7 @@ private:
 
 } // namespace
 
-Result<MeasuredRun> measureStride(Session& session, const SweepPlan& plan, RunSink& sink)
+Result<MeasuredRun> measureStride(GpuSession& session, const SweepPlan& plan, RunSink& sink)
 {
     // Checked before it is timed, with the operation that is asked for.
     MEMSCAPE_TRY(walk, strideCase(plan.parameters));

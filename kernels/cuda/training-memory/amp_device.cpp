@@ -32,7 +32,7 @@ AmpValues valuesOf(const AmpArray& array)
 class CudaAmpDevice final : public AmpDevice
 {
 public:
-    CudaAmpDevice(Session& session, CublasLt* blas, std::function<bool()> cancelled, AmpFallbacks& fallbacks)
+    CudaAmpDevice(GpuSession& session, CublasLt* blas, std::function<bool()> cancelled, AmpFallbacks& fallbacks)
         : m_session(session)
         , m_blas(blas)
         , m_cancelled(std::move(cancelled))
@@ -177,7 +177,7 @@ private:
         return double(milliseconds) * 1e-3;
     }
 
-    Session& m_session;
+    GpuSession& m_session;
     CublasLt* m_blas;
     std::function<bool()> m_cancelled;
     AmpFallbacks& m_fallbacks;
@@ -318,7 +318,7 @@ Result<void> CudaAmpDevice::count(const AmpArray& gradients, double scale, Gradi
 
 } // namespace
 
-AmpDeviceFactory gpuAmpDevices(Session& session, CublasLt* blas, std::function<bool()> cancelled,
+AmpDeviceFactory gpuAmpDevices(GpuSession& session, CublasLt* blas, std::function<bool()> cancelled,
                                AmpFallbacks& fallbacks)
 {
     return [&session, blas, cancelled, &fallbacks](std::int64_t arenaBytes) -> Result<std::unique_ptr<AmpDevice>> {

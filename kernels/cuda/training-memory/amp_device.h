@@ -21,15 +21,15 @@ using AmpFallbacks = std::set<std::string>;
 /// Devices that multiply by `blas` or, where that is null or has no algorithm for a shape, by our own
 /// kernels. All of the arguments must outlive the devices. A device's own errors: run.memory with what is
 /// needed and what is free, before anything is taken.
-AmpDeviceFactory gpuAmpDevices(Session& session, CublasLt* blas, std::function<bool()> cancelled,
+AmpDeviceFactory gpuAmpDevices(GpuSession& session, CublasLt* blas, std::function<bool()> cancelled,
                                AmpFallbacks& fallbacks);
 
 /// `precision`, operation=train, on a GPU. Errors: run.skipped for formats that are not trained in, those of
 /// runSweep().
-Result<MeasuredRun> measureTrainingOnGpu(Session& session, const SweepPlan& plan, RunSink& sink);
+Result<MeasuredRun> measureTrainingOnGpu(GpuSession& session, const SweepPlan& plan, RunSink& sink);
 
 /// A training step in a format against differences of the loss. Errors: run.skipped where the GPU has no
 /// products in it, and those of checkTrainer().
-Result<Check> checkGpuTraining(Session& session, CublasLt* blas, Format format);
+Result<Check> checkGpuTraining(GpuSession& session, CublasLt* blas, Format format);
 
 } // namespace memscape::cuda

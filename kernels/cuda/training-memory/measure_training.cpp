@@ -22,7 +22,7 @@ namespace {
 class GpuTrainingMachine final : public TrainingMachine
 {
 public:
-    GpuTrainingMachine(Session& session, const SweepPlan& plan, const RunStart& runStart, RunSink& sink)
+    GpuTrainingMachine(GpuSession& session, const SweepPlan& plan, const RunStart& runStart, RunSink& sink)
         : m_session(session)
         , m_plan(plan)
 
@@ -81,7 +81,7 @@ public:
 private:
     static constexpr int looksApart = 16; ///< steps
 
-    Session& m_session;
+    GpuSession& m_session;
     const SweepPlan& m_plan;
     RunSink& m_sink;
     std::unique_ptr<CublasLt> m_blas;
@@ -92,7 +92,7 @@ private:
 
 } // namespace
 
-Result<MeasuredRun> measureTrainingOnGpu(Session& session, const SweepPlan& plan, RunSink& sink)
+Result<MeasuredRun> measureTrainingOnGpu(GpuSession& session, const SweepPlan& plan, RunSink& sink)
 {
     MEMSCAPE_CHECK(checkTrained(plan.parameters));
     MEMSCAPE_TRY(runStart, beginRun(session, sink));
@@ -103,7 +103,7 @@ Result<MeasuredRun> measureTrainingOnGpu(Session& session, const SweepPlan& plan
     return run;
 }
 
-Result<Check> checkGpuTraining(Session& session, CublasLt* blas, Format format)
+Result<Check> checkGpuTraining(GpuSession& session, CublasLt* blas, Format format)
 {
     MEMSCAPE_CHECK(whoMultiplies(format, blas, computeCapability()));
     AmpFallbacks fallbacks;

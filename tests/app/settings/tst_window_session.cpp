@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/settings/session.h"
+#include "app/settings/window_session.h"
 
 #include <QDockWidget>
 #include <QFile>
@@ -35,10 +35,10 @@ private slots:
             const auto window = makeWindow();
             window->addDockWidget(Qt::LeftDockWidgetArea, window->findChild<QDockWidget*>(QStringLiteral("inspector")));
             window->resize(640, 480);
-            Session(path("a.ini")).saveWindow(*window);
+            WindowSession(path("a.ini")).saveWindow(*window);
         }
         const auto window = makeWindow();
-        QVERIFY(Session(path("a.ini")).restoreWindow(*window));
+        QVERIFY(WindowSession(path("a.ini")).restoreWindow(*window));
         QCOMPARE(window->size(), QSize(640, 480));
         QCOMPARE(window->dockWidgetArea(window->findChild<QDockWidget*>()), Qt::LeftDockWidgetArea);
     }
@@ -48,15 +48,15 @@ private slots:
         const auto window = makeWindow();
         window->addDockWidget(Qt::LeftDockWidgetArea, window->findChild<QDockWidget*>());
         QSettings(path("old.ini"), QSettings::IniFormat)
-            .setValue("window/docks", window->saveState(Session::layoutVersion + 1));
+            .setValue("window/docks", window->saveState(WindowSession::layoutVersion + 1));
         const auto fresh = makeWindow();
-        QVERIFY(!Session(path("old.ini")).restoreWindow(*fresh));
+        QVERIFY(!WindowSession(path("old.ini")).restoreWindow(*fresh));
         QCOMPARE(fresh->dockWidgetArea(fresh->findChild<QDockWidget*>()), Qt::RightDockWidgetArea);
     }
 
     void resettingForgetsTheLayoutAndKeepsTheRest()
     {
-        Session session(path("reset.ini"));
+        WindowSession session(path("reset.ini"));
         session.saveWindow(*makeWindow());
         session.setLastStudy(QStringLiteral("/s/a.memscape"));
         session.resetLayout();
@@ -69,10 +69,10 @@ private slots:
     {
         const QVariantMap zoom{{QStringLiteral("x"), 1.5}, {QStringLiteral("y"), 2}};
         {
-            Session session(path("views.ini"));
+            WindowSession session(path("views.ini"));
             session.setPageView(QStringLiteral("/s/a.memscape"), QStringLiteral("stride"), zoom);
         }
-        const Session session(path("views.ini"));
+        const WindowSession session(path("views.ini"));
         QCOMPARE(session.pageView(QStringLiteral("/s/a.memscape"), QStringLiteral("stride")), zoom);
         QVERIFY(session.pageView(QStringLiteral("/s/a.memscape"), QStringLiteral("hierarchy")).isEmpty());
         QVERIFY(session.pageView(QStringLiteral("/s/b.memscape"), QStringLiteral("stride")).isEmpty());
@@ -95,7 +95,7 @@ private slots:
         QVERIFY(file.open(QIODevice::WriteOnly));
         file.write(content);
         file.close();
-        Session session(path("broken.ini"));
+        WindowSession session(path("broken.ini"));
         const auto window = makeWindow();
         QVERIFY(!session.restoreWindow(*window));
         QCOMPARE(window->size(), QSize(900, 600));

@@ -223,8 +223,8 @@ private slots:
     void aLayoutOfAnotherVersionGivesTheDefaults()
     {
         MainWindow window(quietWindow());
-        const QByteArray state = window.saveState(Session::layoutVersion + 7);
-        QVERIFY(!window.restoreState(state, Session::layoutVersion));
+        const QByteArray state = window.saveState(WindowSession::layoutVersion + 7);
+        QVERIFY(!window.restoreState(state, WindowSession::layoutVersion));
         window.restore(false); // with whatever the session holds
         QVERIFY(window.page());
     }

@@ -44,9 +44,9 @@ bool isAlive(qint64 pid)
 }
 
 /// One client with one run and everything that was heard of it.
-struct Session
+struct ClientFixture
 {
-    explicit Session(WorkerOptions options)
+    explicit ClientFixture(WorkerOptions options)
         : client(std::move(options))
     {
         QObject::connect(&client, &WorkerClient::finished, &client,
@@ -84,11 +84,11 @@ class TestWorkerClient : public QObject
 private slots:
     void aRunFromStartToEnd()
     {
-        Session session(fake({QStringLiteral("ok")}));
-        QSignalSpy devices(&session.client, &WorkerClient::devicesChanged);
-        QSignalSpy points(&session.client, &WorkerClient::pointsArrived);
-        QSignalSpy progress(&session.client, &WorkerClient::progress);
-        const FinishedRun run = session.measure();
+        ClientFixture fixture(fake({QStringLiteral("ok")}));
+        QSignalSpy devices(&fixture.client, &WorkerClient::devicesChanged);
+        QSignalSpy points(&fixture.client, &WorkerClient::pointsArrived);
+        QSignalSpy progress(&fixture.client, &WorkerClient::progress);
+        const FinishedRun run = fixture.measure();
         QCOMPARE(run.status, RunStatus::Done);
         QVERIFY(!run.error);
         QVERIFY(run.measurement.has_value());
@@ -96,31 +96,31 @@ private slots:
         QCOMPARE(run.elapsed, 0.5);
         QVERIFY(run.provenance["backend"] == "fake");
         QCOMPARE(devices.size(), 1);
-        QCOMPARE(session.client.devices().size(), 2u);
-        QCOMPARE(session.client.devices()[1].missing, std::string("no driver"));
+        QCOMPARE(fixture.client.devices().size(), 2u);
+        QCOMPARE(fixture.client.devices()[1].missing, std::string("no driver"));
         QVERIFY(!points.isEmpty());
         const auto last = points.last().at(1).value<std::vector<Point>>();
         QCOMPARE(last.back().x, 4.0);
         QCOMPARE(last.back().figures[0].number(), 4e9 + 1); // of the second pass
         QCOMPARE(progress.last().at(1).toInt(), 8);
-        QCOMPARE(session.client.state(), State::Ready);
-        QCOMPARE(session.measure().status, RunStatus::Done); // the same worker again
+        QCOMPARE(fixture.client.state(), State::Ready);
+        QCOMPARE(fixture.measure().status, RunStatus::Done); // the same worker again
         QVERIFY(recordFromRun(run).has_value());
     }
 
     void runsWaitForEachOther()
     {
-        Session session(fake({QStringLiteral("ok")}));
-        const qint64 first = session.client.run(request());
-        const qint64 second = session.client.run(request());
-        const qint64 third = session.client.run(request());
-        session.client.cancel(second);
-        QTRY_COMPARE(session.runs.size(), 3u);
-        QCOMPARE(session.runs[0].id, second);
-        QCOMPARE(session.runs[0].status, RunStatus::Cancelled);
-        QCOMPARE(session.runs[1].id, first);
-        QCOMPARE(session.runs[2].id, third);
-        QCOMPARE(session.runs[2].status, RunStatus::Done);
+        ClientFixture fixture(fake({QStringLiteral("ok")}));
+        const qint64 first = fixture.client.run(request());
+        const qint64 second = fixture.client.run(request());
+        const qint64 third = fixture.client.run(request());
+        fixture.client.cancel(second);
+        QTRY_COMPARE(fixture.runs.size(), 3u);
+        QCOMPARE(fixture.runs[0].id, second);
+        QCOMPARE(fixture.runs[0].status, RunStatus::Cancelled);
+        QCOMPARE(fixture.runs[1].id, first);
+        QCOMPARE(fixture.runs[2].id, third);
+        QCOMPARE(fixture.runs[2].status, RunStatus::Done);
     }
 
     void whatTheWorkerDoesDuringARun_data()
@@ -153,8 +153,8 @@ private slots:
         QFETCH(RunStatus, status);
         QFETCH(std::string, code);
         QFETCH(std::size_t, points);
-        Session session(fake({mode}));
-        const FinishedRun run = session.measure();
+        ClientFixture fixture(fake({mode}));
+        const FinishedRun run = fixture.measure();
         QCOMPARE(run.status, status);
         QCOMPARE(run.error ? run.error->code : "", code);
         QCOMPARE(pointsOf(run), points);
@@ -164,15 +164,15 @@ private slots:
             QVERIFY(run.provenance["status"] == "interrupted");
         }
         // Whatever it was, there is a worker again.
-        QTRY_COMPARE(session.client.state(), State::Ready);
-        QCOMPARE(session.runs.size(), 1u);
+        QTRY_COMPARE(fixture.client.state(), State::Ready);
+        QCOMPARE(fixture.runs.size(), 1u);
     }
 
     void notesAndSplitLinesArriveWhole()
     {
-        Session session(fake({QStringLiteral("strange")}));
-        QSignalSpy notes(&session.client, &WorkerClient::note);
-        session.measure();
+        ClientFixture fixture(fake({QStringLiteral("strange")}));
+        QSignalSpy notes(&fixture.client, &WorkerClient::note);
+        fixture.measure();
         QCOMPARE(notes.size(), 1);
         QCOMPARE(notes[0].at(3).toString(), QStringLiteral("half and half"));
     }
@@ -180,11 +180,11 @@ private slots:
     void anInterruptedRunCanBeRepeated()
     {
         QTemporaryDir folder;
-        Session session(fake({QStringLiteral("crash-once"), folder.filePath(QStringLiteral("crashed"))}));
-        const FinishedRun first = session.measure();
+        ClientFixture fixture(fake({QStringLiteral("crash-once"), folder.filePath(QStringLiteral("crashed"))}));
+        const FinishedRun first = fixture.measure();
         QCOMPARE(first.status, RunStatus::Interrupted);
         QVERIFY(first.details.contains(QStringLiteral("illegal address")));
-        QCOMPARE(session.measure().status, RunStatus::Done);
+        QCOMPARE(fixture.measure().status, RunStatus::Done);
     }
 
     void workersThatNeverGetReady_data()
@@ -206,15 +206,15 @@ private slots:
         WorkerOptions options = fake({mode});
         if (mode == QLatin1String("silent"))
             options.handshake = 300ms;
-        Session session(options);
-        const FinishedRun run = session.measure();
+        ClientFixture fixture(options);
+        const FinishedRun run = fixture.measure();
         QCOMPARE(run.status, RunStatus::Failed);
         QCOMPARE(run.error->code, code);
         QVERIFY2(run.error->message.find(says.toStdString()) != std::string::npos, run.error->message.c_str());
         QVERIFY(!run.error->hint.empty());
-        QCOMPARE(session.client.state(), State::Failed);
-        QCOMPARE(session.code(), code);
-        QVERIFY(session.client.details().contains(mode));
+        QCOMPARE(fixture.client.state(), State::Failed);
+        QCOMPARE(fixture.code(), code);
+        QVERIFY(fixture.client.details().contains(mode));
     }
 
     void aMissingProgramIsSaid()
@@ -222,10 +222,10 @@ private slots:
         for (const QStringList& command : {QStringList{}, {QStringLiteral("/no/such/worker")}}) {
             WorkerOptions options;
             options.command = command;
-            Session session(options);
-            QCOMPARE(session.measure().error->code, std::string("worker.missing"));
-            QCOMPARE(session.client.state(), State::Failed);
-            QVERIFY(!session.client.error()->hint.empty());
+            ClientFixture fixture(options);
+            QCOMPARE(fixture.measure().error->code, std::string("worker.missing"));
+            QCOMPARE(fixture.client.state(), State::Failed);
+            QVERIFY(!fixture.client.error()->hint.empty());
         }
     }
 
@@ -233,19 +233,19 @@ private slots:
     {
         WorkerOptions options = fake({QStringLiteral("crash-idle")});
         options.restarts = 3;
-        Session session(options);
-        QSignalSpy states(&session.client, &WorkerClient::stateChanged);
-        session.client.start();
-        QTRY_COMPARE_WITH_TIMEOUT(session.client.state(), State::Failed, 20000);
-        QCOMPARE(session.code(), std::string("worker.gave-up"));
-        QVERIFY2(session.client.error()->message.find("4 times") != std::string::npos,
-                 session.client.error()->message.c_str());
+        ClientFixture fixture(options);
+        QSignalSpy states(&fixture.client, &WorkerClient::stateChanged);
+        fixture.client.start();
+        QTRY_COMPARE_WITH_TIMEOUT(fixture.client.state(), State::Failed, 20000);
+        QCOMPARE(fixture.code(), std::string("worker.gave-up"));
+        QVERIFY2(fixture.client.error()->message.find("4 times") != std::string::npos,
+                 fixture.client.error()->message.c_str());
         const auto ready = std::count_if(states.begin(), states.end(), [](const auto& change) {
             return change.at(0).template value<State>() == State::Ready;
         });
         QCOMPARE(ready, 4);
-        session.client.start(); // "Try again"
-        QTRY_COMPARE(session.client.state(), State::Ready);
+        fixture.client.start(); // "Try again"
+        QTRY_COMPARE(fixture.client.state(), State::Ready);
     }
 
     void stopStops_data()
@@ -259,32 +259,32 @@ private slots:
     void stopStops()
     {
         QFETCH(QString, mode);
-        Session session(fake({mode}));
-        QSignalSpy points(&session.client, &WorkerClient::pointsArrived);
-        const qint64 id = session.client.run(request());
+        ClientFixture fixture(fake({mode}));
+        QSignalSpy points(&fixture.client, &WorkerClient::pointsArrived);
+        const qint64 id = fixture.client.run(request());
         QTRY_VERIFY(!points.isEmpty());
-        const qint64 pid = session.client.processId();
-        session.client.cancel(id);
-        session.client.cancel(id); // pressed twice
-        QTRY_COMPARE_WITH_TIMEOUT(session.runs.size(), 1u, test::notStuck);
-        QCOMPARE(session.runs[0].status, RunStatus::Cancelled);
-        QVERIFY(pointsOf(session.runs[0]) >= 1);
-        QVERIFY(session.runs[0].measurement.has_value());
+        const qint64 pid = fixture.client.processId();
+        fixture.client.cancel(id);
+        fixture.client.cancel(id); // pressed twice
+        QTRY_COMPARE_WITH_TIMEOUT(fixture.runs.size(), 1u, test::notStuck);
+        QCOMPARE(fixture.runs[0].status, RunStatus::Cancelled);
+        QVERIFY(pointsOf(fixture.runs[0]) >= 1);
+        QVERIFY(fixture.runs[0].measurement.has_value());
         if (mode == QLatin1String("deaf") || mode == QLatin1String("child"))
             QTRY_VERIFY(!isAlive(pid));
-        QTRY_COMPARE(session.client.state(), State::Ready);
+        QTRY_COMPARE(fixture.client.state(), State::Ready);
     }
 
     void whatTheWorkerStartedEndsWithIt()
     {
-        Session session(fake({QStringLiteral("child")}));
-        QSignalSpy points(&session.client, &WorkerClient::pointsArrived);
-        session.client.run(request());
+        ClientFixture fixture(fake({QStringLiteral("child")}));
+        QSignalSpy points(&fixture.client, &WorkerClient::pointsArrived);
+        fixture.client.run(request());
         QTRY_VERIFY(!points.isEmpty());
-        QTRY_VERIFY(session.client.details().contains(QStringLiteral("child ")));
-        const qint64 child = session.client.details().section(QStringLiteral("child "), -1).trimmed().toLongLong();
+        QTRY_VERIFY(fixture.client.details().contains(QStringLiteral("child ")));
+        const qint64 child = fixture.client.details().section(QStringLiteral("child "), -1).trimmed().toLongLong();
         QVERIFY(isAlive(child));
-        session.client.cancel(session.client.currentRun());
+        fixture.client.cancel(fixture.client.currentRun());
         QTRY_VERIFY(!isAlive(child));
     }
 
@@ -292,23 +292,23 @@ private slots:
     {
         WorkerOptions options = fake({QStringLiteral("hang")});
         options.silence = 200ms;
-        Session session(options);
-        QSignalSpy silent(&session.client, &WorkerClient::silent);
-        session.client.run(request());
+        ClientFixture fixture(options);
+        QSignalSpy silent(&fixture.client, &WorkerClient::silent);
+        fixture.client.run(request());
         QTRY_COMPARE(silent.size(), 1);
         QTest::qWait(400);
         QCOMPARE(silent.size(), 1); // asked once
-        session.client.keepWaiting();
+        fixture.client.keepWaiting();
         QTRY_COMPARE(silent.size(), 2);
-        QCOMPARE(session.client.state(), State::Running);
-        session.client.cancel(session.client.currentRun());
-        QTRY_COMPARE(session.runs.size(), 1u);
+        QCOMPARE(fixture.client.state(), State::Running);
+        fixture.client.cancel(fixture.client.currentRun());
+        QTRY_COMPARE(fixture.runs.size(), 1u);
     }
 
     void aFloodDoesNotFreezeTheWindow()
     {
-        Session session(fake({QStringLiteral("flood"), QStringLiteral("500000")}));
-        QSignalSpy progress(&session.client, &WorkerClient::progress);
+        ClientFixture fixture(fake({QStringLiteral("flood"), QStringLiteral("500000")}));
+        QSignalSpy progress(&fixture.client, &WorkerClient::progress);
         qint64 longest = 0;
         QElapsedTimer beat;
         QTimer heart;
@@ -317,7 +317,7 @@ private slots:
         whole.start();
         beat.start();
         heart.start(5);
-        const FinishedRun run = session.measure();
+        const FinishedRun run = fixture.measure();
         QCOMPARE(run.status, RunStatus::Done);
         QCOMPARE(progress.last().at(1).toInt(), 500000);
         QVERIFY2(longest < 500, qPrintable(QStringLiteral("%1 ms without a heartbeat").arg(longest)));
@@ -328,17 +328,17 @@ private slots:
 
     void aWorkerThatIsKilledIsReplaced()
     {
-        Session session(fake({QStringLiteral("slow")}));
-        QSignalSpy points(&session.client, &WorkerClient::pointsArrived);
-        session.client.run(request());
+        ClientFixture fixture(fake({QStringLiteral("slow")}));
+        QSignalSpy points(&fixture.client, &WorkerClient::pointsArrived);
+        fixture.client.run(request());
         QTRY_VERIFY(!points.isEmpty());
-        const qint64 pid = session.client.processId();
+        const qint64 pid = fixture.client.processId();
         ::kill(static_cast<pid_t>(pid), SIGKILL);
-        QTRY_COMPARE(session.runs.size(), 1u);
-        QCOMPARE(session.runs[0].status, RunStatus::Interrupted);
-        QVERIFY(session.runs[0].measurement.has_value());
-        QTRY_COMPARE(session.client.state(), State::Ready);
-        QVERIFY(session.client.processId() != pid);
+        QTRY_COMPARE(fixture.runs.size(), 1u);
+        QCOMPARE(fixture.runs[0].status, RunStatus::Interrupted);
+        QVERIFY(fixture.runs[0].measurement.has_value());
+        QTRY_COMPARE(fixture.client.state(), State::Ready);
+        QVERIFY(fixture.client.processId() != pid);
     }
 
     void killedAtAnyMomentItKeepsThePointsItHad()
@@ -346,15 +346,15 @@ private slots:
         WorkerOptions options = fake({QStringLiteral("slow")});
         options.restarts = 100;
         options.firstBackoff = 1ms;
-        Session session(options);
+        ClientFixture fixture(options);
         std::mt19937 random(1);
         for (std::size_t kill = 1; kill <= 30; ++kill) {
-            const qint64 id = session.client.run(request());
-            QTRY_VERIFY(session.client.state() == State::Running);
+            const qint64 id = fixture.client.run(request());
+            QTRY_VERIFY(fixture.client.state() == State::Running);
             QTest::qWait(int(random() % 60));
-            ::kill(static_cast<pid_t>(session.client.processId()), SIGKILL);
-            QTRY_COMPARE(session.runs.size(), kill);
-            const FinishedRun& run = session.runs.back();
+            ::kill(static_cast<pid_t>(fixture.client.processId()), SIGKILL);
+            QTRY_COMPARE(fixture.runs.size(), kill);
+            const FinishedRun& run = fixture.runs.back();
             QCOMPARE(run.id, id);
             QCOMPARE(run.status, RunStatus::Interrupted);
             QCOMPARE(run.error->code, std::string("worker.crashed"));
@@ -365,40 +365,40 @@ private slots:
     /// The system kills when the memory runs out: the user must be told what to do about it.
     void aKilledWorkerSpeaksOfMemory()
     {
-        Session session(fake({QStringLiteral("killed")}));
-        const FinishedRun killed = session.measure();
+        ClientFixture fixture(fake({QStringLiteral("killed")}));
+        const FinishedRun killed = fixture.measure();
         QVERIFY2(killed.error->message.find("memory runs out") != std::string::npos, killed.error->message.c_str());
         QVERIFY(killed.error->hint.find("smaller") != std::string::npos);
-        Session other(fake({QStringLiteral("crash")}));
+        ClientFixture other(fake({QStringLiteral("crash")}));
         QVERIFY(other.measure().error->message.find("memory") == std::string::npos);
     }
 
     void stoppingEndsTheWorkerAndItsRun()
     {
-        Session session(fake({QStringLiteral("deaf")}));
-        QSignalSpy points(&session.client, &WorkerClient::pointsArrived);
-        session.client.run(request());
+        ClientFixture fixture(fake({QStringLiteral("deaf")}));
+        QSignalSpy points(&fixture.client, &WorkerClient::pointsArrived);
+        fixture.client.run(request());
         QTRY_VERIFY(!points.isEmpty());
-        const qint64 pid = session.client.processId();
-        session.client.stop();
-        QCOMPARE(session.runs.size(), 1u);
-        QCOMPARE(session.runs[0].status, RunStatus::Interrupted);
-        QTRY_COMPARE(session.client.state(), State::Stopped);
+        const qint64 pid = fixture.client.processId();
+        fixture.client.stop();
+        QCOMPARE(fixture.runs.size(), 1u);
+        QCOMPARE(fixture.runs[0].status, RunStatus::Interrupted);
+        QTRY_COMPARE(fixture.client.state(), State::Stopped);
         QTRY_VERIFY(!isAlive(pid));
-        QCOMPARE(session.client.processId(), 0);
-        session.client.start(), session.client.stop(), session.client.start(); // "Restart workers"
-        QTRY_VERIFY(session.client.state() == State::Ready && session.client.processId() != 0);
+        QCOMPARE(fixture.client.processId(), 0);
+        fixture.client.start(), fixture.client.stop(), fixture.client.start(); // "Restart workers"
+        QTRY_VERIFY(fixture.client.state() == State::Ready && fixture.client.processId() != 0);
     }
 
     void closingTheWindowDuringARunLeavesNothing()
     {
-        auto session = std::make_unique<Session>(fake({QStringLiteral("deaf")}));
-        QSignalSpy points(&session->client, &WorkerClient::pointsArrived);
-        session->client.run(request());
+        auto fixture = std::make_unique<ClientFixture>(fake({QStringLiteral("deaf")}));
+        QSignalSpy points(&fixture->client, &WorkerClient::pointsArrived);
+        fixture->client.run(request());
         QTRY_VERIFY(!points.isEmpty());
-        const qint64 pid = session->client.processId();
+        const qint64 pid = fixture->client.processId();
         QVERIFY(isAlive(pid));
-        session.reset();
+        fixture.reset();
         QTRY_VERIFY(!isAlive(pid));
     }
 

@@ -19,7 +19,7 @@ using namespace memscape;
 
 namespace {
 
-AttentionDeviceFactory factoryOn(cuda::Session& session)
+AttentionDeviceFactory factoryOn(cuda::GpuSession& session)
 {
     return [&session](const AttentionTask& task) -> Result<std::unique_ptr<AttentionDevice>> {
         return cuda::makeAttentionDevice(
@@ -106,7 +106,7 @@ void TestCudaAttention::everyVersionIsRight()
     QFETCH(int, dtype);
     QFETCH(bool, emulated);
     fakeGpu().emulatesAttention = emulated;
-    auto session = cuda::Session::open(0);
+    auto session = cuda::GpuSession::open(0);
     QVERIFY(session.has_value());
     const auto& versions = attentionVersions(AttentionKind(kind), true);
     const auto check = checkAttentionDevice(
@@ -118,7 +118,7 @@ void TestCudaAttention::everyVersionIsRight()
 
 void TestCudaAttention::aMissingBarrierIsFound()
 {
-    auto session = cuda::Session::open(0);
+    auto session = cuda::GpuSession::open(0);
     QVERIFY(session.has_value());
     fakeGpu().forgetsBarriers = true;
     const auto check = checkAttentionDevice(factoryOn(**session),
@@ -129,7 +129,7 @@ void TestCudaAttention::aMissingBarrierIsFound()
 
 void TestCudaAttention::timesAreThoseOfTheGpu()
 {
-    auto session = cuda::Session::open(0);
+    auto session = cuda::GpuSession::open(0);
     QVERIFY(session.has_value());
     const AttentionShape shape{1, 16, 16, 4096, 4096, 128, false};
     auto device = factoryOn(**session)(taskOf(AttentionKind::Flash, 6, DType::BFloat16, shape, AttentionPass::Both));
@@ -154,7 +154,7 @@ void TestCudaAttention::timesAreThoseOfTheGpu()
 /// else's may. The record says so.
 void TestCudaAttention::onlyVersionNinesQueryGradientHasNoOrder()
 {
-    auto session = cuda::Session::open(0);
+    auto session = cuda::GpuSession::open(0);
     QVERIFY(session.has_value());
     const AttentionShape shape{1, 1, 1, 256, 768, 128, false}; // so many that rounding hides not all
     const auto gradients = [&](int version) {
@@ -183,7 +183,7 @@ void TestCudaAttention::onlyVersionNinesQueryGradientHasNoOrder()
 
 void TestCudaAttention::whatDoesNotFitSaysWhatItNeeds()
 {
-    auto session = cuda::Session::open(0);
+    auto session = cuda::GpuSession::open(0);
     QVERIFY(session.has_value());
     const AttentionShape shape{4, 16, 16, 16384, 16384, 128, false}; // 32 GiB of scores, GPU of 8
     const auto device =
@@ -199,7 +199,7 @@ void TestCudaAttention::whatDoesNotFitSaysWhatItNeeds()
 
 void TestCudaAttention::anOldGpuIsToldSo()
 {
-    auto session = cuda::Session::open(0);
+    auto session = cuda::GpuSession::open(0);
     QVERIFY(session.has_value());
     fakeGpu().computeCapability = 75;
     const AttentionShape shape{1, 1, 1, 64, 64, 64, false};
@@ -221,7 +221,7 @@ void TestCudaAttention::anOldGpuIsToldSo()
 /// Version 8 is Hopper's alone, and of a driver that can make it tensor maps.
 void TestCudaAttention::otherGpusHaveNoVersionEight()
 {
-    auto session = cuda::Session::open(0);
+    auto session = cuda::GpuSession::open(0);
     QVERIFY(session.has_value());
     const AttentionTask task =
         taskOf(AttentionKind::Flash, 8, DType::BFloat16, {1, 1, 1, 64, 64, 64, false}, AttentionPass::Forward);

@@ -140,7 +140,7 @@ void TestCudaWaiting::calibrationMeetsItsKernelsToo()
 void TestCudaWaiting::aStepAtTheSameAddressIsMetAgain()
 {
     fakeGpu().hasLibrary = true;
-    auto session = Session::open(0);
+    auto session = GpuSession::open(0);
     QVERIFY(session.has_value());
     const auto blas = CublasLt::open();
     BatchShape shape;
@@ -172,7 +172,7 @@ void TestCudaWaiting::onlyWhatTheQueueHoldsIsHeld()
 {
     // Floats by our own product take one head at a time: 1041 launches, and the queue holds 1024.
     fakeGpu().memoryBytes = 80ULL << 30;
-    auto session = Session::open(0);
+    auto session = GpuSession::open(0);
     QVERIFY(session.has_value());
     const AttentionShape shape{1, 520, 520, 2048, 2048, 64, false};
     auto device = makeAttentionDevice(
@@ -184,7 +184,7 @@ void TestCudaWaiting::onlyWhatTheQueueHoldsIsHeld()
 
 void TestCudaWaiting::waitingGivesBackWhatWasFreed()
 {
-    auto session = Session::open(0);
+    auto session = GpuSession::open(0);
     QVERIFY(session.has_value());
     const std::uint64_t all = (*session)->freeBytes();
     QVERIFY((*session)->allocate(6ULL << 30).has_value()); // and freed, into the pool
@@ -197,7 +197,7 @@ void TestCudaWaiting::waitingGivesBackWhatWasFreed()
 
 void TestCudaWaiting::anErrorIsToldOnce()
 {
-    auto session = Session::open(0);
+    auto session = GpuSession::open(0);
     QVERIFY(session.has_value());
     QCOMPARE((*session)->allocate(1ULL << 50).error().code, std::string("run.memory"));
     const Work innocent{[&](int) { return launchEmpty((*session)->stream()); }, "an empty kernel"};
@@ -377,7 +377,7 @@ void TestCudaWaiting::theProcessEndsWithItsStatus()
     const pid_t child = fork();
     if (child == 0) {
         std::atexit(waitForever);
-        auto session = Session::open(0);
+        auto session = GpuSession::open(0);
         fakeGpu().hangs = "empty";
         static_cast<void>(launchEmpty((*session)->stream()));
         const auto waited = (*session)->synchronize("waiting");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/worker/session.h"
+#include "kernels/worker/run_server.h"
 
 #include "core/base/text.h"
 #include "core/experiment/record.h"
@@ -75,19 +75,19 @@ Result<std::pair<Backend*, BackendDevice>> find(const Backends& backends, const 
 
 } // namespace
 
-WorkerSession::WorkerSession(Backends backends, LineWriter& out)
+RunServer::RunServer(Backends backends, LineWriter& out)
     : m_backends(std::move(backends))
     , m_out(out)
 { }
 
-WorkerSession::~WorkerSession()
+RunServer::~RunServer()
 {
     m_cancelled = true;
     if (m_thread.joinable())
         m_thread.join();
 }
 
-void WorkerSession::hello()
+void RunServer::hello()
 {
     Hello hello;
     hello.worker = programVersion();
@@ -100,7 +100,7 @@ void WorkerSession::hello()
     m_out.write(protocol::Event{std::move(hello)});
 }
 
-void WorkerSession::handle(const Command& command)
+void RunServer::handle(const Command& command)
 {
     if (const auto* const run = std::get_if<Run>(&command)) {
         start(*run);
@@ -111,7 +111,7 @@ void WorkerSession::handle(const Command& command)
     }
 }
 
-void WorkerSession::start(const Run& run)
+void RunServer::start(const Run& run)
 {
     std::unique_lock lock(m_mutex);
     if (m_busy) {
@@ -143,14 +143,14 @@ void WorkerSession::start(const Run& run)
     }
 }
 
-bool WorkerSession::stop(double patience)
+bool RunServer::stop(double patience)
 {
     std::unique_lock lock(m_mutex);
     m_cancelled = true;
     return m_idle.wait_for(lock, std::chrono::duration<double>(patience), [this] { return !m_busy; });
 }
 
-void WorkerSession::measure(const Run& run)
+void RunServer::measure(const Run& run)
 {
     const SteadyClock clock;
     const double begin = clock.now();
@@ -191,7 +191,7 @@ void WorkerSession::measure(const Run& run)
     m_idle.notify_all();
 }
 
-Done WorkerSession::perform(const Run& run)
+Done RunServer::perform(const Run& run)
 {
     auto found = find(m_backends, run.device);
     if (!found)
@@ -209,7 +209,7 @@ Done WorkerSession::perform(const Run& run)
     return done;
 }
 
-Done WorkerSession::experiment(const Run& run, Backend& backend, const BackendDevice& device, RunSink& sink)
+Done RunServer::experiment(const Run& run, Backend& backend, const BackendDevice& device, RunSink& sink)
 {
     const auto experiment = findExperiment(run.experiment);
     if (!experiment)
@@ -227,7 +227,7 @@ Done WorkerSession::experiment(const Run& run, Backend& backend, const BackendDe
     return done;
 }
 
-Done WorkerSession::calibration(Backend& backend, const BackendDevice& device, RunSink& sink)
+Done RunServer::calibration(Backend& backend, const BackendDevice& device, RunSink& sink)
 {
     const auto calibrated = backend.calibrate(device, sink);
     if (!calibrated)
@@ -238,7 +238,7 @@ Done WorkerSession::calibration(Backend& backend, const BackendDevice& device, R
     return done;
 }
 
-Done WorkerSession::selftest(Backend& backend, const BackendDevice& device, RunSink& sink)
+Done RunServer::selftest(Backend& backend, const BackendDevice& device, RunSink& sink)
 {
     Json lines = Json::array();
     int failures = 0, skipped = 0;

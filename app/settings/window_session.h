@@ -14,7 +14,7 @@ class QMainWindow;
 
 namespace memscape {
 
-class Session
+class WindowSession
 {
 public:
     /// Of the dock layout: raise it when docks are added or renamed, so that old layouts are
@@ -22,8 +22,8 @@ public:
     static constexpr int layoutVersion = 1;
 
     /// $XDG_STATE_HOME/memscape/session.ini.
-    Session();
-    explicit Session(const QString& path);
+    WindowSession();
+    explicit WindowSession(const QString& path);
 
     void saveWindow(const QMainWindow& window);
     /// False when there was nothing usable: the window keeps its default layout and size.

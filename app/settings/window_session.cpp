@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Page views are keyed by a hash of the study's path: paths make poor INI keys, and other people's
 // study names should not collect in a state file in the clear.
-#include "app/settings/session.h"
+#include "app/settings/window_session.h"
 
 #include <QCryptographicHash>
 #include <QDir>
@@ -29,21 +29,21 @@ QString viewKey(const QString& studyFile, const QString& page)
 
 } // namespace
 
-Session::Session()
-    : Session(sessionPath())
+WindowSession::WindowSession()
+    : WindowSession(sessionPath())
 { }
 
-Session::Session(const QString& path)
+WindowSession::WindowSession(const QString& path)
     : m_settings(path, QSettings::IniFormat)
 { }
 
-void Session::saveWindow(const QMainWindow& window)
+void WindowSession::saveWindow(const QMainWindow& window)
 {
     m_settings.setValue(QStringLiteral("window/geometry"), window.saveGeometry());
     m_settings.setValue(QStringLiteral("window/docks"), window.saveState(layoutVersion));
 }
 
-bool Session::restoreWindow(QMainWindow& window) const
+bool WindowSession::restoreWindow(QMainWindow& window) const
 {
     const QByteArray geometry = m_settings.value(QStringLiteral("window/geometry")).toByteArray();
     const QByteArray docks = m_settings.value(QStringLiteral("window/docks")).toByteArray();
@@ -51,27 +51,27 @@ bool Session::restoreWindow(QMainWindow& window) const
     return !docks.isEmpty() && window.restoreState(docks, layoutVersion) && placed;
 }
 
-void Session::resetLayout()
+void WindowSession::resetLayout()
 {
     m_settings.remove(QStringLiteral("window"));
 }
 
-QString Session::lastStudy() const
+QString WindowSession::lastStudy() const
 {
     return m_settings.value(QStringLiteral("lastStudy")).toString();
 }
 
-void Session::setLastStudy(const QString& path)
+void WindowSession::setLastStudy(const QString& path)
 {
     m_settings.setValue(QStringLiteral("lastStudy"), path.isEmpty() ? path : QFileInfo(path).absoluteFilePath());
 }
 
-QVariantMap Session::pageView(const QString& studyFile, const QString& page) const
+QVariantMap WindowSession::pageView(const QString& studyFile, const QString& page) const
 {
     return m_settings.value(viewKey(studyFile, page)).toMap();
 }
 
-void Session::setPageView(const QString& studyFile, const QString& page, const QVariantMap& view)
+void WindowSession::setPageView(const QString& studyFile, const QString& page, const QVariantMap& view)
 {
     m_settings.setValue(viewKey(studyFile, page), view);
 }

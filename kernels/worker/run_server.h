@@ -14,12 +14,12 @@
 
 namespace memscape {
 
-class WorkerSession
+class RunServer
 {
 public:
-    WorkerSession(Backends backends, LineWriter& out);
+    RunServer(Backends backends, LineWriter& out);
     /// Stops what runs and waits for it; call stop() first when that may take too long.
-    ~WorkerSession();
+    ~RunServer();
 
     void hello();
     /// Run or cancel; returns at once.
