@@ -78,7 +78,7 @@ void TestStrideTime::aCalibrationReplacesTheCatalogue()
     device.calibration->issueRates = {{Operation::Read, 4, false, 1e12}};
     const auto time = strideTime(device, walk(Operation::Read, 16, 4, 1 << 28)); // 64 B apart
     QVERIFY(time.has_value());
-    QCOMPARE(time->limit, std::string("memory"));
+    QCOMPARE(time->limit, StrideLimit::Memory);
     QVERIFY(std::fabs(time->seconds - double(1 << 22) / 4e8) < 1e-6);
     const auto between = strideTime(device, walk(Operation::Read, 128, 4, 1 << 28)); // 512 B: half way in the logarithm
     QVERIFY(std::fabs(between->memoryRate / 2e8 - 1) < 1e-6);

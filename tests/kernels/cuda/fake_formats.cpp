@@ -9,6 +9,7 @@
 #include "tests/kernels/cuda/fake_gpu.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -28,7 +29,7 @@ cudaError_t launchOperands(void* to, int bytes, const void* table, std::uint64_t
     return fakeQueue("operands", fakeVariant(bytes));
 }
 
-static float fp8ToFloat(ShortFormat format, std::uint16_t bits)
+static float fp8ByDefinition(ShortFormat format, int bits)
 {
     const int mantissaBits = format == ShortFormat::E4M3 ? 3 : 2, bias = format == ShortFormat::E4M3 ? 7 : 15;
     const int exponent = (bits & 0x7f) >> mantissaBits, mantissa = bits & ((1 << mantissaBits) - 1);
@@ -39,6 +40,19 @@ static float fp8ToFloat(ShortFormat format, std::uint16_t bits)
         return sign * INFINITY;
     const int implicit = exponent == 0 ? 0 : 1 << mantissaBits;
     return sign * std::ldexp(float(implicit + mantissa), std::max(exponent, 1) - bias - mantissaBits);
+}
+
+static float fp8ToFloat(ShortFormat format, std::uint16_t bits)
+{
+    using Table = std::array<float, 256>;
+    static const auto tableOf = [](ShortFormat of) {
+        Table table;
+        for (int i = 0; i < 256; ++i)
+            table[std::size_t(i)] = fp8ByDefinition(of, i);
+        return table;
+    };
+    static const Table e4m3 = tableOf(ShortFormat::E4M3), e5m2 = tableOf(ShortFormat::E5M2);
+    return (format == ShortFormat::E4M3 ? e4m3 : e5m2)[bits & 0xff];
 }
 
 static std::uint16_t floatToFp8(ShortFormat format, float value, bool saturates)
