@@ -119,7 +119,7 @@ std::string devicesText(const Devices& devices)
     for (const Calibrated& file : devices.calibrated)
         table.rows.push_back(
             {file.device.id, file.device.name, memoryText(file.device), bandwidthText(file.device), file.path});
-    return out + "\nCalibrated: predictions for these stand on measurements\n" + alignedText(table, 2);
+    return out + "\nCalibrated: predictions for these use measured rates\n" + alignedText(table, 2);
 }
 
 } // namespace

@@ -77,7 +77,7 @@ void DeviceButton::fillMenu()
     calibrate->setEnabled(m_calibrationPossible);
     QAction* forget = m_menu.addAction(tr("Forget calibration"), this, &DeviceButton::forgetWanted);
     forget->setObjectName(QStringLiteral("forgetCalibration"));
-    forget->setToolTip(tr("Predictions stand on the description again"));
+    forget->setToolTip(tr("Predictions use the description again"));
     std::error_code unknown; // no file to forget, then
     forget->setEnabled(std::filesystem::exists(calibrationPath(m_id), unknown));
     m_menu.addAction(tr("Add device from command…"), this, &DeviceButton::commandWanted);

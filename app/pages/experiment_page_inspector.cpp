@@ -102,7 +102,7 @@ void ExperimentPage::refreshInspector(const ShownMeasurement& now)
     const Device* target = device();
     QString basis;
     if (target && predicted)
-        basis = tr("prediction stands on: %1").arg(basisText(*target));
+        basis = tr("prediction from: %1").arg(basisText(*target));
     if (const QString more = m_extension->basis(); predicted && !more.isEmpty())
         basis += u'\n' + more;
     QString fit;
@@ -185,7 +185,7 @@ InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
         return {QString::fromStdString(withBriefHint(*m_predictionError).text()), tr("Reset parameters"),
                 [self] { self->resetParameters(); }};
     if (m_isStopped)
-        return {tr("The calculation was stopped: what is shown does not answer for these parameters."), tr("Calculate"),
+        return {tr("The calculation was stopped: what is shown belongs to other parameters."), tr("Calculate"),
                 [self] { self->schedule(Inputs); }};
     if (now.live)
         return {};

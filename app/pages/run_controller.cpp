@@ -269,7 +269,7 @@ void RunController::forgetCalibration(const std::string& deviceId)
         return;
     }
     m_devices.refresh();
-    emit notice(tr("The calibration is forgotten: predictions stand on the description again."));
+    emit notice(tr("The calibration is deleted: predictions use the description again."));
 }
 
 } // namespace memscape

@@ -219,14 +219,14 @@ void defineRun(Actions& actions)
                  0});
     actions.add({"run.calibrate",
                  tr("&Calibrate device"),
-                 tr("Measure the device for about a minute; predictions then stand on it"),
+                 tr("Measure the device for about a minute; predictions then use it"),
                  "calibrate",
                  {},
                  menu,
                  1});
     actions.add({"run.forgetCalibration",
                  tr("&Forget calibration"),
-                 tr("Predictions of the device stand on its description again"),
+                 tr("Predictions use the device's description again"),
                  "calibrate",
                  {},
                  menu,
@@ -279,14 +279,14 @@ void defineSettingsAndHelp(Actions& actions)
     actions.add({"help.start", tr("&Getting started"), tr("Five minutes with Memscape"), {}, {}, "help", 0});
     actions.add({"help.measuring",
                  tr("How it mea&sures"),
-                 tr("What is measured, and what a prediction stands on"),
+                 tr("What is measured, and what a prediction is made from"),
                  {},
                  {},
                  "help",
                  0});
     actions.add({"help.accuracy",
                  tr("What was &checked"),
-                 tr("Every page's numbers, what they were held against, how far off they were"),
+                 tr("Every page's numbers: what they were compared with, and the error"),
                  {},
                  {},
                  "help",

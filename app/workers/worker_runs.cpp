@@ -160,7 +160,7 @@ void WorkerClient::handleHello(const protocol::Hello& hello)
     if (hello.protocol != protocol::version) {
         dropProcess();
         fail({"worker.version",
-              tr("the worker speaks version %1 of the protocol, this window version %2")
+              tr("the worker uses version %1 of the protocol, this window version %2")
                   .arg(hello.protocol)
                   .arg(protocol::version)
                   .toStdString(),

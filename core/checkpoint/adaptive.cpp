@@ -73,7 +73,7 @@ void Runtime::need(int i, bool isNeeded)
     (m_value[std::size_t(i)].isThere ? m_value : m_saved)[std::size_t(i)].isNeeded = isNeeded;
 }
 
-/// Time of the forwards that bring x_i back, forgotten neighbours on both sides included: they
+/// Time of the forwards that bring x_i back, discarded neighbours on both sides included: they
 /// would have to be made for it, or it for them.
 double Runtime::costOf(int i) const
 {

@@ -5,7 +5,7 @@
 //     h = cost / (size × staleness)
 //
 // goes, and is made again when something needs it (Kirisame et al. 2021, "Dynamic tensor
-// rematerialization", DTR). cost: forwards that bring it back, those of its forgotten neighbours
+// rematerialization", DTR). cost: forwards that bring it back, those of its discarded neighbours
 // included; staleness: time since it was last read. A heuristic: it looks at the past only, and no
 // bound holds for one chain. On a chain its things are the values x_i and what the stages save,
 // x̄_i; x_0 and gradients can't be made again and stay.

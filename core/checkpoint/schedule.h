@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule: the order in which the stages of a chain are run, kept, forgotten and run again. The
+// A schedule: the order in which the stages of a chain are run, kept, discarded and run again. The
 // operations are those of Beaumont et al. (F∅, Fck, Fall, B), and a discard for schedules that are not
 // persistent (a kept value may go before its own backward and be made again).
 #pragma once

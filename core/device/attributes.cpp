@@ -24,7 +24,7 @@ namespace memscape {
 
 namespace {
 
-/// Whose numbers stand for a compute capability; `gamer` when the name says GeForce.
+/// The catalogue's devices whose numbers are used for a compute capability; `gamer` when the name says GeForce.
 struct Architecture
 {
     int major, minor;
@@ -273,7 +273,7 @@ Device withoutCatalogue(const GpuAttributes& attributes)
     dram.id = "DRAM";
     dram.kind = LevelKind::Dram;
     device.levels.push_back(dram);
-    device.notes.push_back("no catalogue was found: only what the CUDA runtime tells is known");
+    device.notes.push_back("no catalogue was found: only the CUDA runtime's numbers are used");
     return device;
 }
 

@@ -129,8 +129,7 @@ std::vector<NamedTable> memoryTables(const Record& record, ByteStyle style)
     for (NamedTable one :
          {NamedTable{"What takes the space", partsTable(detail, style)},
           NamedTable{"What would help most", leversTable(detail, style)},
-          NamedTable{"Make it fit", fitTable(detail, style)},
-          NamedTable{"Who is alive at the peak", liveTable(detail, style)},
+          NamedTable{"Make it fit", fitTable(detail, style)}, NamedTable{"Alive at the peak", liveTable(detail, style)},
           NamedTable{"Formulas of textbooks", textbookTable(detail, style)},
           NamedTable{"Step by step", record.experiment == "layout" ? stepsTable(detail, style) : TextTable{}},
           NamedTable{"The copy, predicted", record.experiment == "layout" ? copiesTable(detail) : TextTable{}}}) {

@@ -21,8 +21,8 @@ std::vector<AttentionVersion> hostStandard()
     AttentionVersion first{AttentionKind::Standard,
                            1,
                            "three passes",
-                           "S, P, dP and dS are each written to memory and read again: the time "
-                           "goes to the matrix, not to the products",
+                           "S, P, dP and dS are each written to memory and read again, which takes longer "
+                           "than the products",
                            everyDType,
                            {}};
     AttentionVersion second{AttentionKind::Standard,
@@ -74,13 +74,13 @@ std::vector<AttentionVersion> gpuStandard()
                             everyDType,
                             {}};
     second.inPlace = true;
-    AttentionVersion third{AttentionKind::Standard,
-                           3,
-                           "cuBLASLt",
-                           "the three kernels with the best products there are: the time goes to the "
-                           "matrix between them",
-                           everyDType,
-                           {}};
+    AttentionVersion third{
+        AttentionKind::Standard,
+        3,
+        "cuBLASLt",
+        "the three kernels with the library's products: most of the time left is that of moving S and P",
+        everyDType,
+        {}};
     return {first, second, third};
 }
 
@@ -100,14 +100,12 @@ std::vector<AttentionVersion> gpuFlash()
                                   7.5);
     plain.dtypes = everyDType;
     plain.tiles = {{128, {32, 32}, {}}};
-    AttentionVersion wide = make(6, "32 rows a warp",
-                                 "every fragment of K and V feeds two products, so shared memory "
-                                 "has to deliver half as much",
-                                 8.0);
+    AttentionVersion wide = make(
+        6, "32 rows a warp", "every fragment of K and V is used by two products: half the reads of shared memory", 8.0);
     wide.tiles = {{64, {128, 64}, {64, 64}, narrow64}, {128, {128, 64}, {32, 64}, narrow128}};
     AttentionVersion sparing = make(7, "O is rescaled only when it must be",
-                                    "a maximum may lag a little, so the output is left alone in "
-                                    "nearly every tile; backward, tiles as wide as registers allow",
+                                    "O is rescaled only when the running maximum has grown by enough, which few tiles "
+                                    "do; backward, tiles as wide as registers allow",
                                     8.0);
     sparing.tiles = {
         {64, {128, 64}, {32, 128}, wide64}, {128, {128, 48}, {64, 64}, wide128}, {256, {128, 48}, {64, 64}}};
@@ -115,7 +113,7 @@ std::vector<AttentionVersion> gpuFlash()
     AttentionVersion hopper = make(8, "Hopper's copy engine and warpgroups",
                                    "one thread fetches tiles, tensor cores read them from shared memory "
                                    "by themselves, and two warpgroups take turns, so that the softmax of "
-                                   "one hides behind the products of the other",
+                                   "one overlaps with the products of the other",
                                    9.0);
     hopper.onlyThatCapability = true; // sm_90a: neither older nor newer GPUs know its instructions
     hopper.needsRecord = true;
@@ -131,12 +129,12 @@ std::vector<AttentionVersion> gpuFlash()
     return {
         plain,
         make(2, "tensor cores",
-             "the sums of Q K^T come out as the left side of P V, but plain tiles make every "
-             "load of shared memory wait eight turns",
+             "the sums of Q K^T are in the registers that P V reads as its left operand; in plain tiles eight rows "
+             "share their banks, and each load of shared memory takes eight wavefronts",
              7.5),
-        make(3, "swizzled tiles and ldmatrix", "chunks of 16 bytes change places so that eight rows meet in no bank",
-             7.5),
-        make(4, "asynchronous copies", "the next tile is on its way while this one is multiplied", 8.0),
+        make(3, "swizzled tiles and ldmatrix",
+             "chunks of 16 bytes are placed by an XOR with the row's number: eight rows have no bank conflict", 7.5),
+        make(4, "asynchronous copies", "the next tile is loaded while this one is multiplied", 8.0),
         make(5, "powers of two, Q in registers", "a multiplication less for every score, and Q is loaded once", 8.0),
         wide,
         sparing,

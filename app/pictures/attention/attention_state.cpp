@@ -127,7 +127,7 @@ QString AttentionState::words(int step) const
     const TileStep& at = steps[std::size_t(step)];
     const qint64 query = qint64(double(at.row) / rows * double(queries));
     const qint64 key = qint64(double(at.column) / columns * double(keys));
-    return tr("queries from %1, keys from %2: %3 × %4 scores are made, used and forgotten on the "
+    return tr("queries from %1, keys from %2: %3 × %4 scores are computed and used on the "
               "chip; memory has seen %5, standard attention %6")
         .arg(query)
         .arg(key)

@@ -101,7 +101,7 @@ struct ScheduleState
 };
 
 ScheduleState readSchedule(const Json& detail);
-/// Who is there from when to when; and how many after each step.
+/// From which step to which each activation is kept.
 std::vector<KeptSpan> keptSpans(const std::vector<ScheduleStep>& steps, int length);
 
 FrontLine readFront(const Json& detail);

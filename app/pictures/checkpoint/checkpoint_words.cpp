@@ -20,7 +20,7 @@ QString whatStays(const ScheduleState& state, const ScheduleStep& step)
     const int i = step.operation.stage;
     switch (step.operation.kind) {
     case OperationKind::ForwardKeep: return tr("keeps its input x%1").arg(i);
-    case OperationKind::ForwardDrop: return tr("forgets its input x%1").arg(i);
+    case OperationKind::ForwardDrop: return tr("discards its input x%1").arg(i);
     case OperationKind::ForwardSave: {
         const QString way = step.operation.option > 0 ? tr(", way %1").arg(step.operation.option + 1) : QString();
         return tr("saves x̄%1 for its backward%2").arg(i + 1).arg(way);

@@ -216,11 +216,11 @@ void placeTexts(const HierarchyState& state, HierarchyLayout& layout, const QRec
     const QFontMetricsF bold(plotFont(0.85, true));
     if (state.home < state.levels.size())
         layout.calloutText = std::isfinite(state.latency)
-            ? tr("a working set of %1 lives in %2: %3")
+            ? tr("a working set of %1 fits in %2: %3")
                   .arg(quantity(state.workingSet, Unit::Byte, state.bytes),
                        QString::fromStdString(state.levels[state.home].id),
                        quantity(state.latency, Unit::Second, state.bytes))
-            : tr("a working set of %1 lives in %2")
+            : tr("a working set of %1 fits in %2")
                   .arg(quantity(state.workingSet, Unit::Byte, state.bytes),
                        QString::fromStdString(state.levels[state.home].id));
     if (state.measured)

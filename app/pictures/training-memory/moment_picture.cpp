@@ -36,7 +36,7 @@ MomentPicture::MomentPicture(QWidget* parent)
     m_search->setPlaceholderText(tr("search tensors  /"));
     m_search->setAccessibleName(tr("Search tensors and modules"));
     m_search->setToolTip(
-        tr("Part of the name of a module, a tensor or a category: what has it stays, the rest fades. Esc ends it."));
+        tr("Part of the name of a module, a tensor or a category: blocks without it fade. Esc clears it."));
     m_search->setClearButtonEnabled(true);
     m_search->installEventFilter(this);
     connect(m_search, &QLineEdit::textChanged, this, &MomentPicture::search);
@@ -174,7 +174,8 @@ QString MomentPicture::title() const
 
 QString MomentPicture::hint() const
 {
-    return tr("Click to see who is alive there. Wheel zooms, drag pans, double click shows all. / searches.");
+    return tr(
+        "Click to list the tensors that are alive there. Wheel zooms, drag pans, double click shows all. / searches.");
 }
 
 QString MomentPicture::shortcuts()

@@ -38,7 +38,8 @@ struct Run
     Phase phase = Phase::Setup;
 };
 
-/// Whose allocations follow each other. Frees say what was made elsewhere: they belong to the run.
+/// Consecutive allocations of one module. A free may belong to another module's tensor: it stays in the run that it
+/// interrupts.
 std::vector<Run> runsOf(const Trace& trace)
 {
     std::vector<Run> runs;

@@ -96,8 +96,8 @@ Claim memoryReduction(const Ground& ground)
     return {
         "√n checkpoints reduce memory by (1 − 1/√n)", "course notes, gradient checkpointing",
         std::fabs(claimed - real) < 0.01 ? "holds"
-                                         : "does not hold: it counts the checkpoints and "
-                                           "forgets the segment that is being reversed",
+                                         : "does not hold: it counts the checkpoints but "
+                                           "not the segment that is being reversed",
         fmt::format("the formula gives {}, the replayed schedule {}", percentText(claimed, 3), percentText(real, 3))};
 }
 
@@ -220,7 +220,7 @@ std::optional<Claim> monotone(const Ground& ground)
                                     "at every setting"
                      : isMonotone ? "holds for this chain"
                                   : "does not hold: the plan's saved bytes grow, the peak does not, "
-                                    "since what is recomputed lives in the backward",
+                                    "since what is recomputed is allocated in the backward",
                  "peak by share of saved bytes: " + shown};
 }
 

@@ -24,9 +24,8 @@ ParameterSpec strategySpec()
 {
     ParameterSpec spec = choiceSpec(
         "strategy", "strategy",
-        "Who decides which activations stay. Each answer is a schedule that is replayed, byte by "
-        "byte. every:K keeps the "
-        "input of every K-th stage.",
+        "How the activations to keep are chosen. Each choice gives a schedule that is replayed, byte by byte. "
+        "every:K keeps the input of every K-th stage.",
         {{"none", "keep everything", "no forward runs twice: the most memory, the least time"},
          {"sqrt", "√n segments", "round(√L) segments, the inputs of segments stay (Chen et al. 2016)"},
          {"revolve", "Revolve",

@@ -82,8 +82,8 @@ ShortAnswer hierarchyAnswer(const Device& device, const Figures& figures)
         if (one.id == home && one.label != "Memory")          // every level is memory: this one is DRAM
             level = one.label.substr(0, one.label.find(',')); // "L2 cache, half near the SM"
     return said.answer(
-        fmt::format("This working set lives in {}: {} to the next address of a chain, {} when it is streamed.", level,
-                    said.text("latency"), said.text("bandwidth")),
+        fmt::format("This working set fits in {}: {} from one address of a chain to the next, {} when it is streamed.",
+                    level, said.text("latency"), said.text("bandwidth")),
         "latency", false, {"working_set", "pages"});
 }
 

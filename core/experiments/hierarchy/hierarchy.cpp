@@ -127,14 +127,11 @@ public:
     Hierarchy();
     std::string id() const override { return "hierarchy"; }
     std::string title() const override { return "Hierarchy"; }
-    std::string question() const override
-    {
-        return "How far away is each level of memory, and how wide is the road to it?";
-    }
+    std::string question() const override { return "What are the latency and the bandwidth of each level of memory?"; }
     std::string group() const override { return "hardware"; }
     std::string help() const override
     {
-        return "A working set lives in the nearest level of memory that holds it. Latency is that of one random "
+        return "A working set is read from the nearest level of memory that holds it. Latency is that of one random "
                "read that the next one waits for; bandwidth is that of streams. Between two levels the curve bends "
                "in a knee, whose place and width are measured, not derived. Left out: other tenants of a shared "
                "cache, NUMA, and the latency of a memory that is busy.";
@@ -170,7 +167,7 @@ Hierarchy::Hierarchy()
                    pageSizes.choices());
     pages.appliesTo = AppliesTo::Hosts;
     m_schema = {
-        integerSpec("working_set", "working set", "How many bytes the program goes over again and again.",
+        integerSpec("working_set", "working set", "Bytes that the program reads again and again.",
                     {.least = 1024, .most = 0x1p44, .standard = "24MiB", .unit = Unit::Byte, .scale = Scale::Log2}),
         std::move(pages),
         choiceSpec(
@@ -183,7 +180,7 @@ Hierarchy::Hierarchy()
         integerSpec(
             "threads", "threads",
             "CPU threads that stream for the bandwidth; 0 is all of them. Latency always takes one. A sweep shows "
-            "Little's law: each core keeps so many bytes on their way, until the memory has no more to give.",
+            "Little's law: each core has a fixed number of bytes in flight, until the memory's bandwidth is reached.",
             {.most = 1024, .words = {{"0", "all", "every thread that the device has"}}, .appliesTo = AppliesTo::Hosts}),
         integerSpec("occupancy", "occupancy",
                     "Warps that stream on each multiprocessor of a GPU; 0 is as many as fit. A sweep shows Little's "
@@ -242,7 +239,7 @@ Result<Figures> Hierarchy::predictPoint(const Device& device, const Parameters& 
     level.formula = "the level that serves most accesses";
     level.with = fmt::format("{} in {} ({})", bytesText(workingSet), home->label, bytesText(home->capacity.value));
     Figures figures{
-        {"level", "lives in", Unit::One, home->id, {}, {}, level},
+        {"level", "level", Unit::One, home->id, {}, {}, level},
         {"latency", "latency", Unit::Second, latency.seconds, {}, {}, latencyWhy(device, latency)},
         {"cycles",
          "cycles",

@@ -111,9 +111,10 @@ std::optional<Claim> channelsClaim(const Device& device, const LayoutCase& asked
     const double gain = slow->seconds / fast->seconds, saved = slow->seconds - fast->seconds;
     return Claim{
         "NHWC (channels-last): better for modern GPU architectures; can be 20-50% faster for CNNs", theoryNotes,
-        gain < 1.05                       ? "does not hold for reading this tensor pixel by pixel"
-            : saved < conversion->seconds ? "holds for reading only while the layout is kept: one conversion eats it"
-            : gain <= 1.55                ? "holds for reading this tensor pixel by pixel"
+        gain < 1.05 ? "does not hold for reading this tensor pixel by pixel"
+            : saved < conversion->seconds
+            ? "holds for reading only while the layout is kept: one conversion costs more than it saves"
+            : gain <= 1.55 ? "holds for reading this tensor pixel by pixel"
                            : "holds for reading this tensor pixel by pixel, which gains more; no convolution is run",
         fmt::format("predicted: reading pixel by pixel takes {} from NCHW ({} sectors a request) and {} from NHWC; the "
                     "conversion {}",

@@ -67,7 +67,7 @@ Schema layoutSchema()
         choiceSpec("dtype", "dtype", "Type of one element: its bytes.", dtypes.choices()),
         choiceSpec("order", "stored", "How the tensor lies before the first operation.", orders.choices()),
         choiceSpec("walk", "walk", "In which order the result is read.", walks.choices()),
-        integerSpec("reads", "reads", "How often the result is read: what a copy must pay for itself.",
+        integerSpec("reads", "reads", "How often the result is read: a copy saves time only after enough reads.",
                     {.least = 1, .most = 1024, .standard = "8", .scale = Scale::Log2}),
         integerSpec("version", "copy", copyVersionHelp(),
                     {.most = copyVersionCount, .words = {{"0", "best", "the last that this device runs"}}}),

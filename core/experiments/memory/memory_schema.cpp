@@ -130,7 +130,7 @@ void append(Schema& schema, std::vector<ParameterSpec> more)
 ParameterSpec checkpointingSpec()
 {
     ParameterSpec spec = choiceSpec(
-        "checkpointing", "checkpointing", "Which activations are forgotten and computed again in the backward pass.",
+        "checkpointing", "checkpointing", "Which activations are discarded and recomputed in the backward pass.",
         {{"none", "none", "everything that backward needs is kept"},
          {"block", "every block", "only each block's input is kept; a third more work"},
          {"every:2", "every 2 blocks", "the input of every second block is kept"},
@@ -176,7 +176,7 @@ Schema trainingSchema()
               Plan::mostAccumulation, "1", "micro-batches")};
     append(schema, parallelSpecs());
     append(schema,
-           {choiceSpec("offload", "offload", "What lives in the host's memory.", offloads.choices()),
+           {choiceSpec("offload", "offload", "What is kept in the host's memory.", offloads.choices()),
             choiceSpec("adapter", "adapters", "Train small matrices beside frozen ones.",
                        {{"none", "none", "every weight is trained"},
                         {"lora", "LoRA", "two thin matrices beside each projection; the base is frozen"},

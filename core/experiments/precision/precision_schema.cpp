@@ -51,7 +51,7 @@ Schema precisionSchema()
     return {
         choiceSpec("operation", "operation", "One matrix product, or steps of a small network's training.",
                    operations.choices()),
-        choiceSpec("format", "format", "Which numbers are multiplied, or trained in.", formatChoices(), "bf16"),
+        choiceSpec("format", "format", "Number format of the products, or of the training.", formatChoices(), "bf16"),
         integerSpec("m", "rows, m", "Rows of the result; in training the batch.",
                     {.least = 1, .most = 1 << 20, .standard = "1024", .scale = Scale::Log2}),
         asRows("n", "columns, n", "Columns of the result; in training the hidden width. 0: as m."),

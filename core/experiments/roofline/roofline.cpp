@@ -97,8 +97,9 @@ private:
 
 Roofline::Roofline()
 {
-    m_schema = {choiceSpec("format", "format", "Whose arithmetic is the flat roof.", formatChoices(), "fp32"),
-                realSpec("intensity", "intensity", "Operations per byte of a kernel of your own: where it would stand.",
+    m_schema = {choiceSpec("format", "format", "Number format whose arithmetic rate is the flat roof.", formatChoices(),
+                           "fp32"),
+                realSpec("intensity", "intensity", "Operations per byte of a kernel of your own: where it would lie.",
                          {.least = 0.001, .most = 1e6, .standard = "16", .scale = Scale::Log2, .suffix = "FLOP/B"})};
 }
 

@@ -2,7 +2,7 @@
 // stride: what does it cost when neighbours in the program are not neighbours in memory?
 //
 // Memory moves in granules: 32-byte sectors on GPUs, 64-byte lines on hosts. A pattern that uses part
-// of each granule pays for all of it:
+// of each granule transfers all of it:
 //     useful bandwidth = moved bandwidth × used bytes / moved bytes
 // Which granules one request of 32 neighbouring accesses touches is counted exactly (core/access);
 // what the memory gives is the device's own rate (core/timing/stride_time.h).
@@ -139,7 +139,7 @@ public:
     std::string help() const override
     {
         return "Memory moves in granules: 32-byte sectors on a GPU, 64-byte lines on a CPU. A pattern that "
-               "uses part of each granule pays for all of it. The model counts the granules exactly and "
+               "uses part of each granule transfers all of it. The model counts the granules exactly and "
                "divides by what the memory gives; it leaves out other programs, unused prefetched lines and "
                "page walks, except where a calibration measured them.";
     }
@@ -183,8 +183,7 @@ Stride::Stride()
                    {{"read", "read", "loads only"},
                     {"write", "write", "stores only"},
                     {"copy", "copy", "loads from one array, stores to another; both count as useful"}}),
-        integerSpec("bytes", "array",
-                    "Size of the array. Larger than the last cache, or the caches answer instead of memory.",
+        integerSpec("bytes", "array", "Size of the array. Larger than the last cache, else it is read from the caches.",
                     {.least = 4096, .most = 0x1p40, .standard = "256MiB", .unit = Unit::Byte, .scale = Scale::Log2}),
         integerSpec("offset", "offset", "Bytes between the start of the array and the first element.",
                     {.most = 4095, .unit = Unit::Byte}),

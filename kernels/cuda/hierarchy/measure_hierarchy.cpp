@@ -293,13 +293,8 @@ private:
         };
         const double bandwidth = time.empty() ? nan : point.bytesPerLaunch / time.median;
         Figures figures;
-        figures.push_back({"level",
-                           "lives in",
-                           Unit::One,
-                           levelOf(m_plan.device.device, latency.median, point.workingSet),
-                           {},
-                           {},
-                           {}});
+        figures.push_back(
+            {"level", "level", Unit::One, levelOf(m_plan.device.device, latency.median, point.workingSet), {}, {}, {}});
         figures.push_back(number("latency", "latency", Unit::Second, latency.median, latency.minimum, latency.q3));
         figures.push_back(number("cycles", "cycles", Unit::One, cycles.median, cycles.minimum, cycles.q3));
         figures.push_back(number("bandwidth", "bandwidth", Unit::BytePerSecond, bandwidth,

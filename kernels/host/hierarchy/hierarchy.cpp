@@ -100,7 +100,7 @@ public:
         const Figure latency = timeFigure("latency", "latency", summary(chosen), true);
         const double clock = m_session.watch().clock();
 
-        Figure level{"level", "lives in", Unit::One};
+        Figure level{"level", "level", Unit::One};
         level.value = nearestLevel(m_session.device(), latency.number());
         level.why = Why{"the level whose described latency is nearest to the measured one, as a ratio",
                         {},

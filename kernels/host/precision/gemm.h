@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices in the number formats that this processor can be asked for. Who multiplies:
+// Products of matrices in the number formats of this processor. Kernels:
 //
 //   oneDNN      FP32, BF16 and INT8, in the processor's own instructions for them
 //   FP32 units  FP32 by OpenBLAS or our own kernel (product.h); BF16 and FP16 by converting blocks to
@@ -56,9 +56,9 @@ struct GemmKernel
     std::function<Result<std::unique_ptr<GemmPlan>>(const GemmTask&)> plan;
 };
 
-/// Who can multiply in a format here, best first; empty for formats that no one can.
+/// The kernels that multiply in a format here, best first; empty for a format without one.
 std::vector<GemmKernel> gemmKernels(Format format);
-/// The formats that gemmKernels() has someone for.
+/// The formats that gemmKernels() has a kernel for.
 std::vector<Format> gemmFormats();
 
 /// A product on all threads of the team: each computes slabs of rows, or of columns when there are

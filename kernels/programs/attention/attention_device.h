@@ -59,7 +59,7 @@ public:
 
     /// A tensor as floats on the host (exact for every format); LogSumExp only for flash.
     virtual Result<std::vector<float>> read(AttentionTensor tensor) = 0;
-    /// Who multiplies, with how many threads, tiles and bytes on chip: for the provenance.
+    /// Library or kernel of the products, threads, tiles, bytes on chip: Provenance::method.
     virtual Json method() const = 0;
 };
 

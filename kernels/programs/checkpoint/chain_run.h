@@ -7,7 +7,7 @@
 //   3  three passes, in each a profile of the operations and some steps of the schedule
 //   4  the median step beside what the profile's times add up to in the same schedule
 //
-// How long it will take is said after the first operations. Who stops keeps what there is: after the
+// How long it will take is said after the first operations. A run that is stopped keeps what there is: after the
 // schedule's run in 2 its bytes and forwards, later its timed steps and the profile. Left out: the
 // optimizer's step.
 #pragma once

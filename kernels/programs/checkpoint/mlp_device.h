@@ -62,7 +62,7 @@ public:
     virtual Result<std::vector<float>> readParameters(int stage) = 0;
     virtual Result<std::vector<float>> readGradients(int stage) = 0;
 
-    /// Who multiplies matrices, with how many threads: for the provenance.
+    /// Library or kernel of the products, threads: Provenance::method.
     virtual Json method() const = 0;
 };
 

@@ -25,8 +25,8 @@ struct Note
     }
 };
 
-/// Who listens while one kernel is measured: Stop is heard, its own progress and points are not told, and
-/// its notes are kept until it is known how it ended.
+/// The sink of one kernel's measurement: passes Stop on, drops the kernel's progress and points, and keeps its
+/// notes until the kernel has ended.
 class KernelSink final : public RunSink
 {
 public:

@@ -15,7 +15,7 @@
 
 namespace memscape {
 
-/// Who multiplies in a format, and devices that do.
+/// The library or kernel that multiplies in a format, and devices that use it.
 struct TrainingProducts
 {
     AmpDeviceFactory devices;

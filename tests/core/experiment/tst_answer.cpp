@@ -88,7 +88,7 @@ void TestAnswer::aMissingFigureLeavesNoAnswer()
 void TestAnswer::theMeasuredFigureIsSaid()
 {
     const Figures predicted{{"time", "time", Unit::Second, 2.0},
-                            {"level", "lives in", Unit::One, std::string("L2")},
+                            {"level", "level", Unit::One, std::string("L2")},
                             {"rate", "rate", Unit::One, 5.0}};
     const Figures measured{{"time", "time", Unit::Second, 3.0}, {"rate", "rate", Unit::One, std::nan("")}};
     const Figures said = measuredFirst(predicted, measured);

@@ -13,7 +13,7 @@ Steps are those of a loop that has run before: optimizer state exists, gradients
 bytes in time order: +n is an allocation, -n a free; frees between two operators are sorted.
 
 Under a dispatch mode the engine adds two gradients of one tensor into a new one; without it, into the first
-where nobody else holds that. Here it is always a new one.
+where nothing else holds that. Here it is always a new one.
 
 Usage: training_steps.py > training_steps.json
 """

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products in every format that this machine has someone for, against sums in double; and what is
-// said about those that no library multiplies in.
+// Products in every format that this machine has a kernel for, against sums in double; and what is
+// said about the formats without one.
 #include "kernels/host/precision/gemm.h"
 #include "kernels/host/precision/onednn.h"
 #include "kernels/host/precision/precision.h"

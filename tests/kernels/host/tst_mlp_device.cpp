@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The MLP chain on this machine's threads: right in double, the same bits whatever is forgotten and
+// The MLP chain on this machine's threads: right in double, the same bits whatever is discarded and
 // made again, and the memory of every schedule what its replay says.
 #include "kernels/host/checkpoint/gelu.h"
 #include "kernels/host/checkpoint/mlp_device.h"
