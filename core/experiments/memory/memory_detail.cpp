@@ -24,29 +24,55 @@ Json phaseJson(const Event& event, std::size_t begin, std::size_t end, std::size
             {"micro_batch", microBatch}};
 }
 
+/// More micro-batches than this have no room of their own on any screen.
+constexpr std::size_t mostTimesListed = 1024;
+
+/// Each phase of each micro-batch; of very many that are alike the first, the last and one entry for those between.
 Json phasesJson(const Trace& trace)
 {
-    Json phases = Json::array();
+    struct Stretch
+    {
+        std::size_t begin, end;
+    };
     const auto& events = trace.events();
-    const Repetition& repetition = trace.repetition();
-    const auto add = [&](std::size_t begin, std::size_t last, std::size_t moved, std::size_t later) {
+    const auto stretchesOf = [&](std::size_t begin, std::size_t last) {
+        std::vector<Stretch> stretches;
         while (begin < last) {
             std::size_t end = begin + 1;
             while (end < last && events[end].phase == events[begin].phase
                    && events[end].microBatch == events[begin].microBatch)
                 ++end;
-            phases.push_back(phaseJson(events[begin], begin + moved, end + moved, events[begin].microBatch + later));
+            stretches.push_back({begin, end});
             begin = end;
         }
+        return stretches;
     };
+    Json phases = Json::array();
+    const auto add = [&](const std::vector<Stretch>& stretches, std::size_t moved, std::size_t later) {
+        for (const auto& [begin, end] : stretches)
+            phases.push_back(phaseJson(events[begin], begin + moved, end + moved, events[begin].microBatch + later));
+    };
+    const Repetition& repetition = trace.repetition();
     if (repetition.times == 1) {
-        add(trace.setupEvents(), events.size(), 0, 0);
+        add(stretchesOf(trace.setupEvents(), events.size()), 0, 0);
         return phases;
     }
-    add(trace.setupEvents(), repetition.first, 0, 0);
-    for (std::size_t time = 0; time < repetition.times; ++time)
-        add(repetition.first, repetition.last, time * repetition.length(), time);
-    add(repetition.last, events.size(), (repetition.times - 1) * repetition.length(), 0);
+    const std::size_t length = repetition.length(), times = repetition.times;
+    const std::vector<Stretch> repeated = stretchesOf(repetition.first, repetition.last);
+    add(stretchesOf(trace.setupEvents(), repetition.first), 0, 0);
+    const bool isLong = times > mostTimesListed;
+    for (std::size_t time = 0; time < (isLong ? 1 : times); ++time)
+        add(repeated, time * length, time);
+    if (isLong) {
+        const std::size_t micro = events[repetition.first].microBatch;
+        phases.push_back({{"key", "repeated"},
+                          {"label", fmt::format("micro-batches {} to {}", micro + 2, micro + times - 1)},
+                          {"begin", repetition.first + length},
+                          {"end", repetition.first + (times - 1) * length - 1},
+                          {"micro_batch", 0}});
+        add(repeated, (times - 1) * length, times - 1);
+    }
+    add(stretchesOf(repetition.last, events.size()), (times - 1) * length, 0);
     return phases;
 }
 
