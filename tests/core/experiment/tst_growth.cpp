@@ -341,6 +341,12 @@ private:
                      "training-memory",
                      {layers(2), "sequence=32", "batch=1", "advice=none", fmt::format("accumulation={}", n)});
              }},
+            {"training-memory, very many micro-batches", 8192, 0,
+             [](int n) {
+                 return ::predicting(
+                     "training-memory",
+                     {layers(2), "sequence=32", "batch=1", "advice=none", fmt::format("accumulation={}", n)});
+             }},
             {"training-memory, batch", 4, 0,
              [](int n) {
                  return ::predicting("training-memory",

@@ -20,6 +20,8 @@ private slots:
     void figuresAndSeriesKeepTheContract();
     void thePartsAddUpToTheDeviceTotal();
     void theTimelineReachesThePeak();
+    void thePhasesCoverTheStep_data();
+    void thePhasesCoverTheStep();
     void whoIsAliveAddsUpToThePeak();
     void theTreeAddsUpToThePeak();
     void theTreeSumsExpertsBeyondSixteen();
@@ -142,6 +144,33 @@ void TestTrainingMemory::theTimelineReachesThePeak()
         QCOMPARE(double(sum), timeline.y[i]);
     }
     QVERIFY(timeline.y.size() <= 601);
+}
+
+void TestTrainingMemory::thePhasesCoverTheStep_data()
+{
+    QTest::addColumn<int>("microBatches");
+    QTest::addColumn<int>("most");
+    QTest::newRow("each is listed") << 1024 << 3 * 1024;
+    QTest::newRow("those between are one entry") << 65535 << 16;
+}
+
+/// One behind the other, without a gap, up to the last event.
+void TestTrainingMemory::thePhasesCoverTheStep()
+{
+    QFETCH(int, microBatches);
+    QFETCH(int, most);
+    const auto prediction =
+        training().predict(h200(), tinyWith({{"accumulation", std::to_string(microBatches)}, {"advice", "none"}}));
+    QVERIFY(prediction);
+    const Json& phases = prediction->detail["timeline"]["phases"];
+    QVERIFY(int(phases.size()) <= most);
+    for (std::size_t i = 1; i < phases.size(); ++i)
+        QCOMPARE(phases[i]["begin"].get<std::int64_t>(), phases[i - 1]["end"].get<std::int64_t>() + 1);
+    QCOMPARE(phases.back()["end"], prediction->detail["timeline"]["event"].back());
+    int last = 0;
+    for (const Json& phase : phases)
+        last = std::max(last, phase["micro_batch"].get<int>());
+    QCOMPARE(last, microBatches - 1);
 }
 
 void TestTrainingMemory::whoIsAliveAddsUpToThePeak()
