@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // in-place: what does writing over the input save, and when may it not?
 //
-// y = f(x) needs room for y beside x; f_(x) writes over x. Autograd has rules about that (PyTorch's, checked one by one
-// in tests/data/pytorch/in_place.json):
-//     a leaf that requires grad, or a view of one, is never overwritten while gradients are recorded;
-//     what a node has saved must be unchanged when backward reads it: every tensor counts how often it was
-//     written to, and a count that differs is an error, whatever the numbers are;
-//     a rule of backward that needs the input makes a copy of it first (silu, a factor that wants a gradient);
-//     leaky ReLU's rule reads the sign, which its result still has.
-// Bytes and seconds: in_place_figures.cpp. Left out: views of part of a tensor, expanded tensors, types that change.
+// y = f(x) needs room for y beside x; f_(x) writes over x. What autograd says of that: in_place_rules.cpp. Bytes and
+// seconds: in_place_figures.cpp. Left out: views of part of a tensor, expanded tensors, types that change.
 #include "core/experiments/in-place/in_place.h"
 
 #include "core/experiment/schema.h"
 #include "core/experiments/common/judged_number.h"
 #include "core/experiments/common/sources.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -63,42 +58,69 @@ Schema inPlaceSchema()
     };
 }
 
-bool isOwned(Input input)
+/// Of a table above.
+std::string labelOf(const std::vector<ChoiceValue>& choices, const std::string& key)
 {
-    return input == Input::Leaf || input == Input::View;
+    const auto at =
+        std::find_if(choices.begin(), choices.end(), [&](const ChoiceValue& one) { return one.key == key; });
+    return at == choices.end() ? key : at->label;
 }
 
-/// Whether a node of the graph has saved the input before the operation.
-bool isSavedBefore(Input input)
+/// Whose backward reads the input, beside the operation's.
+const char* earlierReader(Input input)
 {
-    return input == Input::Sigmoid || input == Input::Relu || input == Input::Read;
+    switch (input) {
+    case Input::Sigmoid: return "the sigmoid that made it";
+    case Input::Relu: return "the ReLU that made it";
+    case Input::Read: return "the linear layer that read it";
+    default: return "";
+    }
 }
 
-bool needsInput(Function operation)
+/// What writing over the input would take away from whom; empty where that is allowed.
+std::string destroyedBy(const InPlaceCase& asked, const Overwriting& rules)
 {
-    return operation == Function::MulGate || operation == Function::Silu || operation == Function::Gelu;
+    if (rules.isAllowed() || !asked.gradients || asked.operation == Function::Gelu)
+        return {};
+    if (asked.input == Input::Leaf)
+        return "the values of the parameter";
+    if (asked.input == Input::View)
+        return "the values of the parameter that the input is a view of";
+    return fmt::format("the input, which {} saved", earlierReader(asked.input));
 }
 
-void refuse(Overwriting& rules, const InPlaceCase& asked)
+Json tensorDetail(const InPlaceCase& asked, const InPlaceTensor& tensor, const std::string& operation)
 {
-    const auto say = [&](const char* error, const char* at, const char* rule) {
-        rules.error = error;
-        rules.at = at;
-        rules.rule = rule;
-    };
-    if (asked.operation == Function::Gelu)
-        say("gelu() got an unexpected keyword argument 'inplace'", "at the call", "there is no in-place form to call");
-    else if (asked.gradients && asked.input == Input::Leaf)
-        say("a leaf Variable that requires grad is being used in an in-place operation.", "at the call",
-            "a leaf has no history that the change could become a part of; under no_grad an optimizer does it");
-    else if (asked.gradients && asked.input == Input::View)
-        say("a view of a leaf Variable that requires grad is being used in an in-place operation.", "at the call",
-            "a view shares the leaf's memory");
-    else if (asked.gradients && isSavedBefore(asked.input))
-        say("one of the variables needed for gradient computation has been modified by an inplace operation",
-            "in backward",
-            asked.input == Input::Read ? "a linear layer read the input and keeps it for its weight's gradient"
-                                       : "what made the input keeps it for its own gradient");
+    std::string why;
+    const auto add = [&](const std::string& reason) { why += (why.empty() ? "" : "; ") + reason; };
+    if (tensor.name == "copy")
+        add("made before the input is overwritten");
+    if (tensor.isOwned)
+        add(tensor.name == "factor"          ? "the caller keeps it"
+                : asked.input == Input::View ? "it shares a parameter's memory, which its owner keeps"
+                                             : "a parameter: its owner keeps it");
+    if (tensor.wasSaved)
+        add(fmt::format("backward of {} reads it", earlierReader(asked.input)));
+    if (tensor.isSaved)
+        add(fmt::format("backward of {} reads it", operation));
+    if (!tensor.staysAlive)
+        add("nothing reads it afterwards: its memory is free again");
+    else if (why.empty())
+        add("what comes next reads it");
+    return {{"name", tensor.name},          {"bytes", asked.bytes},       {"overwrites", tensor.overwrites},
+            {"before", tensor.isGiven},     {"after", tensor.staysAlive}, {"saved", tensor.isSaved},
+            {"was_saved", tensor.wasSaved}, {"owned", tensor.isOwned},    {"why", why}};
+}
+
+/// One way: what is alive, by whom it is kept, and what it moves.
+Json wayDetail(const Device& device, const InPlaceCase& asked, bool isInPlace, const std::string& operation)
+{
+    Json tensors = Json::array();
+    for (const InPlaceTensor& tensor : inPlaceTensors(asked, isInPlace))
+        tensors.push_back(tensorDetail(asked, tensor, operation));
+    const MovedBytes moved = movedBytes(device, asked, isInPlace);
+    return {{"tensors", std::move(tensors)},
+            {"moved", {{"read", moved.read}, {"fetched", moved.fetched}, {"written", moved.written}}}};
 }
 
 std::vector<Claim> inPlaceClaims(const InPlaceCase& asked, const Measurement& measured)
@@ -172,14 +194,19 @@ public:
     {
         return predictedInPlace(device, inPlaceCase(parameters));
     }
-    Json predictDetail(const Device&, const Parameters& parameters) const override
+    Json predictDetail(const Device& device, const Parameters& parameters) const override
     {
-        const Overwriting rules = overwriting(inPlaceCase(parameters));
+        const InPlaceCase asked = inPlaceCase(parameters);
+        const Overwriting rules = overwriting(asked);
+        const std::string operation = labelOf(operations.choices(), parameters.choice("operation"));
         return {{"allowed", rules.isAllowed()},
                 {"error", rules.error},
                 {"at", rules.at},
                 {"rule", rules.rule},
-                {"copies", rules.copies}};
+                {"copies", rules.copies},
+                {"destroys", destroyedBy(asked, rules)},
+                {"out", wayDetail(device, asked, false, operation)},
+                {"in", wayDetail(device, asked, true, operation)}};
     }
     std::vector<Claim> claims(const Device&, const Parameters& parameters, const Measurement& measured) const override
     {
@@ -221,21 +248,6 @@ InPlaceCase inPlaceCase(const Parameters& parameters)
     asked.gradients = parameters.flag("gradients");
     asked.bytes = static_cast<std::uint64_t>(parameters.integer("bytes")) / 64 * 64;
     return asked;
-}
-
-Overwriting overwriting(const InPlaceCase& asked)
-{
-    Overwriting rules;
-    rules.rule = asked.gradients ? "nothing that backward reads is overwritten" : "nothing is recorded";
-    const bool keepsInput = asked.gradients && (needsInput(asked.operation) || asked.operation == Function::LeakyRelu);
-    rules.copies = asked.gradients && needsInput(asked.operation);
-    const int given = 1 + asked.hasOther();
-    rules.outPeak = given + 1;
-    rules.inPeak = rules.inAfter = given + rules.copies;
-    const bool inputStays = keepsInput || isOwned(asked.input) || (asked.gradients && isSavedBefore(asked.input));
-    rules.outAfter = given + inputStays;
-    refuse(rules, asked);
-    return rules;
 }
 
 const Experiment& inPlaceExperiment()

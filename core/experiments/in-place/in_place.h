@@ -8,6 +8,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace memscape {
 
@@ -47,6 +49,28 @@ struct Overwriting
     bool isAllowed() const { return error.empty(); }
 };
 Overwriting overwriting(const InPlaceCase& asked);
+
+/// A tensor of the input's size that is alive while the operation runs.
+struct InPlaceTensor
+{
+    std::string name;        ///< "input", "result", "factor"; "copy": of the input, for backward
+    bool overwrites = false; ///< the result in the input's memory
+    bool isGiven = false;    ///< alive before the operation
+    bool staysAlive = false; ///< after it, once the program's own names are gone
+    bool isSaved = false;    ///< the operation keeps it for its backward
+    bool wasSaved = false;   ///< a node of the graph had saved it before
+    bool isOwned = false;    ///< something outside the graph keeps it: a parameter, a factor
+};
+std::vector<InPlaceTensor> inPlaceTensors(const InPlaceCase& asked, bool isInPlace);
+
+/// Bytes that cross the memory bus where nothing stays in a cache.
+struct MovedBytes
+{
+    double read = 0, fetched = 0, written = 0; ///< B; fetched: lines that are about to be overwritten
+
+    double total() const { return read + fetched + written; }
+};
+MovedBytes movedBytes(const Device& device, const InPlaceCase& asked, bool isInPlace);
 
 /// Seconds of one pass, measured with their band.
 struct InPlaceTime

@@ -82,14 +82,6 @@ ElementwisePass passOf(const Device& device, const InPlaceCase& asked, const Ove
     return pass;
 }
 
-/// Bytes that cross the memory bus where nothing stays in a cache.
-double movedBytes(const Device& device, const InPlaceCase& asked, bool isInPlace, bool copies)
-{
-    const int copied = device.isGpu() ? 2 : 3;
-    const int tensors = (isInPlace ? 2 : copied) + asked.hasOther() + (copies ? copied : 0);
-    return double(asked.bytes) * tensors;
-}
-
 Why bytesWhy(const InPlaceCase& asked, const Overwriting& rules, const std::string& formula, int tensors)
 {
     Why why;
@@ -171,6 +163,19 @@ void explain(Figures& figures, std::string_view key, Why why)
 
 } // namespace
 
+MovedBytes movedBytes(const Device& device, const InPlaceCase& asked, bool isInPlace)
+{
+    const auto n = double(asked.bytes);
+    const double fetched = device.isGpu() ? 0 : n; // of every tensor that is written to and was not read
+    MovedBytes moved{n * (1 + asked.hasOther()), isInPlace ? 0 : fetched, n};
+    if (isInPlace && overwriting(asked).copies) {
+        moved.read += n;
+        moved.fetched += fetched;
+        moved.written += n;
+    }
+    return moved;
+}
+
 Figures inPlaceFigures(const Device& device, const InPlaceCase& asked, const InPlaceNumbers& numbers)
 {
     const Overwriting rules = overwriting(asked);
@@ -180,8 +185,8 @@ Figures inPlaceFigures(const Device& device, const InPlaceCase& asked, const InP
                     numberOf("in_peak", "in-place peak", Unit::Byte, numbers.inPeak),
                     numberOf("out_kept", "alive afterwards, out of place", Unit::Byte, n * rules.outAfter),
                     numberOf("in_kept", "alive afterwards, in place", Unit::Byte, n * rules.inAfter),
-                    numberOf("out_moved", "moved, out of place", Unit::Byte, movedBytes(device, asked, false, false)),
-                    numberOf("in_moved", "moved, in place", Unit::Byte, movedBytes(device, asked, true, rules.copies))};
+                    numberOf("out_moved", "moved, out of place", Unit::Byte, movedBytes(device, asked, false).total()),
+                    numberOf("in_moved", "moved, in place", Unit::Byte, movedBytes(device, asked, true).total())};
     markCounted(figures, {"allowed", "out_kept", "in_kept", "out_moved", "in_moved"});
     const auto time = [&](const char* key, const char* label, const InPlaceTime& one) {
         figures.push_back({key, label, Unit::Second, one.seconds, one.low, one.high, {}});
@@ -213,8 +218,8 @@ Result<Figures> predictedInPlace(const Device& device, const InPlaceCase& asked)
     const char* kept = "alive = result + factor + what backward or an owner keeps of the input";
     explain(figures, "out_kept", bytesWhy(asked, rules, kept, rules.outAfter));
     explain(figures, "in_kept", bytesWhy(asked, rules, kept, rules.inAfter));
-    explain(figures, "out_moved", movedWhy(device, movedBytes(device, asked, false, false), false, false));
-    explain(figures, "in_moved", movedWhy(device, movedBytes(device, asked, true, rules.copies), true, rules.copies));
+    explain(figures, "out_moved", movedWhy(device, movedBytes(device, asked, false).total(), false, false));
+    explain(figures, "in_moved", movedWhy(device, movedBytes(device, asked, true).total(), true, rules.copies));
     explain(figures, "out_time", timeWhy(device, asked, out, false));
     explain(figures, "in_time", timeWhy(device, asked, in, true));
     Why speedup;

@@ -5,6 +5,8 @@
 #include "core/experiments/in-place/in_place.h"
 #include "tests/support/pytorch_data.h"
 
+#include <nlohmann/json.hpp>
+
 #include <QtTest>
 
 #include <QJsonArray>
@@ -42,6 +44,27 @@ InPlaceCase caseOf(const QJsonObject& row)
                                     "gradients=" + valueOf(row, "gradients")}));
 }
 
+/// What the operation keeps for its backward, in the words of the data.
+QStringList savedNames(const InPlaceCase& asked, bool isInPlace)
+{
+    QStringList names;
+    for (const InPlaceTensor& tensor : inPlaceTensors(asked, isInPlace)) {
+        if (tensor.isSaved)
+            names << (tensor.name == "factor" ? QString("other") : QString::fromStdString(tensor.name));
+    }
+    names.sort();
+    return names;
+}
+
+/// Bytes of the tensors of one way that are so.
+double bytesOf(const Json& way, const char* what)
+{
+    double bytes = 0;
+    for (const Json& tensor : way.at("tensors"))
+        bytes += *what == '\0' || tensor.at(what) == true ? tensor.at("bytes").get<double>() : 0;
+    return bytes;
+}
+
 } // namespace
 
 class TestInPlace : public QObject
@@ -57,6 +80,9 @@ private slots:
     void aGpuMovesTheSameBothWays();
     void aCopyForBackwardCostsTime();
     void anUnknownBandwidthIsSaid();
+    void theDetailAddsUpToTheFigures_data();
+    void theDetailAddsUpToTheFigures();
+    void whatIsRefusedNamesWhatItDestroys();
     void repetitionsStayBounded();
 };
 
@@ -91,7 +117,7 @@ void TestInPlace::pytorchAgrees()
         return; // refused before anything was made
     QCOMPARE(isInPlace ? rules.inPeak : rules.outPeak, row["peak"].toInt());
     QCOMPARE(isInPlace ? rules.inAfter : rules.outAfter, row["after"].toInt());
-    QCOMPARE(isInPlace && rules.copies, row["saved"].toArray().contains("copy"));
+    QCOMPARE(savedNames(caseOf(row), isInPlace), row["saved"].toVariant().toStringList());
 }
 
 void TestInPlace::everyCaseWasRun()
@@ -150,6 +176,52 @@ void TestInPlace::anUnknownBandwidthIsSaid()
     const auto figures = inPlace().predictPoint(device, inPlaceWith({}));
     QVERIFY(!figures);
     QCOMPARE(figures.error().code, std::string("predict.device"));
+}
+
+void TestInPlace::theDetailAddsUpToTheFigures_data()
+{
+    QTest::addColumn<QString>("device");
+    QTest::addColumn<QString>("operation");
+    QTest::addColumn<QString>("input");
+    for (const char* device : {"nvidia-h200", "amd-epyc-9654"}) {
+        for (const char* operation : {"relu", "leaky-relu", "mul-gate", "silu"}) {
+            for (const char* input : {"linear", "sigmoid", "leaf"})
+                QTest::addRow("%s of %s on %s", operation, input, device) << device << operation << input;
+        }
+    }
+}
+
+void TestInPlace::theDetailAddsUpToTheFigures()
+{
+    QFETCH(QString, device);
+    QFETCH(QString, operation);
+    QFETCH(QString, input);
+    const auto predicted = inPlace().predict(
+        *findDevice(device.toStdString()),
+        inPlaceWith({"operation=" + operation.toStdString(), "input=" + input.toStdString(), "bytes=3MiB"}));
+    QVERIFY(predicted);
+    const auto figure = [&](const std::string& key) { return findFigure(predicted->figures, key)->number(); };
+    for (const std::string way : {"out", "in"}) {
+        const Json& detail = predicted->detail.at(way);
+        QCOMPARE(bytesOf(detail, ""), figure(way + "_peak"));
+        QCOMPARE(bytesOf(detail, "after"), figure(way + "_kept"));
+        double moved = 0;
+        for (const Json& part : detail.at("moved"))
+            moved += part.get<double>();
+        QCOMPARE(moved, figure(way + "_moved"));
+    }
+}
+
+void TestInPlace::whatIsRefusedNamesWhatItDestroys()
+{
+    const auto destroyed = [](const std::vector<std::string>& assignments) {
+        return inPlace().predict(*findDevice("nvidia-h200"), inPlaceWith(assignments))->detail.at("destroys");
+    };
+    QCOMPARE(destroyed({"input=sigmoid"}), Json("the input, which the sigmoid that made it saved"));
+    QCOMPARE(destroyed({"input=leaf"}), Json("the values of the parameter"));
+    QCOMPARE(destroyed({"input=leaf", "gradients=false"}), Json("")); // an optimizer does that
+    QCOMPARE(destroyed({"input=linear"}), Json(""));
+    QCOMPARE(destroyed({"operation=gelu", "input=leaf"}), Json("")); // nothing runs that could
 }
 
 /// What is measured again and again neither overflows nor becomes so small that processors slow down.
