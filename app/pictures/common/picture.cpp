@@ -6,6 +6,7 @@
 #include "app/pictures/batch-size/batch_picture.h"
 #include "app/pictures/checkpoint/checkpoint_picture.h"
 #include "app/pictures/hierarchy/hierarchy_picture.h"
+#include "app/pictures/in-place/in_place_picture.h"
 #include "app/pictures/layout/layout_picture.h"
 #include "app/pictures/precision/precision_picture.h"
 #include "app/pictures/roofline/roofline_picture.h"
@@ -109,6 +110,7 @@ constexpr std::array pageRows{
     PageRow{"stride", make<StridePicture>},
     PageRow{"bank-conflicts", make<BankPicture>, BankPicture::shortcuts},
     PageRow{"layout", make<LayoutPicture>, LayoutPicture::shortcuts},
+    PageRow{"in-place", make<InPlacePicture>, InPlacePicture::shortcuts},
     PageRow{"training-memory", [](QWidget* parent) -> Picture* { return new TrainingMemoryPicture(parent, true); }},
     PageRow{"step-timeline", make<MomentPicture>, MomentPicture::shortcuts},
     PageRow{"inference-memory", [](QWidget* parent) -> Picture* { return new TrainingMemoryPicture(parent, false); }},

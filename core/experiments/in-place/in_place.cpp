@@ -86,7 +86,7 @@ std::string destroyedBy(const InPlaceCase& asked, const Overwriting& rules)
         return "the values of the parameter";
     if (asked.input == Input::View)
         return "the values of the parameter that the input is a view of";
-    return fmt::format("the input, which {} saved", earlierReader(asked.input));
+    return fmt::format("the input, saved by {}", earlierReader(asked.input));
 }
 
 Json tensorDetail(const InPlaceCase& asked, const InPlaceTensor& tensor, const std::string& operation)

@@ -217,7 +217,7 @@ void TestInPlace::whatIsRefusedNamesWhatItDestroys()
     const auto destroyed = [](const std::vector<std::string>& assignments) {
         return inPlace().predict(*findDevice("nvidia-h200"), inPlaceWith(assignments))->detail.at("destroys");
     };
-    QCOMPARE(destroyed({"input=sigmoid"}), Json("the input, which the sigmoid that made it saved"));
+    QCOMPARE(destroyed({"input=sigmoid"}), Json("the input, saved by the sigmoid that made it"));
     QCOMPARE(destroyed({"input=leaf"}), Json("the values of the parameter"));
     QCOMPARE(destroyed({"input=leaf", "gradients=false"}), Json("")); // an optimizer does that
     QCOMPARE(destroyed({"input=linear"}), Json(""));

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the picture shows and how a hand reads it.
+#include "app/pictures/in-place/in_place_picture.h"
+
+#include "app/plots/plot_style.h"
+#include "core/experiment/outcome.h"
+
+#include <QKeyEvent>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QToolTip>
+
+namespace memscape {
+
+InPlacePicture::InPlacePicture(QWidget* parent)
+    : Picture(parent)
+{
+    setAccessibleName(tr("Tensors alive out of place and in place"));
+}
+
+void InPlacePicture::setState(const Experiment& experiment, const Device&, const Parameters& parameters,
+                              const Prediction* predicted, const Measurement* measured)
+{
+    m_state = readInPlace(experiment, parameters, predicted, measured, byteStyle());
+    m_block = -1;
+    setAccessibleDescription(summary());
+    update();
+}
+
+QString InPlacePicture::summary() const
+{
+    if (m_state.empty())
+        return tr("No prediction.");
+    QStringList ways;
+    for (int i = 0; i < 2; ++i) {
+        const InPlaceWay& way = m_state.ways[std::size_t(i)];
+        QString text = tr("%1: %2 at the peak, %3 afterwards, %4 moved")
+                           .arg(wayName(i), m_state.bytes(way.peak), m_state.bytes(way.kept), m_state.bytes(way.moved));
+        if (way.measuredPeak)
+            text += tr(", measured peak %1").arg(m_state.bytes(*way.measuredPeak));
+        ways << text;
+    }
+    return tr("%1. %2. %3 %4").arg(title(), ways.join(QStringLiteral("; ")), m_state.verdict(), m_state.backward());
+}
+
+QSize InPlacePicture::sizeHint() const
+{
+    return {int(840 * plotUnit()), int(280 * plotUnit())};
+}
+
+QSize InPlacePicture::minimumSizeHint() const
+{
+    return {int(400 * plotUnit()), int(228 * plotUnit())};
+}
+
+InPlaceLayout InPlacePicture::layoutNow() const
+{
+    return layoutInPlace(m_state, QRectF(rect()), plotUnit());
+}
+
+QString InPlacePicture::wordsOf(const InPlaceBlock& block) const
+{
+    const InPlaceWay& way = m_state.ways[std::size_t(block.way)];
+    return block.isMoved() ? m_state.partWords(block.way, way.parts[block.index])
+                           : m_state.tensorWords(block.way, block.moment(), way.tensors[block.index]);
+}
+
+QString InPlacePicture::shortcuts()
+{
+    return tr("Arrow keys go from tensor to tensor and from moment to moment; the words are below the curves.");
+}
+
+void InPlacePicture::paint(QPainter& painter, const QRectF& rect, int marked, const Theme& theme) const
+{
+    painter.save();
+    painter.fillRect(rect, theme.background);
+    if (m_state.empty() && !problem().isEmpty())
+        paintProblem(painter, rect, theme);
+    else
+        paintInPlace(painter, m_state, layoutInPlace(m_state, rect, plotUnit()), marked, theme);
+    painter.restore();
+}
+
+void InPlacePicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
+{
+    paint(painter, rect, -1, theme);
+}
+
+void InPlacePicture::paintEvent(QPaintEvent*)
+{
+    QPainter painter(this);
+    paint(painter, QRectF(rect()), m_block, currentTheme());
+    paintFocusRing(painter, currentTheme());
+}
+
+QString InPlacePicture::show(int block)
+{
+    const InPlaceLayout layout = layoutNow();
+    const QString text =
+        block >= 0 && block < int(layout.blocks.size()) ? wordsOf(layout.blocks[std::size_t(block)]) : QString();
+    if (std::exchange(m_block, text.isEmpty() ? -1 : block) != m_block) {
+        emit hoverText(text);
+        update();
+    }
+    return text;
+}
+
+void InPlacePicture::mouseMoveEvent(QMouseEvent* event)
+{
+    if (m_state.empty())
+        return;
+    const int before = m_block;
+    const QString text = show(layoutNow().blockAt(event->position()));
+    if (m_block != before)
+        QToolTip::showText(event->globalPosition().toPoint(), text, this);
+}
+
+void InPlacePicture::leaveEvent(QEvent* event)
+{
+    Picture::leaveEvent(event);
+    show(-1);
+}
+
+void InPlacePicture::focusOutEvent(QFocusEvent* event)
+{
+    Picture::focusOutEvent(event);
+    show(-1);
+    setAccessibleDescription(summary());
+}
+
+void InPlacePicture::keyPressEvent(QKeyEvent* event)
+{
+    int columns = 0, rows = 0;
+    switch (event->key()) {
+    case Qt::Key_Left: columns = -1; break;
+    case Qt::Key_Right: columns = 1; break;
+    case Qt::Key_Up: rows = -1; break;
+    case Qt::Key_Down: rows = 1; break;
+    default: return Picture::keyPressEvent(event);
+    }
+    if (!m_state.empty())
+        setAccessibleDescription(show(layoutNow().neighbour(m_block, columns, rows)));
+}
+
+} // namespace memscape

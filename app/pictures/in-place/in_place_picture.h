@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The picture of `in-place`: the tensors that are alive before, while and after y = f(x), beside the one buffer that
+// f_(x) overwrites; what autograd keeps for backward has a dark corner. Where PyTorch refuses, what would be destroyed
+// has a red rim and the error stands below. Pointer and arrow keys read a tensor's bytes and why it is there.
+#pragma once
+
+#include "app/pictures/common/picture.h"
+#include "app/pictures/in-place/in_place_layout.h"
+
+namespace memscape {
+
+class InPlacePicture final : public Picture
+{
+    Q_OBJECT
+
+public:
+    explicit InPlacePicture(QWidget* parent = nullptr);
+
+    void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
+                  const Prediction* predicted, const Measurement* measured) override;
+    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
+    QString title() const override { return m_state.title(); }
+    QString summary() const override;
+    QSize sizeHint() const override;
+    QSize minimumSizeHint() const override;
+
+    const InPlaceState& state() const { return m_state; }
+    InPlaceLayout layoutNow() const;
+    QString wordsOf(const InPlaceBlock& block) const;
+    static QString shortcuts(); ///< for the help
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+    void leaveEvent(QEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+    void focusOutEvent(QFocusEvent* event) override;
+
+private:
+    void paint(QPainter& painter, const QRectF& rect, int marked, const Theme& theme) const;
+    QString show(int block); ///< under the pointer or the keyboard; its words
+
+    InPlaceState m_state;
+    int m_block = -1; ///< of layoutNow(); −1 for none
+};
+
+/// in_place_paint.cpp: everything, with one block marked.
+void paintInPlace(QPainter& painter, const InPlaceState& state, const InPlaceLayout& layout, int marked,
+                  const Theme& theme);
+
+} // namespace memscape
