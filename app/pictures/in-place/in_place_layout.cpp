@@ -88,21 +88,23 @@ InPlaceLayout layoutInPlace(const InPlaceState& state, const QRectF& rect, doubl
     const QFont words = plotFont(0.85);
     const double backwardHeight = heightOf(state.backward(), words, inside.width());
     const double verdictHeight = heightOf(state.verdict(), words, inside.width());
-    layout.backward = {inside.left(), inside.bottom() - backwardHeight, inside.width(), backwardHeight};
-    layout.verdict = {inside.left(), layout.backward.top() - verdictHeight, inside.width(), verdictHeight};
 
     const double labelWidth = layout.isWide ? 92 * u : 44 * u;
     const double totalWidth = layout.isWide ? 68 * u : 54 * u, gap = layout.isWide ? 18 * u : 8 * u;
     const double laneWidth = (inside.width() - labelWidth - gap) / 2;
     const double headTop = layout.title.bottom() + 3 * u, headHeight = 18 * u;
     const double rowsTop = headTop + headHeight + 2 * u, between = 5 * u;
-    const double room = layout.verdict.top() - 5 * u - rowsTop - (inPlaceRows - 1) * between;
-    const double rowHeight = std::clamp(room / (inPlaceRows - 0.4), 12 * u, 54 * u);
+    const double room =
+        inside.bottom() - backwardHeight - verdictHeight - 5 * u - rowsTop - (inPlaceRows - 1) * between;
+    const double rowHeight = std::clamp(room / (inPlaceRows - 0.4), 12 * u, 76 * u);
     for (int row = 0; row < inPlaceRows; ++row) {
         const bool isMoved = row + 1 == inPlaceRows;
         layout.labels[std::size_t(row)] = {inside.left(), rowsTop + row * (rowHeight + between), labelWidth,
                                            isMoved ? std::max(10 * u, rowHeight * 0.6) : rowHeight};
     }
+    layout.verdict = {inside.left(), layout.labels.back().bottom() + 5 * u, inside.width(), verdictHeight};
+    layout.backward = {inside.left(), layout.verdict.bottom(), inside.width(), backwardHeight};
+
     const double barsWidth = std::max(10 * u, laneWidth - totalWidth - 6 * u);
     layout.pixelsPerByte = barsWidth / state.most();
     for (std::size_t way = 0; way < layout.lanes.size(); ++way) {

@@ -62,7 +62,7 @@ void paintLines(QPainter& painter, const QRectF& box, const QString& first, cons
     const QFontMetricsF metrics(small);
     const double both = high + metrics.height() - overlap;
     const bool hasBoth =
-        !second.isEmpty() && both <= box.height() && metrics.horizontalAdvance(second) <= box.width() - 2;
+        !second.isEmpty() && both <= box.height() && metrics.horizontalAdvance(second) <= box.width() - 4;
     if (!hasBoth)
         return paintFitting(painter, box, Qt::AlignCenter, {first, shorter, first.left(1)});
     const double top = box.center().y() - both / 2;
@@ -188,7 +188,7 @@ void paintPart(QPainter& painter, const InPlaceState& state, const InPlaceBlock&
         painter.setPen(textOn(colour));
     }
     painter.setFont(plotFont(0.75));
-    paintFitting(painter, box, Qt::AlignCenter,
+    paintFitting(painter, box.adjusted(2, 0, -2, 0), Qt::AlignCenter,
                  {QStringLiteral("%1 %2").arg(moveName(part.move), state.bytes(part.bytes)), moveName(part.move)});
 }
 
