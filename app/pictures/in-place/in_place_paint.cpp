@@ -15,7 +15,7 @@ namespace memscape {
 
 namespace {
 
-constexpr double overlap = 1; ///< of two lines, in pixels: no letter of ours fills its line
+constexpr double lineGap = 1; ///< between two lines, in pixels: y has a tail
 
 QColor inputColour(const Theme& theme)
 {
@@ -60,7 +60,7 @@ void paintLines(QPainter& painter, const QRectF& box, const QString& first, cons
     const double high = QFontMetricsF(painter.font()).height();
     const QFont small = plotFont(0.75);
     const QFontMetricsF metrics(small);
-    const double both = high + metrics.height() - overlap;
+    const double both = high + metrics.height() + lineGap;
     const bool hasBoth =
         !second.isEmpty() && both <= box.height() && metrics.horizontalAdvance(second) <= box.width() - 4;
     if (!hasBoth)
@@ -68,7 +68,7 @@ void paintLines(QPainter& painter, const QRectF& box, const QString& first, cons
     const double top = box.center().y() - both / 2;
     paintFitting(painter, QRectF(box.left(), top, box.width(), high), Qt::AlignCenter, {first, shorter, first.left(1)});
     painter.setFont(small);
-    painter.drawText(QRectF(box.left(), top + high - overlap, box.width(), metrics.height()), Qt::AlignCenter, second);
+    painter.drawText(QRectF(box.left(), top + high + lineGap, box.width(), metrics.height()), Qt::AlignCenter, second);
 }
 
 /// Kept for backward: the corner at the right.
@@ -197,9 +197,9 @@ void paintTotal(QPainter& painter, const QRectF& box, const QString& first, cons
 {
     const QFont bold = plotFont(0.85, true), small = plotFont(0.75);
     const QFontMetricsF metrics(bold), under(small);
-    const bool hasBoth = !second.isEmpty() && metrics.height() + under.height() - overlap <= box.height()
+    const bool hasBoth = !second.isEmpty() && metrics.height() + under.height() + lineGap <= box.height()
         && under.horizontalAdvance(second) <= box.width();
-    const double height = metrics.height() + (hasBoth ? under.height() - overlap : 0);
+    const double height = metrics.height() + (hasBoth ? under.height() + lineGap : 0);
     const double top = box.center().y() - height / 2;
     painter.setFont(bold);
     painter.setPen(colour);
@@ -209,7 +209,7 @@ void paintTotal(QPainter& painter, const QRectF& box, const QString& first, cons
         return;
     painter.setFont(small);
     painter.setPen(secondColour);
-    painter.drawText(QRectF(box.left(), top + metrics.height() - overlap, box.width(), under.height()),
+    painter.drawText(QRectF(box.left(), top + metrics.height() + lineGap, box.width(), under.height()),
                      Qt::AlignLeft | Qt::AlignVCenter, second);
 }
 
@@ -271,8 +271,8 @@ void paintLabels(QPainter& painter, const InPlaceLayout& layout, bool hasBackwar
         const QFont font = plotFont(0.82), small = plotFont(0.75);
         const double high = QFontMetricsF(font).height(), low = QFontMetricsF(small).height();
         const bool hasBoth =
-            layout.isWide && !second[std::size_t(row)].isEmpty() && high + low - overlap <= box.height();
-        const double top = box.center().y() - (high + (hasBoth ? low - overlap : 0)) / 2;
+            layout.isWide && !second[std::size_t(row)].isEmpty() && high + low + lineGap <= box.height();
+        const double top = box.center().y() - (high + (hasBoth ? low + lineGap : 0)) / 2;
         painter.setFont(font);
         painter.setPen(theme.textDim);
         painter.drawText(QRectF(box.left(), top, box.width(), high), Qt::AlignLeft | Qt::AlignVCenter,
@@ -280,7 +280,7 @@ void paintLabels(QPainter& painter, const InPlaceLayout& layout, bool hasBackwar
         painter.setFont(small);
         painter.setPen(theme.textFaint);
         if (hasBoth)
-            painter.drawText(QRectF(box.left(), top + high - overlap, box.width(), low),
+            painter.drawText(QRectF(box.left(), top + high + lineGap, box.width(), low),
                              Qt::AlignLeft | Qt::AlignVCenter, second[std::size_t(row)]);
     }
 }

@@ -60,6 +60,16 @@ QRectF inPlaceArea(QSizeF size)
     return {QPointF(0, 0), size};
 }
 
+int inPlacePixels(const QImage& image, const QColor& colour)
+{
+    int count = 0;
+    for (int y = 0; y < image.height(); ++y) {
+        for (int x = 0; x < image.width(); ++x)
+            count += image.pixelColor(x, y) == colour;
+    }
+    return count;
+}
+
 std::string inPlaceWord(const QJsonObject& row, const char* key)
 {
     return std::string(key) + "=" + row[QLatin1String(key)].toVariant().toString().toStdString();
@@ -227,12 +237,7 @@ void TestInPlacePicture::whatIsRefusedAtTheCallIsNotMade()
         picture.paintTo(painter, QRectF(QPointF(0, 0), QSizeF(size)), lightTheme());
         painter.end();
         const QRectF lane = layoutInPlace(picture.state(), inPlaceArea(size), plotUnit()).lanes[1].bars;
-        int pixels = 0;
-        for (int y = int(lane.top()); y < int(lane.bottom()); ++y) {
-            for (int x = int(lane.left()); x < int(lane.right()); ++x)
-                pixels += image.pixelColor(x, y) == lightTheme().series(1);
-        }
-        return pixels;
+        return inPlacePixels(image.copy(lane.toRect()), lightTheme().series(1));
     };
     QVERIFY(results({"input=sum"}) > 1000);
     QVERIFY(results({"input=sigmoid"}) > 1000); // it is made, and backward notices
@@ -283,6 +288,10 @@ void TestInPlacePicture::keysReadTheSame()
         QCOMPARE(hover.last()[0].toString(), picture.accessibleDescription());
     }
     const QString copy = picture.accessibleDescription();
+    const QImage marked = picture.grab().toImage();
+    QVERIFY(inPlacePixels(marked, currentTheme().highlight) > 50); // the rim around it
+    QDir().mkpath(SAMPLES);
+    QVERIFY(marked.save(QStringLiteral(SAMPLES "/in-place-marked.png")));
     QTest::keyClick(&picture, Qt::Key_Left);
     QTest::keyClick(&picture, Qt::Key_Right);
     QCOMPARE(picture.accessibleDescription(), copy);
@@ -298,13 +307,24 @@ void TestInPlacePicture::onlyWhatWasMeasuredAtThisSizeIsShown()
     peak.x.values = {0x1p20, 0x1p21};
     peak.y = {0x1.1p20, 0x1.2p21};
     measured.series = {peak};
+    const auto show = [&](InPlacePicture& picture, const char* bytes) {
+        InPlaceValues({std::string("bytes=") + bytes}).show(picture, &measured);
+        picture.resize(738, 280);
+        return picture.grab().toImage();
+    };
     const auto summaryAt = [&](const char* bytes) {
         InPlacePicture picture;
-        InPlaceValues({std::string("bytes=") + bytes}).show(picture, &measured);
+        show(picture, bytes);
         return picture.summary();
     };
     QVERIFY2(summaryAt("2MiB").contains("measured peak 2.25 MiB"), qPrintable(summaryAt("2MiB")));
     QVERIFY(!summaryAt("3MiB").contains("measured"));
+    InPlacePicture picture;
+    const QImage with = show(picture, "2MiB");
+    QVERIFY(inPlacePixels(with, currentTheme().measuredText) > 10);
+    QCOMPARE(inPlacePixels(show(picture, "3MiB"), currentTheme().measuredText), 0);
+    QDir().mkpath(SAMPLES);
+    QVERIFY(with.save(QStringLiteral(SAMPLES "/in-place-measured.png")));
 }
 
 void TestInPlacePicture::foreignDetailDrawsNothing()
@@ -354,13 +374,7 @@ void TestInPlacePicture::bothThemesAndSizes()
         painter.end();
         QVERIFY(image.save(
             QStringLiteral(SAMPLES "/in-place-%1-%2-%3.png").arg(theme.name).arg(size.width()).arg(number++)));
-        // x in its own colour, out of place and before.
-        int input = 0;
-        for (int y = 0; y < image.height(); ++y) {
-            for (int x = 0; x < image.width(); ++x)
-                input += image.pixelColor(x, y) == theme.series(0);
-        }
-        QVERIFY2(input > 500, qPrintable(QString::number(input)));
+        QVERIFY(inPlacePixels(image, theme.series(0)) > 500); // x in its own colour, out of place and before
     }
 }
 
