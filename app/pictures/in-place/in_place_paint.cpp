@@ -52,10 +52,9 @@ void paintFitting(QPainter& painter, const QRectF& rect, int flags, const QStrin
     }
 }
 
-/// Two lines in the middle of a box; the first alone where there is no room for both.
-void paintLines(QPainter& painter, const QRectF& box, const QString& first, const QString& second, bool isBold)
+/// Two lines in the middle of a box, the first alone where there is no room for both. Of the first, what fits.
+void paintLines(QPainter& painter, const QRectF& box, const QStringList& first, const QString& second, bool isBold)
 {
-    const QString shorter = first.section(u' ', 0, 0); // "copy of x"
     painter.setFont(plotFont(0.85, isBold));
     const double high = QFontMetricsF(painter.font()).height();
     const QFont small = plotFont(0.75);
@@ -64,9 +63,9 @@ void paintLines(QPainter& painter, const QRectF& box, const QString& first, cons
     const bool hasBoth =
         !second.isEmpty() && both <= box.height() && metrics.horizontalAdvance(second) <= box.width() - 4;
     if (!hasBoth)
-        return paintFitting(painter, box, Qt::AlignCenter, {first, shorter, first.left(1)});
+        return paintFitting(painter, box, Qt::AlignCenter, first);
     const double top = box.center().y() - both / 2;
-    paintFitting(painter, QRectF(box.left(), top, box.width(), high), Qt::AlignCenter, {first, shorter, first.left(1)});
+    paintFitting(painter, QRectF(box.left(), top, box.width(), high), Qt::AlignCenter, first);
     painter.setFont(small);
     painter.drawText(QRectF(box.left(), top + high + lineGap, box.width(), metrics.height()), Qt::AlignCenter, second);
 }
@@ -90,9 +89,9 @@ void paintOverwriting(QPainter& painter, const QRectF& box, const Theme& theme, 
     painter.fillRect(done, resultColour(theme));
     painter.fillRect(rest, inputColour(theme));
     painter.setPen(textOn(resultColour(theme)));
-    paintLines(painter, done, QStringLiteral("y"), {}, true);
+    paintLines(painter, done, {QStringLiteral("y")}, {}, true);
     painter.setPen(textOn(inputColour(theme)));
-    paintLines(painter, rest, QStringLiteral("x"), {}, true);
+    paintLines(painter, rest, {QStringLiteral("x")}, {}, true);
     const QColor front = isLost ? theme.bad : theme.text;
     painter.setPen(QPen(front, 2 * unit));
     painter.drawLine(done.topRight(), done.bottomRight());
@@ -110,6 +109,13 @@ void paintDashed(QPainter& painter, const QRectF& box, const QColor& colour, dou
     painter.setPen(QPen(colour, unit, Qt::DashLine));
     painter.setBrush(Qt::NoBrush);
     painter.drawRect(box.adjusted(0.5, 0.5, -0.5, -0.5));
+}
+
+/// "copy of x", "copy", "c".
+QStringList symbolsOf(const ShownTensor& tensor, InPlaceMoment moment)
+{
+    const QString symbol = tensor.symbol(moment);
+    return {symbol, symbol.section(u' ', 0, 0), symbol.left(1)};
 }
 
 QString noteOf(const InPlaceState& state, const ShownTensor& tensor, InPlaceMoment moment)
@@ -132,7 +138,7 @@ void paintTensor(QPainter& painter, const InPlaceState& state, const InPlaceLayo
     const QRectF box = block.rect.adjusted(0.5, 0, -1, 0);
     const bool isLater = moment != InPlaceMoment::Before;
     const bool isRefused = block.way == 1 && isLater && state.isRefusedAtCall();
-    const QString symbol = tensor.symbol(moment);
+    const QStringList symbol = symbolsOf(tensor, moment);
     if (!tensor.isThere(moment)) {
         paintDashed(painter, box, theme.textFaint, u);
         painter.setPen(theme.textFaint);
@@ -255,8 +261,8 @@ void paintLane(QPainter& painter, const InPlaceState& state, const InPlaceLayout
         return;
     paintDashed(painter, lane.saving.adjusted(1, 0, -1, 0), theme.textFaint, layout.unit);
     painter.setPen(theme.textDim);
-    paintLines(painter, lane.saving, tr("not needed"),
-               tr("%1 less").arg(state.bytes(lane.saving.width() / layout.pixelsPerByte)), false);
+    paintLines(painter, lane.saving, {tr("not needed"), tr("less")},
+               state.bytes(lane.saving.width() / layout.pixelsPerByte), false);
 }
 
 void paintLabels(QPainter& painter, const InPlaceLayout& layout, bool hasBackward, const Theme& theme)

@@ -77,7 +77,7 @@ const char* earlierReader(Input input)
     }
 }
 
-/// What writing over the input would take away from whom; empty where that is allowed.
+/// What writing over the input destroys; empty where that is allowed, or cannot be written at all.
 std::string destroyedBy(const InPlaceCase& asked, const Overwriting& rules)
 {
     if (rules.isAllowed() || !asked.gradients || asked.operation == Function::Gelu)
