@@ -167,6 +167,33 @@ private slots:
         QCOMPARE(line.back().event, trace.events().size() - 1);
         QCOMPARE(line.back().bytes, trace.liveBytes());
     }
+
+    void aLongTimelineHasTheExtremesOfEachStretch_data() { aLongTimelineKeepsPeaksAndOrder_data(); }
+    /// Against the sums of all events, one after the other.
+    void aLongTimelineHasTheExtremesOfEachStretch()
+    {
+        QFETCH(int, points);
+        const Trace trace = randomStep(20'000);
+        std::vector<std::int64_t> bytes;
+        for (const Event& event : trace.events())
+            bytes.push_back((bytes.empty() ? 0 : bytes.back()) + event.change());
+        const auto line = timelineOf(trace, std::size_t(points));
+        for (const Moment& moment : line)
+            QCOMPARE(moment.bytes, bytes[moment.event]);
+        const std::size_t first = trace.setupEvents(), left = bytes.size() - first;
+        const std::size_t stretches = std::min(left, std::size_t(points - 2) / 2);
+        auto drawn = line.begin() + 1;
+        for (std::size_t stretch = 0; stretch < stretches && points < 20'000; ++stretch) {
+            const auto begin = bytes.begin() + std::ptrdiff_t(first + stretch * left / stretches);
+            const auto end = bytes.begin() + std::ptrdiff_t(first + (stretch + 1) * left / stretches);
+            auto lowest = std::min_element(begin, end), highest = std::max_element(begin, end);
+            if (highest < lowest)
+                std::swap(lowest, highest);
+            QCOMPARE(drawn++->event, std::size_t(lowest - bytes.begin()));
+            if (highest != lowest)
+                QCOMPARE(drawn++->event, std::size_t(highest - bytes.begin()));
+        }
+    }
 };
 
 QTEST_APPLESS_MAIN(TestTrace)
