@@ -18,7 +18,7 @@ is_installed() {
         sed 's/^ *//; s/ (.*//' | grep -xF "$1" >/dev/null
 }
 
-# install PACKAGE…: only what is missing, as root or through sudo, never asking.
+# install PACKAGE…: only what is missing, as root or through sudo, without questions.
 install() {
     local missing=() as_root=()
     command -v dpkg-query >/dev/null || stop "this script installs with apt (Debian, Ubuntu); on this system install: $*, then see README.md, Build by hand"
@@ -36,7 +36,7 @@ install() {
     say "installing: ${missing[*]}"
     local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o=Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300
         -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold) # a changed configuration file stays, unasked
-    "${apt[@]}" update </dev/null >&2 || say "apt-get update failed: going on with the lists that are here"
+    "${apt[@]}" update </dev/null >&2 || say "apt-get update failed: continuing with the present lists"
     "${apt[@]}" install -y --no-install-recommends "${missing[@]}" </dev/null >&2 ||
         stop "apt-get could not install: ${missing[*]} (is the network there? is this Debian 12 or newer?)"
 }
@@ -95,7 +95,7 @@ install_cuda() {
     done
     rm -rf build/cuda
     mv "$part" build/cuda
-    find_nvcc || stop "the packages came without an nvcc"
+    find_nvcc || stop "the packages contain no nvcc"
 }
 
 # install_disassembler: cuobjdump and nvdisasm, which the compiler's packages do not have, into build/sass for the

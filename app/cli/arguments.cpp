@@ -20,15 +20,15 @@ namespace memscape::cli {
 namespace {
 
 constexpr auto overview = R"(
-What memory will cost, predicted, and what it does cost, measured, side by side.
+Predicts the memory use and time of a workload, measures them, and shows both side by side.
 
-  memscape-cli list                                  what can be asked
+  memscape-cli list                                  the experiments
   memscape-cli describe stride                       its parameters and figures
   memscape-cli predict stride stride=8 --device nvidia-h200
   memscape-cli measure stride stride=1:64:x2 --device cpu -o stride.json
   memscape-cli report stride.json --to html -o stride.html
 
-Exit codes: 0 done, 1 the measurement failed, 2 the input was wrong, 3 the device is not there,
+Exit codes: 0 done, 1 the measurement failed, 2 the input was wrong, 3 no such device,
 130 interrupted. With --json, standard output holds one JSON document and nothing else; messages
 go to standard error.)";
 
@@ -55,18 +55,18 @@ Examples:
 
 Only a device of this machine can be measured: cpu, cuda:0 … Ctrl+C stops the run and keeps the
 points that are there, marked as interrupted; a second Ctrl+C ends the program at once. What is
-predicted not to fit the memory is refused before it is tried; with --force it is tried all the same.)";
+predicted not to fit the memory is refused before it is tried; with --force it is tried anyway.)";
 
 constexpr auto calibrateExamples = R"(
 Runs the probes once, about a minute, and writes a device file. Predictions for this device then
-start from what was measured here instead of from a data sheet, and say so.
+use the rates measured here instead of those of a data sheet, and state it.
 
   memscape-cli calibrate --device cpu                      kept where predictions look for it
   memscape-cli calibrate --device cpu -o lab-machine.json  to be used as --device lab-machine.json
-  memscape-cli calibrate --device cpu --forget             predictions go back to the description
+  memscape-cli calibrate --device cpu --forget             predictions use the description again
 
-One of grade D (something else used the machine) replaces nothing unless --use-anyway is given, and one
-that no machine can have (a far level quicker than a near one) is refused: both end with 1.)";
+A calibration of grade D (something else used the machine) is not kept unless --use-anyway is given.
+An impossible one (a far level quicker than a near one) is refused. Both exit with 1.)";
 
 constexpr auto reportExamples = R"(
 Examples:
@@ -77,19 +77,19 @@ Examples:
 A RECORD is a record or a study file; - reads one from standard input.)";
 
 constexpr auto checkExamples = R"(
-Says of each file what it is and whether it is valid, or the place of the first fault. Knows every
+Prints the type of each file and whether it is valid, or the place of the first error. Reads every
 Memscape document (record, study, device, chain), Hugging Face config.json and PyTorch memory
-snapshots. Ends with 2 when any file is at fault.
+snapshots. Exits with 2 when any file has an error.
 
   memscape-cli check lesson.memscape resources/devices/*.json)";
 
 constexpr auto selftestExamples = R"(
-Runs every measuring kernel on small inputs and compares it with a plain reference, before anyone
-trusts a time. Without --device: every device of this machine. Ends with 1 when a kernel is wrong.)";
+Runs every measuring kernel on small inputs and compares the results with a plain reference.
+Without --device: every device of this machine. Exits with 1 when a kernel is wrong.)";
 
 constexpr auto workerExamples = R"(
 For programs: reads commands and writes events, one JSON object per line, until standard input
-ends. The window runs one; `ssh lab-gpu memscape-cli worker` makes a far machine a device.
+ends. The window starts one; with `ssh lab-gpu memscape-cli worker` it measures on a remote machine.
 
   {"cmd":"run","id":1,"experiment":"stride","device":"cpu","parameters":{"stride":4}}
   {"cmd":"cancel","id":1})";
@@ -113,7 +113,7 @@ CLI::Option* addDevice(CLI::App& command, Arguments& arguments, const std::strin
 
 void addExperiment(CLI::App& command, Arguments& arguments)
 {
-    command.add_option("EXPERIMENT", arguments.experiment, "what to ask; see `memscape-cli list`")
+    command.add_option("EXPERIMENT", arguments.experiment, "the experiment; see `memscape-cli list`")
         ->type_name("")
         ->required();
     // CLI11 of Debian 13 takes no name with an equals sign.
@@ -141,7 +141,7 @@ void addLookups(CLI::App& app, Arguments& arguments)
 
 void addQuestions(CLI::App& app, Arguments& arguments)
 {
-    CLI::App& predict = addCommand(app, "predict", "what memory and time will do: instant", "");
+    CLI::App& predict = addCommand(app, "predict", "predict memory and time: instant", "");
     predict.footer(std::string(parameterHelp) + "\n" + predictExamples);
     addExperiment(predict, arguments);
     addDevice(predict, arguments, "for which device (default: cpu)");
@@ -151,7 +151,7 @@ void addQuestions(CLI::App& app, Arguments& arguments)
         ->type_name("PROGRAM")
         ->excludes("--json");
 
-    CLI::App& measure = addCommand(app, "measure", "what they do: a real run beside the prediction", "");
+    CLI::App& measure = addCommand(app, "measure", "measure memory and time: a real run beside the prediction", "");
     measure.footer(std::string(parameterHelp) + "\n" + measureExamples);
     addExperiment(measure, arguments);
     addDevice(measure, arguments, "on which device of this machine");
@@ -182,7 +182,7 @@ void addDocuments(CLI::App& app, Arguments& arguments)
     report.add_option("--title", arguments.title, "heading of the report")->type_name("TEXT");
     report.add_flag("--comments", arguments.comments, "csv: lines with # on top that name the units");
 
-    CLI::App& check = addCommand(app, "check", "is this file valid, and what is it?", checkExamples);
+    CLI::App& check = addCommand(app, "check", "the type of each file, and whether it is valid", checkExamples);
     check.add_option("FILE", arguments.files, "any document; - is standard input")->type_name("")->required();
 
     addDevice(addCommand(app, "selftest", "every kernel against its reference", selftestExamples), arguments,
@@ -227,7 +227,7 @@ Answered unexpectedWords(const CLI::App& app, const CLI::ExtrasError& problem)
     const std::string word = words.empty() ? "" : words.front();
     const std::string shown = quotedForMessage(word);
     if (!chosen.empty() && word.starts_with("-"))
-        return usageError(app, fmt::format("{} does not know the option {}", chosen.front()->get_name(), shown),
+        return usageError(app, fmt::format("{} has no option {}", chosen.front()->get_name(), shown),
                           didYouMean(word.substr(0, word.find('=')), optionNames(*chosen.front())));
     return usageError(app, parseProblem(app, problem), {});
 }

@@ -52,7 +52,7 @@ int forget(const std::string& id)
     const auto forgotten = forgetCalibration(id);
     if (!forgotten)
         return refused(forgotten.error());
-    note(*forgotten ? fmt::format("the calibration of {} is deleted", id)
+    note(*forgotten ? fmt::format("the calibration of {} was removed", id)
                     : fmt::format("there is no calibration of {}", id));
     return 0;
 }

@@ -98,7 +98,7 @@ bool isPickle(std::string_view text)
 Result<std::string> describePickle(std::string_view text)
 {
     if (text.back() != '.')
-        return fail("document.truncated", "this pickle breaks off before its end", "copy the file again",
+        return fail("document.truncated", "this pickle is truncated", "copy the file again",
                     fmt::format("byte {}", text.size()));
     if (text.find("device_traces") == std::string_view::npos)
         return fail("document.format", "this is a pickle, but not a PyTorch memory snapshot",

@@ -31,10 +31,10 @@ tl::unexpected<Error> notHere(const std::string& id, const std::vector<BackendDe
         else if (reason.empty() || device.id == id)
             reason = device.missing;
     }
-    const std::string message = fmt::format("the device {} is not here", quotedForMessage(id));
+    const std::string message = fmt::format("there is no device {} on this machine", quotedForMessage(id));
     if (there.empty())
         return fail("device.missing", reason.empty() ? message : message + ": " + reason,
-                    "memscape-cli devices lists what is; predict needs no device");
+                    "memscape-cli devices lists the devices here; predict needs none");
     return fail("device.missing", reason.empty() ? message : message + ": " + reason, "here: " + join(there, ", "));
 }
 
@@ -77,8 +77,7 @@ void noteBusyMachine(const LiveDevice& live, RunSink& sink)
     if (live.backend->id() != "host")
         return;
     if (const HostLoad load = readHostLoad(); load.isBusy())
-        sink.note("warning", "machine.busy",
-                  busyText(load) + ": measuring anyway, but times will be those of a busy machine");
+        sink.note("warning", "machine.busy", busyText(load) + ": measuring anyway; the times include this load");
 }
 
 Result<LiveDevice> findLiveDevice(const std::string& id)

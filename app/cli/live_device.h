@@ -28,7 +28,7 @@ std::vector<BackendDevice> liveDevices();
 /// The device to predict for: what findLiveDevice or findDevice knows; "" is "cpu".
 Result<Device> findDeviceToPredict(const std::string& id);
 
-/// Tells `sink` when others keep the CPU busy that is to be measured; who asked by a command goes on.
+/// Tells `sink` when others keep the CPU busy that is to be measured; a measurement asked for by a command continues.
 void noteBusyMachine(const LiveDevice& live, RunSink& sink);
 
 /// A usage error when --device was not given where it is required.

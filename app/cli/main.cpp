@@ -57,11 +57,11 @@ int main(int argc, char** argv)
         complain({"memory", "out of memory", {}, "use fewer points or a smaller file"});
     } catch (const std::system_error& problem) {
         complain({"internal",
-                  "the system refused a thread or a file: " + problem.code().message(),
+                  "the system could not start a thread or open a file: " + problem.code().message(),
                   {},
                   "allow more threads or memory (ulimit -a), or close other programs"});
     } catch (const std::exception&) {
-        complain({"internal", "this is a fault of memscape-cli", {}, "try again with other parameters"});
+        complain({"internal", "internal error of memscape-cli", {}, "try again with other parameters"});
     }
     return static_cast<int>(memscape::ExitCode::Failed);
 }

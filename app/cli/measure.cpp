@@ -114,7 +114,7 @@ Result<MeasuredRun> runPlan(const Plan& plan, const Arguments& arguments, RunSin
     auto run = plan.live.backend->measure(*plan.experiment, plan.live.device, plan.parameters, sink);
     if (!run && run.error().code == "run.memory") {
         Error error = run.error();
-        error.hint += error.hint.empty() ? "--force tries it all the same" : "; --force tries it all the same";
+        error.hint += error.hint.empty() ? "--force tries it anyway" : "; --force tries it anyway";
         return fail(std::move(error));
     }
     return run;

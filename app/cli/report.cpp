@@ -30,7 +30,7 @@ Result<Study> studyOf(const std::string& path)
     }
     if (format != "memscape-record")
         return fail("document.format", fmt::format("this is a {}, not a record or a study", format),
-                    "memscape-cli check says what a file is");
+                    "memscape-cli check prints the type of a file");
     MEMSCAPE_TRY(record, recordFromJson(json));
     Study study;
     study.records.push_back(std::move(record));

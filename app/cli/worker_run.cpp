@@ -51,7 +51,7 @@ public:
     void send(const protocol::Command& command) const;
     int output() const { return m_output; }
     void kill() const { ::kill(m_process, SIGKILL); }
-    /// How it ended, as waitpid() tells it.
+    /// How it ended, as waitpid() reports it.
     int waitStatus()
     {
         int status = 0;
@@ -127,7 +127,7 @@ Error endOf(int status)
                 "choose smaller sizes, or close other programs"};
     if (WIFSIGNALED(status))
         return {"run.failed", fmt::format("the measurement crashed (signal {})", WTERMSIG(status))};
-    return {"run.failed", fmt::format("the measurement ended unasked (code {})", WEXITSTATUS(status))};
+    return {"run.failed", fmt::format("the measurement process ended unexpectedly (code {})", WEXITSTATUS(status))};
 }
 
 Result<MeasuredRun> resultOf(const protocol::Done& done)
@@ -175,7 +175,7 @@ private:
     std::optional<Result<MeasuredRun>> m_result;
 };
 
-/// Sends the cancel when it is time, and ends what does not listen.
+/// Sends the cancel when it is time, and kills a worker that does not react.
 class Canceller
 {
 public:

@@ -40,7 +40,7 @@ void ChangeRecords::undo()
 
 void ChangeRecords::insert()
 {
-    // One at a time: a listener that is told an index finds the list as it was told so far.
+    // One at a time: a listener that receives an index finds the list in the state reported so far.
     auto& records = StudyEditor::records(m_document);
     for (std::size_t i = 0; i < m_count; ++i) {
         const std::size_t index = m_index + i;

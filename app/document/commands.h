@@ -17,7 +17,7 @@ namespace memscape {
 
 class StudyDocument;
 
-/// Where a step finds the value it changes, and whom it tells.
+/// The value that a step changes, and the receiver of its signal.
 template <typename Value> struct ValueSlot
 {
     std::string name;               ///< the same for the same value: steps of one slot may merge

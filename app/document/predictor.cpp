@@ -19,7 +19,7 @@ struct Predictor::Job
     Parameters parameters;
     Kind kind = Kind::Answer;
     Preparation preparation;
-    Result<std::shared_ptr<const Record>> result = fail("predict.pending", "not answered yet");
+    Result<std::shared_ptr<const Record>> result = fail("predict.pending", "not computed yet");
     std::shared_ptr<const Prepared> prepared;
     std::atomic<bool> isCancelled = false;
     QSemaphore ready;
@@ -66,8 +66,7 @@ void Predictor::Job::run(PredictionContext& context)
     } catch (const std::bad_alloc&) {
         result = fail("predict.failed", "the prediction stopped: the memory ran out", "smaller parameters may work");
     } catch (const std::exception&) {
-        result =
-            fail("predict.failed", "the prediction stopped at a fault of this program", "smaller parameters may work");
+        result = fail("predict.failed", "the prediction stopped at an internal error", "smaller parameters may work");
     }
 }
 

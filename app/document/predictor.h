@@ -54,7 +54,7 @@ public:
                  Kind kind = Kind::Answer);
     /// What is under way is not wanted any more: cancelled() follows, if anything was.
     void cancel();
-    /// What the preparation made of the record that predicted() tells of; null without one.
+    /// What the preparation made of the record that predicted() reports; null without one.
     const std::shared_ptr<const Prepared>& prepared() const { return m_prepared; }
     /// An answer is on its way: for a quiet "calculating…" after a while.
     bool isBusy() const { return m_running != nullptr; }

@@ -57,7 +57,7 @@ StudyDocument::StudyDocument(QObject* parent)
 
 StudyDocument::~StudyDocument()
 {
-    m_undo->disconnect(this); // clearing the history tells of a change that is not needed any more
+    m_undo->disconnect(this); // clearing the history signals a change that is not needed any more
 }
 
 bool StudyDocument::isModified() const

@@ -7,7 +7,7 @@
 // Study.view: {"page": "stride", "pages": {"stride": {"parameters", "device", "settings"}},
 // "settings"}.
 //
-// Two windows on one study: a lock file beside it says who has it; the second window opens it
+// Two windows on one study: a lock file beside it names its process; the second window opens it
 // read-only, with a banner (readOnlyReason). A file that another program changed is never
 // overwritten unasked: save() answers document.changed and the caller decides.
 #pragma once
@@ -69,17 +69,17 @@ public:
     QString displayName() const;
     bool isModified() const;
     bool isReadOnly() const { return m_readOnly.has_value(); }
-    /// Why save() will refuse: document.newer, document.locked (says who), file.permission.
+    /// Why save() will refuse: document.newer, document.locked (names the process), file.permission.
     const std::optional<Error>& readOnlyReason() const { return m_readOnly; }
     /// Another program changed or removed the file since we read or wrote it.
     bool changedOnDisk() const { return m_changedOnDisk; }
-    /// Look now. Watching does it by itself, but network file systems tell nothing: call it when
+    /// Look now. Watching does it by itself, but network file systems send no notification: call it when
     /// the window is activated.
     void checkDisk();
     /// What was left out on opening (a page's parameters that no longer fit, say), for a banner.
     const std::vector<Error>& openingNotes() const { return m_openingNotes; }
 
-    /// study.heavy: the study as it was opened or saved last is so large that the user is told.
+    /// study.heavy: the study as it was opened or saved last is so large that a message is shown.
     const std::optional<Error>& sizeNote() const { return m_sizeNote; }
     void setHeavyBytes(std::size_t bytes) { m_heavyBytes = bytes; } ///< so that tests need no large file
 
@@ -87,7 +87,7 @@ public:
     /// The old study stays when this fails. A record file opens as an untitled study of one.
     /// Errors: file.*, json.*, document.*.
     Result<void> open(const QString& path);
-    /// The same with what stands in the file just now, for who has looked at it.
+    /// The same with the present content of the file, after the user has seen it.
     Result<void> open(const QString& path, ReadDocument file);
     /// Discards modifications and reads the file again.
     Result<void> reload();
@@ -104,7 +104,7 @@ public:
     void restore(Study study, const QString& fileName, const QByteArray& baseHash);
     QByteArray baseHash() const { return m_hash; }
 
-    /// What a page of an experiment opens with; the schema's defaults until this is told.
+    /// What a page of an experiment opens with; the schema's defaults until this is set.
     void setStandard(std::function<Parameters(const std::string&)> standard) { m_standard = std::move(standard); }
 
     // What is in it. ----------------------------------------------------------------------------

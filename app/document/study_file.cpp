@@ -97,7 +97,7 @@ void StudyDocument::replaceStudy(Study study)
 {
     m_study = std::move(study);
     readView();
-    m_study.view = Json::object(); // lives in m_pages from here on
+    m_study.view = Json::object(); // kept in m_pages from here on
     m_changedOnDisk = false;
     m_sizeNote.reset();
     m_undo->clear();

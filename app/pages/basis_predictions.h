@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a page's question would be predicted to cost on other grounds than the shown prediction
-// stands on: the vendor's numbers alone, and the device without its calibration. Each is asked like
-// the shown one, newest wins, and one that its basis cannot answer is left out.
+// Predictions of a page from another basis than the shown one: the vendor's numbers alone, and the device without its
+// calibration. Each is asked like the shown one, newest wins, and one that its basis cannot answer is left out.
 #pragma once
 
 #include "app/document/predictor.h"

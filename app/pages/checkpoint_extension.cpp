@@ -36,7 +36,7 @@ QString basisText(const Json& detail)
     if (const std::string note = words(member(detail, "strategy"), "note"); !note.empty())
         lines << CheckpointExtension::tr("this schedule: %1").arg(toQString(note));
     lines << CheckpointExtension::tr(
-        "the front: optimal among persistent schedules, in which what is kept stays until its own backward");
+        "the front: optimal among persistent schedules, in which a kept value stays until its own backward");
     if (const std::string from = words(chain, "sizes_from"); !from.empty())
         lines << CheckpointExtension::tr("sizes: %1").arg(toQString(from));
     if (const std::string from = words(chain, "times_from"); !from.empty())

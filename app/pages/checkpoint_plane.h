@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Memory against time, for a plot: the best time for every budget as a line, each strategy as a point that
-// can be chosen, what was measured as rings. Time is told as a multiple of the step in which everything is
-// kept. Pure values from a record's `detail`.
+// can be chosen, what was measured as rings. Time is given as a multiple of the step in which everything is kept. Pure
+// values from a record's `detail`.
 #pragma once
 
 #include "app/pictures/checkpoint/checkpoint_state.h"
@@ -42,7 +42,7 @@ struct CheckpointPlane
 
 CheckpointPlane checkpointPlane(const PlaneInput& input);
 
-/// The strategy that a curve of the plane stands for; empty for the front and what was measured.
+/// The strategy of a curve of the plane; empty for the front and what was measured.
 QString strategyOfCurve(const QString& key);
 
 } // namespace memscape

@@ -31,7 +31,7 @@ Curve curveOf(const Series& series, const QString& prefix, const QString& name, 
     return curve;
 }
 
-/// A variant that says nothing of its own: no point, or the same points as the first.
+/// A variant without information of its own: no point, or the same points as the first.
 bool redundant(const Series& series, const Outcome& outcome, const SeriesGroup& group)
 {
     const bool empty = std::none_of(series.y.begin(), series.y.end(), [](double y) { return std::isfinite(y); });
@@ -126,7 +126,7 @@ void addOther(const SeriesGroup& group, const OtherBasis& other, std::vector<Cur
         curves.push_back(curveOf(*series, QStringLiteral("basis.%1.").arg(int(other.role)), other.name, other.role, 0));
 }
 
-/// Curves of the same kind are told against the baseline's: measured ones, or predicted ones.
+/// Curves of the same kind are compared with the baseline's: measured ones, or predicted ones.
 void compareWithBaseline(const SeriesGroup& group, const CurveInput& input, std::vector<Curve>& curves)
 {
     const auto baseline = std::find_if(input.pinned.begin(), input.pinned.end(),

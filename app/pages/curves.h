@@ -33,7 +33,7 @@ struct PinnedOutcome
     int palette = 0;
     const Outcome* predicted = nullptr;
     const Outcome* measured = nullptr;
-    bool isBaseline = false; ///< the other curves are told against it
+    bool isBaseline = false; ///< the other curves are compared with it
 };
 
 /// What another basis than the shown prediction's would predict.

@@ -60,7 +60,7 @@ void DeviceButton::refresh()
     const QString label = entry ? entryLabel(*entry) : QString::fromStdString(m_id);
     setText(u' ' + label + QStringLiteral("  ▾"));
     setIcon(themedIcon(entry && entry->device.isGpu() ? QStringLiteral("gpu") : QStringLiteral("cpu")));
-    setToolTip(entry ? entryToolTip(*entry) : tr("This device is not there"));
+    setToolTip(entry ? entryToolTip(*entry) : tr("This device is not available"));
     setAccessibleDescription(label);
 }
 
@@ -77,7 +77,7 @@ void DeviceButton::fillMenu()
     calibrate->setEnabled(m_calibrationPossible);
     QAction* forget = m_menu.addAction(tr("Forget calibration"), this, &DeviceButton::forgetWanted);
     forget->setObjectName(QStringLiteral("forgetCalibration"));
-    forget->setToolTip(tr("Predictions use the description again"));
+    forget->setToolTip(tr("Predictions use the device's description again"));
     std::error_code unknown; // no file to forget, then
     forget->setEnabled(std::filesystem::exists(calibrationPath(m_id), unknown));
     m_menu.addAction(tr("Add device from command…"), this, &DeviceButton::commandWanted);

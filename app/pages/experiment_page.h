@@ -3,7 +3,7 @@
 // experiment gets all of it from its schema and its outcomes, without a line here; it may add a
 // picture (app/pictures/).
 //
-// A page holds no numbers of its own. It reads the study, asks for a prediction whenever parameters
+// A page holds no numbers of its own. It reads the study, requests a prediction whenever parameters
 // or device change (once per turn of the event loop, and not while it is hidden), and shows beside
 // it the points that are arriving, or the record that was clicked, or the newest one that answers
 // the same question. A measurement made with other parameters is drawn hollow and never compared.
@@ -57,7 +57,7 @@ public:
     PageHeader* header() const { return m_header; }
     PagePlot* plot() const { return m_plot; }
     Picture* picture() const { return m_picture; } ///< null where there is none
-    /// Where the keyboard belongs at first: the plot, or the picture that stands for it.
+    /// Where the keyboard belongs at first: the plot, or the picture in its place.
     QWidget* stage() const;
     RecordsStrip* strip() const { return m_strip; }
     Inspector* inspector() const { return m_inspector; }

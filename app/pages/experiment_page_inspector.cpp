@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What an experiment's page says beside its plot: figures, what they stand on, and what to do next.
+// The text of an experiment's page beside its plot: figures, their basis, and what to do next.
 #include "app/pages/experiment_page.h"
 
 #include "app/pages/byte_words.h"
@@ -81,7 +81,7 @@ void ExperimentPage::refreshAnswer(const ShownMeasurement& now)
         }
         const QString wanted =
             (answer.wantsMore ? tr("More %1: %2") : tr("Less %1: %2")).arg(toQString(figure->label).toHtmlEscaped());
-        changes = wanted.arg(links.isEmpty() ? tr("no single change brings it") : links.join(QStringLiteral(" · ")));
+        changes = wanted.arg(links.isEmpty() ? tr("no single change does this") : links.join(QStringLiteral(" · ")));
     }
     const QString sentence = bytesInStyle(toQString(answer.sentence), byteStyle());
     m_header->setAnswer(isMeasured ? tr("Measured: %1").arg(sentence) : sentence, changes);
@@ -102,7 +102,7 @@ void ExperimentPage::refreshInspector(const ShownMeasurement& now)
     const Device* target = device();
     QString basis;
     if (target && predicted)
-        basis = tr("prediction from: %1").arg(basisText(*target));
+        basis = tr("prediction based on: %1").arg(basisText(*target));
     if (const QString more = m_extension->basis(); predicted && !more.isEmpty())
         basis += u'\n' + more;
     QString fit;
@@ -185,7 +185,7 @@ InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
         return {QString::fromStdString(withBriefHint(*m_predictionError).text()), tr("Reset parameters"),
                 [self] { self->resetParameters(); }};
     if (m_isStopped)
-        return {tr("The calculation was stopped: what is shown belongs to other parameters."), tr("Calculate"),
+        return {tr("The calculation was stopped: the values shown are not for these parameters."), tr("Calculate"),
                 [self] { self->schedule(Inputs); }};
     if (now.live)
         return {};
@@ -197,7 +197,7 @@ InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
             return {obstacle, {}, {}};
         if (m_services.runs.current())
             return {};
-        return {tr("Not measured yet: press Measure to put the real thing beside the prediction%1.").arg(extentText()),
+        return {tr("Not measured yet: press Measure to run it beside the prediction%1.").arg(extentText()),
                 currentX() ? tr("Measure only this point") : QString(), [self] { self->measurePoint(); }};
     }
     if (now.elsewhere) {

@@ -32,7 +32,7 @@ void ExperimentPage::refreshInputs()
     m_bases.clear();
     m_prediction.reset();
     m_predictionError = Error{
-        "device.unknown", "the device \"" + deviceId() + "\" is not there", {}, "pick another in the device menu"};
+        "device.unknown", "the device \"" + deviceId() + "\" is not available", {}, "pick another in the device menu"};
     refreshOutputs();
 }
 

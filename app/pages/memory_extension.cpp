@@ -42,7 +42,7 @@ MemoryExtension::MemoryExtension(const PageParts& parts, QObject* parent)
     , m_detail(nothing())
 {
     parts.predictor.setPreparation(&MemoryExtension::prepare);
-    parts.form->leaveOut(QString::fromLatin1(adviceKey)); // the page itself asks for what it shows
+    parts.form->leaveOut(QString::fromLatin1(adviceKey)); // the page itself requests what it shows
     m_rest.setSingleShot(true);
     m_rest.setInterval(adviceRest);
     connect(&m_rest, &QTimer::timeout, this, [this] {
@@ -130,7 +130,7 @@ void MemoryExtension::setState(const ShownState& state)
         picture->setTimeline(timeline());
     if (m_cursor < 0)
         showMoment(m_detail->peak);
-    if (m_cursor >= 0 || (picture && !timeline().event.empty())) // the picture wants the blocks too
+    if (m_cursor >= 0 || (picture && !timeline().event.empty())) // the picture needs the blocks too
         askMoment();
     showMeasured(state.measured);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What pages about memory have beyond other pages: the cursor on the timeline with who is alive at
-// it, the search for what makes a step fit, predictions in two steps (the step at once, what would
-// help as soon as nothing moves).
+// What pages about memory have beyond other pages: the cursor on the timeline with the tensors alive at it, the search
+// for what makes a step fit, predictions in two steps (the step at once, what would help as soon as nothing moves).
 #pragma once
 
 #include "app/pages/memory_plot.h"

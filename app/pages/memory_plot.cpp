@@ -72,8 +72,8 @@ std::vector<Band> phaseBands(const MemoryTimeline& timeline)
     return bands;
 }
 
-/// Where memory runs out, on the line of the capacity. What the step stands on (weights, optimizer
-/// state) may be too much already: that is before the first event of the timeline.
+/// Where memory runs out, on the line of the capacity. The bytes before the step (weights, optimizer state) may be too
+/// much already: that is before the first event of the timeline.
 Callout callout(const MemoryTimeline& timeline, const std::vector<double>& totals, ByteStyle bytes)
 {
     const OutOfMemoryPoint& point = *timeline.outOfMemory;

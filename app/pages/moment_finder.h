@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The tensors that are alive at a moment of a training step, and all of its blocks. The step is simulated once for its
+// The tensors alive at a moment of a training step, and all of its blocks. The step is simulated once for its
 // parameters and kept; looking into it runs on a thread of its own and the newest question wins, so that a dragged
 // cursor never blocks the window.
 #pragma once

@@ -62,7 +62,7 @@ public:
 
     virtual QString answer() const { return {}; }  ///< of a further page: the sentence under its title
     virtual QString caution() const { return {}; } ///< what may make every number wrong
-    virtual QString basis() const { return {}; }   ///< lines about what the prediction stands on
+    virtual QString basis() const { return {}; }   ///< lines about the prediction's basis
     virtual std::vector<TextbookFormula> textbook() const { return {}; }
     /// What keeps the page from its answer, with what would help; nothing while there is one.
     virtual std::optional<InspectorNote> note(bool /*isMeasured*/) { return std::nullopt; }

@@ -44,7 +44,7 @@ PageHeader::PageHeader(const Experiment& experiment, const PageInfo& page, Devic
         words->addWidget(line);
     m_answer->setObjectName(QStringLiteral("answer"));
     m_changes->setObjectName(QStringLiteral("changes"));
-    m_changes->setAccessibleName(tr("What would change the answer most"));
+    m_changes->setAccessibleName(tr("The changes with the largest effect on the result"));
     m_changes->setTextFormat(Qt::RichText);
     m_changes->setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
     connect(m_changes, &QLabel::linkActivated, this, [this](const QString& assignment) {
@@ -121,10 +121,10 @@ void PageHeader::refresh()
     m_device->setCalibrationPossible(!run && m_runs.obstacle(m_deviceId).isEmpty());
     m_measure->setText(ours ? tr("Stop") : tr("Measure"));
     m_measure->setEnabled(ours ? !run->stopping : obstacle.isEmpty());
-    m_measure->setToolTip(ours                     ? tr("Stop the measurement; what is measured is kept (Ctrl+.)")
-                              : obstacle.isEmpty() ? tr("Run it on the device and draw what it says beside the "
-                                                        "prediction (Ctrl+R)")
-                                                   : obstacle);
+    m_measure->setToolTip(ours ? tr("Stop the measurement; what is measured is kept (Ctrl+.)")
+                              : obstacle.isEmpty()
+                              ? tr("Run it on the device and draw the measurement beside the prediction (Ctrl+R)")
+                              : obstacle);
     // "Stop" is as wide as "Measure" was: what stands beside it stays where it is.
     m_measure->setMinimumWidth(std::max(m_measure->minimumWidth(), m_measure->sizeHint().width()));
     const char* role = ours ? "danger" : "primary";

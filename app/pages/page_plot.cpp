@@ -37,9 +37,9 @@ PagePlot::PagePlot(QWidget* parent)
     m_view->setFocusPolicy(Qt::StrongFocus);
     m_chips->setContentsMargins(0, 0, 0, 0);
     m_chips->setSpacing(6);
-    m_bases = chipButton(tr("datasheet"),
-                         tr("Also what would be predicted from the datasheet alone, and without the "
-                            "calibration, where that is known"));
+    m_bases =
+        chipButton(tr("datasheet"),
+                   tr("Also draw the predictions from the data sheet alone and without the calibration, where known"));
     connect(m_bases, &QToolButton::clicked, this, &PagePlot::basesChosen);
     m_logX = logButton(tr("log x"), tr("Logarithmic horizontal axis"), Qt::XAxis);
     m_logY = logButton(tr("log y"), tr("Logarithmic vertical axis"), Qt::YAxis);
@@ -203,7 +203,7 @@ void PagePlot::setFolded(bool folded)
     m_view->setVisible(!folded);
     m_fold->setText(folded ? tr("show curves") : tr("hide curves"));
     m_fold->setToolTip(folded ? tr("The plot of the curves, with pinned records, zoom and its own export")
-                              : tr("The picture shows them already: give it the room"));
+                              : tr("The picture shows the curves already: hiding them makes it larger"));
     m_fold->setAccessibleName(m_fold->text());
     const QMargins around = layout()->contentsMargins();
     int line = std::max(m_status->sizeHint().height(), m_fold->sizeHint().height());

@@ -78,7 +78,7 @@ private:
     QWidget* m_below = nullptr;
     std::vector<SeriesGroup> m_groups;
     QString m_hover;
-    QString m_hint; ///< of the picture, while it stands for the plot
+    QString m_hint; ///< of the picture, while it replaces the plot
     QString m_text; ///< of the line, in full
     bool m_isFolded = false;
     bool m_isBusy = false;

@@ -19,7 +19,7 @@ QString progressText(const RunningMeasurement& run)
     if (run.stopping)
         return ProgressRow::tr("stopping…");
     if (run.silent)
-        return ProgressRow::tr("The worker has been silent for a while.");
+        return ProgressRow::tr("The worker has sent nothing for a while.");
     const bool calibrating = run.experiment == "calibrate";
     QString text = calibrating ? ProgressRow::tr("calibrating: %1").arg(run.label) : run.label;
     if (run.total > 0)

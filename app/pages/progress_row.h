@@ -13,7 +13,7 @@ class QPushButton;
 
 namespace memscape {
 
-/// At the pace so far; none in the first seconds and the first twentieth, which tell too little.
+/// At the pace so far; none in the first seconds and the first twentieth, which are too short for an estimate.
 std::optional<int> remainingSeconds(int done, int total, double elapsed);
 
 class ProgressRow : public QWidget

@@ -59,7 +59,7 @@ QString RunController::obstacle(const std::string& deviceId) const
 {
     const DeviceEntry* entry = m_devices.find(deviceId);
     if (entry == nullptr)
-        return tr("The device “%1” is not there. Pick another in the device menu.")
+        return tr("The device “%1” is not available. Pick another in the device menu.")
             .arg(QString::fromStdString(deviceId));
     if (entry->source != DeviceSource::Live)
         return tr("%1 is known from its %2: it can be predicted, not measured. Pick a live device "
@@ -269,7 +269,7 @@ void RunController::forgetCalibration(const std::string& deviceId)
         return;
     }
     m_devices.refresh();
-    emit notice(tr("The calibration is deleted: predictions use the description again."));
+    emit notice(tr("The calibration was removed: predictions use the device's description again."));
 }
 
 } // namespace memscape

@@ -52,7 +52,7 @@ public:
                  bool isForced = false);
     /// About a minute; the result is saved for this device and used from then on.
     void calibrate(const std::string& deviceId);
-    /// Keeps a calibration that calibrationDoubtful() told of, or says why not.
+    /// Keeps a calibration that calibrationDoubtful() reported, or says why not.
     void keepCalibration(const std::string& deviceId, const Device& calibrated, Keep keep);
     void forgetCalibration(const std::string& deviceId);
     /// How busy this machine is, asked before something is measured on its CPU; none: not asked.

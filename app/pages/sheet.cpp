@@ -143,7 +143,7 @@ Sheet sheetOf(const ExperimentPage& page)
     if (const Record* record = page.prediction())
         sheet.subtitle = QString::fromStdString(record->device.name) + QStringLiteral(" · ") + parametersText(page);
     if (const Record* record = page.prediction())
-        sheet.footer = QObject::tr("Memscape %1 · prediction from: %2")
+        sheet.footer = QObject::tr("Memscape %1 · prediction based on: %2")
                            .arg(QString::fromStdString(programVersion()), basisText(record->device, TimeText::Date));
     sheet.picture = page.picture() && !page.picture()->isHidden() ? page.picture() : nullptr;
     sheet.plot = page.plot()->isFolded() ? nullptr : page.plot()->view();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The colours of what memory is for: weights, gradients, activations… the same in the capacity bar,
-// the timeline and the treemap. Okabe and Ito's palette and greys; parts are told apart by their
-// order and labels too, so a grey print still reads. Activations are a darker amber than what is
-// measured, and the measured dots over them have a rim.
+// the timeline and the treemap. Okabe and Ito's palette and greys; parts are distinguished by their order and labels
+// too, so a grey print is readable. Activations are a darker amber than what is measured, and the measured dots over
+// them have a rim.
 #pragma once
 
 #include "app/settings/theme.h"

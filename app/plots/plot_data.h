@@ -3,8 +3,8 @@
 // x, measured for their ranges, looked up for the readout, written as a table. Pure values.
 //
 // A point that is not finite, or not positive on a logarithmic axis, becomes a gap in the line (a
-// NaN) and is counted. Ranges are ours, not QCustomPlot's: its rescaling gives up silently on an
-// infinity and turns (0, 100) into (0.001, 100) on a logarithmic axis.
+// NaN) and is counted. Ranges are ours, not QCustomPlot's: its rescaling fails silently on an infinity and turns (0,
+// 100) into (0.001, 100) on a logarithmic axis.
 #pragma once
 
 #include "app/plots/plot_types.h"

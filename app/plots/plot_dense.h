@@ -35,7 +35,7 @@ private:
 struct DensePoint
 {
     double x, y;
-    bool joined = false; ///< stands for a full stretch between it and the point before
+    bool joined = false; ///< represents a full stretch between it and the point before
 };
 
 /// How many points of `curve` lie inside `range`.

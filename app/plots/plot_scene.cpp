@@ -101,7 +101,7 @@ void setUpAxis(QCPAxis& axis, const QSharedPointer<UnitTicker>& ticker)
 
 } // namespace
 
-// What only this file may know of.
+// Private to this file.
 class PlotScene::Graphs
 {
 public:

@@ -37,7 +37,7 @@ MarkerShape variantShape(int index)
     return shapes[static_cast<std::size_t>(std::abs(index)) % shapes.size()];
 }
 
-/// All measured curves are orange: their shapes alone tell them apart. The circle is the first one's.
+/// All measured curves are orange: only their shapes differ. The circle is the first one's.
 MarkerShape measuredShape(int index)
 {
     static constexpr std::array<MarkerShape, 6> shapes{MarkerShape::Square,   MarkerShape::Diamond,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How each role of a curve looks: pen, dot, colour. Shape says the same as colour, so that a print
-// in grey still tells a prediction from a measurement.
+// How each role of a curve looks: pen, dot, colour. Shape and colour agree, so that a prediction differs from a
+// measurement in a grey print too.
 #pragma once
 
 #include "app/plots/plot_data.h"

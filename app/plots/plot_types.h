@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a plot shows, as plain values: the rest of the program speaks these and never QCustomPlot.
+// What a plot shows, as plain values: the rest of the program uses these and never QCustomPlot.
 #pragma once
 
 #include "core/base/number.h"

@@ -30,7 +30,7 @@ std::vector<double> minorTicks(const AxisSpec& axis, double low, double high, in
 
 /// A value as the crosshair says it: "24 MiB", "12.6 ns", "64", the name of a category.
 QString axisValueText(const AxisSpec& axis, double value, int digits = 3);
-/// The same, and of a ratio what it stands for: "1.31× (0.42 s)".
+/// The same, and of a ratio its value: "1.31× (0.42 s)".
 QString axisReadoutText(const AxisSpec& axis, double value, int digits = 3);
 
 /// 2¹⁶ for 65536 and such; plain digits below ten million.

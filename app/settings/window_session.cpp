@@ -12,7 +12,7 @@ namespace memscape {
 
 namespace {
 
-/// $XDG_STATE_HOME, which QStandardPaths knows only from Qt 6.7 on.
+/// $XDG_STATE_HOME, which QStandardPaths supports only from Qt 6.7 on.
 QString sessionPath()
 {
     QString folder = qEnvironmentVariable("XDG_STATE_HOME");

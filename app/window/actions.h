@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Every thing a person can do, once: a stable id, the words, the icon, the shortcut, the menu it
-// lives in. Menus, the command palette, the list of shortcuts and the tests are all made from this
-// list, so an action cannot exist in one of them and be missing from another.
+// Every thing a person can do, once: a stable id, the words, the icon, the shortcut, its menu. Menus, the command
+// palette, the list of shortcuts and the tests are all made from this list, so an action cannot exist in one of them
+// and be missing from another.
 #pragma once
 
 #include <QAction>

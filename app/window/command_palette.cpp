@@ -140,7 +140,7 @@ void CommandPalette::refresh()
         item->setToolTip(entry.detail);
     }
     if (m_shown.isEmpty()) {
-        auto* none = new QListWidgetItem(tr("Nothing of that name"), m_list);
+        auto* none = new QListWidgetItem(tr("No match"), m_list);
         none->setFlags(Qt::NoItemFlags);
     }
     m_list->setCurrentRow(0);

@@ -195,7 +195,7 @@ void Exporter::copySnippet(ExperimentPage& page, const std::string& key)
     const auto snippet =
         std::find_if(snippets.begin(), snippets.end(), [&](const Snippet& one) { return one.key == key; });
     if (snippet == snippets.end())
-        return m_banner.showNotice(tr("There are no such lines for what this page shows."));
+        return m_banner.showNotice(tr("The settings of this page have no such lines."));
     QGuiApplication::clipboard()->setText(QString::fromStdString(snippet->text));
     const QString done = tr("In the clipboard: %1.").arg(QString::fromStdString(snippet->label));
     if (snippet->notes.empty())

@@ -68,7 +68,7 @@ void FirstSteps::add(FirstStep step, const QString& text, const QString& tip)
 
 void FirstSteps::finish(FirstStep step)
 {
-    if (!isHidden()) // who has closed them keeps that
+    if (!isHidden()) // once closed, they stay closed
         m_settings.setFirstSteps(m_settings.firstSteps() | bitOf(step));
 }
 

@@ -106,7 +106,7 @@ Result<LaunchOptions> parseLaunch(const QStringList& arguments)
     cli.add_option("--size", size, "WIDTHxHEIGHT in pixels");
     cli.add_option("--theme", theme, "light or dark");
     cli.add_option("--device", device, "with --screenshot: cpu, a catalogue id or a device file");
-    cli.add_flag("--reset-layout", options.resetLayout, "forget where panels and windows were, then open");
+    cli.add_flag("--reset-layout", options.resetLayout, "reset the layout of panels and windows, then open");
     cli.add_flag("--new-window", options.newWindow, "start with an empty study instead of the last one");
 
     std::vector<std::string> words;
@@ -123,7 +123,7 @@ Result<LaunchOptions> parseLaunch(const QStringList& arguments)
         options.text = QString::fromStdString(std::string(version.what()) + "\n");
         return options;
     } catch (const CLI::ParseError& error) {
-        return fail("usage.syntax", parseProblem(cli, error), "memscape --help lists what there is");
+        return fail("usage.syntax", parseProblem(cli, error), "memscape --help lists the options");
     }
     options.record = QString::fromStdString(record);
     options.page = QString::fromStdString(page);

@@ -241,7 +241,7 @@ void MainWindow::offerToWait(const QString& text, const RunningMeasurement& run)
     };
     m_banner->put({BannerKind::Warning,
                    text,
-                   tr("What is measured now is the time of a busy machine."),
+                   tr("The times measured now include this load."),
                    {},
                    {{tr("Wait"), wait}, {tr("Measure anyway"), anyway}},
                    QStringLiteral("busy"),

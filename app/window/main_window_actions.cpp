@@ -217,7 +217,7 @@ void MainWindow::tellOfWorker(const QString& name)
         const QString topic = QStringLiteral("worker.") + name;
         if (client->state() == WorkerClient::State::Ready) {
             m_banner->put({BannerKind::Info,
-                           tr("%1 answers: its devices are in the device menu now.").arg(name),
+                           tr("%1 is connected: its devices are in the device menu now.").arg(name),
                            {},
                            {},
                            {},

@@ -127,8 +127,8 @@ QWidget* Rail::makeDeviceCard()
     m_state->setTextFormat(Qt::RichText);
     m_calibrate = new QPushButton(tr("Calibrate…"), card);
     m_calibrate->setObjectName(QStringLiteral("calibrate"));
-    m_calibrate->setToolTip(tr("Measure this device for about a minute, so that predictions stand "
-                               "on it instead of on data sheets"));
+    m_calibrate->setToolTip(
+        tr("Measure this device for about a minute, so that predictions use its own rates instead of data sheets"));
     for (QWidget* part : {static_cast<QWidget*>(m_name), static_cast<QWidget*>(m_details),
                           static_cast<QWidget*>(m_state), static_cast<QWidget*>(m_calibrate)})
         card->column()->addWidget(part);
@@ -161,7 +161,7 @@ void Rail::refreshDevice()
     const DeviceEntry* entry = m_devices.find(m_device);
     if (entry == nullptr) {
         m_name->setText(QString::fromStdString(m_device));
-        m_details->setText(tr("not there"));
+        m_details->setText(tr("not available"));
         m_state->clear();
         m_calibrate->setVisible(false);
         return;

@@ -40,8 +40,8 @@ SaveAnswer askInBox(QWidget* window, const QString& name)
     }
 }
 
-/// By its name, or by what every Hugging Face configuration says. A broken config.json is one too:
-/// the page tells what is wrong with it.
+/// By its name, or by what every Hugging Face configuration says. A broken config.json is one too: the page shows its
+/// error.
 bool isModelFile(const QString& path)
 {
     const QFileInfo file(path);
@@ -111,7 +111,7 @@ void StudyFiles::documentChanged(const ChangeEvent& event)
     }
     m_banner.put({BannerKind::Warning,
                   tr("%1 was changed by another program.").arg(m_document.displayName()),
-                  tr("What you see here is still yours."),
+                  tr("This window still shows your version."),
                   {},
                   {{tr("Reload"), [this] { reload(); }}},
                   topic});
@@ -400,7 +400,7 @@ void StudyFiles::discard(Autosave& autosave, const RecoverableStudy& study)
     if (!kept)
         return;
     m_banner.put({BannerKind::Info,
-                  tr("What was kept of “%1” is gone.").arg(study.name),
+                  tr("The recovered changes of “%1” were deleted.").arg(study.name),
                   {},
                   {},
                   {{tr("Undo"),

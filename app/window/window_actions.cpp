@@ -164,7 +164,7 @@ void defineView(Actions& actions)
     actions.add({"view.themeDark", tr("Theme: &dark"), tr("Light text on black"), {}, {}, menu, 2, true});
     actions.add({"view.bases",
                  tr("Predictions on every &basis"),
-                 tr("Draw what the datasheet and the uncalibrated device predict, too"),
+                 tr("Also draw the predictions from the data sheet and without the calibration"),
                  {},
                  {},
                  menu,
@@ -226,7 +226,7 @@ void defineRun(Actions& actions)
                  1});
     actions.add({"run.forgetCalibration",
                  tr("&Forget calibration"),
-                 tr("Predictions use the device's description again"),
+                 tr("Predictions of the device use its description again"),
                  "calibrate",
                  {},
                  menu,
@@ -279,14 +279,14 @@ void defineSettingsAndHelp(Actions& actions)
     actions.add({"help.start", tr("&Getting started"), tr("Five minutes with Memscape"), {}, {}, "help", 0});
     actions.add({"help.measuring",
                  tr("How it mea&sures"),
-                 tr("What is measured, and what a prediction is made from"),
+                 tr("What is measured, and what a prediction is based on"),
                  {},
                  {},
                  "help",
                  0});
     actions.add({"help.accuracy",
                  tr("What was &checked"),
-                 tr("Every page's numbers: what they were compared with, and the error"),
+                 tr("Every page's numbers: what they were compared with, and their errors"),
                  {},
                  {},
                  "help",

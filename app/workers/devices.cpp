@@ -49,7 +49,7 @@ Result<QStringList> checkWorkerCommand(const WorkerCommand& worker, const std::v
     const QString name = worker.name.trimmed();
     if (name.isEmpty() || name.contains(QLatin1Char('/'))) {
         return fail(workerError("worker.name", DeviceDirectory::tr("a name without \"/\" is needed"),
-                                DeviceDirectory::tr("it stands before its devices: lab-gpu/cuda:0")));
+                                DeviceDirectory::tr("it is the prefix of its devices: lab-gpu/cuda:0")));
     }
     for (const WorkerCommand& other : others) {
         if (other.name == name)
@@ -190,12 +190,12 @@ void DeviceDirectory::addLive(const WorkerClient& client)
         entry.device = std::move(device);
         entry.device.id = entry.id;
         if (entry.id == "cpu" && !m_host.calibration && entry.device.calibration)
-            entry.device = m_host; // forgotten since the worker told of it
+            entry.device = m_host; // removed since the worker reported it
         const Device told = entry.device;
         entry.device = withCalibration(told); // made here, also for remote ones
         if (entry.calibrated() && !told.calibration)
             entry.uncalibrated = told;
-        else if (entry.calibrated() && entry.id == "cpu") // its worker tells of the calibrated one
+        else if (entry.calibrated() && entry.id == "cpu") // its worker reports the calibrated one
             entry.uncalibrated = m_described;
         return entry;
     };

@@ -64,7 +64,7 @@ public:
     void setWorkers(const std::vector<WorkerCommand>& workers);
     /// Device files to list (calibrations). Unreadable ones are in problems().
     void setDeviceFiles(const QStringList& paths);
-    /// Devices that records tell of; those that are not known otherwise are listed, for predictions.
+    /// Devices named in records; those that are not known otherwise are listed, for predictions.
     void setRecorded(const std::vector<Device>& devices);
     /// Read the catalogue, the files and the saved calibration again (after a calibration).
     void refresh();

@@ -47,7 +47,7 @@ WorkerClient::WorkerClient(WorkerOptions options, QObject* parent)
     });
     connect(&m_handshakeTimer, &QTimer::timeout, this, [this] {
         const Error error{"worker.handshake",
-                          tr("the worker said nothing for %1 s")
+                          tr("the worker sent nothing for %1 s")
                               .arg(static_cast<double>(m_options.handshake.count()) / 1000)
                               .toStdString(),
                           commandText(m_options.command).toStdString(),
@@ -163,7 +163,7 @@ void WorkerClient::readOutput()
     while (m_process) {
         if (m_pendingLines.empty()) {
             if (m_process->bytesAvailable() > unreadLimit) {
-                protocolBroken({"worker.flood", tr("the worker floods its output").toStdString()});
+                protocolBroken({"worker.flood", tr("the worker writes too much output").toStdString()});
                 return;
             }
             const QByteArray bytes = m_process->read(1 << 16);
@@ -234,7 +234,7 @@ void WorkerClient::processGone(const Error& why)
         m_restarts = 0;
     if (!asked && (!m_everGreeted || ++m_restarts > m_options.restarts)) {
         const Error reason = m_everGreeted ? endedTooOften(m_restarts, why) : why;
-        m_error = reason; // first: who is told that the run ended finds the worker failed, not starting
+        m_error = reason; // first: receivers of the end of the run find the worker failed, not starting
         setState(State::Failed);
         if (m_active)
             endRun(RunStatus::Interrupted, reason);

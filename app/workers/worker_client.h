@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // One worker process and the runs it is given. Whatever the worker does (missing, silent, crashing,
-// flooding, printing garbage, speaking another version, killed), the window goes on, every run ends
+// flooding, printing garbage, using another version, killed), the window goes on, every run ends
 // in exactly one finished(), the points that had arrived are in it, and no process is left over:
-// the worker dies with us (PR_SET_PDEATHSIG, hence: use from the main thread only) and has a
+// the worker ends with this process (PR_SET_PDEATHSIG, hence: use from the main thread only) and has a
 // session of its own so that its children can be ended with it.
 #pragma once
 
@@ -84,7 +84,7 @@ signals:
     /// Points that are new or refined since the last signal; at most updatesPerSecond.
     void pointsArrived(qint64 id, const std::vector<memscape::Point>& points);
     void note(qint64 id, const QString& level, const QString& code, const QString& text);
-    /// Nothing was heard for so long: ask whether to go on waiting or to stop.
+    /// Nothing was received for so long: offer to go on waiting or to stop.
     void silent(qint64 id, double seconds);
     void finished(const memscape::FinishedRun& run);
 

@@ -95,13 +95,13 @@ Error notStarted(const QStringList& command, const QString& reason)
 
 Error endedBeforeHello(const QStringList& command, int exitCode, bool crashed, const QString& lastWords)
 {
-    QString hint = translated("run the command in a terminal to see what it says");
+    QString hint = translated("run the command in a terminal to see its output");
     if (exitCode == 127)
         hint = translated("memscape-cli is not installed there, or not in PATH for such commands");
     else if (exitCode == 255 && command.value(0).endsWith(QLatin1String("ssh")))
         hint = translated("check that ssh connects without asking anything (key, known host)");
-    QString message = crashed ? translated("the worker crashed (signal %1) before it said hello").arg(exitCode)
-                              : translated("the worker ended with code %1 before it said hello").arg(exitCode);
+    QString message = crashed ? translated("the worker crashed (signal %1) before it sent hello").arg(exitCode)
+                              : translated("the worker ended with code %1 before it sent hello").arg(exitCode);
     if (!lastWords.isEmpty())
         message += QStringLiteral(": ") + lastWords;
     return {"worker.start", message.toStdString(), commandText(command).toStdString(), hint.toStdString()};
@@ -115,11 +115,11 @@ Error endedUnasked(int exitCode, bool crashed)
                 {},
                 translated("choose smaller sizes, or close other programs; a new worker is started").toStdString()};
     const QString message = crashed ? translated("the worker crashed (signal %1)").arg(exitCode)
-                                    : translated("the worker ended unasked (code %1)").arg(exitCode);
+                                    : translated("the worker ended unexpectedly (code %1)").arg(exitCode);
     return {"worker.crashed",
             message.toStdString(),
             {},
-            translated("a new worker is started; Copy details has its last words").toStdString()};
+            translated("a new worker is started; Copy details has its last output").toStdString()};
 }
 
 Error endedTooOften(int times, const Error& last)

@@ -107,7 +107,7 @@ Result<BankAccess> resolveBanks(const std::vector<std::uint32_t>& addresses, std
     MEMSCAPE_CHECK(checkWidth(width));
     const int lanes = int(addresses.size());
     if (lanes < 1 || lanes > bankLaneLimit)
-        return fail("banks.lanes", fmt::format("{} lanes ask", lanes), fmt::format("1 to {}", bankLaneLimit));
+        return fail("banks.lanes", fmt::format("{} lanes in a request", lanes), fmt::format("1 to {}", bankLaneLimit));
     BankAccess access;
     access.width = width;
     for (int i = 0; i < lanes; ++i) {

@@ -2,9 +2,9 @@
 // Bank conflicts: in how many wavefronts the 32 banks of shared memory serve one request of a warp.
 //
 // Successive 4-byte words lie in successive banks, bank = ⌊address / 4⌋ mod 32, and a bank gives one
-// word per wavefront. Lanes that ask for the same word are served together (broadcast); lanes that
-// ask for different words of one bank wait for each other:
-//     degree     = the most different words that one bank is asked for, of one phase
+// word per wavefront. Lanes that access the same word are served together (broadcast); lanes that access different
+// words of one bank wait for each other:
+//     degree     = the most different words accessed in one bank, of one phase
 //     wavefronts = Σ degree over the phases
 // A phase is as many lanes as 128 bytes serve: all 32 of 1, 2 or 4 bytes, 16 of 8, 8 of 16. For
 // neighbours s words apart the degree is gcd(s, 32), or 1 when s is 0. Writes follow the same rule:
@@ -68,7 +68,7 @@ struct BankAccess
 };
 
 /// When phases of equal addresses are served two at a time: reads of 8 and 16 bytes in which lanes n and
-/// n ^ 1, or n and n ^ 2, ask for the same address, for all n. NVIDIA states it for compute capability 7.0
+/// n ^ 1, or n and n ^ 2, access the same address, for all n. NVIDIA states it for compute capability 7.0
 /// to 7.5 (developer forum, "Unexpected shared memory bank conflict").
 enum class PhaseMerging { Never, EqualPairs };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sixteen bytes that are compared with one byte at once, and moved as the front of a queue is: what
-// a set of a simulated cache knows of its lines (packed_sets.h).
+// Sixteen bytes that are compared with one byte at once, and moved as the front of a queue is: the metadata of a set of
+// a simulated cache (packed_sets.h).
 //
 // x86-64 always has SSE2. The other form works on two words; a byte is found equal there by the
 // carry trick of "Determine if a word has a byte equal to n" (S. E. Anderson, Bit Twiddling Hacks),

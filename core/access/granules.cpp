@@ -58,7 +58,7 @@ Result<void> validate(const StridedWalk& walk)
     if (walk.width == 0)
         return fail("access.element", "an element cannot be 0 bytes", "use the size of the type: 1, 2, 4, 8 or 16");
     if (walk.count == 0)
-        return fail("access.count", "a walk over 0 elements touches nothing", "ask for at least one element");
+        return fail("access.count", "a walk over 0 elements touches nothing", "use at least one element");
     const Wide end = Wide(walk.base) + Wide(walk.count - 1) * walk.pitch + walk.width;
     if (end > Wide(1) << 64)
         return fail("access.overflow",

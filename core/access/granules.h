@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many granules (sectors, cache lines, pages: aligned blocks of g bytes) an access pattern
-// touches, in closed form. The warp model and the host model both stand on this file.
+// touches, in closed form. The warp model and the host model both use this file.
 //
 // Strided walk: element i covers the bytes [b + i·p, b + i·p + e), i = 0 … n-1. Two cases are exact
 // and together cover every pitch p:

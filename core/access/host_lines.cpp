@@ -46,7 +46,7 @@ Result<HostFootprint> randomFootprint(std::uint64_t bytes, std::uint64_t element
 {
     MEMSCAPE_CHECK(validateElement(bytes, elementBytes, 0));
     if (accesses == 0)
-        return fail("access.count", "a walk of 0 accesses touches nothing", "ask for at least one access");
+        return fail("access.count", "a walk of 0 accesses touches nothing", "use at least one access");
     const ElementArray array{0, elementBytes, bytes / elementBytes};
     MEMSCAPE_TRY(lines, expectedGranules(array, accesses, sizes.line));
     MEMSCAPE_TRY(pages, expectedGranules(array, accesses, sizes.page));

@@ -9,7 +9,7 @@
 // where one agrees.
 //
 // The tag of a line is line number / sets. The fingerprint is the tag's lowest byte XOR the next one,
-// so with the 16 bits beside it the lowest 24 bits of the tag can be told: of 2048 sets of 64-byte
+// so with the 16 bits beside it the lowest 24 bits of the tag are known: of 2048 sets of 64-byte
 // lines, addresses that differ below 2^41. What is above is nearly always the same in all lines of a
 // trace, and is kept once then; from the first line on that has another, it is kept for each way in
 // an array beside the sets.
@@ -117,7 +117,7 @@ public:
         return found.way;
     }
 
-    /// Whether all ways of a set are filled and none is dirty: no level is told what is replaced.
+    /// Whether all ways of a set are filled and none is dirty: no level is informed of the replaced line.
     bool isPlain(CachePlace place) const { return m_sets[place.set].state == m_all; }
     /// What replace() takes the place of.
     [[gnu::always_inline]] CacheEntry victim(CachePlace place) const

@@ -38,7 +38,7 @@ struct StrideCase
     auto operator<=>(const StrideCase&) const = default;
 
     int arrays() const { return operation == Operation::Copy ? 2 : 1; }
-    /// Bytes the program asks for in one pass: accesses × element, both ways for a copy.
+    /// Bytes the program accesses in one pass: accesses × element, both ways for a copy.
     double usefulBytes() const;
     /// Bytes of memory that the arrays take: the peak of a run, which allocates nothing else.
     double memoryBytes() const;

@@ -26,7 +26,7 @@ inline constexpr int warpLanes = 32;
 inline constexpr std::uint64_t requestLaneLimit = 1024;
 inline constexpr std::uint64_t requestWidthLimit = 4096;
 
-/// What one request asks for: each lane's first byte, and how many bytes each lane accesses.
+/// The accesses of one request: each lane's first byte, and how many bytes each lane accesses.
 struct WarpRequest
 {
     std::vector<std::uint64_t> addresses; ///< by lane

@@ -145,7 +145,7 @@ void removeStale(const fs::path& target)
 
 Result<std::string> readFile(const fs::path& path, std::size_t limit)
 {
-    // Opening a pipe waits for its writer, unless it is told not to wait.
+    // Opening a pipe waits for its writer, unless O_NONBLOCK is set.
     const int waiting = isOwnDescriptor(path) ? 0 : O_NONBLOCK | O_NOCTTY;
     Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | waiting));
     if (!file.open())

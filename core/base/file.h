@@ -21,7 +21,7 @@ Result<std::string> readFile(const std::filesystem::path& path, std::size_t limi
 /// which would block or never end. Errors: file.missing, file.permission, file.kind; nothing is opened.
 Result<std::uint64_t> regularFileSize(const std::filesystem::path& path);
 
-/// Permissions of a new file: those of the file that it replaces, else the umask's; or its owner alone (0600).
+/// Read permission of a file: by the umask or the file that is replaced, or its owner alone (0600).
 enum class FileMode { Shared, Private };
 
 /// Errors: file.permission, file.space, file.write; nothing is left behind on failure. A symbolic

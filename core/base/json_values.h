@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values of a record's `detail` for what shows them. A record may come from a file: what is missing or of another
-// kind reads as nothing, and pictures and reports leave it out. Where an error is to be told, see JsonReader.
+// kind reads as nothing, and pictures and reports leave it out. Where an error is reported, see JsonReader.
 #pragma once
 
 #include "core/base/json.h"

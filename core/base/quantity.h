@@ -28,12 +28,12 @@ struct Why
     std::string formula; ///< "bandwidth = B_dram × used / fetched"
     std::string with;    ///< "= 4.30 TB/s × 128 B / 512 B"
     std::vector<Term> terms;
-    std::string source;             ///< the paper, manual or calibration that the formula stands on
+    std::string source;             ///< the paper, manual or calibration that the formula comes from
     std::vector<std::string> omits; ///< what the model leaves out, a sentence each
 };
 
-/// A named value. Most are numbers in SI base units; a few are words (the level that a working set
-/// lives in). `low`/`high` is the measured band [minimum, third quartile] where there is one.
+/// A named value. Most are numbers in SI base units; a few are words (the level that holds a working set). `low`/`high`
+/// is the measured band [minimum, third quartile] where there is one.
 struct Figure
 {
     std::string key;

@@ -132,7 +132,7 @@ Result<void> Runtime::run(OperationKind kind, int stage)
 {
     if (m_schedule.size() > adaptiveOperationLimit || m_looked > adaptiveLookLimit)
         return fail("chain.length",
-                    fmt::format("the adaptive heuristic gave up after {} operations", m_schedule.size()),
+                    fmt::format("the adaptive heuristic stopped after {} operations", m_schedule.size()),
                     "give a larger budget, or join neighbouring stages", "budget");
     const auto next = std::size_t(stage + 1);
     const bool isSaving = kind == OperationKind::ForwardSave;

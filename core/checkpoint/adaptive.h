@@ -19,13 +19,12 @@
 
 namespace memscape {
 
-/// Operations, and looks at resident things, after which the heuristic gives up.
+/// Operations, and looks at resident things, after which the heuristic stops.
 inline constexpr std::size_t adaptiveOperationLimit = 1'000'000;
 inline constexpr std::int64_t adaptiveLookLimit = 1'000'000'000;
 
 /// Errors: checkpoint.budget when at some operation everything that may go has gone and it still
-/// does not fit (a planned schedule may fit where this one does not); chain.length when it gives
-/// up.
+/// does not fit (a planned schedule may fit where this one does not); chain.length when it stops.
 Result<Schedule> adaptiveSchedule(const Chain& chain, std::int64_t budget);
 
 } // namespace memscape

@@ -207,13 +207,12 @@ Result<Schedule> exhaustiveSchedule(const Chain& chain, std::int64_t budget)
 {
     MEMSCAPE_CHECK(checkChain(chain));
     if (chain.length() > exhaustiveLengthLimit)
-        return fail(
-            "chain.length",
-            fmt::format("looking at everything takes 4^{} states for {} stages", chain.length(), chain.length()),
-            fmt::format("at most {} stages; strategy=optimal finds the best persistent "
-                        "schedule of longer chains",
-                        exhaustiveLengthLimit),
-            "chain");
+        return fail("chain.length",
+                    fmt::format("an exhaustive search takes 4^{} states for {} stages", chain.length(), chain.length()),
+                    fmt::format("at most {} stages; strategy=optimal finds the best persistent "
+                                "schedule of longer chains",
+                                exhaustiveLengthLimit),
+                    "chain");
     return Search(chain, budget).run();
 }
 

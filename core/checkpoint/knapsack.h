@@ -2,14 +2,14 @@
 // Selective recomputation as a knapsack: of all stages keep those whose recomputation would cost
 // the most, as long as what they save stays within a budget of bytes. That budget is of what lies
 // between forward and backward pass (the activation_memory_budget of PyTorch's partitioner), not of
-// the peak: what is not kept is made again in the backward pass and lives there beside what is
-// kept. The replay shows that peak.
+// the peak: what is not kept is recomputed in the backward pass and is in memory there beside what is kept. The replay
+// shows that peak.
 //
 //     maximise Σ runtime_i over kept i      with Σ memory_i ≤ capacity
 //
 // exactly, by dynamic programming over the capacity; sizes rounded up and the capacity down where
-// it is divided into slots, so that a plan never passes it. The greedy choice (most runtime per
-// byte first) stands beside it.
+// it is divided into slots, so that a plan never passes it. The greedy choice (most runtime per byte first) is given
+// beside it.
 #pragma once
 
 #include "core/base/result.h"

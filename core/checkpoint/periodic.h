@@ -7,7 +7,7 @@
 //                then its backwards; the last segment may be saved in the first pass, so that
 //                nothing of it runs twice
 //
-// They know nothing of sizes and times: the replay says what they take.
+// They use no sizes and times: the replay gives their costs.
 #pragma once
 
 #include "core/base/result.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The optimal schedule of a chain among memory-persistent ones (what is kept stays until its own
-// backward), and the least time for every amount of memory at once.
+// The optimal schedule of a chain among memory-persistent ones (a kept value stays until its own backward), and the
+// least time for every amount of memory at once.
 //
 //     O(s,t,m): least time of stages s … t forward and backward in m beside x_s, with y_{t+1}
 //     resident keep x_j: Σ_{s≤i<j} fw_i + O(j,t,m − x_j) + O(s,j−1,m),  s < j ≤ t
@@ -14,7 +14,7 @@
 // the rounded sizes) or down (nothing is quicker: a bound); and exactly, in the steps that O falls in
 // as memory grows, where these are not too many.
 //
-// Left out: schedules that forget a kept value and make it again, which can be better (3 equal
+// Left out: schedules that drop a kept value and recompute it, which can be better (3 equal
 // stages: 10 instead of 11 steps); that search is NP-hard.
 #pragma once
 

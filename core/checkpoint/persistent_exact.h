@@ -10,7 +10,7 @@
 //
 // How many steps there are depends on the chain: chains of few different stages (a network's layers)
 // have some hundreds a segment; sizes without anything in common double them with every stage. So the
-// work is limited, and who passes the limit takes slots. Segments whose stages are the same as those
+// work is limited, and beyond the limit sizes are rounded to slots. Segments whose stages are the same as those
 // of a segment further back have its steps: a network of equal layers is solved in O(L²) merges.
 #pragma once
 

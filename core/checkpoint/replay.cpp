@@ -86,7 +86,7 @@ Result<void> Machine::forward(const ChainOperation& operation)
     if (i < 0 || i >= length())
         return invalid(fmt::format("there is no stage {}", i));
     if (!m_value[i] && m_saved[i] < 0)
-        return invalid(fmt::format("the forward of stage {} needs x_{}, which is not there", i, i));
+        return invalid(fmt::format("the forward of stage {} needs x_{}, which is not kept", i, i));
     const Stage& stage = m_chain.stages[i];
     const bool again = m_ran[i];
     m_ran[i] = true;
@@ -96,14 +96,14 @@ Result<void> Machine::forward(const ChainOperation& operation)
         if (operation.option < 0 || std::size_t(operation.option) >= stage.options.size())
             return invalid(fmt::format("stage {} has no way {} to be saved", i, operation.option));
         if (m_saved[i + 1] >= 0)
-            return invalid(fmt::format("what stage {} saves is there already", i));
+            return invalid(fmt::format("what stage {} saves is kept already", i));
         const SaveOption& option = stage.options[operation.option];
         step(option.forward, option.saved, option.forwardOverhead, again);
         m_saved[i + 1] = operation.option;
         return {};
     }
     if (m_value[i + 1])
-        return invalid(fmt::format("x_{} is there already", i + 1));
+        return invalid(fmt::format("x_{} is kept already", i + 1));
     if (operation.kind == OperationKind::ForwardDrop && !m_value[i])
         return invalid(fmt::format("x_{} is part of what was saved and can't be dropped alone", i));
     step(stage.forward, m_chain.values[i + 1], stage.forwardOverhead, again);
@@ -119,7 +119,7 @@ Result<void> Machine::loss()
     if (m_hasGradient || m_next != end)
         return invalid("the loss runs twice");
     if (!m_value[end] && m_saved[end] < 0)
-        return invalid(fmt::format("the loss needs x_{}, which is not there", end));
+        return invalid(fmt::format("the loss needs x_{}, which is not kept", end));
     step(m_chain.lossTime, m_chain.values[end], m_chain.lossOverhead);
     freeValue(end);
     m_hasGradient = true;
@@ -135,7 +135,7 @@ Result<void> Machine::backward(int stage)
     if (m_saved[stage + 1] < 0)
         return invalid(fmt::format("the backward of stage {} needs what its forward saves", stage));
     if (!m_value[stage] && m_saved[stage] < 0)
-        return invalid(fmt::format("the backward of stage {} needs x_{}, which is not there", stage, stage));
+        return invalid(fmt::format("the backward of stage {} needs x_{}, which is not kept", stage, stage));
     const SaveOption& option = m_chain.stages[stage].options[m_saved[stage + 1]];
     step(option.backward, m_chain.values[stage], option.backwardOverhead);
     m_resident -= m_chain.values[stage + 1]; // y_{i+1}

@@ -24,7 +24,7 @@
 
 namespace memscape {
 
-/// C(n, k), at most 2^62 (which stands for everything above).
+/// C(n, k), at most 2^62 (also for everything above).
 std::int64_t binomial(std::int64_t n, std::int64_t k);
 
 struct SlotPlan

@@ -24,7 +24,7 @@ namespace memscape {
 
 namespace {
 
-/// The catalogue's devices whose numbers are used for a compute capability; `gamer` when the name says GeForce.
+/// The reference device of a compute capability; `gamer` when the name says GeForce.
 struct Architecture
 {
     int major, minor;
@@ -46,7 +46,7 @@ constexpr Architecture architectures[] = {
     {12, 0, "nvidia-rtx-5090", "nvidia-rtx-5090", 2},
 };
 
-/// B/s of the DRAM as the driver tells it; 0 when it does not.
+/// B/s of the DRAM as the driver reports it; 0 when it does not.
 double reportedBandwidth(const GpuAttributes& attributes)
 {
     return 2 * attributes.memoryClockHz * attributes.memoryBusBits / 8;
@@ -273,7 +273,7 @@ Device withoutCatalogue(const GpuAttributes& attributes)
     dram.id = "DRAM";
     dram.kind = LevelKind::Dram;
     device.levels.push_back(dram);
-    device.notes.push_back("no catalogue was found: only the CUDA runtime's numbers are used");
+    device.notes.push_back("no catalogue was found: only the attributes of the CUDA runtime are known");
     return device;
 }
 

@@ -30,7 +30,7 @@ Result<Device> findDevice(const std::string& id);
 /// ~/.local/share/memscape/devices/cpu.json; "cuda:0" becomes cuda-0.json.
 std::filesystem::path calibrationPath(const std::string& id);
 
-/// As far as descriptions tell: by name, by cores, and by what the caches hold, for a virtual machine says "AMD EPYC"
+/// As far as descriptions allow: by name, by cores, and by what the caches hold, for a virtual machine says "AMD EPYC"
 /// of several processors.
 bool isSameProcessor(const Device& device, const Device& other);
 
@@ -43,7 +43,7 @@ Device withCalibration(Device device);
 /// else left unknown or derived, and marked so. `root` is "/" except in tests.
 Device describeHost(const std::filesystem::path& root = "/");
 
-/// What the CUDA runtime tells about a GPU that is not in the catalogue.
+/// The CUDA runtime's attributes of a GPU that is not in the catalogue.
 struct GpuAttributes
 {
     std::string name;

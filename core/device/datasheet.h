@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the vendor's sheet alone knows of a device: the third basis of a prediction, beside the
+// A device by the vendor's data sheet alone: the third basis of a prediction, beside the
 // catalogue (or the description of this machine) and the calibration. Sizes stay, and so does every
 // rate and latency that is specified; what was measured, derived or guessed is unknown, and no
-// derating is applied: the sheet says nothing of the share that streams reach.
+// derating is applied: the sheet does not give the share that streams reach.
 #pragma once
 
 #include "core/device/device.h"

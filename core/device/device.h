@@ -2,7 +2,7 @@
 // A device is levels of memory, rates and links. Every value says where it comes from: specified by
 // the vendor, measured (and by which method), derived from others, or unverified. The catalogue
 // (resources/devices/*.json), the description of this machine, and calibrated device files are all
-// this one type; `basis` says which of them a prediction stands on.
+// this one type; `basis` is the one that a prediction uses.
 //
 // Left out: coherence traffic, NUMA distance between sockets, power.
 #pragma once

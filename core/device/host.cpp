@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// This machine's CPU as a device. What the system tells (sizes, ways, lines, cores, memory) is
-// taken as it is; what it cannot tell (latencies, bytes per clock, TLBs) comes from the catalogue's
-// host of the same core, scaled to this clock and this number of cores:
+// This machine's CPU as a device. What the system reports (sizes, ways, lines, cores, memory) is taken as it is; what
+// it does not report (latencies, bytes per clock, TLBs) comes from the catalogue's host of the same core, scaled to
+// this clock and this number of cores:
 //
 //   latency of a cache   = clocks at the reference × 1 / clock here        (DRAM: unchanged)
 //   bandwidth of a cache = reference, one core × clock here / clock there × cores
@@ -125,7 +125,7 @@ void apply(const CacheFacts& facts, MemoryLevel& level)
         level.knee = lruKnee(level.ways.value);
 }
 
-/// Caches must grow outwards; a system that says otherwise is not believed about the inner one.
+/// Outer caches are larger than inner ones; a reported capacity below the inner one is discarded.
 void keepAscending(Device& host)
 {
     double inner = 0;
@@ -133,7 +133,7 @@ void keepAscending(Device& host)
         if (level.kind != LevelKind::Cache || !level.capacity.known())
             continue;
         if (level.capacity.value < inner) {
-            host.notes.push_back(fmt::format("{} is said to be smaller than the cache before it; "
+            host.notes.push_back(fmt::format("{} is reported as smaller than the cache before it; "
                                              "its size is taken as unknown",
                                              level.label));
             level.capacity = {};
@@ -199,8 +199,8 @@ void addNotes(const HostFacts& facts, const HostReference& reference, Device& ho
                              + " until this device is calibrated");
     }
     if (facts.virtualMachine) {
-        host.notes.push_back("a virtual machine: L3 and DRAM are shared with other tenants, and what "
-                             "is reported may not be what is there");
+        host.notes.push_back(
+            "a virtual machine: L3 and DRAM are shared with other tenants, and the reported values may be wrong");
     }
     if (!facts.hugePages.empty())
         host.notes.push_back("transparent huge pages: " + facts.hugePages);

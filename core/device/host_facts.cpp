@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading what Linux tells about its CPU: see host_facts.h. A cache that several CPUs share appears
+// Reading what Linux reports about its CPU: see host_facts.h. A cache that several CPUs share appears
 // under each of them; it is read once, under the first, so that 200 CPUs cost a few hundred small
 // reads and not thousands.
 #include "core/device/host_facts.h"
@@ -191,8 +191,8 @@ private:
     std::set<std::string> m_otherSizes;
 };
 
-/// The first processor's block. The rest is only counted when sysfs has not told how many there
-/// are: the kernel asks every core for its clock while this file is read.
+/// The first processor's block. The rest is only counted when sysfs does not give their number: the kernel asks every
+/// core for its clock while this file is read.
 void readExtensions(const std::string& words, HostFacts& facts)
 {
     for (const std::string& word : split(words, ' ')) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Linux tells about its CPU, as plain facts: no judgement, no typical values. Read from
+// What Linux reports about its CPU, as plain facts: no judgement, no typical values. Read from
 // /sys/devices/system/cpu (hwloc reads the same files; for one package of caches they suffice),
 // /proc/cpuinfo, /proc/meminfo and the transparent-huge-page switch. Whatever is missing or broken
 // is left unknown and said in `notes`; nothing here fails.

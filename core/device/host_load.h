@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How busy this machine is before something is measured on it. /proc/loadavg holds the load of the
-// last minute (a run that has just ended is still in it) and how many tasks run at this moment (which
-// says nothing of the minute): the machine is busy when both are at least half of its hardware
-// threads. Left out: one neighbour among many cores who takes memory bandwidth (the grade of a
-// measurement shows that one), the neighbours of a virtual machine, GPUs.
+// last minute (a run that has just ended is still in it) and how many tasks run at this moment (which is no average of
+// the minute): the machine is busy when both are at least half of its hardware threads. Left out: another program among
+// many cores that uses memory bandwidth (the grade of a measurement shows it), other virtual machines, GPUs.
 #pragma once
 
 #include <filesystem>
@@ -21,7 +20,7 @@ struct HostLoad
     bool isBusy() const;
 };
 
-/// Not busy where the system does not tell. `root` is "/" except in tests.
+/// Not busy where the load is not known. `root` is "/" except in tests.
 HostLoad readHostLoad(const std::filesystem::path& root = "/");
 
 std::string busyText(const HostLoad& load); ///< "machine busy (load 9.9 on 2 cores)"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which known host stands in for what an operating system cannot tell about a CPU.
+// The reference host for values that an operating system does not report of a CPU.
 #pragma once
 
 #include "core/device/device.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures and series by their key, for who looks up many of them: a foreign document may have a hundred thousand.
+// Figures and series by their key, for looking up many of them: a foreign document may have a hundred thousand.
 #pragma once
 
 #include "core/experiment/outcome.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The spine. An Experiment is a question about memory or time: an id, a title, the question, a typed
+// The central interface. An Experiment is a question about memory or time: an id, a title, the question, a typed
 // parameter schema, and predict(). Where a machine can answer it, kernels/ holds a measurement under
 // the same id. An experiment says what happens at one point; the sweep, the series, the record, the
 // form, the flags and the exports are made from that here, once.

@@ -107,7 +107,7 @@ Result<Figure> figureFromJson(const std::string& key, const JsonReader& reader)
     MEMSCAPE_TRY(value, reader.at("value"));
     MEMSCAPE_TRY(unit, readUnit(reader));
     figure.unit = unit;
-    // Words are figures without a unit, such as the level a working set lives in.
+    // Words are figures without a unit, such as the level that holds a working set.
     if (value.node().is_string() && unit == Unit::One && !value.node().get_ref<const std::string&>().empty()
         && std::string_view("0123456789+-.").find(value.node().get_ref<const std::string&>()[0])
             == std::string_view::npos) {

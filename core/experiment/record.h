@@ -47,7 +47,7 @@ const Record* baselineFor(const Record& record, const std::vector<Record>& recor
 
 /// Predict and wrap: device, parameters resolved, provenance with program and version.
 Result<Record> predictRecord(const Experiment& experiment, const Device& device, const Parameters& parameters);
-/// The same, sooner for who asks again and again.
+/// The same, faster for repeated requests.
 Result<Record> predictRecord(const Experiment& experiment, const Device& device, const Parameters& parameters,
                              PredictionContext& context);
 /// The textbook's claims about the record's experiment, judged by measured numbers where it has them. None of an

@@ -15,7 +15,7 @@ inline constexpr std::size_t heavyStudyBytes = 64u << 20;
 /// Bytes of each record in the text of a study, whatever its layout; nothing where it has no records.
 std::vector<std::size_t> recordBytes(std::string_view text);
 
-/// What the user is told when a heavy study is opened or saved (study.heavy): its size, what cannot be opened, which
+/// The message when a heavy study is opened or saved (study.heavy): its size, what cannot be opened, which
 /// records hold most of it, and what to do. Nothing of a light one. `text` is that of `study`.
 std::optional<Error> heavyStudyNote(std::string_view text, const Study& study, std::size_t heavy = heavyStudyBytes);
 

@@ -4,7 +4,7 @@
 // iteration, the others are copied from it: every index that belongs to this iteration or the one before moves on
 // by what an iteration holds, everything older stays.
 //
-// Left out: loops whose iterations differ from the fourth on. Callers of repeat() make sure that they do not.
+// Left out: loops whose iterations differ from the fourth on. Callers of repeat() ensure that they do not.
 #include "core/network/builder.h"
 
 #include <algorithm>

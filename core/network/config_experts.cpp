@@ -89,9 +89,8 @@ void readExperts(ConfigFields& fields, ModelDescription& model)
     if (!fields.failed() && experts.active > experts.count)
         return fields.contradict("num_experts_per_tok", fmt::format("{} of {} experts", experts.active, experts.count));
     if (!known)
-        fields.assume(
-            fmt::format("{} experts, {} for each token, in every layer unless the configuration says otherwise",
-                        experts.count, experts.active));
+        fields.assume(fmt::format("{} experts, {} for each token, in every layer unless the configuration differs",
+                                  experts.count, experts.active));
     if (model.layers <= 100'000) // what is larger is refused later
         model.sparseLayers = sparseLayers(fields, model.layers, fields.count({"first_k_dense_replace"}, 0).value_or(0));
 }

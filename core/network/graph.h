@@ -64,7 +64,7 @@ struct ModuleCall
     ModuleIndex parent = 0;
 };
 
-/// Operations [first, last) that checkpointing may forget and run again.
+/// Operations [first, last) that checkpointing may drop and recompute.
 struct Block
 {
     enum class Kind : std::uint8_t { Layer, AttentionCore };

@@ -78,7 +78,7 @@ void noteWhatIsLeftOut(ConfigFields& fields, const JsonReader& document)
     if (quantization && quantization->node().is_object())
         fields.assume(
             fmt::format("the stored weights are quantized ({}); the parameters are counted as they were before",
-                        quotedForMessage(quantization->string("quant_method", "method not said").value_or("?"))));
+                        quotedForMessage(quantization->string("quant_method", "method not given").value_or("?"))));
 }
 
 } // namespace
@@ -98,7 +98,7 @@ Result<ModelDescription> modelFromConfig(const JsonReader& reader, const std::st
                         "Hugging Face transformers; known: "
                             + join(knownArchitectures(), ", "),
                         part.path().empty() ? "model_type" : part.path() + ".model_type");
-        type = "not said";
+        type = "not given";
     }
     ModelDescription model = startingPoint(fields, type);
     model.name = name;

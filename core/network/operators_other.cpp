@@ -143,7 +143,7 @@ Variable NetworkBuilder::interpolate(Variable x, std::int64_t factor, bool bilin
 
 // --- losses ---------------------------------------------------------------------------------------
 
-// Under autocast log_softmax stays in the logits' type, for cross_entropy asks for that; nll_loss is
+// Under autocast log_softmax stays in the logits' type, as cross_entropy needs it; nll_loss is
 // on the float list and packs a float copy (aten/src/ATen/native/LossNLL.cpp).
 Variable NetworkBuilder::crossEntropy(Variable logits, Variable target)
 {

@@ -177,7 +177,7 @@ std::string linkHtml(std::size_t index, std::string_view text)
     return fmt::format("<a href=\"#record-{}\">{}</a>", index + 1, escapedForXml(text));
 }
 
-/// The first page: what a reader who reads no further should know, with links to the rest.
+/// The first page: the summary, with links to the rest.
 std::string overviewHtml(const std::vector<Record>& records)
 {
     std::string rows, charts;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The `detail` of a prediction as tables: of memory what takes the space, what would help, who is alive at the
-// peak, what formulas say; of a layout its operations and the versions of the copy. A record of anything else, and a
+// The `detail` of a prediction as tables: of memory what takes the space, what would help, the tensors alive at the
+// peak, textbook formulas; of a layout its operations and the versions of the copy. A record of anything else, and a
 // detail of another shape, gives none.
 #pragma once
 

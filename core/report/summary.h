@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a person is told about a record, as words and tables without markup: the terminal, Markdown
-// and HTML all take it from here, so none of them can say something else.
+// The report of a record, as words and tables without markup: the terminal, Markdown and HTML all use it, so they
+// cannot differ.
 #pragma once
 
 #include "core/experiment/record.h"
@@ -45,7 +45,7 @@ const Figure* headlineFigure(const Record& record);
 /// symbol | value | what it is | where it comes from.
 TextTable termsTable(const Why& why, ByteStyle style = ByteStyle::Binary);
 
-/// "NVIDIA H200 SXM, from the catalogue": what the prediction stands on.
+/// "NVIDIA H200 SXM, from the catalogue": the basis of the prediction.
 std::string basisText(const Device& device);
 
 /// "grade B: the clock fell to 71 %"; empty when the measurement carries no grade.

@@ -334,7 +334,7 @@ Result<AttentionCost> Cost::compute()
         ? "bytes = e · (4 s + 2 (Q + K)) forward, e · (7 s + 4 (Q + K)) backward"
         : "bytes = e · 2 (Q + K) + 4 L forward, e · (5 Q + 4 K) + 12 L (+ 8 Q for a dQ in floats, "
           "16 Q where it is added to atomically) backward, + what the last cache loses of K and V";
-    m_cost.omits = {"what other programs do meanwhile, and clocks that sag"};
+    m_cost.omits = {"the load of other programs, and falling clocks"};
     sayTime();
     return std::move(m_cost);
 }

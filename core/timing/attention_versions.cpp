@@ -10,7 +10,7 @@ namespace {
 
 const std::vector<DType> halves{DType::Float16, DType::BFloat16};
 const std::vector<DType> everyDType{DType::Float32, DType::Float16, DType::BFloat16};
-/// Clocks of shared memory that a GPU's backward asks for 64 × 64 scores, by its tiles and the head
+/// Clocks of shared memory that a GPU's backward needs for 64 × 64 scores, by its tiles and the head
 /// dimension (kernels/cuda/attention/flash_backward.h and flash_one_pass.h; their tests count them).
 constexpr double narrow64 = 2304, narrow128 = 4864, wide64 = 1280 + 512 / 3.0, wide128 = 3968;
 constexpr double onePass64 = 1344, onePass128 = 2560;
@@ -21,8 +21,8 @@ std::vector<AttentionVersion> hostStandard()
     AttentionVersion first{AttentionKind::Standard,
                            1,
                            "three passes",
-                           "S, P, dP and dS are each written to memory and read again, which takes longer "
-                           "than the products",
+                           "S, P, dP and dS are each written to memory and read again: the time is spent on the "
+                           "matrix, not on the products",
                            everyDType,
                            {}};
     AttentionVersion second{AttentionKind::Standard,
@@ -78,7 +78,7 @@ std::vector<AttentionVersion> gpuStandard()
         AttentionKind::Standard,
         3,
         "cuBLASLt",
-        "the three kernels with the library's products: most of the time left is that of moving S and P",
+        "the three kernels with the best products there are: the time is spent on the matrix between them",
         everyDType,
         {}};
     return {first, second, third};
@@ -132,9 +132,9 @@ std::vector<AttentionVersion> gpuFlash()
              "the sums of Q K^T are in the registers that P V reads as its left operand; in plain tiles eight rows "
              "share their banks, and each load of shared memory takes eight wavefronts",
              7.5),
-        make(3, "swizzled tiles and ldmatrix",
-             "chunks of 16 bytes are placed by an XOR with the row's number: eight rows have no bank conflict", 7.5),
-        make(4, "asynchronous copies", "the next tile is loaded while this one is multiplied", 8.0),
+        make(3, "swizzled tiles and ldmatrix", "chunks of 16 bytes are exchanged so that eight rows share no bank",
+             7.5),
+        make(4, "asynchronous copies", "the next tile is on its way while this one is multiplied", 8.0),
         make(5, "powers of two, Q in registers", "a multiplication less for every score, and Q is loaded once", 8.0),
         wide,
         sparing,

@@ -110,7 +110,7 @@ void fitTranslation(Device& device, const std::vector<Probe>& curve, const std::
 }
 
 /// Rates scale with the clock that was measured, and none is below what products reached: a core that
-/// the catalogue lacks may have wider units than its extensions tell.
+/// the catalogue lacks may have wider units than its extensions show.
 void fitRates(Device& device, double describedClock, const HostProbes& probes)
 {
     const double faster = device.clock.value / describedClock;

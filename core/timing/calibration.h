@@ -4,7 +4,7 @@
 //
 // Every value is a robust statistic of the probes that lie well inside a level's region, never a
 // figure for one point that the model is later compared on at the same point; knees are a least
-// squares fit in log latency. What cannot be told from the probes keeps the described value.
+// squares fit in log latency. What the probes do not determine keeps the described value.
 //
 // Left out: contention of other tenants (the probes' grade says it), temperature, NUMA.
 #pragma once
@@ -53,8 +53,8 @@ struct HostProbes
     std::vector<std::string> notes;
 };
 
-/// `described` with measured values in place of described ones. Errors: calibration.probes when the
-/// probes cannot tell a single level (empty, not finite), run.impossible (calibration_check.h).
+/// `described` with measured values in place of described ones. Errors: calibration.probes when the probes do not
+/// determine a single level (empty, not finite), run.impossible (calibration_check.h).
 Result<Device> fitHostCalibration(const Device& described, const HostProbes& probes);
 
 /// The knee that explains a latency curve between two plateaus best: begin and end as fractions of

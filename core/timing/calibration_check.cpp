@@ -23,7 +23,7 @@ bool isMeasured(const Sourced& value)
 
 tl::unexpected<Error> impossible(std::string what)
 {
-    return fail("run.impossible", "the probes fit to what no machine does: " + std::move(what),
+    return fail("run.impossible", "the fitted rates are impossible: " + std::move(what),
                 "something else used the machine: calibrate again when it is quieter");
 }
 
@@ -34,7 +34,7 @@ Result<void> checkLatencies(const std::vector<const MemoryLevel*>& path)
         if (!isMeasured(level->latency))
             continue;
         if (nearer && level->latency.value * orderMargin < nearer->latency.value)
-            return impossible(fmt::format("{} answers in {}, {} before it in {}", level->id,
+            return impossible(fmt::format("the latency of {} is {}, that of {} before it {}", level->id,
                                           quantityText(level->latency.value, Unit::Second), nearer->id,
                                           quantityText(nearer->latency.value, Unit::Second)));
         nearer = level;
@@ -49,7 +49,7 @@ Result<void> checkBandwidths(const std::vector<const MemoryLevel*>& path)
         if (!isMeasured(level->bandwidth))
             continue;
         if (nearest && level->bandwidth.value > nearest->bandwidth.value * bandwidthMargin)
-            return impossible(fmt::format("{} gives {}, {} before it only {}", level->id,
+            return impossible(fmt::format("the bandwidth of {} is {}, that of {} before it only {}", level->id,
                                           quantityText(level->bandwidth.value, Unit::BytePerSecond), nearest->id,
                                           quantityText(nearest->bandwidth.value, Unit::BytePerSecond)));
         if (!nearest)

@@ -5,7 +5,7 @@
 //   - a level farther away does not answer sooner than a nearer one, and gives no more bytes a second
 //     than the nearest cache;
 //   - translating huge pages is not slower than translating pages of 4 KiB.
-// Each with a margin for noise. Left out: values that are merely unlikely; the grade tells of those.
+// Each with a margin for noise. Left out: values that are merely unlikely; the grade shows those.
 #pragma once
 
 #include "core/device/device.h"

@@ -31,7 +31,7 @@
 //   copying rows   t = runs × end + max(elements × bulk, stream)
 //   copying tiles  t = max(elements in tiles × seconds of one + runs at the edges × seconds of a run, stream)
 //
-// Left out: hashed cache sets, other work; uncalibrated, also page walks (huge pages are asked for) and loops so
+// Left out: hashed cache sets, other work; uncalibrated, also page walks (huge pages are requested) and loops so
 // short that their ends cost more than what is in them.
 // Sources: the two clocks were measured with kernels/host/layout/layout_kernels.cpp on a Zen 5 EPYC (0.48 ns at
 // 4.1 GHz, seven shapes) and are what AMD documents for Zen, 32 B a clock; the four look-ups per clock were fitted to

@@ -79,7 +79,7 @@ Sourced calibratedRate(const Device& device, const NumberFormat& format)
 Sourced publishedRate(const Device& device, const NumberFormat& format)
 {
     for (const Published& known : published) {
-        // A datasheet knows of no measurement; a calibrated or derived device is another one.
+        // A data sheet has no measurement; a calibrated or derived device is another one.
         if (device.id == known.device && format.rate == known.rate && device.basis == "catalogue")
             return {known.teraflops * 1e12, known.evidence, known.source, known.method};
     }

@@ -168,7 +168,7 @@ Result<StrideTime> gpuTime(const Device& device, const StrideCase& walk)
                       {static_cast<std::uint64_t>(device.sectorBytes), static_cast<std::uint64_t>(device.lineBytes)}));
     const double requests = std::ceil(double(walk.accesses) / device.warp);
     StrideTime time;
-    // A broadcast asks for the same sector again and again, which leaves the memory only once.
+    // A broadcast reads the same sector again and again, which leaves the memory only once.
     const double fetches = walk.pitchBytes == 0 && walk.pattern != Pattern::Random ? 1 : requests;
     time.movedBytes = fetches * counts.fetchedBytes * walk.arrays();
     time.memoryRate = gpuRate(device, walk, counts.fetchedBytes, time.movedBytes, time.rateSource, time.limit);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blocks of the caching allocator and its ordered sets of free ones. Blocks live in one array
-// and name each other by index (0 is none); a set is an array of keys in the order in which the
-// allocator looks for a fit, in chunks of some tens. A training step has few free blocks at a time,
-// so moving the tail of a chunk is cheaper than a node of a tree; a mixture of experts has 100,000.
+// The blocks of the caching allocator and its ordered sets of free ones. Blocks are in one array and refer to each
+// other by index (0 is none); a set is an array of keys in the order in which the allocator looks for a fit, in chunks
+// of some tens. A training step has few free blocks at a time, so moving the tail of a chunk is cheaper than a node of
+// a tree; a mixture of experts has 100,000.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What PyTorch's CUDA caching allocator can be told (PYTORCH_CUDA_ALLOC_CONF), its constants, and
+// The options of PyTorch's CUDA caching allocator (PYTORCH_CUDA_ALLOC_CONF), its constants, and
 // how it rounds a request. Source: c10/cuda/CUDACachingAllocator.cpp and CUDAAllocatorConfig.cpp of
 // PyTorch 2.6.
 #pragma once

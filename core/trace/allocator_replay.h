@@ -17,7 +17,7 @@ struct OutOfMemory
     std::size_t event = 0;       ///< the moment
     std::int64_t wanted = 0;     ///< bytes of the tensor
     std::int64_t segment = 0;    ///< what the driver was asked for
-    AllocatorCounts before = {}; ///< of the allocator when it gave up
+    AllocatorCounts before = {}; ///< of the allocator at its failure
 };
 
 struct AllocatorReplay

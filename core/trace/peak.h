@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peak of a trace: how many bytes, when, and who is alive at it. And the other question about
+// The peak of a trace: how many bytes, when, and the tensors alive at it. And the other question about
 // size: which event is the first that does not fit a capacity.
 //
 // These are tensor bytes as the program asked for them (PyTorch's "requested"). What the caching

@@ -2,7 +2,7 @@
 // Bytes over time: every allocation and every free of one training step (or of a recorded run), in
 // order. The step simulator, the optimizer and a snapshot of a real PyTorch all write this type, so
 // a predicted and a measured timeline lie on one plot and answer the same questions: how high is
-// the peak, when is it, who is alive at it (peak.h), what happens first on a smaller device
+// the peak, when is it, which tensors are alive at it (peak.h), what happens first on a smaller device
 // (peak.h), what does it look like over time (timeline.h), what does PyTorch's allocator reserve
 // for it (allocator.h).
 //
@@ -33,7 +33,7 @@ enum class Category : std::uint8_t {
     Gradients,      ///< of parameters
     OptimizerState, ///< moments, factors, quantization constants
     Activations,    ///< forward results, saved for backward or still in a variable
-    Temporary,      ///< dies in the operation, or in the backward or optimizer step, that made it
+    Temporary,      ///< freed in the operation, or in the backward or optimizer step, that made it
     Communication,  ///< gathered weights, reduce buckets
     KeyValueCache,  ///< inference
     Workspace,      ///< cuBLAS, cuDNN

@@ -194,7 +194,7 @@ void Autograd::forward()
         run(op, true);
         if (op.kind == OperatorKind::Release)
             continue;
-        // `logits = …` and `loss = …` name the new value before the old one dies.
+        // `logits = …` and `loss = …` name the new value before the old one is freed.
         const TensorId made = m_graph.outputs(op)[0];
         if (made == m_graph.output && m_output && !m_graph.returnsLoss)
             m_live.release(std::exchange(m_output, 0));

@@ -2,7 +2,7 @@
 // Runs a recorded network forward and backward as PyTorch's eager mode and autograd engine do, and
 // writes every allocation and free into a trace.
 //
-// Forward: an operator allocates its results; a storage lives as long as a Python variable names it
+// Forward: an operator allocates its results; a storage is kept as long as a Python variable names it
 // (until its Release) or a node of the autograd graph has packed it.
 // Backward (torch/csrc/autograd/engine.cpp): nodes run in reverse order of creation. A node computes
 // the gradients of its inputs in the order of derivatives.yaml, sums broadcast ones, then drops the
@@ -42,7 +42,7 @@ public:
     /// backward pass, which runs on another thread, once more; both stay.
     void setBlasWorkspace(std::int64_t bytes) { m_blasWorkspace = bytes; }
 
-    /// One forward pass. What `loss` and `output` named before dies when they are named anew.
+    /// One forward pass. The former values of `loss` and `output` are freed when they are assigned again.
     void forward();
     /// loss.backward(); without a loss, backward from the output with a gradient of ones.
     void backward();
@@ -81,7 +81,7 @@ private:
     void replayLast(const Operator& op);
     void releaseInputs(const Segment& segment);
     /// The node of a segment that runs last among those with a saved tensor: checkpoint's frame,
-    /// which keeps the inputs, dies with the last of its holders.
+    /// which keeps the inputs, is freed with the last of its holders.
     std::uint32_t lastHolder(const Segment& segment) const;
     void runNode(const Operator& op);
     void applyRule(const Operator& op, Gradient& given); ///< backward_rules.cpp, into m_results
@@ -151,7 +151,7 @@ private:
     std::vector<LiveId> m_segmentInputs;
     std::vector<LiveId> m_firstInput;              ///< index into it, by segment
     std::array<Gradient, gradientLimit> m_results; ///< of the running node, beside its inputs
-    /// What checkpoint's hook unpacks is the node's alone and dies when its formula is done, before
+    /// What checkpoint's hook unpacks is the node's alone and is freed when its formula is done, before
     /// broadcast gradients are summed.
     bool m_ownsUnpacked = false;
     const Segment* m_dying = nullptr; ///< its inputs end with the next node

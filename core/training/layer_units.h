@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which layers' weights are gathered at the moment, under ZeRO stage 3 (FSDP's full shard, a unit per layer):
+// Layers whose weights are gathered at the moment, under ZeRO stage 3 (FSDP's full shard, a unit per layer):
 // before an operator of a layer runs, forward or backward, all weights of the layer are gathered
 // into one block, which is freed when an operator outside of the layer is next. Weights outside of
 // layers are gathered around each operator that uses them. What a layer's backward recomputes uses

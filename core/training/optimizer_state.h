@@ -46,7 +46,7 @@ bool isOrthogonalized(const ParameterTensor& parameter);
 /// flat piece of ceil(sum / degree) elements; with stage 3 a flat piece of each.
 std::vector<ParameterTensor> updatedTensors(const std::vector<ParameterTensor>& parameters, const Plan& plan);
 
-/// Bytes that one device keeps between steps. With offload, what lives on the host is in `host`.
+/// Bytes that one device keeps between steps. With offload, the bytes on the host are in `host`.
 struct KeptBytes
 {
     std::int64_t weights = 0;

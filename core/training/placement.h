@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a device keeps of each parameter and of its gradient during a step, where that is not the
 // tensor itself: pieces under ZeRO (sharding.h), nothing when the host has it, NF4 under QLoRA,
-// fp32 sums of half gradients. The autograd engine reads it; who decides it is the plan.
+// fp32 sums of half gradients. The autograd engine reads it; the plan decides it.
 #pragma once
 
 #include "core/training/parameter_tensor.h"

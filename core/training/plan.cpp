@@ -170,7 +170,7 @@ Result<void> checkPlan(const Plan& plan)
         return fail("plan.combination", "weights are offloaded with ZeRO stage 3 only",
                     "choose stage 3, or offload the optimizer alone");
     if (plan.sequenceParallel && plan.tensorParallel == 1)
-        return fail("plan.combination", "sequence parallelism goes along with tensor parallelism",
+        return fail("plan.combination", "sequence parallelism needs tensor parallelism",
                     "choose a tensor-parallel degree above 1");
     return {};
 }

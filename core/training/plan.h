@@ -55,7 +55,7 @@ Result<UpdateStyle> updateStyleFromText(std::string_view text);
 std::vector<std::string> updateStyleNames();
 
 enum class StepPhase { Training, Forward, Inference };
-/// What lives in the host's memory; each includes the one before it.
+/// What is kept in the host's memory; each includes the one before it.
 ///   Optimizer    master copy and state; gradients stay on the device until the update (torchao's
 ///                CPUOffloadOptimizer as it comes)
 ///   Gradients    backward streams them away layer by layer: ZeRO-Offload (Ren et al. 2021), DeepSpeed's

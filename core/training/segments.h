@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parts of a program checkpointing forgets and runs again: every layer, groups of layers, or
+// Which parts of a program checkpointing drops and recomputes: every layer, groups of layers, or
 // the attention cores alone (Chen et al. 2016; Korthikanti et al. 2022, "selective").
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each device keeps under data parallelism (ZeRO stages 0 to 3, FSDP), and the buffers that it needs.
+// What each device keeps under data parallelism (ZeRO stages 0 to 3, FSDP), and the buffers for it.
 // N is the data-parallel degree; a piece is ceil(n / N) elements, the last one padded.
 //
 //             weights   gradients   optimizer   source

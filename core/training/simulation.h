@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One question answered whole: this model, trained (or run) like this, on a device of that size.
 //
-//   model ─ network/ ─▶ operators ─ training/ ─▶ events ─ trace/ ─▶ peak, who is live, what does not fit
+//   model ─ network/ ─▶ operators ─ training/ ─▶ events ─ trace/ ─▶ peak, live tensors, what does not fit
 //                                                 └─ allocator ─▶ reserved;  + context = device total
 //
 // allocated  bytes of blocks in the program's hands, each rounded up to 512 B (torch.cuda.memory_allocated)

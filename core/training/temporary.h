@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor that a Python variable or an expression holds: its block lives as long as the handle,
+// A tensor that a Python variable or an expression holds: its block is kept as long as the handle,
 // and giving the variable a new value frees the old one after the new one exists, as in Python.
 // Code of optimizers written with these has the lifetimes of the PyTorch code that it mirrors.
 #pragma once

@@ -249,7 +249,7 @@ struct Stamp
 struct StreamBlock
 {
     volatile std::uint32_t open = 0;     ///< the host lets the stream go on
-    volatile std::uint32_t timedOut = 0; ///< the kernel gave up waiting
+    volatile std::uint32_t timedOut = 0; ///< the kernel stopped waiting
 };
 
 cudaError_t launchEmpty(cudaStream_t stream);

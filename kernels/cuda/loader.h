@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finding and opening libmemscape-cuda.so. makeCudaBackend() itself (kernels/measure/backend.h)
-// opens nothing: a program that never asks for GPU devices never pays for the driver.
+// opens nothing: a program that never uses GPU devices never loads the driver.
 #pragma once
 
 #include "core/base/result.h"

@@ -174,7 +174,7 @@ void addKernels(Lines& lines, int sms)
     }
 }
 
-/// The chain that checkpoint runs, in every way to forget and make again.
+/// The chain that checkpoint runs, in every way to drop and recompute.
 SelftestLine chainLine(GpuSession& session, CublasLt* blas, RunSink& sink)
 {
     const auto check = checkMlpDevice([&](const MlpShape& shape, std::int64_t arenaBytes) {

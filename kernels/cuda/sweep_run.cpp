@@ -21,7 +21,7 @@ void noteState(const GpuState& state, RunSink& sink)
 {
     if (state.reasons && throttles(*state.reasons))
         sink.note("warning", "clock.throttled",
-                  "the GPU held its clock back: " + join(reasonTexts(*state.reasons), ", "));
+                  "the GPU reduced its clock: " + join(reasonTexts(*state.reasons), ", "));
     if (state.otherProcesses && *state.otherProcesses > 0)
         sink.note("warning", "gpu.shared",
                   fmt::format("{} other {} computing on this GPU: numbers may be low", *state.otherProcesses,

@@ -61,7 +61,7 @@ Result<MeasuredRun> measureExperiment(host::HostSession& session, const Experime
         return measure(session, experiment, parameters);
     if (const std::string reason = experiment.notMeasuredOn(session.device()); !reason.empty())
         return fail("run.skipped", reason, "look at the prediction, or choose another device");
-    return fail("run.skipped", "this CPU cannot answer \"" + experiment.question() + "\" by a measurement",
+    return fail("run.skipped", "\"" + experiment.question() + "\" has no measurement on a CPU",
                 "choose a GPU, or look at the prediction");
 }
 

@@ -47,7 +47,7 @@ SelftestLine chaseLine(std::size_t nodes, std::size_t windowBytes)
     return lineOf(fmt::format("chase {} nodes {}", nodes, windowBytes ? "windows" : "random"), check);
 }
 
-/// Every product, and the chain that checkpoint runs with it, in every way to forget and make again.
+/// Every product, and the chain that checkpoint runs with it, in every way to drop and recompute.
 void addChains(std::vector<SelftestLine>& lines, RunSink& sink)
 {
     const Device described;

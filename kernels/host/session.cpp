@@ -19,7 +19,7 @@ namespace memscape::host {
 namespace {
 
 constexpr std::size_t flushBlock = std::size_t{4} << 20;
-constexpr double unknownCache = 32 << 20; // when sysfs says nothing
+constexpr double unknownCache = 32 << 20; // when sysfs gives none
 
 } // namespace
 
@@ -94,7 +94,7 @@ Result<void> HostSession::checkFits(double bytes)
     auto fits = host::checkFits(bytes);
     if (fits || !m_sink.isForced())
         return fits;
-    noteOnce("warning", "run.forced", fits.error().message + "; it is tried all the same");
+    noteOnce("warning", "run.forced", fits.error().message + "; it is tried anyway");
     return {};
 }
 

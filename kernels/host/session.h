@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every measurement on the host stands on while it runs: the pinned threads, the clock, the
-// canary, the meter of our own memory, the buffer that empties the caches, and the one who listens.
+// What every measurement on the host uses while it runs: the pinned threads, the clock, the
+// canary, the meter of our own memory, the buffer that empties the caches, and the sink.
 // What it reads of the machine comes from Instruments, so that a test can let a clock stand still, a
 // core slow down or a hypervisor take time away, and see what becomes of the record.
 #pragma once
@@ -59,7 +59,7 @@ public:
     /// run.cancelled when stopped.
     Result<void> checkStopped();
 
-    /// Seconds that a measurement should take, and the points among which it divides them. Unlimited until told.
+    /// Seconds that a measurement should take, and the points among which it divides them. Unlimited until set.
     void setBudget(double seconds, std::size_t points = 1);
     double budget() const { return m_budget; }
     /// When to stop one of the `loops` that sample a point in a pass: at the latest when its share of the budget is

@@ -103,8 +103,8 @@ public:
     const Device& device() const override { return m_session.device(); }
     RunSink& sink() override { return m_session.sink(); }
     const Clock& clock() const override { return m_session.clock(); }
-    /// A sweep with values of the user's runs all its passes; the page's own sweep, and one that is a part of
-    /// another measurement, end with the budget.
+    /// A sweep of given values runs all its passes; the page's own sweep is limited in time, as is one that is
+    /// a part of another measurement.
     double budget() const override { return m_session.budget(); }
     Json facts() override
     {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend measures on one kind of machine; the worker owns them. "Cannot run here" is
+// Measuring backends. A backend is a machine that runs measurements; the worker owns them. "Cannot run here" is
 // an answer with a reason (error code "run.skipped"), not a crash.
 #pragma once
 

@@ -20,7 +20,7 @@ public:
     double now() const override;
 };
 
-/// Stands still until told to advance.
+/// Stands still until advance() is called.
 class FakeClock : public Clock
 {
 public:

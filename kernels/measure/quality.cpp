@@ -19,7 +19,7 @@ constexpr double stealLimit = 0.01;
 constexpr double driftLimit = 0.03;
 constexpr std::size_t fewSamples = 5;
 
-/// Everything that speaks against the point beside its own spread.
+/// Everything that lowers the point's grade beside its own spread.
 std::vector<std::string> disturbances(const RunConditions& seen)
 {
     std::vector<std::string> found;

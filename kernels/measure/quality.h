@@ -7,8 +7,8 @@
 // The letter is never empty and never stands without its reason.
 //
 // The clock's reference is what the chip reaches when it has little to do. A dense product draws so much
-// power that the chip cannot hold it, at any time, on any machine: there only the drift of the clock within
-// the run tells of a disturbance.
+// power that the chip cannot hold it, at any time, on any machine: there only the drift of the clock within the run
+// shows a disturbance.
 #pragma once
 
 #include "kernels/measure/statistics.h"
@@ -32,8 +32,7 @@ struct RunConditions
     double stealShare = std::numeric_limits<double>::quiet_NaN(); ///< time the hypervisor took away
     double preemptions = 0;                                       ///< involuntary context switches per sample
     double drift = 0;                                             ///< between the medians of passes, relative
-    /// Of the clock within the run, driftOf(); known only where power caps it: then clockShare is told,
-    /// not judged.
+    /// Of the clock within the run, driftOf(); known only where power caps it: then clockShare is reported, not judged.
     double clockDrift = std::numeric_limits<double>::quiet_NaN();
     std::string failure = {}; ///< why the point could not be measured as meant; forces D
 };

@@ -13,7 +13,7 @@
 
 namespace memscape {
 
-/// Passes over every point of a sweep; three is the least that tells drift from noise.
+/// Passes over every point of a sweep; three is the least that separates drift from noise.
 inline constexpr int sweepPasses = 3;
 
 struct Visit

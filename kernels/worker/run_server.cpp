@@ -164,20 +164,21 @@ void RunServer::measure(const Run& run)
                             {},
                             "choose smaller sizes, or close other programs"});
     } catch (const std::system_error& problem) {
-        done = failed(Error{"run.failed",
-                            "the system refused a thread or a file to the measurement: " + problem.code().message(),
-                            {},
-                            "allow more threads (ulimit -u), or close other programs"});
+        done = failed(
+            Error{"run.failed",
+                  "the system could not start a thread or open a file for the measurement: " + problem.code().message(),
+                  {},
+                  "allow more threads (ulimit -u), or close other programs"});
     } catch (const std::exception&) {
         // A library that throws where it should not.
         done = failed(Error{
-            "run.failed", "the measurement met a fault of this program", {}, "try again with smaller parameters"});
+            "run.failed", "the measurement stopped at an internal error", {}, "try again with smaller parameters"});
     }
     done.id = run.id;
     done.elapsed = clock.now() - begin;
     done = fitted(std::move(done));
     {
-        // Idle before the done is out: who has read it may start the next run.
+        // Idle before the done is out: a reader of it may start the next run.
         const std::lock_guard lock(m_mutex);
         m_busy = false;
     }

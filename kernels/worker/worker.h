@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process that measures. It says hello, takes one command a line, answers in events a line, and
+// The process that measures. It sends hello, takes one command a line, answers in events a line, and
 // goes when its input ends. See core/protocol/message.h for what the lines hold.
 #pragma once
 
@@ -28,7 +28,7 @@ using Backends = std::vector<std::unique_ptr<Backend>>;
 /// stderr.
 Backends makeBackends(const WorkerOptions& options);
 
-/// Speaks the protocol on two file descriptors until the input ends or quit comes. Writes nothing to
+/// Runs the protocol on two file descriptors until the input ends or quit comes. Writes nothing to
 /// `out` but protocol lines. A run that does not stop in time takes the process with it: the caller
 /// wanted it gone. One that loses its GPU is the last: after its done the process ends with status 1. SIGPIPE
 /// is ignored from here on. Returns the exit code, 0.

@@ -72,7 +72,7 @@ void wholeStepWithItsPeak(benchmark::State& state)
     }
 }
 
-/// What the window asks for while a slider moves (advice none), when it rests (levers), and behind Make it
+/// The window's request while a slider moves (advice none), when it rests (levers), and behind Make it
 /// fit (fit): the whole answer, as a record holds it.
 void answer(benchmark::State& state, const char* model, const char* device, const char* advice)
 {

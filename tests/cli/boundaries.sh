@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Who may include whom, checked by grep. Usage: boundaries.sh SOURCE_FOLDER [MEMSCAPE_CLI]
+# Which folder may include which, checked by grep. Usage: boundaries.sh SOURCE_FOLDER [MEMSCAPE_CLI]
 cd "$1" || exit 2
 cli=$2
 failed=0

@@ -58,7 +58,7 @@ class EveryKernel(unittest.TestCase):
             self.assertEqual(complaints("tight_1<float>", "EXIT", "sm_90", stack=8), ["8 B of local memory, allowed 0"])
             self.assertEqual(complaints("tight_2<float>", "EXIT", "sm_100", stack=8), ["8 B of local memory, allowed 0"])
 
-    def test_an_allowance_that_nobody_takes_goes(self):
+    def test_an_unused_allowance_is_removed(self):
         kernels = [kernel("tight_1<float>", "EXIT", "sm_100", stack=stack) for stack in (0, 8)]
         with unittest.mock.patch("sass.rules.ALLOWED_STACK", ((r"tight_1<.*>", r"sm_1[02]0", 8),)):
             self.assertEqual(list(rules.unneeded_allowances(kernels)), [])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tests/gpu/adopt on an archive made by hand: predictions of an H200 written down as if they had been measured, in the
-// form that tests/gpu/run leaves. It lives in folders of the test's own; whole it is adopted, and with any one thing
+// form that tests/gpu/run leaves. It is in folders of the test's own; whole it is adopted, and with any one thing
 // wrong it is refused by file and place, and nothing changes.
 #include "tests/gpu/gpu_test.h"
 

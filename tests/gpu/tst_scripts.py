@@ -114,7 +114,7 @@ class TheLibrary(Folder):
         self.assertEqual(cublaslt.loaded(maps), "/a folder/libcublasLt.so.13")
         self.assertIsNone(cublaslt.loaded(self.folder / "none"))
 
-    def test_memscape_is_given_it_unless_somebody_chose(self):
+    def test_memscape_uses_it_unless_the_user_chose(self):
         cli = self.cli(self.ANSWERS)
         with mock.patch.object(cublaslt, "find", return_value="/of/torch"), mock.patch.dict(os.environ):
             os.environ.pop(cublaslt.VARIABLE, None)
@@ -139,8 +139,8 @@ class Arithmetic(unittest.TestCase):
         self.assertEqual(rounds.seconds("torch"), 8.0)
         self.assertEqual(rounds.seconds("ours"), 6.0)
         self.assertAlmostEqual(rounds.spread("torch"), 9 / 8)
-        self.assertIsNone(rounds.ratio("torch", "nobody"))
-        self.assertIsNone(rounds.seconds("nobody"))
+        self.assertIsNone(rounds.ratio("torch", "missing"))
+        self.assertIsNone(rounds.seconds("missing"))
 
     def test_what_is_no_time_is_left_out(self):
         rounds = comparison.Rounds()

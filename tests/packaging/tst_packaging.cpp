@@ -22,7 +22,7 @@ private slots:
     void commandsRefuseUnknownOptions();
     void scriptsParse();
     void withoutADisplayTheVerdictsComeLast();
-    void anInstallationAsksNothing();
+    void anInstallationNeedsNoInput();
     void theFetchedCompilerIsMadeWhole();
     void aFetchThatFailsLeavesNothing();
     void theDisassemblerIsFetchedOnceAndCanBeMissing();
@@ -147,7 +147,7 @@ void TestPackaging::withoutADisplayTheVerdictsComeLast()
 
 // Neither debconf nor dpkg (whose question about a changed configuration file comes on a fresh image
 // where one was edited) may wait for an answer.
-void TestPackaging::anInstallationAsksNothing()
+void TestPackaging::anInstallationNeedsNoInput()
 {
     const QTemporaryDir folder;
     const QString script = QStringLiteral(R"(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C++ allocations of a test program, counted, and refused when a test asks for it. counted_allocations.cpp replaces
+// The C++ allocations of a test program, counted, and refused when a test sets it. counted_allocations.cpp replaces
 // operator new: it belongs to programs of a single test.
 #pragma once
 

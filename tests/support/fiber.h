@@ -2,7 +2,7 @@
 // A function with a stack of its own that can stop in the middle and go on later, in one thread of
 // the system: what thousands of emulated GPU threads are made of. x86-64 switches stacks itself (the
 // registers that a call must keep); elsewhere POSIX's swapcontext does, which asks the kernel to save
-// the signal mask and takes ten times as long. The address sanitizer is told of every change, and that
+// the signal mask and takes ten times as long. The address sanitizer is notified of every change, and that
 // a stack which is taken up again holds nothing of a body that was given up in the middle.
 #pragma once
 
@@ -28,7 +28,7 @@ public:
 
     /// Runs the body until it leaves. Called from outside.
     void enter();
-    /// Back to who entered. Called by the body.
+    /// Back to the caller. Called by the body.
     void leave();
 
 private:
@@ -38,7 +38,7 @@ private:
 
     std::function<void()> m_body;
     std::unique_ptr<char[]> m_stack;
-    /// For the address sanitizer: the stack of who entered, and what it remembers of either side.
+    /// For the address sanitizer: the stack of the caller, and its state of either side.
     const void* m_outsideBottom = nullptr;
     std::size_t m_outsideSize = 0;
     void *m_insideMemory = nullptr, *m_outsideMemory = nullptr;

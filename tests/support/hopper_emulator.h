@@ -6,11 +6,11 @@
 //   - a barrier used before it was made and published, or by others before they all met since;
 //   - shared memory read by a product of a warp that has not seen the box land (whether it has landed
 //     or not), or fetched anew while its fetcher cannot know that the products on it are complete:
-//     what a thread knows travels over barriers, from who arrives to who waits;
+//     what is visible to a thread is passed over barriers, from arriving to waiting threads;
 //   - a descriptor with another swizzle than 128 bytes, an offset into its pattern, or places outside;
 //   - a product with no fence since registers were touched, sums or left sides touched while it runs,
 //     warps of a warpgroup that start different products, products and boxes that were not waited for;
-//   - more registers given out than an SM has; a block in which no warp can go on, with who waits where.
+//   - more registers given out than an SM has; a block in which no warp can go on, with the waiting warps.
 //
 // Left out: the order inside a warpgroup's products, bank conflicts of boxes and products, time.
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace memscape::emulated {
 
-/// What one warp asks for on behalf of its warpgroup or of a part of the block.
+/// What one warp requests on behalf of its warpgroup or of a part of the block.
 struct GroupStep
 {
     enum Kind { Fence, Multiply, Commit, Wait, ArriveNamed, WaitNamed, Registers } kind = Fence;

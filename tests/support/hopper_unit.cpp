@@ -301,7 +301,7 @@ void HopperUnit::nameDeadlock() const
                 text += standing == Standing::AtNamed ? " waits at a named barrier;"
                     : standing == Standing::AtBlock   ? " waits for the whole block;"
                                                       : " waits for its other lanes;";
-            break; // one lane speaks for its warp
+            break; // one lane acts for its warp
         }
     }
     m_block.fault(0, text);

@@ -11,7 +11,7 @@
 
 namespace memscape::emulated {
 
-/// What a thread has been told, directly or over barriers: of every warp, how many of its products are
+/// What is visible to a thread, directly or over barriers: of every warp, how many of its products are
 /// complete; of every barrier (in order of making), how many of its phases.
 struct Knowledge
 {
@@ -69,7 +69,7 @@ private:
     struct Chunk
     {
         enum State { Empty, Arriving, Landed } state = Empty;
-        int barrier = 0, phase = 0; ///< that tells of its landing
+        int barrier = 0, phase = 0; ///< that signals its landing
         std::vector<int> readBy;    ///< by warp: the last of its products that reads it
     };
     /// A lane's sums while products on them run: what they will be.

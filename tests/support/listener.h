@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One who listens to a measurement.
+// A sink of a measurement.
 #pragma once
 
 #include "kernels/measure/backend.h"
@@ -42,7 +42,7 @@ public:
     std::atomic<bool> stop{false};
     bool forced = false; ///< tries what does not fit
     int stopAfter = std::numeric_limits<int>::max();
-    std::vector<int> progressed; ///< of lastTotal, as told
+    std::vector<int> progressed; ///< of lastTotal, as reported
     std::vector<std::string> steps;
     int lastDone = -1, lastTotal = -1;
     std::vector<Point> points;

@@ -7,7 +7,7 @@
 //          where m ≥ y_{t+1} + max(x_{s+1} + ftmp_s, max_{s<i<j} x_i + x_{i+1} + ftmp_i)
 //     Fall: m ≥ max(y_{t+1} + x̄_{s+1} + ftmp_s, y_s + y_{s+1} + x̄_{s+1} + btmp_s):
 //          fw_s + bw_s + O(s+1,t,m − x̄_{s+1})
-// The loss is stage L, which saves nothing; sizes beyond the chain are 0. (The paper asks for the
+// The loss is stage L, which saves nothing; sizes beyond the chain are 0. (The paper counts the
 // memory to pass all of s … t−1, not only up to j: the same when saving takes the overhead of
 // passing, its only case.)
 #pragma once

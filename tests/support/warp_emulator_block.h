@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One block of the emulated GPU while it runs: its threads' stacks, what they wait for, its shared
-// memory and who touched which two bytes of it last.
+// memory and the thread that last touched each two bytes of it.
 #pragma once
 
 #include "tests/support/fiber.h"
@@ -117,7 +117,7 @@ public:
     char* shared(int thread, std::uint32_t at, std::uint32_t bytes);
     const Brought& brought(int thread) const { return m_threads[std::size_t(thread)].brought; }
     int blockTime() const { return m_blockTime; }
-    /// The thread stops until it is released; who waits at a phase is asked for again and again.
+    /// The thread stops until it is released; a thread waiting at a phase is resumed again and again.
     void wait(int thread, Standing where);
     void hold(int thread, Standing where) { m_threads[std::size_t(thread)].standing = where; }
     Standing standing(int thread) const { return m_threads[std::size_t(thread)].standing; }

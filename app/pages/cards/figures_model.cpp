@@ -115,7 +115,7 @@ std::vector<FigureRow> figureRows(const Outcome* predicted, const Outcome* measu
         } else if (measured && atX) {
             row.measured = figureAt(*measured, figure, *atX);
         }
-        // A figure that this device has no answer for, on either side, says nothing.
+        // A figure without a value on either side is left out.
         if (figure.isNumber() && !std::isfinite(figure.number()) && !row.measured)
             continue;
         compareInto(row);
@@ -198,10 +198,10 @@ static QString differenceText(const FigureRow& row)
 QString FiguresModel::differenceTip(const FigureRow& row) const
 {
     if (!row.baseline)
-        return tr("The baseline says nothing of this point.");
+        return tr("The baseline has no value at this point.");
     const QString value = figureText(*row.baseline, m_bytes, false);
     if (row.isCounted)
-        return tr("Against %1 of the baseline: counted from what was asked, not measured").arg(value);
+        return tr("Against %1 of the baseline: counted from the parameters, not measured").arg(value);
     return row.isMeasuredAgainst ? tr("Measured, against %1 measured in the baseline").arg(value)
                                  : tr("Predicted, against %1 predicted in the baseline").arg(value);
 }
@@ -245,7 +245,7 @@ QString FiguresModel::toolTip(const FigureRow& row, int column) const
     if (column == BaselineColumn)
         return differenceTip(row);
     if (column == ErrorColumn && row.isCounted)
-        return tr("Counted from what was asked, on both sides: a measurement does not touch it.");
+        return tr("Counted from the parameters on both sides: a measurement does not change it.");
     if (column == ErrorColumn && row.withinNoise)
         return tr("(predicted − measured) / measured; ≈: the prediction lies within the noise of the measurement");
     if (column == ErrorColumn)

@@ -31,7 +31,7 @@ int widestPiece(const QModelIndex& index, const QFontMetrics& metrics, int room)
     return widest;
 }
 
-/// A header whose sections keep the model's colours; style sheets know only one.
+/// A header whose sections keep the model's colours; style sheets have only one.
 class FiguresHeader : public QHeaderView
 {
 public:
@@ -210,7 +210,7 @@ void FiguresTable::layoutColumns()
         m_widest.fill(0);
         rest = layoutValues();
     }
-    // Who compares with a baseline wants its column first; the error stands in words below, too.
+    // With a baseline its column comes first; the error is also given in words below.
     if (rest < wanted && !isColumnHidden(FiguresModel::BaselineColumn) && isCompared) {
         setColumnHidden(FiguresModel::ErrorColumn, true);
         rest = layoutValues();

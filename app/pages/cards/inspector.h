@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The right side of a page: four headline figures that stay, then parameters, figures with what they stand on, why,
-// claims, records, and the progress of a measurement at the foot. It shows what the page gives it: at once where one
-// sees it; a card out of sight waits until nothing has moved for a moment, since laying out its words takes longer than
-// the rest of a frame.
+// The right side of a page: four headline figures that stay, then parameters, figures with their basis, why, claims,
+// records, and the progress of a measurement at the foot. It shows what the page gives it: at once where one sees it; a
+// card out of sight waits until nothing has moved for a moment, since laying out its words takes longer than the rest
+// of a frame.
 #pragma once
 
 #include "app/pages/cards/claims_card.h"
@@ -52,7 +52,7 @@ public:
 
     /// `compared`: there is a measurement, here or elsewhere.
     void setFigures(std::vector<FigureRow> rows, ByteStyle bytes, bool compared);
-    /// What the prediction stands on, and how well it fits what was measured.
+    /// The basis of the prediction, and its error against the measurement.
     void setBasis(const QString& basis, const QString& fit);
     void setNote(InspectorNote note);
     QString noteText() const;

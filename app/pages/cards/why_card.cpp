@@ -52,7 +52,7 @@ void WhyCard::setFigure(const Figure* figure, ByteStyle bytes)
     std::size_t at = 0;
     if (figure == nullptr || !figure->why) {
         line(at++, "faint")
-            ->setText(figure ? tr("%1 is what it is by definition.").arg(QString::fromStdString(figure->label))
+            ->setText(figure ? tr("%1 follows from its definition.").arg(QString::fromStdString(figure->label))
                              : tr("Select a figure above."));
         finish(at);
         return;

@@ -238,7 +238,7 @@ double BudgetField::high() const
     return std::max(low(), std::isfinite(most) ? most : 0);
 }
 
-/// What the text says; where it says nothing, what the last prediction took.
+/// The value of the text; where it is empty, that of the last prediction.
 double BudgetField::value() const
 {
     if (countsStates())

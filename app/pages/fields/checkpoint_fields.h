@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The parameters of `checkpoint` that want more than a plain field: which chain (with a button that opens a
-// file), who decides (a button each, told apart by whether it fits), and the budget, a slider between the
+// The parameters of `checkpoint` that need more than a plain field: which chain (with a button that opens a
+// file), which strategy (a button each, marked by whether it fits), and the budget, a slider between the
 // least memory and what needs no recomputation. What the last two offer comes with a prediction.
 #pragma once
 

@@ -21,7 +21,7 @@ public:
     explicit NumberField(const ParameterSpec& spec, QWidget* parent = nullptr);
 
     void display(const ParameterValue& value, const std::optional<Sweep>& sweep) override;
-    /// What 0 stands for just now, where that depends on other parameters; else the spec's word.
+    /// The meaning of 0 at present, where it depends on other parameters; else the spec's word.
     void setZeroText(const QString& text);
 
 protected:

@@ -27,7 +27,7 @@ public:
     explicit ParameterForm(const Schema& schema, QWidget* parent = nullptr);
 
     void display(const Parameters& parameters, ByteStyle bytes = ByteStyle::Binary);
-    /// What parameters are compared with; the schema's defaults until it is told.
+    /// What parameters are compared with; the schema's defaults until it is set.
     void setStandard(const Parameters& standard);
     /// Of what is displayed, leaves out the parameters with these keys, but for one that is swept.
     void setIdle(const std::vector<std::string>& keys);

@@ -93,7 +93,7 @@ void ParameterSection::showState()
         m_differing.isEmpty()
             ? tr("%1, %2").arg(m_title, state)
             : tr("%1, %2, %n changed: %3", nullptr, int(m_differing.size())).arg(m_title, state, changedText()));
-    m_header->setToolTip(m_differing.isEmpty() ? tr("All of these stand at their defaults.")
+    m_header->setToolTip(m_differing.isEmpty() ? tr("All of these are at their defaults.")
                                                : tr("Not at their defaults: %1").arg(changedText()));
 }
 

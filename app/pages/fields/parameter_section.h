@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A heading with the parameters under it, which fold away. What stands elsewhere than at its default is
-// told by the heading, folded or not: how many, and which.
+// A heading with the parameters under it, which fold away. The heading shows which parameters differ from their
+// defaults, folded or not: how many, and which.
 #pragma once
 
 #include "app/pages/fields/parameter_field.h"

@@ -23,7 +23,7 @@ public:
         installAccessibleFields();
     }
 
-    std::function<double(int)> valueAt; ///< what a position stands for, in the quantity's unit
+    std::function<double(int)> valueAt; ///< the value of a position, in the quantity's unit
 
 protected:
     void wheelEvent(QWheelEvent* event) override

@@ -22,7 +22,7 @@ QString figureLine(const Figure& a, const Figure& b)
     return line;
 }
 
-/// Two records of one name are told apart by the time they were made.
+/// Two records of one name are distinguished by the time they were made.
 QString nameBeside(const Record& record, const Record& other)
 {
     const QString name = recordName(record);
@@ -57,7 +57,7 @@ QString compareText(const Record& first, const Record& second)
     const Outcome& two = areMeasured ? *second.measured : *second.predicted;
     QStringList lines;
     if (!areMeasured)
-        lines << QObject::tr("As predicted, for they are not both measured:");
+        lines << QObject::tr("Predictions compared, because not both are measured:");
     if (!one.series.empty()) {
         const Series& a = one.series.front();
         if (const Series* b = two.findSeries(a.key))

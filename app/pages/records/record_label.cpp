@@ -14,7 +14,7 @@ namespace {
 
 using Value = std::optional<ParameterValue>; // nothing: it runs over all values
 
-/// What a record stands for in one parameter.
+/// The value of a record in one parameter.
 Value valueIn(const Record& record, const std::string& key, const std::string& swept)
 {
     if (const auto& sweep = record.parameters.sweep(); sweep && sweep->key == key && sweep->values.size() == 1)
@@ -28,7 +28,7 @@ Value valueIn(const Record& record, const std::string& key, const std::string& s
     return std::nullopt;
 }
 
-/// Choices and amounts speak for themselves; a bare number needs its parameter's name.
+/// Choices and amounts are clear without a name; a bare number needs its parameter's name.
 QString valueName(const ParameterSpec& spec, const ParameterValue& value, ByteStyle bytes)
 {
     const QString name = QString::fromStdString(valueLabel(spec, value, bytes));
@@ -103,7 +103,7 @@ std::vector<RecordLabel> recordLabels(const std::vector<Record>& records, const 
     if (const auto experiment = findExperiment(own.front()->experiment)) {
         const Schema& schema = (*experiment)->schema();
         specs = differing(schema, own, swept);
-        if (specs.empty()) { // of one curve: told by the points from which it was looked at
+        if (specs.empty()) { // of one curve: identified by the points from which it was looked at
             std::vector<std::string> nothing(own.size());
             specs = differing(schema, own, nothing);
             if (!specs.empty())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How the records of one experiment are told apart where there is little room: by what differs among
+// How the records of one experiment are distinguished where there is little room: by what differs among
 // them, else from the defaults ("read, 256 MiB"), by the device where it differs, and by the time. What
-// a record sweeps is no difference; a record of one point is told by it. A person's name goes first.
+// a record sweeps is no difference; a record of one point is identified by it. A person's name goes first.
 #pragma once
 
 #include "core/experiment/record.h"

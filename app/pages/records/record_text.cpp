@@ -146,7 +146,7 @@ QString basisText(const Device& device, TimeText when)
     if (device.basis == "derived")
         return QObject::tr("derived from its attributes, not calibrated");
     if (device.basis == "described")
-        return QObject::tr("what the system says of itself, not calibrated");
+        return QObject::tr("described by the system, not calibrated");
     return device.basis.empty() ? QObject::tr("not calibrated") : toQString(device.basis);
 }
 

@@ -64,7 +64,7 @@ void RecordsModel::rebuild()
     endResetModel();
 }
 
-// The document has changed already: the numbers are moved on before a view is told, since it may
+// The document has changed already: the numbers are moved on before a view is notified, since it may
 // ask for the rows that stay.
 void RecordsModel::insert(std::size_t recordIndex, bool isBack)
 {

@@ -28,7 +28,7 @@ public:
         NoteRole,
         ShownRole,  ///< it is the measurement that the page shows
         LegendRole, ///< as LabelRole, the time only where another one beside is called the same
-        LabelRole,  ///< what tells it from the others: "read, 256 MiB, 17:38"
+        LabelRole,  ///< what distinguishes it from the others: "read, 256 MiB, 17:38"
         BaselineRole,
         PredictedRole ///< it holds no measurement
     };

@@ -15,8 +15,8 @@ class QToolButton;
 
 namespace memscape {
 
-/// A chip: the dot of its curve (a ring where nothing was measured), what tells the record from the
-/// others, "baseline", grade, pin.
+/// A chip: the dot of its curve (a ring where nothing was measured), what distinguishes the record from the others,
+/// "baseline", grade, pin.
 class RecordChip : public QStyledItemDelegate
 {
     Q_OBJECT
@@ -26,7 +26,7 @@ public:
 
     void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override;
     QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override;
-    /// Where the pin stands on a chip that fills `chip`.
+    /// The place of the pin on a chip that fills `chip`.
     static QRect pinOf(const QRect& chip);
 };
 

@@ -135,7 +135,7 @@ void AttentionPen::words() const
     put(tr("standard: written and read, S and P, for each of %1 heads").arg(state.heads), 0.85, theme.textDim, false,
         3);
     put(tr("%1 an array").arg(state.bytes(state.scoreBytes)), 0.95, theme.series(2), true, 8);
-    put(tr("flash: a tile at a time, never leaves the chip"), 0.85, theme.textDim, false, 3);
+    put(tr("flash: a tile at a time, kept on the chip"), 0.85, theme.textDim, false, 3);
     put(tr("%1 of log-sum-exp").arg(state.bytes(state.logBytes)), 0.95, theme.good, true, 4);
 }
 
@@ -198,7 +198,7 @@ void AttentionPen::chip() const
     const QString m = QString::number(state.maxima[i], 'f', 2), l = countOf(state.sums[i]),
                   factor = QString::number(state.factors[i], 'f', 2);
     line({inside.left(), inside.bottom() - bottom, inside.width(), bottom},
-         fitting({tr("of one query, say: maximum m = %1 · sum ℓ = %2 · rescaled × %3").arg(m, l, factor),
+         fitting({tr("for one query: maximum m = %1 · sum ℓ = %2 · rescaled × %3").arg(m, l, factor),
                   tr("one query: maximum %1 · sum %2 · rescaled × %3").arg(m, l, factor),
                   tr("one query: m %1 · ℓ %2 · × %3").arg(m, l, factor)},
                  plotFont(0.8), inside.width()),

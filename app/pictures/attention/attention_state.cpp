@@ -60,7 +60,7 @@ void readChip(AttentionState& state, const Json& chip)
                                number(part, "bytes", 0)});
 }
 
-/// As many cells as there are tiles, or as many as can be told apart.
+/// As many cells as there are tiles, or as many as can be distinguished.
 void layGrid(AttentionState& state)
 {
     const auto tiles = [](qint64 length, qint64 tile) { return (length + tile - 1) / tile; };
@@ -127,13 +127,13 @@ QString AttentionState::words(int step) const
     const TileStep& at = steps[std::size_t(step)];
     const qint64 query = qint64(double(at.row) / rows * double(queries));
     const qint64 key = qint64(double(at.column) / columns * double(keys));
-    return tr("queries from %1, keys from %2: %3 × %4 scores are computed and used on the "
-              "chip; memory has seen %5, standard attention %6")
+    return tr("queries from %1, keys from %2: %3 × %4 scores are computed, used and discarded on the chip; memory "
+              "traffic so far %5, standard attention %6")
         .arg(query)
         .arg(key)
         .arg(tileQueries)
         .arg(tileKeys)
-        .arg(bytes(flashSoFar(step)), hasStandard ? bytes(standardSoFar(step)) : tr("is not asked"));
+        .arg(bytes(flashSoFar(step)), hasStandard ? bytes(standardSoFar(step)) : tr("is not selected"));
 }
 
 int AttentionState::stepAt(int row, int column) const

@@ -36,7 +36,7 @@ struct AttentionState
     double standardBytes = 0, flashBytes = 0;   ///< B to and from memory, the whole pass
     qint64 tileQueries = 0, tileKeys = 0;       ///< of flash attention
     int rows = 0, columns = 0;                  ///< cells that are drawn
-    double tilesPerRow = 1, tilesPerColumn = 1; ///< tiles that a cell stands for, down and across
+    double tilesPerRow = 1, tilesPerColumn = 1; ///< tiles of one cell, down and across
     std::vector<TileStep> steps;                ///< the walk: cells that are not hidden
     std::vector<ChipPart> parts;
     double chipBytes = 0, chipUsed = 0;

@@ -61,7 +61,7 @@ void BankPen::line(const QRectF& box, const QString& words, double size, const Q
     painter.drawText(box, align, QFontMetricsF(font).elidedText(words, Qt::ElideRight, box.width()));
 }
 
-/// The middle of the words that a lane asks for.
+/// The middle of the words that a lane accesses.
 QPointF BankPen::centreOf(const PicturedLane& lane) const
 {
     const QRectF first = layout.cell(lane.word % state.banks, state.lineOf(lane.word));
@@ -126,7 +126,7 @@ void BankPen::grid() const
     }
 }
 
-/// The words that are asked for; what several phases ask for is served now if one of them is.
+/// The words that are asked for; a word of several phases is served now if one of them is.
 void BankPen::words() const
 {
     const double seam = layout.cellHeight > 6 ? 1 : 0.5;

@@ -47,7 +47,7 @@ QString BankPicture::summary() const
 {
     if (m_state.empty())
         return tr("No prediction.");
-    return tr("%1: %2 lanes ask %3 banks, at most %4 different words of one bank at a time. %5. %6")
+    return tr("%1: %2 lanes access %3 banks, at most %4 different words of one bank at a time. %5. %6")
         .arg(m_state.title())
         .arg(m_state.lanes.size())
         .arg(m_state.banks)

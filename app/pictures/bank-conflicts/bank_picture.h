@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The picture of `bank-conflicts`: the lanes of a warp above 32 banks of shared memory, played wavefront
-// by wavefront. Each bank opens one word in a wavefront; lanes that want another word of it wait. Beside
+// by wavefront. Each bank opens one word in a wavefront; lanes that access another word of it wait. Beside
 // it stands what padding or a swizzle would make of the same lanes: a click applies it. A drag sideways
 // over the grid, and the keys up and down, change the stride.
 #pragma once

@@ -209,7 +209,7 @@ QString BankState::wordWords(int word) const
     }
     const QString place = tr("word %1 at byte %2, bank %3").arg(word).arg(word * 4).arg(word % banks);
     if (who.isEmpty())
-        return isPadding(word) ? tr("%1: padding").arg(place) : tr("%1: no lane asks for it").arg(place);
+        return isPadding(word) ? tr("%1: padding").arg(place) : tr("%1: no lane accesses it").arg(place);
     const QString lanesText = who.size() == int(lanes.size()) ? tr("all lanes, a broadcast")
         : who.size() == 1                                     ? tr("lane %1").arg(who.front())
                                                               : tr("lanes %1").arg(who.join(QStringLiteral(", ")));

@@ -64,7 +64,7 @@ struct BankState
     QString title() const;
     QString words(int wavefront) const; ///< what happens in it
     QString laneWords(int lane) const;
-    QString wordWords(int word) const; ///< who asks for it
+    QString wordWords(int word) const; ///< lanes that access it
     QString bytesText(double value) const;
 };
 

@@ -99,8 +99,9 @@ void BatchPicture::paintSchedule(QPainter& painter, const BatchLayout& layout, c
         : m_state.scheduleKind == QLatin1String("adaptive")              ? tr("follows the noise scale")
                                                                          : tr("stays constant");
     paintPanel(painter, panel, theme, tr("Schedule"),
-               m_state.schedule.empty() ? tr("%1; no steps are known to run it by").arg(kind)
-                                        : tr("over steps: the update, which %1; the noise scale, thin").arg(kind));
+               m_state.schedule.empty()
+                   ? tr("%1; the number of steps is not known").arg(kind)
+                   : tr("size of the update over steps, which %1; thin: the noise scale").arg(kind));
     const bool hasSteps = !m_state.schedule.empty();
     if (onScreen)
         paintPlay(painter, layout.play.center(), hasSteps ? theme.predicted : theme.border);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A schedule on paper: on the left the stages side by side and time downwards, one row an operation or the
 // true length of each; on the right the memory over the same time. Everything is a function of the state
-// and the rectangle; cells smaller than a pixel are merged by who draws them.
+// and the rectangle; cells smaller than a pixel are merged when they are drawn.
 #pragma once
 
 #include "app/pictures/checkpoint/checkpoint_state.h"

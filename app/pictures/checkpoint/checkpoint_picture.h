@@ -48,7 +48,7 @@ protected:
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
-    void forget(); ///< what is painted is not what is to be seen any more
+    void forget(); ///< what is painted is out of date
     void changeAxis() { setAxis(m_axis == ScheduleAxis::Rows ? ScheduleAxis::Time : ScheduleAxis::Rows); }
 
     ScheduleState m_state;

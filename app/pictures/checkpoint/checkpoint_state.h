@@ -101,7 +101,7 @@ struct ScheduleState
 };
 
 ScheduleState readSchedule(const Json& detail);
-/// From which step to which each activation is kept.
+/// The lifetime of each value, and how many are kept after each step.
 std::vector<KeptSpan> keptSpans(const std::vector<ScheduleStep>& steps, int length);
 
 FrontLine readFront(const Json& detail);

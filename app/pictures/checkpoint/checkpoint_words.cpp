@@ -54,8 +54,8 @@ QString ScheduleState::name(int step) const
     switch (operation.kind) {
     case OperationKind::Loss: return tr("loss");
     case OperationKind::Backward: return tr("backward %1").arg(i + 1);
-    case OperationKind::DiscardValue: return tr("forget x%1").arg(i);
-    case OperationKind::DiscardSaved: return tr("forget x̄%1").arg(i);
+    case OperationKind::DiscardValue: return tr("discard x%1").arg(i);
+    case OperationKind::DiscardSaved: return tr("discard x̄%1").arg(i);
     default: break;
     }
     return steps[std::size_t(step)].isRecomputation ? tr("recompute %1").arg(i + 1) : tr("forward %1").arg(i + 1);

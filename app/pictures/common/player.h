@@ -22,8 +22,8 @@ public:
     explicit Player(QObject* parent = nullptr);
 
     /// A walk of so many steps. Once the user has moved the cursor it keeps its share of the walk;
-    /// before, it stands at `rest`. Nothing plays on without steps. No signal of the cursor: who
-    /// brings a new walk draws it anyway.
+    /// before, it stands at `rest`. Nothing plays on without steps. No signal of the cursor: the caller with a new walk
+    /// draws it anyway.
     void setSteps(int steps, int rest);
     int steps() const { return m_steps; }
     int cursor() const { return m_cursor; } ///< the step; −1 without a walk

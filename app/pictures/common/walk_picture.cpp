@@ -12,7 +12,7 @@ WalkPicture::WalkPicture(QWidget* parent)
     : Picture(parent)
 {
     connect(&m_player, &Player::moved, this, [this](int step) {
-        if (!isPlaying()) // a screen reader is told where it came to rest
+        if (!isPlaying()) // a screen reader announces where it stopped
             setAccessibleDescription(wordsOf(step));
         update();
         emit cursorMoved(step);

@@ -102,7 +102,7 @@ std::vector<Span> labelSpans(const HierarchyLayout& layout, const std::vector<do
     return spans;
 }
 
-// Labels of the roads in a row of their own, moved apart like the boxes.
+// Labels of the lines in a row of their own, moved apart like the boxes.
 void placeRoadLabels(HierarchyLayout& layout, const QRectF& area, double top)
 {
     const double u = plotUnit();
@@ -114,7 +114,7 @@ void placeRoadLabels(HierarchyLayout& layout, const QRectF& area, double top)
     const auto centres = spread(spans, 6 * u, area.left(), area.right());
     for (std::size_t i = 0; i < layout.roads.size(); ++i) {
         Road& road = layout.roads[i];
-        if (!room) { // too narrow for all: hovering tells
+        if (!room) { // too narrow for all: shown on hovering
             road.text.clear();
             continue;
         }
@@ -216,11 +216,11 @@ void placeTexts(const HierarchyState& state, HierarchyLayout& layout, const QRec
     const QFontMetricsF bold(plotFont(0.85, true));
     if (state.home < state.levels.size())
         layout.calloutText = std::isfinite(state.latency)
-            ? tr("a working set of %1 fits in %2: %3")
+            ? tr("a working set of %1 is in %2: %3")
                   .arg(quantity(state.workingSet, Unit::Byte, state.bytes),
                        QString::fromStdString(state.levels[state.home].id),
                        quantity(state.latency, Unit::Second, state.bytes))
-            : tr("a working set of %1 fits in %2")
+            : tr("a working set of %1 is in %2")
                   .arg(quantity(state.workingSet, Unit::Byte, state.bytes),
                        QString::fromStdString(state.levels[state.home].id));
     if (state.measured)
@@ -314,7 +314,7 @@ HierarchyLayout layoutHierarchy(const HierarchyState& state, const QRectF& rect,
                           std::min(head.horizontalAdvance(title) + 4, rect.width() - 60 * u), head.height());
     layout.pause = QRectF(rect.right() - 26 * u, rect.top() + 4 * u, 18 * u, 18 * u);
     const double captionWidth =
-        small.horizontalAdvance(tr("across: latency · height: capacity · road: bandwidth (all logarithmic)")) + 4;
+        small.horizontalAdvance(tr("across: latency · height: capacity · line: bandwidth (all logarithmic)")) + 4;
     if (layout.title.right() + 20 * u + captionWidth < layout.pause.left() - 6 * u)
         layout.caption =
             QRectF(layout.pause.left() - 8 * u - captionWidth, rect.top() + 4 * u, captionWidth, head.height());

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The levels of a device on paper. Across: latency, logarithmic. Height of a box: capacity,
-// logarithmic. Thickness of the road to a level: its bandwidth, logarithmic. Levels that would
-// stand on each other are moved apart (declutter.h), keeping their order; a level of unknown
-// latency stands between its neighbours. Pure geometry, so that a test can ask whether any two
-// labels touch.
+// logarithmic. Thickness of the line to a level: its bandwidth, logarithmic. Levels that would overlap are moved apart
+// (declutter.h), keeping their order; a level of unknown latency stands between its neighbours. Pure geometry, so that
+// a test can ask whether any two labels touch.
 #pragma once
 
 #include "core/access/stride_case.h"
@@ -26,7 +25,7 @@ struct PictureLevel
     double capacity = 0;  ///< B, what one core (SM) sees
     double holds = 0;     ///< B, capacity of all instances that share a working set; for the filling
     double latency = 0;   ///< s
-    double bandwidth = 0; ///< B/s on the road to it
+    double bandwidth = 0; ///< B/s of the line to it
     double share = 0;     ///< of the accesses that it serves
     bool onPath = true;   ///< an ordinary load may be served by it (scratchpads and registers are not)
 };
@@ -82,7 +81,7 @@ struct HierarchyLayout
 
 HierarchyLayout layoutHierarchy(const HierarchyState& state, const QRectF& rect, const QString& title);
 
-/// The working set that the handle stands for at `x`: log capacity, box by box.
+/// The working set of the handle at `x`: log capacity, box by box.
 double workingSetAt(const HierarchyState& state, const HierarchyLayout& layout, double x);
 
 } // namespace memscape

@@ -119,7 +119,7 @@ void HierarchyPicture::paintTexts(QPainter& painter, const HierarchyLayout& layo
     painter.setPen(theme.textDim);
     if (!layout.caption.isEmpty())
         painter.drawText(layout.caption, Qt::AlignRight | Qt::AlignVCenter,
-                         tr("across: latency · height: capacity · road: bandwidth (all logarithmic)"));
+                         tr("across: latency · height: capacity · line: bandwidth (all logarithmic)"));
     painter.drawText(layout.seconds, Qt::AlignLeft | Qt::AlignVCenter, layout.secondsText);
     const QFont bold = plotFont(0.85, true);
     const QFontMetricsF metrics(bold);
@@ -218,7 +218,7 @@ void HierarchyPicture::paint(QPainter& painter, const QRectF& rect, const Theme&
     if (layout.boxes.empty()) {
         painter.setFont(plotFont());
         painter.setPen(theme.textDim);
-        painter.drawText(rect, Qt::AlignCenter, tr("This device does not say which levels of memory it has."));
+        painter.drawText(rect, Qt::AlignCenter, tr("The levels of memory of this device are not known."));
         painter.restore();
         return;
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The picture of `layout`: the operations as chips that can be added, edited, dragged and removed, each with the
 // strides that it leaves and whether it is a view or a copy; the tensor as a grid of elements beside the lines of
-// its storage. Pointing at an element shows its address and who shares its line; the walk plays over both, with
-// the lines that a small cache fetches for it. Under it stands the line of PyTorch, and of NumPy, that says the same.
+// its storage. Pointing at an element shows its address and the elements that share its line; the walk plays over both,
+// with the lines that a small cache fetches for it. Under it stands the line of PyTorch, and of NumPy, that says the
+// same.
 #pragma once
 
 #include "app/pictures/common/walk_picture.h"

@@ -237,8 +237,8 @@ QString LayoutState::cellWords(int cell) const
         else
             ++more;
     }
-    QString shared =
-        others.isEmpty() ? tr("alone of what is shown") : tr("with %1").arg(others.join(QStringLiteral(", ")));
+    QString shared = others.isEmpty() ? tr("shared with no other element shown")
+                                      : tr("with %1").arg(others.join(QStringLiteral(", ")));
     if (more > 0)
         shared += tr(" and %1 more").arg(more);
     return tr("%1: element %2 of the storage, byte %3, %4 %5, %6")
@@ -261,7 +261,7 @@ QString LayoutState::stepWords(int step) const
         .arg(steps.size())
         .arg(indexText(cell.index), granuleWord())
         .arg(granuleOf(cell))
-        .arg(now.isFetched ? tr("is fetched") : tr("is there"))
+        .arg(now.isFetched ? tr("is fetched") : tr("is cached"))
         .arg(now.fetched);
 }
 

@@ -162,7 +162,7 @@ QString StridePicture::hoverDescription(const Hover& hover) const
     const StrideCell& cell = strip.cells[static_cast<std::size_t>(hover.cell)];
     const QString word = m_gpu ? tr("sector") : tr("cache line");
     if (cell.kind == StrideCell::Kind::Gap)
-        return tr("%1 that no lane asks for").arg(bytes(static_cast<double>(cell.bytes)));
+        return tr("%1 that no lane accesses").arg(bytes(static_cast<double>(cell.bytes)));
     const QString place = tr("%1 at byte %2").arg(word).arg(cell.address);
     if (cell.kind == StrideCell::Kind::Skipped)
         return tr("%1: not fetched").arg(place);

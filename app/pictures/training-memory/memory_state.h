@@ -55,7 +55,7 @@ struct LiveTensor
     int count = 1;
 };
 
-/// The tensors that are alive after one event.
+/// The tensors alive after one event.
 struct MemoryMoment
 {
     int event = -1; ///< −1: not known

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Where the parts of the page "Step timeline" are: the search on top, the blocks of the step over its
-// events, the modules at work under them, and who is alive at the cursor in columns at the foot. What
+// events, the modules at work under them, and the tensors alive at the cursor in columns at the foot. What
 // has too little room goes in this order: the list, all rows of modules but two.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How the step, its modules and the list of who is alive are drawn.
+// How the step, its modules and the list of tensors alive are drawn.
 #include "app/pictures/training-memory/moment_picture.h"
 
 #include "app/plots/part_colours.h"
@@ -33,7 +33,7 @@ QColor colourOf(const StepShape& shape, const Theme& theme)
         return mix(theme.background, colour, 0.16);
     if (shape.kind == StepShape::Kind::Residents)
         return colour;
-    // Neighbours of one category are told apart by three shades.
+    // Neighbours of one category have three shades.
     const int shade = shape.members.empty() ? 0 : shape.members.front() % 3;
     return mix(theme.background, colour, 1 - 0.13 * shade);
 }

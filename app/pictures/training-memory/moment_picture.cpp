@@ -36,7 +36,7 @@ MomentPicture::MomentPicture(QWidget* parent)
     m_search->setPlaceholderText(tr("search tensors  /"));
     m_search->setAccessibleName(tr("Search tensors and modules"));
     m_search->setToolTip(
-        tr("Part of the name of a module, a tensor or a category: blocks without it fade. Esc clears it."));
+        tr("Part of the name of a module, a tensor or a category: matches stay, the rest fades. Esc ends the search."));
     m_search->setClearButtonEnabled(true);
     m_search->installEventFilter(this);
     connect(m_search, &QLineEdit::textChanged, this, &MomentPicture::search);
@@ -163,7 +163,7 @@ QString MomentPicture::foundText(const StepChart& chart) const
     if (m_state.words.isEmpty())
         return {};
     if (chart.matches == 0)
-        return tr("nothing is called that");
+        return tr("no match");
     return tr("%1 found, up to %2 at once").arg(chart.matches).arg(memoryText(chart.matchedBytes, byteStyle()));
 }
 
@@ -174,8 +174,7 @@ QString MomentPicture::title() const
 
 QString MomentPicture::hint() const
 {
-    return tr(
-        "Click to list the tensors that are alive there. Wheel zooms, drag pans, double click shows all. / searches.");
+    return tr("Click to see the tensors alive there. Wheel zooms, drag pans, double click shows all. / searches.");
 }
 
 QString MomentPicture::shortcuts()

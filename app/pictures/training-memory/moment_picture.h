@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The picture of the page "Step timeline": one training step, tensor by tensor, with the modules at
-// work under it and who is alive at the cursor. It is the page's plot: the wheel zooms (Ctrl: events
+// work under it and the tensors alive at the cursor. It is the page's plot: the wheel zooms (Ctrl: events
 // only, Shift: bytes only), a drag pans, a double click shows all, a click moves the cursor or, on a
 // module, shows that module alone.
 //

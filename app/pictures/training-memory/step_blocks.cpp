@@ -38,8 +38,7 @@ struct Run
     Phase phase = Phase::Setup;
 };
 
-/// Consecutive allocations of one module. A free may belong to another module's tensor: it stays in the run that it
-/// interrupts.
+/// A module whose allocations follow each other. Frees say what was made elsewhere: they belong to the run.
 std::vector<Run> runsOf(const Trace& trace)
 {
     std::vector<Run> runs;
@@ -55,7 +54,7 @@ std::vector<Run> runsOf(const Trace& trace)
     return runs;
 }
 
-/// A part that nearly all have in common ("model") would be a row that says nothing.
+/// A part that nearly all have in common ("model") would be a row without information.
 QString commonFirst(const QStringList& modules, const std::vector<Run>& runs)
 {
     QHash<QString, int> counts;

@@ -53,7 +53,7 @@ struct StepBlocks
     bool matches(const StepBlock& block, const QString& words) const;
 };
 
-/// `most`: blocks that are told apart, the largest; the others are summed.
+/// `most`: blocks that are drawn one by one, the largest; the others are summed.
 StepBlocks stepBlocks(const Trace& trace, std::size_t most = 8000);
 
 } // namespace memscape

@@ -2,7 +2,7 @@
 // Where the blocks of a step lie: events across, bytes up. What is alive the whole step is at the
 // bottom, one layer for each category; on it the blocks in order of allocation, each as high as it is
 // large, so that the outline is the allocated memory. Blocks lower than a pixel share a layer with
-// their neighbours of the same category until zooming tells them apart. Below, the modules at work as
+// their neighbours of the same category until zooming separates them. Below, the modules at work as
 // a flame chart. Of many events in one column of pixels the highest moment is drawn: peaks stay.
 #pragma once
 

@@ -86,7 +86,7 @@ Result<void> validateSizes(const Sizes& size)
     if (size.size() > rankLimit)
         return fail("layout.rank",
                     fmt::format("a tensor here has at most {} dimensions, not {}", rankLimit, size.size()),
-                    "leave dimensions of size 1 away, or join some");
+                    "remove dimensions of size 1, or join some");
     std::int64_t product = 1;
     for (const std::int64_t one : size) {
         if (one < 0)

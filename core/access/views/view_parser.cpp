@@ -330,7 +330,7 @@ Result<std::vector<ViewOperation>> parseViews(std::string_view text)
     while (!reader.atEnd()) {
         if (operations.size() == operationsLimit)
             return reader.error("views.limit", fmt::format("at most {} operations fit here", operationsLimit),
-                                reader.place(), "leave some away");
+                                reader.place(), "remove some");
         MEMSCAPE_TRY(operation, readOperation(reader));
         operations.push_back(std::move(operation));
         if (!reader.atEnd() && !reader.take(';') && !reader.take('.'))

@@ -19,7 +19,7 @@ struct ViewStep
     /// dim_range, index_range, bad_argument; and in PyTorch's own words.
     std::string error, message;
     TensorView view;          ///< after the operation; the one before when it is refused
-    bool copied = false;      ///< lives in a new storage
+    bool copied = false;      ///< is in a new storage
     std::int64_t written = 0; ///< elements of that storage
 };
 

@@ -33,11 +33,10 @@ public:
     std::string group() const override { return "kernels"; }
     std::string help() const override
     {
-        return "Attention as frameworks wrote it first, and as FlashAttention writes it: the same "
-               "numbers, other bytes. Extra memory is what a program takes besides inputs and "
-               "outputs, to the byte; what is saved for the backward is counted apart; memory "
-               "traffic is counted pass by pass; time comes from the device's rates and from what "
-               "such kernels were published or measured to reach. Left out: dropout, masks other "
+        return "Standard attention and FlashAttention: the same results, different memory use. Extra memory is what a "
+               "program allocates besides inputs and outputs, to the byte; what is saved for the backward is counted "
+               "apart; memory traffic is counted pass by pass; time comes from the device's rates and from published "
+               "or measured rates of such kernels. Left out: dropout, masks other "
                "than causal, sequences of different length, and the speed of kernels made for Hopper "
                "alone, of which version 8 is one.";
     }

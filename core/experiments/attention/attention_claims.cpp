@@ -77,8 +77,8 @@ Claim faster(const Device& device, const AttentionAnswers& answers, const Measur
                                     : "does not hold here: it is slower";
     return {"Flash Attention: 3-4x faster than standard attention", managementNotes, verdict,
             fmt::format("{} here {}; by the model {}", speedup.side(), timesText(ratio),
-                        crossover > 0 ? fmt::format("flash is ahead from sequence {} on", crossover)
-                                      : "flash is not ahead at any length")};
+                        crossover > 0 ? fmt::format("flash is faster from sequence {} on", crossover)
+                                      : "flash is faster at no length")};
 }
 
 /// What flash takes beside its inputs at twice the length: twice as much when it is linear.
@@ -165,7 +165,7 @@ Claim traffic(const Device& device, const AttentionAnswers& answers)
     const double ours = answers.standard->cost.bytes / answers.flash->cost.bytes;
     const double claimed = onChip / (d * d);
     return {"IO: standard Θ(N d + N²) accesses of memory, flash Θ(N² d² / M)", "Dao et al. 2022, Theorem 2",
-            claimed <= 1               ? "says nothing here: d² is more than what fits on the chip"
+            claimed <= 1               ? "does not apply here: d² is more than the chip holds"
                 : ours > 1.1 * claimed ? "holds as a bound; the last cache keeps K and V, so DRAM sees less still"
                 : ours > 0.5 * claimed ? "holds here"
                                        : "does not hold here: the inputs and outputs that both move outweigh it",

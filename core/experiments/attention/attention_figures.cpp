@@ -54,10 +54,11 @@ Why flopsWhy(const AttentionAnswer& answer)
     why.with = fmt::format("scores = {} heads × {} × {}{} = {}, d = {}", shape.batch * shape.heads, shape.queries,
                            shape.keys, shape.causal ? ", what a causal mask leaves" : "",
                            numberText(shape.visibleScores()), shape.headDim);
-    why.terms = {{"scores", shape.visibleScores(), Unit::One, "pairs of a query and a key it sees", "the parameters"},
-                 {"d", double(shape.headDim), Unit::One, "head dimension", "the parameters"}};
+    why.terms = {
+        {"scores", shape.visibleScores(), Unit::One, "pairs of a query and a key that is not masked", "the parameters"},
+        {"d", double(shape.headDim), Unit::One, "head dimension", "the parameters"}};
     why.source = "the convention of the FlashAttention papers: two products forward, five backward";
-    why.omits = {"the softmax", "what a program computes behind a mask or computes again"};
+    why.omits = {"the softmax", "scores computed behind a mask, and recomputation"};
     return why;
 }
 
@@ -80,7 +81,7 @@ Why peakWhy(const Device& device, const AttentionAnswer& answer)
 {
     Why why;
     why.formula = "extra peak = the most bytes alive at once besides Q, K, V, O and their gradients";
-    why.with = fmt::format("= max({} forward, {} backward) of the passes asked for; beside {} of inputs and outputs",
+    why.with = fmt::format("= max({} forward, {} backward) of the selected passes; beside {} of inputs and outputs",
                            bytesText(double(answer.memory.forward)), bytesText(double(answer.memory.backward)),
                            bytesText(double(answer.memory.tensors)));
     why.terms = arrayTerms(device, answer, false);
@@ -125,7 +126,7 @@ Why totalWhy(const Device& device, const AttentionAnswer& answer)
     why.with = fmt::format("= {} + {}; {}", bytesText(double(answer.memory.tensors)),
                            bytesText(double(answer.memory.peak(answer.problem.pass))), fits);
     why.source = "the arrays that the program takes, each rounded up to 512 B";
-    why.omits = {"what else is in the device's memory: a driver's context, other programs"};
+    why.omits = {"the driver's context and other programs in the device's memory"};
     return why;
 }
 

@@ -4,7 +4,7 @@
 // Wavefronts are counted exactly over the lanes' addresses (core/access/banks.h). A multiprocessor's 32
 // banks give 4 bytes each a cycle, so one wavefront, 128 bytes, takes a cycle:
 //     cycles    = wavefronts                                     many warps ask
-//     bandwidth = bytes that lanes ask for × clock / cycles
+//     bandwidth = bytes that lanes access × clock / cycles
 //     latency   = that without conflicts + wavefronts − 1        one warp asks
 // Left out: see the omits of each figure.
 #include "core/experiments/bank-conflicts/bank_conflicts.h"
@@ -64,7 +64,7 @@ std::uint32_t granuleOf(const Parameters& parameters)
     return swizzle == "xor16" ? 16 : std::max(widthOf(parameters), bankBytes);
 }
 
-/// Elements that the lanes ask for.
+/// Elements that the lanes access.
 std::vector<std::uint32_t> elementsOf(const BankCase& request, std::uint32_t lanes)
 {
     std::vector<std::uint32_t> elements;
@@ -83,7 +83,7 @@ Why countWhy(const BankCase& request, const BankAccess& access)
     std::string degrees;
     for (const BankPhase& phase : access.phases)
         degrees += (degrees.empty() ? "" : " + ") + std::to_string(phase.degree);
-    why.formula = "wavefronts = Σ degree over the phases, degree = most different words asked of one bank";
+    why.formula = "wavefronts = Σ degree over the phases, degree = most different words accessed in one bank";
     why.with = fmt::format("= {}{}", degrees, access.phases.size() > 1 ? fmt::format(" = {}", access.wavefronts) : "");
     why.terms = {
         {"phases", double(access.phases.size()), Unit::One,
@@ -93,7 +93,7 @@ Why countWhy(const BankCase& request, const BankAccess& access)
         {"lanes", double(request.elements.size()), Unit::One, "that take part", "the parameters"}};
     why.source = std::string(sharedMemoryGuide);
     why.omits = {"the order of the wavefronts, which is not documented",
-                 "phases that later GPUs may merge when lanes ask for equal addresses"};
+                 "phases that later GPUs may merge when lanes access equal addresses"};
     return why;
 }
 
@@ -128,7 +128,7 @@ Why gcdWhy(const BankCase& request)
     why.with = fmt::format("= {} × gcd({}, {}) = {}", phasesOf(request), ruleStride(request), lanesPerPhase(width),
                            gcdWavefronts(request));
     why.source = "gcd(s, 32) of the textbooks, for 4-byte elements";
-    why.omits = {"broadcasts: for stride 0 it says 32, one wavefront serves all", "lanes that do not take part",
+    why.omits = {"broadcasts: for stride 0 it gives 32, one wavefront serves all", "lanes that do not take part",
                  request.pattern == BankPattern::Column ? "the swizzle" : "padding between rows, and the swizzle"};
     return why;
 }
@@ -151,7 +151,7 @@ Figures predictedTimes(const BankCase& request, const BankAccess& access, const 
     cycles.source = std::string(sharedMemoryGuide);
     cycles.omits = {"instructions between the requests", "L1 hits, which go through the same unit"};
     Why bandwidth = cycles;
-    bandwidth.formula = "bandwidth = bytes the lanes ask for × clock / cycles, of one multiprocessor";
+    bandwidth.formula = "bandwidth = bytes the lanes access × clock / cycles, of one multiprocessor";
     bandwidth.with = fmt::format("= {} × {} / {} = {}", quantityText(request.usefulBytes(), Unit::Byte),
                                  quantityText(time.clock.value, Unit::Hertz), numberOf(time.cycles),
                                  quantityText(time.bandwidth, Unit::BytePerSecond));
@@ -187,11 +187,11 @@ public:
     std::string help() const override
     {
         return "A multiprocessor's shared memory lies in 32 banks of 4 bytes. In one wavefront every bank gives one "
-               "word; lanes that want different words of the same bank wait, lanes that want the same word are served "
-               "together. Wavefronts are counted exactly for strides, rows and columns of a tile, with padding or an "
-               "XOR swizzle, reads and writes of 1 to 16 bytes; a wavefront takes a cycle. Left out: instructions "
-               "between the requests, and what NVIDIA does not document of the order. A CPU has no such banks: its "
-               "prediction counts what a GPU's warp would need, and only a GPU can measure it.";
+               "word; lanes that access different words of the same bank wait, lanes that access the same word are "
+               "served together. Wavefronts are counted exactly for strides, rows and columns of a tile, with padding "
+               "or an XOR swizzle, reads and writes of 1 to 16 bytes; a wavefront takes a cycle. Left out: "
+               "instructions between the requests, and what NVIDIA does not document of the order. A CPU has no such "
+               "banks: its prediction counts the wavefronts of a GPU's warp, and only a GPU can measure it.";
     }
     std::string notMeasuredOn(const Device& device) const override
     {
@@ -225,11 +225,12 @@ private:
 BankConflicts::BankConflicts()
 {
     m_schema = {
-        choiceSpec("pattern", "pattern", "Which elements of the tile the lanes of a warp ask for.", patterns.choices()),
-        integerSpec("stride", "stride",
-                    "Elements between neighbouring lanes. Odd strides of 4-byte elements meet no bank twice; 0 is the "
-                    "same element for all, a broadcast. Rows and columns have their own.",
-                    {.most = 128, .standard = "8", .suffix = "elements"}),
+        choiceSpec("pattern", "pattern", "Which elements of the tile the lanes of a warp access.", patterns.choices()),
+        integerSpec(
+            "stride", "stride",
+            "Elements between neighbouring lanes. Odd strides of 4-byte elements access no bank twice; 0 is the "
+            "same element for all, a broadcast. Rows and columns set their own stride.",
+            {.most = 128, .standard = "8", .suffix = "elements"}),
         choiceSpec(
             "width", "width",
             "Bytes that each lane reads or writes at once. Wider accesses are served in phases: 16 lanes of 8 bytes, "
@@ -243,12 +244,12 @@ BankConflicts::BankConflicts()
                     {.most = 64, .suffix = "elements"}),
         choiceSpec(
             "swizzle", "swizzle",
-            "Exchange the elements of each row by an XOR with the row's number: conflicts go, and no memory is spent.",
+            "Exchange the elements of each row by an XOR with the row's number: no conflicts, and no extra memory.",
             {{"none", "none", "elements lie in order"},
              {"xor", "XOR", "element c of row r lies at c ^ r, within 128 bytes"},
              {"xor16", "XOR, 16-byte chunks", "chunks of 16 bytes, as kernels with ldmatrix need them"}}),
         choiceSpec("operation", "operation", "Whether the lanes read or write.",
-                   {{"read", "read", "loads; lanes that want the same word are served together"},
+                   {{"read", "read", "loads; lanes that access the same word are served together"},
                     {"write", "write", "stores; of lanes that write the same word one wins"}}),
         integerSpec("lanes", "lanes", "Lanes of the warp that take part, from the first on.",
                     {.most = 64, .words = {{"0", "all", "every lane: 32, or 64 of an AMD GPU"}}}),

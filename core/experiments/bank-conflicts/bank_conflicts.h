@@ -44,7 +44,7 @@ struct BankTime
     double cycles = 0;             ///< per request, many warps asking
     double bandwidth = 0;          ///< B/s that the lanes of one multiprocessor get
     double latencyCycles = 0;      ///< of a lone request; NaN where it is not defined or not known
-    Sourced clock, latency;        ///< what it stands on
+    Sourced clock, latency;        ///< its basis
 };
 /// Nothing on a device without shared memory in banks.
 std::optional<BankTime> bankTime(const Device& device, const BankCase& request, const BankAccess& access);

@@ -80,7 +80,7 @@ Claim timesSlower(const BankAccess& access, const std::optional<BankTime>& time,
         claim.ours += fmt::format("; alone at least {:.3g} times ({:.0f} against {:.0f} cycles, {})", alone, lone.value,
                                   least, lone.side());
     }
-    claim.verdict = access.conflicts() == 0 ? "says nothing here: this request has no conflict"
+    claim.verdict = access.conflicts() == 0 ? "does not apply here: this request has no conflict"
         : alone < 0.9 * factor
         ? "holds while many warps keep the banks busy; a lone request mostly waits for its latency"
         : std::isfinite(alone) ? "holds"
@@ -96,9 +96,9 @@ Claim gcdRule(const BankCase& request, const BankAccess& access)
     return {"The degree of conflict of a stride s is gcd(s, 32)",
             "taught with every stride; CUDA Programming Guide for s = 1, 2, 3",
             agrees          ? "holds here"
-                : isZero    ? "does not hold for stride 0: all lanes want one word, which is broadcast"
-                : rule == 0 ? "says nothing here: neighbours share words"
-                            : "does not hold with padding or a swizzle, which is what they are for",
+                : isZero    ? "does not hold for stride 0: all lanes access one word, which is broadcast"
+                : rule == 0 ? "does not apply here: neighbours share words"
+                            : "does not hold with padding or a swizzle, which avoid conflicts",
             fmt::format("the rule {}, counted {} wavefronts",
                         rule == 0 ? "gives no number" : fmt::format("gives {}", rule), access.wavefronts)};
 }
@@ -143,7 +143,7 @@ Claim swizzleIsFree(const Device& device, const BankCase& request)
     const int swizzled = wavefrontsIn(device, request, 0, granule), padded = wavefrontsIn(device, request, 1, 0);
     const std::uint32_t plain = request.rows * request.tile.columns * request.tile.width;
     const std::uint32_t more = request.rows * request.tile.width;
-    return {"A swizzle cures what padding cures, without its memory",
+    return {"A swizzle removes the conflicts that padding removes, without its memory",
             "CUTLASS, the layouts of its shared memory; tutorials on ldmatrix",
             swizzled == 0            ? "not for this row length: pieces can be exchanged within 128 bytes only"
                 : swizzled <= padded ? "holds here"

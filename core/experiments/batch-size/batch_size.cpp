@@ -23,7 +23,7 @@ public:
     std::string title() const override { return "Batch size"; }
     std::string question() const override
     {
-        return "How large a batch: what fits, what is fast, what still learns from every example?";
+        return "How large a batch fits, is fast, and still learns from every example?";
     }
     std::string group() const override { return "training"; }
     std::string help() const override
@@ -33,7 +33,7 @@ public:
                "batch that reaches the target soonest on this device. Measured on a chain of linear layers that is "
                "trained for real: time, memory, noise of its gradients by two estimators, steps to the target at each "
                "batch, accumulation against the large batch. Left out: momentum and Adam in the noise, generalisation, "
-               "the time that reading data takes.";
+               "data loading.";
     }
     const Schema& schema() const override { return m_schema; }
     std::vector<std::string> idleParameters(const Device& device, const Parameters& parameters) const override

@@ -70,7 +70,7 @@ struct BatchNoise
     double target = 0;                                            ///< the loss
     double noiseScale = std::numeric_limits<double>::quiet_NaN(); ///< examples, when the target is reached
     BatchHyperbola hyperbola;                                     ///< in examples
-    std::string reason;                                           ///< why something is missing, or what it stands on
+    std::string reason;                                           ///< why something is missing, or its basis
     std::string remedy;
     bool isReached = true;                   ///< the target, ever
     std::vector<std::int64_t> mlpSizes = {}; ///< of Regression

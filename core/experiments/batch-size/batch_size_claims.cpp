@@ -31,12 +31,12 @@ Claim criticalClaim(const BatchStudy& study, const Measurement& measured)
         claim.verdict = claimed > critical.value / 2 && claimed < critical.value * 2
             ? "holds here by its size alone: the square of the gradient belongs below, not that of the rate"
             : "does not hold: the square of the gradient belongs below, not that of the rate";
-        claim.ours = fmt::format(
-            "at the target tr(Σ) = {} and the best rate is {}: σ²/ε² = {}; tr(Σ)/|G|² = {}, and the {} steps "
-            "to the target say {}. The rate's unit is no gradient's: scale the loss by 10 and σ²/ε² is 10⁴ "
-            "times as large, while the batch that pays stays",
-            shortNumber(problem.trace() * scale, 3), shortNumber(rate, 3), shortNumber(claimed, 3),
-            shortNumber(problem.simpleNoise(), 3), critical.side(), shortNumber(critical.value, 3));
+        claim.ours =
+            fmt::format("at the target tr(Σ) = {} and the best rate is {}: σ²/ε² = {}; tr(Σ)/|G|² = {}, and the {} "
+                        "steps to the target give {}. The rate does not have a gradient's unit: scale the loss by 10 "
+                        "and σ²/ε² is 10⁴ times as large, while the useful batch stays the same",
+                        shortNumber(problem.trace() * scale, 3), shortNumber(rate, 3), shortNumber(claimed, 3),
+                        shortNumber(problem.simpleNoise(), 3), critical.side(), shortNumber(critical.value, 3));
     } else if (noise.knowsSteps()) {
         claim.ours = fmt::format("here E_min / S_min = {} examples; no rate is in it",
                                  shortNumber(noise.hyperbola.critical(), 3));
@@ -134,8 +134,8 @@ Claim scheduleClaim(const BatchStudy& study)
     if (isReached(study.schedule) && isReached(study.constant)) {
         const bool steps = study.schedule->steps<0.99 * study.constant->steps, examples = study.schedule->examples> 1.01
             * study.constant->examples;
-        claim.verdict = !steps ? "does not pay here: it needs as many steps as a constant batch"
-            : examples         ? "holds with tr(Σ)/|G|² as B_opt: fewer steps, paid with more examples"
+        claim.verdict = !steps ? "no benefit here: it needs as many steps as a constant batch"
+            : examples         ? "holds with tr(Σ)/|G|² as B_opt: fewer steps at the cost of more examples"
                                : "holds with tr(Σ)/|G|² as B_opt: fewer steps for no more examples";
     }
     if (!study.schedule || !study.constant)

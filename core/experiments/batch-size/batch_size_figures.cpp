@@ -46,7 +46,7 @@ Why noiseWhy(const BatchNoise& noise, std::string formula)
         why.with = fmt::format("= {} examples at a loss of {}", shortNumber(noise.noiseScale),
                                quantityText(noise.target, Unit::One));
     if (noise.knowsSteps()) {
-        why.terms = {{"S_min", noise.hyperbola.fewestSteps, Unit::One, "steps with batches without end",
+        why.terms = {{"S_min", noise.hyperbola.fewestSteps, Unit::One, "steps with an unlimited batch",
                       std::string(noiseSourceText(noise.source))},
                      {"E_min", noise.hyperbola.fewestExamples, Unit::One, "examples with the smallest batches",
                       std::string(noiseSourceText(noise.source))}};
@@ -60,25 +60,25 @@ Why noiseWhy(const BatchNoise& noise, std::string formula)
     return why;
 }
 
-/// What a processor's operations cost, and who says so.
+/// The costs of a processor's operations, and their source.
 void sayHost(Why& why, const Device& device, const StepTime& time)
 {
     const HostOperations host = hostOperations(device);
     const char* const source =
         host.evidence == Evidence::Measured ? "calibration of this machine" : "typical value, until calibrated";
     why.terms = {
-        {"calls", time.launchBound, Unit::Second, "threads that meet, and products that begin", source},
+        {"calls", time.launchBound, Unit::Second, "barriers of threads, and starting products", source},
         {"memory", time.memoryBound, Unit::Second, "rearranging operands, writing results, passes over arrays", source},
         {"arithmetic", time.arithmeticBound, Unit::Second, "multiply-adds, edge tiles included", source},
         {"update", time.optimizer, Unit::Second, "the optimizer's, an operation for each parameter",
          "bytes of its rule"},
-        {"call", host.call, Unit::Second, "one operation that does next to nothing", source},
+        {"call", host.call, Unit::Second, "one operation with almost no work", source},
         {"start", host.start, Unit::Second, "a step without operations", source}};
     why.source = host.evidence == Evidence::Measured
         ? fmt::format("operations of this machine's calibration; its fit is within {} of half of the probes",
                       percentText(host.misfit))
         : std::string("typical costs of a core of the 2020s: memscape-cli calibrate measures this machine's");
-    why.omits = {"dispatch of a framework", "time that the system takes away", "reading the data"};
+    why.omits = {"dispatch of a framework", "time that the system takes away", "data loading"};
 }
 
 Why throughputWhy(const Device& device, const BatchPoint& point)
@@ -87,13 +87,13 @@ Why throughputWhy(const Device& device, const BatchPoint& point)
     const StepTime& time = point.time;
     why.formula = "examples of an update / time of the step";
     why.with = fmt::format("= {} / {}", shortNumber(point.examples), quantityText(time.total, Unit::Second));
-    why.terms = {{"arithmetic", time.arithmeticBound, Unit::Second, "in operators that arithmetic holds", "roofline"},
-                 {"memory", time.memoryBound, Unit::Second, "in operators that memory holds", "roofline"},
-                 {"launch", time.launchBound, Unit::Second, "in operators that their launch holds", "roofline"},
+    why.terms = {{"arithmetic", time.arithmeticBound, Unit::Second, "in operators limited by arithmetic", "roofline"},
+                 {"memory", time.memoryBound, Unit::Second, "in operators limited by memory", "roofline"},
+                 {"launch", time.launchBound, Unit::Second, "in operators limited by their launch", "roofline"},
                  {"update", time.optimizer, Unit::Second, "the optimizer's", "bytes of its rule"}};
     why.source = "each operator max(FLOPs / rate, bytes / bandwidth) + launch: Williams, Waterman, Patterson 2009; "
                  "products at the rate that large ones reach";
-    why.omits = {"Python and dispatch on the host", "what small products miss of that rate", "reading the data"};
+    why.omits = {"Python and dispatch on the host", "how far small products stay below that rate", "data loading"};
     if (!device.isGpu())
         sayHost(why, device, time);
     return why;
@@ -155,14 +155,14 @@ Figures batchFigures(const Device& device, const BatchStudy& study, const BatchP
          {},
          "steps by McCandlish et al. 2018, time of the step by its operators",
          {}}));
-    figures.push_back(figureOf(
-        "memory", "memory", Unit::Byte, double(point.device),
-        {device.isGpu() ? "reserved + context" : "what is allocated: a processor's allocator keeps nothing back",
-         fmt::format("= {}", bytesText(double(point.device))),
-         {},
-         device.isGpu() ? "the caching allocator replayed; the context is a setting (device_context)"
-                        : "the simulated step",
-         {}}));
+    figures.push_back(
+        figureOf("memory", "memory", Unit::Byte, double(point.device),
+                 {device.isGpu() ? "reserved + context" : "what is allocated: a processor's allocator caches nothing",
+                  fmt::format("= {}", bytesText(double(point.device))),
+                  {},
+                  device.isGpu() ? "the caching allocator replayed; the context is a setting (device_context)"
+                                 : "the simulated step",
+                  {}}));
     figures.push_back(
         figureOf("peak_allocated", "peak allocated", Unit::Byte, double(point.allocated), memoryWhy(study, point)));
     figures.push_back(
@@ -173,7 +173,7 @@ Figures batchFigures(const Device& device, const BatchStudy& study, const BatchP
     figures.push_back(figureOf("time_per_example", "time per example", Unit::Second, point.secondsPerExample(),
                                throughputWhy(device, point)));
     figures.push_back({"bound",
-                       "held by",
+                       "limited by",
                        Unit::One,
                        std::string(boundText(point.bound, point.isHost)),
                        {},

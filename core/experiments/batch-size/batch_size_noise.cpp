@@ -141,7 +141,7 @@ BatchNoise batchNoise(const ModelDescription& model, const BatchCase& asked)
         return lawOf(model, asked);
     BatchNoise noise;
     noise.target = asked.targetLoss;
-    noise.reason = "no law says how noisy this model's gradients are";
+    noise.reason = "no published law gives the noise of this model's gradients";
     noise.remedy = model.family == Family::Mlp
         ? "measure: it is estimated from real gradients; or set noise_scale and fewest_steps"
         : "set noise_scale (and fewest_steps) to what a run of yours showed";

@@ -17,7 +17,7 @@ ParameterSpec ofModel(std::string key, std::string label, std::string help, doub
                     {.most = most,
                      .scale = scale,
                      .suffix = std::move(suffix),
-                     .words = {{"0", "from the model", "what a law or a closed form says of the model"}}});
+                     .words = {{"0", "from the model", "from a published law or a closed form for the model"}}});
 }
 
 const ChoiceTable<ScheduleKind> schedules{
@@ -65,14 +65,13 @@ Schema batchSizeSchema()
                       .scale = Scale::Log2,
                       .suffix = "examples",
                       .words = {{"0", "as fit", "as many as fit the device at once"}}}),
-         ofModel(
-             "noise_scale", "noise scale",
-             "Of the gradients, in examples: tr(Σ)/|G|². A measurement says what it is. 0: from the model, where a law "
-             "or a closed form is known.",
-             1e12, Scale::Log2, "examples"),
+         ofModel("noise_scale", "noise scale",
+                 "Of the gradients, in examples: tr(Σ)/|G|². A measurement gives it. 0: from the model, where a law "
+                 "or a closed form is known.",
+                 1e12, Scale::Log2, "examples"),
          ofModel(
              "fewest_steps", "fewest steps",
-             "S_min: steps to the target with batches without end. 0: from the model, where a law or a closed form is "
+             "S_min: steps to the target with an unlimited batch. 0: from the model, where a law or a closed form is "
              "known.",
              1e12, Scale::Log2, "steps")});
     setGroup(schema, "schedule and noise",

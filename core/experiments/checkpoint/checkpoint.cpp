@@ -34,7 +34,7 @@ public:
         return "A chain of stages, run forward and backward. What a stage saves for its backward is kept, or dropped "
                "and computed again: memory against time. Each strategy's schedule is replayed operation by operation, "
                "so peak and time are counted, not estimated; the front is the best time for every budget, optimal "
-               "among persistent schedules (what is kept stays until its own backward) on exact sizes; where a chain "
+               "among persistent schedules (a kept value stays until its own backward) on exact sizes; where a chain "
                "of many different stages is too much for that, sizes are rounded, and the answer says how far from the "
                "optimum it may be. Left out: parameters, their gradients and the optimizer's state, which no schedule "
                "changes, and networks that are not a chain.";

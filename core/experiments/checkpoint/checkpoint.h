@@ -37,8 +37,8 @@ struct StrategyAnswer
     bool isFeasible = false;      ///< there is one, and within the budget (when one was given)
     double solverTime = 0;        ///< s, without the replay
     std::int64_t slot = 0;        ///< the size of a slot that the solver rounded to, 0: none
-    /// Of optimal: no persistent schedule takes less time, and who found the schedule where it was
-    /// another strategy.
+    /// Of optimal: no persistent schedule takes less time, and the strategy that found the schedule where it was
+    /// another.
     double bound = 0;
     std::string takenFrom;
     Json extra = Json::object(); ///< what is special to the strategy
@@ -86,7 +86,7 @@ StrategyAnswer solveStrategy(const CheckpointAnswer& answer, const std::string& 
 /// All that are compared but the optimal one.
 std::vector<StrategyAnswer> solveOthers(const CheckpointAnswer& answer, const Parameters& parameters);
 /// The best that is known at the budget: the optimum among persistent schedules, or what one of the
-/// others found where that is better (a heuristic that forgets and makes again can be). So no
+/// others found where that is better (a heuristic that drops and recomputes can be). So no
 /// strategy that fits the budget is quicker.
 StrategyAnswer solveOptimal(const CheckpointAnswer& answer, const std::vector<StrategyAnswer>& others);
 

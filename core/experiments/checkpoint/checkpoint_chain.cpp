@@ -140,7 +140,7 @@ Result<ChainSource> mlpSource(const Device& device, std::string_view text, std::
     source.times = rates
         ? fmt::format("roofline of {}: max(FLOPs / fp32 rate, bytes / bandwidth) + launches", device.name)
         : fmt::format("counted in forwards: {}", rates.error().message);
-    source.omits = {"what a library's product misses of the rate", "caches between operations"};
+    source.omits = {"how far a library's product stays below the rate", "caches between operations"};
     return source;
 }
 
@@ -152,7 +152,7 @@ Result<ChainSource> chainSource(const Device& device, const Parameters& paramete
         MEMSCAPE_TRY(chain, parseUniformChain(text));
         ChainSource source;
         source.chain = std::move(chain);
-        source.sizes = source.times = "equal stages, as the parameter says";
+        source.sizes = source.times = "equal stages, from the parameter";
         source.isUniform = true;
         return source;
     }

@@ -95,9 +95,9 @@ Claim memoryReduction(const Ground& ground)
     const double claimed = 1 - 1 / std::sqrt(ground.length), real = 1 - double(ground.segments.peak) / ground.full();
     return {
         "√n checkpoints reduce memory by (1 − 1/√n)", "course notes, gradient checkpointing",
-        std::fabs(claimed - real) < 0.01 ? "holds"
-                                         : "does not hold: it counts the checkpoints but "
-                                           "not the segment that is being reversed",
+        std::fabs(claimed - real) < 0.01
+            ? "holds"
+            : "does not hold: it counts the checkpoints and omits the segment that is being reversed",
         fmt::format("the formula gives {}, the replayed schedule {}", percentText(claimed, 3), percentText(real, 3))};
 }
 
@@ -216,11 +216,11 @@ std::optional<Claim> monotone(const Ground& ground)
     }
     return Claim{"More activation budget, more memory: the knob is monotone",
                  "torch.compile's activation_memory_budget",
-                 !isMoved         ? "does not hold for this chain: the knob moves nothing, the peak is the same "
+                 !isMoved         ? "does not hold for this chain: the knob has no effect, the peak is the same "
                                     "at every setting"
                      : isMonotone ? "holds for this chain"
                                   : "does not hold: the plan's saved bytes grow, the peak does not, "
-                                    "since what is recomputed is allocated in the backward",
+                                    "since the backward holds what is recomputed",
                  "peak by share of saved bytes: " + shown};
 }
 

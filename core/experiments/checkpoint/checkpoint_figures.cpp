@@ -109,7 +109,7 @@ Why leastWhy(const CheckpointAnswer& answer)
 {
     Why why;
     why.formula = answer.isLeastExact ? "the least peak of any persistent schedule, by the recursion without time"
-                                      : "what the hungriest single operation takes: no schedule does with less";
+                                      : "the memory of the largest single operation: no schedule needs less";
     why.with =
         fmt::format("= {} of the {} that keeping everything takes", memoryText(answer, double(answer.leastMemory)),
                     memoryText(answer, double(answer.fullMemory)));
@@ -118,7 +118,7 @@ Why leastWhy(const CheckpointAnswer& answer)
     why.source = chainModel;
     why.omits = memoryOmits();
     if (answer.isLeastExact)
-        why.omits.push_back("schedules that forget a kept value and make it again, which may take less");
+        why.omits.push_back("schedules that drop a kept value and recompute it, which may take less");
     return why;
 }
 

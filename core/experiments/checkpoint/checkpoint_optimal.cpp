@@ -2,8 +2,8 @@
 // The answer that is named optimal. The solver's schedule is the optimum among persistent ones, on
 // exact sizes or between two bounds (checkpoint_tables.h); every other strategy at the same budget is
 // a candidate beside it, so that none on the page can be quicker. One may be: where sizes had to be
-// rounded, and where a heuristic forgets a kept value and makes it again. Then its schedule is the
-// answer, and the note says whose it is.
+// rounded, and where a heuristic drops a kept value and recomputes it. Then its schedule is the
+// answer, and the note names the strategy.
 #include "core/experiments/checkpoint/checkpoint.h"
 
 #include "core/base/stopwatch.h"
@@ -44,9 +44,9 @@ Error optimalError(const CheckpointAnswer& answer, Error error)
 
 std::string noteOf(const CheckpointAnswer& answer, const StrategyAnswer& optimal)
 {
-    const std::string among = "optimal among persistent schedules: what is kept stays until its own backward";
+    const std::string among = "optimal among persistent schedules: a kept value stays until its own backward";
     if (optimal.takenFrom == "exhaustive")
-        return "optimal among all schedules: everything was looked at";
+        return "optimal among all schedules: found by exhaustive search";
     if (optimal.bound == 0)
         return fmt::format("the schedule of {}: no persistent one was found in this budget", optimal.takenFrom);
     if (!optimal.takenFrom.empty() && optimal.gap() <= sameTime)
@@ -105,7 +105,7 @@ StrategyAnswer solveOptimal(const CheckpointAnswer& answer, const std::vector<St
     }
     if (!optimal.hasSchedule()) {
         optimal.missing = optimalError(answer, proven.error());
-        optimal.note = "optimal among persistent schedules: what is kept stays until its own backward";
+        optimal.note = "optimal among persistent schedules: a kept value stays until its own backward";
         return optimal;
     }
     optimal.isFeasible = true;

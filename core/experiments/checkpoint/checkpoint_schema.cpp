@@ -24,20 +24,20 @@ ParameterSpec strategySpec()
 {
     ParameterSpec spec = choiceSpec(
         "strategy", "strategy",
-        "How the activations to keep are chosen. Each choice gives a schedule that is replayed, byte by byte. "
-        "every:K keeps the input of every K-th stage.",
+        "The strategy that chooses which activations stay. Its schedule is replayed, byte by byte. every:K keeps the "
+        "input of every K-th stage.",
         {{"none", "keep everything", "no forward runs twice: the most memory, the least time"},
          {"sqrt", "√n segments", "round(√L) segments, the inputs of segments stay (Chen et al. 2016)"},
          {"revolve", "Revolve",
           "binomial checkpointing: fewest forwards for a number of stored states, all stages equal"},
          {"mixed", "mixed Revolve", "as Revolve, but a slot may hold all that one stage saves (Maddison 2024)"},
          {"optimal", "optimal",
-          "dynamic program over memory: the quickest schedule in which what is kept stays "
-          "until its own backward; no other strategy at the same budget is quicker"},
-         {"selective", "selective", "a knapsack: keep what costs most to make again for its bytes"},
+          "dynamic program over memory: the quickest schedule in which a kept value stays until its own backward; no "
+          "other strategy at the same budget is quicker"},
+         {"selective", "selective", "a knapsack: keep the values that cost most to recompute per byte"},
          {"adaptive", "adaptive (heuristic)",
-          "no plan: when memory is short, what is cheap, large and stale goes (DTR)"},
-         {"exhaustive", "true optimum", "everything is looked at; up to seven stages"}},
+          "no plan: when memory is short, values that are cheap, large and stale are dropped (DTR)"},
+         {"exhaustive", "true optimum", "exhaustive search; up to seven stages"}},
         "optimal");
     spec.counted = "every";
     return spec;
@@ -101,7 +101,7 @@ Schema checkpointSchema()
                        "Of model:NAME: whether the optimal schedule may also keep a layer without its "
                        "attention core, which is then computed again "
                        "(Korthikanti et al. 2022, selective).",
-                       {{"all", "all or nothing", "a layer's activations are all kept, or all made again"},
+                       {{"all", "all or nothing", "a layer's activations are all kept, or all recomputed"},
                         {"selective", "all, selective, nothing", "the solver chooses per layer"}})};
 }
 

@@ -2,7 +2,7 @@
 // Every strategy becomes a schedule, and every schedule is replayed; what a solver claims and what
 // the replay counts must agree, or there is no answer.
 //
-// Strategies that count slots (Revolve, mixed) and the knapsack know nothing of a budget of memory:
+// Strategies that count slots (Revolve, mixed) and the knapsack take no budget of memory:
 // of their plans the quickest whose replay fits is taken.
 #include "core/experiments/checkpoint/checkpoint.h"
 
@@ -217,7 +217,7 @@ std::string noteOf(const std::string& key)
         {"mixed", "optimal for equal stages when a slot holds a state or all that a step saves"},
         {"selective", "a knapsack over saved bytes; the peak is the replay's"},
         {"adaptive", "a heuristic that does not plan (DTR)"},
-        {"exhaustive", "optimal among all schedules: everything was looked at"}};
+        {"exhaustive", "optimal among all schedules: found by exhaustive search"}};
     for (const auto& [known, note] : notes) {
         if (known == key)
             return std::string(note);

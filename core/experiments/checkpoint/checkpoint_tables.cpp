@@ -67,7 +67,7 @@ Chain countedIn(Chain chain, double quantum)
     return chain;
 }
 
-/// What the hungriest single operation takes: less than any schedule's peak.
+/// The memory of the largest single operation: less than any schedule's peak.
 std::int64_t largestOperation(const Chain& chain)
 {
     std::int64_t largest = 0;

@@ -81,10 +81,9 @@ ShortAnswer hierarchyAnswer(const Device& device, const Figures& figures)
     for (const MemoryLevel& one : device.levels)
         if (one.id == home && one.label != "Memory")          // every level is memory: this one is DRAM
             level = one.label.substr(0, one.label.find(',')); // "L2 cache, half near the SM"
-    return said.answer(
-        fmt::format("This working set fits in {}: {} from one address of a chain to the next, {} when it is streamed.",
-                    level, said.text("latency"), said.text("bandwidth")),
-        "latency", false, {"working_set", "pages"});
+    return said.answer(fmt::format("This working set is in {}: {} a dependent read, {} when it is streamed.", level,
+                                   said.text("latency"), said.text("bandwidth")),
+                       "latency", false, {"working_set", "pages"});
 }
 
 ShortAnswer strideAnswer(const Figures& figures)
@@ -92,8 +91,8 @@ ShortAnswer strideAnswer(const Figures& figures)
     Said said(figures);
     const std::string share = said.percent("efficiency");
     return said.answer(said.number("efficiency") >= 1
-                           ? fmt::format("Every byte that moves is used: {}.", said.text("useful_bandwidth"))
-                           : fmt::format("{} of the bytes that move are used: {} of {}.", share,
+                           ? fmt::format("All bytes moved are used: {}.", said.text("useful_bandwidth"))
+                           : fmt::format("{} of the bytes moved are used: {} of {}.", share,
                                          said.text("useful_bandwidth"), said.text("moved_bandwidth")),
                        "useful_bandwidth", true, {"stride", "element", "pattern", "threads"});
 }
@@ -210,7 +209,7 @@ ShortAnswer rooflineAnswer(const Parameters& parameters, const Figures& figures)
     Said said(figures);
     const std::string intensity = factorText(parameters.number("intensity"));
     return said.answer(
-        fmt::format("At {} FLOP/B a kernel is {} and reaches at most {}; from {} FLOP/B on arithmetic holds it.",
+        fmt::format("At {} FLOP/B a kernel is {} and reaches at most {}; from {} FLOP/B on arithmetic limits it.",
                     intensity, said.text("bound"), said.text("attainable"), factorText(said.number("ridge"))),
         "attainable", true, {"intensity", "format"});
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hierarchy: how far away is each level of memory, and how wide is the road to it?
+// hierarchy: what latency and bandwidth does each level of memory have?
 //
 // Latency of a dependent random read and bandwidth of streams against the working set, by
 // core/timing/working_set.h: shares of levels × their own latency (time per byte), with measured knees
@@ -73,10 +73,10 @@ void explainFlight(Why& why, const Device& device, const BandwidthModel& model, 
     const double bytes = bytesInFlight(device, *most->level, shape);
     if (!std::isfinite(bytes) || bytes <= 0)
         return;
-    why.terms.push_back({"in flight", bytes, Unit::Byte,
-                         device.isGpu() ? "multiprocessors × warps × lanes × width × 4 loads"
-                                        : "cores × what one core keeps on its way",
-                         device.isGpu() ? "launch" : device.basis});
+    why.terms.push_back(
+        {"in flight", bytes, Unit::Byte,
+         device.isGpu() ? "multiprocessors × warps × lanes × width × 4 loads" : "cores × bytes in flight of one core",
+         device.isGpu() ? "launch" : device.basis});
     why.terms.push_back({"Little's law", littleBandwidth(bytes, most->level->latency.value), Unit::BytePerSecond,
                          fmt::format("bytes in flight / latency of {}", most->level->label),
                          most->level->latency.source});
@@ -127,14 +127,14 @@ public:
     Hierarchy();
     std::string id() const override { return "hierarchy"; }
     std::string title() const override { return "Hierarchy"; }
-    std::string question() const override { return "What are the latency and the bandwidth of each level of memory?"; }
+    std::string question() const override { return "What latency and bandwidth does each level of memory have?"; }
     std::string group() const override { return "hardware"; }
     std::string help() const override
     {
-        return "A working set is read from the nearest level of memory that holds it. Latency is that of one random "
+        return "A working set is served by the nearest level of memory that holds it. Latency is that of one random "
                "read that the next one waits for; bandwidth is that of streams. Between two levels the curve bends "
                "in a knee, whose place and width are measured, not derived. Left out: other tenants of a shared "
-               "cache, NUMA, and the latency of a memory that is busy.";
+               "cache, NUMA, and the latency under load.";
     }
     const Schema& schema() const override { return m_schema; }
     ShortAnswer shortAnswer(const Device& device, const Parameters&, const Figures& figures) const override
@@ -162,16 +162,17 @@ Hierarchy::Hierarchy()
 {
     ParameterSpec pages =
         choiceSpec("pages", "pages",
-                   "Size of the pages the working set lies in: a random read must also find its page. A few at a time "
-                   "are read at random, and then the next, so that finding pages costs nothing. GPUs: no effect.",
+                   "Size of the pages the working set lies in: a random read also needs the translation of its page's "
+                   "address. A few at a time are read at random, and then the next, so that translation costs nothing. "
+                   "GPUs: no effect.",
                    pageSizes.choices());
     pages.appliesTo = AppliesTo::Hosts;
     m_schema = {
-        integerSpec("working_set", "working set", "Bytes that the program reads again and again.",
+        integerSpec("working_set", "working set", "How many bytes the program accesses again and again.",
                     {.least = 1024, .most = 0x1p44, .standard = "24MiB", .unit = Unit::Byte, .scale = Scale::Log2}),
         std::move(pages),
         choiceSpec(
-            "operation", "operation", "What the streams do for the bandwidth.",
+            "operation", "operation", "The operation of the bandwidth's streams.",
             {{"read", "read", "loads only"},
              {"write", "write", "stores only"},
              {"copy", "copy", "loads and stores; both count"},
@@ -180,7 +181,7 @@ Hierarchy::Hierarchy()
         integerSpec(
             "threads", "threads",
             "CPU threads that stream for the bandwidth; 0 is all of them. Latency always takes one. A sweep shows "
-            "Little's law: each core has a fixed number of bytes in flight, until the memory's bandwidth is reached.",
+            "Little's law: each core keeps a fixed number of bytes in flight, until the memory's bandwidth is reached.",
             {.most = 1024, .words = {{"0", "all", "every thread that the device has"}}, .appliesTo = AppliesTo::Hosts}),
         integerSpec("occupancy", "occupancy",
                     "Warps that stream on each multiprocessor of a GPU; 0 is as many as fit. A sweep shows Little's "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// in-place: what does writing over the input save, and when may it not?
+// in-place: what does an in-place operation save, and when is it not allowed?
 //
 // y = f(x) needs room for y beside x; f_(x) writes over x. What autograd says of that: in_place_rules.cpp. Bytes and
 // seconds: in_place_figures.cpp. Left out: views of part of a tensor, expanded tensors, types that change.
@@ -26,7 +26,7 @@ const ChoiceTable<Function> operations{
     {Function::MulScalar, {"mul-scalar", "x × number", "mul_: backward needs the number alone"}},
     {Function::MulMask, {"mul-mask", "x × mask", "mul_ with a tensor without gradient: backward needs that tensor"}},
     {Function::MulGate,
-     {"mul-gate", "x × gate", "mul_ with a tensor that wants a gradient: backward needs the input too"}},
+     {"mul-gate", "x × gate", "mul_ with a tensor that requires a gradient: backward needs the input too"}},
     {Function::Relu, {"relu", "ReLU", "relu_: backward needs the result"}},
     {Function::LeakyRelu,
      {"leaky-relu", "leaky ReLU", "leaky_relu_: backward needs a sign, of the input or the result"}},
@@ -149,7 +149,7 @@ std::vector<Claim> inPlaceClaims(const InPlaceCase& asked, const Measurement& me
         {"Gradient Computation Risk = Potential autograd breakage", theoryNotes,
          rules.isAllowed() ? "does not hold here: PyTorch allows it, and the gradients are the same bits"
              : asked.operation == Function::Gelu ? "does not arise: there is no in-place form"
-                                                 : "holds here, and is no silent risk: PyTorch refuses it",
+                                                 : "holds here, but not silently: PyTorch refuses it",
          rules.isAllowed() ? "0 rules broken" : fmt::format("1 rule broken, found {}: {}", rules.at, rules.error)},
     };
 }
@@ -159,17 +159,19 @@ class InPlace final : public Experiment
 public:
     std::string id() const override { return "in-place"; }
     std::string title() const override { return "In-place operations"; }
-    std::string question() const override { return "What does writing over the input save, and when may it not?"; }
+    std::string question() const override
+    {
+        return "What does an in-place operation save, and when is it not allowed?";
+    }
     std::string group() const override { return "tensors"; }
     std::string help() const override
     {
         return "y = f(x) needs room for y beside x; f_(x) writes over x. The model counts what is alive at the peak "
-               "and "
-               "afterwards by autograd's rules, refusals in PyTorch's words included, and takes the time of both from "
+               "and afterwards by autograd's rules, PyTorch's error messages included, and takes the time of both from "
                "the memory's rates: half the working set stays in a cache up to twice the size, and on a CPU an "
                "ordinary store fetches the line that it overwrites, which in place is there already. What is refused "
-               "is timed all the same, as if it were allowed. Left out: parts of tensors, expanded tensors, "
-               "stores past the caches, allocation, Python.";
+               "is timed all the same, as if it were allowed. Left out: parts of tensors, expanded tensors, stores "
+               "past the caches, allocation, Python.";
     }
     const Schema& schema() const override { return m_schema; }
     std::vector<std::string> headlines() const override { return {"out_peak", "in_peak", "out_time", "in_time"}; }

@@ -121,15 +121,15 @@ Why timeWhy(const Device& device, const InPlaceCase& asked, const ElementwisePas
                               : fmt::format("= {} + max({}, {}) = {}", text(pass.copy), text(pass.memory),
                                             text(pass.issue), text(pass.seconds()));
     const bool writesOnly = isInPlace && !device.isGpu();
-    why.terms = {
-        {"working set", pass.workingSet, Unit::Byte, "what must stay in a cache to be found there again", "counted"},
-        {"memory", pass.memory, Unit::Second,
-         writesOnly ? "as a write, each line fetched and written back; at least two thirds of a copy"
-                    : "as a copy, reads and writes counted" + std::string(asked.hasOther() ? ", and a read" : ""),
-         device.calibration ? "calibrated on this machine" : "the device's rates by working set"},
-        {"instructions", pass.issue, Unit::Second,
-         fmt::format("{} for each element beside load and store", instructionsOf(asked.operation)),
-         "counted in the kernels"}};
+    why.terms = {{"working set", pass.workingSet, Unit::Byte, "what must stay in a cache for the next pass", "counted"},
+                 {"memory", pass.memory, Unit::Second,
+                  writesOnly
+                      ? "as a write, each line fetched and written back; at least two thirds of a copy"
+                      : "as a copy, reads and writes counted" + std::string(asked.hasOther() ? ", and a read" : ""),
+                  device.calibration ? "calibrated on this machine" : "the device's rates by working set"},
+                 {"instructions", pass.issue, Unit::Second,
+                  fmt::format("{} for each element beside load and store", instructionsOf(asked.operation)),
+                  "counted in the kernels"}};
     why.source = rateSource(device, pass.workingSet);
     why.omits = {"allocating the result, which PyTorch's allocator keeps", "divisions take longer than one slot",
                  "Python and dispatch"};

@@ -18,7 +18,7 @@ namespace memscape {
 enum class InPlaceOperation {
     AddScalar,
     MulScalar,
-    MulMask, ///< by a tensor that wants no gradient
+    MulMask, ///< by a tensor that requires no gradient
     MulGate, ///< by one that does
     Relu,
     LeakyRelu,

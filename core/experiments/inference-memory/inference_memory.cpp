@@ -333,7 +333,7 @@ public:
     std::string group() const override { return "training"; }
     std::string help() const override
     {
-        return "A model that answers keeps its weights, a cache of keys and values that grows with every token, and "
+        return "Inference needs the weights, a cache of keys and values that grows with every token, and "
                "the activations of one forward pass. Weights are counted in the form they are stored in, with the "
                "scales of quantized ones; the cache by heads, windows and latent vectors as the model has them. Left "
                "out: pages that are partly empty, and sharing of common prefixes.";

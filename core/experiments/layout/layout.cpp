@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // layout: what is a view, and when must it be copied?
 //
-// A view changes sizes, strides and an offset, and no memory (core/access/views). What it costs shows
-// when it is read: neighbours in the walk may be far apart in memory. The model resolves the walk's
-// requests, plays it through the caches, and holds reading through the view against contiguous() and
-// reading that (core/timing/layout_time.h):
+// A view changes sizes, strides and an offset, and no memory (core/access/views). Its cost appears when it is read:
+// neighbours in the walk may be far apart in memory. The model resolves the walk's requests, simulates its cache
+// misses, and compares reading through the view with contiguous() and reading that (core/timing/layout_time.h):
 //     copy pays after  reads = copy / (view − contiguous)
 // Left out: see the omits of each figure.
 #include "core/experiments/layout/layout.h"
@@ -27,10 +26,10 @@ public:
     std::string group() const override { return "tensors"; }
     std::string help() const override
     {
-        return "A tensor is a storage with sizes, strides and an offset. A view changes these and moves nothing; "
-               "what it costs shows when it is read in an order in which it does not lie. The operations follow "
+        return "A tensor is a storage with sizes, strides and an offset. A view changes these and moves nothing; its "
+               "cost appears when it is read in another order than that of its storage. The operations follow "
                "PyTorch's rules, refusals included. The model counts the sectors, lines and pages that a walk over "
-               "the result touches, plays it through the caches, and says after how many reads contiguous() pays. "
+               "the result touches, simulates its cache misses, and says after how many reads contiguous() pays off. "
                "Left out: other programs, page walks, hashed cache sets.";
     }
     const Schema& schema() const override { return m_schema; }

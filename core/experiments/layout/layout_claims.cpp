@@ -88,8 +88,8 @@ std::optional<Claim> speedClaim(const LayoutAnswer& answer, const Measurement& m
                      : "holds for this walk, but the copy costs more than these reads save",
                  fmt::format("one pass through the view takes {} × that over a contiguous copy ({}); the copy {}",
                              quantityText(ratio, Unit::One), isMeasured ? "measured" : "predicted",
-                             std::isfinite(pays) ? fmt::format("pays after {} reads", pays)
-                                                 : std::string("never pays in this order"))};
+                             std::isfinite(pays) ? fmt::format("pays off after {} reads", pays)
+                                                 : std::string("never pays off in this order"))};
 }
 
 /// Reading the channels of each pixel, from NCHW and from NHWC.
@@ -113,7 +113,7 @@ std::optional<Claim> channelsClaim(const Device& device, const LayoutCase& asked
         "NHWC (channels-last): better for modern GPU architectures; can be 20-50% faster for CNNs", theoryNotes,
         gain < 1.05 ? "does not hold for reading this tensor pixel by pixel"
             : saved < conversion->seconds
-            ? "holds for reading only while the layout is kept: one conversion costs more than it saves"
+            ? "holds for reading only while the layout is kept: one conversion cancels the gain"
             : gain <= 1.55 ? "holds for reading this tensor pixel by pixel"
                            : "holds for reading this tensor pixel by pixel, which gains more; no convolution is run",
         fmt::format("predicted: reading pixel by pixel takes {} from NCHW ({} sectors a request) and {} from NHWC; the "

@@ -40,7 +40,7 @@ Why requestWhy(const LayoutAnswer& answer, bool isEfficiency)
 {
     const WalkRequests& requests = answer.requests;
     Why made = isEfficiency
-        ? why("efficiency = distinct bytes asked for / (sectors × 32 B), per request",
+        ? why("efficiency = distinct bytes accessed / (sectors × 32 B), per request",
               fmt::format("= {} / {} = {}", bytesText(requests.usedBytes), bytesText(requests.fetchedBytes),
                           percentText(requests.efficiency(), 3)),
               coalescingGuide)
@@ -51,7 +51,7 @@ Why requestWhy(const LayoutAnswer& answer, bool isEfficiency)
     if (!requests.isExact)
         made.omits.push_back("requests are resolved one in many: no product of the inner loops is a multiple of 32");
     if (!isEfficiency)
-        made.omits.push_back("a CPU has no sectors: there it is what a GPU's warp would ask for");
+        made.omits.push_back("a CPU has no sectors: there it is what a GPU's warp would access");
     return made;
 }
 
@@ -60,7 +60,7 @@ Why passWhy(const Device& device, const WalkTime& time, const TensorWalk& walk)
     Why made;
     if (device.isGpu()) {
         made.formula = "t = launch + max(DRAM bytes / rate, L2 bytes / rate, look-ups / rate)";
-        made.with = fmt::format("held by {}: launch {} + {}", time.limit, secondsText(device.launch.valueOr(0)),
+        made.with = fmt::format("limited by {}: launch {} + {}", time.limit, secondsText(device.launch.valueOr(0)),
                                 secondsText(std::max(time.memory, time.issue)));
     } else {
         const bool isCalibrated = time.runs > 0;
@@ -77,9 +77,9 @@ Why passWhy(const Device& device, const WalkTime& time, const TensorWalk& walk)
                  fmt::format("of the innermost loop, {} each with its end", secondsText(time.issue / time.runs)),
                  time.source});
         else
-            made.omits.insert(made.omits.begin(), {"page walks: huge pages are asked for", "ends of short loops"});
+            made.omits.insert(made.omits.begin(), {"page walks: huge pages are requested", "ends of short loops"});
         if (!time.isWhole)
-            made.omits.push_back("the caches were played for the first visits only");
+            made.omits.push_back("the caches were simulated for the first visits only");
     }
     for (const LevelShare& share : time.served)
         made.terms.push_back(
@@ -119,9 +119,9 @@ Why paysWhy(const LayoutAnswer& answer)
                                secondsText(answer.dense.seconds)),
                    "two straight lines that cross");
     if (!answer.asked.needsCopy())
-        made.with = "the result is contiguous already: nothing to pay";
+        made.with = "the result is contiguous already: no copy is needed";
     else if (answer.view.seconds <= answer.dense.seconds)
-        made.with = "reading the copy is no faster in this order: it never pays";
+        made.with = "reading the copy is no faster in this order: it never pays off";
     return made;
 }
 
@@ -175,10 +175,10 @@ Figures missedLayoutFigures(const LayoutAnswer& answer)
     Figures figures;
     for (std::size_t i = 0; i < answer.view.caches.size() && i < answer.view.misses.size(); ++i) {
         const std::string& level = answer.view.caches[i];
-        Why counted = why(fmt::format("lines that {} did not have, in one pass after another", level),
+        Why counted = why(fmt::format("lines that miss in {}, in one pass after another", level),
                           shortNumber(answer.view.misses[i], 6), "cache simulator: true LRU, no prefetching");
         if (!answer.view.isWhole)
-            counted.omits.push_back("played for the first visits, the second half of them counted for all");
+            counted.omits.push_back("simulated for the first visits, the second half of them counted for all");
         std::string key = level;
         for (char& c : key)
             c = char(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
@@ -206,7 +206,7 @@ Figures timedLayoutFigures(const Device& device, const LayoutAnswer& answer)
                                    why("bandwidth = bytes read + bytes written / time",
                                        fmt::format("= 2 × {} / {}", bytesText(bytes), secondsText(answer.copy.seconds)),
                                        "STREAM's convention")));
-    figures.push_back(figureOf("pays_after", "copy pays after (reads)", Unit::One, pays, paysWhy(answer)));
+    figures.push_back(figureOf("pays_after", "copy pays off after (reads)", Unit::One, pays, paysWhy(answer)));
     figures.push_back(figureOf("view_total", "all reads, through the view", Unit::Second, answer.viewTotal(),
                                why("reads × one pass through the view",
                                    fmt::format("= {} × {}", asked.reads, secondsText(answer.view.seconds)), "")));

@@ -59,15 +59,14 @@ Schema layoutSchema()
     return {
         textSpec("shape", "shape", "Sizes of the tensor, 2,3,4. At most 8 dimensions; sizes may be 0.", "2048,2048", 0,
                  1024),
-        textSpec(
-            "views", "operations",
-            "What is done to it, in PyTorch's words: transpose(0,1);narrow(2,1,2). What PyTorch refuses is shown as "
-            "refused, and the operations after it go on without it.",
-            "transpose(0,1)", 0, 1024),
+        textSpec("views", "operations",
+                 "Operations on it, as in PyTorch: transpose(0,1);narrow(2,1,2). An operation that PyTorch refuses is "
+                 "shown as refused, and the operations after it continue without it.",
+                 "transpose(0,1)", 0, 1024),
         choiceSpec("dtype", "dtype", "Type of one element: its bytes.", dtypes.choices()),
         choiceSpec("order", "stored", "How the tensor lies before the first operation.", orders.choices()),
         choiceSpec("walk", "walk", "In which order the result is read.", walks.choices()),
-        integerSpec("reads", "reads", "How often the result is read: a copy saves time only after enough reads.",
+        integerSpec("reads", "reads", "How often the result is read: a copy pays off after enough reads.",
                     {.least = 1, .most = 1024, .standard = "8", .scale = Scale::Log2}),
         integerSpec("version", "copy", copyVersionHelp(),
                     {.most = copyVersionCount, .words = {{"0", "best", "the last that this device runs"}}}),
@@ -98,7 +97,7 @@ const std::vector<LayoutPreset>& layoutPresets()
         {"Small and whole", "4,6", "transpose(0,1)", "last-fastest", "every element and every stride at a glance"},
         {"Window", "2,3,4", "transpose(0,1);narrow(2,1,2)", "last-fastest", "strides stay, the offset grows"},
         {"Why view() is refused", "6,8", "t();view(48);reshape(48)", "last-fastest",
-         "view() cannot say it with strides; reshape() copies"},
+         "strides cannot express it, so view() fails; reshape() copies"},
         {"NCHW read by pixels", "32,64,56,56", "permute(0,2,3,1)", "last-fastest",
          "the channels of a pixel lie H × W elements apart"},
         {"To channels last", "32,64,56,56", "contiguous(channels_last);permute(0,2,3,1)", "last-fastest",

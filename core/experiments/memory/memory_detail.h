@@ -28,7 +28,7 @@ std::string categoryKey(Category category);
 /// The memory that a program can have on this device, B; nothing when the device does not say.
 std::optional<std::int64_t> capacityOf(const Device& device);
 
-/// {"bytes","label"}, and "shared": true where the CPU's programs and the system live in these bytes too; null
+/// {"bytes","label"}, and "shared": true where the CPU's programs and the system use these bytes too; null
 /// when unknown.
 Json capacityJson(const Device& device);
 

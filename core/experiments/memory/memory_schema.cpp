@@ -116,7 +116,7 @@ std::vector<ParameterSpec> deviceSpecs()
                 {.most = 0x1p40, .standard = "500MB", .unit = Unit::Byte, .scale = Scale::Log2}),
             choiceSpec(
                 "allocator", "allocator", "PYTORCH_CUDA_ALLOC_CONF: how the caching allocator takes memory.",
-                {{"default", "default", "segments of 2 MiB, 20 MiB or the size asked for"},
+                {{"default", "default", "segments of 2 MiB, 20 MiB or the requested size"},
                  {"expandable", "expandable segments", "expandable_segments:True: grows in pages, hardly fragments"}},
                 "default")};
 }
@@ -130,7 +130,7 @@ void append(Schema& schema, std::vector<ParameterSpec> more)
 ParameterSpec checkpointingSpec()
 {
     ParameterSpec spec = choiceSpec(
-        "checkpointing", "checkpointing", "Which activations are discarded and recomputed in the backward pass.",
+        "checkpointing", "checkpointing", "Which activations are dropped and recomputed in the backward pass.",
         {{"none", "none", "everything that backward needs is kept"},
          {"block", "every block", "only each block's input is kept; a third more work"},
          {"every:2", "every 2 blocks", "the input of every second block is kept"},
@@ -187,11 +187,12 @@ Schema trainingSchema()
                      {.most = 0.99}),
             operatorsSpec(),
             flagSpec("logits_fp32", "logits in fp32", "The loss is computed on a 32-bit copy of the logits.", true),
-            flagSpec("keeps_logits", "logits kept",
-                     "The training loop has a name for what the model returns (logits, loss = model(x), outputs = "
-                     "model(**batch)), so the logits live through backward and update. Off for a loop whose model "
-                     "returns the loss alone.",
-                     true),
+            flagSpec(
+                "keeps_logits", "logits kept",
+                "The training loop keeps a variable for what the model returns (logits, loss = model(x), outputs = "
+                "model(**batch)), so the logits stay in memory through backward and update. Off for a loop whose model "
+                "returns the loss alone.",
+                true),
             flagSpec("clipping", "gradient clipping", "torch.nn.utils.clip_grad_norm_ before the update."),
             flagSpec("zero_grad_frees", "zero_grad frees", "zero_grad(set_to_none=True), PyTorch's default since 2.0.",
                      true),
@@ -202,7 +203,7 @@ Schema trainingSchema()
                 phases.choices())});
     append(schema, deviceSpecs());
     append(schema,
-           {choiceSpec("advice", "advice", "How much is tried out to answer what would help.",
+           {choiceSpec("advice", "advice", "How many changes are simulated to find what would help.",
                        {{"levers", "each lever", "every single change is simulated"},
                         {"fit", "make it fit", "combinations of changes, cheapest in time first"},
                         {"none", "none", "only the step itself"}},

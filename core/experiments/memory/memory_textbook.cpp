@@ -77,7 +77,7 @@ std::string activationDifference(const TrainingAnswer& answer)
     if (answer.model.norm == NormKind::RmsNorm)
         text += "; RMSNorm written in single operators keeps a 32-bit copy";
     if (answer.setup.step.checkpointing.kind == Checkpointing::Layers && answer.setup.step.checkpointing.every > 1)
-        text += "; only every few blocks keep their input, and a whole segment lives while it is computed again";
+        text += "; only every few blocks keep their input, and a whole segment is in memory while it is recomputed";
     return text + "; logits, loss and temporaries are outside of it";
 }
 

@@ -26,12 +26,12 @@ public:
     std::string group() const override { return "kernels"; }
     std::string help() const override
     {
-        return "A number format decides how fast products run, which numbers exist, and what a "
-               "training step keeps. Products: tiles and waves over the units of the device, bytes "
+        return "A number format decides how fast products run, which numbers can be represented, and what a training "
+               "step keeps. Products: tiles and waves over the units of the device, bytes "
                "over its memory. Numbers: every bit as IEEE 754 and OCP define them; the share of "
                "gradients that becomes zero or infinite at a loss scale. Training: one step of a "
-               "small classifier, simulated allocation by allocation. Left out: what rounding does "
-               "to the loss, which only a run can say, and scales of tensors and blocks.";
+               "small classifier, simulated allocation by allocation. Left out: the effect of rounding on the loss, "
+               "which only a run shows, and scales of tensors and blocks.";
     }
     const Schema& schema() const override { return m_schema; }
     std::vector<std::string> idleParameters(const Device&, const Parameters& parameters) const override

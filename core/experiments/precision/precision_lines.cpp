@@ -51,7 +51,8 @@ void writeTraining(PythonLines& lines, const PrecisionCase& asked, std::string_v
     const bool isHalf = asked.format == Format::Fp16 || asked.format == Format::Bf16;
     const bool isScaled = asked.format == Format::Fp16;
     if (type.empty())
-        lines.comment("torch.autocast supports float16 and bfloat16 only: PyTorch alone cannot train in this format.");
+        lines.comment(
+            "torch.autocast supports float16 and bfloat16: in this format there is no training in PyTorch alone.");
     lines.add(fmt::format(
         "model = torch.nn.Sequential(torch.nn.Linear({0}, {1}), torch.nn.ReLU(), torch.nn.Linear({1}, {1}), "
         "torch.nn.ReLU(), torch.nn.Linear({1}, 16)).to({2})",

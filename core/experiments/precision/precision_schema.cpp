@@ -32,7 +32,7 @@ std::vector<ChoiceValue> formatChoices()
     std::vector<ChoiceValue> choices;
     for (const NumberFormat& format : numberFormats())
         choices.push_back({std::string(format.key), std::string(format.label), {}});
-    choices[std::size_t(Format::Fp64)].help = "double precision: sciences, not training";
+    choices[std::size_t(Format::Fp64)].help = "double precision: for science, not training";
     choices[std::size_t(Format::Fp32)].help = "single precision: 8 bits of exponent, 24 of precision";
     choices[std::size_t(Format::Tf32)].help =
         "FP32 in memory; tensor cores take 19 of its bits: the range of FP32, the precision of FP16";
@@ -57,8 +57,7 @@ Schema precisionSchema()
         asRows("n", "columns, n", "Columns of the result; in training the hidden width. 0: as m."),
         asRows("k", "terms of a sum, k", "Terms of each sum; in training the inputs. 0: as m."),
         realSpec("value", "value",
-                 "A number to store in the format: its bits, what is left of it, how far away "
-                 "its neighbours are.",
+                 "A number to store in the format: its bits, the value as stored, and the distance to the next number.",
                  {.least = -1e38, .most = 1e38, .standard = "0.1"}),
         realSpec("loss_scale", "loss scale",
                  "What the loss is multiplied by before backward, and the gradients divided by "
@@ -67,8 +66,7 @@ Schema precisionSchema()
         choiceSpec("distribution", "gradients", "How the magnitudes of the assumed gradients are spread.",
                    distributions.choices()),
         realSpec("gradient_median", "median |g|",
-                 "The median magnitude of the assumed gradients, before scaling. A measured run "
-                 "says what it was.",
+                 "The median magnitude of the assumed gradients, before scaling. A measured run reports it.",
                  {.least = 0x1p-60, .most = 0x1p20, .standard = "1e-6", .scale = Scale::Log2}),
         realSpec("gradient_spread", "spread", "Standard deviation of log2 |g| of log-normal gradients.",
                  {.least = 0.1, .most = 20, .standard = "4", .suffix = "bits"}),

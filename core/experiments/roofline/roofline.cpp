@@ -72,7 +72,7 @@ public:
     {
         return "Every kernel does some operations per byte that it moves. Left of the ridge the "
                "memory's bandwidth is its roof, right of it the arithmetic rate of its number "
-               "format. The kernels of the other experiments stand under the device's own ceilings, "
+               "format. The kernels of the other experiments are placed under the device's own ceilings, "
                "cache levels included. Left out: ceilings within a core, and bytes that only "
                "hardware counters would show.";
     }
@@ -97,9 +97,10 @@ private:
 
 Roofline::Roofline()
 {
-    m_schema = {choiceSpec("format", "format", "Number format whose arithmetic rate is the flat roof.", formatChoices(),
-                           "fp32"),
-                realSpec("intensity", "intensity", "Operations per byte of a kernel of your own: where it would lie.",
+    m_schema = {choiceSpec("format", "format", "The number format whose arithmetic rate is the flat roof.",
+                           formatChoices(), "fp32"),
+                realSpec("intensity", "intensity",
+                         "Operations per byte of a kernel of your own, to place it on the plot.",
                          {.least = 0.001, .most = 1e6, .standard = "16", .scale = Scale::Log2, .suffix = "FLOP/B"})};
 }
 

@@ -59,12 +59,12 @@ Why bandwidthWhy(const Device& device, const StrideCase& walk, const StrideTime&
 {
     Why why;
     const double useful = walk.usefulBytes();
-    why.formula = "useful bandwidth = bytes asked for / time";
+    why.formula = "useful bandwidth = bytes accessed / time";
     why.with = fmt::format("= {} / {} = {}", bytesText(useful), quantityText(time.seconds, Unit::Second),
                            quantityText(useful / time.seconds, Unit::BytePerSecond));
     why.terms = {
-        {"asked for", useful, Unit::Byte, "elements touched × element size, both ways for a copy", "the parameters"},
-        {"time", time.seconds, Unit::Second, fmt::format("held by: {}", limitText(time.limit)), "see time"}};
+        {"accessed", useful, Unit::Byte, "elements touched × element size, both ways for a copy", "the parameters"},
+        {"time", time.seconds, Unit::Second, fmt::format("limited by: {}", limitText(time.limit)), "see time"}};
     why.source = time.rateSource;
     why.omits = omitsOf(device);
     return why;
@@ -81,7 +81,7 @@ Why timeWhy(const Device& device, const StrideCase& walk, const StrideTime& time
         why.terms = {{"moved", time.movedBytes, Unit::Byte, "requests × sectors × 32 B", std::string(coalescingGuide)},
                      {"memory rate", time.memoryRate, Unit::BytePerSecond,
                       time.limit == StrideLimit::Latency ? "bytes in flight / latency (Little's law)"
-                                                         : "what DRAM gives this operation",
+                                                         : "the bandwidth of DRAM for this operation",
                       time.rateSource},
                      {"launch", device.launch.valueOr(0), Unit::Second, "one kernel start", device.launch.source}};
     } else {
@@ -95,11 +95,11 @@ Why timeWhy(const Device& device, const StrideCase& walk, const StrideTime& time
             : fmt::format("= {} accesses / {} per s = {}", double(walk.accesses),
                           quantityText(time.issueRate, Unit::One, ByteStyle::Binary, 4),
                           quantityText(time.seconds, Unit::Second));
-        why.terms = {{"line rate", time.memoryRate, Unit::One, "lines per second that memory gives this stride",
-                      time.rateSource},
-                     {"issue rate", time.issueRate, Unit::One, "accesses per second that the cores start",
-                      device.calibration ? "calibrated on this machine"
-                                         : "one element per cycle, or L1 bandwidth for neighbours"}};
+        why.terms = {
+            {"line rate", time.memoryRate, Unit::One, "lines per second of memory at this stride", time.rateSource},
+            {"issue rate", time.issueRate, Unit::One, "accesses per second that the cores start",
+             device.calibration ? "calibrated on this machine"
+                                : "one element per cycle, or L1 bandwidth for neighbours"}};
     }
     why.source = time.rateSource;
     why.omits = omitsOf(device);
@@ -116,7 +116,7 @@ Result<Figure> linesRead(const Device& device, const StrideCase& walk)
     Why why;
     // A random walk comes back to lines that L1 has lost meanwhile.
     const double lines = walk.pattern == Pattern::Random ? footprint.lineVisits : footprint.lines;
-    why.formula = "lines read into L1 = lines of one pass; none where the pass before left them there";
+    why.formula = "lines read into L1 = lines of one pass; none where the pass before left them in L1";
     why.with = stays ? fmt::format("{} of lines stay in {} of L1", bytesText(footprint.movedBytes), bytesText(holds))
                      : fmt::format("= {}", countText(std::round(lines)));
     why.source = "counted by the access model";
@@ -133,14 +133,14 @@ public:
     std::string title() const override { return "Access patterns"; }
     std::string question() const override
     {
-        return "How many bytes really move when neighbours in the program are not neighbours in memory?";
+        return "How many bytes are moved when consecutive accesses are not adjacent in memory?";
     }
     std::string group() const override { return "hardware"; }
     std::string help() const override
     {
-        return "Memory moves in granules: 32-byte sectors on a GPU, 64-byte lines on a CPU. A pattern that "
-               "uses part of each granule transfers all of it. The model counts the granules exactly and "
-               "divides by what the memory gives; it leaves out other programs, unused prefetched lines and "
+        return "Memory moves in granules: 32-byte sectors on a GPU, 64-byte lines on a CPU. A pattern that uses part "
+               "of each granule moves all of it. The model counts the granules exactly and "
+               "divides by the memory's rate; it leaves out other programs, unused prefetched lines and "
                "page walks, except where a calibration measured them.";
     }
     const Schema& schema() const override { return m_schema; }
@@ -176,22 +176,23 @@ Stride::Stride()
                     "Distance between the elements that neighbouring lanes (or iterations) touch. 1 is contiguous, 0 "
                     "is the same element for all. For array-of-structures patterns it is the number of fields.",
                     {.most = 1048576, .standard = "4", .scale = Scale::Log2, .suffix = "elements"}),
-        choiceSpec("element", "element", "Type of one element: how many bytes each access asks for.",
-                   elements.choices(), "float32"),
+        choiceSpec("element", "element", "Type of one element: the bytes of each access.", elements.choices(),
+                   "float32"),
         choiceSpec("pattern", "pattern", "Which elements are touched, in which order.", patterns.choices(), "strided"),
         choiceSpec("operation", "operation", "Read, write, or copy from one array to another in the same pattern.",
                    {{"read", "read", "loads only"},
                     {"write", "write", "stores only"},
                     {"copy", "copy", "loads from one array, stores to another; both count as useful"}}),
-        integerSpec("bytes", "array", "Size of the array. Larger than the last cache, else it is read from the caches.",
-                    {.least = 4096, .most = 0x1p40, .standard = "256MiB", .unit = Unit::Byte, .scale = Scale::Log2}),
+        integerSpec(
+            "bytes", "array",
+            "Size of the array. Larger than the last cache, or the caches serve the accesses instead of memory.",
+            {.least = 4096, .most = 0x1p40, .standard = "256MiB", .unit = Unit::Byte, .scale = Scale::Log2}),
         integerSpec("offset", "offset", "Bytes between the start of the array and the first element.",
                     {.most = 4095, .unit = Unit::Byte}),
         integerSpec(
             "threads", "threads", "CPU threads that share the walk; 0 is all of them. GPUs use every multiprocessor.",
             {.most = 1024, .words = {{"0", "all", "every thread that the device has"}}, .appliesTo = AppliesTo::Hosts}),
-        choiceSpec("cache", "caches",
-                   "Cold: flushed before every pass. Warm: what the pass before left is still there.",
+        choiceSpec("cache", "caches", "Cold: flushed before every pass. Warm: data of the pass before is still cached.",
                    {{"cold", "cold", "every pass begins with caches that hold other data"},
                     {"warm", "warm", "passes follow each other"}}),
     };
@@ -305,7 +306,7 @@ Result<Figures> stridedCountFigures(const Device& device, const StrideCase& walk
                     walk.offsetBytes, quantityText(counts.sectors, Unit::One, ByteStyle::Binary, 4));
     sectors.source = coalescingGuide;
     if (!device.isGpu())
-        sectors.omits = {"a CPU has no sectors: this is what a GPU's warp would ask for, shown to compare"};
+        sectors.omits = {"a CPU has no sectors: this is what a GPU's warp would access, shown to compare"};
     Why lines = sectors;
     lines.formula = fmt::format("lines = distinct ⌊byte address / {}⌋ over the bytes of 32 accesses", device.lineBytes);
     lines.with = fmt::format("= {}", quantityText(counts.lines, Unit::One, ByteStyle::Binary, 4));
@@ -314,7 +315,7 @@ Result<Figures> stridedCountFigures(const Device& device, const StrideCase& walk
     efficiency.formula = "efficiency = distinct bytes used / bytes fetched";
     efficiency.with =
         fmt::format("= {} / {} = {}", bytesText(used), bytesText(fetched), percentText(used / fetched, 3));
-    efficiency.terms = {{"used", used, Unit::Byte, "distinct bytes that some access asked for", "counted"},
+    efficiency.terms = {{"used", used, Unit::Byte, "distinct bytes that some access used", "counted"},
                         {"fetched", fetched, Unit::Byte, granule, "counted"}};
     efficiency.source = coalescingGuide;
     return Figures{

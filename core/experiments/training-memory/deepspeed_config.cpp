@@ -42,7 +42,7 @@ private:
         Json parameters = Json::object();
         if (kind == "adamw")
             m_json["optimizer"] = {{"type", "AdamW"}, {"params", parameters}};
-        else if (kind == "adam") // its adam_w_mode is on unless it is told
+        else if (kind == "adam") // its adam_w_mode is on by default
             m_json["optimizer"] = {{"type", "Adam"}, {"params", {{"adam_w_mode", false}}}};
         else if (kind == "sgd")
             m_json["optimizer"] = {{"type", "SGD"}, {"params", parameters}};
@@ -54,7 +54,7 @@ private:
             m_json["optimizer"] = {{"type", "Muon"}, {"params", parameters}};
         else if (kind != "none")
             note(fmt::format(
-                "{} is no optimizer of a configuration: give one of bitsandbytes to deepspeed.initialize(optimizer=…).",
+                "{} cannot be named in a configuration: give one of bitsandbytes to deepspeed.initialize(optimizer=…).",
                 kind == "lion" ? "Lion" : "8-bit Adam"));
         if (m_json.contains("optimizer"))
             note("The learning rate is the optimizer's own default; memory does not depend on it.");

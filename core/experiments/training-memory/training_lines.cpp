@@ -312,7 +312,7 @@ private:
             m_lines.add(start + "logits = model(inputs)");
             m_lines.add(start + "loss = " + loss + " / accumulation");
         } else {
-            m_lines.comment("The model computes the loss, so that no name holds the logits.", int(start.size()));
+            m_lines.comment("The model computes the loss, so that no variable keeps the logits.", int(start.size()));
             m_lines.add(start + "loss = model(inputs, targets) / accumulation");
         }
     }

@@ -74,8 +74,7 @@ Why allocatedWhy(const TrainingAnswer& answer)
     }
     why.with += fmt::format(", in the {} phase", phaseText(simulation.peak.phase));
     if (const double logits = double(keptLogitsBytes(answer)); logits > 0)
-        why.terms.push_back({"logits", logits, Unit::Byte,
-                             "kept by the training loop's own name for them (keeps_logits)",
+        why.terms.push_back({"logits", logits, Unit::Byte, "kept by a variable of the training loop (keeps_logits)",
                              "`logits, loss = model(x)`, `outputs = model(**batch)`"});
     why.source = tapeSource;
     why.omits = omits();
@@ -108,7 +107,7 @@ Why stepTimeWhy(const TrainingAnswer& answer)
                       seconds(time.recomputation), seconds(time.optimizer), seconds(time.exposed));
     why.source = "roofline: Williams, Waterman, Patterson 2009; rates of the device";
     why.omits = {"Python and dispatch on the host", "cache hits between operators",
-                 "what a kernel misses of the dense rate"};
+                 "how far a kernel stays below the dense rate"};
     return why;
 }
 

@@ -202,7 +202,7 @@ Result<void> standardForward(const AttentionSizes& sizes, ElementFormat format, 
     SoftmaxLaunch softmax = softmaxOf(sizes, format);
     softmax.scores = scores.scores;
     softmax.result = scores.weights;
-    MEMSCAPE_CHECK(cudaResult(launchSoftmax(softmax, stream), "taking softmax"));
+    MEMSCAPE_CHECK(cudaResult(launchSoftmax(softmax, stream), "computing softmax"));
     return multiply(rowsOf(p, scores.weights, arrays.value, arrays.output, 1));
 }
 
@@ -216,7 +216,7 @@ Result<void> standardBackward(const AttentionSizes& sizes, ElementFormat format,
     softmax.scores = scores.weights;
     softmax.gradient = scores.weightsGradient;
     softmax.result = scores.scoresGradient;
-    MEMSCAPE_CHECK(cudaResult(launchSoftmax(softmax, stream), "taking softmax's gradient"));
+    MEMSCAPE_CHECK(cudaResult(launchSoftmax(softmax, stream), "computing softmax's gradient"));
     MEMSCAPE_CHECK(multiply(rowsOf(p, scores.scoresGradient, arrays.key, arrays.queryGradient, p.factor)));
     return multiply(keysOf(p, scores.scoresGradient, arrays.query, arrays.keyGradient, p.factor));
 }

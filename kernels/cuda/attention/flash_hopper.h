@@ -5,7 +5,7 @@
 // copy, every load of a fragment and every 16 × 8 product, and mma.sync reaches two thirds of what
 // Hopper's tensor cores can do. Here
 //
-//   - one thread tells the copy engine which boxes of Q, K and V to bring (cp.async.bulk.tensor); a
+//   - one thread starts the copy engine's loads of boxes of Q, K and V (cp.async.bulk.tensor); a
 //     barrier in shared memory counts the bytes, and no thread computes an address of an element;
 //   - four warps together start products of 64 × 128 × 16 that read K and V from shared memory by
 //     themselves (wgmma), and go on while they run;

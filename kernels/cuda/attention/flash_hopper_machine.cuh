@@ -4,8 +4,8 @@
 // for a part of the block. The tests have the same names on the host (tests/support/hopper_emulator.h).
 // For sm_90a; addresses in shared memory are bytes from the block's start.
 //
-// The compiler does not know that a product reads its left side and writes its sums later: landed()
-// tells it, after the wait, that they were in use until there and may have changed.
+// The compiler does not know that a product reads its left side and writes its sums later: landed() states, after the
+// wait, that they were in use until there and may have changed.
 //
 // Source: PTX ISA, "mbarrier", "cp.async.bulk.tensor", "wgmma", "setmaxnreg", "barrier".
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a tile must lie in shared memory so that Hopper's copy engine can write it and its tensor cores
-// can read it without a thread in between, and what tells them so.
+// can read it without a thread in between, and the descriptors for it.
 //
 // A tile of rows × d halves is cut into pieces of 64 columns: rows of 128 bytes, one behind the other.
 // Eight rows are an atom of 1024 bytes, in which chunk c of 16 bytes of row r lies at place c ^ (r mod
@@ -25,7 +25,7 @@ namespace memscape::cuda {
 constexpr int pieceColumns = 64; ///< of 16 bits: the 128 bytes within which chunks change places
 constexpr std::uint32_t pieceRowBytes = 128, atomRows = 8, atomBytes = atomRows * pieceRowBytes;
 
-/// What the copy engine must know of Q, K or V: planes of rows of halves, of which it fetches boxes of
+/// The copy engine's descriptor of Q, K or V: planes of rows of halves, of which it fetches boxes of
 /// `boxRows` rows and one piece's columns. What lies beyond the last row of a plane becomes zeros.
 struct TileMap
 {

@@ -2,10 +2,10 @@
 // Flash attention, versions 5 and 6: what is left when the copies are hidden.
 //
 // Version 5 teaches to spare instructions. The GPU computes powers of two, and e^(a x − b) is
-// 2^(a' x − b') with a' = a log₂ e: one multiply-add and one exponential per score, where version 4
-// pays a multiplication more. The fragments of Q are the same for every tile, so they are loaded
-// once and stay in registers; their place in shared memory is the second stage's, which is needed
-// only afterwards, so more blocks fit a multiprocessor.
+// 2^(a' x − b') with a' = a log₂ e: one multiply-add and one exponential per score, where version 4 needs a
+// multiplication more. The fragments of Q are the same for every tile, so they are loaded once and stay in registers;
+// their place in shared memory is the second stage's, which is needed only afterwards, so more blocks fit a
+// multiprocessor.
 //
 // Version 6 teaches to spare shared memory's bandwidth: a warp owns 32 rows instead of 16, so every
 // fragment of K and V that it loads feeds two products. 16 rows ask 128 bytes per 1024 multiply-adds,

@@ -31,7 +31,7 @@ constexpr int latencyLaunches = 4; ///< of one pass
 Result<BankWork> workOf(const BankCase& request)
 {
     if (request.elements.size() > std::size_t(lanesPerWarp))
-        return fail("run.skipped", fmt::format("a warp of this GPU has {} lanes", lanesPerWarp), "ask for fewer lanes");
+        return fail("run.skipped", fmt::format("a warp of this GPU has {} lanes", lanesPerWarp), "choose fewer lanes");
     BankWork work;
     work.tile = request.tile;
     work.elements = request.rows * request.tile.columns;
@@ -212,9 +212,9 @@ private:
 Result<MeasuredRun> measureBankConflicts(GpuSession& session, const SweepPlan& plan, RunSink& sink)
 {
     int ordinal = 0, limit = 0;
-    MEMSCAPE_CHECK(cudaResult(cudaGetDevice(&ordinal), "asking for the device"));
+    MEMSCAPE_CHECK(cudaResult(cudaGetDevice(&ordinal), "querying the device"));
     MEMSCAPE_CHECK(cudaResult(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, ordinal),
-                              "asking for the shared memory of a block"));
+                              "requesting the shared memory of a block"));
     MEMSCAPE_TRY(runStart, beginRun(session, sink));
     BankMeasurer measurer(session, plan, runStart, sink, static_cast<std::uint64_t>(std::max(0, limit)));
     return runSweep(session, runStart, plan, measurer, sink);

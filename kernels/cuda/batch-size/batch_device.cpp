@@ -162,7 +162,7 @@ Result<void> CudaBatchDevice::open(std::int64_t arenaBytes)
     m_partial = std::move(partial);
     MEMSCAPE_CHECK(write(floats(m_scales), scales));
     return queued(launchBatchTruth(floats(m_truth), truths, m_magnitude, m_session.stream()),
-                  "making what is to be learnt");
+                  "making the weights to be learnt");
 }
 
 Result<void> CudaBatchDevice::write(float* to, std::span<const float> values)
@@ -232,7 +232,7 @@ Result<void> CudaBatchDevice::queueOne(const BatchOperation& op, float rate, boo
                         op.workspace);
     case Kind::WeightGradient: return queueWeightGradient(op);
     case Kind::Loss:
-        return queued(launchBatchLoss(op.a, op.b, count, isFirstLoss, lossParts(), stream), "taking the loss");
+        return queued(launchBatchLoss(op.a, op.b, count, isFirstLoss, lossParts(), stream), "computing the loss");
     default: break;
     }
     const float factor = op.kind == Kind::LossGradient ? 2 / float(count) : rate;
@@ -248,7 +248,7 @@ Result<void> CudaBatchDevice::queue(const BatchOperations& step, float rate, boo
             MEMSCAPE_CHECK(
                 queued(launchExampleNorms(op.b, std::uint64_t(op.inputs), op.a, std::uint64_t(op.outputs),
                                           std::uint64_t(op.rows), isFirstNorm, normParts(), m_session.stream()),
-                       "taking norms of gradients"));
+                       "computing norms of gradients"));
             isFirstNorm = false;
         }
         MEMSCAPE_CHECK(queueOne(op, rate, isFirstLoss));
@@ -271,8 +271,8 @@ Result<BatchSums> CudaBatchDevice::run(const BatchOperations& step, float rate, 
     return sums;
 }
 
-/// Never more ahead than the queue holds: a launch would wait for its place, and who waits in it is not
-/// told when a kernel hangs.
+/// Never more ahead than the queue holds: a launch would wait for its place, and a waiting thread does not notice a
+/// hanging kernel.
 Result<void> CudaBatchDevice::learn(const BatchOperations& step, float rate)
 {
     m_ahead += kernelsOf(step);
@@ -318,7 +318,7 @@ Result<double> CudaBatchDevice::risk(const float* weights, const float* bias)
 {
     MEMSCAPE_CHECK(queued(launchBatchRisk(weights, bias, floats(m_scales), m_magnitude, m_inputs, m_outputs,
                                           lossParts(), m_session.stream()),
-                          "taking the expected loss"));
+                          "computing the expected loss"));
     MEMSCAPE_TRY(sum, sumOf(lossParts(), batchRiskPartials(m_outputs)));
     return sum / double(m_outputs) + NoisyRegression::labelVariance;
 }

@@ -83,7 +83,7 @@ private:
     SteadyClock m_clock;
     std::vector<double> m_clocks; ///< Hz, of the visit's samples
     BatchMeasurement m_measurement;
-    std::string m_products; ///< who multiplies
+    std::string m_products; ///< the implementation of products
     std::vector<PointSamples> m_points;
 };
 

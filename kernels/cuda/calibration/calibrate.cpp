@@ -190,7 +190,7 @@ private:
         const double arrays = arraysOf(operation);
         for (std::size_t i = 0; moved != nullptr && time != nullptr && i < moved->y.size(); ++i) {
             const double kernel = time->y[i] - m_device.launch.value;
-            if (!(kernel > m_device.launch.value)) // mostly launch (or not measured): tells nothing
+            if (!(kernel > m_device.launch.value)) // mostly launch (or not measured): not used
                 continue;
             const double sectors = moved->y[i] * time->y[i] / arrays / m_device.sectorBytes;
             m_calibration.lineRates.push_back({operation, moved->x.values[i] * 4, sectors / kernel});

@@ -59,7 +59,7 @@ Result<void> layChain(GpuSession& session, Chase& chase, std::uint64_t seed)
         : static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(chase.data.get()));
     return cudaResult(launchChain(chase.data.get(), reinterpret_cast<const std::uint32_t*>(chase.table.get()),
                                   chase.nodes, nodeBytes, chase.kind, session.stream()),
-                      "laying a chain");
+                      "building a chain");
 }
 
 /// Follows the chain from where it stands.
@@ -162,7 +162,7 @@ Result<Laps> prepareLaps(GpuSession& session, Operation operation, std::uint64_t
     if (!shape.isPrivate)
         MEMSCAPE_CHECK(
             cudaResult(lapsResidentBlocks(operation, launch.threads, session.multiprocessors(), &launch.blocks),
-                       "asking for the occupancy"));
+                       "querying the occupancy"));
     MEMSCAPE_TRY(data, session.allocate(shape.memoryBytes()));
     MEMSCAPE_CHECK(session.fill(data.get(), shape.memoryBytes()));
     launch.data = data.get();

@@ -48,7 +48,7 @@ public:
     Result<void> loss(const float* x, float* gradient) override
     {
         return queued(launchLoss(x, gradient, m_count, reinterpret_cast<double*>(m_partial.get()), m_session.stream()),
-                      "taking the loss");
+                      "computing the loss");
     }
     Result<void> backward(int stage, const float* x, const float* z, float* gradient, float* result) override;
     Result<void> poison(float* array) override
@@ -143,7 +143,7 @@ Result<void> CudaMlpDevice::forward(int stage, const float* x, float* z, float* 
     MEMSCAPE_CHECK(multiply(
         {productVersions, m_batch, m_width, m_width, x, m_width, false, weights, m_width, false, sums, m_width}));
     return queued(launchGelu(sums, weights + m_width * m_width, z, result, m_batch, m_width, m_session.stream()),
-                  "taking gelu");
+                  "computing gelu");
 }
 
 Result<void> CudaMlpDevice::preactivation(int stage, const float* x, float* z)
@@ -159,7 +159,7 @@ Result<void> CudaMlpDevice::backward(int stage, const float* x, const float* z, 
 {
     const float* weights = parameters(stage);
     float* const weightGradient = gradients(stage);
-    MEMSCAPE_CHECK(queued(launchGeluSlope(z, gradient, m_count, m_session.stream()), "taking the slope of gelu"));
+    MEMSCAPE_CHECK(queued(launchGeluSlope(z, gradient, m_count, m_session.stream()), "computing the slope of gelu"));
     MEMSCAPE_CHECK(
         queued(launchColumnSums(gradient, weightGradient + m_width * m_width, m_batch, m_width, m_session.stream()),
                "summing the bias's gradient"));

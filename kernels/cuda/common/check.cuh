@@ -81,7 +81,7 @@ inline void verdict(KernelCheck& check, cudaError_t error, std::uint64_t wrong, 
                     std::uint64_t compared)
 {
     if (error != cudaSuccess)
-        cudaGetLastError(); // else CUDA tells it again at the next launch
+        cudaGetLastError(); // else CUDA reports it again at the next launch
     check.error = error;
     check.passed = error == cudaSuccess && wrong == 0;
     const auto n = static_cast<unsigned long long>(compared);

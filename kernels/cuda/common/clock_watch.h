@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a long run of dense kernels on a GPU was disturbed by, as far as its clock tells.
+// Disturbances of a long run of dense kernels on a GPU, as far as its clock shows them.
 #pragma once
 
 #include "kernels/cuda/session.h"

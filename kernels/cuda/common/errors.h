@@ -4,9 +4,8 @@
 // GPU that does not finish (watchdog.h); after the last two the worker has to end (run.sticky,
 // run.hung).
 //
-// CUDA keeps the last error until it is asked for, and a launch asks: the error of one call
-// would be told again as that of the next innocent launch. So code that has noticed an error also
-// takes it from CUDA.
+// CUDA keeps the last error until it is read, and a launch reads it: the error of one call would be reported again as
+// that of the next launch. So code that has noticed an error also takes it from CUDA.
 #pragma once
 
 #include "core/base/result.h"

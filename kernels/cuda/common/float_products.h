@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of float matrices for the chains: cuBLASLt where it is installed, else our own kernel, which is
-// checked first. And what every run records of the library that it uses.
+// The library for float products of the chains: cuBLASLt where it is installed, else our own kernel, which is
+// checked first. And what every run says of the library that it uses.
 #pragma once
 
 #include "kernels/cuda/common/cublas_lt.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the driver's management library says about the GPU while we measure: why its clock is held
-// back, how warm it is, who else computes on it. Opened at run time and declared here, because not
-// every toolkit ships nvml.h and not every machine the library; whatever it cannot say stays
-// unknown.
+// What the driver's management library reports about the GPU while we measure: why its clock is reduced, how warm it
+// is, which other processes compute on it. Opened at run time and declared here, because not every toolkit ships nvml.h
+// and not every machine the library; whatever it cannot say stays unknown.
 #pragma once
 
 #include "core/base/json.h"

@@ -128,7 +128,7 @@ MEMSCAPE_HD std::uint64_t walkIndex(const Walk& walk, std::uint64_t i)
 }
 
 /// The walk that starts `first` elements in and takes every `step`-th of `count` elements, as many
-/// as there are. A step of 0 (every lane asks for one element) is walked as often as there are
+/// as there are. A step of 0 (every lane reads one element) is walked as often as there are
 /// elements.
 MEMSCAPE_HD Walk walkOf(std::uint64_t count, std::uint64_t first, std::uint64_t step)
 {

@@ -7,7 +7,7 @@
 // than 200 µs is launched several times between the events and the time divided; its launches then
 // follow each other back to back, so a sample is never shorter than the launch period.
 //
-// Nothing may wait behind the blocking kernel, or both wait for each other until that gives up. So
+// Nothing may wait behind the blocking kernel, or both wait for each other until the timeout. So
 // every kernel runs once without it (meet): CUDA loads a kernel at its first launch, and that may
 // wait for all that is queued. And only so many launches are held as fit into the stream's queue;
 // of work with more, the first runs while the last is still being queued.

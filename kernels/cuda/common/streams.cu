@@ -15,7 +15,7 @@
 // L1; chunks dealt to all blocks anew in every lap stay in L2 if they fit and come from DRAM if
 // not.
 //
-// Integers stand for floats (the bytes are the same and sums are exact). Left out: copies by the
+// Integers are used for floats (the bytes are the same and sums are exact). Left out: copies by the
 // copy engine, peer and host memory.
 #include "kernels/cuda/common/check.cuh"
 #include "kernels/cuda/common/words.cuh"

@@ -30,7 +30,7 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double lapsSeconds = 1e-3;             ///< of one launch
-constexpr double firstLapsBytes = 256e6;         ///< of the launch that tells how long a lap takes
+constexpr double firstLapsBytes = 256e6;         ///< of the launch that measures the time of a lap
 constexpr std::uint64_t largeSet = 128ULL << 20; ///< chains beyond this take long to build
 
 Operation askedOperation(const Parameters& parameters)
@@ -70,8 +70,8 @@ std::uint64_t l1Of(const Device& device)
     return static_cast<std::uint64_t>(level != nullptr ? level->capacity.valueOr(128e3) : 128e3);
 }
 
-/// The level whose known latency is nearest to the measured one, in ratio; the one that the size
-/// speaks for when no latency is known.
+/// The level whose known latency is nearest to the measured one, in ratio; the one that holds the size when no latency
+/// is known.
 std::string levelOf(const Device& device, double latency, double workingSet)
 {
     std::string nearest;

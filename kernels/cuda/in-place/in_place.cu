@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does writing over the input save? y = f(x) into another array and into the same one, by the same instructions.
+// What does an in-place operation save? y = f(x) into another array and into the same one, by the same instructions.
 // A GPU writes whole sectors without reading them first, so both move 2 n bytes; what differs is the working set.
 //
 //   version 1  one element per thread: a thread waits for its one load

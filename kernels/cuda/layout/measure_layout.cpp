@@ -162,7 +162,7 @@ private:
             figures.push_back({"copy_time", "contiguous()", Unit::Second, 0.0, {}, {}, {}});
         }
         figures.push_back({"pays_after",
-                           "copy pays after (reads)",
+                           "copy pays off after (reads)",
                            Unit::One,
                            paysAfter(view.median, dense.median, copySeconds),
                            {},

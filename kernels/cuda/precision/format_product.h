@@ -17,8 +17,8 @@
 
 namespace memscape::cuda {
 
-/// Name of the library or kernel that multiplies in a format here. Errors: run.skipped, naming the formats that there
-/// are and what is missing: a newer GPU, or the library.
+/// The implementation of products in a format on this GPU. Errors: run.skipped, naming the formats that there are and
+/// what is missing: a newer GPU, or the library.
 Result<std::string> whoMultiplies(Format format, const CublasLt* blas, double capability);
 /// In the order of numberFormats().
 std::vector<Format> multipliedFormats(const CublasLt* blas, double capability);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The number formats that our own products on tensor cores take beside halves (attention/tensor_product.h):
-// what a kernel template knows of a format. C++17: nvcc reads this file.
+// the traits of a format for a kernel template. C++17: nvcc reads this file.
 #pragma once
 
 #include "kernels/cuda/attention/shape.h"

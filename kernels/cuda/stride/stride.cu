@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does a stride cost? One warp asks for 32 elements at once. The memory system answers in
+// What does a stride cost? One warp reads 32 elements at once. The memory system answers in
 // sectors of 32 bytes and lines of 128 bytes, so the further apart the 32 elements lie, the more of
 // what is fetched is thrown away: a request for floats at stride s needs min(32, 4 s) sectors.
 //
@@ -81,8 +81,8 @@ __global__ void stride_v1(const Word* source, Word* target, Where where, std::ui
         keep(sum, sink);
 }
 
-/// Version 2. Thread t of T touches elements t, t + T, t + 2T, t + 3T, then t + 4T …: every warp
-/// request still asks for 32 neighbours of the pattern.
+/// Version 2. Thread t of T touches elements t, t + T, t + 2T, t + 3T, then t + 4T …: every warp request still covers
+/// 32 neighbours of the pattern.
 template <typename Word, Operation operation, typename Where>
 __global__ void stride_v2(const Word* source, Word* target, Where where, std::uint64_t touched, Sink sink)
 {

@@ -77,7 +77,7 @@ public:
     Result<void> reluBackward(const AmpArray& activation, const AmpArray& gradient, const AmpArray& to) override
     {
         return queued(launchAmpReluBackward(valuesOf(activation), gradient.data, to.data, stream()),
-                      "taking the slope of ReLU");
+                      "computing the slope of ReLU");
     }
     Result<void> sumRows(const AmpArray& gradient, const AmpArray& bias) override
     {
@@ -87,21 +87,21 @@ public:
     }
     Result<void> logSoftmax(const AmpArray& logits, const AmpArray& logProbabilities) override
     {
-        return queued(launchAmpLogSoftmax(valuesOf(logits), logProbabilities.data, stream()), "taking log softmax");
+        return queued(launchAmpLogSoftmax(valuesOf(logits), logProbabilities.data, stream()), "computing log softmax");
     }
     Result<void> meanLoss(const AmpArray& logProbabilities, const AmpArray& labels, const AmpArray& loss) override
     {
         return queued(launchAmpMeanLoss(logProbabilities.floats(), labels.labels(),
                                         std::uint64_t(logProbabilities.elements) / ampClasses, loss.floats(),
                                         &scalars()->mean, stream()),
-                      "taking the loss");
+                      "computing the loss");
     }
     Result<void> lossBackward(const AmpArray& logProbabilities, const AmpArray& labels, const AmpArray& gradient,
                               double factor) override
     {
         return queued(
             launchAmpLossBackward(valuesOf(logProbabilities), labels.labels(), gradient.data, float(factor), stream()),
-            "taking the loss's gradient");
+            "computing the loss's gradient");
     }
 
     Result<void> unscale(std::span<const AmpArray> gradients, float factor) override;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training steps on a GPU. Passes and products are queued on the session's stream; the host waits at the
-// end of a step, and before the optimizer when a scaler wants to know of infinities. A step's time lies
+// end of a step, and before the optimizer when a scaler checks for infinities. A step's time lies
 // between two events: what the GPU takes, its waiting for the host included, as in eager PyTorch.
 #pragma once
 

@@ -8,9 +8,9 @@
 //   - walks within L1: how many elements a second a core starts;
 //   - runs, columns and transpositions as `layout` makes them (calibrate_walks.cpp);
 //   - a matrix product of 1536³ in each format: what all cores reach.
-// The order is random and the cached sizes come twice, so that a neighbour who comes and goes becomes
-// spread, not shape. Values are of this program's own kernels, which is what predictions are compared
-// with; no point that a prediction is compared on is copied into the model.
+// The order is random and the cached sizes come twice, so that intermittent load of others becomes spread, not shape.
+// Values are of this program's own kernels, which is what predictions are compared with; no point that a prediction is
+// compared on is copied into the model.
 //
 // Left out: more than one socket, pages of 1 GiB, frequencies that depend on how many cores work.
 #include "kernels/host/calibration/calibrate_walks.h"

@@ -3,7 +3,7 @@
 // level. Their sizes are 3 · 2^k and odd numbers of lines, which few tensors have, so that the model is asked for
 // what it has not seen.
 //
-// Columns: a walk over R rows and 8 columns asks for R lines again and again. Rows whose distance is an odd
+// Columns: a walk over R rows and 8 columns reads R lines again and again. Rows whose distance is an odd
 // multiple of `stride` lines apart fall into one in `stride` sets, so a cache of S sets and W ways holds
 // W · S / stride of them. R is four times what the cache before holds, so that the level in question serves it.
 #include "kernels/host/calibration/calibrate_walks.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walks and transpositions by which `layout` is calibrated; core/timing/walk_rates.h says what they stand for.
+// The walks and transpositions by which `layout` is calibrated; core/timing/walk_rates.h describes them.
 #pragma once
 
 #include "core/access/views/tensor_walk.h"

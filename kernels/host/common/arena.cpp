@@ -47,7 +47,7 @@ Result<Buffer> allocate(std::size_t bytes, Pages pages, MemoryMeter& meter)
     // One huge page more than asked, so that the data can start on a huge page.
     buffer.m_mappedBytes = (bytes + 2 * hugePage - 1) / hugePage * hugePage + hugePage;
     if (bytes == 0 || buffer.m_mappedBytes < bytes)
-        return fail("run.memory", "an array of no bytes or of too many was asked for");
+        return fail("run.memory", "an array of no bytes or of too many was requested");
     void* const mapping =
         mmap(nullptr, buffer.m_mappedBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping == MAP_FAILED)

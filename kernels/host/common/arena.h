@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory whose pages we choose. An array that is walked at random over 256 MiB of 4 KiB pages pays for
-// address translation as much as for memory, so the page size is a parameter of the measurement and
-// not luck: mmap gives whole pages, madvise asks for 2 MiB pages or forbids them, and smaps says
-// afterwards whether the request was granted. Pages are not touched here: the thread that writes them first
-// decides on which NUMA node they live.
+// Memory whose pages we choose. An array that is walked at random over 256 MiB of 4 KiB pages spends as much time on
+// address translation as on memory, so the page size is a parameter of the measurement and not luck: mmap gives whole
+// pages, madvise asks for 2 MiB pages or forbids them, and smaps says afterwards whether the request was granted. Pages
+// are not touched here: the thread that writes them first decides on which NUMA node they live.
 //
 // Left out: 1 GiB pages and hugetlbfs, which need an administrator.
 #pragma once

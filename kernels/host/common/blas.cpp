@@ -34,8 +34,7 @@ std::string nameOf(const std::string& config, const std::string& core)
     return config.substr(0, second) + " " + core;
 }
 
-/// OpenBLAS takes a buffer for every thread that calls it, and where none can be had asks for one
-/// again for ever.
+/// OpenBLAS takes a buffer for every thread that calls it, and retries forever where none can be had.
 bool hasRoomForBuffers()
 {
     constexpr std::int64_t buffer = std::int64_t{256} << 20; // 128 MiB and some, in 0.3

@@ -59,11 +59,11 @@ std::string whyNot(int error)
     switch (error) {
     case ENOENT:
     case ENODEV:
-    case EOPNOTSUPP: return "this machine shows no hardware counters, as most virtual machines";
+    case EOPNOTSUPP: return "this machine has no hardware counters, like most virtual machines";
     case EACCES:
     case EPERM:
-        return "the system does not let this program count: sysctl kernel.perf_event_paranoid=2 allows it, a container "
-               "needs CAP_PERFMON";
+        return "the system does not permit this program to count: sysctl kernel.perf_event_paranoid=2 allows it, a "
+               "container needs CAP_PERFMON";
     case ENOSYS: return "this kernel has no perf_event_open";
     default: return fmt::format("the hardware counter cannot be opened: {}", std::strerror(error));
     }
@@ -144,11 +144,10 @@ Result<void> LineCounter::tryKnownWalk()
     if (sum != 2 * knownLines)
         return fail("run.cancelled", "the measurement was stopped");
     if (!(std::fabs(all / double(knownLines) - 1) <= knownTolerance && one <= restingShare * double(knownLines)))
-        return fail(
-            "counter.wrong",
-            fmt::format("this processor's counter of L1 misses is not believed: it counted {:.0f} where {} lines "
-                        "were read, and {:.0f} where one was read again and again",
-                        all, knownLines, one));
+        return fail("counter.wrong",
+                    fmt::format("this processor's counter of L1 misses is not used: it counted {:.0f} where {} lines "
+                                "were read, and {:.0f} where one was read again and again",
+                                all, knownLines, one));
     return {};
 }
 

@@ -2,7 +2,7 @@
 // Lines that reads bring into the L1 data caches, counted by the processor itself: Linux's perf_event_open(2), event
 // L1-dcache-load-misses of every thread of the team, in user mode.
 //
-// What this event counts differs between processors, so it is believed only after it has counted a known walk
+// What this event counts differs between processors, so it is used only after it has counted a known walk
 // (every line of a buffer far larger than L1, read once) and next to nothing where one line is read again and
 // again. Most virtual machines show no such counters. Left out: lines that stores fetch, deeper caches, TLBs.
 #pragma once

@@ -57,7 +57,7 @@ void product_v1(const ProductWork& w, ProductScratch&)
 // --- v2 ------------------------------------------------------------------------------------------
 
 constexpr std::size_t innerBlock = 256, columnBlock = 2048, rowTiles = 12;
-constexpr std::size_t packedRows = 2; ///< tiles of rows from which on a rearranged B pays
+constexpr std::size_t packedRows = 2; ///< tiles of rows from which on a rearranged B pays off
 
 /// Four lines of four numbers each, turned round: line i of `from` becomes column i of `to`.
 MEMSCAPE_INLINE void turnFour(const float* from, std::size_t fromStride, float* to, std::size_t toStride)
@@ -156,7 +156,7 @@ template <typename Simd, int rows> MEMSCAPE_INLINE void tileOf(const TileWork& w
             sums[i][1] += a[i] * right;
         }
     }
-    // Only constants index the sums, or they would live in memory.
+    // Only constants index the sums, or they would be in memory.
     if (w.columns == 2 * lanes && w.rows == rows) {
 #pragma GCC unroll 16
         for (int i = 0; i < rows; ++i) {

@@ -106,7 +106,7 @@ public:
                         {},
                         {},
                         m_session.device().basis,
-                        {"two levels of equal latency cannot be told apart"}};
+                        {"two levels of equal latency cannot be distinguished"}};
         Figure cycles{"cycles", "cycles", Unit::One};
         cycles.value = latency.number() * clock;
         if (latency.low)
@@ -134,7 +134,7 @@ public:
     }
 
 private:
-    /// What tells the points of any sweep apart.
+    /// What differs between the points of any sweep.
     static std::string keyOf(const Parameters& point)
     {
         return fmt::format("{} {} {}", point.integer("working_set"), point.choice("operation"),
@@ -146,7 +146,7 @@ private:
         m_hugeShare = hugeShare;
         if (hugeShare < 0.9)
             m_session.noteOnce("warning", "pages.small",
-                               "huge pages were asked for and not granted, so latency_huge is of 4 KiB "
+                               "huge pages were requested and not granted, so latency_huge is of 4 KiB "
                                "pages (/sys/kernel/mm/transparent_hugepage/enabled)");
     }
 

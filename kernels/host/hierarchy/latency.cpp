@@ -21,8 +21,8 @@ constexpr std::size_t checkedBytes = std::size_t{1} << 20;
 /// Sets up to this many bytes are warmed by a lap of the chase itself.
 constexpr std::size_t lapBytes = std::size_t{4} << 20;
 
-/// One load from every line, in a random order that is known beforehand: what a lap of the chase does
-/// to the caches (they tell streams from reuse), with many loads under way at once.
+/// One load from every line, in a random order that is known beforehand: what a lap of the chase does to the caches
+/// (they distinguish streams from reuse), with many loads under way at once.
 void touch(std::span<const std::byte> memory)
 {
     const std::size_t lines = memory.size() / sizeof(ChaseNode);

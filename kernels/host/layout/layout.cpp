@@ -252,7 +252,7 @@ Result<Figures> LayoutMeasurement::figures(const Parameters& point, const Merged
         figures.push_back({"copy_time", "contiguous()", Unit::Second, 0.0, {}, {}, {}});
     }
     figures.push_back({"pays_after",
-                       "copy pays after (reads)",
+                       "copy pays off after (reads)",
                        Unit::One,
                        paysAfter(view.median, dense.median, answer.asked.needsCopy() ? copy.median : 0),
                        {},

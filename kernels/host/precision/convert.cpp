@@ -157,7 +157,7 @@ Check checkConversions(Format format)
     for (std::size_t i = 0; i < all.size(); ++i) {
         const double expected = decode(numbers, i);
         const bool bothNan = std::isnan(values[i]) && std::isnan(expected);
-        check.require(i, bothNan || double(values[i]) == expected, "another value than its bits say");
+        check.require(i, bothNan || double(values[i]) == expected, "another value than its bits");
     }
     compareNarrow(check, format, values);
     std::vector<float> floats;

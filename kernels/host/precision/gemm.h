@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices in the number formats of this processor. Kernels:
+// Products of matrices in the number formats that this processor supports. Implementations:
 //
 //   oneDNN      FP32, BF16 and INT8, in the processor's own instructions for them
 //   FP32 units  FP32 by OpenBLAS or our own kernel (product.h); BF16 and FP16 by converting blocks to
@@ -56,7 +56,7 @@ struct GemmKernel
     std::function<Result<std::unique_ptr<GemmPlan>>(const GemmTask&)> plan;
 };
 
-/// The kernels that multiply in a format here, best first; empty for a format without one.
+/// The implementations of products in a format on this machine, best first; empty where there is none.
 std::vector<GemmKernel> gemmKernels(Format format);
 /// The formats that gemmKernels() has a kernel for.
 std::vector<Format> gemmFormats();

@@ -17,8 +17,8 @@ namespace memscape::host {
 /// "oneDNN 2.6.3" when it can be used, else empty.
 const std::string& oneDnnName();
 
-/// Whether 8-bit products add up exactly. Without VNNI x86 adds pairs of them in 16 bits, which saturate: oneDNN asks
-/// for numbers of 7 bits there (its documentation, Nuances of int8 computations), and ours have 8.
+/// Whether 8-bit products add up exactly. Without VNNI x86 adds pairs of them in 16 bits, which saturate: oneDNN
+/// requires numbers of 7 bits there (its documentation, Nuances of int8 computations), and ours have 8.
 bool hasExactInt8();
 
 /// A product on the calling thread, or on so many of the library's own (for comparing with it). Errors: run.skipped

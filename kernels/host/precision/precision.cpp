@@ -124,7 +124,7 @@ private:
 
     HostSession& m_session;
     std::map<Format, GemmChoice> m_choices;
-    std::map<std::string, std::string> m_names; ///< who multiplied, by format
+    std::map<std::string, std::string> m_names; ///< the implementation of products, by format
 };
 
 Result<const GemmChoice*> GemmMeasurement::choiceOf(Format format)

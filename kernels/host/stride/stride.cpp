@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // stride, measured on the host: one pass of the pattern, timed, for every point of the sweep.
 //
-// Time is measured. Useful bandwidth is the bytes that the program asks for over that time. Moved bandwidth multiplies
+// Time is measured. Useful bandwidth is the bytes that the program accesses over that time. Moved bandwidth multiplies
 // lines by their size (read once, written twice because an ordinary store fetches its line first). The lines of a read
 // are those that the processor's own counter saw in one more pass, where it has one (line_counter.h); else, and for
 // writes and copies, those that the pattern touches, counted by the access model.

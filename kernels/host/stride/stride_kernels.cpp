@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does it cost to touch every s-th element? A core that wants 4 bytes is brought a line of 64, so
-// from a stride of 16 floats on, every element pays for a line of its own.
+// What does it cost to touch every s-th element? A load of 4 bytes fetches a line of 64, so from a stride of 16 floats
+// on, every element fetches a line of its own.
 //
 //   strided     v1  one element a turn into one accumulator: teaches that the loop can be the limit
 //               v2  eight elements a turn, eight accumulators: independent loads, the memory is the limit
@@ -35,7 +35,7 @@ namespace {
 // --- Kernels --------------------------------------------------------------------------------------
 
 // An element as the integer of its size; 16 bytes as a vector of two words. Elements may lie anywhere:
-// pointers to these types are spelled out, because `auto*` would forget the alignment.
+// pointers to these types are spelled out, because `auto*` would lose the alignment.
 template <int bytes> struct Element;
 template <> struct Element<1>
 {

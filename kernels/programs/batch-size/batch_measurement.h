@@ -51,7 +51,8 @@ class BatchMeasurement
 public:
     BatchMeasurement(BatchRunner runner, const Parameters& parameters);
 
-    /// The training step against its reference on small chains. `products`: who multiplies, for the error.
+    /// The training step against its reference on small chains. `products`: the implementation of products, for the
+    /// error.
     Result<void> check(const std::string& products);
     const std::string& checked() const { return m_checked; } ///< what check() compared
 

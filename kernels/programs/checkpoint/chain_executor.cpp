@@ -102,7 +102,7 @@ Result<void> Execute::forward(const ChainOperation& operation)
         return invalid(fmt::format("there is no stage {}", i));
     const float* x = input(i);
     if (x == nullptr)
-        return invalid(fmt::format("the forward of stage {} needs x_{}, which is not there", i, i));
+        return invalid(fmt::format("the forward of stage {} needs x_{}, which is not kept", i, i));
     m_result.replay.forwards += 1;
     m_result.replay.recomputed += m_ran[i];
     m_result.replay.steps.back().isRecomputation = m_ran[i];
@@ -113,7 +113,7 @@ Result<void> Execute::forward(const ChainOperation& operation)
         return forwardSave(i, MlpSave(operation.option), x);
     }
     if (m_values[i + 1] != nullptr)
-        return invalid(fmt::format("x_{} is there already", i + 1));
+        return invalid(fmt::format("x_{} is kept already", i + 1));
     if (operation.kind == OperationKind::ForwardDrop && m_values[i] == nullptr)
         return invalid(fmt::format("x_{} is part of what was saved and can't be dropped alone", i));
     MEMSCAPE_TRY(result, take());
@@ -126,7 +126,7 @@ Result<void> Execute::forwardSave(int stage, MlpSave way, const float* x)
 {
     Saved& saved = m_saved[stage + 1];
     if (saved.isThere())
-        return invalid(fmt::format("what stage {} saves is there already", stage));
+        return invalid(fmt::format("what stage {} saves is kept already", stage));
     if (way == MlpSave::All) {
         MEMSCAPE_TRY(z, take());
         saved.z = z;
@@ -142,7 +142,7 @@ Result<void> Execute::loss()
         return invalid("the loss runs twice");
     const float* x = input(m_length);
     if (x == nullptr)
-        return invalid(fmt::format("the loss needs x_{}, which is not there", m_length));
+        return invalid(fmt::format("the loss needs x_{}, which is not kept", m_length));
     MEMSCAPE_TRY(gradient, take());
     m_gradient = gradient;
     MEMSCAPE_CHECK(m_device.loss(x, gradient));
@@ -159,7 +159,7 @@ Result<void> Execute::backward(int stage)
         return invalid(fmt::format("the backward of stage {} needs what its forward saves", stage));
     const float* x = input(stage);
     if (x == nullptr)
-        return invalid(fmt::format("the backward of stage {} needs x_{}, which is not there", stage, stage));
+        return invalid(fmt::format("the backward of stage {} needs x_{}, which is not kept", stage, stage));
     MEMSCAPE_TRY(result, take());
     float* z = m_saved[stage + 1].z;
     float* again = nullptr; // z, when it was not saved

@@ -133,7 +133,7 @@ Result<void> Run::estimate()
 Result<void> Run::compareGradients()
 {
     const ExecutionOptions checked{true, true, {}};
-    // First, so that who stops before the steps still has the schedule's bytes.
+    // First, so that a run stopped before the steps still has the schedule's bytes.
     MEMSCAPE_TRY(run, execute(m_task.schedule, checked, "gradients of the schedule"));
     m_checked = run.replay;
     m_result.loss = run.loss;

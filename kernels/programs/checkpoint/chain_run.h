@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The measurement of `checkpoint` at one point, whatever machine runs it:
 //
-//   1  a small chain against the reference in double; every way to forget against keeping all
+//   1  a small chain against the reference in double; every way to drop values against keeping all
 //   2  the chain itself: the gradients of the schedule against those of keeping everything, bit for
 //      bit, with poisoned arrays; when there is no memory to keep everything, a note says so
 //   3  three passes, in each a profile of the operations and some steps of the schedule
 //   4  the median step beside what the profile's times add up to in the same schedule
 //
-// How long it will take is said after the first operations. A run that is stopped keeps what there is: after the
+// How long it will take is said after the first operations. A stopped run keeps its results: after the
 // schedule's run in 2 its bytes and forwards, later its timed steps and the profile. Left out: the
 // optimizer's step.
 #pragma once

@@ -52,7 +52,7 @@ public:
     virtual Result<void> checkStopped() = 0;
 
     // Slow; for checks.
-    /// 64 bits that tell arrays apart: the sum over all elements of a mix of position and bits.
+    /// 64 bits that distinguish arrays: the sum over all elements of a mix of position and bits.
     virtual Result<std::uint64_t> digest(const float* array) = 0;
     virtual Result<std::uint64_t> gradientDigest(int stage) = 0; ///< of dW_i and db_i
     virtual Result<double> loss() = 0;                           ///< mean of squares at the last loss()

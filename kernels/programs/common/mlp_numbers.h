@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers that a live MLP chain starts from, and how its arrays are told apart: arithmetic that
+// The numbers that a live MLP chain starts from, and how its arrays are distinguished: arithmetic that
 // the host, a GPU and the reference share, bit for bit. C++17, no library of ours: nvcc reads this
 // file too.
 #pragma once

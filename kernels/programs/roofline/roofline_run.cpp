@@ -25,8 +25,8 @@ struct Note
     }
 };
 
-/// The sink of one kernel's measurement: passes Stop on, drops the kernel's progress and points, and keeps its
-/// notes until the kernel has ended.
+/// The sink while one kernel is measured: Stop is passed on, its own progress and points are not, and
+/// its notes are kept until it is known how it ended.
 class KernelSink final : public RunSink
 {
 public:
@@ -129,7 +129,7 @@ Result<MeasuredRun> runRoofline(const Device& device, RunSink& sink, const Measu
             sink.note("warning", code, fmt::format("{}: {}", kernels[i].label, measured.error().text()));
     }
     if (all.points.empty())
-        return isComplete ? Result<MeasuredRun>(fail("run.failed", "no kernel could be measured", "the notes say why"))
+        return isComplete ? Result<MeasuredRun>(fail("run.failed", "no kernel could be measured", "see the notes"))
                           : fail("run.cancelled", "the measurement was stopped");
     MeasuredRun run;
     run.complete = isComplete;

@@ -87,7 +87,7 @@ public:
     virtual Result<void> lossBackward(const AmpArray& logProbabilities, const AmpArray& labels,
                                       const AmpArray& gradient, double factor) = 0;
 
-    /// FP32 × factor; foundInfinite() then tells whether any became infinite or not a number.
+    /// FP32 × factor; foundInfinite() then returns whether any became infinite or not a number.
     virtual Result<void> unscale(std::span<const AmpArray> gradients, float factor) = 0;
     virtual Result<bool> foundInfinite() = 0; ///< waits
     virtual Result<void> adam(const AdamStep& step, std::span<const AmpParameter> parameters) = 0;

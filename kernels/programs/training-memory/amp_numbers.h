@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a training step of `precision` does to single numbers: the arithmetic that the host and a GPU
-// share. Numbers of 16-bit arrays are widened, computed in float and rounded once; who calls does that.
+// share. Numbers of 16-bit arrays are widened, computed in float and rounded once; the caller does that.
 // A GPU may fuse a product and a sum, so floats agree to rounding, and the task's examples and the
 // places in the histogram to the bit. C++17, no library of ours: nvcc reads this file too.
 #pragma once

@@ -9,11 +9,10 @@
 //              (core/precision/loss_scaler.h)
 //   AdamW      in FP32, in one pass: PyTorch's standard rates and decay
 //
-// One programme for every machine: what it does is decided here, how by an AmpDevice. Every array lives
-// in one counting pool and is taken and given back where eager PyTorch would allocate and free it, so
-// that the pool's high water is what the step simulator predicts.
-// The task is learnable: inputs are random, and the class is the one of 16 fixed random directions
-// that the input points along most. Left out: dropout, a learning-rate schedule.
+// One programme for every machine: what it does is decided here, how by an AmpDevice. Every array is in one counting
+// pool and is taken and given back where eager PyTorch would allocate and free it, so that the pool's high water is
+// what the step simulator predicts. The task is learnable: inputs are random, and the class is the one of 16 fixed
+// random directions that the input points along most. Left out: dropout, a learning-rate schedule.
 #pragma once
 
 #include "core/experiments/precision/precision.h"
@@ -58,7 +57,7 @@ public:
     virtual const std::vector<float>& lastGradients() const = 0;
 };
 
-/// `machine`: whom the memory is predicted for. Errors: run.memory, those of the device.
+/// `machine`: the device that the memory is predicted for. Errors: run.memory, those of the device.
 Result<std::unique_ptr<AmpTrainer>> makeTrainer(const Device& machine, const AmpDeviceFactory& devices,
                                                 const TrainerOptions& options);
 

@@ -15,7 +15,7 @@
 
 namespace memscape {
 
-/// The library or kernel that multiplies in a format, and devices that use it.
+/// The implementation of products in a format, and its devices.
 struct TrainingProducts
 {
     AmpDeviceFactory devices;

@@ -103,7 +103,7 @@ private slots:
         QTRY_COMPARE_WITH_TIMEOUT(predicted.size(), 1, 20000);
         QCOMPARE(predicted[0].at(0).value<std::shared_ptr<const Record>>()->experiment, "stride");
         QTRY_VERIFY(!predictor.isBusy());
-        QCOMPARE(predicted.size(), 1); // what was stopped is not told of
+        QCOMPARE(predicted.size(), 1); // a stopped prediction is not reported
     }
 
     void whatIsStoppedLeavesTheOldAnswer()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Edits as a person makes them: what changes, what is told, what one undo takes back.
+// Edits as a person makes them: what changes, which signals are sent, what one undo takes back.
 #include "app/document/study_document.h"
 #include "tests/support/sample_study.h"
 

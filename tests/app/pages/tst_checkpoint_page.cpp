@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The page of checkpoint schedules as a person uses it: drag the budget on the plane or its slider, click a
-// strategy, be told why there is none and take the least that works, open a chain.
+// strategy, see why there is none and take the least that works, open a chain.
 #include "app/pages/fields/checkpoint_fields.h"
 #include "app/pictures/checkpoint/checkpoint_picture.h"
 #include "app/settings/theme.h"

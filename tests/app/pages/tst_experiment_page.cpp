@@ -72,7 +72,7 @@ private slots:
         scroll->verticalScrollBar()->setValue(scroll->verticalScrollBar()->maximum());
         QVERIFY(scroll->verticalScrollBar()->value() > 0);
         QVERIFY(!strip->visibleRegion().isEmpty());
-        // A click is a question: the row is chosen and its why is told.
+        // A click is a question: the row is chosen and its explanation is shown.
         QSignalSpy chosen(strip, &HeadlineStrip::chosen);
         strip->findChildren<QAbstractButton*>().at(2)->click();
         QCOMPARE(chosen.size(), 1);
@@ -254,7 +254,7 @@ private slots:
         QVERIFY2(verdicts().contains(QLatin1String(", predicted ")), qPrintable(verdicts()));
         m_fixture->document.addRecord(sampleRecord("stride", {}, 1.25));
         QVERIFY2(verdicts().contains(QLatin1String(", measured ")), qPrintable(verdicts()));
-        QVERIFY(page->setText("stride", "8")); // what was measured says nothing of another stride
+        QVERIFY(page->setText("stride", "8")); // the measurement is of another stride
         QTRY_VERIFY(page->upToDate());
         QVERIFY2(verdicts().contains(QLatin1String(", predicted ")), qPrintable(verdicts()));
     }

@@ -174,7 +174,7 @@ private slots:
                  QStringLiteral("no | yes | 25 % | 6_738_415_616 | 4096"));
     }
 
-    void theModelIsSoundAndSpeaks()
+    void theModelIsSoundAndAccessible()
     {
         FiguresModel model;
         QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);

@@ -314,7 +314,7 @@ private slots:
         QTRY_VERIFY(picture.state().isPeak);
     }
 
-    // What Memory budget has as areas of categories is told tensor by tensor here, and once.
+    // What Memory budget has as areas of categories is shown tensor by tensor here, and once.
     void theStepTimelineIsNoSecondMemoryBudget()
     {
         auto budgetPage = open();

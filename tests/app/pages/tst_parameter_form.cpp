@@ -136,7 +136,7 @@ private slots:
         value->setCurrentValue(0x1p21);
         QCOMPARE(edits.back()[1].toString(), QString("2097152"));
         QVERIFY(told->text(QAccessible::Description).startsWith("2 MiB; "));
-        // A number without a unit is told in what it counts.
+        // A number without a unit names what it counts.
         auto* stride = form.field("stride")->findChild<QSlider*>();
         QVERIFY(
             QAccessible::queryAccessibleInterface(stride)->text(QAccessible::Description).startsWith("4 elements; "));
@@ -202,7 +202,7 @@ private slots:
         QCOMPARE(folded.front().at(0).toString(), QString("Details"));
         QCOMPARE(folded.front().at(1).toBool(), true);
         QCOMPARE(section->header()->accessibleName(), QString("Details, unfolded"));
-        // What is not at its default is told while it is folded.
+        // A folded heading names what is not at its default.
         QTest::keyClick(section->header(), Qt::Key_Space);
         Parameters now = standard();
         now.set("element", std::string("float64"));

@@ -394,10 +394,10 @@ private slots:
     {
         Record here = sampleRecord("stride", {});
         Record there = sampleRecord("stride", {}, 1.1, "nvidia-a100-80gb");
-        QVERIFY(!compareText(here, there).contains("As predicted"));
+        QVERIFY(!compareText(here, there).contains("Predictions compared"));
         there.measured.reset();
         const QString text = compareText(here, there);
-        QVERIFY2(text.startsWith("As predicted") && text.contains("is slower than"), qPrintable(text));
+        QVERIFY2(text.startsWith("Predictions compared") && text.contains("is slower than"), qPrintable(text));
         here.predicted.reset();
         QVERIFY2(compareText(here, there).contains("nothing to compare"), qPrintable(compareText(here, there)));
     }

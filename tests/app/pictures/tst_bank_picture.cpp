@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Lanes over banks: who is served in which wavefront, what keys, drags and clicks on a cure ask for, and
+// Lanes over banks: which lane is served in which wavefront, what keys, drags and clicks on a cure ask for, and
 // that nothing is drawn outside.
 #include "app/pictures/bank-conflicts/bank_picture.h"
 #include "core/device/catalogue.h"
@@ -189,7 +189,7 @@ void TestBankPicture::wordsSayWhoAsks()
     QVERIFY2(state.laneWords(2).contains(QStringLiteral("bytes 128 to 131, bank 0; served in wavefront 2 of 16")),
              qPrintable(state.laneWords(2)));
     QVERIFY(state.wordWords(16).contains(QStringLiteral("lane 1")));
-    QVERIFY(state.wordWords(1).contains(QStringLiteral("no lane asks")));
+    QVERIFY(state.wordWords(1).contains(QStringLiteral("no lane accesses")));
     QVERIFY(bankShown(window, {"stride=0"})->state().wordWords(0).contains(QStringLiteral("broadcast")));
     QVERIFY(
         bankShown(window, {"pattern=column", "padding=1"})->state().wordWords(32).contains(QStringLiteral("padding")));

@@ -66,7 +66,7 @@ private slots:
             QCOMPARE(state.cellOf(state.cells[i].line, state.cells[i].slot), int(i));
     }
 
-    void theWalkFetchesWhatItsCacheForgets()
+    void theWalkFetchesWhatItsCacheEvicts()
     {
         QWidget window;
         // A corner of 16 columns, each in a line of its own: more than the cache has room for.

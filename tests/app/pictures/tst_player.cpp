@@ -25,7 +25,7 @@ class TestPlayer : public QObject
 
 private slots:
     void withoutAWalkNothingMoves();
-    void itRestsUntilSomebodyMovesIt();
+    void itRestsUntilItIsMoved();
     void theShareIsKeptWhenTheWalkChanges();
     void keys();
     void shortWalksAreSlow();
@@ -51,7 +51,7 @@ void TestPlayer::withoutAWalkNothingMoves()
     QCOMPARE(player.cursor(), -1);
 }
 
-void TestPlayer::itRestsUntilSomebodyMovesIt()
+void TestPlayer::itRestsUntilItIsMoved()
 {
     Player player;
     player.setSteps(10, 7);
@@ -107,7 +107,7 @@ void TestPlayer::keys()
     QVERIFY(!key(player, Qt::Key_Tab));
     key(player, Qt::Key_Space);
     QVERIFY(player.isPlaying());
-    key(player, Qt::Key_Right); // who steps does not want to be run away from
+    key(player, Qt::Key_Right); // stepping stops the play
     QVERIFY(!player.isPlaying());
 }
 

@@ -92,7 +92,7 @@ private slots:
         QStringList spans;
         for (const StepSpan& span : step.spans)
             spans << QStringLiteral("%1 %2 %3-%4").arg(span.row).arg(span.text).arg(span.begin).arg(span.end);
-        // "model" is everywhere and says nothing.
+        // "model" is everywhere and gives no information.
         QCOMPARE(spans,
                  (QStringList{"0 forward 1-3", "0 backward 3-8", "1 layers.0 1-2", "1 layers.1 2-3", "1 layers.1 3-6",
                               "1 layers.0 6-8", "2 mlp 1-2", "2 mlp 2-3", "2 mlp 3-6", "2 mlp 6-8"}));

@@ -327,7 +327,7 @@ private slots:
         QVERIFY2(text.contains(QStringLiteral("1.02 TB/s), +25 % vs baseline · before")), qPrintable(text));
         QCOMPARE(text.count(QStringLiteral("vs baseline")), 1); // not the prediction, not itself
         curves.pop_back();
-        m_view->setCurves(curves); // one that is not drawn says nothing
+        m_view->setCurves(curves); // one that is not drawn is left out
         QVERIFY2(!m_view->readout().contains(QStringLiteral("baseline")), qPrintable(m_view->readout()));
     }
 
@@ -458,7 +458,7 @@ private slots:
             QVERIFY2(all.contains(QLatin1String(word)), word);
     }
 
-    void speaksToScreenReaders()
+    void hasTextForScreenReaders()
     {
         m_view->setTitle(QStringLiteral("Effective bandwidth by stride"));
         QCOMPARE(m_view->accessibleName(), QStringLiteral("Effective bandwidth by stride"));

@@ -552,7 +552,7 @@ private slots:
         add("nowhere", "no-such-program-here worker");
         QTRY_VERIFY(window.banner().texts().join(' ').contains("nowhere does not answer"));
         add("lab", QString("\"%1\" ok").arg(FAKE_WORKER));
-        QTRY_VERIFY(window.banner().texts().join(' ').contains("lab answers"));
+        QTRY_VERIFY(window.banner().texts().join(' ').contains("lab is connected"));
         window.settings().setWorkers({});
     }
 

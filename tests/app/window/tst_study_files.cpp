@@ -191,7 +191,7 @@ private slots:
         m_window->settings().setDeviceFiles({});
     }
 
-    /// Its fault is told with its place, and the page keeps the device that it has.
+    /// Its fault is shown with its place, and the page keeps the device that it has.
     void aBrokenDeviceFileChangesNothing()
     {
         const QString file = path("broken.json");

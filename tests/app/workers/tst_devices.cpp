@@ -120,7 +120,7 @@ private slots:
         qunsetenv("XDG_DATA_HOME");
     }
 
-    /// A worker tells of its devices when it starts; what is forgotten later it does not know of.
+    /// A worker reports its devices when it starts; calibrations removed later are unknown to it.
     void aForgottenCalibrationIsNotUsedThoughTheWorkerToldOfIt()
     {
         QTemporaryDir folder;

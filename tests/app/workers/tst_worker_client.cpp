@@ -362,8 +362,8 @@ private slots:
         }
     }
 
-    /// The system kills when the memory runs out: the user must be told what to do about it.
-    void aKilledWorkerSpeaksOfMemory()
+    /// The system kills when the memory runs out: the user must see what to do about it.
+    void aKilledWorkerNamesMemory()
     {
         ClientFixture fixture(fake({QStringLiteral("killed")}));
         const FinishedRun killed = fixture.measure();

@@ -68,10 +68,10 @@ private slots:
         QFETCH(QStringList, command);
         QFETCH(int, code);
         QFETCH(QByteArray, hint);
-        const Error error = endedBeforeHello(command, code, false, QStringLiteral("last words"));
+        const Error error = endedBeforeHello(command, code, false, QStringLiteral("last output"));
         QCOMPARE(error.code, std::string("worker.start"));
         QVERIFY(QByteArray::fromStdString(error.hint).contains(hint));
-        QVERIFY(error.message.find("last words") != std::string::npos);
+        QVERIFY(error.message.find("last output") != std::string::npos);
     }
 
     void commandsReadAsTyped()

@@ -27,10 +27,10 @@ int turnsOfMachine(const std::vector<std::uint32_t>& addresses, std::uint32_t wi
                 bytes.insert(addresses[lane] + i);
             waiting.push_back(bytes);
         }
-        const auto somebodyWaits = [&] {
+        const auto anyLaneWaits = [&] {
             return std::any_of(waiting.begin(), waiting.end(), [](const auto& bytes) { return !bytes.empty(); });
         };
-        while (somebodyWaits()) {
+        while (anyLaneWaits()) {
             std::map<std::uint32_t, std::uint32_t> open; // bank → word
             for (const auto& bytes : waiting) {
                 for (const std::uint32_t byte : bytes)

@@ -350,7 +350,7 @@ void TestCacheSimulator::keepsALineInItsWay()
 void TestCacheSimulator::namesLinesWhereverTheyAre()
 {
     // Every bit of an address counts: lines that differ in one are eight in a set of eight ways, and
-    // each is told whole when the next eight push it out.
+    // each is reported whole when the next eight push it out.
     for (const std::uint64_t sets : {64u, 48u}) {
         CacheSimulator simulator = simulatorOf({{"L1", sets * 512, 8, 64}});
         for (int bit = 20; bit + 8 <= 57; ++bit) {

@@ -50,7 +50,7 @@ private slots:
     void theExtraMemoryOfTable21();
     void everyFigureSaysWhy();
     void whatDoesNotFitIsSaidBefore();
-    void theDetailTellsTheWalk();
+    void theDetailDescribesTheWalk();
     void theBestVersionIsTheOneThatTheDeviceNames();
     void claimsCarryNumbers();
     void theNotesTwoGigabytesAreElements();
@@ -131,7 +131,7 @@ void TestAttentionExperiment::whatDoesNotFitIsSaidBefore()
     QVERIFY(fits("sequence=8192", "standard_total_bytes").ends_with("it fits"));
 }
 
-void TestAttentionExperiment::theDetailTellsTheWalk()
+void TestAttentionExperiment::theDetailDescribesTheWalk()
 {
     const auto prediction = predicted({"sequence=1024", "head_dim=128", "causal=true"});
     const Json& detail = prediction->detail;

@@ -228,7 +228,7 @@ private slots:
         }
     }
 
-    void theFrontIsWhatNobodyBeats()
+    void theFrontHasTheUndominatedPoints()
     {
         const BatchStudy study = studied(gpt2);
         QVERIFY(study.front.size() > 3);

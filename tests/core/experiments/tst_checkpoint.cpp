@@ -33,7 +33,7 @@ private slots:
     void moreBudgetIsNeverSlower();
     void askingAgainGivesTheSameAnswer();
     void budgetsShareTablesThatAreFineEnough();
-    void whatNobodyWantsIsStopped();
+    void aCancelledSolveStops();
     void aChainFileIsSolvedInItsUnits();
     void modelsAreCutIntoLayers_data();
     void modelsAreCutIntoLayers();
@@ -43,7 +43,7 @@ private slots:
     void wrongInputNamesTheParameter_data();
     void wrongInputNamesTheParameter();
     void longChainsAreRefusedWithAWayOut();
-    void aDeviceThatSaysLittle();
+    void aDeviceWithFewFields();
     void aSweepGivesCurves();
 };
 
@@ -275,7 +275,7 @@ void TestCheckpoint::budgetsShareTablesThatAreFineEnough()
     QVERIFY2(slotSizes.size() < 10, qPrintable(QString::number(slotSizes.size())));
 }
 
-void TestCheckpoint::whatNobodyWantsIsStopped()
+void TestCheckpoint::aCancelledSolveStops()
 {
     const std::atomic<bool> isUnwanted = true;
     const CancelScope scope(isUnwanted);
@@ -466,7 +466,7 @@ void TestCheckpoint::longChainsAreRefusedWithAWayOut()
     QVERIFY(answerCheckpoint(h200(), chainWith({"chain=uniform:1"}))->chosen.isFeasible);
 }
 
-void TestCheckpoint::aDeviceThatSaysLittle()
+void TestCheckpoint::aDeviceWithFewFields()
 {
     Device device;
     device.name = "a machine";

@@ -25,7 +25,7 @@ private slots:
     void noStrategyIsQuicker();
     void irregularChainsAreEnclosed_data();
     void irregularChainsAreEnclosed();
-    void aScheduleThatForgetsIsTakenAndNamed();
+    void aScheduleThatRecomputesIsTakenAndNamed();
     void verdictsFollowTheNumbers_data();
     void verdictsFollowTheNumbers();
     void theKnobIsMonotoneOnlyWhereThePeakGrows();
@@ -192,7 +192,7 @@ void TestCheckpointOptimal::irregularChainsAreEnclosed()
 }
 
 /// 3 equal stages: 10 by forgetting, 11 without.
-void TestCheckpointOptimal::aScheduleThatForgetsIsTakenAndNamed()
+void TestCheckpointOptimal::aScheduleThatRecomputesIsTakenAndNamed()
 {
     const Parameters parameters = optimalWith({"chain=uniform:3", "budget=5"});
     const auto answer = answerCheckpoint(h200(), parameters);
@@ -259,7 +259,7 @@ void TestCheckpointOptimal::verdictsFollowTheNumbers()
 
 void TestCheckpointOptimal::theKnobIsMonotoneOnlyWhereThePeakGrows()
 {
-    QVERIFY(verdictOf("monotone", {"chain=uniform:64"}).contains("moves nothing"));
+    QVERIFY(verdictOf("monotone", {"chain=uniform:64"}).contains("has no effect"));
     const QTemporaryDir folder;
     // Every setting keeps the small, slow stage in the middle; the rest follows one by one.
     Chain chain = uniformChain(3, 1, 100);
@@ -271,7 +271,7 @@ void TestCheckpointOptimal::theKnobIsMonotoneOnlyWhereThePeakGrows()
     QVERIFY2(falls.contains("the peak does not"), qPrintable(falls));
 }
 
-/// √n segments are optimal here; slots as coarse as these can't tell, finer ones can.
+/// √n segments are optimal here; slots as coarse as these can't show it, finer ones can.
 void TestCheckpointOptimal::roundedSizesLeaveAVerdictOpen()
 {
     Chain chain = uniformChain(81, 20'000'000, 100'000'000);

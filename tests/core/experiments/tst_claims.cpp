@@ -120,7 +120,7 @@ const std::vector<Case>& cases()
          "nvidia-h200",
          {"stride=32", "pattern=strided"},
          "holds for the banks; a lone"},
-        {"bank-conflicts", "n times slower", "nvidia-h200", {"stride=1", "pattern=strided"}, "says nothing here"},
+        {"bank-conflicts", "n times slower", "nvidia-h200", {"stride=1", "pattern=strided"}, "does not apply here"},
         {"bank-conflicts", "n times slower", "nvidia-h200", {"stride=32", "pattern=strided"}, "holds while many"},
         {"bank-conflicts", "gcd", "nvidia-h200", {"stride=12", "pattern=strided"}, "holds here"},
         {"bank-conflicts", "gcd", "nvidia-h200", {"stride=0", "pattern=strided"}, "does not hold for stride 0"},

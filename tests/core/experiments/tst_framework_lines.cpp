@@ -149,7 +149,7 @@ private slots:
         }
         programs.chop(1);
         QCOMPARE(pythonSays(programs), QByteArray());
-        QVERIFY(!pythonSays("def forward(:").isEmpty()); // it would have told
+        QVERIFY(!pythonSays("def forward(:").isEmpty()); // it reports a syntax error
     }
 
     void everyConfigurationHasDocumentedKeysAlone()
@@ -262,7 +262,7 @@ private slots:
     {
         QCOMPARE(config({"offload=gradients", "zero=0"})["zero_optimization"]["stage"].get<int>(), 2);
         QVERIFY(notes({"offload=gradients", "zero=0"}).contains("stage 2 in place of 0"));
-        QVERIFY(notes({"optimizer=lion"}).contains("Lion is no optimizer of a configuration"));
+        QVERIFY(notes({"optimizer=lion"}).contains("Lion cannot be named in a configuration"));
         QVERIFY(notes({"checkpointing=block"}).contains("Checkpointing is the model's"));
         QVERIFY(!notes({}).contains("Checkpointing"));
         QCOMPARE(snippets("training-memory", {}, "cpu").size(), std::size_t(1)); // it is for GPUs

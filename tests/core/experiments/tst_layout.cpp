@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // layout: the contract of the command line, figures against numbers counted by hand, the crossing of the
-// two lines, and what wrong input is told.
+// two lines, and the errors of wrong input.
 #include "core/device/catalogue.h"
 #include "core/experiments/layout/layout.h"
 #include "tests/support/devices.h"
@@ -47,7 +47,7 @@ private slots:
     void transposedMatrix();
     void channels();
     void contiguousResultsCopyNothing();
-    void theCopyPaysWhereTheLinesCross();
+    void theCopyPaysOffWhereTheLinesCross();
     void firstFastestIsNotHelpedByTheCopy();
     void gpuTransposition();
     void emptyAndScalar();
@@ -134,7 +134,7 @@ void TestLayout::contiguousResultsCopyNothing()
     QVERIFY(!findFigure(p.figures, "copy_bandwidth"));
 }
 
-void TestLayout::theCopyPaysWhereTheLinesCross()
+void TestLayout::theCopyPaysOffWhereTheLinesCross()
 {
     QCOMPARE(paysAfter(3, 1, 5), 3.0); // 9 against 5 + 3; after two reads 6 against 7
     QCOMPARE(paysAfter(3, 1, 0), 0.0);

@@ -45,7 +45,7 @@ private slots:
     void moreIsNeverLess();
     void wrongInputIsRefused_data();
     void wrongInputIsRefused();
-    void aDeviceThatSaysLittle();
+    void aDeviceWithFewFields();
 };
 
 namespace {
@@ -590,7 +590,7 @@ void TestTrainingMemory::wrongInputIsRefused()
     QVERIFY(!prediction.error().message.empty());
 }
 
-void TestTrainingMemory::aDeviceThatSaysLittle()
+void TestTrainingMemory::aDeviceWithFewFields()
 {
     Device device; // no levels, no rates
     device.id = "bare";

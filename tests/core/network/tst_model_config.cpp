@@ -140,7 +140,7 @@ private slots:
             << R"("model_type": "qwen3_moe", "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 512)";
         QTest::newRow("deepseek") << R"("model_type": "deepseek_v2", "n_routed_experts": 4, "num_experts_per_tok": 2,
             "moe_intermediate_size": 512, "kv_lora_rank": 32, "q_lora_rank": null, "qk_rope_head_dim": 8, "qk_nope_head_dim": 8, "v_head_dim": 8)";
-        QTest::newRow("not known") << R"("model_type": "somebodys", "num_experts": 4, "moe_topk": 2)";
+        QTest::newRow("not known") << R"("model_type": "unlisted", "num_experts": 4, "moe_topk": 2)";
     }
     void expertsUnderEveryVendorsNames()
     {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formats against those who made them: FP16 against the compiler's _Float16, FP32 against its
+// The formats against reference implementations: FP16 against the compiler's _Float16, FP32 against its
 // float, FP8, BF16 and INT8 against PyTorch, ml_dtypes, numpy and CUDA's cuda_fp8.h over four million
 // floats (data/precision/make_conversions.py), ranges against the OCP and IEEE tables.
 #include "core/precision/number_format.h"

@@ -134,7 +134,7 @@ private slots:
     {
         Device wrong = calibrated();
         wrong.levels[2].latency = measured(2e-9);
-        QVERIFY2(refusalOf(wrong).find("L3 answers in 2 ns, L2 before it in 3.9 ns") != std::string::npos,
+        QVERIFY2(refusalOf(wrong).find("the latency of L3 is 2 ns, that of L2 before it 3.9 ns") != std::string::npos,
                  refusalOf(wrong).c_str());
     }
 

@@ -77,7 +77,7 @@ std::vector<Change> measuredChanges(const QJsonArray& events, const QString& pha
     for (const QJsonValue& event : events) {
         if (event[4] != "between")
             last = event[4].toString();
-        // What dies right behind the forward pass, autocast's cache, belongs to it.
+        // What is freed right behind the forward pass, autocast's cache, belongs to it.
         const bool isHere = event[4] == phase || (last == "forward0" && phase == last);
         if (!isHere || ignored.contains(event[1].toInteger()))
             continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Micro-batches that are alike are simulated three times and repeated: peaks, timeline, who is live, what the
+// Micro-batches that are alike are simulated three times and repeated: peaks, timeline, live tensors, what the
 // allocator reserves and where memory runs out are those of the long way, event by event, and a hundred times the
 // micro-batches simulate no event more.
 #include "core/network/model_names.h"

@@ -4,7 +4,7 @@
 // simple model, so that a test knows what must be measured. Every fault that a real GPU can show is
 // a field.
 //
-// Like a real one it loads a kernel at its first launch, keeps the last error until a call asks for
+// Like a real one it loads a kernel at its first launch, keeps the last error until a call reads
 // it, holds a thousand launches in its queue, and makes a call wait that needs the stream to be empty.
 // While the stream is blocked, what would wait makes the blocking kernel give up.
 #pragma once

@@ -52,7 +52,7 @@ private slots:
     void sitePackagesAreLookedThrough_data();
     void sitePackagesAreLookedThrough();
     void theLinkWithoutANumberIsTheLastResort();
-    void whoeverChoosesIsNotSecondGuessed();
+    void aChosenLibraryHasNoFallback();
     void aWrongChoiceIsPassedOverAndSaid_data();
     void aWrongChoiceIsPassedOverAndSaid();
     void withoutAChoiceTheFirstNameThatOpensIsTaken();
@@ -116,7 +116,7 @@ void TestCublasLtPlaces::theLinkWithoutANumberIsTheLastResort()
     QCOMPARE(openCublasLt(folder.path(), driver13, {}).version, std::string("12.9.3"));
 }
 
-void TestCublasLtPlaces::whoeverChoosesIsNotSecondGuessed()
+void TestCublasLtPlaces::aChosenLibraryHasNoFallback()
 {
     Folder folder;
     folder.lay("cublas_lt_12.so", "libcublasLt.so.12");

@@ -58,13 +58,13 @@ private slots:
     void timesAreThoseOfTheGpu();
     void onlyVersionNinesQueryGradientHasNoOrder();
     void whatDoesNotFitSaysWhatItNeeds();
-    void anOldGpuIsToldSo();
+    void anOldGpuGetsAnError();
     void otherGpusHaveNoVersionEight();
     void tensorMapsAreWhatTheDriverTakes();
     void measuredBytesAreThePredictedOnes_data();
     void measuredBytesAreThePredictedOnes();
     void aSweepMeasuresEveryVersion();
-    void theLibraryStandsInRecordsOfWhatUsesIt();
+    void recordsNameTheLibraryTheyUse();
     void aWrongKernelIsNotTimed();
     void anOlderVersionRunsForOneThatIsWrong();
     void aVersionThatHangsNamesTheOneToChoose();
@@ -197,7 +197,7 @@ void TestCudaAttention::whatDoesNotFitSaysWhatItNeeds()
     QVERIFY(flash.has_value());
 }
 
-void TestCudaAttention::anOldGpuIsToldSo()
+void TestCudaAttention::anOldGpuGetsAnError()
 {
     auto session = cuda::GpuSession::open(0);
     QVERIFY(session.has_value());
@@ -307,7 +307,7 @@ void TestCudaAttention::aSweepMeasuresEveryVersion()
     }
 }
 
-void TestCudaAttention::theLibraryStandsInRecordsOfWhatUsesIt()
+void TestCudaAttention::recordsNameTheLibraryTheyUse()
 {
     fakeGpu().emulatesAttention = false;
     fakeGpu().hasLibrary = true;
@@ -355,7 +355,7 @@ void TestCudaAttention::anOlderVersionRunsForOneThatIsWrong()
     QCOMPARE(measure(chosen, strict).run.error().code, std::string("check.failed"));
 }
 
-/// This process has lost the GPU: the next one is told which version to run.
+/// This process has lost the GPU: the next one is given the version to run.
 void TestCudaAttention::aVersionThatHangsNamesTheOneToChoose()
 {
     fakeGpu().emulatesAttention = false;

@@ -82,7 +82,7 @@ private slots:
     void aShortKernelIsBatchedOverCopies();
     void measuresTheSameFiguresAsItPredicts_data();
     void measuresTheSameFiguresAsItPredicts();
-    void aWorkingSetLivesInItsLevel();
+    void aWorkingSetIsInItsLevel();
     void aBankConflictCostsItsWavefronts();
     void aWriteHasNoLatency();
     void productsTakeTheirTime();
@@ -97,7 +97,7 @@ private slots:
     void aGpuThatVanishesIsMissing();
     void aSaggingClockCostsTheGrade();
     void denseKernelsAreJudgedByTheDriftOfTheirClock();
-    void aColdReadPaysForNobodysWrites();
+    void aColdReadExcludesWritesOfTheFlush();
     void aChaseIsWarmBeforeItIsTimed();
     void stoppingKeepsThePoints();
     void aWrongKernelIsNotTimed();
@@ -239,7 +239,7 @@ void TestCudaBackend::measuresTheSameFiguresAsItPredicts()
     }
 }
 
-void TestCudaBackend::aWorkingSetLivesInItsLevel()
+void TestCudaBackend::aWorkingSetIsInItsLevel()
 {
     Sink sink;
     const auto run = measure(*backend(), "hierarchy", {"working_set=32KiB,4MiB,512MiB"}, sink);
@@ -503,7 +503,7 @@ void TestCudaBackend::denseKernelsAreJudgedByTheDriftOfTheirClock()
     QVERIFY(falling->provenance.quality->reason.find("the clock drifted by") != std::string::npos);
 }
 
-void TestCudaBackend::aColdReadPaysForNobodysWrites()
+void TestCudaBackend::aColdReadExcludesWritesOfTheFlush()
 {
     // Had the flush left L2 full of its own writes, the read would take the 12 µs of writing them back.
     Sink sink;

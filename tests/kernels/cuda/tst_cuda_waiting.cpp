@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waiting on a GPU of the test's own making: behind a blocking kernel nothing may wait, a kernel that never ends is
-// left behind, and an error is told once.
+// left behind, and an error is reported once.
 #include "kernels/cuda/attention/attention_device.h"
 #include "kernels/cuda/batch-size/batch_device.h"
 #include "kernels/cuda/common/errors.h"
@@ -69,7 +69,7 @@ private slots:
 
     void waitingGivesBackWhatWasFreed();
 
-    void anErrorIsToldOnce();
+    void anErrorIsReportedOnce();
     void errorsThatLoseTheContext_data();
     void errorsThatLoseTheContext();
 
@@ -195,7 +195,7 @@ void TestCudaWaiting::waitingGivesBackWhatWasFreed()
 
 // ---- errors -----------------------------------------------------------------------------------
 
-void TestCudaWaiting::anErrorIsToldOnce()
+void TestCudaWaiting::anErrorIsReportedOnce()
 {
     auto session = GpuSession::open(0);
     QVERIFY(session.has_value());
@@ -225,7 +225,7 @@ void TestCudaWaiting::errorsThatLoseTheContext()
 void TestCudaWaiting::aKernelThatHangsEndsTheRun_data()
 {
     // At a later launch: the kernels that are queued behind it are loaded by then. The first launch of
-    // another one would wait with it, and that cannot be told.
+    // another one would wait with it, and that cannot be reported.
     QTest::addColumn<QString>("kernel");
     QTest::addColumn<int>("launch");
     QTest::addColumn<QString>("id");

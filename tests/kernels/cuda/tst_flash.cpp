@@ -430,7 +430,7 @@ void TestFlash::aMaskOffByOneIsCaught()
 
 void TestFlash::aTailBeyondTheEndIsCaught()
 {
-    // A kernel told of one row more than the arrays have.
+    // A kernel given one row more than the arrays have.
     const Array<Half> rows(drawn(Drawn::Normal, 64 * 64, 64, 1));
     auto output = poisoned<Half>(64 * 64);
     for (int version = 2; version <= versions; ++version) {

@@ -84,7 +84,7 @@ AttentionSizes shapeOf(int batch, int heads, int kvHeads, int queries, bool caus
     return s;
 }
 
-/// What a machine with a mistake is told; "wrong" where only the numbers show it.
+/// The error of a machine with a mistake; "wrong" where only the numbers show it.
 template <typename AnyMachine, int sequence = 390> QString faultWith()
 {
     double error = 0;

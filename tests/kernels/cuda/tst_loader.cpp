@@ -75,7 +75,7 @@ void TestLoader::refuses()
 
 void TestLoader::makingTheBackendOpensNothing()
 {
-    // A program that never asks for GPU devices does not pay for them.
+    // A program that never uses GPU devices does not load the driver.
     const QTemporaryDir folder;
     const QString module = folder.filePath("module.so"); // a file of its own: no other test has opened it
     QVERIFY(QFile::copy(MODULES_FOLDER "/relaid_module.so", module));

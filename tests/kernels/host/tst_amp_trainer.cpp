@@ -114,7 +114,7 @@ void TestAmpTrainer::theLossFalls()
     std::vector<double> losses;
     for (std::uint64_t i = 0; i < 300; ++i)
         losses.push_back(trainer->step(i, nullptr)->loss);
-    QVERIFY(std::fabs(losses.front() - std::log(16.0)) < 0.2); // knows nothing yet
+    QVERIFY(std::fabs(losses.front() - std::log(16.0)) < 0.2); // untrained
     double last = 0;
     for (std::size_t i = 280; i < 300; ++i)
         last += losses[i] / 20;

@@ -45,7 +45,7 @@ std::uint64_t recordingKernel(const StreamSlice& slice, std::size_t repeats)
     recorded().calls.push_back({slice, repeats});
     if (recorded().stopAtOnce) {
         recorded().stopAtOnce->stop = true;
-        // Long enough for the one who waits to ask whether to stop, which it does all 20 ms.
+        // Long enough for the waiting thread to check for a stop, which it does all 20 ms.
         std::this_thread::sleep_for(std::chrono::milliseconds(500));
     }
     return 0;

@@ -97,7 +97,7 @@ private slots:
         QCOMPARE(HostSession(device, listener, steadyMachine({1e-3})).largestCache(), double(32 << 20));
         device.levels.resize(1);
         QCOMPARE(HostSession(device, listener, steadyMachine({1e-3})).largestCache(), 32768.0);
-        device.levels[0].kind = LevelKind::Dram; // sysfs tells of no cache
+        device.levels[0].kind = LevelKind::Dram; // sysfs lists no cache
         QVERIFY(HostSession(device, listener, steadyMachine({1e-3})).largestCache() > 1e6);
     }
 

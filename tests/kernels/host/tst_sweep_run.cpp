@@ -155,7 +155,7 @@ private slots:
         }
 
         clock->seconds = 0;
-        Swept named(answer, machine); // who names the values gets every pass
+        Swept named(answer, machine); // named values get every pass
         const auto whole = named.run("stride=1,16,64");
         QVERIFY(!whole->provenance.budget);
         for (const Json& point : whole->measurement.detail["points"])

@@ -50,7 +50,7 @@ private slots:
     {
         PassSamples samples;
         samples.add(0, {1.00, 1.01, 0.99});
-        QCOMPARE(samples.drift(), 0.0); // one pass tells nothing
+        QCOMPARE(samples.drift(), 0.0); // one pass shows no drift
         samples.add(1, {1.05, 1.06, 1.04});
         QVERIFY(samples.drifted());
         QVERIFY(!samples.disagrees());

@@ -72,7 +72,7 @@ private slots:
     void everyKernelIsAPoint();
     void whatCannotBeMeasuredIsNamed();
     void bytesThatNoMachineCountsAreTheModels();
-    void aNoteIsToldOnce();
+    void aNoteIsReportedOnce();
     void stopAndLossEndIt();
 };
 
@@ -142,7 +142,7 @@ void TestRooflineRun::bytesThatNoMachineCountsAreTheModels()
     QVERIFY(findFigure(run->measurement.figures, "attention_flash_rate") != nullptr);
 }
 
-void TestRooflineRun::aNoteIsToldOnce()
+void TestRooflineRun::aNoteIsReportedOnce()
 {
     Sink sink;
     const auto talks = [](const Experiment& experiment, const Parameters& parameters, RunSink& quiet) {

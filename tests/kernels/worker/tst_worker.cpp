@@ -25,7 +25,7 @@ using namespace memscape::protocol;
 
 namespace {
 
-/// Ten points, 20 ms apart; stops when told, unless it is deaf.
+/// Ten points, 20 ms apart; stops on a cancel, unless it ignores it.
 class FakeBackend : public Backend
 {
 public:
