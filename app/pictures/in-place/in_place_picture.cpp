@@ -98,7 +98,8 @@ QString InPlacePicture::show(int block)
     const InPlaceLayout layout = layoutNow();
     const QString text =
         block >= 0 && block < int(layout.blocks.size()) ? wordsOf(layout.blocks[std::size_t(block)]) : QString();
-    if (std::exchange(m_block, text.isEmpty() ? -1 : block) != m_block) {
+    const int before = std::exchange(m_block, text.isEmpty() ? -1 : block);
+    if (m_block != before) {
         emit hoverText(text);
         update();
     }

@@ -71,13 +71,7 @@ std::optional<double> measuredAt(const Outcome* measured, const std::string& key
 
 QString labelOf(const Experiment& experiment, const Parameters& parameters, const char* key)
 {
-    const ParameterSpec* spec = findParameter(experiment.schema(), key);
-    const std::string& chosen = parameters.choice(key);
-    for (const ChoiceValue& choice : spec ? spec->choices : std::vector<ChoiceValue>()) {
-        if (choice.key == chosen)
-            return QString::fromStdString(choice.label);
-    }
-    return QString::fromStdString(chosen);
+    return QString::fromStdString(valueLabel(*findParameter(experiment.schema(), key), parameters.choice(key)));
 }
 
 QString withoutStop(QString text)

@@ -81,7 +81,7 @@ ShortAnswer hierarchyAnswer(const Device& device, const Figures& figures)
     for (const MemoryLevel& one : device.levels)
         if (one.id == home && one.label != "Memory")          // every level is memory: this one is DRAM
             level = one.label.substr(0, one.label.find(',')); // "L2 cache, half near the SM"
-    return said.answer(fmt::format("This working set is in {}: {} a dependent read, {} when it is streamed.", level,
+    return said.answer(fmt::format("This working set is in {}: {} per dependent read, {} when streamed.", level,
                                    said.text("latency"), said.text("bandwidth")),
                        "latency", false, {"working_set", "pages"});
 }

@@ -9,7 +9,6 @@
 #include "core/experiments/common/judged_number.h"
 #include "core/experiments/common/sources.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -56,14 +55,6 @@ Schema inPlaceSchema()
         integerSpec("bytes", "tensor", "Size of the input, and of the result; float32.",
                     {.least = 4096, .most = 0x1p40, .standard = "64MiB", .unit = Unit::Byte, .scale = Scale::Log2}),
     };
-}
-
-/// Of a table above.
-std::string labelOf(const std::vector<ChoiceValue>& choices, const std::string& key)
-{
-    const auto at =
-        std::find_if(choices.begin(), choices.end(), [&](const ChoiceValue& one) { return one.key == key; });
-    return at == choices.end() ? key : at->label;
 }
 
 /// Whose backward reads the input, beside the operation's.
@@ -200,7 +191,7 @@ public:
     {
         const InPlaceCase asked = inPlaceCase(parameters);
         const Overwriting rules = overwriting(asked);
-        const std::string operation = labelOf(operations.choices(), parameters.choice("operation"));
+        const std::string operation = valueLabel(*findParameter(m_schema, "operation"), parameters.choice("operation"));
         return {{"allowed", rules.isAllowed()},
                 {"error", rules.error},
                 {"at", rules.at},
