@@ -26,8 +26,8 @@ void settle(ExperimentPage& page)
     QApplication::processEvents();
 }
 
-/// Frames as the window makes them: once the page has something else to show, events until its plot has been
-/// drawn again, then what else is due to be painted, and nothing else.
+/// Frames as the window makes them: once the page has something else to show, events until its plot, where it is in
+/// sight, has been drawn again, then what else is due to be painted, and nothing else.
 class Frames
 {
 public:
@@ -40,7 +40,7 @@ public:
     /// `arrived`: whether the answer is there.
     template <typename Arrived> void next(Arrived arrived)
     {
-        while (!arrived() || drawn() == m_shown)
+        while (!arrived() || (m_page.plot()->view()->isVisible() && drawn() == m_shown))
             QApplication::processEvents(QEventLoop::WaitForMoreEvents);
         QEvent update(QEvent::UpdateRequest);
         QApplication::sendEvent(&m_page, &update);
