@@ -108,6 +108,20 @@ std::string Graph::path(ModuleIndex module) const
     return path(own.parent) + '.' + own.name;
 }
 
+std::vector<std::string> Graph::paths() const
+{
+    std::vector<std::string> all(modules.size());
+    for (std::size_t i = 1; i < modules.size(); ++i) { // parents come before their children
+        const std::string& parent = all[modules[i].parent];
+        all[i].reserve(parent.size() + 1 + modules[i].name.size());
+        all[i] += parent;
+        if (!parent.empty())
+            all[i] += '.';
+        all[i] += modules[i].name;
+    }
+    return all;
+}
+
 std::int64_t Graph::parameterCount() const
 {
     std::int64_t count = 0;

@@ -109,6 +109,7 @@ struct Graph
     const Storage& storageOf(TensorId tensor) const { return storages[tensors[tensor].storage]; }
     /// "layers.3.attn"; empty for the network itself.
     std::string path(ModuleIndex module) const;
+    std::vector<std::string> paths() const; ///< of every module
 
     std::int64_t parameterCount() const; ///< elements, tied ones once
     std::int64_t parameterBytes() const;

@@ -13,15 +13,15 @@ constexpr std::int64_t eightBitBlock = 256;
 constexpr std::int64_t eightBitLeast = 4096; ///< smaller tensors keep 32-bit state
 constexpr std::int64_t codeTable = 256 * 4;
 
-std::vector<StateTensor> twoMoments(std::int64_t bytes, UpdateStyle style)
+StateTensors twoMoments(std::int64_t bytes, UpdateStyle style)
 {
-    std::vector<StateTensor> state{{"exp_avg", bytes}, {"exp_avg_sq", bytes}};
+    StateTensors state{{"exp_avg", bytes}, {"exp_avg_sq", bytes}};
     if (style == UpdateStyle::Fused)
         state.push_back({"step", 4});
     return state;
 }
 
-std::vector<StateTensor> eightBitMoments(std::int64_t elements)
+StateTensors eightBitMoments(std::int64_t elements)
 {
     if (elements < eightBitLeast)
         return {{"state1", 4 * elements}, {"state2", 4 * elements}};
@@ -29,7 +29,7 @@ std::vector<StateTensor> eightBitMoments(std::int64_t elements)
     return {{"state1", elements}, {"state2", elements}, {"absmax1", scales}, {"absmax2", scales}};
 }
 
-std::vector<StateTensor> factoredMoment(const ParameterTensor& updated, std::int64_t elementBytes)
+StateTensors factoredMoment(const ParameterTensor& updated, std::int64_t elementBytes)
 {
     const auto& shape = updated.shape;
     if (shape.size() < 2)
@@ -45,8 +45,8 @@ bool isOrthogonalized(const ParameterTensor& parameter)
     return parameter.isMatrix() && !parameter.isEmbedding;
 }
 
-std::vector<StateTensor> stateTensors(const ParameterTensor& updated, std::int64_t elementBytes,
-                                      OptimizerKind optimizer, UpdateStyle style)
+StateTensors stateTensors(const ParameterTensor& updated, std::int64_t elementBytes, OptimizerKind optimizer,
+                          UpdateStyle style)
 {
     if (!updated.isTrained || updated.elements == 0)
         return {};
@@ -61,8 +61,7 @@ std::vector<StateTensor> stateTensors(const ParameterTensor& updated, std::int64
     case OptimizerKind::Adafactor: return factoredMoment(updated, elementBytes);
     case OptimizerKind::Lion: return {{"exp_avg", bytes}};
     case OptimizerKind::Muon:
-        return isOrthogonalized(updated) ? std::vector<StateTensor>{{"momentum_buffer", bytes}}
-                                         : twoMoments(bytes, style);
+        return isOrthogonalized(updated) ? StateTensors{{"momentum_buffer", bytes}} : twoMoments(bytes, style);
     }
     return {};
 }
@@ -84,6 +83,7 @@ std::vector<ParameterTensor> updatedTensors(const std::vector<ParameterTensor>& 
             updated.push_back({"flat partition", {elements}, elements, true, false, 0});
         return updated;
     }
+    updated.reserve(parameters.size());
     for (const ParameterTensor& parameter : parameters) {
         if (!parameter.isTrained)
             continue;

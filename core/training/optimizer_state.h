@@ -17,6 +17,7 @@
 // 32-bit state for embeddings under 8-bit Adam.
 #pragma once
 
+#include "core/base/few.h"
 #include "core/training/parameter_tensor.h"
 #include "core/training/plan.h"
 
@@ -31,9 +32,12 @@ struct StateTensor
     std::int64_t bytes = 0;
 };
 
+constexpr std::size_t mostStateTensors = 4; ///< of one parameter
+using StateTensors = Few<StateTensor, mostStateTensors>;
+
 /// The state of one updated tensor whose elements have `elementBytes`; empty for frozen ones.
-std::vector<StateTensor> stateTensors(const ParameterTensor& updated, std::int64_t elementBytes,
-                                      OptimizerKind optimizer, UpdateStyle style);
+StateTensors stateTensors(const ParameterTensor& updated, std::int64_t elementBytes, OptimizerKind optimizer,
+                          UpdateStyle style);
 
 /// State that belongs to the optimizer as a whole: the code tables of adam-8bit, made for the first
 /// tensor that is quantized.

@@ -22,6 +22,7 @@ std::vector<Temporary> fp32Gradients(Trace& trace, const Plan& plan, const std::
     if (precisionRule(plan.precision).master == 0 || plan.gradientBytes() == 4)
         return copies;
     const NameId name = trace.name("fp32 gradient");
+    copies.reserve(updated.size());
     for (const ParameterTensor& tensor : updated)
         copies.emplace_back(trace, tensor.elements * 4, name, tensor.module);
     return copies;

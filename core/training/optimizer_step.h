@@ -25,9 +25,9 @@ inline constexpr std::int64_t normChunk = 65536; ///< elements of a chunk of a m
 /// What `allocateOptimizer` made and the step may replace.
 struct OptimizerBlocks
 {
-    std::vector<ParameterTensor> updated;    ///< what this device updates (optimizer_state.h)
-    std::vector<BlockId> masters;            ///< beside `updated`; noBlock without a master copy
-    std::vector<std::vector<BlockId>> state; ///< beside `updated`
+    std::vector<ParameterTensor> updated;              ///< what this device updates (optimizer_state.h)
+    std::vector<BlockId> masters;                      ///< beside `updated`; noBlock without a master copy
+    std::vector<Few<BlockId, mostStateTensors>> state; ///< beside `updated`
 };
 
 /// Allocates master weights and state (names "master", "exp_avg", …), as they are before a step

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/training/parameter_tensor.h"
 
-#include <fmt/format.h>
-
 namespace memscape {
 
 namespace {
@@ -54,12 +52,14 @@ std::vector<ParameterTensor> parameterTensors(const Graph& graph, Trace& trace)
 {
     std::vector<ParameterTensor> parameters;
     parameters.reserve(graph.parameters.size());
+    const std::vector<std::string> paths = graph.paths();
     for (const NamedTensor& named : graph.parameters) {
         const Layout& layout = graph.layoutOf(named.tensor);
-        const std::string path = graph.path(named.module);
+        const std::string& path = paths[named.module];
         ParameterTensor parameter;
-        parameter.name = path.empty() ? named.name : fmt::format("{}.{}", path, named.name);
-        parameter.shape.assign(layout.shape.sizes.begin(), layout.shape.sizes.begin() + layout.rank());
+        parameter.name = path.empty() ? named.name : path + '.' + named.name;
+        for (int i = 0; i < layout.rank(); ++i)
+            parameter.shape.push_back(layout[i]);
         parameter.elements = layout.elements();
         parameter.isTrained = graph.tensors[named.tensor].needsGradient;
         parameter.module = trace.module(path);

@@ -2,6 +2,7 @@
 // A parameter as optimizers, sharding and adapters see it: a name, a shape, whether it is trained.
 #pragma once
 
+#include "core/base/few.h"
 #include "core/network/graph.h"
 #include "core/trace/trace.h"
 
@@ -14,7 +15,7 @@ namespace memscape {
 struct ParameterTensor
 {
     std::string name; ///< "layers.3.attn.q_proj.weight"
-    std::vector<std::int64_t> shape;
+    Few<std::int64_t, maxRank> shape;
     std::int64_t elements = 0; ///< the product of the shape
     bool isTrained = true;
     bool isEmbedding = false; ///< an embedding or the output head: Muon and LoRA leave these alone

@@ -28,7 +28,7 @@ ParameterPlacement placementOf(const std::vector<ParameterTensor>& parameters, c
             parameters, [&](const ParameterTensor& parameter) { return onHost ? 0 : weightBytes(parameter, plan); });
     if (gatheredBytes(parameters, plan) > 0)
         placement.gathered =
-            each(parameters, [&](const ParameterTensor& parameter) { return gatheredBytes({parameter}, plan); });
+            each(parameters, [&](const ParameterTensor& parameter) { return gatheredBytes(parameter, plan); });
     const bool isSharded = plan.zeroStage >= 2 && plan.dataParallel > 1;
     if (isSharded || plan.streamsGradients() || plan.gradientBytes() != rule.gradient)
         placement.gradients =

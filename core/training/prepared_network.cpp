@@ -11,17 +11,9 @@ namespace {
 std::vector<ModuleId> moduleIds(const Graph& graph, Trace& trace)
 {
     std::vector<ModuleId> ids;
-    std::vector<std::string> paths; // parents come before their children
     ids.reserve(graph.modules.size());
-    paths.reserve(graph.modules.size());
-    for (const ModuleCall& module : graph.modules) {
-        std::string path = ids.empty() ? std::string() : paths[module.parent];
-        if (!path.empty())
-            path += '.';
-        path += module.name;
+    for (const std::string& path : graph.paths())
         ids.push_back(trace.module(path));
-        paths.push_back(std::move(path));
-    }
     return ids;
 }
 

@@ -42,13 +42,18 @@ std::int64_t weightBytes(const ParameterTensor& parameter, const Plan& plan)
     return weightElements(parameter, plan) * (rule.weight + copies);
 }
 
-std::int64_t gatheredBytes(const std::vector<ParameterTensor>& parameters, const Plan& plan)
+std::int64_t gatheredBytes(const ParameterTensor& parameter, const Plan& plan)
 {
     if (plan.zeroStage != 3 || (plan.dataParallel == 1 && plan.offload != Offload::Parameters))
         return 0;
+    return parameter.elements * precisionRule(plan.precision).weight;
+}
+
+std::int64_t gatheredBytes(const std::vector<ParameterTensor>& parameters, const Plan& plan)
+{
     std::int64_t bytes = 0;
     for (const ParameterTensor& parameter : parameters)
-        bytes += parameter.elements * precisionRule(plan.precision).weight;
+        bytes += gatheredBytes(parameter, plan);
     return bytes;
 }
 

@@ -36,6 +36,7 @@ std::int64_t keptGradientBytes(const ParameterTensor& parameter, const Plan& pla
 std::int64_t weightBytes(const ParameterTensor& parameter, const Plan& plan);
 
 /// What a module's parameters need while it runs under stage 3: all of them, gathered. 0 otherwise.
+std::int64_t gatheredBytes(const ParameterTensor& parameter, const Plan& plan);
 std::int64_t gatheredBytes(const std::vector<ParameterTensor>& parameters, const Plan& plan);
 
 /// Buffers that live through the whole step: DDP's buckets, or a ZeRO reduce bucket (the largest
