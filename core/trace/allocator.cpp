@@ -20,7 +20,7 @@ CachingAllocator::CachingAllocator(const AllocatorOptions& options)
 SortedBlocks::Key CachingAllocator::key(BlockIndex index) const
 {
     const AllocatorBlock& block = m_blocks[index];
-    return {block.stream, block.isMapped() ? block.size : 0, block.address, index};
+    return {block.isMapped() ? block.size : 0, block.address, index, block.stream};
 }
 
 BlockIndex CachingAllocator::newBlock(const AllocatorBlock& block)

@@ -75,6 +75,9 @@ public:
     void requestFree(BlockIndex block);
     void completeFree(BlockIndex block);
 
+    /// Room for so many blocks in the program's hands.
+    void reserve(std::size_t blocks) { m_blocks.reserve(blocks + blocks / 2); }
+
     /// The address of the next segment, for a replay that knows where a real driver put it.
     void placeNextSegment(std::uint64_t address) { m_nextAddress = address; }
 

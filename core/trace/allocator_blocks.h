@@ -47,10 +47,10 @@ class SortedBlocks
 public:
     struct Key
     {
-        std::uint16_t stream = 0;
         std::int64_t size = 0;
         std::uint64_t address = 0;
         BlockIndex block = 0;
+        std::uint16_t stream = 0;
 
         bool operator<(const Key& other) const
         {
@@ -68,7 +68,7 @@ public:
 
     Position lowerBound(std::uint16_t stream, std::int64_t size, std::uint64_t address = 0) const
     {
-        const Key key{stream, size, address, 0};
+        const Key key{size, address, 0, stream};
         const std::size_t chunk = chunkOf(key);
         if (chunk == m_chunks.size())
             return {chunk, 0};

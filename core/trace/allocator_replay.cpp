@@ -21,6 +21,7 @@ public:
         , m_mayCollect(options.fractionLimit.has_value())
     {
         m_replay.moments.reserve(moments.size());
+        m_allocator.reserve(trace.blockCount());
     }
     AllocatorReplay run();
 
