@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
 #include <utility>
 
 namespace memscape {
@@ -24,15 +25,38 @@ std::string_view phaseText(Phase phase)
 
 std::uint32_t NameTable::id(std::string_view text)
 {
-    const auto [entry, isNew] = m_ids.try_emplace(std::string(text), std::uint32_t(m_texts.size()));
-    if (isNew)
-        m_texts.push_back(entry->first);
-    return entry->second;
+    if (2 * m_texts.size() >= m_slots.size())
+        grow();
+    std::uint32_t& slot = m_slots[slotOf(text)];
+    if (slot == 0) {
+        m_texts.emplace_back(text);
+        slot = std::uint32_t(m_texts.size());
+    }
+    return slot - 1;
 }
 
-Trace::Trace(std::shared_ptr<NameTable> modules)
+/// Where the text is, or would be.
+std::size_t NameTable::slotOf(std::string_view text) const
+{
+    const std::size_t mask = m_slots.size() - 1;
+    std::size_t slot = std::hash<std::string_view>()(text) & mask;
+    while (m_slots[slot] != 0 && m_texts[m_slots[slot] - 1] != text)
+        slot = (slot + 1) & mask;
+    return slot;
+}
+
+void NameTable::grow()
+{
+    m_slots.assign(std::max<std::size_t>(64, 2 * m_slots.size()), 0);
+    for (std::uint32_t id = 0; id < m_texts.size(); ++id)
+        m_slots[slotOf(m_texts[id])] = id + 1;
+}
+
+Trace::Trace(std::shared_ptr<NameTable> modules, TraceKeeps keeps)
     : m_allocations(1, 0) // noBlock
     , m_live(1, false)
+    , m_sizes(1, 0)
+    , m_keeps(keeps)
     , m_modules(std::move(modules))
 { }
 
@@ -93,7 +117,12 @@ void Trace::add(const Event& event)
     if (m_phase == Phase::Setup && m_setupEvents == m_events.size())
         ++m_setupEvents;
     m_events.push_back(event);
-    if (__builtin_add_overflow(m_liveBytes, event.change(), &m_liveBytes))
+    count(event.change());
+}
+
+void Trace::count(std::int64_t change)
+{
+    if (__builtin_add_overflow(m_liveBytes, change, &m_liveBytes))
         m_overflow = true;
     m_peakBytes = std::max(m_peakBytes, m_liveBytes);
     auto& peak = m_phasePeaks[std::size_t(m_phase)];
@@ -105,6 +134,11 @@ BlockId Trace::allocate(std::int64_t bytes, Category category, NameId name, Modu
     assert(bytes >= 0);
     if (bytes == 0)
         return noBlock;
+    if (m_keeps == TraceKeeps::Counts) {
+        m_sizes.push_back(bytes);
+        count(bytes);
+        return BlockId(m_sizes.size() - 1);
+    }
     const BlockId block = BlockId(m_allocations.size());
     m_allocations.push_back(std::uint32_t(m_events.size()));
     m_live.push_back(true);
@@ -116,6 +150,8 @@ void Trace::free(BlockId block)
 {
     if (block == noBlock)
         return;
+    if (m_keeps == TraceKeeps::Counts)
+        return count(-std::exchange(m_sizes[block], 0));
     assert(m_live[block]);
     m_live[block] = false;
     Event event = allocation(block);

@@ -21,7 +21,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace memscape {
@@ -93,15 +92,24 @@ public:
     const std::vector<std::string>& texts() const { return m_texts; }
 
 private:
+    std::size_t slotOf(std::string_view text) const;
+    void grow();
+
     std::vector<std::string> m_texts;
-    std::unordered_map<std::string, std::uint32_t> m_ids;
+    std::vector<std::uint32_t> m_slots; ///< a power of two of them, open addressing: id + 1, 0 is free
+};
+
+enum class TraceKeeps : std::uint8_t {
+    Events,
+    Counts, ///< live and peak bytes alone: what asks for events, blocks or moments must not be called
 };
 
 class Trace
 {
 public:
     /// `modules` may be shared by many traces of one network; a trace that needs another one makes its own copy.
-    explicit Trace(std::shared_ptr<NameTable> modules = std::make_shared<NameTable>());
+    explicit Trace(std::shared_ptr<NameTable> modules = std::make_shared<NameTable>(),
+                   TraceKeeps keeps = TraceKeeps::Events);
 
     // --- writing --------------------------------------------------------------------------------
     /// Events from now on belong to this phase (and micro-batch, 0-based).
@@ -153,10 +161,13 @@ public:
 
 private:
     void add(const Event& event);
+    void count(std::int64_t change);
 
     std::vector<Event> m_events;
     std::vector<std::uint32_t> m_allocations; ///< block -> index of its event
     std::vector<bool> m_live;                 ///< block -> allocated and not freed
+    std::vector<std::int64_t> m_sizes;        ///< block -> bytes, of a trace that only counts
+    TraceKeeps m_keeps;
     NameTable m_names;
     std::shared_ptr<NameTable> m_modules;
     std::array<std::int64_t, phaseCount> m_phasePeaks{};

@@ -66,6 +66,20 @@ void runPasses(Trace& trace, Autograd& autograd, const StepSettings& settings)
 
 } // namespace
 
+Result<Trace> countPasses(const Graph& graph, const PreparedNetwork& network, StepSettings settings)
+{
+    MEMSCAPE_CHECK(checkPlan(settings.plan));
+    settings.repeatsMicroBatches = false;
+    Trace trace(network.modules, TraceKeeps::Counts);
+    Autograd autograd(graph, settings.checkpointing, settings.rules, trace, network.moduleIds,
+                      placementOf(network.parameters, settings.plan));
+    autograd.setBlasWorkspace(settings.blasWorkspace);
+    trace.allocate(reduceBufferBytes(network.parameters, settings.plan), Category::Communication);
+    runPasses(trace, autograd, settings);
+    MEMSCAPE_CHECK(trace.check());
+    return trace;
+}
+
 Result<Trace> simulateStep(const Graph& graph, const StepSettings& settings)
 {
     return simulateStep(graph, *preparedNetwork(graph), settings);

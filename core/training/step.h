@@ -33,5 +33,8 @@ struct StepSettings
 /// Errors: those of checkPlan, trace.overflow.
 Result<Trace> simulateStep(const Graph& graph, const StepSettings& settings);
 Result<Trace> simulateStep(const Graph& graph, const PreparedNetwork& network, const StepSettings& settings);
+/// Forward and backward without the optimizer's state and its update: a trace that only counts. Every micro-batch
+/// is run. Errors: the same.
+Result<Trace> countPasses(const Graph& graph, const PreparedNetwork& network, StepSettings settings);
 
 } // namespace memscape

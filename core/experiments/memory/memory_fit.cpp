@@ -119,17 +119,12 @@ std::vector<Alternatives> updateGroups(const Parameters& parameters)
                 : Alternatives{{}}};
 }
 
-bool isState(const Event& event)
-{
-    return event.category == Category::OptimizerState || event.category == Category::MasterWeights;
-}
-
 /// The second micro-batch finds the gradients of the first, and every later one finds what the second
 /// found: peak and rest of two are those of all.
 Result<Trace> passTrace(const Graph& graph, const PreparedNetwork& network, StepSettings settings)
 {
     settings.plan.accumulation = std::min(settings.plan.accumulation, 2);
-    return simulateStep(graph, network, settings);
+    return countPasses(graph, network, settings);
 }
 
 Result<Pass> passOf(const Device& device, const Parameters& parameters, const Alternative& chosen,
@@ -145,17 +140,9 @@ Result<Pass> passOf(const Device& device, const Parameters& parameters, const Al
     Pass pass{chosen, {}, 0, 0};
     if (const auto time = setupTime(device, setup, *graph, tensors))
         pass.time = *time;
-    std::int64_t live = 0;
-    for (const Event& event : trace.events()) {
-        if (event.phase == Phase::Optimizer || event.phase == Phase::ZeroGrad)
-            break;
-        if (isState(event))
-            continue;
-        live += event.change();
-        pass.peak = std::max(pass.peak, live);
-    }
+    pass.peak = trace.peakBytes();
     const KeptBytes kept = keptBytes(tensors, setup.step.plan);
-    pass.left = std::max<std::int64_t>(0, live - kept.weights - kept.gradients);
+    pass.left = std::max<std::int64_t>(0, trace.liveBytes() - kept.weights - kept.gradients);
     return pass;
 }
 
