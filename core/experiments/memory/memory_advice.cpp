@@ -157,9 +157,9 @@ Json outcomeJson(const LeverOutcome& outcome)
 }
 
 /// What an out-of-memory error is about, and which levers act there.
-Json outOfMemoryReport(const TrainingAnswer& answer, const std::vector<LeverOutcome>& levers)
+Json outOfMemoryReport(const TrainingAnswer& answer, const std::optional<OutOfMemory>& refused,
+                       const std::vector<LeverOutcome>& levers)
 {
-    const auto& refused = answer.outOfMemory;
     if (!refused)
         return {};
     const Event& event = answer.simulation.trace.eventAt(refused->event);
@@ -331,7 +331,8 @@ std::optional<std::int64_t> fewestDevices(const Device& device, const Parameters
     return std::nullopt;
 }
 
-void addAdvice(Json& detail, const Device& device, const Parameters& parameters, const TrainingAnswer& answer)
+void addAdvice(Json& detail, const Device& device, const Parameters& parameters, const TrainingAnswer& answer,
+               const std::optional<OutOfMemory>& outOfMemory)
 {
     const std::string& wanted = parameters.choice("advice");
     detail["levers"] = Json::array();
@@ -341,7 +342,7 @@ void addAdvice(Json& detail, const Device& device, const Parameters& parameters,
     const auto outcomes = tryLevers(device, parameters, answer);
     for (const LeverOutcome& outcome : outcomes)
         detail["levers"].push_back(outcomeJson(outcome));
-    detail["out_of_memory"] = outOfMemoryReport(answer, outcomes);
+    detail["out_of_memory"] = outOfMemoryReport(answer, outOfMemory, outcomes);
     if (wanted != "fit" || !answer.capacity)
         return;
     const FitOutcome fit = makeItFit(device, parameters, answer);

@@ -87,6 +87,7 @@ std::optional<std::int64_t> fewestDevices(const Device& device, const Parameters
                                           const TrainingAnswer& answer);
 
 /// `levers`, `out_of_memory`, `make_it_fit` and `largest` of the detail, as much as `advice=` asks for.
-void addAdvice(Json& detail, const Device& device, const Parameters& parameters, const TrainingAnswer& answer);
+void addAdvice(Json& detail, const Device& device, const Parameters& parameters, const TrainingAnswer& answer,
+               const std::optional<OutOfMemory>& outOfMemory);
 
 } // namespace memscape

@@ -92,7 +92,7 @@ Result<TrainingAnswer> answerOnce(const Device& device, const Parameters& parame
     return answerTraining(device, parameters, std::make_shared<RecordedNetworks>(std::move(model)));
 }
 
-Json detailOf(const Device& device, const TrainingAnswer& answer)
+Json detailOf(const Device& device, const TrainingAnswer& answer, const std::optional<OutOfMemory>& outOfMemory)
 {
     const Simulation& simulation = answer.simulation;
     const std::int64_t over = answer.capacity ? std::max<std::int64_t>(0, answer.deviceBytes() - *answer.capacity) : 0;
@@ -105,7 +105,7 @@ Json detailOf(const Device& device, const TrainingAnswer& answer)
     detail["fits"] = answer.fits;
     detail["fit"] = fitText(answer.fits, answer.deviceBytes(), answer.capacity);
     detail["over"] = over;
-    detail["timeline"] = timelineJson(simulation.trace, simulation.peak, available, answer.outOfMemory);
+    detail["timeline"] = timelineJson(simulation.trace, simulation.peak, available, outOfMemory);
     detail["peak"] = momentJson(simulation.trace, simulation.peak);
     detail["tree"] = treeJson(simulation.trace, simulation.peak);
     detail["live_at_end"] = simulation.allocator.current.allocated;
@@ -156,8 +156,9 @@ Result<Prediction> TrainingMemory::predict(const Device& device, const Parameter
     Prediction prediction = outcomeFromPoints(*this, device, parameters, std::move(points));
     prediction.figures = std::move(figures);
     prediction.series.insert(prediction.series.begin(), timelineSeries(answer.simulation.trace));
-    prediction.detail = detailOf(device, answer);
-    addAdvice(prediction.detail, device, own, answer);
+    const std::optional<OutOfMemory> outOfMemory = outOfMemoryOf(answer);
+    prediction.detail = detailOf(device, answer, outOfMemory);
+    addAdvice(prediction.detail, device, own, answer, outOfMemory);
     if (own.choice("advice") != "none")
         prediction.detail["claims"] = claimsJson(claimsOf(answer, device, own));
     return prediction;

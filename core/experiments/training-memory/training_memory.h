@@ -22,8 +22,6 @@ struct TrainingAnswer
     std::vector<Collective> collectives;  ///< between devices and with the host, of one step
     std::optional<std::int64_t> capacity; ///< B of the device's memory
     bool fits = true;                     ///< also when the allocator must empty its cache for it, or nothing is known
-    /// The allocation at which this device would raise an out-of-memory error.
-    std::optional<OutOfMemory> outOfMemory;
 
     std::int64_t deviceBytes() const { return simulation.deviceBytes(setup); }
 };
@@ -39,6 +37,8 @@ Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& pa
 /// are one repetition of its trace.
 Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& parameters,
                                       const std::shared_ptr<RecordedNetworks>& networks);
+/// The allocation at which this device would raise an out-of-memory error.
+std::optional<OutOfMemory> outOfMemoryOf(const TrainingAnswer& answer);
 /// Its figures, each with its why. Errors: those of inventory().
 Result<Figures> trainingFigures(const TrainingAnswer& answer);
 /// What that answer would say of `fits`, and nothing else; false where there is no answer.

@@ -15,19 +15,27 @@ namespace memscape {
 
 namespace {
 
+AllocatorOptions limited(const AllocatorOptions& allocator, std::int64_t capacity, std::int64_t context)
+{
+    AllocatorOptions options = allocator;
+    options.deviceLimit = std::max<std::int64_t>(0, capacity - context);
+    return options;
+}
+
 /// Whether the step fits. What it takes without a limit may be more than there is and still fit: the
-/// allocator gives cached segments back before it gives up.
+/// allocator gives cached segments back before it gives up. It never fits below what the program holds.
 void fitInto(TrainingAnswer& answer, const Device& device)
 {
     if (!device.isGpu()) // PyTorch's allocator for processors keeps nothing back
         answer.simulation.allocator.peak.reserved = answer.simulation.allocator.peak.allocated;
     if (!answer.capacity || answer.deviceBytes() <= *answer.capacity)
         return;
-    AllocatorOptions options = answer.setup.allocator;
-    options.deviceLimit = std::max<std::int64_t>(0, *answer.capacity - answer.setup.context);
+    answer.fits = false;
+    const AllocatorOptions options = limited(answer.setup.allocator, *answer.capacity, answer.setup.context);
+    if (!device.isGpu() || answer.simulation.trace.peakBytes() > *options.deviceLimit)
+        return;
     const AllocatorReplay replay = replayTrace(answer.simulation.trace, options);
-    answer.outOfMemory = replay.outOfMemory;
-    answer.fits = !replay.outOfMemory && device.isGpu();
+    answer.fits = !replay.outOfMemory;
     if (answer.fits)
         answer.simulation.allocator = replay.statistics;
 }
@@ -85,6 +93,14 @@ Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& pa
     return answered(device, parameters, networks, true);
 }
 
+std::optional<OutOfMemory> outOfMemoryOf(const TrainingAnswer& answer)
+{
+    if (!answer.capacity || answer.fits)
+        return std::nullopt;
+    return replayTrace(answer.simulation.trace, limited(answer.setup.allocator, *answer.capacity, answer.setup.context))
+        .outOfMemory;
+}
+
 bool trainingFits(const Device& device, const Parameters& parameters, RecordedNetworks& networks)
 {
     auto setup = trainingSetup(device, parameters);
@@ -96,8 +112,7 @@ bool trainingFits(const Device& device, const Parameters& parameters, RecordedNe
     const auto capacity = capacityOf(device);
     if (!trace || !capacity)
         return trace.has_value();
-    AllocatorOptions options = setup->allocator;
-    options.deviceLimit = std::max<std::int64_t>(0, *capacity - setup->context);
+    const AllocatorOptions options = limited(setup->allocator, *capacity, setup->context);
     if (!device.isGpu())
         return replayTrace(*trace, setup->allocator).statistics.peak.allocated <= *capacity;
     return trace->peakBytes() <= *options.deviceLimit && !replayTrace(*trace, options).outOfMemory;
