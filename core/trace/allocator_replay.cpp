@@ -31,23 +31,13 @@ private:
     void carryOver();
     std::size_t timesLeft(std::size_t left);
 
-    /// All that decides what becomes of the times that follow.
-    struct State
-    {
-        std::vector<std::uint64_t> places; ///< address and size of free blocks, addresses of those carried over
-        AllocatorStatistics statistics;
-    };
-    State state() const;
-
     const Trace& m_trace;
     const std::vector<std::size_t>& m_moments;
     CachingAllocator m_allocator;
     std::vector<BlockIndex> m_served;
     std::vector<BlockId> m_carried; ///< that a time of the repetition frees for the one before it
-    std::optional<State> m_earlier; ///< after one of its times
-    std::size_t m_since = 0;        ///< times since that one
-    std::size_t m_stretch = 1;      ///< times after which a later one takes its place
-    bool m_mayCollect;              ///< garbage: it goes by age
+    AllocatorCycle m_cycle;
+    bool m_mayCollect; ///< garbage: it goes by age
     std::size_t m_moment = 0;
     AllocatorReplay m_replay;
 };
@@ -78,35 +68,16 @@ void Replayer::carryOver()
         m_served[block] = m_served[block + m_trace.repetition().blocks];
 }
 
-Replayer::State Replayer::state() const
-{
-    State state{m_allocator.freePlaces(), m_allocator.statistics()};
-    for (const BlockId block : m_carried)
-        state.places.push_back(m_allocator.block(m_served[block + m_trace.repetition().blocks]).address);
-    return state;
-}
-
-/// Of the times that are left, those that must be replayed: none of a whole cycle of states. Each state is compared
-/// with one earlier state, which is replaced after 1, 2, 4, 8 … times (Brent 1980): a cycle is found however long the
-/// allocator takes to come to rest, and two states are kept.
 std::size_t Replayer::timesLeft(std::size_t left)
 {
     if (m_mayCollect || !m_moments.empty())
         return left;
-    State now = state();
-    ++m_since;
-    const bool isSame = m_earlier && m_earlier->places == now.places;
-    const std::size_t skipped = isSame ? left / m_since * m_since : 0;
-    if (skipped > 0) {
-        m_allocator.countAgain(m_earlier->statistics, skipped / m_since);
-        m_moment += skipped * m_trace.repetition().length();
-    }
-    if (!m_earlier || m_since == m_stretch) {
-        m_stretch *= m_earlier ? 2 : 1;
-        m_earlier = std::move(now);
-        m_since = 0;
-    }
-    return left - skipped;
+    std::vector<BlockIndex> carried;
+    for (const BlockId block : m_carried)
+        carried.push_back(m_served[block + m_trace.repetition().blocks]);
+    const std::size_t replayed = m_cycle.timesLeft(m_allocator, carried, left);
+    m_moment += (left - replayed) * m_trace.repetition().length();
+    return replayed;
 }
 
 bool Replayer::repeat()
@@ -139,6 +110,25 @@ AllocatorReplay Replayer::run()
 }
 
 } // namespace
+
+std::size_t AllocatorCycle::timesLeft(CachingAllocator& allocator, std::span<const BlockIndex> carried,
+                                      std::size_t left)
+{
+    State now{allocator.freePlaces(), allocator.statistics()};
+    for (const BlockIndex block : carried)
+        now.places.push_back(allocator.block(block).address);
+    ++m_since;
+    const bool isSame = m_earlier && m_earlier->places == now.places;
+    const std::size_t skipped = isSame ? left / m_since * m_since : 0;
+    if (skipped > 0)
+        allocator.countAgain(m_earlier->statistics, skipped / m_since);
+    if (!m_earlier || m_since == m_stretch) {
+        m_stretch *= m_earlier ? 2 : 1;
+        m_earlier = std::move(now);
+        m_since = 0;
+    }
+    return left - skipped;
+}
 
 AllocatorReplay replayTrace(const Trace& trace, const AllocatorOptions& options,
                             const std::vector<std::size_t>& moments)

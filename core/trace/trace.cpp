@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/trace/trace.h"
 
+#include "core/trace/allocator.h"
+
 #include <algorithm>
 #include <cassert>
 #include <functional>
@@ -59,6 +61,12 @@ Trace::Trace(std::shared_ptr<NameTable> modules, TraceKeeps keeps)
     , m_keeps(keeps)
     , m_modules(std::move(modules))
 { }
+
+Trace::Trace(std::shared_ptr<NameTable> modules, CachingAllocator& allocator)
+    : Trace(std::move(modules), TraceKeeps::Counts)
+{
+    m_allocator = &allocator;
+}
 
 void Trace::enter(Phase phase, std::uint16_t microBatch)
 {
@@ -134,11 +142,8 @@ BlockId Trace::allocate(std::int64_t bytes, Category category, NameId name, Modu
     assert(bytes >= 0);
     if (bytes == 0)
         return noBlock;
-    if (m_keeps == TraceKeeps::Counts) {
-        m_sizes.push_back(bytes);
-        count(bytes);
-        return BlockId(m_sizes.size() - 1);
-    }
+    if (m_keeps == TraceKeeps::Counts)
+        return allocateCounted(bytes, stream);
     const BlockId block = BlockId(m_allocations.size());
     m_allocations.push_back(std::uint32_t(m_events.size()));
     m_live.push_back(true);
@@ -151,7 +156,7 @@ void Trace::free(BlockId block)
     if (block == noBlock)
         return;
     if (m_keeps == TraceKeeps::Counts)
-        return count(-std::exchange(m_sizes[block], 0));
+        return freeCounted(block);
     assert(m_live[block]);
     m_live[block] = false;
     Event event = allocation(block);
@@ -159,6 +164,40 @@ void Trace::free(BlockId block)
     event.phase = m_phase;
     event.microBatch = m_microBatch;
     add(event);
+}
+
+/// Blocks of a trace with an allocator are those of the allocator.
+BlockId Trace::allocateCounted(std::int64_t bytes, std::uint16_t stream)
+{
+    if (m_isRefused)
+        return noBlock;
+    ++m_counted;
+    if (!m_allocator) {
+        m_sizes.push_back(bytes);
+        count(bytes);
+        return BlockId(m_sizes.size() - 1);
+    }
+    const BlockIndex block = m_allocator->allocate(bytes, stream);
+    m_isRefused = block == 0;
+    if (!m_isRefused)
+        count(bytes);
+    return block;
+}
+
+void Trace::freeCounted(BlockId block)
+{
+    if (m_isRefused)
+        return;
+    ++m_counted;
+    if (!m_allocator)
+        return count(-std::exchange(m_sizes[block], 0));
+    count(-m_allocator->block(block).requested);
+    m_allocator->free(block);
+}
+
+NameId Trace::nameOf(BlockId block) const
+{
+    return m_keeps == TraceKeeps::Events ? allocation(block).name : 0;
 }
 
 Result<void> Trace::check() const

@@ -103,6 +103,7 @@ enum class TraceKeeps : std::uint8_t {
     Events,
     Counts, ///< live and peak bytes alone: what asks for events, blocks or moments must not be called
 };
+class CachingAllocator;
 
 class Trace
 {
@@ -110,6 +111,8 @@ public:
     /// `modules` may be shared by many traces of one network; a trace that needs another one makes its own copy.
     explicit Trace(std::shared_ptr<NameTable> modules = std::make_shared<NameTable>(),
                    TraceKeeps keeps = TraceKeeps::Events);
+    /// One that only counts and hands every allocation and free on to an allocator, as long as that serves them.
+    Trace(std::shared_ptr<NameTable> modules, CachingAllocator& allocator);
 
     // --- writing --------------------------------------------------------------------------------
     /// Events from now on belong to this phase (and micro-batch, 0-based).
@@ -126,6 +129,7 @@ public:
 
     NameId name(std::string_view text);     ///< interned: the same text gives the same id
     ModuleId module(std::string_view path); ///< interned: "transformer.h.3.mlp"
+    NameId nameOf(BlockId block) const;     ///< of a trace that only counts, 0
     void reserve(std::size_t events);
     /// The events from `first` on happen `times` times, at least once; they have just been written a second time in a
     /// row. At most one part of a trace does.
@@ -136,7 +140,10 @@ public:
     const std::vector<Event>& events() const { return m_events; }
     const Repetition& repetition() const { return m_repetition; }
     /// All that happen.
-    std::size_t eventCount() const { return m_events.size() + (m_repetition.times - 1) * m_repetition.length(); }
+    std::size_t eventCount() const
+    {
+        return m_counted + m_events.size() + (m_repetition.times - 1) * m_repetition.length();
+    }
     /// Where a moment's event is stored, and at which moment a stored one happens first.
     std::size_t storedAt(std::size_t moment) const;
     std::size_t momentOf(std::size_t stored) const;
@@ -152,6 +159,7 @@ public:
     /// The event that made a block.
     const Event& allocation(BlockId block) const { return m_events[m_allocations[block]]; }
 
+    bool isRefused() const { return m_isRefused; }         ///< the allocator has refused a block
     std::int64_t liveBytes() const { return m_liveBytes; } ///< after the last event
     std::int64_t peakBytes() const { return m_peakBytes; } ///< over all events
     std::int64_t peakBytes(Phase phase) const { return m_phasePeaks[std::size_t(phase)]; }
@@ -162,12 +170,17 @@ public:
 private:
     void add(const Event& event);
     void count(std::int64_t change);
+    BlockId allocateCounted(std::int64_t bytes, std::uint16_t stream);
+    void freeCounted(BlockId block);
 
     std::vector<Event> m_events;
     std::vector<std::uint32_t> m_allocations; ///< block -> index of its event
     std::vector<bool> m_live;                 ///< block -> allocated and not freed
     std::vector<std::int64_t> m_sizes;        ///< block -> bytes, of a trace that only counts
     TraceKeeps m_keeps;
+    CachingAllocator* m_allocator = nullptr;
+    std::size_t m_counted = 0; ///< events that were counted
+    bool m_isRefused = false;
     NameTable m_names;
     std::shared_ptr<NameTable> m_modules;
     std::array<std::int64_t, phaseCount> m_phasePeaks{};

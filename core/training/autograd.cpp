@@ -221,6 +221,12 @@ void Autograd::runSegment(const Segment& segment)
         run(m_graph.operators[i], false);
 }
 
+std::array<BlockId, 2> Autograd::results() const
+{
+    const auto block = [this](LiveId live) { return live ? m_live.block(live) : noBlock; };
+    return {block(m_output), block(m_loss)};
+}
+
 void Autograd::dropResults()
 {
     for (LiveId* const held : {&m_output, &m_loss})

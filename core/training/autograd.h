@@ -53,6 +53,8 @@ public:
     /// empties them, and says so here with `forgetGradients`.
     std::vector<BlockId> gradients() const;
     void forgetGradients();
+    /// The blocks of output and loss that the training loop still names.
+    std::array<BlockId, 2> results() const;
     /// The blocks of parameters, beside Graph::parameters.
     std::vector<BlockId> parameters() const;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/training/step.h"
 
+#include "core/trace/allocator_replay.h"
 #include "core/trace/peak.h"
 #include "core/training/optimizer_step.h"
 #include "core/training/sharding.h"
@@ -64,6 +65,50 @@ void runPasses(Trace& trace, Autograd& autograd, const StepSettings& settings)
     }
 }
 
+/// The same into an allocator; `repeats`: times behind which it is where it was are counted, not run.
+void runPassesInto(CachingAllocator& allocator, bool repeats, Trace& trace, Autograd& autograd,
+                   const StepSettings& settings)
+{
+    const bool isTraining = settings.plan.phase == StepPhase::Training;
+    AllocatorCycle cycle;
+    for (auto left = std::size_t(isTraining ? settings.plan.accumulation : 1), done = std::size_t(0);
+         left > 0 && !trace.isRefused(); ++done) {
+        trace.enter(Phase::Forward);
+        autograd.forward();
+        if (isTraining) {
+            trace.enter(Phase::Backward);
+            autograd.backward();
+        }
+        --left;
+        if (repeats && done > 0 && left > 0 && !trace.isRefused()) // the first makes the gradients that the others find
+            left = cycle.timesLeft(allocator, autograd.results(), left);
+    }
+}
+
+/// The whole step; `passes` runs forward and backward of every micro-batch.
+template <typename Passes>
+void runStep(Trace& trace, const Graph& graph, const PreparedNetwork& network, const StepSettings& settings,
+             Passes passes)
+{
+    const Plan& plan = settings.plan;
+    const std::vector<ParameterTensor>& parameters = network.parameters;
+    Autograd autograd(graph, settings.checkpointing, settings.rules, trace, network.moduleIds,
+                      placementOf(parameters, plan));
+    autograd.setBlasWorkspace(settings.blasWorkspace);
+    OptimizerBlocks optimizer = allocateOptimizer(trace, parameters, plan);
+    trace.allocate(reduceBufferBytes(parameters, plan), Category::Communication, trace.name("reduce bucket"));
+    passes(autograd);
+    if (plan.phase == StepPhase::Training) {
+        trace.enter(Phase::Optimizer);
+        clipGradients(trace, parameters, plan);
+        updateParameters(trace, plan, optimizer);
+        std::vector<BlockId> gradients = autograd.gradients();
+        zeroGradients(trace, plan, gradients);
+        if (plan.setsGradientsToNone)
+            autograd.forgetGradients();
+    }
+}
+
 } // namespace
 
 Result<Trace> countPasses(const Graph& graph, const PreparedNetwork& network, StepSettings settings)
@@ -92,24 +137,22 @@ Result<Trace> simulateStep(const Graph& graph, const PreparedNetwork& network, c
     Trace trace(network.modules);
     const int stored = settings.repeatsMicroBatches ? std::min(plan.accumulation, 3) : plan.accumulation;
     trace.reserve(graph.operators.size() * 6 * std::size_t(std::max(stored, 1)));
-    const std::vector<ParameterTensor>& parameters = network.parameters;
-    Autograd autograd(graph, settings.checkpointing, settings.rules, trace, network.moduleIds,
-                      placementOf(parameters, plan));
-    autograd.setBlasWorkspace(settings.blasWorkspace);
-    OptimizerBlocks optimizer = allocateOptimizer(trace, parameters, plan);
-    trace.allocate(reduceBufferBytes(parameters, plan), Category::Communication, trace.name("reduce bucket"));
-    runPasses(trace, autograd, settings);
-    if (plan.phase == StepPhase::Training) {
-        trace.enter(Phase::Optimizer);
-        clipGradients(trace, parameters, plan);
-        updateParameters(trace, plan, optimizer);
-        std::vector<BlockId> gradients = autograd.gradients();
-        zeroGradients(trace, plan, gradients);
-        if (plan.setsGradientsToNone)
-            autograd.forgetGradients();
-    }
+    runStep(trace, graph, network, settings, [&](Autograd& autograd) { runPasses(trace, autograd, settings); });
     MEMSCAPE_CHECK(trace.check());
     return trace;
+}
+
+Result<StepTotals> stepTotals(const Graph& graph, const PreparedNetwork& network, const StepSettings& settings,
+                              const AllocatorOptions& options)
+{
+    MEMSCAPE_CHECK(checkPlan(settings.plan));
+    CachingAllocator allocator(options);
+    allocator.reserve(graph.operators.size() + 4 * graph.parameters.size());
+    Trace trace(network.modules, allocator);
+    runStep(trace, graph, network, settings,
+            [&](Autograd& autograd) { runPassesInto(allocator, !options.fractionLimit, trace, autograd, settings); });
+    MEMSCAPE_CHECK(trace.check());
+    return StepTotals{trace.peakBytes(), allocator.statistics(), trace.isRefused()};
 }
 
 } // namespace memscape

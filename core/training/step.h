@@ -12,6 +12,7 @@
 #pragma once
 
 #include "core/network/graph.h"
+#include "core/trace/allocator.h"
 #include "core/training/autograd.h"
 #include "core/training/parameter_tensor.h"
 #include "core/training/plan.h"
@@ -33,6 +34,18 @@ struct StepSettings
 /// Errors: those of checkPlan, trace.overflow.
 Result<Trace> simulateStep(const Graph& graph, const StepSettings& settings);
 Result<Trace> simulateStep(const Graph& graph, const PreparedNetwork& network, const StepSettings& settings);
+
+/// What a step takes of an allocator.
+struct StepTotals
+{
+    std::int64_t peak = 0; ///< B that the program holds
+    AllocatorStatistics allocator;
+    bool isRefused = false; ///< memory ran out: the others are of that moment
+};
+/// The same step straight into an allocator, without a trace of it: what advice asks a hundred times. Micro-batches
+/// behind which the allocator is where it was after an earlier one are counted, not run. Errors: the same.
+Result<StepTotals> stepTotals(const Graph& graph, const PreparedNetwork& network, const StepSettings& settings,
+                              const AllocatorOptions& allocator);
 /// Forward and backward without the optimizer's state and its update: a trace that only counts. Every micro-batch
 /// is run. Errors: the same.
 Result<Trace> countPasses(const Graph& graph, const PreparedNetwork& network, StepSettings settings);

@@ -131,8 +131,8 @@ BlockId UpdateRules::decayedMoment(std::size_t index, BlockId old, bool isSquare
         squared = like(index, m_trace.name("square"));
     const Temporary share = like(index, product);
     squared.reset();
-    return Temporary(m_trace, tensor(index).elements * m_elementBytes, m_trace.allocation(old).name,
-                     tensor(index).module, Category::OptimizerState)
+    return Temporary(m_trace, tensor(index).elements * m_elementBytes, m_trace.nameOf(old), tensor(index).module,
+                     Category::OptimizerState)
         .release();
 }
 

@@ -338,7 +338,7 @@ Result<BatchPoint> batchPoint(const Device& device, const Parameters& parameters
     }
     Parameters there = parameters.at("batch", double(batch));
     there.set("accumulation", double(accumulation));
-    MEMSCAPE_TRY(answer, answerTraining(device, there, memory.networks));
+    MEMSCAPE_TRY(answer, totalsOfTraining(device, there, memory.networks));
     return memory.points.emplace(key, pointOf(device, answer)).first->second;
 }
 

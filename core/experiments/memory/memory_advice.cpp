@@ -280,7 +280,7 @@ std::vector<LeverOutcome> tryLevers(const Device& device, const Parameters& para
     inParallel(order.size(), stepsAtOnce(answer), [&](std::size_t k) {
         const std::size_t i = order[k];
         const auto then = changed(parameters, levers[i].changes);
-        const auto result = then ? answerTraining(device, *then, answer.networks) : fail(then.error());
+        const auto result = then ? totalsOfTraining(device, *then, answer.networks) : fail(then.error());
         if (result) // else not for this model: an attention that its family does not have, a split that does not divide
             tried[i] = leverOutcome(levers[i], answer, *result);
     });

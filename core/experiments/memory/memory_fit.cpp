@@ -248,7 +248,7 @@ struct Trial
     std::optional<LeverOutcome> operator()(const Alternative& chosen, bool keepsTraining = true) const
     {
         const auto then = changed(parameters, chosen.changes);
-        const auto result = then ? answerTraining(device, *then, answer.networks) : fail(then.error());
+        const auto result = then ? totalsOfTraining(device, *then, answer.networks) : fail(then.error());
         if (!result)
             return std::nullopt;
         Lever lever;

@@ -37,6 +37,9 @@ Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& pa
 /// are one repetition of its trace.
 Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& parameters,
                                       const std::shared_ptr<RecordedNetworks>& networks);
+/// The same without its trace and its peak by categories: what is allocated, reserved and kept, time, whether it fits.
+Result<TrainingAnswer> totalsOfTraining(const Device& device, const Parameters& parameters,
+                                        const std::shared_ptr<RecordedNetworks>& networks);
 /// The allocation at which this device would raise an out-of-memory error.
 std::optional<OutOfMemory> outOfMemoryOf(const TrainingAnswer& answer);
 /// Its figures, each with its why. Errors: those of inventory().

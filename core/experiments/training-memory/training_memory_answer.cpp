@@ -23,21 +23,24 @@ AllocatorOptions limited(const AllocatorOptions& allocator, std::int64_t capacit
 }
 
 /// Whether the step fits. What it takes without a limit may be more than there is and still fit: the
-/// allocator gives cached segments back before it gives up. It never fits below what the program holds.
-void fitInto(TrainingAnswer& answer, const Device& device)
+/// allocator gives cached segments back before it gives up. It never fits below the `held` bytes that the program
+/// holds at once. `within` tries a limit: the allocator's statistics, or nothing when it refuses.
+template <typename Within>
+Result<void> fitInto(TrainingAnswer& answer, const Device& device, std::int64_t held, Within within)
 {
     if (!device.isGpu()) // PyTorch's allocator for processors keeps nothing back
         answer.simulation.allocator.peak.reserved = answer.simulation.allocator.peak.allocated;
     if (!answer.capacity || answer.deviceBytes() <= *answer.capacity)
-        return;
+        return {};
     answer.fits = false;
     const AllocatorOptions options = limited(answer.setup.allocator, *answer.capacity, answer.setup.context);
-    if (!device.isGpu() || answer.simulation.trace.peakBytes() > *options.deviceLimit)
-        return;
-    const AllocatorReplay replay = replayTrace(answer.simulation.trace, options);
-    answer.fits = !replay.outOfMemory;
+    if (!device.isGpu() || held > *options.deviceLimit)
+        return {};
+    MEMSCAPE_TRY(statistics, within(options));
+    answer.fits = statistics.has_value();
     if (answer.fits)
-        answer.simulation.allocator = replay.statistics;
+        answer.simulation.allocator = *statistics;
+    return {};
 }
 
 void timeIt(TrainingAnswer& answer, const Device& device)
@@ -67,6 +70,19 @@ Result<StepTime> setupTime(const Device& device, const TrainingSetup& setup, con
 
 namespace {
 
+using Within = Result<std::optional<AllocatorStatistics>>;
+
+/// All of an answer but its simulation.
+TrainingAnswer begun(const Device& device, const std::shared_ptr<RecordedNetworks>& networks, TrainingSetup setup)
+{
+    TrainingAnswer answer;
+    answer.model = networks->model();
+    answer.networks = networks;
+    answer.setup = std::move(setup);
+    answer.capacity = capacityOf(device);
+    return answer;
+}
+
 Result<TrainingAnswer> answered(const Device& device, const Parameters& parameters,
                                 const std::shared_ptr<RecordedNetworks>& networks, bool repeatsMicroBatches)
 {
@@ -74,13 +90,13 @@ Result<TrainingAnswer> answered(const Device& device, const Parameters& paramete
     MEMSCAPE_TRY(setup, trainingSetup(device, parameters));
     setup.step.repeatsMicroBatches = repeatsMicroBatches;
     MEMSCAPE_TRY(simulation, simulate(*networks, setup));
-    TrainingAnswer answer;
-    answer.model = networks->model();
-    answer.networks = networks;
-    answer.setup = std::move(setup);
+    TrainingAnswer answer = begun(device, networks, std::move(setup));
     answer.simulation = std::move(simulation);
-    answer.capacity = capacityOf(device);
-    fitInto(answer, device);
+    const Trace& trace = answer.simulation.trace;
+    MEMSCAPE_CHECK(fitInto(answer, device, trace.peakBytes(), [&](const AllocatorOptions& options) -> Within {
+        const AllocatorReplay replay = replayTrace(trace, options);
+        return replay.outOfMemory ? std::nullopt : std::optional(replay.statistics);
+    }));
     timeIt(answer, device);
     return answer;
 }
@@ -93,6 +109,30 @@ Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& pa
     return answered(device, parameters, networks, true);
 }
 
+Result<TrainingAnswer> totalsOfTraining(const Device& device, const Parameters& parameters,
+                                        const std::shared_ptr<RecordedNetworks>& networks)
+{
+    MEMSCAPE_CHECK(checkWanted());
+    MEMSCAPE_TRY(setup, trainingSetup(device, parameters));
+    MEMSCAPE_TRY(graph, networks->network(setup.build));
+    const auto network = preparedNetwork(*networks, *graph);
+    const StepSettings step = setup.step;
+    MEMSCAPE_TRY(totals, stepTotals(*graph, *network, step, setup.allocator));
+    if (totals.isRefused) // a tensor beyond any device
+        return answered(device, parameters, networks, true);
+    TrainingAnswer answer = begun(device, networks, std::move(setup));
+    answer.simulation.graph = graph;
+    answer.simulation.network = network;
+    answer.simulation.allocator = totals.allocator;
+    answer.simulation.kept = keptBytes(network->parameters, step.plan);
+    MEMSCAPE_CHECK(fitInto(answer, device, totals.peak, [&](const AllocatorOptions& options) -> Within {
+        MEMSCAPE_TRY(within, stepTotals(*graph, *network, step, options));
+        return within.isRefused ? std::nullopt : std::optional(within.allocator);
+    }));
+    timeIt(answer, device);
+    return answer;
+}
+
 std::optional<OutOfMemory> outOfMemoryOf(const TrainingAnswer& answer)
 {
     if (!answer.capacity || answer.fits)
@@ -103,19 +143,17 @@ std::optional<OutOfMemory> outOfMemoryOf(const TrainingAnswer& answer)
 
 bool trainingFits(const Device& device, const Parameters& parameters, RecordedNetworks& networks)
 {
-    auto setup = trainingSetup(device, parameters);
-    if (setup)
-        setup->step.repeatsMicroBatches = true;
+    const auto setup = trainingSetup(device, parameters);
     const auto graph = setup ? networks.network(setup->build) : fail(setup.error());
-    const auto trace =
-        graph ? simulateStep(**graph, *preparedNetwork(networks, **graph), setup->step) : fail(graph.error());
+    if (!graph)
+        return false;
     const auto capacity = capacityOf(device);
-    if (!trace || !capacity)
-        return trace.has_value();
-    const AllocatorOptions options = limited(setup->allocator, *capacity, setup->context);
-    if (!device.isGpu())
-        return replayTrace(*trace, setup->allocator).statistics.peak.allocated <= *capacity;
-    return trace->peakBytes() <= *options.deviceLimit && !replayTrace(*trace, options).outOfMemory;
+    const AllocatorOptions options =
+        capacity && device.isGpu() ? limited(setup->allocator, *capacity, setup->context) : setup->allocator;
+    const auto totals = stepTotals(**graph, *preparedNetwork(networks, **graph), setup->step, options);
+    if (!totals || !capacity)
+        return totals.has_value();
+    return device.isGpu() ? !totals->isRefused : totals->allocator.peak.allocated <= *capacity;
 }
 
 Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& parameters)
