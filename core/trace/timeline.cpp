@@ -75,7 +75,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t blockLength = 1024;
+    static constexpr std::size_t blockLength = 32; ///< a stretch of a timeline may be as short
     struct Block
     {
         Moment before;
