@@ -122,6 +122,14 @@ std::vector<std::string> Graph::paths() const
     return all;
 }
 
+std::size_t Graph::recordedOperators() const
+{
+    std::size_t count = operators.size();
+    for (const CopiedOperators& copied : copies)
+        count -= copied.last - copied.first;
+    return count;
+}
+
 std::int64_t Graph::parameterCount() const
 {
     std::int64_t count = 0;

@@ -111,7 +111,8 @@ struct Graph
     std::string path(ModuleIndex module) const;
     std::vector<std::string> paths() const; ///< of every module
 
-    std::int64_t parameterCount() const; ///< elements, tied ones once
+    std::size_t recordedOperators() const; ///< those that are not copies
+    std::int64_t parameterCount() const;   ///< elements, tied ones once
     std::int64_t parameterBytes() const;
 };
 

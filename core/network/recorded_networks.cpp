@@ -34,6 +34,7 @@ Result<std::shared_ptr<const Graph>> RecordedNetworks::network(const BuildOption
         return m_kept.front().graph;
     }
     MEMSCAPE_TRY(graph, buildNetwork(m_model, options));
+    m_operators += graph.recordedOperators();
     m_kept.push_front({options, std::make_shared<const Graph>(std::move(graph))});
     std::size_t bytes = 0, count = 0;
     while (count < m_kept.size() && (count == 0 || bytes + sizeOf(*m_kept[count].graph) <= keptLimit))

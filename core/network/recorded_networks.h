@@ -6,6 +6,8 @@
 #include "core/network/network.h"
 
 #include <any>
+#include <atomic>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -25,7 +27,17 @@ public:
     /// What is made once of a recorded network and kept with it until that is forgotten.
     std::any beside(const Graph& graph, const std::function<std::any()>& make);
 
+    /// What all answers about the model have taken, for tests that count instead of timing.
+    struct Effort
+    {
+        std::size_t operators = 0; ///< recorded one by one, not copied
+        std::size_t events = 0;    ///< of steps, simulated one by one
+    };
+    Effort effort() const { return {m_operators, m_events}; }
+    void countEvents(std::size_t events) { m_events += events; }
+
 private:
+    std::atomic<std::size_t> m_operators = 0, m_events = 0;
     ModelDescription m_model;
     std::mutex m_mutex;
     struct Kept

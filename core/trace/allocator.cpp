@@ -198,9 +198,9 @@ void CachingAllocator::completeFree(BlockIndex index)
 std::int64_t CachingAllocator::merge(BlockIndex into, BlockIndex other)
 {
     AllocatorBlock& block = m_blocks[into];
-    const AllocatorBlock neighbour = m_blocks[other];
-    if (!other || !neighbour.isIdle() || neighbour.isMapped() != block.isMapped())
+    if (!other || !m_blocks[other].isIdle() || m_blocks[other].isMapped() != block.isMapped())
         return 0;
+    const AllocatorBlock neighbour = m_blocks[other];
     auto& owner = pool(neighbour.isSmall);
     (neighbour.isMapped() ? owner.free : owner.unmapped).erase(key(other));
     if (block.previous == other) {

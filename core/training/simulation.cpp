@@ -17,6 +17,7 @@ Result<Simulation> simulate(RecordedNetworks& networks, const TrainingSetup& set
     MEMSCAPE_TRY(graph, networks.network(setup.build));
     auto network = preparedNetwork(networks, *graph);
     MEMSCAPE_TRY(trace, simulateStep(*graph, *network, setup.step));
+    networks.countEvents(trace.events().size());
     Simulation made{std::move(graph), std::move(network), std::move(trace), {}, {}, {}};
     made.peak = peakOf(made.trace).value_or(Moment{});
     AllocatorOptions unlimited = setup.allocator;

@@ -152,7 +152,7 @@ Result<StepTotals> stepTotals(const Graph& graph, const PreparedNetwork& network
     runStep(trace, graph, network, settings,
             [&](Autograd& autograd) { runPassesInto(allocator, !options.fractionLimit, trace, autograd, settings); });
     MEMSCAPE_CHECK(trace.check());
-    return StepTotals{trace.peakBytes(), allocator.statistics(), trace.isRefused()};
+    return StepTotals{trace.peakBytes(), allocator.statistics(), trace.isRefused(), trace.eventCount()};
 }
 
 } // namespace memscape

@@ -41,6 +41,7 @@ struct StepTotals
     std::int64_t peak = 0; ///< B that the program holds
     AllocatorStatistics allocator;
     bool isRefused = false; ///< memory ran out: the others are of that moment
+    std::size_t events = 0; ///< that were simulated one by one
 };
 /// The same step straight into an allocator, without a trace of it: what advice asks a hundred times. Micro-batches
 /// behind which the allocator is where it was after an earlier one are counted, not run. Errors: the same.

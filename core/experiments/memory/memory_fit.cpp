@@ -136,6 +136,7 @@ Result<Pass> passOf(const Device& device, const Parameters& parameters, const Al
     MEMSCAPE_TRY(graph, networks.network(setup.build));
     const auto network = preparedNetwork(networks, *graph);
     MEMSCAPE_TRY(trace, passTrace(*graph, *network, setup.step));
+    networks.countEvents(trace.eventCount());
     const auto& tensors = network->parameters;
     Pass pass{chosen, {}, 0, 0};
     if (const auto time = setupTime(device, setup, *graph, tensors))

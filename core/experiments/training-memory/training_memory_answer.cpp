@@ -118,6 +118,7 @@ Result<TrainingAnswer> totalsOfTraining(const Device& device, const Parameters& 
     const auto network = preparedNetwork(*networks, *graph);
     const StepSettings step = setup.step;
     MEMSCAPE_TRY(totals, stepTotals(*graph, *network, step, setup.allocator));
+    networks->countEvents(totals.events);
     if (totals.isRefused) // a tensor beyond any device
         return answered(device, parameters, networks, true);
     TrainingAnswer answer = begun(device, networks, std::move(setup));
@@ -127,6 +128,7 @@ Result<TrainingAnswer> totalsOfTraining(const Device& device, const Parameters& 
     answer.simulation.kept = keptBytes(network->parameters, step.plan);
     MEMSCAPE_CHECK(fitInto(answer, device, totals.peak, [&](const AllocatorOptions& options) -> Within {
         MEMSCAPE_TRY(within, stepTotals(*graph, *network, step, options));
+        networks->countEvents(within.events);
         return within.isRefused ? std::nullopt : std::optional(within.allocator);
     }));
     timeIt(answer, device);
@@ -151,6 +153,7 @@ bool trainingFits(const Device& device, const Parameters& parameters, RecordedNe
     const AllocatorOptions options =
         capacity && device.isGpu() ? limited(setup->allocator, *capacity, setup->context) : setup->allocator;
     const auto totals = stepTotals(**graph, *preparedNetwork(networks, **graph), setup->step, options);
+    networks.countEvents(totals ? totals->events : 0);
     if (!totals || !capacity)
         return totals.has_value();
     return device.isGpu() ? !totals->isRefused : totals->allocator.peak.allocated <= *capacity;

@@ -3,7 +3,9 @@
 // stored, bytes of both. Every named model stays below the limits that keep its answer quick, and a model with twice
 // the layers, experts or micro-batches takes no more than twice as much.
 #include "core/device/catalogue.h"
+#include "core/experiments/memory/memory_advice.h"
 #include "core/experiments/memory/memory_parameters.h"
+#include "core/experiments/training-memory/training_memory.h"
 #include "core/network/model_names.h"
 #include "core/training/simulation.h"
 
@@ -32,15 +34,25 @@ Result<Counts> countsOf(const ModelDescription& model, const std::vector<std::st
     const auto network = preparedNetwork(networks, *graph);
     MEMSCAPE_TRY(trace, simulateStep(*graph, *network, setup.step));
     Counts counts;
-    counts.operators = counts.recorded = graph->operators.size();
-    for (const CopiedOperators& copies : graph->copies)
-        counts.recorded -= copies.last - copies.first;
+    counts.operators = graph->operators.size();
+    counts.recorded = graph->recordedOperators();
     counts.events = trace.events().size();
     counts.bytes = counts.events * sizeof(Event) + graph->operators.size() * sizeof(Operator)
         + graph->operands.size() * sizeof(TensorId) + graph->tensors.size() * sizeof(Tensor)
         + graph->storages.size() * sizeof(Storage) + graph->modules.size() * sizeof(ModuleCall)
         + graph->parameters.size() * (sizeof(NamedTensor) + sizeof(ParameterTensor));
     return counts;
+}
+
+/// What an answer has taken with all its levers.
+Result<RecordedNetworks::Effort> effortWithLevers(const std::string& model)
+{
+    MEMSCAPE_TRY(device, findDevice("nvidia-h100-sxm"));
+    MEMSCAPE_TRY(parameters, resolve(trainingSchema(), {"model=" + model, "sequence=512", "batch=2", "advice=levers"}));
+    MEMSCAPE_TRY(answer, answerTraining(device, parameters));
+    Json detail;
+    addAdvice(detail, device, parameters, answer, outOfMemoryOf(answer));
+    return answer.networks->effort();
 }
 
 } // namespace
@@ -63,6 +75,20 @@ private slots:
                      qPrintable(QString("%1: %2").arg(known.name.c_str()).arg(counts->events)));
             QVERIFY2(counts->bytes < 300'000'000,
                      qPrintable(QString("%1: %2").arg(known.name.c_str()).arg(counts->bytes)));
+        }
+    }
+
+    /// The largest models of each family.
+    void allLeversOfTheLargestModelsStaySmall()
+    {
+        for (const char* model : {"deepseek-v3", "qwen3-235b-a22b", "gpt-oss-120b", "mixtral-8x22b", "llama-3.1-405b",
+                                  "gemma-3-27b", "opt-175b", "t5-v1.1-xxl", "vit-h-14"}) {
+            const auto effort = effortWithLevers(model);
+            QVERIFY2(effort, model);
+            const auto found =
+                QString("%1: %2 operators, %3 events").arg(model).arg(effort->operators).arg(effort->events);
+            QVERIFY2(effort->operators > 0 && effort->operators < 100'000, qPrintable(found));
+            QVERIFY2(effort->events > 0 && effort->events < 30'000'000, qPrintable(found));
         }
     }
 
