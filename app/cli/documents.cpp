@@ -5,6 +5,7 @@
 
 #include "core/base/text.h"
 #include "core/checkpoint/chain.h"
+#include "core/experiment/document.h"
 #include "core/experiment/study_size.h"
 #include "core/network/inventory.h"
 #include "core/network/model_config.h"
@@ -26,20 +27,20 @@ std::string sidesText(const Record& record)
     return record.predicted ? "predicted" : record.measured ? "measured" : "neither predicted nor measured";
 }
 
-Result<std::string> describeRecord(const Json& json)
+Result<std::string> describeRecord(const Document& document)
 {
-    MEMSCAPE_TRY(record, recordFromJson(json));
+    MEMSCAPE_TRY(record, document.record());
     const std::string device = record.device.name.empty() ? record.device.id : record.device.name;
     return fmt::format("record of {} on {}, {}", record.experiment, device, sidesText(record));
 }
 
-Result<std::string> describeStudy(const Json& json, std::string_view text)
+Result<std::string> describeStudy(const Document& document)
 {
-    MEMSCAPE_TRY(study, studyFromJson(json));
+    MEMSCAPE_TRY(study, document.study());
     if (study.newer)
         return fail("document.newer", "this study was written by a newer Memscape",
                     "it opens read-only; update Memscape to check it", "version");
-    const auto heavy = heavyStudyNote(text, study);
+    const auto heavy = heavyStudyNote(document.text(), study);
     return fmt::format("study of {} record{}{}", study.records.size(), study.records.size() == 1 ? "" : "s",
                        heavy ? ". Caution: " + heavy->text() : "");
 }
@@ -112,18 +113,19 @@ Result<std::string> describeDocument(std::string_view text)
 {
     if (isPickle(text))
         return describePickle(text);
-    MEMSCAPE_TRY(json, parseJson(text));
+    MEMSCAPE_TRY(document, Document::parse(std::string(text)));
+    const Json& json = document.json();
     if (json.is_object() && !json.contains("format")) {
         if (json.contains("segments") && json.contains("device_traces"))
             return describeSnapshot(json);
         if (json.contains("model_type") || json.contains("architectures") || json.contains("text_config"))
             return describeConfig(json);
     }
-    MEMSCAPE_TRY(format, documentFormat(json));
+    MEMSCAPE_TRY(format, document.format());
     if (format == "memscape-record")
-        return describeRecord(json);
+        return describeRecord(document);
     if (format == "memscape-study")
-        return describeStudy(json, text);
+        return describeStudy(document);
     if (format == "memscape-device")
         return describeDevice(json);
     return describeChain(json);

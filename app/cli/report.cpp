@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/report.h"
+#include "core/experiment/document.h"
 #include "core/experiment/study_size.h"
 
 #include "app/cli/commands.h"
@@ -20,18 +21,18 @@ std::string nameOf(const std::string& path)
 Result<Study> studyOf(const std::string& path)
 {
     MEMSCAPE_TRY(text, readText(path));
-    MEMSCAPE_TRY(json, parseJson(text));
-    MEMSCAPE_TRY(format, documentFormat(json));
+    MEMSCAPE_TRY(document, Document::parse(std::move(text)));
+    MEMSCAPE_TRY(format, document.format());
     if (format == "memscape-study") {
-        MEMSCAPE_TRY(study, studyFromJson(json));
-        if (const auto heavy = heavyStudyNote(text, study))
+        MEMSCAPE_TRY(study, document.study());
+        if (const auto heavy = heavyStudyNote(document.text(), study))
             note(fmt::format("{}: {}", nameOf(path), heavy->text()));
         return study;
     }
     if (format != "memscape-record")
         return fail("document.format", fmt::format("this is a {}, not a record or a study", format),
                     "memscape-cli check prints the type of a file");
-    MEMSCAPE_TRY(record, recordFromJson(json));
+    MEMSCAPE_TRY(record, document.record());
     Study study;
     study.records.push_back(std::move(record));
     return study;

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "app/document/change_event.h"
+#include "core/experiment/document.h"
 #include "core/experiment/study_size.h"
 
 #include <QDateTime>
@@ -43,14 +44,8 @@ struct PageState
     bool operator==(const PageState&) const = default;
 };
 
-/// A document's file as it was read.
-struct ReadDocument
-{
-    std::string text;
-    Json json;
-};
 /// Errors: file.* (the message names the file), json.* (it does not).
-Result<ReadDocument> readDocument(const QString& path);
+Result<Document> readDocument(const QString& path);
 
 /// "cpu" of another machine is not this one: it gets an id of its own ("cpu of AMD EPYC"), so that its
 /// measurements do not stand beside predictions for this machine; and the plain one where it is this.
@@ -88,7 +83,7 @@ public:
     /// Errors: file.*, json.*, document.*.
     Result<void> open(const QString& path);
     /// The same with the present content of the file, after the user has seen it.
-    Result<void> open(const QString& path, ReadDocument file);
+    Result<void> open(const QString& path, const Document& file);
     /// Discards modifications and reads the file again.
     Result<void> reload();
     enum class Overwrite { No, Yes };

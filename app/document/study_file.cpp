@@ -147,11 +147,10 @@ void tellMachinesApart(std::vector<Record>& records)
     }
 }
 
-Result<ReadDocument> readDocument(const QString& path)
+Result<Document> readDocument(const QString& path)
 {
     MEMSCAPE_TRY(text, readFile(pathOf(path)));
-    MEMSCAPE_TRY(json, parseJson(text));
-    return ReadDocument{std::move(text), std::move(json)};
+    return Document::parse(std::move(text));
 }
 
 Result<void> StudyDocument::open(const QString& path)
@@ -160,13 +159,13 @@ Result<void> StudyDocument::open(const QString& path)
     if (!file && !file.error().code.starts_with("file."))
         file = inFile(std::move(file), path);
     MEMSCAPE_TRY(read, std::move(file));
-    return open(path, std::move(read));
+    return open(path, read);
 }
 
-Result<void> StudyDocument::open(const QString& path, ReadDocument file)
+Result<void> StudyDocument::open(const QString& path, const Document& file)
 {
-    if (documentFormat(file.json) == "memscape-record") {
-        MEMSCAPE_TRY(record, inFile(recordFromJson(file.json), path));
+    if (file.format() == "memscape-record") {
+        MEMSCAPE_TRY(record, inFile(file.record(), path));
         newStudy(); // without a file: saving must not put a study in the place of a record
         Study study;
         study.records.push_back(std::move(record));
@@ -174,8 +173,7 @@ Result<void> StudyDocument::open(const QString& path, ReadDocument file)
         replaceStudy(std::move(study));
         return {};
     }
-    MEMSCAPE_TRY(study, inFile(studyFromJson(file.json), path));
-    file.json = nullptr; // as large as the study
+    MEMSCAPE_TRY(study, inFile(file.study(), path));
     adoptLock(path);
     if (study.newer) {
         m_readOnly = Error{"document.newer",
@@ -186,8 +184,8 @@ Result<void> StudyDocument::open(const QString& path, ReadDocument file)
         m_readOnly = Error{"file.permission", utf8(tr("%1 may not be written").arg(QFileInfo(path).fileName())),
                            utf8(path), utf8(tr("save under another name"))};
     }
-    m_hash = hashOf(file.text);
-    auto sizeNote = heavyStudyNote(file.text, study, m_heavyBytes);
+    m_hash = hashOf(file.text());
+    auto sizeNote = heavyStudyNote(file.text(), study, m_heavyBytes);
     setFileName(path);
     tellMachinesApart(study.records);
     replaceStudy(std::move(study));

@@ -155,7 +155,7 @@ bool StudyFiles::openPath(const QString& path)
         return true;
     }
     auto file = readDocument(path);
-    const auto format = file ? documentFormat(file->json) : Result<std::string>(fail(file.error()));
+    const auto format = file ? file->format() : Result<std::string>(fail(file.error()));
     if (!format) {
         Error error = format.error();
         if (error.message.find(path.toStdString()) == std::string::npos) {
@@ -178,18 +178,18 @@ bool StudyFiles::openPath(const QString& path)
     const bool empty = m_document.records().empty() && m_document.fileName().isEmpty() && !m_document.isModified();
     if (*format == "memscape-record" && !empty)
         return addRecord(path);
-    const bool opened = openStudy(path, std::move(*file));
+    const bool opened = openStudy(path, *file);
     if (opened && *format == "memscape-record")
         emit recordOpened();
     return opened;
 }
 
-bool StudyFiles::openStudy(const QString& path, ReadDocument file)
+bool StudyFiles::openStudy(const QString& path, const Document& file)
 {
     const bool mayBeSaved = m_document.isModified(); // into that very file
     if (!mayClose())
         return false;
-    const auto opened = mayBeSaved ? m_document.open(path) : m_document.open(path, std::move(file));
+    const auto opened = mayBeSaved ? m_document.open(path) : m_document.open(path, file);
     if (!opened) {
         m_banner.showError(opened.error(), path);
         if (opened.error().code == "file.missing")

@@ -59,7 +59,7 @@ signals:
 
 private:
     void documentChanged(const ChangeEvent& event);
-    bool openStudy(const QString& path, ReadDocument file);
+    bool openStudy(const QString& path, const Document& file);
     bool addRecord(const QString& path);
     bool addDeviceFile(const QString& path);
     bool saveFailed(const Error& error);

@@ -3,6 +3,7 @@
 // 100,000 of these, so none of them asks for memory of its own.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstddef>
@@ -36,6 +37,7 @@ public:
     T* end() { return m_items.data() + m_count; }
     const T* begin() const { return m_items.data(); }
     const T* end() const { return m_items.data() + m_count; }
+    bool operator==(const Few& other) const { return std::equal(begin(), end(), other.begin(), other.end()); }
 
 private:
     std::array<T, most> m_items{};

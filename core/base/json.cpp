@@ -2,9 +2,7 @@
 #include "core/base/json.h"
 
 #include "core/base/json_builder.h"
-#include "core/base/json_parts.h"
 #include "core/base/json_shape.h"
-#include "core/base/parallel.h"
 #include "core/base/text.h"
 
 #include <algorithm>
@@ -102,8 +100,6 @@ std::string laidOut(std::string_view compact)
 Result<Json> parseJson(std::string_view text, const JsonLimits& limits)
 {
     MEMSCAPE_CHECK(checkJsonShape(text, limits));
-    if (auto whole = parseInParts(text, coreCount()))
-        return std::move(*whole);
     JsonBuilder builder;
     if (Json::sax_parse(text, &builder))
         return builder.take();

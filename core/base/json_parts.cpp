@@ -3,7 +3,6 @@
 
 #include "core/base/json_builder.h"
 #include "core/base/json_shape.h"
-#include "core/base/parallel.h"
 
 namespace memscape {
 
@@ -12,46 +11,44 @@ namespace {
 constexpr std::size_t smallestText = 1 << 20; // B: less takes milliseconds
 constexpr std::size_t smallestPart = 1 << 10; // B
 
-/// An object among the elements of an array of the outermost object.
-struct Part
-{
-    std::size_t array = 0, element = 0; ///< which array of the outermost object, which element of it
-    std::size_t begin = 0, end = 0;     ///< in the text
-};
-
-struct Division
-{
-    std::vector<Part> parts;
-    std::size_t rootKeys = 0;
-};
-
 /// Finds the parts; of a text that is not JSON whatever its brackets say.
 class Divider
 {
 public:
-    Division divide(std::string_view text)
+    Divider(std::string_view text, std::string_view key)
+        : m_text(text)
+        , m_key(key)
     {
         for (std::size_t i = 0; i < text.size(); ++i) {
             switch (text[i]) {
-            case '"': i = jsonStringEnd(text, i) - 1; break;
+            case '"': i = string(i); break;
             case '[':
             case '{': open(text[i], i); break;
             case ']':
             case '}': close(i); break;
             case ',': m_element += m_depth == 2; break;
-            case ':': m_division.rootKeys += m_depth == 1; break;
+            case ':': m_rootKeys += m_depth == 1; break;
             default: break;
             }
         }
-        return std::move(m_division);
     }
 
+    std::vector<JsonPart> takeParts() { return std::move(m_parts); }
+    std::size_t rootKeys() const { return m_rootKeys; }
+
 private:
+    std::size_t string(std::size_t begin)
+    {
+        const std::size_t end = jsonStringEnd(m_text, begin);
+        if (m_depth == 1)
+            m_isKey = m_text.substr(begin + 1, end - begin - 1) == m_key + '"';
+        return end - 1;
+    }
     void open(char bracket, std::size_t at)
     {
         ++m_depth;
         if (m_depth == 2) {
-            m_isInArray = bracket == '[';
+            m_isInArray = bracket == '[' && m_isKey;
             m_element = 0;
         } else if (m_depth == 3 && m_isInArray && bracket == '{') {
             m_begin = at;
@@ -60,26 +57,28 @@ private:
     void close(std::size_t at)
     {
         if (m_depth == 3 && m_begin > 0 && at + 1 - m_begin >= smallestPart)
-            m_division.parts.push_back({m_arrays, m_element, m_begin, at + 1});
+            m_parts.push_back({m_element, m_begin, at + 1});
         if (m_depth == 3)
             m_begin = 0;
-        m_arrays += m_depth == 2 && m_isInArray;
         --m_depth;
     }
 
-    Division m_division;
+    std::string_view m_text;
+    std::string m_key;
+    std::vector<JsonPart> m_parts;
+    std::size_t m_rootKeys = 0;
     int m_depth = 0;
-    bool m_isInArray = false;  ///< at depth 2
-    std::size_t m_arrays = 0;  ///< of the outermost object that have ended
+    bool m_isKey = false;      ///< the last text of the outermost object is the key
+    bool m_isInArray = false;  ///< in its array, at depth 2
     std::size_t m_element = 0; ///< of the open array
     std::size_t m_begin = 0;   ///< of the open part; 0: none
 };
 
-std::string withoutParts(std::string_view text, const std::vector<Part>& parts)
+std::string withoutParts(std::string_view text, const std::vector<JsonPart>& parts)
 {
     std::string rest;
     std::size_t from = 0;
-    for (const Part& part : parts) {
+    for (const JsonPart& part : parts) {
         rest.append(text.substr(from, part.begin - from)).append("null");
         from = part.end;
     }
@@ -94,40 +93,28 @@ std::optional<Json> parsed(std::string_view text)
     return builder.take();
 }
 
-/// The arrays that an object holds itself, in their order.
-std::vector<Json*> arraysOf(Json& object)
-{
-    std::vector<Json*> arrays;
-    for (auto& [key, value] : object.get_ref<Json::object_t&>()) {
-        if (value.is_array())
-            arrays.push_back(&value);
-    }
-    return arrays;
-}
-
 } // namespace
 
-std::optional<Json> parseInParts(std::string_view text, std::size_t threads)
+std::optional<DividedJson> divideJson(std::string_view text, std::string_view key)
 {
-    if (text.size() < smallestText || threads < 2)
+    if (text.size() < smallestText)
         return std::nullopt;
-    const Division division = Divider().divide(text);
-    const std::vector<Part>& parts = division.parts;
+    Divider divider(text, key);
+    std::vector<JsonPart> parts = divider.takeParts();
     if (parts.size() < 2)
         return std::nullopt;
-    auto whole = parsed(withoutParts(text, parts));
-    if (!whole || !whole->is_object() || whole->size() != division.rootKeys)
+    auto rest = parsed(withoutParts(text, parts));
+    if (!rest || !rest->is_object() || rest->size() != divider.rootKeys())
         return std::nullopt;
-    const std::vector<Json*> arrays = arraysOf(*whole);
-    std::vector<std::optional<Json>> values(parts.size());
-    inParallel(parts.size(), threads,
-               [&](std::size_t i) { values[i] = parsed(text.substr(parts[i].begin, parts[i].end - parts[i].begin)); });
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-        if (!values[i] || parts[i].array >= arrays.size() || parts[i].element >= arrays[parts[i].array]->size())
-            return std::nullopt;
-        (*arrays[parts[i].array])[parts[i].element] = std::move(*values[i]);
-    }
-    return whole;
+    const auto array = rest->find(std::string(key));
+    if (array == rest->end() || !array->is_array() || array->size() <= parts.back().element)
+        return std::nullopt;
+    return DividedJson{std::move(*rest), std::move(parts)};
+}
+
+std::optional<Json> parsePart(std::string_view text, const JsonPart& part)
+{
+    return parsed(text.substr(part.begin, part.end - part.begin));
 }
 
 } // namespace memscape

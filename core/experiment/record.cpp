@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/experiment/record.h"
+#include "core/experiment/document.h"
 
 #include "core/base/file.h"
+#include "core/base/json_parts.h"
 #include "core/base/json_shape.h"
 #include "core/base/parallel.h"
 #include "core/base/text.h"
@@ -192,18 +193,6 @@ Error newerDocument(int version, int ours, const std::string& place)
                  under(place, "version"), "update Memscape to open it"};
 }
 
-Result<Json> readJsonFile(const std::filesystem::path& path)
-{
-    MEMSCAPE_TRY(text, readFile(path));
-    auto json = parseJson(text);
-    if (!json) {
-        Error error = json.error();
-        error.place = error.place.empty() ? path.string() : path.string() + ", " + error.place;
-        return fail(std::move(error));
-    }
-    return json;
-}
-
 Result<Record> recordFrom(const Json& json, const std::string& place, DeviceSource& devices)
 {
     const JsonReader reader(json, place);
@@ -218,15 +207,26 @@ Result<Record> recordFrom(const Json& json, const std::string& place, DeviceSour
     return readRecordNode(JsonReader(current, place), own);
 }
 
-/// Runs of neighbours on the cores of this machine: neighbours often name the same device.
-Result<std::vector<Record>> recordsFrom(const std::vector<JsonReader>& items)
+/// Runs of neighbours on the cores of this machine: neighbours often name the same device. A part is parsed for its
+/// record and dropped with its run: all of a large study at once would take several times its size.
+Result<std::vector<Record>> recordsFrom(const std::vector<JsonReader>& items, std::string_view text,
+                                        const std::vector<JsonPart>& parts)
 {
     constexpr std::size_t neighbours = 16;
+    std::vector<const JsonPart*> partOf(items.size(), nullptr);
+    for (const JsonPart& part : parts)
+        partOf[part.element] = &part;
     std::vector<Result<Record>> read(items.size());
     inParallel((items.size() + neighbours - 1) / neighbours, coreCount(), [&](std::size_t run) {
+        std::array<std::optional<Json>, neighbours> parsed;
         DeviceSource devices;
-        for (std::size_t i = run * neighbours; i < std::min(items.size(), (run + 1) * neighbours); ++i)
-            read[i] = recordFrom(items[i].node(), items[i].path(), devices);
+        for (std::size_t i = run * neighbours; i < std::min(items.size(), (run + 1) * neighbours); ++i) {
+            auto& own = parsed[i % neighbours];
+            if (partOf[i])
+                own = parsePart(text, *partOf[i]);
+            read[i] = partOf[i] && !own ? fail("json.syntax", "not valid JSON", {}, items[i].path())
+                                        : recordFrom(own ? *own : items[i].node(), items[i].path(), devices);
+        }
     });
     std::vector<Record> records;
     records.reserve(read.size());
@@ -241,16 +241,6 @@ Result<void> writeReadable(const std::filesystem::path& path, const std::string&
 {
     MEMSCAPE_CHECK(checkReadable(text));
     return writeFileAtomically(path, text);
-}
-
-/// The file's name in front of the place inside it.
-template <typename T> Result<T> inFile(Result<T> result, const std::filesystem::path& path)
-{
-    if (!result) {
-        Error& error = result.error();
-        error.place = error.place.empty() ? path.string() : fmt::format("{}, {}", path.string(), error.place);
-    }
-    return result;
 }
 
 } // namespace
@@ -374,6 +364,11 @@ Json studyToJson(const Study& study)
 
 Result<Study> studyFromJson(const Json& json)
 {
+    return studyFromJson(json, {}, {});
+}
+
+Result<Study> studyFromJson(const Json& json, std::string_view text, const std::vector<JsonPart>& parts)
+{
     const JsonReader outer(json);
     MEMSCAPE_TRY(version, checkedVersion(outer, "memscape-study"));
     Study study;
@@ -385,7 +380,7 @@ Result<Study> studyFromJson(const Json& json)
     study.title = title;
     MEMSCAPE_TRY(records, reader.at("records"));
     MEMSCAPE_TRY(items, records.items());
-    MEMSCAPE_TRY(read, recordsFrom(items));
+    MEMSCAPE_TRY(read, recordsFrom(items, text, parts));
     study.records = std::move(read);
     if (reader.has("view")) {
         MEMSCAPE_TRY(view, reader.at("view"));
@@ -395,55 +390,6 @@ Result<Study> studyFromJson(const Json& json)
     }
     study.extra = unknownKeys(current, studyKeys);
     return study;
-}
-
-Result<std::string> documentFormat(const Json& json)
-{
-    constexpr std::array<std::string_view, 4> formats{"memscape-record", "memscape-study", "memscape-device",
-                                                      "memscape-chain"};
-    const std::string hint = "Memscape documents begin with {\"format\": \"memscape-…\"";
-    if (!json.is_object())
-        return fail("document.format", "not a Memscape document", hint + "}");
-    const auto it = json.find("format");
-    if (it == json.end()) {
-        if (json.contains("model_type") || json.contains("architectures"))
-            return fail("document.format", "this is a model's config.json, not a Memscape document",
-                        "describe a model with memscape-cli, or open a record or a study", "format");
-        if (json.contains("segments") && json.contains("device_traces"))
-            return fail("document.format", "this is a PyTorch memory snapshot, not a Memscape document",
-                        "open a record or a study", "format");
-        return fail("document.format", "not a Memscape document", hint + "}", "format");
-    }
-    if (!it->is_string())
-        return JsonReader(*it, "format").expected("a format name");
-    const auto& format = it->get_ref<const std::string&>();
-    if (std::find(formats.begin(), formats.end(), format) == formats.end()) {
-        return fail("document.format", fmt::format("unknown format \"{}\"", quotedForMessage(format)),
-                    didYouMean(format, {formats.begin(), formats.end()}), "format");
-    }
-    return format;
-}
-
-Result<Record> readRecord(const std::filesystem::path& path)
-{
-    MEMSCAPE_TRY(json, readJsonFile(path));
-    return inFile(recordFromJson(json), path);
-}
-
-Result<Study> readStudy(const std::filesystem::path& path)
-{
-    MEMSCAPE_TRY(json, readJsonFile(path));
-    const auto format = documentFormat(json);
-    if (format && *format == "memscape-record") {
-        auto record = inFile(recordFromJson(json), path);
-        if (!record)
-            return fail(record.error());
-        Study study;
-        study.title = record->name.empty() ? path.stem().string() : record->name;
-        study.records.push_back(std::move(*record));
-        return study;
-    }
-    return inFile(studyFromJson(json), path);
 }
 
 Result<void> writeRecord(const std::filesystem::path& path, const Record& record)

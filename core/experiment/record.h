@@ -5,6 +5,7 @@
 // function per version. A newer version than ours opens read-only with a message.
 #pragma once
 
+#include "core/base/json_parts.h"
 #include "core/device/device.h"
 #include "core/experiment/comparison.h"
 #include "core/experiment/experiment.h"
@@ -72,13 +73,9 @@ struct Study
 
 Json studyToJson(const Study& study);
 Result<Study> studyFromJson(const Json& json);
+/// A study whose records are still text in part: null in `json`, found by `parts` in `text`.
+Result<Study> studyFromJson(const Json& json, std::string_view text, const std::vector<JsonPart>& parts);
 
-/// "memscape-record", "memscape-study", "memscape-device", "memscape-chain"; document.format with
-/// what it looks like instead (a config.json, a snapshot, not JSON).
-Result<std::string> documentFormat(const Json& json);
-
-Result<Record> readRecord(const std::filesystem::path& path);
-Result<Study> readStudy(const std::filesystem::path& path); ///< a record file opens as a study of one
 Result<void> writeRecord(const std::filesystem::path& path, const Record& record);
 Result<void> writeStudy(const std::filesystem::path& path, const Study& study);
 

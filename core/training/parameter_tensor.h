@@ -15,7 +15,8 @@ namespace memscape {
 struct ParameterTensor
 {
     std::string name; ///< "layers.3.attn.q_proj.weight"
-    Few<std::int64_t, maxRank> shape;
+    using Sizes = Few<std::int64_t, maxRank>;
+    Sizes shape;
     std::int64_t elements = 0; ///< the product of the shape
     bool isTrained = true;
     bool isEmbedding = false; ///< an embedding or the output head: Muon and LoRA leave these alone

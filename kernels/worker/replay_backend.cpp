@@ -5,7 +5,7 @@
 // Only what was recorded can be asked: other parameters are refused with the recorded ones named.
 #include "kernels/measure/backend.h"
 
-#include "core/experiment/record.h"
+#include "core/experiment/document.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records and studies: what Open, report and check read.
-#include "core/experiment/record.h"
+#include "core/experiment/document.h"
 #include "tests/fuzz/target.h"
 
 using namespace memscape;

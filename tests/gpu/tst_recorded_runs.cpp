@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The records that ship (resources/records): sound, with where they come from, and today's program predicts them no
 // worse than the one that recorded them did. tests/gpu/adopt adds to them; what it adds is tested here unasked.
-#include "core/experiment/record.h"
+#include "core/experiment/document.h"
 
 #include <QDir>
 #include <QtTest>

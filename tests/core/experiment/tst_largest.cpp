@@ -6,7 +6,7 @@
 #include "core/base/json_shape.h"
 #include "core/checkpoint/chain.h"
 #include "core/device/catalogue.h"
-#include "core/experiment/record.h"
+#include "core/experiment/document.h"
 #include "core/protocol/message.h"
 #include "core/timing/calibration_store.h"
 

@@ -27,8 +27,6 @@ private slots:
     void brokenDocumentsNameThePlace();
     void truncationNeverCrashes();
     void randomDamageNeverCrashes();
-    void aRecordOpensAsAStudy();
-    void foreignFilesAreNamed();
 
 private:
     Record m_record;
@@ -222,26 +220,6 @@ void TestRecord::randomDamageNeverCrashes()
         if (const auto json = parseJson(damaged))
             (void)recordFromJson(*json); // read or refused, either way an answer
     }
-}
-
-void TestRecord::aRecordOpensAsAStudy()
-{
-    QTemporaryDir folder;
-    const std::filesystem::path file = folder.filePath("one.json").toStdString();
-    QVERIFY(writeRecord(file, m_record).has_value());
-    const auto study = readStudy(file);
-    QVERIFY(study.has_value());
-    QCOMPARE(study->records.size(), std::size_t(1));
-    QCOMPARE(study->title, std::string("stride sweep"));
-}
-
-void TestRecord::foreignFilesAreNamed()
-{
-    QVERIFY(documentFormat(Json::parse(R"({"model_type": "llama"})")).error().message.find("config.json")
-            != std::string::npos);
-    QVERIFY(!documentFormat(Json::parse("[1]")).has_value());
-    QVERIFY(documentFormat(Json::parse(R"({"format": "memscape-sudy"})")).error().hint.find("memscape-study")
-            != std::string::npos);
 }
 
 QTEST_GUILESS_MAIN(TestRecord)

@@ -73,7 +73,7 @@ private slots:
         QVERIFY(parameters);
         const auto at = std::find_if(parameters->begin(), parameters->end(), [](const auto& p) { return p.isTrained; });
         QCOMPARE(at->name, std::string("model.layers.0.self_attn.v_proj.lora_A.weight"));
-        QCOMPARE(at->shape, (std::vector<std::int64_t>{4, 4096}));
+        QCOMPARE(at->shape, (ParameterTensor::Sizes{4, 4096}));
         QCOMPARE(at[1].name, std::string("model.layers.0.self_attn.v_proj.lora_B.weight"));
     }
 

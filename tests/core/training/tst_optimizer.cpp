@@ -15,12 +15,14 @@ using namespace memscape;
 
 namespace {
 
-ParameterTensor parameter(const std::string& name, std::vector<std::int64_t> shape)
+ParameterTensor parameter(const std::string& name, const std::vector<std::int64_t>& shape)
 {
-    std::int64_t elements = 1;
-    for (const std::int64_t size : shape)
-        elements *= size;
-    return {name, std::move(shape), elements, true, false, 0};
+    ParameterTensor made{name, {}, 1, true, false, 0};
+    for (const std::int64_t size : shape) {
+        made.shape.push_back(size);
+        made.elements *= size;
+    }
+    return made;
 }
 
 /// Signed bytes of the events from `first` on, runs of frees sorted; `without` is left out.
