@@ -2,6 +2,7 @@
 #include "core/report/memory_tables.h"
 
 #include "core/base/json_values.h"
+#include "core/experiments/memory/memory_difference.h"
 
 #include <fmt/format.h>
 
@@ -68,6 +69,18 @@ TextTable liveTable(const Json& detail, ByteStyle style)
     return table;
 }
 
+/// Of a step that was measured too: each phase's two peaks, and the tensors that make the difference.
+TextTable phasesTable(const Record& record, ByteStyle style)
+{
+    TextTable table{{{"phase", false}, {"predicted", true}, {"measured", true}, {"the difference", false}}, {}};
+    if (!record.measured)
+        return table;
+    for (const PhaseDifference& phase : phaseDifferences(record.predicted->detail, record.measured->detail))
+        table.rows.push_back({phase.phase, bytesText(phase.predicted, style), bytesText(phase.measured, style),
+                              differenceText(phase, style)});
+    return table;
+}
+
 TextTable textbookTable(const Json& detail, ByteStyle style)
 {
     TextTable table{
@@ -130,6 +143,7 @@ std::vector<NamedTable> memoryTables(const Record& record, ByteStyle style)
          {NamedTable{"What takes the space", partsTable(detail, style)},
           NamedTable{"What would help most", leversTable(detail, style)},
           NamedTable{"Make it fit", fitTable(detail, style)}, NamedTable{"Alive at the peak", liveTable(detail, style)},
+          NamedTable{"The highest moment of each phase", phasesTable(record, style)},
           NamedTable{"Formulas of textbooks", textbookTable(detail, style)},
           NamedTable{"Step by step", record.experiment == "layout" ? stepsTable(detail, style) : TextTable{}},
           NamedTable{"The copy, predicted", record.experiment == "layout" ? copiesTable(detail) : TextTable{}}}) {

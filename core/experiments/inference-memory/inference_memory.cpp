@@ -301,6 +301,7 @@ Json detailOf(const Device& device, const Answer& answer)
     detail["fit"] = fitText(fits, total, answer.capacity);
     detail["over"] = answer.capacity ? std::max<std::int64_t>(0, total - *answer.capacity) : 0;
     detail["peak"] = momentJson(answer.pass.trace, answer.pass.peak);
+    detail["phase_peaks"] = phasePeaksJson(answer.pass.trace);
     detail["tree"] = treeJson(answer.pass.trace, answer.pass.peak);
     return detail;
 }

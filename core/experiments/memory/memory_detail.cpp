@@ -311,6 +311,16 @@ Json momentJson(const Trace& trace, const Moment& moment, std::size_t most)
     return json;
 }
 
+Json phasePeaksJson(const Trace& trace, std::size_t most)
+{
+    Json peaks = Json::array();
+    for (const Phase phase : {Phase::Forward, Phase::Backward, Phase::Optimizer}) {
+        if (const auto peak = peakOf(trace, phase))
+            peaks.push_back(momentJson(trace, *peak, most));
+    }
+    return peaks;
+}
+
 Json outOfMemoryJson(const Trace& trace, const OutOfMemory& refused)
 {
     const Event& event = trace.eventAt(refused.event);

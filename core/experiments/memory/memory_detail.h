@@ -51,6 +51,9 @@ Json partsJson(const Moment& moment, std::int64_t reserved, std::int64_t context
 /// most `most` of them and one for the rest.
 Json momentJson(const Trace& trace, const Moment& moment, std::size_t most = 60);
 
+/// The highest moment of each phase that allocates, as momentJson() says it, in the order of the phases.
+Json phasePeaksJson(const Trace& trace, std::size_t most = 60);
+
 /// {"event":[…],"categories":[…],"phases":[…],"peak","capacity","out_of_memory"}, at most `points` moments.
 Json timelineJson(const Trace& trace, const Moment& peak, std::optional<std::int64_t> available,
                   const std::optional<OutOfMemory>& outOfMemory, std::size_t points = 600);

@@ -99,7 +99,7 @@ Json detailOf(const Device& device, const TrainingAnswer& answer, const std::opt
     std::optional<std::int64_t> available;
     if (answer.capacity)
         available = *answer.capacity - answer.setup.context;
-    Json detail = objectWithRoom(25); // more than it has, with advice
+    Json detail = objectWithRoom(26); // more than it has, with advice
     detail["model"] = modelJson(answer.model);
     detail["parts"] = partsJson(simulation.peak, simulation.reservedBytes(), answer.setup.context);
     detail["fits"] = answer.fits;
@@ -107,6 +107,7 @@ Json detailOf(const Device& device, const TrainingAnswer& answer, const std::opt
     detail["over"] = over;
     detail["timeline"] = timelineJson(simulation.trace, simulation.peak, available, outOfMemory);
     detail["peak"] = momentJson(simulation.trace, simulation.peak);
+    detail["phase_peaks"] = phasePeaksJson(simulation.trace);
     detail["tree"] = treeJson(simulation.trace, simulation.peak);
     detail["live_at_end"] = simulation.allocator.current.allocated;
     detail["textbook"] = textbookJson(textbookFigures(answer));
