@@ -298,6 +298,16 @@ void Settings::setLastFolder(const QString& kind, const QString& folder)
     set(QStringLiteral("folders/") + kind, folder, Key::LastFolder);
 }
 
+QString Settings::python() const
+{
+    return m_settings.value(QStringLiteral("workers/python")).toString();
+}
+
+void Settings::setPython(const QString& path)
+{
+    set(QStringLiteral("workers/python"), path.trimmed(), Key::Python);
+}
+
 QString Settings::shortcut(const QString& action) const
 {
     const QVariant value = m_settings.value(QStringLiteral("shortcuts/") + action);

@@ -47,6 +47,7 @@ public:
         ReducedMotion,
         RecentFiles,
         Workers,
+        Python,
         DeviceFiles,
         Export,
         LastFolder,
@@ -88,6 +89,9 @@ public:
     void clearRecentFiles();
     std::vector<SavedWorker> workers() const;
     void setWorkers(const std::vector<SavedWorker>& workers);
+    /// The Python whose PyTorch this machine's worker measures; empty: the first in PATH.
+    QString python() const;
+    void setPython(const QString& path);
     QStringList deviceFiles() const;
     void setDeviceFiles(const QStringList& paths);
     ExportDefaults exportDefaults() const;

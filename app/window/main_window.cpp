@@ -28,6 +28,14 @@ namespace memscape {
 
 namespace {
 
+/// This machine's worker measures the PyTorch of the Python that the settings name.
+QStringList withPython(QStringList command, const Settings& settings)
+{
+    if (!command.isEmpty() && !settings.python().isEmpty())
+        command << QStringLiteral("--python") << settings.python();
+    return command;
+}
+
 WorkerOptions localWorker(const QStringList& command)
 {
     WorkerOptions options;
@@ -54,7 +62,7 @@ public:
 MainWindow::MainWindow(WindowOptions options, QWidget* parent)
     : QMainWindow(parent)
     , m_options(std::move(options))
-    , m_devices(localWorker(m_options.workerCommand))
+    , m_devices(localWorker(withPython(m_options.workerCommand, m_settings)))
     , m_runs(m_document, m_devices)
     , m_views(m_session, m_document)
     , m_rail(new Rail(experiments(), m_devices, this))
@@ -494,6 +502,7 @@ void MainWindow::applySettings(Settings::Key key)
         setWorkersFromSettings();
         m_devices.startAll();
         break;
+    case Settings::Key::Python: m_devices.setLocalCommand(withPython(m_options.workerCommand, m_settings)); break;
     case Settings::Key::DeviceFiles: m_devices.setDeviceFiles(m_settings.deviceFiles()); break;
     default: break;
     }

@@ -7,10 +7,12 @@
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDialogButtonBox>
+#include <QFileDialog>
 #include <QFormLayout>
 #include <QHeaderView>
 #include <QKeySequenceEdit>
 #include <QLabel>
+#include <QLineEdit>
 #include <QPushButton>
 #include <QSpinBox>
 #include <QTabWidget>
@@ -102,8 +104,35 @@ QWidget* SettingsDialog::workersPage()
     row->addStretch(1);
     column->addWidget(m_workers, 1);
     column->addLayout(row);
+    column->addSpacing(12);
+    column->addWidget(toneLabel(tr("Training and inference steps are measured in your own PyTorch: in the python3 of "
+                                   "PATH, or in this one (a virtual environment's, say)"),
+                                "dim", page));
+    column->addLayout(pythonRow(page));
     fillWorkers();
     return page;
+}
+
+QLayout* SettingsDialog::pythonRow(QWidget* page)
+{
+    auto* path = new QLineEdit(m_settings.python(), page);
+    path->setObjectName(QStringLiteral("python"));
+    path->setAccessibleName(tr("Python with PyTorch"));
+    path->setPlaceholderText(QStringLiteral("python3"));
+    path->setClearButtonEnabled(true);
+    connect(path, &QLineEdit::editingFinished, this, [this, path] { m_settings.setPython(path->text()); });
+    auto* browse = new QPushButton(tr("Choose…"), page);
+    connect(browse, &QPushButton::clicked, this, [this, path] {
+        const QString chosen = QFileDialog::getOpenFileName(this, tr("Python with PyTorch"), path->text());
+        if (chosen.isEmpty())
+            return;
+        path->setText(chosen);
+        m_settings.setPython(chosen);
+    });
+    auto* row = new QHBoxLayout;
+    row->addWidget(path, 1);
+    row->addWidget(browse);
+    return row;
 }
 
 void SettingsDialog::fillWorkers()

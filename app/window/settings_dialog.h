@@ -9,6 +9,7 @@
 #include <QDialog>
 
 class QLabel;
+class QLayout;
 class QTableWidget;
 class QTabWidget;
 
@@ -29,6 +30,7 @@ signals:
 private:
     QWidget* lookPage();
     QWidget* workersPage();
+    QLayout* pythonRow(QWidget* page);
     QWidget* shortcutsPage();
     QWidget* exportPage();
     void fillWorkers();

@@ -57,6 +57,8 @@ public:
     explicit DeviceDirectory(WorkerOptions local, QObject* parent = nullptr);
     ~DeviceDirectory() override;
 
+    /// How this machine's worker is started from now on.
+    void setLocalCommand(const QStringList& command) { m_clients.front()->setCommand(command); }
     /// Start every worker that is not running.
     void startAll();
     /// Workers by command, from the settings: keeps those that did not change, ends those that

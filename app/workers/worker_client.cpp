@@ -92,6 +92,17 @@ void WorkerClient::setState(State state)
     emit stateChanged(state);
 }
 
+void WorkerClient::setCommand(const QStringList& command)
+{
+    if (m_options.command == command)
+        return;
+    m_options.command = command;
+    if (m_state == State::Stopped)
+        return;
+    stop();
+    start();
+}
+
 void WorkerClient::start()
 {
     m_startAgain = m_process && m_stopping; // when that one is gone

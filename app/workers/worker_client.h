@@ -50,6 +50,9 @@ public:
 
     const QString& name() const { return m_options.name; }
     const QStringList& command() const { return m_options.command; }
+    /// Another command from now on: a worker that is up is ended (an unfinished run ends as Interrupted) and started
+    /// with it.
+    void setCommand(const QStringList& command);
     State state() const { return m_state; }
     /// Why it Failed, with the remedy: worker.missing, worker.start, worker.handshake,
     /// worker.version, worker.protocol, worker.gave-up.

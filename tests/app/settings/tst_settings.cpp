@@ -30,6 +30,7 @@ private slots:
         QCOMPARE(settings.reducedMotion(), false);
         QVERIFY(settings.recentFiles().isEmpty());
         QVERIFY(settings.workers().empty());
+        QVERIFY(settings.python().isEmpty());
         QCOMPARE(settings.exportDefaults(), ExportDefaults{});
         QVERIFY(settings.shortcut(QStringLiteral("file.save")).isNull());
     }
@@ -47,6 +48,7 @@ private slots:
             settings.setFontZoom(150);
             settings.setReducedMotion(true);
             settings.setWorkers(workers);
+            settings.setPython(QStringLiteral(" /opt/a b/bin/python3 "));
             settings.setExportDefaults(exported);
             settings.setDeviceFiles({QStringLiteral("/a.json"), QStringLiteral("/a.json")});
             settings.setShortcut(QStringLiteral("file.save"), QStringLiteral("Ctrl+Alt+S"));
@@ -58,6 +60,7 @@ private slots:
         QCOMPARE(settings.fontZoom(), 150);
         QCOMPARE(settings.reducedMotion(), true);
         QCOMPARE(settings.workers(), workers);
+        QCOMPARE(settings.python(), QStringLiteral("/opt/a b/bin/python3"));
         QCOMPARE(settings.exportDefaults(), exported);
         QCOMPARE(settings.deviceFiles(), QStringList{QStringLiteral("/a.json")});
         QCOMPARE(settings.shortcut(QStringLiteral("file.save")), QStringLiteral("Ctrl+Alt+S"));

@@ -390,6 +390,24 @@ private slots:
         QTRY_VERIFY(fixture.client.state() == State::Ready && fixture.client.processId() != 0);
     }
 
+    void anotherCommandStartsAnotherWorker()
+    {
+        ClientFixture fixture(fake({QStringLiteral("deaf")}));
+        QSignalSpy points(&fixture.client, &WorkerClient::pointsArrived);
+        fixture.client.run(request());
+        QTRY_VERIFY(!points.isEmpty());
+        const qint64 first = fixture.client.processId();
+        const QStringList same = fixture.client.command();
+        fixture.client.setCommand(same);
+        QCOMPARE(fixture.client.processId(), first);
+        fixture.client.setCommand({same.first(), QStringLiteral("ok")});
+        QCOMPARE(fixture.runs.size(), 1u); // what it had measured is kept
+        QCOMPARE(fixture.runs[0].status, RunStatus::Interrupted);
+        QVERIFY(fixture.runs[0].measurement.has_value());
+        QTRY_VERIFY(fixture.client.state() == State::Ready && !isAlive(first));
+        QCOMPARE(fixture.measure().status, RunStatus::Done);
+    }
+
     void closingTheWindowDuringARunLeavesNothing()
     {
         auto fixture = std::make_unique<ClientFixture>(fake({QStringLiteral("deaf")}));
