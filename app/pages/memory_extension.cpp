@@ -3,6 +3,8 @@
 
 #include "app/pictures/training-memory/moment_picture.h"
 #include "app/pictures/training-memory/training_memory_picture.h"
+#include "app/settings/words.h"
+#include "core/experiments/memory/memory_difference.h"
 
 #include <QKeyEvent>
 
@@ -133,6 +135,17 @@ void MemoryExtension::setState(const ShownState& state)
     if (m_cursor >= 0 || (picture && !timeline().event.empty())) // the picture needs the blocks too
         askMoment();
     showMeasured(state.measured);
+    m_differences = differencesOf(state);
+}
+
+QString MemoryExtension::differencesOf(const ShownState& state)
+{
+    if (!state.prediction || !state.prediction->predicted || !state.measured)
+        return {};
+    QStringList lines;
+    for (const PhaseDifference& phase : phaseDifferences(state.prediction->predicted->detail, state.measured->detail))
+        lines << tr("%1: %2").arg(toQString(phase.phase), toQString(differenceText(phase, state.bytes)));
+    return lines.isEmpty() ? QString() : tr("The measured peaks. %1.").arg(lines.join(QStringLiteral("; ")));
 }
 
 void MemoryExtension::showMeasured(const Outcome* measured)
@@ -187,6 +200,8 @@ QString MemoryExtension::basis() const
 
 std::optional<InspectorNote> MemoryExtension::note(bool isMeasured)
 {
+    if (isMeasured && !m_differences.isEmpty())
+        return InspectorNote{m_differences, {}, {}};
     if (isMeasured || m_outOfMemory.isEmpty())
         return std::nullopt;
     return InspectorNote{tr("Out of memory: %1.").arg(m_outOfMemory), {}, {}};

@@ -69,6 +69,8 @@ private:
     static std::shared_ptr<const Prepared> prepare(const Record& prediction);
     /// What a run took, in the places of the predicted step, to the picture; null: nothing.
     void showMeasured(const Outcome* measured);
+    /// Phase by phase how the run differs from the prediction, and by what; empty without both.
+    static QString differencesOf(const ShownState& state);
     void showMoment(const MemoryMoment& moment);
     void showStep(const MemoryMoment& moment, const std::shared_ptr<const StepBlocks>& step);
     void askMoment();
@@ -85,6 +87,7 @@ private:
     std::shared_ptr<const MemoryDetail> m_detail; ///< never null
     MemoryPlot m_timelinePlot;                    ///< of its timeline
     QString m_outOfMemory;
+    QString m_differences;
     int m_cursor = -1; ///< −1: at the peak
     ByteStyle m_bytes = ByteStyle::Binary;
 };
