@@ -156,9 +156,17 @@ struct Calibration
     Json raw;                        ///< the measurements the fits were made from
 };
 
+/// Which program's operations a device stands for: a pytorch device has this machine's memory and rates, and
+/// allocates as that version of PyTorch does.
+struct Framework
+{
+    std::string name;    ///< "pytorch"
+    std::string version; ///< "2.9.1+cpu", as the framework says it
+};
+
 struct Device
 {
-    std::string id;                        ///< "cpu", "cuda:0", "nvidia-h200"
+    std::string id;                        ///< "cpu", "cuda:0", "pytorch:cpu", "nvidia-h200"
     std::string name;                      ///< "NVIDIA H200 SXM"
     std::vector<std::string> productNames; ///< what drivers and /proc/cpuinfo call it: "NVIDIA H200"
     DeviceKind kind = DeviceKind::Host;
@@ -183,6 +191,7 @@ struct Device
     Sourced launch; ///< s between back-to-back kernel starts; 0 on hosts
     Concurrency concurrency;
     std::optional<Calibration> calibration;
+    std::optional<Framework> framework; ///< not set: memscape's own kernels
     std::vector<std::string> notes;
     Json extra; ///< unknown keys at any depth, kept and written back
 

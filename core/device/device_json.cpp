@@ -5,7 +5,7 @@
 //   format, version, id, name, product_names, kind, vendor, architecture, compute_capability,
 //   basis, units, threads, clock, tensor_clock, warp, sector_bytes, line_bytes, rates {fp32: {…}},
 //   levels […], tlbs […], links […], derating {read, write, copy}, launch, concurrency {…},
-//   calibration, notes
+//   calibration, framework {name, version}, notes
 //
 // Keys we do not know are kept at any depth and written back, so that a file of a newer program
 // survives an older one. Writing is in device_write.cpp.
@@ -248,6 +248,9 @@ Result<Device> deviceFromJson(const Json& json, const std::string& place)
     readLimits(fields, device);
     readCalibration(fields, device);
     checkKernels(fields);
+    fields.inside("framework", [&](const Fields& inner) {
+        device.framework = Framework{inner.requiredText("name"), inner.text("version")};
+    });
     device.notes = fields.texts("notes", 1000);
     if (fields.failed())
         return fail(fields.error());

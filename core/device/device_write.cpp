@@ -185,6 +185,8 @@ Json deviceToJson(const Device& device)
         json["gpu_memory"] = sourcedJson(device.gpuMemory);
     if (device.calibration)
         json["calibration"] = calibrationJson(*device.calibration);
+    if (device.framework)
+        json["framework"] = {{"name", device.framework->name}, {"version", device.framework->version}};
     json["notes"] = device.notes;
     mergeUnknown(json, device.extra);
     return json;

@@ -69,6 +69,21 @@ private slots:
         QCOMPARE(jsonText(deviceToJson(again)), jsonText(json));
     }
 
+    void the_framework_comes_back()
+    {
+        Json json = smallDevice();
+        QVERIFY(!deviceFromJson(json)->framework.has_value());
+        QVERIFY(!deviceToJson(*deviceFromJson(json)).contains("framework"));
+        json["framework"] = {{"name", "pytorch"}, {"version", "2.9.1+cpu"}};
+        const Device device = *deviceFromJson(deviceToJson(*deviceFromJson(json)));
+        QCOMPARE(device.framework->name, std::string("pytorch"));
+        QCOMPARE(device.framework->version, std::string("2.9.1+cpu"));
+        json["framework"] = {{"version", "2.9.1"}}; // of what?
+        QVERIFY(!deviceFromJson(json));
+        json["framework"] = "pytorch";
+        QVERIFY(!deviceFromJson(json));
+    }
+
     void the_fastest_kernels_come_back()
     {
         Json json = smallDevice();
