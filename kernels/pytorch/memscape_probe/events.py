@@ -1,0 +1,400 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every allocation and free on one device, in order, with what it was for.
+
+    from memscape_probe.events import Collector
+    with Collector("cpu", model=model, optimizer=optimizer) as collector:
+        for batch in batches:
+            train_one_step(batch)
+            collector.step()                 # one step ends here
+    recording = collector.recording()
+    for e in recording.events:               # Event: action, address, bytes, time_us, module, operator, phase, step,
+        ...                                  # category, region, name
+    recording.existing                       # blocks that were alive before: Block(address, bytes, category, name …)
+    recording.steps                          # Step(index, first, last): events[first:last] are the step's
+    recording.difference                     # bytes between the events' sum and the profiler's own total: 0
+
+`model` and `optimizer` may be None: then the first module that is called at top level and has parameters is the
+model. `with collector.region("vision tower"):` labels what runs inside. Collect what a plain loop does; steps that
+must not be seen (warm-up) run before `with`.
+
+How. PyTorch's profiler (Kineto) reports each allocation with address, size and running total, inside the tree of
+operators that ran (`experimental_event_tree`, torch ≥ 1.13). What Python knows, the module that runs, backward's begin
+and end, whose address a gradient has, goes into the same tree as a *tick*: a call of an operator that nothing else
+calls and that allocates nothing (1 µs). The n-th tick of the tree means the n-th entry of a list. So order never
+depends on two clocks.
+
+A backward operator belongs to the module of the forward operator with the same sequence number (autograd's own
+numbering). An operator is the innermost that does more than make an empty tensor.
+
+Bytes are those asked of the CPU allocator; on CUDA the caching allocator's block sizes (multiples of 512 B).
+
+Left out, on a CPU: allocations of threads other than the one that collects (data loaders, pin_memory): the profiler
+does not report them; tensors that only C++ holds when collecting begins. A tensor that existed before and dies is
+seen when the step ends (profiler reports no free of what it did not see allocated).
+"""
+import collections
+import contextlib
+import threading
+import time
+
+import torch
+from torch._C._profiler import (ProfilerActivity, ProfilerConfig, ProfilerState, RecordScope, _EventType, _ExperimentalConfig,
+                               _ExtraFields_OutOfMemory)
+from torch.autograd import _disable_profiler, _enable_profiler, _prepare_profiler
+
+from .hooks import Hooks
+from .storages import address_of, bytes_of, tensors_alive, watch
+
+Event = collections.namedtuple(
+    "Event", "action address bytes time_us module operator phase step category region name")
+Step = collections.namedtuple("Step", "index first last")
+Block = collections.namedtuple("Block", "address bytes category name module")
+
+TICK = "aten::is_vulkan_available"
+# Make memory and nothing else: the operator that called them is the one to name.
+ALLOCATORS = {"aten::empty", "aten::empty_like", "aten::empty_strided", "aten::new_empty", "aten::new_empty_strided",
+              "aten::resize_", "aten::_resize_output_"}
+NODE = "autograd::engine::evaluate_function: "
+OPTIMIZER = ("Optimizer.step#", "Optimizer.zero_grad#")
+
+
+class Recording:
+    """What was collected. `existing` were alive before the first event; `alive` are at the end."""
+
+    def __init__(self, device, events, existing, alive, steps, difference, notes):
+        self.device, self.events, self.existing, self.alive = device, events, existing, alive
+        self.steps, self.difference, self.notes = steps, difference, notes
+
+
+class Collector:
+    def __init__(self, device="cpu", model=None, optimizer=None, keep_steps=None, window=1):
+        """keep_steps: how many of the last steps stay (None: all). window: steps between two readings of the
+        profiler, which take time outside of the steps."""
+        self.device = torch.device(device)
+        self.thread = None
+        self.ticks = []
+        self.hooks = Hooks(self._tick, model, optimizer)
+        self.stream = _Stream()
+        self.keep_steps, self.window = keep_steps, window
+        self.reading_s = 0.0
+        self._since_reading = 0
+        self._config = None
+
+    # --- what the program calls -------------------------------------------------------------------
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *error):
+        self.stop()
+
+    def start(self):
+        if torch.autograd._profiler_enabled():
+            raise RuntimeError("a torch.profiler runs already, and there can be one at a time: end it first")
+        self.thread = threading.get_ident()
+        known = self.hooks.known_tensors()
+        for tensor in tensors_alive(self.device):
+            address, size = address_of(tensor), bytes_of(tensor)
+            if address and size:
+                category, name = known.get(address, ("unknown", None))
+                self.stream.add_existing(address, size, category, name, watch(tensor))
+        self._profile()
+        self.hooks.install()
+
+    def stop(self):
+        """Ends collecting; again does nothing."""
+        if self._config is None:
+            return
+        self.hooks.remove()
+        self._tick("gone", self.stream.expired())
+        self._tick("end")
+        self._read()
+
+    def step(self):
+        """The step that runs ends here; the next one begins."""
+        if self._config is None:
+            return
+        self._tick("gone", self.stream.expired())
+        self._tick("step")
+        self._since_reading += 1
+        if self._since_reading >= self.window:
+            self._read()
+            self._profile()
+            if self.keep_steps is not None:
+                self.stream.forget(self.keep_steps)
+
+    @contextlib.contextmanager
+    def region(self, name):
+        self._tick("region", name)
+        try:
+            yield
+        finally:
+            self._tick("region_end")
+
+    def recording(self):
+        self.stop()
+        s = self.stream
+        notes = list(s.notes)
+        if s.difference:
+            notes.append(f"the events' sum differs from the profiler's total by {s.difference} B")
+        return Recording(self.device, *s.finished(), s.difference, notes)
+
+    # --- within -----------------------------------------------------------------------------------
+    def _tick(self, kind, value=None):
+        if self._config is not None and threading.get_ident() == self.thread:
+            self.ticks.append((kind, value))
+            torch.is_vulkan_available()
+
+    def _profile(self):
+        self._config = ProfilerConfig(ProfilerState.KINETO, False, True, False, False, False, _ExperimentalConfig())
+        _prepare_profiler(self._config, {ProfilerActivity.CPU})
+        _enable_profiler(self._config, {ProfilerActivity.CPU})
+
+    def _read(self):
+        begin = time.perf_counter()
+        result = _disable_profiler()
+        self._config = None
+        self._since_reading = 0
+        rows = _rows(result.experimental_event_tree(), self.device)
+        ticks, self.ticks = self.ticks, []
+        self.stream.take(rows, ticks)
+        self.reading_s += time.perf_counter() - begin
+
+
+# --- the profiler's tree to rows in order of time -------------------------------------------------------------
+ALLOCATION, TICKED, OPERATOR, OPTIMIZER_BEGIN, OPTIMIZER_END, OUT_OF_MEMORY = range(6)
+
+
+def _is_on(device, wanted):
+    return device.type == wanted.type and (wanted.index is None or wanted.index == (device.index or 0))
+
+
+def _rows(roots, device):
+    """(time in ns, kind, …) of allocations and ticks, of operators with a sequence number, of optimizer steps."""
+    rows = []
+    todo = [(root, None, None) for root in reversed(roots)]
+    while todo:
+        event, operator, node = todo.pop()
+        at, tag, fields = event.start_time_ns, event.tag, event.extra_fields
+        if tag == _EventType.Allocation:
+            if _is_on(fields.device, device):
+                rows.append((at, ALLOCATION, fields.ptr, fields.alloc_size, fields.total_allocated, operator, node))
+            continue
+        if isinstance(fields, _ExtraFields_OutOfMemory):
+            rows.append((at, OUT_OF_MEMORY, 0, fields.alloc_size, fields.total_allocated, operator, node))
+            continue
+        if tag == _EventType.TorchOp:
+            name, number = event.name, fields.sequence_number
+            if name == TICK:
+                rows.append((at, TICKED))
+                continue
+            if name.startswith(NODE):
+                operator, node = name[len(NODE):], number
+            elif name.startswith(OPTIMIZER):
+                rows.append((at, OPTIMIZER_BEGIN))
+                rows.append((event.end_time_ns, OPTIMIZER_END))
+            elif fields.scope != RecordScope.USER_SCOPE:
+                if number >= 0 and fields.scope == RecordScope.FUNCTION:
+                    rows.append((at, OPERATOR, number))
+                if operator is None or name not in ALLOCATORS:
+                    operator = name[6:] if name.startswith("aten::") else name
+        todo += [(child, operator, node) for child in reversed(event.children)]
+    rows.sort(key=lambda row: row[0])
+    return rows
+
+
+# --- rows to labelled events ----------------------------------------------------------------------------------
+class _Live:
+    """A block; what it was for may be known only later."""
+    __slots__ = ("address", "bytes", "phase", "category", "name", "module", "survives", "existed", "watched", "began")
+
+    def __init__(self, address, size, phase, module, existed=False, category=None, name=None, watched=None):
+        self.address, self.bytes, self.phase, self.module = address, size, phase, module
+        self.category, self.name, self.existed, self.watched = category, name, existed, watched
+        self.survives = False
+
+    def settled(self):
+        if self.category is None:
+            return "temporary" if self.phase != "other" else "unknown"
+        return self.category
+
+
+class _Stream:
+    """Keeps the state of a program along its rows: what lives, which module, phase and step it is in."""
+
+    def __init__(self):
+        self.live = {}          # address -> _Live
+        self.existing = []      # _Live that were there before
+        self.events = []        # [action, _Live, time_us, module, operator, phase, step, region]
+        self.steps = []         # [index, first, last]
+        self.notes = []
+        self.difference = 0     # profiler's change minus ours
+        self.modules, self.regions = [], []
+        self.phase = "other"
+        self.optimizing = 0
+        self.depth_at_backward = 0
+        self.index, self.first = 0, 0
+        self.made = []          # of this step's forward
+        self.had_backward = False
+        self.module_of = {}     # sequence number -> module
+        self.now = 0
+        self.total = None
+
+    def add_existing(self, address, size, category, name, watched):
+        if address not in self.live:
+            module = name.rpartition(".")[0] if name and category in ("parameter", "gradient") else None
+            block = _Live(address, size, "other", module, True, category, name, watched)
+            self.live[address] = block
+            self.existing.append(block)
+
+    def expired(self):
+        """Addresses of blocks from before that have died since."""
+        return [b.address for b in self.existing
+                if b.watched is not None and b.watched.expired() and self.live.get(b.address) is b]
+
+    def take(self, rows, ticks):
+        waiting = iter(ticks)
+        self.total = None
+        for row in rows:
+            self.now, kind = row[0] // 1000, row[1]
+            if kind == ALLOCATION:
+                self._allocation(*row[2:])
+            elif kind == TICKED:
+                name, value = next(waiting)
+                getattr(self, "_on_" + name)(value)
+            elif kind == OPERATOR:
+                self.module_of[row[2]] = self.modules[-1] if self.modules else None
+            elif kind == OUT_OF_MEMORY:
+                self._add("oom", _Live(0, row[3], self._phase(), None), row[5], row[6])
+            else:
+                self.optimizing += 1 if kind == OPTIMIZER_BEGIN else -1
+        self.module_of.clear()
+
+    def _phase(self):
+        return "optimizer" if self.optimizing else self.phase
+
+    def _add(self, action, block, operator, node):
+        module = self.modules[-1] if self.modules else None
+        if node is not None and self.phase == "backward" and not self._is_recomputing():
+            module = self.module_of.get(node)
+        event = [action, block, self.now, module, operator, self._phase() if node is None else "backward", self.index,
+                 self.regions[-1] if self.regions else None]
+        self.events.append(event)
+        return event
+
+    def _is_recomputing(self):
+        return len(self.modules) > self.depth_at_backward
+
+    def _allocation(self, address, size, total, operator, node):
+        if self.total is not None:
+            self.difference += total - self.total - size
+        self.total = total
+        if size > 0:
+            if address in self.live:  # its free was not seen: another thread's, or a block from before
+                self._free(address, None, None)
+            block = _Live(address, size, None, None)
+            event = self._add("alloc", block, operator, node)
+            block.module, block.phase = event[3], event[5]
+            self.live[address] = block
+            if block.phase == "forward":
+                self.made.append(block)
+        else:
+            if address not in self.live:  # allocated while an earlier profiler ran
+                self.add_existing(address, -size, "unknown", None, None)
+            self._free(address, operator, node)
+
+    def _free(self, address, operator, node):
+        self._add("free", self.live.pop(address), operator, node)
+
+    # --- ticks ------------------------------------------------------------------------------------
+    def _on_module(self, path):
+        if not self.modules and self.phase == "other":
+            self.phase = "forward"
+        self.modules.append(path)
+
+    def _on_module_end(self, _):
+        if self.modules:
+            self.modules.pop()
+        if not self.modules:
+            for block in self.made:
+                block.survives = self.live.get(block.address) is block
+
+    def _on_region(self, name):
+        self.regions.append(name)
+
+    def _on_region_end(self, _):
+        if self.regions:
+            self.regions.pop()
+
+    def _on_backward(self, _):
+        self.phase, self.had_backward, self.depth_at_backward = "backward", True, len(self.modules)
+        for block in self.made:
+            if block.category is None and self.live.get(block.address) is block:
+                block.category = "activation"
+        self.made = []
+
+    def _on_backward_end(self, _):
+        del self.modules[self.depth_at_backward:]
+        self.phase = "forward" if self.modules else "other"
+        self.depth_at_backward = 0
+
+    def _on_label(self, value):
+        category, named = value
+        for address, name in named.items():
+            block = self.live.get(address)
+            if block is not None and block.category in (None, "unknown", "activation"):
+                block.category, block.name = category, name
+                if block.module is None and name and category == "gradient":
+                    block.module = name.rpartition(".")[0]
+
+    def _on_gone(self, addresses):
+        for address in addresses:
+            if address in self.live and self.live[address].existed:
+                self._free(address, None, None)
+
+    def _on_step(self, _):
+        self._end_step()
+        self.index += 1
+
+    def _on_end(self, _):
+        if len(self.events) > self.first:
+            self._end_step()
+
+    def _end_step(self):
+        if not self.had_backward:
+            for block in self.made:
+                if block.category is None and block.survives:
+                    block.category = "activation"
+        self.made, self.had_backward, self.phase = [], False, "other"
+        self.modules.clear()
+        self.steps.append([self.index, self.first, len(self.events)])
+        self.first = len(self.events)
+
+    # --- the end ----------------------------------------------------------------------------------
+    def forget(self, steps):
+        """All but the last steps: what still lives of them counts as having been there before."""
+        if len(self.steps) <= steps:
+            return
+        cut = self.steps[-steps][1] if steps else self.first
+        alive = {id(b) for b in self.existing}
+        for action, block, *_ in self.events[:cut]:
+            if action == "alloc":
+                alive.add(id(block))
+                self.existing.append(block)
+            elif action == "free":
+                alive.discard(id(block))
+        self.existing = [b for b in self.existing if id(b) in alive]
+        for block in self.existing:
+            block.existed = True
+        del self.events[:cut]
+        self.steps = [[i, first - cut, last - cut] for i, first, last in self.steps[-steps:]] if steps else []
+        self.first -= cut
+
+    def finished(self):
+        def plain(b):
+            return Block(b.address, b.bytes, b.settled(), b.name, b.module)
+        events = [Event(action, b.address, b.bytes, now, module if module is not None else b.module, operator, phase,
+                        step, b.settled(), region, b.name)
+                  for action, b, now, module, operator, phase, step, region in self.events]
+        return (events, [plain(b) for b in self.existing], [plain(b) for b in self.live.values()],
+                [Step(*s) for s in self.steps])
