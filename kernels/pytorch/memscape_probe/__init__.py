@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a PyTorch program's bytes go: what Memscape runs in your own Python. Needs torch 1.13 or newer and nothing else.
+
+torch is imported where it is needed, not here: a worker says hello before it."""
+
+__version__ = "0.1.0"

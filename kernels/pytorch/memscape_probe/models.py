@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the model that the parameters name to a module with random weights, what goes in and what comes out. Nothing is
+downloaded.
+
+    from-scratch:…, mlp:…, gpt2 …     networks.py: torch is enough
+    a name of Memscape's catalogue    transformers, or torchvision for convolutional networks, by the catalogue's configuration
+    …/config.json, params:N           transformers
+    torchvision:NAME, timm:NAME       those libraries
+
+`described` is what Memscape knows of the model: name, architecture, family and sizes, params:N already resolved."""
+import contextlib
+import importlib
+import json
+import os
+import pathlib
+
+import torch
+import torch.nn.functional as F
+
+from . import networks
+from .problem import Problem, skipped
+
+TORCHVISION_NAMES = {"alexnet": "alexnet", "vgg": None, "resnet": None, "mobilenet_v2": "mobilenet_v2"}  # None: the catalogue's name
+PICTURE_SIDE = 224
+CLASSES_BY_FAMILY = {"decoder": "AutoModelForCausalLM", "encoder": "AutoModel", "encoder-decoder": "AutoModelForSeq2SeqLM",
+                     "vision transformer": "AutoModelForImageClassification",
+                     "convolutional network": "AutoModelForImageClassification"}
+
+
+class Workload:
+    """A module and how a training loop talks to it.
+
+    inputs(batch, sequence): what the module is called with, and the targets. forward(inputs): what the loss is made of."""
+
+    def __init__(self, module, library, kind, vocab=0, side=PICTURE_SIDE, classes=0, width=0, has_float_logits=False,
+                 loss=None):
+        self.module, self.library, self.kind = module, library, kind
+        self.vocab, self.side, self.classes, self.width = vocab, side, classes, width
+        self.has_float_logits, self.own_loss = has_float_logits, loss
+
+    def inputs(self, batch, sequence, device, dtype):
+        if self.kind in ("tokens", "pairs"):
+            tokens = torch.randint(0, self.vocab, (batch, sequence), device=device)
+            targets = torch.randint(0, self.vocab, (batch, sequence), device=device)
+            return ((tokens,) if self.kind == "tokens" else (tokens, targets)), targets
+        if self.kind == "rows":
+            rows = torch.randn(batch, self.width, device=device).to(dtype)
+            return (rows,), torch.randn(batch, self.classes, device=device).to(dtype)
+        pictures = torch.randn(batch, 3, self.side, self.side, device=device).to(dtype)
+        return (pictures,), torch.randint(0, self.classes, (batch,), device=device)
+
+    def forward(self, inputs):
+        if self.library != "transformers":
+            output = self.module(*inputs)
+            return output if isinstance(output, torch.Tensor) else output[0]
+        if self.kind == "pairs":
+            return self.module(input_ids=inputs[0], decoder_input_ids=inputs[1]).logits
+        output = self.module(pixel_values=inputs[0]) if self.kind == "pictures" else self.module(input_ids=inputs[0])
+        if "logits" in output:
+            return output.logits
+        pooled = getattr(output, "pooler_output", None)
+        return pooled if pooled is not None else output.last_hidden_state
+
+    def loss(self, output, targets):
+        if self.own_loss is not None:
+            return self.own_loss(output, targets)
+        if self.kind == "rows":
+            return F.mse_loss(output, targets)
+        if self.kind == "pictures":
+            return F.cross_entropy(output, targets)
+        if output.shape[-1] != self.vocab:  # an encoder without a head
+            return output.sum()
+        if self.has_float_logits:
+            output = output.float()
+        return F.cross_entropy(output.view(-1, output.size(-1)), targets.view(-1))
+
+
+@contextlib.contextmanager
+def default_dtype(dtype):
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def library(name, what):
+    """A package, or what to install."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        if getattr(error, "name", None) not in (None, name):
+            raise Problem("run.failed", f"{name} cannot be imported: {error}", f"repair it: python3 -m pip install --upgrade {name}")
+        raise skipped(f"{what} needs {name}, which this Python does not have", f"python3 -m pip install {name}")
+
+
+def build(model, described, plan, sequence):
+    """A Workload on the CPU in plan.dtype. Errors: run.skipped with what to install, model.*."""
+    with default_dtype(plan.dtype):
+        workload = chosen(model, described or {}, plan, sequence)
+    for part in workload.module.modules():
+        if isinstance(part, torch.nn.Dropout):
+            part.p = plan.dropout
+    return workload
+
+
+def chosen(model, described, plan, sequence):
+    architecture = described.get("architecture", "")
+    if architecture in ("from-scratch", "mlp", "gpt2"):
+        return own_network(architecture, described, plan, sequence)
+    word, _, rest = model.partition(":")
+    if word == "torchvision":
+        return from_torchvision(rest, plan)
+    if word == "timm":
+        return from_timm(rest, plan)
+    if word == "params":
+        return from_transformers(llama_config(described), "decoder", plan, model)
+    path = config_path(model)
+    if path is not None:
+        return from_transformers(read_json(path), described.get("family", ""), plan, model)
+    config = catalogue_config(described.get("name", model))
+    if config is None:
+        raise Problem("model.unknown", f"the probe knows no model \"{model}\"",
+                      "a name of the catalogue, the path of a config.json, torchvision:resnet50 or timm:vit_base_patch16_224")
+    if config.get("model_type") in TORCHVISION_NAMES:
+        name = TORCHVISION_NAMES[config["model_type"]] or described["name"].replace("-", "_")
+        return from_torchvision(name, plan)
+    if config.get("model_type") == "mobilenet_v1" and described.get("name", "").endswith("-standard"):
+        raise skipped("no library has MobileNet with standard convolutions", "choose mobilenet-v1, or look at the prediction")
+    return from_transformers(config, described.get("family", ""), plan, model)
+
+
+def own_network(architecture, described, plan, sequence):
+    sizes = networks.Sizes(described)
+    options = plan.network_options()
+    if architecture == "mlp":
+        return Workload(networks.Chain(sizes, options), "torch", "rows", width=sizes.layer_sizes[0], classes=sizes.layer_sizes[-1])
+    if architecture == "gpt2":
+        if sequence > sizes.positions:
+            raise Problem("model.range", f"{sequence} tokens are more than the {sizes.positions} positions of the model",
+                          f"choose sequence={sizes.positions} or less")
+        return Workload(networks.Gpt2(sizes, options), "torch", "tokens", vocab=sizes.vocab, has_float_logits=plan.has_float_logits)
+    loss = networks.written_out_cross_entropy if plan.is_written_out else None
+    return Workload(networks.Decoder(sizes, sequence, options), "torch", "tokens", vocab=sizes.vocab, loss=loss)
+
+
+def llama_config(described):
+    return {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": described["hidden"],
+            "num_hidden_layers": described["layers"], "num_attention_heads": described["heads"],
+            "num_key_value_heads": described["kv_heads"], "head_dim": described["head_dim"],
+            "intermediate_size": described["ffn"], "vocab_size": described["vocab"], "tie_word_embeddings": False,
+            "max_position_embeddings": max(int(described.get("positions") or 0), 131072)}
+
+
+def config_path(model):
+    """The config.json that a path means; None where it is no path."""
+    path = pathlib.Path(model)
+    try:
+        if path.is_dir():
+            path = path / "config.json"
+        elif path.name.endswith((".safetensors", ".safetensors.index.json")):
+            path = path.parent / "config.json"
+        return path if path.is_file() else None
+    except OSError:
+        return None
+
+
+def read_json(path):
+    try:
+        fields = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise Problem("model.config", f"{path} cannot be read: {error}", "name a model's config.json")
+    if not isinstance(fields, dict):
+        raise Problem("model.config", f"{path} is not the configuration of a model", "name a model's config.json")
+    if fields.get("format") == "memscape-network":
+        raise skipped("a network file holds the operators of a model, not the module that makes them",
+                      "run the model itself: `with memscape_probe.record(…)` in your own program")
+    return fields
+
+
+def catalogue_config(name):
+    folder = pathlib.Path(os.environ.get("MEMSCAPE_RESOURCES", "")) / "models"
+    for path in sorted(folder.glob("*.json")):
+        for model in json.loads(path.read_text(encoding="utf-8")).get("models", []):
+            if name.lower() in [model["name"].lower()] + [alias.lower() for alias in model.get("aliases", [])]:
+                return model["config"]
+    return None
+
+
+# --- libraries --------------------------------------------------------------------------------------------------------
+
+
+def from_torchvision(name, plan):
+    refuse_block_choices(plan, "torchvision's networks")
+    models = library("torchvision", f"the model {name}").models
+    make = getattr(models, name, None)
+    if not callable(make) or name.startswith("_") or not name.islower():
+        raise Problem("model.unknown", f"torchvision has no model \"{name}\"", "its names: https://pytorch.org/vision/stable/models.html")
+    module = make()
+    classes = [part.out_features for part in module.modules() if isinstance(part, torch.nn.Linear)]
+    return Workload(module, "torchvision", "pictures", classes=classes[-1] if classes else 1000)
+
+
+def from_timm(name, plan):
+    refuse_block_choices(plan, "timm's networks")
+    timm = library("timm", f"the model {name}")
+    if not timm.is_model(name):
+        near = timm.list_models(f"*{name.split('_')[0]}*")[:3]
+        raise Problem("model.unknown", f"timm has no model \"{name}\"", f"near: {', '.join(near)}" if near else "timm.list_models() names them")
+    module = timm.create_model(name, pretrained=False)
+    side = getattr(module, "default_cfg", {}).get("input_size", (3, PICTURE_SIDE, PICTURE_SIDE))[-1]
+    return Workload(module, "timm", "pictures", side=side, classes=getattr(module, "num_classes", 1000))
+
+
+def refuse_block_choices(plan, what):
+    if plan.checkpointing != "none":
+        raise skipped(f"the probe does not checkpoint {what}", "choose checkpointing=none")
+
+
+def from_transformers(fields, family, plan, model):
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    transformers = library("transformers", f"the model {model}")
+    config = configuration(transformers, fields)
+    config.use_cache = False
+    attention = "eager" if plan.attention == "eager" else "sdpa"
+    make = model_class(transformers, fields, family)
+    module = make(config, attention, plan.dtype)
+    text = getattr(config, "get_text_config", lambda: config)()
+    if plan.checkpointing == "block":
+        module.gradient_checkpointing_enable({"use_reentrant": False, "preserve_rng_state": plan.dropout > 0})
+    elif plan.checkpointing != "none":
+        raise skipped(f"transformers checkpoints every block or none, not {plan.checkpointing}", "choose checkpointing=block or none")
+    side = getattr(config, "image_size", None)
+    kind = "pictures" if family in ("vision transformer", "convolutional network") or (side and not getattr(text, "vocab_size", 0)) else "tokens"
+    if getattr(config, "is_encoder_decoder", False):
+        kind = "pairs"
+    return Workload(module, "transformers", kind, vocab=getattr(text, "vocab_size", 0) or 0, side=side or PICTURE_SIDE,
+                    classes=getattr(config, "num_labels", 0), has_float_logits=plan.has_float_logits)
+
+
+def configuration(transformers, fields):
+    """The configuration class of a config.json, every probability of dropout that of the plan later on."""
+    kind = fields.get("model_type", "")
+    mapping = transformers.models.auto.configuration_auto.CONFIG_MAPPING
+    if kind not in mapping:
+        raise skipped(f"transformers {transformers.__version__} does not know models of the type \"{kind}\"",
+                      "python3 -m pip install --upgrade transformers")
+    known = {key: value for key, value in fields.items() if key not in ("model_type", "torch_dtype", "dtype", "quantization_config")}
+    try:
+        return mapping[kind](**known)
+    except Exception as error:  # a library's own checks, of any type
+        raise Problem("model.config", f"transformers refuses this configuration: {first_line(error)}", "correct the config.json")
+
+
+def model_class(transformers, fields, family):
+    names = [name for name in fields.get("architectures") or [] if hasattr(transformers, name)]
+    made = getattr(transformers, names[0]) if names else None
+
+    def make(config, attention, dtype):
+        set_dropout(config, make.dropout)
+        if made is not None:
+            return made._from_config(config, attn_implementation=attention)
+        auto = getattr(transformers, CLASSES_BY_FAMILY.get(family, "AutoModelForCausalLM"))
+        return auto.from_config(config, attn_implementation=attention)
+
+    make.dropout = 0.0
+    return make
+
+
+def set_dropout(config, probability):
+    for key, value in config.to_dict().items():
+        if isinstance(value, float) and "drop" in key and "layer" not in key and "path" not in key:
+            setattr(config, key, probability)
+
+
+def first_line(error):
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

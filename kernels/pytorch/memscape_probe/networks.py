@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The networks that Memscape knows by their code, with the modules, names and operators that it predicts
+(core/network/families): the decoder that a course lets students write, a GPT-2 as nanoGPT writes it, a chain of linear
+layers. They need torch alone.
+
+Blocks run one by one or, where the plan says so, in checkpointed segments: Network.steps()."""
+import functools
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from .problem import skipped
+
+
+class Sizes:
+    """hidden, layers, heads, kv_heads, head_dim, ffn, vocab, positions of a decoder; layer_sizes of a chain."""
+
+    def __init__(self, described):
+        for key in ("hidden", "layers", "heads", "kv_heads", "head_dim", "ffn", "vocab", "positions"):
+            setattr(self, key, int(described.get(key) or 0))
+        self.layer_sizes = [int(size) for size in described.get("mlp") or []]
+        self.is_tied = bool(described.get("tied", True))
+        self.activation = str(described.get("activation") or "")
+
+
+class Options:
+    """How a network runs: kernels, dropout, and what is checkpointed."""
+
+    def __init__(self, attention="eager", is_written_out=False, dropout=0.0, every=0, checkpoints_core=False):
+        self.attention, self.is_written_out, self.dropout = attention, is_written_out, dropout
+        self.every, self.checkpoints_core = every, checkpoints_core
+
+    def checkpointed(self, function, *arguments):
+        # Without dropout nothing random is run again, and the generator's state needs no copy.
+        return checkpoint(function, *arguments, use_reentrant=False, preserve_rng_state=self.dropout > 0)
+
+    def core(self, function, *arguments):
+        return self.checkpointed(function, *arguments) if self.checkpoints_core else function(*arguments)
+
+
+class Network(nn.Module):
+    """One with a list of blocks."""
+
+    def __init__(self, options):
+        super().__init__()
+        self.options = options
+
+    def steps(self, blocks):
+        """Functions of x alone: the blocks, or checkpointed segments of them. The caller loops, so that it holds no older x."""
+        every = self.options.every
+        if not every:
+            return list(blocks)
+        return [functools.partial(self.options.checkpointed, run_all, blocks[first:first + every])
+                for first in range(0, len(blocks), every)]
+
+
+def run_all(functions, x):
+    for function in functions:
+        x = function(x)
+    return x
+
+
+def fused_attention(q, k, v):
+    if k.shape[1] != q.shape[1]:
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+# --- the decoder from scratch ---------------------------------------------------------------------------------------
+
+
+class Linear(nn.Linear):
+    """A product by einsum. A Linear to those who look for one, as adapters do."""
+
+    def __init__(self, inputs, outputs):
+        super().__init__(inputs, outputs, bias=False)
+
+    def forward(self, x):
+        return torch.einsum("bsi,oi->bso", x, self.weight)
+
+
+class Embedding(nn.Module):
+    def __init__(self, rows, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(rows, width))
+
+    def forward(self, tokens):
+        return self.weight[tokens]
+
+
+class RMSNorm(nn.Module):
+    def __init__(self, width, options):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+        self.is_written_out = options.is_written_out
+
+    def forward(self, x):
+        if not self.is_written_out:
+            return F.rms_norm(x, (x.shape[-1],), self.weight, 1e-5)
+        dtype = x.dtype
+        x = x.to(torch.float32)
+        root = torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5)
+        x = x * root
+        return (self.weight * x).to(dtype)
+
+
+class RotaryEmbedding(nn.Module):
+    """Pairs of neighbours of each head turned; table: cosine and sine, (2, positions, width / 2)."""
+
+    def __init__(self, positions, width):
+        super().__init__()
+        angles = torch.outer(torch.arange(positions), 10000.0 ** -(torch.arange(0, width, 2) / width))
+        self.register_buffer("table", torch.stack((angles.cos(), angles.sin())), persistent=False)
+
+    def forward(self, x):
+        batch, heads, length, width = x.shape
+        x1, x2 = x.view(batch, heads, length, width // 2, 2).permute(4, 0, 1, 2, 3).unbind(0)
+        cosine, sine = self.table[:, :length, :].unbind(0)
+        first = cosine * x1 - sine * x2
+        second = sine * x1 + cosine * x2
+        return torch.cat((first, second), dim=-1)
+
+
+def written_out_softmax(x):
+    x = x - torch.max(x, dim=-1, keepdim=True)[0]
+    exponentials = torch.exp(x)
+    return exponentials / torch.sum(exponentials, dim=-1, keepdim=True)
+
+
+def eager_attention(q, k, v, mask, softmax):
+    scores = torch.einsum("bhqd,bhkd->bhqk", q, k) / math.sqrt(q.shape[-1])
+    scores = torch.where(mask, scores, float("-inf"))
+    weights = softmax(scores)
+    return torch.einsum("bhqk,bhkd->bhqd", weights, v)
+
+
+def repeated_heads(x, heads):
+    batch, own, length, width = x.shape
+    if own == heads:
+        return x
+    return x.unsqueeze(2).expand(batch, own, heads // own, length, width).reshape(batch, heads, length, width)
+
+
+class CausalMultiHeadSelfAttention(nn.Module):
+    def __init__(self, sizes, rotary, options):
+        super().__init__()
+        self.heads, self.kv_heads, self.width = sizes.heads, sizes.kv_heads, sizes.head_dim
+        self.q_proj = Linear(sizes.hidden, self.heads * self.width)
+        self.k_proj = Linear(sizes.hidden, self.kv_heads * self.width)
+        self.v_proj = Linear(sizes.hidden, self.kv_heads * self.width)
+        self.output_proj = Linear(self.heads * self.width, sizes.hidden)
+        self.positional_encoder = rotary
+        self.options = options
+        self.softmax = written_out_softmax if options.is_written_out else lambda scores: F.softmax(scores, dim=-1)
+
+    def forward(self, x):
+        batch, length, _ = x.shape
+        q = self.q_proj(x)
+        k = self.k_proj(x)
+        v = self.v_proj(x)
+        q, k, v = (t.view(batch, length, t.shape[-1] // self.width, self.width).transpose(1, 2) for t in (q, k, v))
+        q = self.positional_encoder(q)
+        k = self.positional_encoder(k)
+        sequence = torch.arange(length, device=x.device)
+        mask = (sequence.view(length, 1) >= sequence.view(1, length)).unsqueeze(0)
+        if self.options.attention == "eager":
+            k, v = repeated_heads(k, self.heads), repeated_heads(v, self.heads)
+            output = self.options.core(eager_attention, q, k, v, mask, self.softmax)
+        else:
+            output = fused_attention(q, k, v)
+        output = output.transpose(1, 2).contiguous().view(batch, length, self.heads * self.width)
+        return self.output_proj(output)
+
+
+class SwiGLU(nn.Module):
+    def __init__(self, sizes, options):
+        super().__init__()
+        self.w1, self.w3 = Linear(sizes.hidden, sizes.ffn), Linear(sizes.hidden, sizes.ffn)
+        self.w2 = Linear(sizes.ffn, sizes.hidden)
+        self.silu = self.written_out_silu if options.is_written_out else F.silu
+
+    def forward(self, x):
+        return self.w2(self.silu(self.w1(x)) * self.w3(x))
+
+    @staticmethod
+    def written_out_silu(x):
+        return x * torch.sigmoid(x)
+
+
+class TransformerBlock(nn.Module):
+    def __init__(self, sizes, rotary, options):
+        super().__init__()
+        self.ln1, self.attn = RMSNorm(sizes.hidden, options), CausalMultiHeadSelfAttention(sizes, rotary, options)
+        self.ln2, self.ffn = RMSNorm(sizes.hidden, options), SwiGLU(sizes, options)
+
+    def forward(self, x):
+        attended = self.attn(self.ln1(x))
+        middle = x + attended
+        fed = self.ffn(self.ln2(middle))
+        return middle + fed
+
+
+class Decoder(Network):
+    def __init__(self, sizes, sequence, options):
+        super().__init__(options)
+        if not options.is_written_out and not hasattr(F, "rms_norm"):
+            raise skipped(f"PyTorch {torch.__version__} has no fused RMSNorm", "choose operators=written-out, or torch 2.4 or newer")
+        rotary = RotaryEmbedding(max(sizes.positions, sequence), sizes.head_dim)
+        self.token_embeddings = Embedding(sizes.vocab, sizes.hidden)
+        self.layers = nn.ModuleList(TransformerBlock(sizes, rotary, options) for _ in range(sizes.layers))
+        self.ln_final = RMSNorm(sizes.hidden, options)
+        self.lm_head = Linear(sizes.hidden, sizes.vocab)
+
+    def forward(self, tokens):
+        x = self.token_embeddings(tokens)
+        for step in self.steps(self.layers):
+            x = step(x)
+        x = self.ln_final(x)
+        return self.lm_head(x)
+
+
+def written_out_log_softmax(x):
+    top = torch.max(x, dim=-1, keepdim=True)[0]
+    x = x - top
+    return x - torch.log(torch.sum(torch.exp(x), dim=-1, keepdim=True))
+
+
+def written_out_cross_entropy(logits, targets):
+    negative = -written_out_log_softmax(logits)
+    return torch.mean(torch.gather(negative, -1, targets.unsqueeze(-1)))
+
+
+# --- GPT-2 ------------------------------------------------------------------------------------------------------------
+
+
+def new_gelu(x):
+    return 0.5 * x * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0))))
+
+
+class Gpt2Attention(nn.Module):
+    def __init__(self, sizes, options):
+        super().__init__()
+        inner = sizes.heads * sizes.head_dim
+        self.qkv, self.proj = nn.Linear(sizes.hidden, 3 * inner), nn.Linear(inner, sizes.hidden)
+        self.heads, self.width, self.options = sizes.heads, sizes.head_dim, options
+        mask = torch.tril(torch.ones(1, 1, sizes.positions, sizes.positions, dtype=torch.bool))
+        self.register_buffer("mask", mask, persistent=False)
+
+    def core(self, q, k, v):
+        length = q.shape[2]
+        scores = (q @ k.transpose(-2, -1)) * (self.width ** -0.5)
+        scores = scores.masked_fill(self.mask[:, :, :length, :length] == 0, float("-inf"))
+        scores = F.softmax(scores, dim=-1)
+        scores = dropped(scores, self)
+        return scores @ v
+
+    def forward(self, x):
+        batch, length, _ = x.shape
+        q, k, v = self.qkv(x).chunk(3, dim=2)
+        q, k, v = (t.view(batch, length, self.heads, self.width).transpose(1, 2) for t in (q, k, v))
+        y = self.options.core(self.core, q, k, v) if self.options.attention == "eager" else fused_attention(q, k, v)
+        y = y.transpose(1, 2).contiguous().view(batch, length, self.heads * self.width)
+        return dropped(self.proj(y), self)
+
+
+def dropped(x, module):
+    """Without a probability nothing is called, as the prediction has it."""
+    return F.dropout(x, module.options.dropout, module.training) if module.options.dropout > 0 else x
+
+
+class Gpt2Block(nn.Module):
+    def __init__(self, sizes, options):
+        super().__init__()
+        self.ln1, self.attn = nn.LayerNorm(sizes.hidden), Gpt2Attention(sizes, options)
+        self.ln2 = nn.LayerNorm(sizes.hidden)
+        self.fc, self.pj = nn.Linear(sizes.hidden, sizes.ffn), nn.Linear(sizes.ffn, sizes.hidden)
+        self.options = options
+        self.activation = F.relu if sizes.activation == "relu" else F.gelu
+        if sizes.activation == "gelu_new" and options.is_written_out:
+            self.activation = new_gelu
+
+    def feed(self, x):
+        x = self.fc(x)
+        x = self.activation(x)
+        return dropped(self.pj(x), self)
+
+    def forward(self, x):
+        x = x + self.attn(self.ln1(x))
+        x = x + self.feed(self.ln2(x))
+        return x
+
+
+class Gpt2(Network):
+    def __init__(self, sizes, options):
+        super().__init__(options)
+        self.wte, self.wpe = nn.Embedding(sizes.vocab, sizes.hidden), nn.Embedding(sizes.positions, sizes.hidden)
+        self.blocks = nn.ModuleList(Gpt2Block(sizes, options) for _ in range(sizes.layers))
+        self.lnf = nn.LayerNorm(sizes.hidden)
+        self.head = None if sizes.is_tied else nn.Linear(sizes.hidden, sizes.vocab, bias=False)
+        self.register_buffer("pos", torch.arange(sizes.positions)[None], persistent=False)
+
+    def forward(self, tokens):
+        x = self.wte(tokens) + self.wpe(self.pos[:, :tokens.shape[1]])
+        x = dropped(x, self)
+        for step in self.steps(self.blocks):
+            x = step(x)
+        x = self.lnf(x)
+        return self.head(x) if self.head is not None else F.linear(x, self.wte.weight)
+
+
+# --- a chain of linear layers -----------------------------------------------------------------------------------------
+
+
+class Chain(Network):
+    """Linear and ReLU in turn; each layer is a block."""
+
+    def __init__(self, sizes, options):
+        super().__init__(options)
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(sizes.layer_sizes, sizes.layer_sizes[1:]))
+
+    def layer(self, index, x):
+        x = self.layers[index](x)
+        return F.relu(x) if index + 1 < len(self.layers) else x
+
+    def forward(self, x):
+        for step in self.steps([functools.partial(self.layer, index) for index in range(len(self.layers))]):
+            x = step(x)
+        return x

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a network is trained: the parameters of `training-memory` as PyTorch does them, and what it cannot do on one device.
+
+Precision: autocast keeps fp32 weights; mixed keeps half weights and an fp32 master copy that the optimizer updates
+(torch.optim has none: MasterCopy below does what DeepSpeed and Megatron do); bf16 and fp16 alone are half throughout."""
+import contextlib
+
+import torch
+
+from .networks import Options
+from .problem import Problem, skipped
+
+HALVES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+# What one process with PyTorch alone cannot do: parameter, the values that it can do, what is missing, the remedy.
+NEEDS_MORE = (
+    ("zero", (0,), "ZeRO shards over several processes", "choose zero=0, or run your own DeepSpeed or FSDP program under memscape_probe"),
+    ("data_parallel", (1,), "data parallelism needs several devices", "choose data_parallel=1"),
+    ("tensor_parallel", (1,), "tensor parallelism needs several devices", "choose tensor_parallel=1"),
+    ("offload", ("none",), "offload needs DeepSpeed or torchao", "choose offload=none"),
+    ("adapter", ("none", "lora"), "QLoRA needs bitsandbytes' 4-bit weights on a GPU", "choose adapter=lora or none"),
+    ("optimizer", ("adamw", "adam", "sgd", "momentum", "adafactor", "muon", "none"),
+     "torch.optim has no such optimizer (8-bit Adam: bitsandbytes, Lion: lion-pytorch)", "choose optimizer=adamw"),
+)
+
+
+class Plan:
+    def __init__(self, parameters, device):
+        self.device = torch.device(device)
+        get = parameters.get
+        self.precision = get("precision", "fp32")
+        self.optimizer, self.style = get("optimizer", "adamw"), get("optimizer_implementation", "auto")
+        self.attention, self.checkpointing = get("attention", "eager"), get("checkpointing", "none")
+        self.accumulation = int(get("accumulation", 1))
+        self.clips, self.frees_gradients = bool(get("clipping", False)), bool(get("zero_grad_frees", True))
+        self.keeps_logits, self.has_float_logits = bool(get("keeps_logits", True)), bool(get("logits_fp32", True))
+        self.adapter, self.rank = get("adapter", "none"), int(get("adapter_rank", 16))
+        self.dropout, self.phase = float(get("dropout", 0)), get("phase", "training")
+        self.is_written_out = get("operators", "fused") == "written-out"
+        self.layers = int((get("described") or {}).get("layers") or 0)
+        if self.style == "auto":
+            self.style = "written-out" if self.is_written_out else "foreach"
+        self.check(parameters)
+
+    # --- what can be done -----------------------------------------------------------------------------------------------
+    def check(self, parameters):
+        for key, possible, missing, remedy in NEEDS_MORE:
+            if parameters.get(key, possible[0]) not in possible:
+                raise skipped(f"{key}={parameters[key]}: {missing}", remedy)
+        if self.precision == "fp8":
+            raise skipped("precision=fp8: PyTorch has no FP8 layers (Transformer Engine has)", "choose bf16-mixed")
+        self.check_attention()
+        if self.optimizer == "adafactor" and not hasattr(torch.optim, "Adafactor"):
+            raise skipped(f"PyTorch {torch.__version__} has no Adafactor", "torch 2.5 or newer has it; choose optimizer=adamw")
+        if self.optimizer == "muon" and not hasattr(torch.optim, "Muon"):
+            raise skipped(f"PyTorch {torch.__version__} has no Muon", "torch 2.9 or newer has it; choose optimizer=adamw")
+        if self.style == "written-out" and self.optimizer not in ("adam", "adamw", "sgd", "none"):
+            raise skipped(f"a written-out {self.optimizer} is not in the probe", "choose optimizer_implementation=loop")
+
+    def check_attention(self):
+        if self.attention == "eager":
+            return
+        if not hasattr(torch.nn.functional, "scaled_dot_product_attention"):
+            raise skipped(f"PyTorch {torch.__version__} has no fused attention", "choose attention=eager, or torch 2.0 or newer")
+        if self.attention == "efficient" and self.device.type == "cpu":
+            raise skipped("PyTorch has no memory-efficient attention on a CPU", "choose attention=flash or eager")
+        if self.attention == "flash" and self.device.type == "cuda" and self.half is None and self.dtype == torch.float32:
+            raise skipped("PyTorch's flash attention on a GPU takes half precision only", "choose precision=bf16-autocast, or attention=efficient")
+
+    @property
+    def half(self):
+        """Of autocast; None without."""
+        return HALVES[self.precision[:4]] if self.precision.endswith("-autocast") else None
+
+    @property
+    def dtype(self):
+        """Of the weights."""
+        if self.precision == "fp32" or self.half is not None:
+            return torch.float32
+        return HALVES[self.precision[:4]]
+
+    @property
+    def has_masters(self):
+        return self.precision.endswith("-mixed") and self.phase == "training" and self.optimizer != "none"
+
+    def network_options(self):
+        every = 0
+        if self.checkpointing == "block":
+            every = 1
+        elif self.checkpointing.startswith("every:"):
+            every = int(self.checkpointing[6:])
+        elif self.checkpointing == "sqrt":
+            every = max(1, round(max(1, self.layers) ** 0.5))
+        return Options(self.attention, self.is_written_out, self.dropout, every, self.checkpointing == "selective")
+
+    def bytes_per_parameter(self):
+        """Between the steps and at their end: weights, gradients, master copy, moments."""
+        size = 2 if self.dtype in HALVES.values() else 4
+        if self.phase != "training":
+            return size
+        master = 4 if self.has_masters else 0
+        moments = {"adamw": 2, "adam": 2, "momentum": 1, "muon": 1}.get(self.optimizer, 0)
+        return size + size + master + moments * (master or size)
+
+    # --- the parts of a step ------------------------------------------------------------------------------------------------
+    @contextlib.contextmanager
+    def kernels(self):
+        """Only the attention that was asked for may run, also where backward runs a block again."""
+        if self.attention == "eager":
+            yield
+            return
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(only_kernel(self.attention, self.device))
+            yield
+
+    def autocast(self):
+        if self.half is None:
+            return contextlib.nullcontext()
+        return torch.autocast(self.device.type, dtype=self.half)
+
+    def make_scaler(self):
+        """For fp16 under autocast, as PyTorch's recipe has it; None elsewhere."""
+        if self.precision != "fp16-autocast" or self.phase != "training":
+            return None
+        if hasattr(torch, "amp") and hasattr(torch.amp, "GradScaler"):
+            return torch.amp.GradScaler(self.device.type)
+        if self.device.type == "cuda":
+            return torch.cuda.amp.GradScaler()
+        raise skipped(f"PyTorch {torch.__version__} has no loss scaling on a CPU", "choose precision=bf16-autocast")
+
+    def make_optimizer(self, module):
+        """None without one. Errors: run.skipped where this PyTorch lacks the implementation."""
+        trained = [p for p in module.parameters() if p.requires_grad]
+        if self.phase != "training" or self.optimizer == "none":
+            return None
+        try:
+            if self.has_masters:
+                return MasterCopy(trained, lambda masters: self.plain_optimizer(masters, module))
+            return self.plain_optimizer(trained, module)
+        except (RuntimeError, TypeError, ValueError) as error:
+            raise skipped(f"{self.optimizer} as {self.style}: {str(error).splitlines()[0]}", "choose optimizer_implementation=loop")
+
+    def plain_optimizer(self, parameters, module):
+        optim, rate = torch.optim, 1e-4
+        if self.style == "written-out":
+            return WrittenOut(parameters, rate, self.optimizer)
+        style = {"foreach": {"foreach": True}, "fused": {"fused": True}, "loop": {"foreach": False}}[self.style]
+        if self.optimizer == "sgd":
+            return optim.SGD(parameters, lr=rate, **style)
+        if self.optimizer == "momentum":
+            return optim.SGD(parameters, lr=rate, momentum=0.9, **style)
+        if self.optimizer == "adafactor":
+            return optim.Adafactor(parameters, lr=rate, **({} if self.style == "fused" else style))
+        if self.optimizer == "muon":
+            return muon(parameters, module, rate, style)
+        return {"adam": optim.Adam, "adamw": optim.AdamW}[self.optimizer](parameters, lr=rate, **style)
+
+    def add_adapters(self, module):
+        """LoRA beside every linear layer of the numbered blocks, by PEFT."""
+        if self.adapter == "none":
+            return
+        from .models import library
+        peft = library("peft", "adapter=lora")
+        targets = [path for path, part in module.named_modules()
+                   if isinstance(part, torch.nn.Linear) and any(name.isdigit() for name in path.split("."))]
+        if not targets:
+            raise Problem("plan.lora", "no linear layer of this network is in a block", "choose adapter=none")
+        config = peft.LoraConfig(r=self.rank, lora_alpha=2 * self.rank, lora_dropout=0.0, target_modules=targets)
+        try:
+            peft.inject_adapter_in_model(config, module)
+        except ImportError as error:  # it looks for optional libraries and refuses their versions
+            raise skipped(f"peft cannot be used: {str(error).splitlines()[0]}", "python3 -m pip install --upgrade peft")
+
+
+@contextlib.contextmanager
+def only_kernel(attention, device):
+    try:
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+        names = {"flash": SDPBackend.FLASH_ATTENTION, "efficient": SDPBackend.EFFICIENT_ATTENTION}
+        with sdpa_kernel(names[attention]):
+            yield
+    except ImportError:  # torch 2.0 to 2.2
+        if device.type != "cuda":  # one kernel, which decides by itself
+            yield
+            return
+        with torch.backends.cuda.sdp_kernel(enable_flash=attention == "flash", enable_mem_efficient=attention == "efficient",
+                                            enable_math=False):
+            yield
+
+
+def muon(parameters, module, rate, style):
+    """Muon for the matrices of the blocks, AdamW for the rest."""
+    names = {id(p): name for name, p in module.named_parameters()}
+    hidden = [p for p in parameters if p.ndim == 2 and any(part.isdigit() for part in names.get(id(p), "").split("."))]
+    rest = [p for p in parameters if all(p is not other for other in hidden)]
+    return Several([torch.optim.Muon(hidden, lr=rate)] + ([torch.optim.AdamW(rest, lr=rate, **style)] if rest else []))
+
+
+class Several:
+    """Optimizers that step as one."""
+
+    def __init__(self, parts):
+        self.parts = parts
+
+    def all(self):
+        return self.parts
+
+    def step(self):
+        for part in self.parts:
+            part.step()
+
+    def zero_grad(self, set_to_none=True):
+        for part in self.parts:
+            part.zero_grad(set_to_none=set_to_none)
+
+
+class MasterCopy:
+    """An optimizer of fp32 copies of half weights: gradients are copied to fp32 for the update, the result back."""
+
+    def __init__(self, weights, make):
+        self.weights = weights
+        self.masters = [torch.nn.Parameter(weight.detach().to(torch.float32)) for weight in weights]
+        self.inner = make(self.masters)
+
+    def all(self):
+        return self.inner.all() if isinstance(self.inner, Several) else [self.inner]
+
+    def step(self):
+        for weight, master in zip(self.weights, self.masters):
+            if weight.grad is not None:
+                master.grad = weight.grad.to(torch.float32)
+        self.inner.step()
+        with torch.no_grad():
+            for weight, master in zip(self.weights, self.masters):
+                weight.copy_(master)
+                master.grad = None
+
+    def zero_grad(self, set_to_none=True):
+        for weight in self.weights:
+            if set_to_none:
+                weight.grad = None
+            elif weight.grad is not None:
+                weight.grad.zero_()
+
+
+class WrittenOut(torch.optim.Optimizer):
+    """Adam, AdamW and SGD as a textbook writes them, every expression a new tensor."""
+
+    def __init__(self, parameters, rate, kind):
+        super().__init__(parameters, {"lr": rate})
+        self.kind = kind
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                grad = p.grad.data
+                if self.kind == "sgd":
+                    p.data -= group["lr"] * grad
+                    continue
+                state = self.state[p]
+                last_m = state.get("exp_avg", torch.zeros_like(grad))
+                last_v = state.get("exp_avg_sq", torch.zeros_like(grad))
+                m = 0.9 * last_m + (1 - 0.9) * grad
+                v = 0.95 * last_v + (1 - 0.95) * torch.square(grad)
+                p.data -= group["lr"] * m / (torch.sqrt(v) + 1e-8)
+                if self.kind == "adamw":
+                    p.data -= group["lr"] * 0.1 * p.data
+                state["exp_avg"] = m
+                state["exp_avg_sq"] = v
