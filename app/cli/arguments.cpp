@@ -51,9 +51,10 @@ constexpr auto measureExamples = R"(
 Examples:
   memscape-cli measure stride --device cpu --json > stride.json
   memscape-cli measure hierarchy --device cuda:0 -o hierarchy.json
+  memscape-cli measure training-memory model=gpt2 batch=2 sequence=128 --device pytorch:cpu
   memscape-cli measure stride --device replay:stride.json  plays a recorded run
 
-Only a device of this machine can be measured: cpu, cuda:0 … Ctrl+C stops the run and keeps the
+Only a device of this machine can be measured: cpu, cuda:0, pytorch:cpu … Ctrl+C stops the run and keeps the
 points that are there, marked as interrupted; a second Ctrl+C ends the program at once. What is
 predicted not to fit the memory is refused before it is tried; with --force it is tried anyway.)";
 
@@ -111,6 +112,13 @@ CLI::Option* addDevice(CLI::App& command, Arguments& arguments, const std::strin
     return command.add_option("--device", arguments.device, what)->type_name("ID");
 }
 
+void addPython(CLI::App& command, Arguments& arguments)
+{
+    command
+        .add_option("--python", arguments.python, "which Python runs PyTorch (default: MEMSCAPE_PYTHON, else python3)")
+        ->type_name("PATH");
+}
+
 void addExperiment(CLI::App& command, Arguments& arguments)
 {
     command.add_option("EXPERIMENT", arguments.experiment, "the experiment; see `memscape-cli list`")
@@ -130,7 +138,9 @@ CLI::App& addCommand(CLI::App& app, const char* name, const char* what, const ch
 void addLookups(CLI::App& app, Arguments& arguments)
 {
     addJson(addCommand(app, "list", "the experiments and their questions", ""), arguments);
-    addJson(addCommand(app, "devices", "live, catalogue and calibrated devices", ""), arguments);
+    CLI::App& devices = addCommand(app, "devices", "live, catalogue and calibrated devices", "");
+    addJson(devices, arguments);
+    addPython(devices, arguments);
     CLI::App& describe = addCommand(app, "describe", "one experiment: parameters, figures, curves",
                                     "\nExample:\n  memscape-cli describe stride --json");
     describe.add_option("EXPERIMENT", arguments.experiment, "its id; see `memscape-cli list`")
@@ -145,6 +155,7 @@ void addQuestions(CLI::App& app, Arguments& arguments)
     predict.footer(std::string(parameterHelp) + "\n" + predictExamples);
     addExperiment(predict, arguments);
     addDevice(predict, arguments, "for which device (default: cpu)");
+    addPython(predict, arguments);
     addJson(predict, arguments);
     addOutput(predict, arguments, "write the record to FILE");
     predict.add_option("--as", arguments.snippet, "the setting as lines for another program: pytorch, deepspeed")
@@ -155,6 +166,7 @@ void addQuestions(CLI::App& app, Arguments& arguments)
     measure.footer(std::string(parameterHelp) + "\n" + measureExamples);
     addExperiment(measure, arguments);
     addDevice(measure, arguments, "on which device of this machine");
+    addPython(measure, arguments);
     addJson(measure, arguments);
     measure
         .add_flag("--events", arguments.events,
@@ -185,9 +197,10 @@ void addDocuments(CLI::App& app, Arguments& arguments)
     CLI::App& check = addCommand(app, "check", "the type of each file, and whether it is valid", checkExamples);
     check.add_option("FILE", arguments.files, "any document; - is standard input")->type_name("")->required();
 
-    addDevice(addCommand(app, "selftest", "every kernel against its reference", selftestExamples), arguments,
-              "which device (default: every one here)");
-    addCommand(app, "worker", "measure for another program: JSON lines", workerExamples);
+    CLI::App& selftest = addCommand(app, "selftest", "every kernel against its reference", selftestExamples);
+    addDevice(selftest, arguments, "which device (default: every one here)");
+    addPython(selftest, arguments);
+    addPython(addCommand(app, "worker", "measure for another program: JSON lines", workerExamples), arguments);
 }
 
 std::vector<std::string> optionNames(const CLI::App& command)

@@ -15,6 +15,7 @@ struct Arguments
     std::string experiment;
     std::vector<std::string> assignments; ///< "stride=4", as given
     std::string device;                   ///< empty: not given
+    std::string python;                   ///< that measures with PyTorch; empty: not given
     std::vector<std::string> files;
     std::string format;  ///< of a report
     std::string snippet; ///< of a prediction: "pytorch", "deepspeed"; empty: the prediction itself

@@ -4,6 +4,8 @@
 #include "core/base/text.h"
 #include "core/device/catalogue.h"
 #include "core/device/host_load.h"
+#include "kernels/pytorch/pytorch_backend.h"
+#include "kernels/worker/worker.h"
 
 #include <fmt/format.h>
 
@@ -86,6 +88,8 @@ Result<LiveDevice> findLiveDevice(const std::string& id)
         return replayed(id.substr(7));
     if (isGpuId(id))
         return pick(makeCudaBackend(), id == "cuda" ? "cuda:0" : id);
+    if (isPytorchId(id))
+        return pick(makePytorchBackend(), id);
     if (id == "cpu")
         return pick(makeHostBackend(), id);
     // A name that can be predicted but not measured deserves more than "unknown".
@@ -99,7 +103,7 @@ Result<LiveDevice> findLiveDevice(const std::string& id)
 std::vector<BackendDevice> liveDevices()
 {
     std::vector<BackendDevice> all;
-    for (const auto& backend : {makeHostBackend(), makeCudaBackend()})
+    for (const auto& backend : makeBackends({}))
         for (BackendDevice& device : backend->devices())
             all.push_back(std::move(device));
     return all;
@@ -107,7 +111,7 @@ std::vector<BackendDevice> liveDevices()
 
 Result<Device> findDeviceToPredict(const std::string& id)
 {
-    if (isGpuId(id) || isReplay(id)) {
+    if (isGpuId(id) || isPytorchId(id) || isReplay(id)) {
         MEMSCAPE_TRY(live, findLiveDevice(id));
         return live.device.device;
     }

@@ -18,7 +18,7 @@ struct LiveDevice
     BackendDevice device; ///< with its calibration, when there is one
 };
 
-/// "cpu", "cuda:0", "replay:FILE". Errors: device.missing with the reason and remedy (a catalogue
+/// "cpu", "cuda:0", "pytorch:cpu", "replay:FILE". Errors: device.missing with the reason and remedy (a catalogue
 /// device, a GPU that is not there), device.unknown with near names, and those of reading FILE.
 Result<LiveDevice> findLiveDevice(const std::string& id);
 

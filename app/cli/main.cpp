@@ -6,6 +6,7 @@
 
 #include <array>
 #include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <string_view>
@@ -35,6 +36,8 @@ int run(int argc, char** argv)
     if (const auto* answered = std::get_if<Answered>(&parsed))
         return finishedOutput(answered->exitCode);
     const auto& arguments = std::get<Arguments>(parsed);
+    if (!arguments.python.empty()) // also for the workers that this program starts
+        ::setenv("MEMSCAPE_PYTHON", arguments.python.c_str(), 1);
     for (const Command& command : commands) {
         if (command.name == arguments.command)
             return finishedOutput(command.run(arguments));

@@ -124,6 +124,14 @@ Result<Prediction> Experiment::predictAgain(const Device& device, const Paramete
     return predict(device, parameters);
 }
 
+std::string Experiment::notMeasuredOn(const Device& device) const
+{
+    if (!device.framework)
+        return notMeasured();
+    return fmt::format("\"{}\" is measured by Memscape's own kernels, not by {}. Choose {}.", title(),
+                       device.framework->name, device.isGpu() ? "the GPU itself (cuda:0)" : "the CPU itself (cpu)");
+}
+
 std::vector<std::string> Experiment::idleParameters(const Device& device, const Parameters&) const
 {
     const AppliesTo elsewhere = device.isGpu() ? AppliesTo::Hosts : AppliesTo::Gpus;

@@ -61,7 +61,7 @@ public:
     /// Why no machine is asked: a sentence. Empty where kernels/ measures it.
     virtual std::string notMeasured() const { return {}; }
     /// The same of a kind of device: what it lacks, and where to go instead. Empty where it can be asked.
-    virtual std::string notMeasuredOn(const Device&) const { return notMeasured(); }
+    virtual std::string notMeasuredOn(const Device& device) const;
 
     virtual const Schema& schema() const = 0;
     /// Parameters of which no other value changes a figure or a curve on that device while the rest

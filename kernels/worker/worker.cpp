@@ -2,6 +2,7 @@
 #include "kernels/worker/worker.h"
 
 #include "core/base/text.h"
+#include "kernels/pytorch/pytorch_backend.h"
 #include "kernels/worker/line_writer.h"
 #include "kernels/worker/run_server.h"
 
@@ -76,8 +77,10 @@ WorkerOptions WorkerOptions::fromEnvironment()
 Backends makeBackends(const WorkerOptions& options)
 {
     Backends backends;
+    auto pytorch = makePytorchBackend(); // looks for PyTorch while the others load
     backends.push_back(makeHostBackend());
     backends.push_back(makeCudaBackend());
+    backends.push_back(std::move(pytorch));
     for (const std::string& path : options.replays) {
         if (auto replay = makeReplayBackend(path))
             backends.push_back(std::move(*replay));

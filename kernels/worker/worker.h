@@ -24,7 +24,7 @@ struct WorkerOptions
 
 using Backends = std::vector<std::unique_ptr<Backend>>;
 
-/// Host and CUDA, and a replay for every file of the options; what could not be opened is said on
+/// Host, CUDA and PyTorch, and a replay for every file of the options; what could not be opened is said on
 /// stderr.
 Backends makeBackends(const WorkerOptions& options);
 

@@ -195,6 +195,8 @@ public:
     }
     std::string notMeasuredOn(const Device& device) const override
     {
+        if (device.framework)
+            return Experiment::notMeasuredOn(device);
         if (device.isGpu())
             return {};
         return "A CPU has no shared memory in banks to measure. Choose a GPU: a live one to measure, or one of the "

@@ -40,8 +40,13 @@ public:
     }
     std::string notMeasured() const override
     {
-        return "A measurement is a training step in PyTorch: it needs the PyTorch probe, which this version does not "
-               "have. The prediction follows PyTorch's own allocations.";
+        return "A measurement is a training step in PyTorch: choose a device whose name begins with PyTorch. If there "
+               "is none: "
+               "packaging/run --with-pytorch, or a Python that has torch (--python, MEMSCAPE_PYTHON).";
+    }
+    std::string notMeasuredOn(const Device& device) const override
+    {
+        return device.framework ? std::string() : notMeasured();
     }
     const Schema& schema() const override { return m_schema; }
     std::vector<std::string> idleParameters(const Device& device, const Parameters& parameters) const override

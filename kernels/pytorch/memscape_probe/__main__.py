@@ -4,6 +4,7 @@ import importlib
 import sys
 
 COMMANDS = {
+    "facts": ("memscape_probe.facts", "which Python and torch these are: one JSON line"),
     "worker": ("memscape_probe.worker", "measure for Memscape: JSON lines on standard input and output"),
 }
 

@@ -9,7 +9,7 @@ downloaded.
 
 `described` is what Memscape knows of the model: name, architecture, family and sizes, params:N already resolved."""
 import contextlib
-import importlib
+import importlib.util
 import json
 import os
 import pathlib
@@ -107,7 +107,8 @@ def build(model, described, plan, sequence):
 
 def chosen(model, described, plan, sequence):
     architecture = described.get("architecture", "")
-    if architecture in ("from-scratch", "mlp", "gpt2"):
+    is_cached = plan.keeps_cache and architecture == "gpt2" and importlib.util.find_spec("transformers") is not None
+    if architecture in ("from-scratch", "mlp", "gpt2") and not is_cached:
         return own_network(architecture, described, plan, sequence)
     word, _, rest = model.partition(":")
     if word == "torchvision":

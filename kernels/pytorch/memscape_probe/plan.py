@@ -36,6 +36,7 @@ class Plan:
         self.adapter, self.rank = get("adapter", "none"), int(get("adapter_rank", 16))
         self.dropout, self.phase = float(get("dropout", 0)), get("phase", "training")
         self.is_written_out = get("operators", "fused") == "written-out"
+        self.keeps_cache = False
         self.layers = int((get("described") or {}).get("layers") or 0)
         if self.style == "auto":
             self.style = "written-out" if self.is_written_out else "foreach"

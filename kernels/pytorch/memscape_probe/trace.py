@@ -30,9 +30,9 @@ class Table:
 
 class StepTrace:
     """labels: address -> category of what the collector cannot know (inputs, master copies). unseen: bytes on the device
-    that no tensor holds."""
+    that no tensor holds. kept: address -> category of what the last allocation there is for."""
 
-    def __init__(self, recording, labels, unseen=0, granularity=1):
+    def __init__(self, recording, labels, unseen=0, granularity=1, kept=None):
         self.modules, self.names, self.events = Table(), Table(), []
         self.categories = list(CATEGORIES.values())
         self.blocks, self.sizes = {}, []  # address -> block, bytes of each block
@@ -43,16 +43,19 @@ class StepTrace:
             self.allocate(-1, unseen, "", "library workspace", "workspace")
         for block in recording.existing:
             self.allocate(block.address, block.bytes, block.module, block.name, labels.get(block.address, block.category))
-        for event in recording.events:
-            self.add(event, labels)
+        last = {event.address: i for i, event in enumerate(recording.events) if event.action == "alloc"}
+        of_event = {last[address]: category for address, category in (kept or {}).items() if address in last}
+        for i, event in enumerate(recording.events):
+            self.add(event, labels, of_event.get(i))
 
-    def add(self, event, labels):
+    def add(self, event, labels, category):
         self.phase = phase_of(event)
         if event.action == "free":
             self.free(event.address)
         elif event.action == "alloc":
-            self.allocate(event.address, event.bytes, event.module, event.name or event.operator,
-                          labels.get(event.address, event.category) if event.category == "unknown" else event.category)
+            if category is None:
+                category = labels.get(event.address, event.category) if event.category == "unknown" else event.category
+            self.allocate(event.address, event.bytes, event.module, event.name or event.operator, category)
 
     def allocate(self, address, size, module, name, category):
         size = -(-size // self.granularity) * self.granularity

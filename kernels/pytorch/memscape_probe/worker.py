@@ -5,7 +5,6 @@ Standard output carries nothing else: what a model prints goes to standard error
 one reads the commands, so that a cancel is heard while a step runs. A step that does not end within PATIENCE seconds of
 a cancel takes the process with it. When standard input ends the process goes at once."""
 import importlib
-import importlib.util
 import json
 import os
 import pathlib
@@ -17,6 +16,7 @@ import threading
 import time
 
 from . import __version__
+from .facts import torch_facts
 from .problem import Problem, skipped
 
 PROTOCOL = 1
@@ -73,19 +73,6 @@ class Request:
             self.is_done = True
         self.lines.write({"type": "done", "id": self.id, "status": status, "elapsed": time.monotonic() - self.began,
                           "error": error, "result": result, "provenance": provenance})
-
-
-def torch_facts():
-    """Version of torch and whether it is built for CUDA, without importing it; None where there is none."""
-    spec = importlib.util.find_spec("torch")
-    if spec is None or not spec.origin:
-        return None
-    try:
-        text = (pathlib.Path(spec.origin).parent / "version.py").read_text(encoding="utf-8")
-    except OSError:
-        return None
-    version = re.search(r"(?m)^__version__[^'\"\n]*['\"]([^'\"]+)", text)
-    return {"version": version.group(1) if version else "unknown", "cuda": bool(re.search(r"^cuda[^=\n]*= *['\"]", text, re.M))}
 
 
 def hello():
@@ -223,6 +210,7 @@ def main(words):
         print("usage: python3 -m memscape_probe worker", file=sys.stderr)
         return 2
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("KINETO_LOG_LEVEL", "5")  # its profiler reports each start
     parent = os.getppid()
     die_with_parent()
     if os.getppid() != parent:  # it went in between
