@@ -4,3 +4,12 @@
 torch is imported where it is needed, not here: a worker says hello before it."""
 
 __version__ = "0.1.0"
+
+_LAZY = {"record": "record", "region": "record", "Recorder": "record", "export": "export"}
+
+
+def __getattr__(name):
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+    return getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)

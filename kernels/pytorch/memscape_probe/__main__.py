@@ -6,6 +6,7 @@ import sys
 COMMANDS = {
     "facts": ("memscape_probe.facts", "which Python and torch these are: one JSON line"),
     "worker": ("memscape_probe.worker", "measure for Memscape: JSON lines on standard input and output"),
+    "run": ("memscape_probe.run", "record the memory of a training script into a run file"),
 }
 
 

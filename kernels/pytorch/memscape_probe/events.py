@@ -47,7 +47,7 @@ from .storages import address_of, bytes_of, tensors_alive, watch
 
 Event = collections.namedtuple(
     "Event", "action address bytes time_us module operator phase step category region name")
-Step = collections.namedtuple("Step", "index first last")
+Step = collections.namedtuple("Step", "index first last begin_us end_us")
 Block = collections.namedtuple("Block", "address bytes category name module")
 
 TICK = "aten::is_vulkan_available"
@@ -67,15 +67,14 @@ class Recording:
 
 
 class Collector:
-    def __init__(self, device="cpu", model=None, optimizer=None, keep_steps=None, window=1):
-        """keep_steps: how many of the last steps stay (None: all). window: steps between two readings of the
-        profiler, which take time outside of the steps."""
+    def __init__(self, device="cpu", model=None, optimizer=None, window=1):
+        """window: steps between two readings of the profiler, which take time outside of the steps."""
         self.device = torch.device(device)
         self.thread = None
         self.ticks = []
         self.hooks = Hooks(self._tick, model, optimizer)
         self.stream = _Stream()
-        self.keep_steps, self.window = keep_steps, window
+        self.window = window
         self.reading_s = 0.0
         self._since_reading = 0
         self._config = None
@@ -117,11 +116,13 @@ class Collector:
         self._tick("gone", self.stream.expired())
         self._tick("step")
         self._since_reading += 1
-        if self._since_reading >= self.window:
-            self._read()
-            self._profile()
-            if self.keep_steps is not None:
-                self.stream.forget(self.keep_steps)
+        self._read_when_due()
+
+    def optimizer_step(self):
+        """An optimizer's step ended: a step's end where the program calls step() nowhere."""
+        self._tick("optimizer_step")
+        self._since_reading += 1
+        self._read_when_due()
 
     @contextlib.contextmanager
     def region(self, name):
@@ -144,6 +145,11 @@ class Collector:
         if self._config is not None and threading.get_ident() == self.thread:
             self.ticks.append((kind, value))
             torch.is_vulkan_available()
+
+    def _read_when_due(self):
+        if self._since_reading >= self.window:
+            self._read()
+            self._profile()
 
     def _profile(self):
         self._config = ProfilerConfig(ProfilerState.KINETO, False, True, False, False, False, _ExperimentalConfig())
@@ -192,7 +198,8 @@ def _rows(roots, device):
                 operator, node = name[len(NODE):], number
             elif name.startswith(OPTIMIZER):
                 rows.append((at, OPTIMIZER_BEGIN))
-                rows.append((event.end_time_ns, OPTIMIZER_END))
+                if event.end_time_ns >= at:  # else it runs still
+                    rows.append((event.end_time_ns, OPTIMIZER_END))
             elif fields.scope != RecordScope.USER_SCOPE:
                 if number >= 0 and fields.scope == RecordScope.FUNCTION:
                     rows.append((at, OPERATOR, number))
@@ -226,7 +233,9 @@ class _Stream:
         self.live = {}          # address -> _Live
         self.existing = []      # _Live that were there before
         self.events = []        # [action, _Live, time_us, module, operator, phase, step, region]
-        self.steps = []         # [index, first, last]
+        self.steps = []         # Step
+        self.candidates = []    # (events, time in us) where an optimizer's step ended
+        self.began_us = self.begin_us = None
         self.notes = []
         self.difference = 0     # profiler's change minus ours
         self.modules, self.regions = [], []
@@ -254,9 +263,11 @@ class _Stream:
 
     def take(self, rows, ticks):
         waiting = iter(ticks)
-        self.total = None
+        self.total, self.optimizing = None, 0  # an optimizer's step may end its own reading
         for row in rows:
             self.now, kind = row[0] // 1000, row[1]
+            if self.began_us is None:
+                self.began_us = self.begin_us = self.now
             if kind == ALLOCATION:
                 self._allocation(*row[2:])
             elif kind == TICKED:
@@ -342,7 +353,9 @@ class _Stream:
         category, named = value
         for address, name in named.items():
             block = self.live.get(address)
-            if block is not None and block.category in (None, "unknown", "activation"):
+            if block is None or block.category not in (None, "unknown", "activation"):
+                continue
+            if category != "input" or (block.phase == "other" and block.category != "activation"):
                 block.category, block.name = category, name
                 if block.module is None and name and category == "gradient":
                     block.module = name.rpartition(".")[0]
@@ -356,9 +369,16 @@ class _Stream:
         self._end_step()
         self.index += 1
 
+    def _on_optimizer_step(self, _):
+        self.candidates.append((len(self.events), self.now))
+
     def _on_end(self, _):
-        if len(self.events) > self.first:
+        if self._has_work(self.first, len(self.events)):
             self._end_step()
+
+    def _has_work(self, first, last):
+        """More than what is left over when the last step has ended."""
+        return any(event[5] in ("forward", "backward") for event in self.events[first:last])
 
     def _end_step(self):
         if not self.had_backward:
@@ -367,34 +387,29 @@ class _Stream:
                     block.category = "activation"
         self.made, self.had_backward, self.phase = [], False, "other"
         self.modules.clear()
-        self.steps.append([self.index, self.first, len(self.events)])
-        self.first = len(self.events)
+        self.steps.append(Step(self.index, self.first, len(self.events), self.begin_us, self.now))
+        self.first, self.begin_us = len(self.events), self.now
+
+    def _split_by_optimizer(self):
+        """Nothing called step(): the optimizer's steps are the program's."""
+        if self.index or not self.candidates:
+            return
+        begin, begin_us, self.steps = 0, self.began_us, []
+        for index, (end, end_us) in enumerate(self.candidates + [(len(self.events), self.now)]):
+            if index < len(self.candidates) or self._has_work(begin, end):
+                self.steps.append(Step(index, begin, end, begin_us, end_us))
+            for event in self.events[begin:end]:
+                event[6] = index
+            begin, begin_us = end, end_us
 
     # --- the end ----------------------------------------------------------------------------------
-    def forget(self, steps):
-        """All but the last steps: what still lives of them counts as having been there before."""
-        if len(self.steps) <= steps:
-            return
-        cut = self.steps[-steps][1] if steps else self.first
-        alive = {id(b) for b in self.existing}
-        for action, block, *_ in self.events[:cut]:
-            if action == "alloc":
-                alive.add(id(block))
-                self.existing.append(block)
-            elif action == "free":
-                alive.discard(id(block))
-        self.existing = [b for b in self.existing if id(b) in alive]
-        for block in self.existing:
-            block.existed = True
-        del self.events[:cut]
-        self.steps = [[i, first - cut, last - cut] for i, first, last in self.steps[-steps:]] if steps else []
-        self.first -= cut
-
     def finished(self):
+        self._split_by_optimizer()
+
         def plain(b):
             return Block(b.address, b.bytes, b.settled(), b.name, b.module)
         events = [Event(action, b.address, b.bytes, now, module if module is not None else b.module, operator, phase,
                         step, b.settled(), region, b.name)
                   for action, b, now, module, operator, phase, step, region in self.events]
         return (events, [plain(b) for b in self.existing], [plain(b) for b in self.live.values()],
-                [Step(*s) for s in self.steps])
+                self.steps)

@@ -16,11 +16,10 @@ from .storages import address_of
 
 class Hooks:
     def __init__(self, tick, model=None, optimizer=None):
-        """tick(kind, value): see events._Stream. on_step: called after each step of the first optimizer."""
+        """tick(kind, value): see events._Stream. on_step, when set, is called after each step of the first optimizer."""
         self.tick = tick
-        self.model = None
         self.paths = weakref.WeakKeyDictionary()  # module -> path
-        self.parameters = []                      # (name, parameter)
+        self.parameters, self.buffers = [], []    # (name, tensor)
         self.optimizers = weakref.WeakKeyDictionary()  # optimizer -> entries of state when last looked at
         self.on_step = None
         self.depth = 0
@@ -38,9 +37,8 @@ class Hooks:
             known[address_of(p)] = ("parameter", name)
             if p.grad is not None:
                 known[address_of(p.grad)] = ("gradient", name)
-        if self.model is not None:
-            for name, buffer in self.model.named_buffers():
-                known.setdefault(address_of(buffer), ("parameter", name))
+        for name, buffer in self.buffers:
+            known.setdefault(address_of(buffer), ("parameter", name))
         for optimizer in list(self.optimizers):
             for address, name in self._state_of(optimizer).items():
                 known.setdefault(address, ("optimizer_state", name))
@@ -64,16 +62,22 @@ class Hooks:
 
     # --- modules ----------------------------------------------------------------------------------
     def _adopt(self, model):
-        self.model = model
+        """The first is the program's model; others have their class before their names. Returns address -> name."""
+        prefix = "" if not self.paths else type(model).__name__
+        joined = lambda name: ".".join(filter(None, (prefix, name)))
         for path, module in model.named_modules():
-            self.paths.setdefault(module, path)
-        self.parameters = list(model.named_parameters())
+            self.paths.setdefault(module, joined(path))
+        known = {id(p) for _, p in self.parameters}
+        parameters = [(joined(name), p) for name, p in model.named_parameters() if id(p) not in known]
+        self.parameters += parameters
+        buffers = [(joined(name), buffer) for name, buffer in model.named_buffers()]
+        self.buffers += buffers
+        return {address_of(tensor): name for name, tensor in parameters + buffers}
 
     def _enter(self, module, arguments):
-        if self.model is None and self.depth == 0 and next(module.parameters(), None) is not None:
-            self._adopt(module)
-            self.tick("label", ("parameter", {address_of(p): n for n, p in self.parameters}))
         if self.depth == 0:
+            if module not in self.paths and next(module.parameters(), None) is not None:
+                self.tick("label", ("parameter", self._adopt(module)))
             self.tick("label", ("input", {address_of(t): None for t in arguments if isinstance(t, torch.Tensor)}))
         self.depth += 1
         self.tick("module", self.paths.get(module, type(module).__name__))
