@@ -5,7 +5,7 @@ torch is imported where it is needed, not here: a worker says hello before it.""
 
 __version__ = "0.1.0"
 
-_LAZY = {"record": "record", "region": "record", "Recorder": "record", "export": "export"}
+_LAZY = {"record": "recorder", "region": "recorder", "Recorder": "recorder", "export": "exporter"}
 
 
 def __getattr__(name):

@@ -34,6 +34,7 @@ seen when the step ends (profiler reports no free of what it did not see allocat
 """
 import collections
 import contextlib
+import gc
 import threading
 import time
 
@@ -161,10 +162,21 @@ class Collector:
         result = _disable_profiler()
         self._config = None
         self._since_reading = 0
-        rows = _rows(result.experimental_event_tree(), self.device)
         ticks, self.ticks = self.ticks, []
-        self.stream.take(rows, ticks)
+        with _without_gc():  # nothing below is garbage, and there is much of it
+            self.stream.take(_rows(result.experimental_event_tree(), self.device), ticks)
         self.reading_s += time.perf_counter() - begin
+
+
+@contextlib.contextmanager
+def _without_gc():
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 # --- the profiler's tree to rows in order of time -------------------------------------------------------------

@@ -8,7 +8,7 @@ import runpy
 import sys
 import traceback
 
-from .record import Recorder
+from .recorder import Recorder
 
 
 class _Enough(BaseException):
