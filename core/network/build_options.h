@@ -28,6 +28,11 @@ struct WrittenOut
 /// Where PyTorch differs between versions and devices. The default is CUDA, PyTorch 2.
 struct EagerRules
 {
+    /// A CPU's kernels and its autocast: numbers are tensors, kernels take blocks of their own
+    /// (core/training/cpu_kernels.h).
+    bool isOnCpu = false;
+    bool isBefore2 = false;   ///< PyTorch 1, as far as the other rules do not say what differs
+    std::int64_t threads = 1; ///< torch.get_num_threads(): some kernels take a block for each
     bool meanSavesInput = false;        ///< before 2.0, for its number of elements
     bool meanIsSumAndQuotient = false;  ///< a model that writes x.sum(-1) / n itself
     bool normStatisticsInFloat = true;  ///< the CPU keeps mean and deviation in the input's dtype
@@ -37,7 +42,25 @@ struct EagerRules
     /// Autocast written out in Python after its documentation, not CUDA's: operands are cast in
     /// their order, and all of cross_entropy runs in float.
     bool emulatedAutocast = false;
-    static constexpr EagerRules torch113OnCpu() { return {true, false, false, true, false, true, true}; }
+    /// Saved tensors and networks as tests/data/pytorch/saved_bytes.json has them.
+    static constexpr EagerRules torch113OnCpu()
+    {
+        EagerRules rules;
+        rules.meanSavesInput = rules.dropoutSavesNoise = rules.slicesWholeDimensions = rules.emulatedAutocast = true;
+        rules.normStatisticsInFloat = rules.accumulatesInPlace = false;
+        return rules;
+    }
+    /// A step on a CPU, to the byte (tests/data/pytorch/cpu_steps.py).
+    static constexpr EagerRules onCpu(bool isBefore2, std::int64_t threads)
+    {
+        EagerRules rules;
+        rules.isOnCpu = rules.dropoutSavesNoise = true;
+        rules.threads = threads;
+        rules.isBefore2 = rules.meanSavesInput = rules.slicesWholeDimensions = isBefore2;
+        rules.normStatisticsInFloat = false;
+        rules.accumulatesInPlace = !isBefore2;
+        return rules;
+    }
     bool operator==(const EagerRules&) const = default;
 };
 

@@ -166,7 +166,8 @@ public:
     Variable stack(std::vector<Variable> parts, int dimension);
     Variable pad(Variable x, std::int64_t before, std::int64_t after);
     Variable fill(const Shape& shape, DType dtype);          ///< torch.ones(…), torch.arange(…)
-    Variable compare(Variable x, DType dtype = DType::Bool); ///< ~x, x == 0
+    Variable compare(Variable x, DType dtype = DType::Bool); ///< ~x
+    Variable equalsNumber(Variable x);                       ///< x == 0
     Variable compare(Variable x, Variable y);                ///< x >= y, broadcast
 
     // --- elementwise ------------------------------------------------------------------------------
@@ -286,6 +287,7 @@ private:
     Variable pooled(OperatorKind kind, Variable& x, std::int64_t height, std::int64_t width, bool savesInput);
     Variable lowPrecision(Variable x); ///< autocast's cast, cached for parameters
     Variable highPrecision(Variable x);
+    Variable highPrecisionOnGpu(Variable x);
     Variable logSoftmaxOf(Variable x); ///< in the type of x, under autocast too
     void sumInFloat();                 ///< the sum recorded last, under autocast
     bool isInLayer() const { return m_layers > 0; }

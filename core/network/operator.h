@@ -31,7 +31,7 @@ enum class OperatorKind : std::uint8_t {
     Stack,      ///< attribute: dimension, which is new
     Pad,
     Fill,    ///< a tensor out of nothing: a mask, positions
-    Compare, ///< Bool or integer result without a gradient
+    Compare, ///< Bool or integer result without a gradient; attribute: comparesWithNumber
     // Elementwise.
     Add,
     Subtract,
@@ -99,6 +99,9 @@ enum class OperatorKind : std::uint8_t {
     ReduceScatter,
     Count
 };
+
+/// `mask == 0`: the attribute of such a Compare.
+constexpr std::int64_t comparesWithNumber = 1;
 
 /// Runs on cuBLAS.
 constexpr bool isMatrixProduct(OperatorKind kind)

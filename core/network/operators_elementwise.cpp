@@ -68,7 +68,7 @@ Variable NetworkBuilder::unary(OperatorKind kind, Variable x, bool inPlace)
 {
     const Variable held = runsInFloat(kind) ? x : Variable(); // the caller's name, beside its cast
     if (runsInFloat(kind))
-        x = highPrecision(std::move(x));
+        x = highPrecisionOnGpu(std::move(x));
     if (!ok())
         return {};
     const Layout* const like = &x.layout();
@@ -84,6 +84,8 @@ Variable NetworkBuilder::unary(OperatorKind kind, Variable x, bool inPlace)
     const TensorId result = addOutput({layout, x.dtype(), !inPlace}, true);
     if (!savesNothing(kind))
         save(fromResult ? result : kept ? kept.id() : x.id());
+    if (kind == OperatorKind::Scale && m_options.rules.isOnCpu) // the factor is a tensor there
+        save(addOutput({Layout(Shape{}), DType::Int64}, false));
     return settled(Variable(*this, result), kept, x);
 }
 
@@ -219,7 +221,7 @@ Variable NetworkBuilder::sum(Variable x, int dimension, bool keep)
 /// Autocast makes it sum(x, dtype=torch.float32), which reads the low precision as it is.
 void NetworkBuilder::sumInFloat()
 {
-    if (!ok() || !m_options.autocast)
+    if (!ok() || !m_options.autocast || m_options.rules.isOnCpu)
         return;
     Tensor& result = m_graph.tensors.back();
     if (!isFloating(result.dtype) || elementBytes(result.dtype) >= 4)

@@ -16,11 +16,19 @@ Variable NetworkBuilder::highPrecision(Variable x)
     return m_options.autocast && isLow ? cast(std::move(x), DType::Float32) : x;
 }
 
+/// Norms, softmax and functions of one operand are on CUDA's float list, not on the CPU's
+/// (aten/src/ATen/autocast_mode.h).
+Variable NetworkBuilder::highPrecisionOnGpu(Variable x)
+{
+    return m_options.rules.isOnCpu ? x : highPrecision(std::move(x));
+}
+
 Variable NetworkBuilder::softmax(Variable x)
 {
     const Variable held = x; // named by the caller until the operator is done, beside its cast
     const bool isLow = x && elementBytes(x.dtype()) < 4;
-    const DType computed = x && !(m_options.autocast && isLow) ? x.dtype() : DType::Float32;
+    const bool inFloat = m_options.autocast && isLow && !m_options.rules.isOnCpu;
+    const DType computed = x && !inFloat ? x.dtype() : DType::Float32;
     return softmax(std::move(x), computed);
 }
 
@@ -39,7 +47,7 @@ Variable NetworkBuilder::softmax(Variable x, DType computed)
 Variable NetworkBuilder::logSoftmax(Variable x)
 {
     const Variable held = x; // named by the caller until the operator is done, beside its cast
-    return logSoftmaxOf(highPrecision(std::move(x)));
+    return logSoftmaxOf(highPrecisionOnGpu(std::move(x)));
 }
 
 Variable NetworkBuilder::logSoftmaxOf(Variable x)
@@ -53,7 +61,7 @@ Variable NetworkBuilder::logSoftmaxOf(Variable x)
 Variable NetworkBuilder::layerNorm(Variable x, Variable weight, Variable bias)
 {
     const Variable held = x; // named by the caller until the operator is done, beside its cast
-    x = contiguous(highPrecision(std::move(x)));
+    x = contiguous(highPrecisionOnGpu(std::move(x)));
     if (!ok())
         return {};
     Shape rows = x.shape();
@@ -77,7 +85,7 @@ Variable NetworkBuilder::layerNorm(Variable x, Variable weight, Variable bias)
 Variable NetworkBuilder::fusedRmsNorm(Variable x, Variable weight)
 {
     const Variable held = x; // named by the caller until the operator is done, beside its cast
-    x = contiguous(highPrecision(std::move(x)));
+    x = contiguous(highPrecisionOnGpu(std::move(x)));
     if (!ok())
         return {};
     Shape rows = x.shape();
@@ -95,7 +103,7 @@ Variable NetworkBuilder::fusedRmsNorm(Variable x, Variable weight)
 Variable NetworkBuilder::groupNorm(Variable x, std::int64_t groups, Variable weight, Variable bias)
 {
     const Variable held = x; // named by the caller until the operator is done, beside its cast
-    x = contiguous(highPrecision(std::move(x)));
+    x = contiguous(highPrecisionOnGpu(std::move(x)));
     if (!ok())
         return {};
     const Layout layout(x.shape());

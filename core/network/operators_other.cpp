@@ -147,7 +147,8 @@ Variable NetworkBuilder::interpolate(Variable x, std::int64_t factor, bool bilin
 // on the float list and packs a float copy (aten/src/ATen/native/LossNLL.cpp).
 Variable NetworkBuilder::crossEntropy(Variable logits, Variable target)
 {
-    const Variable input = m_options.rules.emulatedAutocast ? highPrecision(logits) : logits;
+    const EagerRules& rules = m_options.rules; // a CPU's autocast casts the argument of cross_entropy
+    const Variable input = rules.emulatedAutocast || rules.isOnCpu ? highPrecision(logits) : logits;
     const Variable held = logSoftmaxOf(input); // an argument of nll_loss
     Variable probabilities = highPrecision(held);
     logits.reset();
@@ -171,6 +172,8 @@ Variable NetworkBuilder::mseLoss(Variable x, Variable target)
         return {};
     Variable result =
         record(OperatorKind::MseLoss, {x.id(), target.id()}, {Layout(Shape{}), x.dtype()}, {x.id(), target.id()});
+    if (ok() && m_options.rules.isOnCpu) // made for every element, then told to be a number (Loss.cpp)
+        m_graph.storages[m_graph.tensors[result.id()].storage].bytes = x.layout().elements() * elementBytes(x.dtype());
     return settled(std::move(result), x, target);
 }
 

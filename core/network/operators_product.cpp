@@ -254,6 +254,11 @@ Variable NetworkBuilder::scaledDotProduct(Variable q, Variable k, Variable v)
           std::array{q.id(), k.id(), v.id()});
     const TensorId output = addOutput({result, dtype}, true);
     const TensorId sums = addOutput({logSumExp, DType::Float32}, false);
+    if (m_options.rules.isOnCpu) {
+        for (const TensorId tensor : {q.id(), k.id(), v.id(), output, sums})
+            save(tensor);
+        return settled(Variable(*this, output), q, k, v);
+    }
     const Shape state = isFlash ? Shape{2} : Shape{};
     const TensorId seed = addOutput({Layout(state), DType::Int64}, false);
     const TensorId offset = addOutput({Layout(Shape{}), DType::Int64}, false);

@@ -255,6 +255,14 @@ Variable NetworkBuilder::compare(Variable x, DType dtype)
     return settled(record(OperatorKind::Compare, {x.id()}, {Layout(x.shape()), dtype}), x);
 }
 
+Variable NetworkBuilder::equalsNumber(Variable x)
+{
+    if (!ok())
+        return {};
+    const Output result{Layout(x.shape()), DType::Bool};
+    return settled(record(OperatorKind::Compare, {x.id()}, result, {}, comparesWithNumber), x);
+}
+
 Variable NetworkBuilder::compare(Variable x, Variable y)
 {
     if (!ok())

@@ -74,6 +74,8 @@ BlockIndex CachingAllocator::allocate(std::int64_t bytes, std::uint16_t stream)
         m_refused = bytes;
         return 0;
     }
+    if (!m_options.caches)
+        return allocateDirectly(bytes);
     const std::int64_t rounded = roundedRequest(bytes, m_options);
     const Request request{rounded, segmentBytes(rounded), stream, rounded <= smallLimit};
     BlockIndex found = takeFree(request);
@@ -93,6 +95,35 @@ BlockIndex CachingAllocator::allocate(std::int64_t bytes, std::uint16_t stream)
         return 0;
     }
     return handOut(found, request, bytes);
+}
+
+/// One malloc: a segment of its own.
+BlockIndex CachingAllocator::allocateDirectly(std::int64_t bytes)
+{
+    if (!driverHas(bytes)) {
+        m_refused = bytes;
+        return 0;
+    }
+    AllocatorBlock block;
+    block.size = block.requested = bytes;
+    block.state = BlockState::Active;
+    changeDirectly(bytes, 1);
+    return newBlock(block);
+}
+
+void CachingAllocator::freeDirectly(BlockIndex index)
+{
+    changeDirectly(-m_blocks[index].size, -1);
+    releaseSlot(index);
+}
+
+void CachingAllocator::changeDirectly(std::int64_t bytes, std::int64_t blocks)
+{
+    for (const Count count : {&AllocatorCounts::allocated, &AllocatorCounts::active, &AllocatorCounts::requested,
+                              &AllocatorCounts::reserved})
+        change(count, bytes);
+    for (const Count count : {&AllocatorCounts::allocations, &AllocatorCounts::segments})
+        change(count, blocks);
 }
 
 BlockIndex CachingAllocator::takeFree(const Request& request)
@@ -172,6 +203,8 @@ void CachingAllocator::requestFree(BlockIndex index)
 
 void CachingAllocator::free(BlockIndex index)
 {
+    if (!m_options.caches)
+        return freeDirectly(index);
     requestFree(index);
     completeFree(index);
 }

@@ -110,6 +110,9 @@ private:
     using Count = std::int64_t AllocatorCounts::*;
 
     // allocator.cpp
+    BlockIndex allocateDirectly(std::int64_t bytes);
+    void freeDirectly(BlockIndex index);
+    void changeDirectly(std::int64_t bytes, std::int64_t blocks);
     Pool& pool(bool isSmall) { return m_pools[isSmall ? 0 : 1]; }
     SortedBlocks::Key key(BlockIndex index) const;
     BlockIndex newBlock(const AllocatorBlock& block);

@@ -87,6 +87,7 @@ Autograd::Autograd(const Graph& graph, const CheckpointPlan& checkpointing, cons
     }
     allocatePlaced(trace, names);
     for (const Operator& op : graph.operators) {
+        m_keepsGenerator |= m_rules.isOnCpu && op.kind == OperatorKind::Dropout;
         if (!op.hasGradient)
             continue;
         for (const TensorId tensor : graph.inputs(op))
@@ -140,7 +141,7 @@ void Autograd::run(const Operator& op, bool saves)
     const auto outputs = m_graph.outputs(op);
     const bool isSplit = op.kind == OperatorKind::Split;
     std::array<LiveId, 4> made{};
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const auto makeOutput = [&](std::size_t i) {
         const StorageId storage = m_graph.tensors[outputs[i]].storage;
         const bool isView = storage == m_graph.tensors[m_graph.operands[op.first]].storage;
         if (op.inputs == 0 || !isView) {
@@ -150,16 +151,47 @@ void Autograd::run(const Operator& op, bool saves)
         }
         if (i == 0 || isSplit)
             name(outputs[i]);
-    }
+    };
+    const KernelSteps steps = m_rules.isOnCpu ? cpuKernelSteps(m_graph, op, m_rules) : KernelSteps();
+    if (steps.empty())
+        for (std::size_t i = 0; i < outputs.size(); ++i)
+            makeOutput(i);
+    else
+        runKernel(steps, op, makeOutput);
     if (isMatrixProduct(op.kind))
         provideBlasWorkspace(m_moduleIds[op.module]);
     if (saves)
         pack(op);
+    else if (m_rules.isOnCpu)
+        packNumber(op);
     for (const LiveId live : made) // the operator's own reference ends
         if (live)
             m_live.release(live);
     if (m_units)
         m_units->ran();
+}
+
+/// checkpoint(preserve_rng_state=True) keeps the state of the CPU's generator from the first run of a segment
+/// (at::CPUGeneratorImplState), and during the replay that of the caller. It is asked for where something is dropped.
+LiveId Autograd::generatorState()
+{
+    constexpr std::int64_t mersenneTwister = 5056;
+    return m_live.allocate(mersenneTwister, Category::Activations, m_trace.name("random state"), m_module);
+}
+
+template <typename MakeOutput>
+void Autograd::runKernel(const KernelSteps& steps, const Operator& op, const MakeOutput& makeOutput)
+{
+    Few<LiveId, 24> temporaries;
+    for (const KernelStep& step : steps) {
+        if (step.kind == KernelStep::Kind::Output)
+            makeOutput(step.index);
+        else if (step.kind == KernelStep::Kind::Temporary)
+            temporaries.push_back(m_live.allocate(step.bytes, Category::Workspace,
+                                                  m_forwardNames[std::size_t(op.kind)], m_moduleIds[op.module]));
+        else
+            m_live.release(temporaries[step.index]);
+    }
 }
 
 void Autograd::provideBlasWorkspace(ModuleId module)
@@ -175,9 +207,21 @@ void Autograd::pack(const Operator& op)
 {
     const std::uint32_t first = op.first + op.inputs + op.outputs;
     for (std::uint32_t i = first; i < first + op.saved; ++i) {
-        m_saved[i] = m_bound[m_graph.tensors[m_graph.operands[i]].storage];
-        m_live.retain(m_saved[i]);
+        const LiveId live = m_bound[m_graph.tensors[m_graph.operands[i]].storage];
+        m_live.retain(live);
+        if (m_saved[i]) // a number that the first run of a checkpointed segment has packed
+            m_replayedNumbers.push_back(live);
+        else
+            m_saved[i] = live;
     }
+}
+
+/// A number that is a tensor passes the hooks of checkpointing by (torch/csrc/autograd/saved_variable.cpp): the first
+/// run of a segment packs it.
+void Autograd::packNumber(const Operator& op)
+{
+    if (op.kind == OperatorKind::Scale && op.outputs > 1 && !m_isReentrant)
+        pack(op);
 }
 
 void Autograd::forward()
@@ -217,6 +261,8 @@ void Autograd::runSegment(const Segment& segment)
         m_segmentInputs.push_back(m_bound[m_graph.tensors[tensor].storage]);
         m_live.retain(m_segmentInputs.back());
     }
+    if (m_keepsGenerator)
+        m_segmentInputs.push_back(generatorState());
     for (std::uint32_t i = segment.first; i < segment.last; ++i)
         run(m_graph.operators[i], false);
 }

@@ -18,6 +18,7 @@
 
 #include "core/network/build_options.h"
 #include "core/network/graph.h"
+#include "core/training/cpu_kernels.h"
 #include "core/training/layer_units.h"
 #include "core/training/live_storages.h"
 #include "core/training/placement.h"
@@ -72,7 +73,11 @@ private:
     // --- forward
     void run(const Operator& op, bool saves);
     void runSegment(const Segment& segment);
+    template <typename MakeOutput>
+    void runKernel(const KernelSteps& steps, const Operator& op, const MakeOutput& makeOutput);
     void pack(const Operator& op);
+    void packNumber(const Operator& op);
+    LiveId generatorState();
     void name(TensorId tensor);
     void unname(TensorId tensor);
 
@@ -96,6 +101,11 @@ private:
     void flashScratch(const Layout& q, const Layout& k, DType dtype);
     void efficientScratch(const Layout& q, DType dtype);
     LiveId scratch(std::int64_t bytes); ///< what a kernel needs while it runs
+    // On a CPU (backward_cpu.cpp).
+    void numberBackward(const Operator& op, const Gradient& given);
+    Gradient meanBackward(TensorId input, const Layout& layout, const Gradient& given);
+    void normScratch(const Operator& op);
+    void attentionTiles(const Layout& query, const Layout& key, DType dtype);
     void splitBackward(const Operator& op);
     void deliver(TensorId tensor, Gradient gradient);
     void accumulate(TensorId tensor, Gradient& sum, Gradient gradient);
@@ -139,6 +149,7 @@ private:
 
     std::vector<LiveId> m_bound;         ///< storage of the graph -> now
     std::vector<LiveId> m_saved;         ///< beside Graph::operands: what a node has packed
+    std::vector<LiveId> m_replayedNumbers;
     std::vector<std::uint8_t> m_isNamed; ///< by tensor
     std::vector<std::uint32_t> m_slot;   ///< by tensor: its gradient in m_gradients, 0 is none
     std::vector<Gradient> m_gradients;
@@ -156,6 +167,7 @@ private:
     /// What checkpoint's hook unpacks is the node's alone and is freed when its formula is done, before
     /// broadcast gradients are summed.
     bool m_ownsUnpacked = false;
+    bool m_keepsGenerator = false; ///< its state, beside the inputs of a segment
     const Segment* m_dying = nullptr; ///< its inputs end with the next node
     std::int64_t m_blasWorkspace = 0;
     std::array<bool, phaseCount> m_hasBlasWorkspace{};

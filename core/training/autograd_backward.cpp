@@ -69,7 +69,8 @@ void Autograd::releaseInputs(const Segment& segment)
 {
     m_dying = nullptr;
     const std::size_t index = std::size_t(&segment - m_segments.data());
-    for (std::size_t i = 0; i < segment.inputs.size(); ++i)
+    const std::size_t count = segment.inputs.size() + (m_keepsGenerator ? 1 : 0);
+    for (std::size_t i = 0; i < count; ++i)
         m_live.release(m_segmentInputs[m_firstInput[index] + i]);
 }
 
@@ -85,18 +86,24 @@ void Autograd::replay(const Segment& segment)
 {
     for (TensorId tensor = segment.firstTensor; tensor < segment.lastTensor; ++tensor)
         m_isNamed[tensor] = 0; // the first run's names belong to storages that live elsewhere now
-    const std::uint32_t end = m_isReentrant ? segment.last : segment.trigger;
+    const LiveId generator = m_keepsGenerator ? generatorState() : 0;
+    const bool isWhole = m_isReentrant || m_rules.isBefore2;
+    const std::uint32_t end = isWhole ? segment.last : segment.trigger;
     for (std::uint32_t i = segment.first; i < end; ++i) {
         const Operator& op = m_graph.operators[i];
         const bool isOutside = op.kind == OperatorKind::Release && m_graph.operands[op.first] < segment.firstTensor;
         if (!isOutside)
             run(op, true);
     }
-    if (!m_isReentrant && m_graph.operators[segment.trigger].saved > 0)
+    if (!isWhole && m_graph.operators[segment.trigger].saved > 0)
         replayLast(m_graph.operators[segment.trigger]);
     for (TensorId tensor = segment.firstTensor; tensor < segment.lastTensor; ++tensor)
         if (!m_isReentrant || tensor != segment.output)
             unname(tensor);
+    for (const LiveId number : std::exchange(m_replayedNumbers, {}))
+        m_live.release(number);
+    if (generator)
+        m_live.release(generator);
 }
 
 /// The replay stops when the last tensor is packed, and inputs are packed before the kernel runs.

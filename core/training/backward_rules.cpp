@@ -176,7 +176,7 @@ bool Autograd::viewBackward(const Operator& op, const Gradient& given)
         spread = spread.expanded(whole.shape);
         const Layout* const like = &spread;
         result = op.kind == Kind::Sum ? viewOf(given, spread)
-                                      : freshFor(input, elementwiseLayout(whole.shape, {&like, 1}), given.dtype);
+                                      : meanBackward(input, elementwiseLayout(whole.shape, {&like, 1}), given);
         return true;
     }
     default: return false;
@@ -197,6 +197,10 @@ bool Autograd::elementwiseBackward(const Operator& op, const Gradient& given)
     }
     if (op.kind < Kind::Scale || op.kind > Kind::Softplus)
         return false;
+    if (op.kind == Kind::Scale && m_rules.isOnCpu) {
+        numberBackward(op, given);
+        return true;
+    }
     const TensorId other = op.saved > 0 ? m_graph.saved(op)[0] : input;
     const int count = op.kind == Kind::Square ? temporaries(Kind::Power) : temporaries(op.kind);
     m_results[0] = elementwiseAfter(count, given, other);
@@ -243,6 +247,8 @@ bool Autograd::productBackward(const Operator& op, Gradient& given)
             drop(other);
         // A linear layer sees its input as rows: the gradient is seen as the input again.
         m_results[i].isView = (op.kind == Kind::Mm || op.kind == Kind::Addmm) && layoutOf(inputs[i]).rank() > 2;
+        if (m_rules.isOnCpu && i == 1 && op.kind != Kind::Bmm) // of weight.t(): turned around again
+            m_results[i].isView = true;
     };
     switch (op.kind) {
     case Kind::Bmm: make(1), make(0); return true;
@@ -277,6 +283,8 @@ bool Autograd::normBackward(const Operator& op, const Gradient& given)
         if (wants(inputs[i]))
             m_results[i] = freshFor(inputs[i], Layout(layoutOf(inputs[i]).shape),
                                     i == 0 ? given.dtype : m_graph.tensors[inputs[i]].dtype);
+    if (m_rules.isOnCpu)
+        normScratch(op);
     return true;
 }
 
@@ -326,7 +334,9 @@ void Autograd::attentionBackward(const Operator& op, const Gradient& given)
         const Layout dense = Layout(Shape{shape[0], shape[2], shape[1], shape[3]});
         m_results[i] = freshFor(inputs[i], dense.transposed(1, 2), given.dtype);
     }
-    if (op.kind == Kind::FlashAttention)
+    if (m_rules.isOnCpu)
+        attentionTiles(layoutOf(inputs[0]), layoutOf(inputs[1]), given.dtype);
+    else if (op.kind == Kind::FlashAttention)
         flashScratch(layoutOf(inputs[0]), layoutOf(inputs[1]), given.dtype);
     else
         efficientScratch(layoutOf(inputs[0]), given.dtype);

@@ -13,10 +13,10 @@ constexpr std::int64_t eightBitBlock = 256;
 constexpr std::int64_t eightBitLeast = 4096; ///< smaller tensors keep 32-bit state
 constexpr std::int64_t codeTable = 256 * 4;
 
-StateTensors twoMoments(std::int64_t bytes, UpdateStyle style)
+StateTensors twoMoments(std::int64_t bytes, const Plan& plan)
 {
     StateTensors state{{"exp_avg", bytes}, {"exp_avg_sq", bytes}};
-    if (style == UpdateStyle::Fused)
+    if (plan.update == UpdateStyle::Fused || (plan.isOnCpu && plan.update != UpdateStyle::WrittenOut))
         state.push_back({"step", 4});
     return state;
 }
@@ -45,23 +45,22 @@ bool isOrthogonalized(const ParameterTensor& parameter)
     return parameter.isMatrix() && !parameter.isEmbedding;
 }
 
-StateTensors stateTensors(const ParameterTensor& updated, std::int64_t elementBytes, OptimizerKind optimizer,
-                          UpdateStyle style)
+StateTensors stateTensors(const ParameterTensor& updated, std::int64_t elementBytes, const Plan& plan)
 {
     if (!updated.isTrained || updated.elements == 0)
         return {};
     const std::int64_t bytes = updated.elements * elementBytes;
-    switch (optimizer) {
+    switch (plan.optimizer) {
     case OptimizerKind::None:
     case OptimizerKind::Sgd: return {};
     case OptimizerKind::Momentum: return {{"momentum_buffer", bytes}};
     case OptimizerKind::Adam:
-    case OptimizerKind::AdamW: return twoMoments(bytes, style);
+    case OptimizerKind::AdamW: return twoMoments(bytes, plan);
     case OptimizerKind::Adam8bit: return eightBitMoments(updated.elements);
     case OptimizerKind::Adafactor: return factoredMoment(updated, elementBytes);
     case OptimizerKind::Lion: return {{"exp_avg", bytes}};
     case OptimizerKind::Muon:
-        return isOrthogonalized(updated) ? StateTensors{{"momentum_buffer", bytes}} : twoMoments(bytes, style);
+        return isOrthogonalized(updated) ? StateTensors{{"momentum_buffer", bytes}} : twoMoments(bytes, plan);
     }
     return {};
 }
@@ -111,7 +110,7 @@ KeptBytes keptBytes(const std::vector<ParameterTensor>& parameters, const Plan& 
         const auto all = updatedTensors(parameters, plan);
         for (const ParameterTensor& updated : all) {
             kept.master += updated.elements * rule.master;
-            for (const StateTensor& tensor : stateTensors(updated, rule.updated(), plan.optimizer, plan.update))
+            for (const StateTensor& tensor : stateTensors(updated, rule.updated(), plan))
                 kept.state += tensor.bytes;
         }
         kept.state += sharedStateBytes(all, plan.optimizer);

@@ -3,7 +3,7 @@
 // for fp32 weights or an fp32 master copy, 2 for pure half):
 //   sgd            nothing
 //   momentum       n e
-//   adam, adamw    2 n e (and a step count: on the host, or 4 B on the device when fused)
+//   adam, adamw    2 n e (and a step count of 4 B: on the host, which may be the device; there when fused)
 //   adam-8bit      2 n + 2 × 4 ceil(n / 256): one byte each and an fp32 scale per block of 256
 //                  (bitsandbytes since 0.44, its pull request 1365; blocks of 2048 before); below
 //                  4096 elements 2 × 4 n; and two tables of 256 fp32 codes for all
@@ -36,8 +36,7 @@ constexpr std::size_t mostStateTensors = 4; ///< of one parameter
 using StateTensors = Few<StateTensor, mostStateTensors>;
 
 /// The state of one updated tensor whose elements have `elementBytes`; empty for frozen ones.
-StateTensors stateTensors(const ParameterTensor& updated, std::int64_t elementBytes, OptimizerKind optimizer,
-                          UpdateStyle style);
+StateTensors stateTensors(const ParameterTensor& updated, std::int64_t elementBytes, const Plan& plan);
 
 /// State that belongs to the optimizer as a whole: the code tables of adam-8bit, made for the first
 /// tensor that is quantized.

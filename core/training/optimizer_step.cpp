@@ -51,7 +51,7 @@ OptimizerBlocks allocateOptimizer(Trace& trace, const std::vector<ParameterTenso
         blocks.masters.push_back(
             trace.allocate(tensor.elements * rule.master, Category::MasterWeights, master, tensor.module));
         auto& state = blocks.state.emplace_back();
-        for (const StateTensor& part : stateTensors(tensor, rule.updated(), plan.optimizer, plan.update))
+        for (const StateTensor& part : stateTensors(tensor, rule.updated(), plan))
             state.push_back(trace.allocate(part.bytes, Category::OptimizerState, nameOf(part.name), tensor.module));
     }
     trace.allocate(sharedStateBytes(blocks.updated, plan.optimizer), Category::OptimizerState, trace.name("codes"));
@@ -75,18 +75,24 @@ void clipGradients(Trace& trace, const std::vector<ParameterTensor>& parameters,
     const auto make = [&](std::int64_t bytes) { return Temporary(trace, bytes, norm, 0); };
     Temporary total;
     {
-        Temporary chunks(trace, 4 * count * piece(largest, normChunk), trace.name("norm chunks"), 0,
+        Temporary chunks(trace, plan.isOnCpu ? 0 : 4 * count * piece(largest, normChunk), trace.name("norm chunks"), 0,
                          Category::Workspace); // of one kernel
         std::vector<Temporary> norms;
         for (std::int64_t i = 0; i < count; ++i)
             norms.push_back(make(scalar));
         chunks.reset();
         const Temporary stacked = make(count * scalar);
+        if (plan.isBefore2) // their list is an argument alone
+            norms.clear();
         total = make(scalar);
     }
-    Temporary sum = make(scalar);        // total_norm + 1e-6
+    const auto withNumber = [&] { // a kernel that is given a number, which is a tensor on a CPU
+        const Temporary number = make(plan.isOnCpu ? numberTensorBytes : 0), cast = make(plan.isOnCpu ? scalar : 0);
+        return make(scalar);
+    };
+    Temporary sum = withNumber();        // total_norm + 1e-6
     Temporary reciprocal = make(scalar); // max_norm / sum is a reciprocal and a product
-    const Temporary coefficient = make(scalar);
+    const Temporary coefficient = withNumber();
     sum.reset();
     reciprocal.reset();
     const Temporary clamped = make(scalar);

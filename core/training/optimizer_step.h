@@ -12,10 +12,14 @@
 // Clipping makes a norm per tensor, and on CUDA a partial norm per tensor and 65536 elements of the
 // largest.
 //
+// On a CPU numbers are tensors of 8 B, cast to the type of what they meet, the norms of clipping are made one by one,
+// and PyTorch 1's foreach makes two copies of sqrt(v).
+//
 // Left out: partial results of large reductions inside kernels, GradScaler's scalars, the time of a
 // step on the host under offload (nothing happens on the device then).
 #pragma once
 
+#include "core/training/cpu_kernels.h"
 #include "core/training/optimizer_state.h"
 
 namespace memscape {

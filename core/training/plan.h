@@ -95,6 +95,10 @@ struct Plan
     bool gradientsAreBucketViews = false; ///< DDP's gradient_as_bucket_view
     Offload offload = Offload::None;
 
+    /// PyTorch on a CPU: the optimizer's numbers and step counts are tensors in the same memory.
+    bool isOnCpu = false;
+    bool isBefore2 = false; ///< PyTorch 1 there
+
     bool hasOptimizer() const { return phase == StepPhase::Training && optimizer != OptimizerKind::None; }
     /// Backward sends each layer's gradients to the host, which sums them.
     bool streamsGradients() const { return offload >= Offload::Gradients && phase == StepPhase::Training; }

@@ -7,6 +7,12 @@
 
 namespace memscape {
 
+namespace {
+
+constexpr std::int64_t stepBytes = 4; ///< of a step count
+
+} // namespace
+
 UpdateRules::UpdateRules(Trace& trace, const Plan& plan, OptimizerBlocks& blocks)
     : m_trace(trace)
     , m_plan(plan)
@@ -28,6 +34,20 @@ Temporary UpdateRules::like(std::size_t index, NameId name) const
 Temporary UpdateRules::half(std::size_t index, std::int64_t elements, NameId name) const
 {
     return Temporary(m_trace, elements * 2, name, tensor(index).module);
+}
+
+void UpdateRules::number(std::int64_t castBytes) const
+{
+    if (!m_plan.isOnCpu)
+        return;
+    const Temporary number(m_trace, numberTensorBytes, m_scalar, 0), cast(m_trace, castBytes, m_scalar, 0);
+}
+
+void UpdateRules::numbers(const Indices& tensors, int times) const
+{
+    for (int i = 0; i < times; ++i)
+        for (std::size_t left = tensors.size(); left > 0; --left)
+            number(m_elementBytes);
 }
 
 void UpdateRules::norm(std::size_t index) const
@@ -62,6 +82,8 @@ void UpdateRules::run()
         muon(Indices(all.begin(), rest));
         return adam(Indices(rest, all.end()));
     }
+    case OptimizerKind::Momentum: // buffer *= momentum
+        return m_plan.update == UpdateStyle::Fused ? void() : numbers(all, 1);
     default: // in place, or one kernel
         return;
     }
@@ -81,21 +103,51 @@ void UpdateRules::adamLoop(const Indices& tensors)
 {
     const NameId root = m_trace.name("sqrt(exp_avg_sq)"), quotient = m_trace.name("denominator");
     Temporary denominator; // keeps the previous parameter's while the next one's is made
+    const int decays = int(m_plan.optimizer != OptimizerKind::Adam) + 1 + int(m_plan.isBefore2);
     for (const std::size_t index : tensors) {
+        number(stepBytes);
+        numbers({index}, decays); // weights, exp_avg (one lerp since 2.0), exp_avg_sq
         Temporary squareRoot = like(index, root);
-        Temporary divided = like(index, quotient);
+        Temporary divided = quotientOf(index, quotient);
         squareRoot.reset();
+        number(m_elementBytes); // += eps
         denominator = std::move(divided);
     }
+}
+
+/// tensor / number.
+Temporary UpdateRules::quotientOf(std::size_t index, NameId name) const
+{
+    const bool isTensor = m_plan.isOnCpu;
+    const Temporary number(m_trace, isTensor ? numberTensorBytes : 0, m_scalar, 0);
+    const Temporary cast(m_trace, isTensor ? m_elementBytes : 0, m_scalar, 0);
+    return like(index, name);
 }
 
 void UpdateRules::adamForeach(const Indices& tensors)
 {
     const NameId root = m_trace.name("sqrt(exp_avg_sq)");
-    std::vector<Temporary> roots;
+    std::vector<Temporary> roots, sums;
     roots.reserve(tensors.size());
+    countStepsForeach(tensors);
+    numbers(tensors, int(m_plan.optimizer != OptimizerKind::Adam) + 1 + int(m_plan.isBefore2));
     for (const std::size_t index : tensors)
         roots.push_back(like(index, root));
+    numbers(tensors, 1); // /= a number
+    if (!m_plan.isBefore2)
+        return numbers(tensors, 1); // += eps
+    for (const std::size_t index : tensors)
+        sums.push_back(quotientOf(index, root));
+}
+
+/// step += 1: a number each, or one tensor for all since 2.0.
+void UpdateRules::countStepsForeach(const Indices& tensors) const
+{
+    if (m_plan.isOnCpu && !m_plan.isBefore2)
+        Temporary(m_trace, stepBytes, m_scalar, 0);
+    else
+        for (std::size_t left = tensors.size(); left > 0; --left)
+            number(stepBytes);
 }
 
 /// m = state.get("m", zeros_like(g)), v the same;  m' = b1*m + (1-b1)*g;  v' = b2*v + (1-b2)*g**2;

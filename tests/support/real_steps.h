@@ -11,6 +11,7 @@
 #include <QFile>
 #include <QJsonArray>
 #include <QJsonDocument>
+#include <QJsonObject>
 
 #include <algorithm>
 #include <functional>
@@ -26,12 +27,17 @@ struct Change
     QString source;
 };
 
-inline QJsonArray recordedSteps(const QString& name)
+inline QJsonObject recordedFile(const QString& name)
 {
     QFile file(QString(TEST_DATA) + "/pytorch/" + name);
     if (!file.open(QIODevice::ReadOnly))
         qFatal("no %s", qPrintable(file.fileName()));
-    return QJsonDocument::fromJson(file.readAll())["cases"].toArray();
+    return QJsonDocument::fromJson(file.readAll()).object();
+}
+
+inline QJsonArray recordedSteps(const QString& name)
+{
+    return recordedFile(name)["cases"].toArray();
 }
 
 inline std::vector<Change> measuredChanges(const QJsonArray& events)
@@ -74,7 +80,10 @@ inline void compareChanges(const std::vector<Change>& simulated, const std::vect
     for (std::size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i) {
         QStringList around;
         for (std::size_t j = i > 4 ? i - 4 : 0; j < std::min({i + 10, ours.size(), theirs.size()}); ++j)
-            around << QString("%1 | %2 %3").arg(theirs[j].bytes, 10).arg(ours[j].bytes, 10).arg(ours[j].source);
+            around << QString("%1 | %2 %3 %4")
+                          .arg(theirs[j].bytes, 10)
+                          .arg(ours[j].bytes, 10)
+                          .arg(ours[j].source, theirs[j].source);
         QVERIFY2(
             ours[i].bytes == theirs[i].bytes,
             qPrintable(QString("event %1 of %2 (PyTorch | here):\n").arg(i).arg(theirs.size()) + around.join('\n')));

@@ -57,7 +57,8 @@ TrainingSetup setupOf(const Device& device, const Parameters& parameters, const 
     setup.build.batch = batch;
     setup.build.sequence = request.chunk;
     setup.build.weights = request.computed;
-    setup.build.attention = attentionOf(parameters);
+    setup.build.attention = attentionOn(device, parameters);
+    setup.build.rules = setup.step.rules = rulesOn(device);
     setup.build.gradient = false;
     setup.build.loss = false;
     setup.build.tensorParallel = static_cast<int>(request.tensorParallel);
@@ -67,7 +68,7 @@ TrainingSetup setupOf(const Device& device, const Parameters& parameters, const 
                                                                    : Precision::Bf16;
     setup.step.plan.tensorParallel = static_cast<int>(request.tensorParallel);
     setup.step.blasWorkspace = blasWorkspaceBytes(device);
-    setup.allocator = allocatorOf(parameters);
+    setup.allocator = allocatorOf(device, parameters);
     return setup;
 }
 

@@ -51,20 +51,23 @@ std::optional<LoraPlan> adapterOf(const Parameters& parameters)
     return lora;
 }
 
-Result<UpdateStyle> updateOf(const Parameters& parameters)
+/// What torch.optim chooses by itself: all tensors at once on a GPU, one after the other on a CPU.
+Result<UpdateStyle> updateOf(const Device& device, const Parameters& parameters)
 {
     const std::string& text = parameters.choice("optimizer_implementation");
-    if (text == "auto")
-        return parameters.choice("operators") == "written-out" ? UpdateStyle::WrittenOut : UpdateStyle::Foreach;
-    return updateStyleFromText(text);
+    if (text != "auto")
+        return updateStyleFromText(text);
+    if (parameters.choice("operators") == "written-out")
+        return UpdateStyle::WrittenOut;
+    return device.isGpu() ? UpdateStyle::Foreach : UpdateStyle::Loop;
 }
 
-Result<Plan> planOf(const Parameters& parameters)
+Result<Plan> planOf(const Device& device, const Parameters& parameters)
 {
     Plan plan;
     MEMSCAPE_TRY(precision, precisionFromText(parameters.choice("precision")));
     MEMSCAPE_TRY(optimizer, optimizerFromText(parameters.choice("optimizer")));
-    MEMSCAPE_TRY(update, updateOf(parameters));
+    MEMSCAPE_TRY(update, updateOf(device, parameters));
     plan.phase = phaseOf(parameters);
     plan.precision = precision;
     plan.logitsInFp32 = parameters.flag("logits_fp32");
@@ -79,23 +82,42 @@ Result<Plan> planOf(const Parameters& parameters)
     plan.tensorParallel = static_cast<int>(parameters.integer("tensor_parallel"));
     plan.sequenceParallel = parameters.flag("sequence_parallel");
     plan.offload = offloadOf(parameters);
+    plan.isOnCpu = !device.isGpu();
+    plan.isBefore2 = plan.isOnCpu && rulesOn(device).isBefore2;
     MEMSCAPE_CHECK(checkPlan(plan));
     return plan;
 }
 
 } // namespace
 
-AllocatorOptions allocatorOf(const Parameters& parameters)
+AllocatorOptions allocatorOf(const Device& device, const Parameters& parameters)
 {
     AllocatorOptions options;
-    options.expandableSegments = parameters.choice("allocator") == "expandable";
+    options.caches = device.isGpu();
+    options.expandableSegments = options.caches && parameters.choice("allocator") == "expandable";
     return options;
+}
+
+AttentionKernel attentionOn(const Device& device, const Parameters& parameters)
+{
+    const AttentionKernel asked = attentionOf(parameters);
+    if (device.isGpu() || asked == AttentionKernel::Eager)
+        return asked;
+    return rulesOn(device).isBefore2 ? AttentionKernel::Eager : AttentionKernel::Flash;
+}
+
+EagerRules rulesOn(const Device& device)
+{
+    if (device.isGpu())
+        return {};
+    const bool isBefore2 = device.framework && device.framework->version.starts_with("1.");
+    return EagerRules::onCpu(isBefore2, std::max(device.units, 1)); // PyTorch takes a thread for each core
 }
 
 Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& parameters)
 {
     TrainingSetup setup;
-    MEMSCAPE_TRY(plan, planOf(parameters));
+    MEMSCAPE_TRY(plan, planOf(device, parameters));
     if (plan.offload != Offload::None && device.sharesHostMemory)
         return fail("plan.offload",
                     fmt::format("{} shares one memory with its host: what is offloaded stays in it", device.name),
@@ -106,7 +128,7 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     build.sequence = parameters.integer("sequence");
     build.weights = numerics.weights;
     build.autocast = numerics.autocast;
-    build.attention = attentionOf(parameters);
+    build.attention = attentionOn(device, parameters);
     if (parameters.choice("operators") == "written-out")
         build.writtenOut = WrittenOut::all();
     build.dropout = parameters.number("dropout");
@@ -117,13 +139,14 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     build.tensorParallel = plan.tensorParallel;
     build.sequenceParallel = plan.sequenceParallel;
     build.isProductInFp8 = plan.precision == Precision::Fp8;
+    build.rules = rulesOn(device);
     if (plan.lora)
         build.adapters = AdapterOptions{plan.lora->rank, plan.lora->targets, plan.lora->isQuantized};
     setup.step.plan = std::move(plan);
     setup.step.checkpointing = checkpointingOf(parameters.choice("checkpointing"));
     setup.step.rules = build.rules;
     setup.step.blasWorkspace = blasWorkspaceBytes(device);
-    setup.allocator = allocatorOf(parameters);
+    setup.allocator = allocatorOf(device, parameters);
     setup.context = device.isGpu() ? parameters.integer("device_context") : 0; // a processor has none
     return setup;
 }

@@ -34,6 +34,11 @@ StepPhase phaseOf(const Parameters& parameters);
 Offload offloadOf(const Parameters& parameters);
 AttentionKernel attentionOf(const Parameters& parameters);
 DType computedInOf(const Parameters& parameters); ///< of `inference-memory`
-AllocatorOptions allocatorOf(const Parameters& parameters);
+/// A CPU's allocator caches nothing.
+AllocatorOptions allocatorOf(const Device& device, const Parameters& parameters);
+/// Its kernel there: a CPU has FlashAttention for all types and no memory-efficient kernel, PyTorch 1 has neither.
+AttentionKernel attentionOn(const Device& device, const Parameters& parameters);
+/// How PyTorch runs there: on a CPU as the version of its framework says, or the newest.
+EagerRules rulesOn(const Device& device);
 
 } // namespace memscape

@@ -97,7 +97,7 @@ private slots:
         std::int64_t total = 0;
         for (std::size_t i = 0; i < parameters.size(); ++i) {
             QList<qint64> ours, real;
-            for (const StateTensor& part : stateTensors(parameters[i], bytes, plan.optimizer, plan.update))
+            for (const StateTensor& part : stateTensors(parameters[i], bytes, plan))
                 ours << part.bytes;
             for (const QJsonValue& value : step["state"][qsizetype(i)].toObject())
                 real << value.toInteger();

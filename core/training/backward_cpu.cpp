@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What nodes of the autograd graph take on a CPU beside the gradients that they hand on (backward_rules.cpp): numbers
+// that are tensors and the kernels' own blocks. cpu_kernels.h explains them.
+#include "core/training/autograd.h"
+
+namespace memscape {
+
+namespace {
+
+using Kind = OperatorKind;
+
+} // namespace
+
+/// grad * number: the number was kept as 8 B and is cast to the gradient's type.
+void Autograd::numberBackward(const Operator& op, const Gradient& given)
+{
+    const LiveId cast = scratch(elementBytes(given.dtype));
+    m_results[0] = elementwise(given, m_graph.operands[op.first]);
+    m_live.release(cast);
+}
+
+/// grad / n, with n as a new number on a CPU.
+Autograd::Gradient Autograd::meanBackward(TensorId input, const Layout& layout, const Gradient& given)
+{
+    if (!m_rules.isOnCpu)
+        return freshFor(input, layout, given.dtype);
+    const LiveId number = scratch(numberTensorBytes), cast = scratch(elementBytes(given.dtype));
+    const Gradient result = freshFor(input, layout, given.dtype);
+    m_live.release(cast);
+    m_live.release(number);
+    return result;
+}
+
+/// Layer norm sums the gradients of weight and bias for each thread (cpu/layer_norm_kernel.cpp), batch norm needs
+/// a block of its input's size (cpu/batch_norm_kernel.cpp).
+void Autograd::normScratch(const Operator& op)
+{
+    const Layout& input = layoutOf(m_graph.inputs(op)[0]);
+    if (op.kind == Kind::LayerNorm)
+        m_live.release(scratch(2 * m_rules.threads * input.shape.last() * 4));
+    if (op.kind == Kind::BatchNorm)
+        m_live.release(scratch(input.elements() * elementBytes(m_graph.tensors[m_graph.inputs(op)[0]].dtype)));
+}
+
+void Autograd::attentionTiles(const Layout& query, const Layout& key, DType dtype)
+{
+    const CpuAttentionTiles tiles = cpuAttentionTiles(query, key, dtype, m_rules.threads);
+    const LiveId scores = scratch(tiles.backward);
+    const LiveId reduced = tiles.backwardReduced > 0 ? scratch(tiles.backwardReduced) : 0;
+    m_live.release(scratch(tiles.backwardSums));
+    if (reduced)
+        m_live.release(reduced);
+    m_live.release(scores);
+}
+
+} // namespace memscape

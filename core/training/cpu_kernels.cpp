@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/training/cpu_kernels.h"
+
+#include <algorithm>
+
+namespace memscape {
+
+namespace {
+
+using Kind = OperatorKind;
+
+class KernelWriter
+{
+public:
+    explicit KernelWriter(KernelSteps& steps)
+        : m_steps(steps)
+    { }
+    std::uint32_t temporary(std::int64_t bytes)
+    {
+        m_steps.push_back({KernelStep::Kind::Temporary, m_count, bytes});
+        return m_count++;
+    }
+    void output(std::uint32_t index) { m_steps.push_back({KernelStep::Kind::Output, index, 0}); }
+    void free(std::uint32_t temporary) { m_steps.push_back({KernelStep::Kind::Free, temporary, 0}); }
+
+private:
+    KernelSteps& m_steps;
+    std::uint32_t m_count = 0;
+};
+
+/// The operands whose type is not the result's: their copies exist before it and end behind it.
+void castOperands(const Graph& graph, const Operator& op, KernelWriter& kernel)
+{
+    Few<std::uint32_t, 2> casts;
+    const std::int64_t bytes = elementBytes(graph.tensors[graph.outputs(op)[0]].dtype);
+    for (const TensorId input : graph.inputs(op)) {
+        const Tensor& operand = graph.tensors[input];
+        if (graph.layoutOf(input).rank() > 0 && elementBytes(operand.dtype) != bytes)
+            casts.push_back(kernel.temporary(graph.layoutOf(input).elements() * bytes));
+    }
+    kernel.output(0);
+    for (const std::uint32_t cast : casts)
+        kernel.free(cast);
+}
+
+void dropoutKernel(std::int64_t elementSize, KernelWriter& kernel)
+{
+    kernel.output(1);
+    const std::uint32_t number = kernel.temporary(numberTensorBytes), cast = kernel.temporary(elementSize);
+    kernel.free(cast);
+    kernel.free(number);
+    kernel.output(0);
+}
+
+/// With a number: x * 2, x + 2, mask == 0 (`wide`: B of x in the type that both are compared in).
+void numberKernel(bool keepsNumber, std::int64_t cast, KernelWriter& kernel)
+{
+    std::uint32_t number = 0;
+    if (keepsNumber)
+        kernel.output(1);
+    else
+        number = kernel.temporary(numberTensorBytes);
+    const std::uint32_t converted = kernel.temporary(cast);
+    kernel.output(0);
+    kernel.free(converted);
+    if (!keepsNumber)
+        kernel.free(number);
+}
+
+/// The squares, their mean: a sum divided by a number in place.
+void squaredErrorKernel(std::int64_t bytes, KernelWriter& kernel)
+{
+    kernel.output(0);
+    const std::uint32_t squares = kernel.temporary(bytes);
+    const std::uint32_t number = kernel.temporary(numberTensorBytes), cast = kernel.temporary(4);
+    kernel.free(cast);
+    kernel.free(number);
+    kernel.free(squares);
+}
+
+void batchNormKernel(std::int64_t channels, KernelWriter& kernel)
+{
+    kernel.free(kernel.temporary(numberTensorBytes)); // num_batches_tracked += 1
+    for (const std::uint32_t output : {0u, 1u, 2u})
+        kernel.output(output);
+    for (int pair = 0; pair < 2; ++pair) {
+        const std::uint32_t first = kernel.temporary(4 * channels), second = kernel.temporary(4 * channels);
+        kernel.free(first);
+        kernel.free(second);
+    }
+}
+
+void attentionKernel(const Graph& graph, const Operator& op, std::int64_t threads, KernelWriter& kernel)
+{
+    const auto inputs = graph.inputs(op);
+    const CpuAttentionTiles tiles = cpuAttentionTiles(graph.layoutOf(inputs[0]), graph.layoutOf(inputs[1]),
+                                                      graph.tensors[inputs[0]].dtype, threads);
+    kernel.output(0);
+    kernel.output(1);
+    const std::uint32_t scores = kernel.temporary(tiles.forward);
+    if (tiles.forwardReduced > 0)
+        kernel.free(kernel.temporary(tiles.forwardReduced));
+    kernel.free(scores);
+}
+
+} // namespace
+
+CpuAttentionTiles cpuAttentionTiles(const Layout& query, const Layout& key, DType dtype, std::int64_t threads)
+{
+    const std::int64_t length = query[2], width = query[3];
+    const std::int64_t rows = std::min<std::int64_t>(length, length >= 768 ? 256 : length >= 192 ? 64 : 32);
+    const std::int64_t columns = std::min<std::int64_t>(key[2], 512);
+    const std::int64_t tile = rows * columns;
+    CpuAttentionTiles tiles;
+    tiles.forward = threads * 4 * (tile + 2 * rows + rows * width);
+    tiles.backward = threads * 4 * 2 * tile;
+    tiles.backwardSums = threads * 4 * rows;
+    if (elementBytes(dtype) < 4) {
+        tiles.forwardReduced = threads * elementBytes(dtype) * tile;
+        tiles.backwardReduced = 2 * tiles.forwardReduced;
+    }
+    return tiles;
+}
+
+KernelSteps cpuKernelSteps(const Graph& graph, const Operator& op, const EagerRules& rules)
+{
+    KernelSteps steps;
+    KernelWriter kernel(steps);
+    const auto sizeOf = [&](TensorId tensor) { return elementBytes(graph.tensors[tensor].dtype); };
+    switch (op.kind) {
+    case Kind::Scale: numberKernel(op.outputs > 1, sizeOf(graph.outputs(op)[0]), kernel); break;
+    case Kind::Shift: numberKernel(false, sizeOf(graph.outputs(op)[0]), kernel); break;
+    case Kind::Compare:
+        if (op.attribute == comparesWithNumber)
+            numberKernel(false, graph.layoutOf(graph.inputs(op)[0]).elements() * numberTensorBytes, kernel);
+        break;
+    case Kind::Add:
+    case Kind::Subtract:
+    case Kind::Multiply:
+    case Kind::Divide: castOperands(graph, op, kernel); break;
+    case Kind::Dropout: dropoutKernel(sizeOf(graph.inputs(op)[0]), kernel); break;
+    case Kind::MseLoss: squaredErrorKernel(graph.storageOf(graph.outputs(op)[0]).bytes, kernel); break;
+    case Kind::BatchNorm: batchNormKernel(graph.layoutOf(graph.inputs(op)[0])[1], kernel); break;
+    case Kind::FlashAttention: attentionKernel(graph, op, rules.threads, kernel); break;
+    default: break;
+    }
+    return steps;
+}
+
+} // namespace memscape

@@ -1,0 +1,356 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Records every allocation and free of real training and inference steps on a CPU, in order.
+
+PyTorch's allocator for processors reports to the profiler (c10/core/CPUAllocator.cpp): bytes as they were asked
+for, +n an allocation, -n a free. A block of MARK bytes and an index marks where a phase ends. The step that is
+written down is one of a loop that has run before: optimizer state exists, gradients do not. Blocks of the
+profiler's and the optimizer's own record_function, which PyTorch 1.13 makes of tensors, are left out.
+
+One thread, and the collector of cycles is off, so that a run is repeatable. "parameters" are those of memscape's
+training-memory; "config" is a configuration of transformers.
+
+Usage: cpu_steps.py [--paths] [NAME…] > cpu_steps_2.15.json
+--paths adds where each event happened; a name runs the cases that begin with it.
+"""
+import contextlib
+import gc
+import json
+import os
+import sys
+
+sys.dont_write_bytecode = True
+os.environ["KINETO_LOG_LEVEL"] = "5"
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.profiler import ProfilerActivity, profile
+from torch.utils.checkpoint import checkpoint
+
+IS_OLD = torch.__version__.startswith("1.")
+MARK = 7777000
+ARTEFACTS = ("aten::empty", "aten::zeros", "aten::zeros>aten::empty")
+
+
+class Recorder:
+    """Events of the profiler between marks."""
+
+    def __init__(self):
+        self.names = []
+
+    def mark(self, name):
+        torch.empty(MARK + len(self.names), dtype=torch.uint8)
+        self.names.append(name)
+
+    def run(self, body):
+        gc.collect()
+        gc.disable()
+        with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+            kept = body()
+        gc.enable()
+        del kept
+        events = []
+
+        def walk(event, path):
+            if type(event.extra_fields).__name__ == "_ExtraFields_Allocation":
+                events.append((event.start_time_ns, event.extra_fields.alloc_size, ">".join(path)))
+            for child in event.children:
+                walk(child, (*path, event.name))
+
+        for event in profiler.profiler.kineto_results.experimental_event_tree():
+            walk(event, ())
+        events.sort(key=lambda event: event[0])
+        return self.phases(events)
+
+    def phases(self, events):
+        phases, current, handles = {}, [], []
+        for _, size, path in events:
+            index = abs(size) - MARK
+            if 0 <= index < len(self.names):
+                if size > 0:
+                    phases[self.names[index]] = current
+                    current = []
+                continue
+            if self.is_handle(size, path, handles):
+                continue
+            current.append((size, path))
+        return phases
+
+    @staticmethod
+    def is_handle(size, path, handles):
+        """record_function of 1.13: a number, and 288 bytes in it that die at once; the number lives as long as it."""
+        if not IS_OLD:
+            return False
+        last = path.split(">", 1)[-1] if path.startswith("Optimizer.") else path
+        if size in (4, 288) and last in ARTEFACTS:
+            handles.append(-size)
+            return True
+        if size in (-4, -288) and size in handles and ("aten" not in path and "Backward" not in path):
+            handles.remove(size)
+            return True
+        return False
+
+
+# --- networks ---------------------------------------------------------------------------------------------------
+
+
+class Chain(nn.Module):
+    """Linear layers with ReLU between them."""
+
+    def __init__(self, sizes):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(sizes, sizes[1:]))
+
+    def forward(self, x):
+        for layer in self.layers[:-1]:
+            x = F.relu(layer(x))
+        return self.layers[-1](x)
+
+
+class SelfAttention(nn.Module):
+    def __init__(self, width, heads, sequence, kernel, dropout):
+        super().__init__()
+        self.c_attn, self.c_proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.heads, self.kernel, self.dropout = heads, kernel, dropout
+        self.register_buffer("mask", torch.tril(torch.ones(1, 1, sequence, sequence, dtype=torch.bool)))
+
+    def forward(self, x):
+        b, s, d = x.shape
+        q, k, v = self.c_attn(x).split(d, dim=2)
+        q, k, v = (t.view(b, s, self.heads, d // self.heads).transpose(1, 2) for t in (q, k, v))
+        if self.kernel == "eager":
+            scores = (q @ k.transpose(-2, -1)) * (k.size(-1) ** -0.5)
+            scores = scores.masked_fill(self.mask[:, :, :s, :s] == 0, float("-inf"))
+            scores = F.softmax(scores, dim=-1)
+            scores = F.dropout(scores, self.dropout, self.training)
+            y = scores @ v
+        else:
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        y = y.transpose(1, 2).contiguous().view(b, s, d)
+        return F.dropout(self.c_proj(y), self.dropout, self.training)
+
+
+class Gpt2Block(nn.Module):
+    def __init__(self, width, heads, sequence, kernel, dropout):
+        super().__init__()
+        self.ln_1 = nn.LayerNorm(width)
+        self.attn = SelfAttention(width, heads, sequence, kernel, dropout)
+        self.ln_2 = nn.LayerNorm(width)
+        self.c_fc, self.c_proj = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.dropout = dropout
+
+    def feed(self, x):
+        x = self.c_fc(x)
+        x = F.gelu(x)
+        x = self.c_proj(x)
+        return F.dropout(x, self.dropout, self.training)
+
+    def forward(self, x):
+        x = x + self.attn(self.ln_1(x))
+        x = x + self.feed(self.ln_2(x))
+        return x
+
+
+class Gpt2(nn.Module):
+    """As nanoGPT writes it."""
+
+    def __init__(self, hidden, layers, heads, vocab, sequence, kernel, dropout=0.0):
+        super().__init__()
+        self.wte, self.wpe = nn.Embedding(vocab, hidden), nn.Embedding(sequence, hidden)
+        self.h = nn.ModuleList(Gpt2Block(hidden, heads, sequence, kernel, dropout) for _ in range(layers))
+        self.ln_f = nn.LayerNorm(hidden)
+        self.lm_head = nn.Linear(hidden, vocab, bias=False)
+        self.wte.weight = self.lm_head.weight
+        self.register_buffer("positions", torch.arange(sequence)[None])
+        self.dropout = dropout
+        self.run = lambda block, x: block(x)
+
+    def forward(self, tokens, targets=None):
+        x = self.wte(tokens) + self.wpe(self.positions[:, :tokens.shape[1]])
+        x = F.dropout(x, self.dropout, self.training)
+        for block in self.h:
+            x = self.run(block, x)
+        x = self.ln_f(x)
+        logits = self.lm_head(x)
+        if targets is None:
+            return logits
+        loss = F.cross_entropy(logits.view(-1, logits.size(-1)), targets.view(-1))
+        return logits, loss
+
+
+# --- steps ------------------------------------------------------------------------------------------------------
+
+
+OPTIMIZERS = {
+    "sgd": lambda parameters, style: torch.optim.SGD(parameters, lr=0.01, **style),
+    "momentum": lambda parameters, style: torch.optim.SGD(parameters, lr=0.01, momentum=0.9, **style),
+    "adam": lambda parameters, style: torch.optim.Adam(parameters, lr=1e-3, **style),
+    "adamw": lambda parameters, style: torch.optim.AdamW(parameters, lr=1e-3, **style),
+}
+STYLES = {"auto": {}, "loop": {"foreach": False}, "foreach": {"foreach": True}, "fused": {"fused": True}}
+
+
+def made_mlp(case, parameters):
+    sizes = [int(size) for size in case["model"].split(":")[1].split(",")]
+    model = Chain(sizes)
+    x, target = torch.randn(parameters["batch"], sizes[0]), torch.randn(parameters["batch"], sizes[-1])
+
+    def loss_of():
+        y = model(x)
+        return y, F.mse_loss(y, target)
+
+    return model, loss_of, lambda: model(x)
+
+
+def made_gpt2(case, parameters):
+    config = case["config"]
+    model = Gpt2(config["n_embd"], config["n_layer"], config["n_head"], config["vocab_size"], config["n_positions"],
+                 parameters.get("attention", "eager"), parameters.get("dropout", 0.0))
+    if parameters.get("checkpointing") == "block":
+        keeps = parameters.get("dropout", 0) > 0  # the generator's state, where something random is run again
+        model.run = lambda block, x: checkpoint(block, x, use_reentrant=False, preserve_rng_state=keeps)
+    shape = (parameters["batch"], parameters["sequence"])
+    tokens, targets = (torch.randint(0, config["vocab_size"], shape) for _ in range(2))
+    return model, lambda: model(tokens, targets), lambda: model(tokens)
+
+
+def made_pictures(case, parameters):
+    import torchvision
+    model = getattr(torchvision.models, case["torchvision"])(num_classes=case.get("classes", 1000))
+    x = torch.randn(parameters["batch"], 3, case["size"], case["size"])
+    target = torch.randint(0, case.get("classes", 1000), (parameters["batch"],))
+
+    def loss_of():
+        logits = model(x)
+        return logits, F.cross_entropy(logits, target)
+
+    return model, loss_of, lambda: model(x)
+
+
+MAKERS = {"mlp": made_mlp, "gpt2": made_gpt2, "pictures": made_pictures}
+
+
+def autocast_of(precision):
+    if precision.endswith("autocast"):
+        return lambda: torch.autocast("cpu", torch.bfloat16 if precision.startswith("bf16") else torch.float16)
+    return contextlib.nullcontext
+
+
+def steps_of(case, recorder):
+    parameters = case["parameters"]
+    precision = parameters.get("precision", "fp32")
+    torch.manual_seed(1)
+    torch.set_default_dtype(torch.bfloat16 if precision == "bf16" else torch.float32)
+    model, loss_of, output_of = MAKERS[case["maker"]](case, parameters)
+    torch.set_default_dtype(torch.float32)
+    region = autocast_of(precision)
+    phase = parameters.get("phase", "training")
+    keeps = parameters.get("keeps_logits", "true") == "true"
+
+    def run():
+        with torch.set_grad_enabled(phase == "forward"), region():
+            output = output_of()
+        recorder.mark("forward 0")
+        return output
+
+    if phase != "training":
+        for _ in range(3):
+            recorder.mark("before")
+            run()
+        return model
+    optimizer = OPTIMIZERS[parameters["optimizer"]](
+        model.parameters(), STYLES[parameters.get("optimizer_implementation", "auto")])
+    accumulation = parameters.get("accumulation", 1)
+
+    def forward():
+        with region():
+            logits, loss = loss_of()
+        return (logits, loss) if keeps else (None, loss)
+
+    def step():
+        kept = loss = None
+        for i in range(accumulation):
+            kept, loss = forward()
+            recorder.mark(f"forward {i}")
+            loss.backward()
+            recorder.mark(f"backward {i}")
+        if parameters.get("clipping"):
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            recorder.mark("clipping")
+        optimizer.step()
+        recorder.mark("optimizer")
+        optimizer.zero_grad(**({"set_to_none": True} if IS_OLD else {}))
+        recorder.mark("zero_grad")
+
+    for _ in range(3):
+        recorder.mark("before")
+        step()
+    return model, optimizer
+
+
+def recorded(case, with_paths):
+    recorder = Recorder()
+    phases = recorder.run(lambda: steps_of(case, recorder))
+    phases.pop("before")
+    events = {name: [event if with_paths else event[0] for event in phase] for name, phase in phases.items()}
+    return {**case, "events": events}
+
+
+# --- cases ------------------------------------------------------------------------------------------------------
+
+
+GPT2 = {"maker": "gpt2", "config": {"model_type": "gpt2", "n_embd": 48, "n_layer": 2, "n_head": 4, "vocab_size": 211,
+                                    "n_positions": 24}}
+GPT2_RUN = {"batch": 2, "sequence": 20, "precision": "fp32", "optimizer": "adamw"}
+
+
+def gpt2_case(name, **changes):
+    return {"name": "gpt2 " + name, **GPT2, "parameters": {**GPT2_RUN, **changes}}
+
+
+def mlp_case(name, **changes):
+    return {"name": "mlp " + name, "maker": "mlp", "model": "mlp:20,37,41,10",
+            "parameters": {"batch": 9, "precision": "fp32", "optimizer": "sgd", **changes}}
+
+
+def picture_case(model, size, batch, **changes):
+    return {"name": model, "maker": "pictures", "torchvision": model, "model": model, "size": size,
+            "parameters": {"batch": batch, "precision": "fp32", "optimizer": "sgd", **changes}}
+
+
+def cases():
+    yield mlp_case("sgd")
+    yield mlp_case("momentum", optimizer="momentum")
+    yield mlp_case("adam", optimizer="adam")
+    yield mlp_case("adam foreach", optimizer="adam", optimizer_implementation="foreach")
+    yield mlp_case("accumulation, clipping", optimizer="adamw", accumulation=3, clipping=True)
+    yield gpt2_case("eager")
+    yield gpt2_case("forward", phase="forward")
+    yield gpt2_case("inference", phase="inference")
+    yield gpt2_case("dropout", dropout=0.1)
+    yield gpt2_case("checkpointed", checkpointing="block")
+    yield gpt2_case("checkpointed, dropout", checkpointing="block", dropout=0.1)
+    yield gpt2_case("bf16 autocast", precision="bf16-autocast")
+    yield gpt2_case("accumulation, clipping, foreach", accumulation=2, clipping=True, optimizer_implementation="foreach")
+    if not IS_OLD:
+        yield gpt2_case("flash", attention="flash")
+        yield gpt2_case("flash bf16 autocast", attention="flash", precision="bf16-autocast")
+        yield picture_case("resnet18", 64, 2)
+        yield picture_case("vgg11", 64, 1)
+        yield picture_case("mobilenet_v2", 64, 2)
+
+
+def main():
+    torch.set_num_threads(1)
+    arguments = sys.argv[1:]
+    with_paths = "--paths" in arguments
+    names = [argument for argument in arguments if argument != "--paths"]
+    results = [recorded(case, with_paths) for case in cases()
+               if not names or any(case["name"].startswith(name) for name in names)]
+    print(json.dumps({"about": __doc__.strip(), "torch": torch.__version__, "threads": torch.get_num_threads(),
+                      "cases": results}, separators=(",", ":")))
+
+
+if __name__ == "__main__":
+    main()
