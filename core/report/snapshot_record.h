@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A snapshot as a record: experiment "snapshot", measured by the program that wrote the file, without a prediction. So
+// `check`, reports, exports and the window treat it as any other record. "snapshot" is no registered experiment: it
+// has no parameters of a form and no prediction of its own; readers treat it as they treat the records of experiments
+// that they do not know, and this file says all that is special to it.
+//
+//   measured.figures   those of snapshotFigures()
+//   measured.series    allocated, reserved over the events: at most 2,000 points each, the peaks among them
+//   measured.detail    {"file", "device", "range", "events", "segments", "torch", "steps", "categories", "findings",
+//   "modules",
+//                      "lines", "notes"}
+#pragma once
+
+#include "core/experiment/record.h"
+#include "core/snapshot/snapshot_comparison.h"
+
+namespace memscape {
+
+/// `name`: the file's name without its folder, for people.
+Record snapshotRecord(const SnapshotDevice& device, const EventRange& range, const std::string& name);
+
+/// One self-contained page: figures, timeline as SVG, findings, tables.
+std::string snapshotHtml(const SnapshotDevice& device, const EventRange& range, const std::string& name);
+
+} // namespace memscape
