@@ -74,12 +74,15 @@ public:
     StackId stack(std::size_t i) const { return m_stacks[i]; }
     LabelId label(std::size_t i) const { return i < m_labels.size() ? m_labels[i] : noLabel; }
 
+    bool hasLabels() const { return !m_labels.empty(); }
     void append(const SnapshotEvent& event);
     void set(std::size_t i, const SnapshotEvent& event);
     /// Bytes that the columns hold.
     std::size_t memory() const;
 
 private:
+    void setLabel(std::size_t i, LabelId label);
+
     Column<SnapshotAction> m_actions;
     Column<std::uint64_t> m_addresses;
     Column<std::int64_t> m_sizes, m_times;
@@ -113,8 +116,6 @@ public:
     std::size_t memory() const { return m_frames.memory() + m_ends.memory() + m_slots.memory(); }
 
 private:
-    void grow();
-
     Column<FrameId> m_frames;
     Column<std::size_t> m_ends;
     Column<std::uint32_t> m_slots; ///< a power of two of them, open addressing: id + 1, 0 is free
@@ -135,8 +136,6 @@ public:
     std::size_t memory() const { return m_bytes.memory() + m_ends.memory() + m_slots.memory(); }
 
 private:
-    void grow();
-
     Column<char> m_bytes;
     Column<std::size_t> m_ends;
     Column<std::uint32_t> m_slots;

@@ -32,7 +32,7 @@ struct SnapshotReadOptions
 /// Cancelled as every long computation is: a CancelScope of the reading thread (core/base/cancellation.h) ends it with
 /// predict.cancelled. Errors name the path and the byte: those of readFile() without its limit, pickle.truncated,
 /// pickle.opcode (code, bytes objects, persistent ids …), pickle.protocol, pickle.memo, pickle.stack,
-/// pickle.limit (memory, depth, a text of more than 16 MiB), pickle.trailing, snapshot.format (a pickle, but not a
+/// pickle.limit (memory, depth, a text of more than 16 MiB), snapshot.format (a pickle, but not a
 /// snapshot), snapshot.type and snapshot.value with the place ("segments[3].blocks[7].size").
 Result<Snapshot> readSnapshot(const std::filesystem::path& path, const SnapshotReadOptions& options = {});
 Result<Snapshot> readSnapshotBytes(std::string_view bytes, const SnapshotReadOptions& options = {});
