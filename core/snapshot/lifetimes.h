@@ -19,8 +19,10 @@
 #pragma once
 
 #include "core/snapshot/snapshot.h"
+#include "core/trace/allocator_options.h"
 
 #include <array>
+#include <utility>
 
 namespace memscape {
 
@@ -112,6 +114,9 @@ struct Reconciliation
     bool isClean() const { return unfreed + freedTwice + resurrected + segments == 0; }
 };
 
+/// The options that the snapshot's allocator ran with: allocator_settings, defaults where the file has none.
+AllocatorOptions allocatorOptionsOf(const Json& settings);
+
 class Lifetimes
 {
 public:
@@ -148,7 +153,10 @@ public:
 
 private:
     friend class LifetimeBuilder;
-    friend class SnapshotTimeline;
+    using Extra = std::pair<Moment32, LifetimeId>;
+
+    std::span<const Extra> extrasOf(std::size_t event) const;
+    std::int64_t reservedChange(std::size_t event) const;
 
     const Snapshot* m_snapshot = nullptr;
     SnapshotTrace m_trace;
@@ -157,6 +165,8 @@ private:
     std::vector<Lifetime> m_lifetimes;
     std::vector<SegmentLifetime> m_segments;
     std::vector<LifetimeId> m_lifetimeOf; ///< by event
+    std::vector<Extra> m_extras;          ///< by event: what it ends although it is not its own free
+    std::vector<std::pair<Moment32, std::int64_t>> m_reserved; ///< by event: changes of what is reserved
     static constexpr std::size_t stride = 64;
     std::vector<SnapshotBytes> m_states; ///< at moments 0, 64, 128 …
     std::vector<Moment32> m_checkpoints; ///< moments with a list of those alive

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -35,6 +36,7 @@ public:
     // Of bytes that are there.
     const unsigned char* cursor() const { return m_cursor; }
     unsigned char byte() { return *m_cursor++; }
+    std::size_t available() const { return std::size_t(m_end - m_cursor); } ///< without moving the window
     void skip(std::size_t count) { m_cursor += count; }
     /// Little-endian, at most 8 bytes.
     std::uint64_t number(std::size_t bytes)

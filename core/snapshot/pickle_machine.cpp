@@ -82,6 +82,8 @@ Result<PickleValue> PickleMachine::run()
             refuse("pickle.truncated", "the pickle ends before it is complete", "copy or write the file again");
             break;
         }
+        recallMany();
+        m_opcodeAt = m_input.position();
         const unsigned char opcode = m_input.byte();
         if (m_protocol < 0 && opcode != 0x80) {
             refuse("pickle.protocol", "this does not begin like a pickle of protocol 2 to 5");
@@ -97,6 +99,27 @@ Result<PickleValue> PickleMachine::run()
     if (m_error)
         return tl::unexpected(std::move(*m_error));
     return m_stack[0];
+}
+
+/// Most of a snapshot are frames that its stacks recall: these, one after the other, without a look at each byte's
+/// other meanings. What is not plain is left to recall(). At least one byte of the window remains.
+void PickleMachine::recallMany()
+{
+    const unsigned char *at = m_input.cursor(), *end = at + m_input.available();
+    const auto slotAt = [&](std::size_t bytes) {
+        return bytes == 1 ? at[1]
+                          : std::uint32_t(at[1]) | std::uint32_t(at[2]) << 8 | std::uint32_t(at[3]) << 16
+                | std::uint32_t(at[4]) << 24;
+    };
+    while (end - at > 5 && (*at == 'h' || *at == 'j')) {
+        const std::size_t bytes = *at == 'h' ? 1 : 4;
+        const std::size_t slot = slotAt(bytes);
+        if (slot >= m_memo.size() || m_memo[slot] == 0 || m_memo[slot] >> 63 != 0)
+            break;
+        m_stack.push_back({PickleTag(m_memo[slot] >> 56), m_memo[slot] & (~std::uint64_t(0) >> 8)});
+        at += 1 + bytes;
+    }
+    m_input.skip(std::size_t(at - m_input.cursor()));
 }
 
 bool PickleMachine::refuse(Error error)

@@ -23,6 +23,7 @@ public:
 
 private:
     bool step(unsigned char opcode);
+    void recallMany();
     bool stepOther(unsigned char opcode);
     bool refuse(Error error);
     bool refuse(std::string code, std::string message, std::string hint = "the file is damaged, or no snapshot");
