@@ -10,6 +10,7 @@
 // in a backward is a gradient when it outlives the backward, else temporary.
 #pragma once
 
+#include "core/snapshot/stack_meaning.h"
 #include "core/snapshot/steps.h"
 #include "core/trace/peak.h"
 
@@ -18,33 +19,39 @@ namespace memscape {
 enum class CategorySource : std::uint8_t { None, Label, Stack, Lifetime };
 std::string_view categorySourceText(CategorySource source); ///< "the run's label", "its stack", …
 
-/// What a stack says about when it ran; Phase::Setup also where it does not say.
-struct StackMeaning
-{
-    Phase phase = Phase::Setup;
-    bool isKnown = false;     ///< a frame says so
-    bool isWorkspace = false; ///< cuBLAS, cuDNN
-    bool isParameter = false; ///< a constructor, .to(), load_state_dict
-    FrameId operation = ~0u;  ///< the innermost "aten::…" or named operator; ~0: none
-    FrameId line = ~0u;       ///< the innermost frame of the user's own code (a file outside torch); ~0: none
-    FrameId module = ~0u;     ///< the innermost forward(); ~0: none
-};
+/// Phase of an event of the device.
+std::optional<Phase> phaseOfEvent(const Snapshot& snapshot, const Lifetimes& lifetimes,
+                                  const std::vector<StackMeaning>& meanings, std::size_t event);
 
 class SnapshotCategories
 {
 public:
-    SnapshotCategories(const Snapshot& snapshot, const Lifetimes& lifetimes, const SnapshotSteps& steps);
+    SnapshotCategories(const Snapshot& snapshot, const Lifetimes& lifetimes, const SnapshotSteps& steps,
+                       std::vector<StackMeaning> meanings);
 
     Category of(LifetimeId lifetime) const { return m_categories[lifetime]; }
     CategorySource sourceOf(LifetimeId lifetime) const { return m_sources[lifetime]; }
     const StackMeaning& meaningOf(StackId stack) const { return m_meanings[stack]; }
-    Phase phaseOf(std::size_t event) const; ///< from its label, else its stack
+    /// From its label, else its stack; nothing where neither tells.
+    std::optional<Phase> phaseOf(std::size_t event) const
+    {
+        return phaseOfEvent(*m_snapshot, *m_lifetimes, m_meanings, event);
+    }
     /// How the bytes of all allocations were categorized: shares of 1 by source.
     std::array<double, 4> shares() const { return m_shares; }
 
 private:
+    void set(LifetimeId id, Category category, CategorySource source);
+    void fromLabels();
+    void fromStacks();
+    void fromLifetimes();
+    void gradientsAtTheEnd();
+    void sumShares();
+    Category byPhase(const Lifetime& lifetime, Phase phase, std::size_t nextPhase) const;
+
     const Snapshot* m_snapshot;
     const Lifetimes* m_lifetimes;
+    const SnapshotSteps* m_steps;
     std::vector<Category> m_categories;
     std::vector<CategorySource> m_sources;
     std::vector<StackMeaning> m_meanings; ///< by stack

@@ -2,19 +2,26 @@
 // What is remarkable about a run, each with its numbers and a remedy. A rule that has too little evidence says nothing:
 // a healthy run has no finding of kind Problem.
 //
-//   growth           a line through the lowest allocated bytes of each steady step (least squares, at least 4 steps):
-//                    slope > 0, r² ≥ 0.9, rise over the steps ≥ 1 MiB and ≥ 1 % of the level, and each step keeps
-//                    blocks; names the stacks whose blocks are kept, by bytes a step
-//   fragmentation    at the reserved peak: reserved − allocated ≥ 10 % of reserved and ≥ 32 MiB, of which whole free
-//                    segments (the cache can give them back) are not counted
-//   out-of-memory    an oom entry: what was asked for, in which phase, the largest hole and the sum of holes at that
-//                    moment; whether packing would have served it; who holds most
-//   retained-graph   activations (by category) that outlive the step that made them, at least 1 % of the peak
-//   gradients-kept   gradients alive through the next forward: zero_grad(set_to_none=True) after the step
-//   cache-held       at the end allocated ≤ half of reserved and ≥ 64 MiB could be given back
-//   retries          segments were freed and taken anew because the driver refused (segment_free directly before a
-//                    segment_alloc, both within one allocation)
+//   growth           a line through the lowest allocated bytes of each steady step (least squares, at least 3 steps):
+//                    slope > 0, r² ≥ 0.9, a rise of 64 KiB and of 0.5 % of the level, and blocks of every step that are
+//                    alive a step later; names the lines that keep them. Parts of a period that may be layers of one
+//                    step (no backward, no optimizer in them) must not keep more than a quarter of what they allocate.
+//   fragmentation    at the peak (peakOf()): holes inside of segments that are in use, at least 10 % of reserved and 32
+//   MiB out-of-memory    an oom entry: what was asked for, in which phase, the largest hole and all holes at that
+//   moment;
+//                    whether packing would have served it; who holds most
+//   retained-graph   activations that live through the whole next training step, at least 1 % of the peak
+//   gradients-kept   gradients of an earlier step alive when a backward begins, at least 5 % of the peak, in every
+//   steady step cache-held       over the last steady steps allocated never exceeds half of reserved, and whole
+//   segments of at least
+//                    64 MiB stay empty
+//   retries          segments were freed for one allocation, because the driver refused: segment_free, then
+//   segment_alloc
+//                    from the same line and not from empty_cache()
+//   run-error        the recorded run ended with an error
 //   reconciliation   trace and segments contradict each other
+//
+// Of an event range, only steps that lie in it count.
 #pragma once
 
 #include "core/base/quantity.h"

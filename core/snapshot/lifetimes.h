@@ -124,6 +124,7 @@ public:
     /// any more. `snapshot` must outlive it. A device without a trace has one moment. Errors: snapshot.overflow.
     static Result<Lifetimes> rebuild(const Snapshot& snapshot, std::uint32_t device);
 
+    std::uint32_t device() const { return m_device; }
     std::size_t events() const { return m_trace.size(); } ///< moments are [0, events()]
     /// Event e of the device, 0 ≤ e < events(): the index in Snapshot::events.
     std::size_t eventIndex(std::size_t event) const { return m_trace.first + event; }
@@ -139,6 +140,9 @@ public:
 
     /// What event e changes.
     SnapshotBytes change(std::size_t event) const;
+    /// Blocks that an event ends although it is not their free: event and block; empty in a file as PyTorch writes it.
+    using Extra = std::pair<Moment32, LifetimeId>;
+    std::span<const Extra> extrasOf(std::size_t event) const;
     SnapshotBytes bytesAt(std::size_t moment) const; ///< ≤ 64 events from a stored state: below a microsecond
     /// The last moment whose event is not later than `time` (microseconds since 1970). Times may stand still.
     std::size_t momentAt(std::int64_t time) const;
@@ -153,9 +157,6 @@ public:
 
 private:
     friend class LifetimeBuilder;
-    using Extra = std::pair<Moment32, LifetimeId>;
-
-    std::span<const Extra> extrasOf(std::size_t event) const;
     std::int64_t reservedChange(std::size_t event) const;
 
     const Snapshot* m_snapshot = nullptr;

@@ -31,6 +31,10 @@ public:
     const SnapshotCategories& categories() const { return *m_categories; }
     const SnapshotTimeline& timeline() const { return *m_timeline; }
 
+    /// Groups of blocks of this device: see groupLifetimes().
+    std::vector<SnapshotGroup> groups(std::span<const LifetimeId> blocks, SnapshotGrouping grouping) const;
+    /// Blocks in the program's hands: alive and not waiting for a stream.
+    std::vector<LifetimeId> allocatedAt(std::size_t moment) const;
     /// "loss.backward, aten::mm, 24 MiB": what a tooltip says about a block, without markup.
     std::string describe(LifetimeId lifetime) const;
 
@@ -51,8 +55,22 @@ struct EventRange
 };
 Result<EventRange> parseEventRange(std::string_view text, std::size_t events);
 
-/// The figures of a range: peak_allocated, peak_reserved, fragmentation (at the reserved peak), largest_free (there),
-/// and beside them peak_requested, final_allocated, final_reserved, free_whole, steps, growth; each with its why.
+/// The moment of a range that stands for its peak: reserved is at its highest, and of these moments it is the first
+/// with the most allocated bytes. (When reserved first rises, what it rose for is not allocated yet.)
+std::size_t peakOf(const SnapshotDevice& device, const EventRange& range);
+
+/// The allocations for which the driver refused and cached segments were given back: the event of the segment_alloc
+/// after each group of segment_free, see findings.h.
+struct AllocationRetry
+{
+    std::size_t event = 0;     ///< segment_alloc, or the oom
+    std::int64_t released = 0; ///< bytes
+    std::int64_t time = 0;     ///< microseconds from the first release to the event
+};
+std::vector<AllocationRetry> allocationRetries(const SnapshotDevice& device, const EventRange& range);
+
+/// The figures of a range: peak_allocated, peak_reserved, fragmentation (at peakOf()), largest_free (there),
+/// and beside them peak_requested, final_allocated, final_reserved, final_largest_free, retries; each with its why.
 Figures snapshotFigures(const SnapshotDevice& device, const EventRange& range);
 
 } // namespace memscape

@@ -9,15 +9,17 @@
 
 namespace memscape {
 
+/// Takes the next piece; false stops.
+using SnapshotWrite = std::function<bool(std::string_view)>;
+
 /// A pickle of protocol 4 (memory_viz refuses 5) with the same segments, events, stacks and settings; a range leaves
 /// out earlier and later events (of a range that ends early the segments are those of its end, rebuilt). Keys that the
-/// reader passed over are not in it. Pieces are handed to `write` in order; it returns false to stop.
-Result<void> writeMemoryViz(const SnapshotDevice& device, const EventRange& range,
-                            const std::function<bool(std::string_view)>& write);
+/// reader passed over are not in it. Labels of a run file and events of unknown
+/// actions are left out. Errors: file.write when `write` stops.
+Result<void> writeMemoryViz(const SnapshotDevice& device, const EventRange& range, const SnapshotWrite& write);
 
 /// A line per block that lives in the range: address, size, requested, first and last moment, times, category and how,
 /// module, operator, line. RFC 4180.
-Result<void> writeBlocksCsv(const SnapshotDevice& device, const EventRange& range,
-                            const std::function<bool(std::string_view)>& write);
+Result<void> writeBlocksCsv(const SnapshotDevice& device, const EventRange& range, const SnapshotWrite& write);
 
 } // namespace memscape

@@ -68,7 +68,13 @@ private:
         std::int64_t lowAllocated, highAllocated, lowReserved, highReserved;
         void include(const Extremes& other);
     };
-    void visit(std::size_t first, std::size_t last, TimelineColumn& column) const;
+    void indexExtremes();
+    void indexCategories();
+    void changeCategories(std::size_t event, CategoryBytes& bytes) const;
+    Extremes extremes(std::size_t first, std::size_t last) const;
+    std::size_t firstWith(std::size_t first, std::size_t last, std::int64_t Extremes::*extreme,
+                          std::int64_t SnapshotBytes::*count, std::int64_t wanted) const;
+    std::vector<LifetimeId> largest(std::span<const TimelineColumn> columns, std::size_t count) const;
 
     const Lifetimes* m_lifetimes;
     const SnapshotCategories* m_categories;
