@@ -33,6 +33,11 @@ std::vector<PageInfo> pagesOf(const std::vector<const Experiment*>& experiments)
     return pages;
 }
 
+PageInfo snapshotPageInfo()
+{
+    return {snapshotPageId, "Snapshot", "Where did the memory of a recorded run go, and why was it not enough?", {}};
+}
+
 PageInfo pageOf(const Experiment& experiment, std::string_view page)
 {
     const std::vector<PageInfo> pages = pagesOf({&experiment});

@@ -21,6 +21,10 @@ struct PageInfo
 /// Of every experiment of that list its own page and then its further ones.
 std::vector<PageInfo> pagesOf(const std::vector<const Experiment*>& experiments);
 
+/// The page of a memory snapshot: it shows a file, and has no experiment.
+constexpr auto snapshotPageId = "snapshot";
+PageInfo snapshotPageInfo();
+
 /// One page of an experiment: its own when `page` is empty or not known.
 PageInfo pageOf(const Experiment& experiment, std::string_view page);
 

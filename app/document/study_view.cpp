@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Study.view to and from the state of the pages. Reading is lenient: a page whose parameters no
 // longer fit starts from its defaults and a note says so; unknown keys and pages are kept.
+#include "app/document/pages.h"
 #include "app/document/study_document.h"
 
 #include <algorithm>
@@ -47,12 +48,13 @@ PageState readPage(const std::string& experiment, const Json& json, std::vector<
     const std::string place = "view.pages." + experiment;
     PageState state;
     const auto found = findExperiment(experiment);
-    if (!found || !json.is_object()) {
+    const bool isKnown = found || experiment == snapshotPageId;
+    if (!isKnown || !json.is_object()) {
         state.foreign = json;
         return state;
     }
     const JsonReader reader(json, place);
-    if (const auto node = reader.at("parameters")) {
+    if (const auto node = reader.at("parameters"); node && found) {
         if (auto parameters = parametersFromJson((*found)->schema(), *node))
             state.parameters = std::move(*parameters);
         else

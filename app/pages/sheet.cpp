@@ -3,6 +3,7 @@
 
 #include "app/pages/experiment_page.h"
 #include "app/pages/records/record_text.h"
+#include "app/pages/snapshot/snapshot_page.h"
 
 #include <QBuffer>
 #include <QFileInfo>
@@ -145,8 +146,30 @@ Sheet sheetOf(const ExperimentPage& page)
     if (const Record* record = page.prediction())
         sheet.footer = QObject::tr("Memscape %1 · prediction based on: %2")
                            .arg(QString::fromStdString(programVersion()), basisText(record->device, TimeText::Date));
-    sheet.picture = page.picture() && !page.picture()->isHidden() ? page.picture() : nullptr;
+    if (const Picture* picture = page.picture(); picture && !picture->isHidden()) {
+        sheet.picture = [picture](QPainter& painter, const QRectF& rect, const Theme& theme) {
+            picture->paintTo(painter, rect, theme);
+        };
+        sheet.pictureHeight = picture->sizeHint().height();
+    }
     sheet.plot = page.plot()->isFolded() ? nullptr : page.plot()->view();
+    sheet.figures = page.inspector()->figures()->figures()->rows();
+    return sheet;
+}
+
+Sheet sheetOf(const SnapshotPage& page)
+{
+    Sheet sheet;
+    sheet.bytes = page.shown().bytes;
+    sheet.title = page.title();
+    sheet.question = page.facts();
+    sheet.subtitle = page.inspector()->rangeText();
+    sheet.footer = QObject::tr("Memscape %1").arg(QString::fromStdString(programVersion()));
+    if (const SnapshotView* view = page.picture()) {
+        sheet.picture = [view](QPainter& painter, const QRectF& rect, const Theme& theme) {
+            view->paintTo(painter, rect, theme);
+        };
+    }
     sheet.figures = page.inspector()->figures()->figures()->rows();
     return sheet;
 }
@@ -155,7 +178,7 @@ void paintSheet(QPainter& painter, const QRectF& rect, const Sheet& sheet, const
 {
     painter.fillRect(rect, theme.background);
     if (sheet.isBare && sheet.picture)
-        return sheet.picture->paintTo(painter, rect, theme);
+        return sheet.picture(painter, rect, theme);
     QRectF inner = rect.adjusted(margin, margin, -margin, -margin);
     inner.setTop(inner.top() + paintTitle(painter, inner, sheet, theme));
 
@@ -173,11 +196,11 @@ void paintSheet(QPainter& painter, const QRectF& rect, const Sheet& sheet, const
 
     if (sheet.picture) {
         QRectF picture = inner;
-        const double wanted = sheet.picture->sizeHint().height();
         const double most =
             std::max(inner.height() * 0.42, inner.height() - leastPlot); // panels need more than a strip
-        picture.setHeight(sheet.plot ? std::min(wanted > 0 ? wanted : 200, most) : inner.height());
-        sheet.picture->paintTo(painter, picture, theme);
+        const double wanted = sheet.pictureHeight > 0 ? sheet.pictureHeight : 200;
+        picture.setHeight(sheet.plot ? std::min(wanted, most) : inner.height());
+        sheet.picture(painter, picture, theme);
         inner.setTop(picture.bottom() + 8);
     }
     if (sheet.plot)

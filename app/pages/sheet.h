@@ -15,20 +15,24 @@
 #include <QSize>
 #include <QString>
 
+#include <functional>
+
 class QPainter;
 
 namespace memscape {
 
 class ExperimentPage;
-class Picture;
 class PlotView;
+class SnapshotPage;
 
 struct Sheet
 {
     QString title, question;
     QString subtitle; ///< device and parameters
     QString footer;   ///< program, basis, fit
-    const Picture* picture = nullptr;
+    /// Draws the picture into a rectangle; null: there is none.
+    std::function<void(QPainter&, const QRectF&, const Theme&)> picture = {};
+    double pictureHeight = 0; ///< that it would like beside a plot; 0: no wish
     PlotView* plot = nullptr;
     std::vector<FigureRow> figures;
     ByteStyle bytes = ByteStyle::Binary;
@@ -37,6 +41,7 @@ struct Sheet
 
 /// What is on the page now; the page must outlive it.
 Sheet sheetOf(const ExperimentPage& page);
+Sheet sheetOf(const SnapshotPage& page);
 
 void paintSheet(QPainter& painter, const QRectF& rect, const Sheet& sheet, const Theme& theme);
 

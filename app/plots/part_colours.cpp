@@ -36,6 +36,14 @@ int partIndex(std::string_view key)
     return static_cast<int>(at == parts.end() ? parts.size() - 1 : static_cast<std::size_t>(at - parts.begin()));
 }
 
+int partOf(Category category)
+{
+    std::string key(categoryText(category)); // "optimizer state", as documents call "optimizer_state"
+    std::replace_if(
+        key.begin(), key.end(), [](char c) { return c == ' ' || c == '-'; }, '_');
+    return partIndex(key);
+}
+
 QColor partColour(const Theme& theme, int index)
 {
     const Part& part = parts[static_cast<std::size_t>(std::clamp(index, 0, static_cast<int>(parts.size()) - 1))];

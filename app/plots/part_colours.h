@@ -6,6 +6,7 @@
 #pragma once
 
 #include "app/settings/theme.h"
+#include "core/trace/trace.h"
 
 #include <string_view>
 
@@ -14,6 +15,8 @@ namespace memscape {
 /// Index of a part by its key in documents ("optimizer_state", "reserved_unused"); unknown keys are
 /// "unknown".
 int partIndex(std::string_view key);
+/// The same of a category of a trace.
+int partOf(Category category);
 
 /// Of a part's area; indices are those of partIndex().
 QColor partColour(const Theme& theme, int index);

@@ -20,14 +20,10 @@
 
 namespace memscape {
 
-namespace {
-
-QString pictures()
+QString Exporter::pictureFilters()
 {
-    return Exporter::tr("PNG picture (*.png);;SVG drawing (*.svg);;PDF document (*.pdf)");
+    return tr("PNG picture (*.png);;SVG drawing (*.svg);;PDF document (*.pdf)");
 }
-
-} // namespace
 
 Exporter::Exporter(StudyDocument& document, Settings& settings, Banner& banner, QWidget* window)
     : QObject(window)
@@ -90,7 +86,7 @@ void Exporter::write(const QString& path, const std::string& content)
 void Exporter::plot(ExperimentPage& page)
 {
     const ExportDefaults defaults = m_settings.exportDefaults();
-    const QString path = ask(tr("Export plot"), baseName(page), defaults.format, pictures());
+    const QString path = ask(tr("Export plot"), baseName(page), defaults.format, pictureFilters());
     if (path.isEmpty())
         return;
     if (page.plot()->isFolded()) { // the picture is the plot
@@ -111,7 +107,8 @@ void Exporter::plot(ExperimentPage& page)
 void Exporter::page(ExperimentPage& page)
 {
     const ExportDefaults defaults = m_settings.exportDefaults();
-    const QString path = ask(tr("Export page"), baseName(page) + QStringLiteral("-page"), defaults.format, pictures());
+    const QString path =
+        ask(tr("Export page"), baseName(page) + QStringLiteral("-page"), defaults.format, pictureFilters());
     if (path.isEmpty())
         return;
     const Theme& theme = defaults.followTheme ? currentTheme() : lightTheme();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "app/document/study_document.h"
+#include "app/pages/snapshot/background_work.h"
 #include "app/settings/settings.h"
 #include "app/window/banner.h"
 
@@ -14,6 +15,7 @@
 namespace memscape {
 
 class ExperimentPage;
+class SnapshotPage;
 
 class Exporter : public QObject
 {
@@ -37,16 +39,30 @@ public:
     /// The chosen setting as lines of "pytorch" or a configuration of "deepspeed", to the clipboard.
     void copySnippet(ExperimentPage& page, const std::string& key);
 
+    // exporter_snapshot.cpp
+    void plot(const SnapshotPage& page);
+    void page(const SnapshotPage& page);
+    void csv(const SnapshotPage& page);
+    void json(const SnapshotPage& page);
+    void report(const SnapshotPage& page);
+    void memoryViz(const SnapshotPage& page);
+    void copyPlot(const SnapshotPage& page);
+    void copyData(const SnapshotPage& page);
+    bool isBusy() const { return m_work.isBusy(); }
+
 private:
     QString ask(const QString& what, const QString& base, const QString& suffix, const QString& filters);
     void write(const QString& path, const std::string& content);
     void tell(const QString& path, const Result<void>& written);
     QString baseName(const ExperimentPage& page) const;
+    static QString pictureFilters();
+    void writeBeside(const QString& path, std::function<Result<void>()> produce);
 
     StudyDocument& m_document;
     Settings& m_settings;
     Banner& m_banner;
     QWidget* m_window;
+    BackgroundWork m_work;
 };
 
 } // namespace memscape

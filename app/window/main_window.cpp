@@ -6,6 +6,7 @@
 #include "app/pages/records/record_text.h"
 #include "app/settings/theme.h"
 #include "app/window/window_actions.h"
+#include "core/device/catalogue.h"
 
 #include <QApplication>
 #include <QCloseEvent>
@@ -167,7 +168,7 @@ void MainWindow::build()
     connect(m_files, &StudyFiles::recordOpened, this, [this] {
         // Every page shows the first record of its experiment; the page of the first record is the last to be shown.
         for (std::size_t i = m_document.records().size(); i-- > 0;) {
-            if (showPage(QString::fromStdString(m_document.records()[i].experiment)))
+            if (showPage(QString::fromStdString(m_document.records()[i].experiment)) && page())
                 page()->useRecord(int(i));
         }
         m_document.undoStack()->setClean(); // looking at a record is no change that wants saving
@@ -176,6 +177,7 @@ void MainWindow::build()
             [this](const QString& path) { openFor(QStringLiteral("model"), QStringLiteral("training-memory"), path); });
     connect(m_files, &StudyFiles::chainFileOpened, this,
             [this](const QString& path) { openFor(QStringLiteral("chain"), QStringLiteral("checkpoint"), path); });
+    connect(m_files, &StudyFiles::snapshotOpened, this, &MainWindow::openSnapshot);
     connect(m_files, &StudyFiles::deviceFileOpened, this, [this](const QString& path) {
         if (page())
             m_document.setDevice(page()->experiment().id(), path.toStdString());
@@ -280,8 +282,62 @@ ExperimentPage* MainWindow::page() const
     return at == m_pages.end() ? nullptr : at->second;
 }
 
+SnapshotPage* MainWindow::snapshot() const
+{
+    return m_page == QLatin1String(snapshotPageId) ? m_snapshot : nullptr;
+}
+
+void MainWindow::makeSnapshotPage()
+{
+    m_snapshot = new SnapshotPage({m_document, m_devices, m_settings, m_runs}, this);
+    m_snapshot->setExportMenu(m_exportMenu);
+    connect(m_snapshot, &SnapshotPage::openWanted, m_files, &StudyFiles::open);
+    connect(m_snapshot, &SnapshotPage::exampleWanted, this, [this] {
+        openSnapshot(QString::fromStdString((resourcesFolder() / "records" / "gpt2-tiny.pickle").string()));
+    });
+    connect(m_snapshot, &SnapshotPage::compareWanted, this, &MainWindow::compareSnapshot);
+    connect(m_snapshot, &SnapshotPage::budgetWanted, this, [this] { showPage(QStringLiteral("training-memory")); });
+    connect(m_snapshot, &SnapshotPage::updated, this, &MainWindow::pageUpdated);
+    m_stack->addWidget(m_snapshot);
+}
+
+void MainWindow::openSnapshot(const QString& path)
+{
+    showPage(QLatin1String(snapshotPageId));
+    m_snapshot->open(path);
+}
+
+QSplitter* MainWindow::shownSplitter() const
+{
+    if (const SnapshotPage* shown = snapshot())
+        return shown->splitter();
+    return page() ? page()->splitter() : nullptr;
+}
+
+/// A page comes on top, its panels as wide as those of the one before.
+void MainWindow::shown(const QString& id, QWidget* page)
+{
+    const QSplitter* before = m_page != id ? shownSplitter() : nullptr;
+    const QList<int> sizes = before ? before->sizes() : QList<int>();
+    m_page = id;
+    if (!sizes.isEmpty() && sizes.front() > 0)
+        shownSplitter()->setSizes(sizes);
+    m_rail->setPage(id);
+    setPanels();
+    m_stack->setCurrentWidget(page);
+    m_document.setPage(id.toStdString());
+    pageUpdated();
+}
+
 bool MainWindow::showPage(const QString& id)
 {
+    if (id == QLatin1String(snapshotPageId)) {
+        if (m_snapshot == nullptr)
+            makeSnapshotPage();
+        m_banner->setPage(id);
+        shown(id, m_snapshot);
+        return true;
+    }
     const auto experiment = findExperiment(experimentOfPage(id.toStdString()));
     if (!experiment)
         return false;
@@ -300,22 +356,15 @@ bool MainWindow::showPage(const QString& id)
         connect(made, &ExperimentPage::updated, this, &MainWindow::pageUpdated);
         connect(made, &ExperimentPage::experimentWanted, this,
                 [this](const QString& wanted, const ParameterChanges& changes, const QString& step) {
-                    if (showPage(wanted))
+                    if (showPage(wanted) && page())
                         static_cast<void>(page()->setTexts(changes, step)); // they parse, or stay
                 });
         m_stack->addWidget(made);
         if (m_options.remember)
             m_views.restore(*made);
     }
-    if (m_page != id && page())
-        made->splitter()->setSizes(page()->splitter()->sizes());
-    m_page = id;
-    m_rail->setPage(id);
-    setPanels();
-    m_stack->setCurrentWidget(made);
     m_banner->setPage(QString::fromStdString(made->experiment().id()));
-    m_document.setPage(id.toStdString());
-    pageUpdated();
+    shown(id, made);
     return true;
 }
 
@@ -408,6 +457,7 @@ void MainWindow::refreshRun()
         .setEnabled(m_actions.at(QStringLiteral("run.measure")).isEnabled());
     m_actions.at(QStringLiteral("run.calibrate")).setEnabled(free && m_runs.obstacle(page()->deviceId()).isEmpty());
     m_actions.at(QStringLiteral("run.stop")).setEnabled(running);
+    m_actions.at(QStringLiteral("file.exportMemoryViz")).setEnabled(snapshot() && snapshot()->shown().device);
     m_rail->setBusy(running);
     const std::vector<Snippet> snippets = page() ? page()->snippets() : std::vector<Snippet>();
     for (const auto& [action, key] : {std::pair{"edit.copyPytorch", "pytorch"}, {"edit.copyDeepspeed", "deepspeed"}}) {

@@ -6,6 +6,7 @@
 #include "app/document/autosave.h"
 #include "app/document/study_document.h"
 #include "app/pages/experiment_page.h"
+#include "app/pages/snapshot/snapshot_page.h"
 #include "app/settings/settings.h"
 #include "app/settings/window_session.h"
 #include "app/window/actions.h"
@@ -26,6 +27,7 @@
 #include <memory>
 
 class QMenu;
+class QSplitter;
 class QStackedWidget;
 
 namespace memscape {
@@ -67,7 +69,12 @@ public:
     /// resolve().
     Result<Parameters> standardParameters(const Experiment& experiment,
                                           const std::vector<std::string>& assignments) const;
+    /// The shown page of an experiment; null while that of a snapshot is shown.
     ExperimentPage* page() const;
+    /// The shown page of a snapshot; null while another is shown.
+    SnapshotPage* snapshot() const;
+    /// Shows a snapshot or a run file, as a step of the history.
+    void openSnapshot(const QString& path);
     /// Layout of the last time, last study when `reopen`; call before show().
     void restore(bool reopen);
     void restoreDefaultLayout();
@@ -91,6 +98,9 @@ private:
     void documentChanged(const ChangeEvent& event);
     void openFor(const QString& key, const QString& otherwise, const QString& path);
     void exchangeViews();
+    void makeSnapshotPage();
+    QSplitter* shownSplitter() const;
+    void shown(const QString& id, QWidget* page);
     void refreshTitle();
     void refreshRun();
     void takeFirstStep(FirstStep step);
@@ -113,8 +123,10 @@ private:
     void connectHelpActions();
     void fillMenus();
     void on(const char* id, const std::function<void()>& run);
-    void onPage(const char* id, const std::function<void(ExperimentPage&)>& run);
+    void onPage(const char* id, const std::function<void(ExperimentPage&)>& run,
+                const std::function<void(SnapshotPage&)>& onSnapshot = {});
     void setPanels();
+    void compareSnapshot();
     void zoom(int step);
     void addWorker();
     void tellOfWorker(const QString& name);
@@ -139,6 +151,7 @@ private:
     Exporter* m_exporter;
     CommandPalette* m_palette;
     std::map<std::string, ExperimentPage*> m_pages;
+    SnapshotPage* m_snapshot = nullptr; ///< made when first wanted
     QString m_page;
     bool m_started = false;
     bool m_closing = false; ///< as soon as the run has stopped

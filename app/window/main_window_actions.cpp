@@ -21,11 +21,14 @@ void MainWindow::on(const char* id, const std::function<void()>& run)
     connect(&m_actions.at(QString::fromLatin1(id)), &QAction::triggered, this, run);
 }
 
-void MainWindow::onPage(const char* id, const std::function<void(ExperimentPage&)>& run)
+void MainWindow::onPage(const char* id, const std::function<void(ExperimentPage&)>& run,
+                        const std::function<void(SnapshotPage&)>& onSnapshot)
 {
-    on(id, [this, run] {
+    on(id, [this, run, onSnapshot] {
         if (page())
             run(*page());
+        else if (snapshot() && onSnapshot && (snapshot()->shown().device || QByteArrayView(id).startsWith("help")))
+            onSnapshot(*snapshot());
     });
 }
 
@@ -46,13 +49,32 @@ void MainWindow::connectFileActions()
     on("file.save", [this] { m_files->save(); });
     on("file.saveAs", [this] { m_files->saveAs(); });
     on("file.quit", [this] { close(); });
-    onPage("file.exportPlot", [this](ExperimentPage& page) { m_exporter->plot(page); });
-    onPage("file.exportPage", [this](ExperimentPage& page) { m_exporter->page(page); });
-    onPage("file.exportCsv", [this](ExperimentPage& page) { m_exporter->csv(page); });
-    onPage("file.exportJson", [this](ExperimentPage& page) { m_exporter->json(page); });
-    on("file.exportReport", [this] { m_exporter->report(page()); });
-    onPage("edit.copyPlot", [this](ExperimentPage& page) { m_exporter->copyPlot(page); });
-    onPage("edit.copyData", [this](ExperimentPage& page) { m_exporter->copyData(page); });
+    onPage(
+        "file.exportPlot", [this](ExperimentPage& page) { m_exporter->plot(page); },
+        [this](SnapshotPage& page) { m_exporter->plot(page); });
+    onPage(
+        "file.exportPage", [this](ExperimentPage& page) { m_exporter->page(page); },
+        [this](SnapshotPage& page) { m_exporter->page(page); });
+    onPage(
+        "file.exportCsv", [this](ExperimentPage& page) { m_exporter->csv(page); },
+        [this](SnapshotPage& page) { m_exporter->csv(page); });
+    onPage(
+        "file.exportJson", [this](ExperimentPage& page) { m_exporter->json(page); },
+        [this](SnapshotPage& page) { m_exporter->json(page); });
+    on("file.exportReport", [this] {
+        if (snapshot() && snapshot()->shown().device && m_document.records().empty())
+            m_exporter->report(*snapshot());
+        else
+            m_exporter->report(page());
+    });
+    onPage(
+        "file.exportMemoryViz", [](ExperimentPage&) {}, [this](SnapshotPage& page) { m_exporter->memoryViz(page); });
+    onPage(
+        "edit.copyPlot", [this](ExperimentPage& page) { m_exporter->copyPlot(page); },
+        [this](SnapshotPage& page) { m_exporter->copyPlot(page); });
+    onPage(
+        "edit.copyData", [this](ExperimentPage& page) { m_exporter->copyData(page); },
+        [this](SnapshotPage& page) { m_exporter->copyData(page); });
     onPage("edit.copyPytorch", [this](ExperimentPage& page) { m_exporter->copySnippet(page, "pytorch"); });
     onPage("edit.copyDeepspeed", [this](ExperimentPage& page) { m_exporter->copySnippet(page, "deepspeed"); });
     on("edit.palette", [this] { openPalette(); });
@@ -103,13 +125,17 @@ void MainWindow::connectViewActions()
         });
     }
     on("view.bases", [this] { m_settings.setShowBases(m_actions.at(QStringLiteral("view.bases")).isChecked()); });
-    onPage("view.resetPlot", [](ExperimentPage& page) { page.plot()->view()->resetView(); });
+    onPage(
+        "view.resetPlot", [](ExperimentPage& page) { page.plot()->view()->resetView(); },
+        [](SnapshotPage& page) { page.timeline()->setSight(wholeSight(*page.shown().device)); });
     on("view.restoreLayout", [this] { restoreDefaultLayout(); });
 }
 
 void MainWindow::connectRunActions()
 {
-    for (const PageInfo& info : pagesOf(experiments())) {
+    std::vector<PageInfo> pages = pagesOf(experiments());
+    pages.push_back(snapshotPageInfo());
+    for (const PageInfo& info : pages) {
         const QString id = QString::fromStdString(info.id);
         connect(&m_actions.at(QStringLiteral("page.") + id), &QAction::triggered, this, [this, id] { showPage(id); });
     }
@@ -139,9 +165,12 @@ void MainWindow::connectHelpActions()
     });
     on("settings.motion",
        [this] { m_settings.setReducedMotion(m_actions.at(QStringLiteral("settings.motion")).isChecked()); });
-    onPage("help.experiment", [this](ExperimentPage& page) {
-        showHelp(this, QString::fromStdString(page.experiment().title()), experimentHelp(page.experiment()));
-    });
+    onPage(
+        "help.experiment",
+        [this](ExperimentPage& page) {
+            showHelp(this, QString::fromStdString(page.experiment().title()), experimentHelp(page.experiment()));
+        },
+        [this](SnapshotPage&) { showHelp(this, tr("Snapshot"), helpChapter(QStringLiteral("snapshot"))); });
     const auto onChapter = [this](const char* action, const QString& title, const char* chapter) {
         on(action, [this, title, chapter] { showHelp(this, title, helpChapter(QString::fromLatin1(chapter))); });
     };
@@ -167,7 +196,7 @@ void MainWindow::fillMenus()
     m_exportMenu->setToolTipsVisible(true);
     for (const char* id :
          {"file.exportPlot", "file.exportPage", "file.exportCsv", "file.exportJson", "file.exportReport",
-          "edit.copyPlot", "edit.copyData", "edit.copyPytorch", "edit.copyDeepspeed"}) {
+          "file.exportMemoryViz", "edit.copyPlot", "edit.copyData", "edit.copyPytorch", "edit.copyDeepspeed"}) {
         if (QLatin1String(id) == QLatin1String("edit.copyPlot"))
             m_exportMenu->addSeparator();
         m_exportMenu->addAction(&m_actions.at(QString::fromLatin1(id)));
@@ -184,11 +213,20 @@ void MainWindow::setPanels()
         if (shown->picture())
             shown->picture()->setVisible(checked("view.picture"));
     }
+    if (snapshot())
+        snapshot()->inspector()->setVisible(checked("view.inspector"));
     const char* const themes[] = {"view.themeSystem", "view.themeLight", "view.themeDark"};
     m_actions.at(QString::fromLatin1(themes[int(m_settings.theme())])).setChecked(true);
     m_actions.at(QStringLiteral("settings.decimal")).setChecked(m_settings.byteStyle() == ByteStyle::Decimal);
     m_actions.at(QStringLiteral("view.bases")).setChecked(m_settings.showBases());
     m_actions.at(QStringLiteral("settings.motion")).setChecked(m_settings.reducedMotion());
+}
+
+void MainWindow::compareSnapshot()
+{
+    const QString path = m_files->askOpen();
+    if (!path.isEmpty() && m_snapshot)
+        m_snapshot->compareWith(path);
 }
 
 void MainWindow::zoom(int step)
@@ -277,7 +315,9 @@ QList<PaletteEntry> MainWindow::paletteEntries()
                                 device.measurable() ? basisText(device.device) : tr("predictions only"),
                                 {},
                                 {},
-                                [this, id = device.id] { m_document.setDevice(page()->experiment().id(), id); }};
+                                [this, id = device.id] {
+                                    m_document.setDevice(page() ? page()->experiment().id() : "training-memory", id);
+                                }};
     }
     const std::vector<Record>& records = m_document.records();
     for (std::size_t i = 0; i < records.size(); ++i) {
@@ -286,7 +326,7 @@ QList<PaletteEntry> MainWindow::paletteEntries()
                                 {},
                                 {},
                                 [this, i, id = QString::fromStdString(records[i].experiment)] {
-                                    if (showPage(id))
+                                    if (showPage(id) && page())
                                         page()->chooseRecord(int(i));
                                 }};
     }

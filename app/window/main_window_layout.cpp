@@ -29,9 +29,11 @@ void MainWindow::restore(bool reopen)
         showPage(fallback);
     if (page())
         page()->stage()->setFocus();
+    else if (snapshot())
+        snapshot()->stage()->setFocus();
     const QByteArray splitter = layout.value(QStringLiteral("splitter")).toByteArray();
-    if (page() && !splitter.isEmpty())
-        page()->splitter()->restoreState(splitter);
+    if (shownSplitter() && !splitter.isEmpty())
+        shownSplitter()->restoreState(splitter);
 }
 
 void MainWindow::rememberLayout()
@@ -41,8 +43,8 @@ void MainWindow::rememberLayout()
     for (const char* panel : {"view.rail", "view.inspector", "view.picture"})
         layout.insert(QString::fromLatin1(panel), m_actions.at(QString::fromLatin1(panel)).isChecked());
     layout.insert(QStringLiteral("page"), m_page);
-    if (page())
-        layout.insert(QStringLiteral("splitter"), page()->splitter()->saveState());
+    if (shownSplitter())
+        layout.insert(QStringLiteral("splitter"), shownSplitter()->saveState());
     m_session.setPageView({}, QStringLiteral("layout"), layout);
     for (const auto& [id, page] : m_pages)
         m_views.remember(*page);
@@ -62,6 +64,8 @@ void MainWindow::restoreDefaultLayout()
     shrinkToScreen();
     for (const auto& [id, page] : m_pages)
         page->splitter()->setSizes({width() - m_rail->width() - 340, 340});
+    if (m_snapshot)
+        m_snapshot->splitter()->setSizes({width() - m_rail->width() - 340, 340});
 }
 
 void MainWindow::shrinkToScreen()

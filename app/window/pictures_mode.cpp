@@ -81,12 +81,57 @@ bool settle(MainWindow& window)
     timer.start();
     while (timer.elapsed() < patience) {
         QApplication::processEvents(QEventLoop::AllEvents, 20);
-        if (window.page() && window.page()->upToDate() && !window.page()->isSeeking()) {
+        const bool isDone = window.snapshot()
+            ? window.snapshot()->isSettled()
+            : window.page() && window.page()->upToDate() && !window.page()->isSeeking();
+        if (isDone) {
             QApplication::processEvents(QEventLoop::AllEvents, 50);
             return true;
         }
     }
     return false;
+}
+
+/// "file=run.pickle", "view=blocks", "compare=other.pickle", "range=1200:2400" or "range=25%:75%", "time=true";
+/// anything else is a parameter of the prediction that is drawn beside it.
+Result<void> applySnapshot(MainWindow& window, const LaunchOptions& options)
+{
+    std::vector<std::string> beside;
+    QString range;
+    window.showPage(options.page);
+    for (const QString& assignment : options.values) {
+        const QString key = assignment.section(u'=', 0, 0), value = assignment.section(u'=', 1);
+        if (key == QStringLiteral("file"))
+            window.snapshot()->open(value);
+        else if (key == QStringLiteral("compare"))
+            window.snapshot()->compareWith(value);
+        else if (key == QStringLiteral("view"))
+            window.snapshot()->setKind(value);
+        else if (key == QStringLiteral("range"))
+            range = value;
+        else if (key == QStringLiteral("time"))
+            window.document().setViewSetting(snapshotPageId, "time", Json(value == QStringLiteral("true")));
+        else
+            beside.push_back(assignment.toStdString());
+    }
+    if (!beside.empty()) {
+        MEMSCAPE_TRY(experiment, findExperiment("training-memory"));
+        if (!options.device.isEmpty())
+            window.document().setDevice("training-memory", options.device.toStdString());
+        MEMSCAPE_TRY(parameters, window.standardParameters(*experiment, beside));
+        window.document().setParameters("training-memory", parameters, QStringLiteral("parameters"));
+        window.document().setViewSetting(snapshotPageId, "beside", Json(true));
+    }
+    window.show(); // a page that is not seen opens nothing
+    if (range.isEmpty())
+        return {};
+    if (!settle(window))
+        return fail("run.timeout", "the snapshot takes too long to open");
+    if (!window.snapshot()->shown().device)
+        return {}; // the page says why
+    MEMSCAPE_TRY(events, parseEventRange(range.toStdString(), window.snapshot()->shown().device->lifetimes().events()));
+    window.snapshot()->select(events.first, events.last);
+    return {};
 }
 
 Result<void> applyPage(MainWindow& window, const LaunchOptions& options)
@@ -147,14 +192,17 @@ Result<void> screenshotPage(const LaunchOptions& options)
     quiet.firstSteps = false;
     quiet.theme = options.theme.isEmpty() ? QStringLiteral("dark") : options.theme;
     MainWindow window(quiet);
-    MEMSCAPE_CHECK(applyPage(window, options));
+    const bool isSnapshot = options.page == QLatin1String(snapshotPageId);
     window.resize(options.size.isValid() ? options.size : QSize(1440, 900));
+    MEMSCAPE_CHECK(isSnapshot ? applySnapshot(window, options) : applyPage(window, options));
     window.show();
-    window.page()->stage()->setFocus();
-    awaitWorker(window);
+    if (window.page()) {
+        window.page()->stage()->setFocus();
+        awaitWorker(window);
+    }
     if (!settle(window))
         return fail("run.timeout", "the prediction took too long", "choose a smaller sweep");
-    if (window.page()->prediction() == nullptr)
+    if (window.page() && window.page()->prediction() == nullptr)
         return fail("predict.failed", window.page()->inspector()->noteText().toStdString());
     QByteArray bytes;
     QBuffer buffer(&bytes);

@@ -59,6 +59,7 @@ Rail::Rail(const std::vector<const Experiment*>& experiments, DeviceDirectory& d
     addGroup(QStringLiteral("hardware"), tr("HARDWARE"), experiments);
     addGroup(QStringLiteral("tensors"), tr("TENSORS"), experiments);
     addGroup(QStringLiteral("training"), tr("TRAINING"), experiments);
+    addPage(snapshotPageInfo());
     addGroup(QStringLiteral("kernels"), tr("KERNELS"), experiments);
     addGroup(QStringLiteral("learn"), tr("LEARN"), experiments);
     m_list->addStretch(1);
@@ -104,17 +105,22 @@ void Rail::addGroup(const QString& group, const QString& title, const std::vecto
             m_list->addWidget(label);
             titled = true;
         }
-        const QString id = QString::fromStdString(page.id);
-        auto* button = new QPushButton(QString::fromStdString(page.title), this);
-        button->setObjectName(QStringLiteral("rail.") + id);
-        button->setCheckable(true);
-        button->setAutoDefault(false);
-        button->setToolTip(QString::fromStdString(page.question));
-        m_group->addButton(button);
-        m_buttons.insert(id, button);
-        m_list->addWidget(button);
-        connect(button, &QPushButton::clicked, this, [this, id] { emit pageWanted(id); });
+        addPage(page);
     }
+}
+
+void Rail::addPage(const PageInfo& page)
+{
+    const QString id = QString::fromStdString(page.id);
+    auto* button = new QPushButton(QString::fromStdString(page.title), this);
+    button->setObjectName(QStringLiteral("rail.") + id);
+    button->setCheckable(true);
+    button->setAutoDefault(false);
+    button->setToolTip(QString::fromStdString(page.question));
+    m_group->addButton(button);
+    m_buttons.insert(id, button);
+    m_list->addWidget(button);
+    connect(button, &QPushButton::clicked, this, [this, id] { emit pageWanted(id); });
 }
 
 QWidget* Rail::makeDeviceCard()

@@ -3,6 +3,7 @@
 // page and whether it is calibrated. Groups without an experiment are not shown.
 #pragma once
 
+#include "app/document/pages.h"
 #include "app/workers/devices.h"
 #include "core/experiment/experiment.h"
 
@@ -40,6 +41,7 @@ protected:
 private:
     void fitWidth();
     QWidget* makeDeviceCard();
+    void addPage(const PageInfo& page);
     void addGroup(const QString& group, const QString& title, const std::vector<const Experiment*>& experiments);
     void refreshDevice();
 

@@ -4,6 +4,7 @@
 #include "app/workers/devices.h"
 #include "core/base/file.h"
 #include "core/base/json.h"
+#include "core/snapshot/snapshot_reader.h"
 
 #include <nlohmann/json.hpp>
 
@@ -62,6 +63,21 @@ bool isModelFile(const QString& path)
         && (name == QStringLiteral("config.json") || json->contains("model_type") || json->contains("architectures"));
 }
 
+/// By its name, or by its first bytes. A broken one is a snapshot too: the page shows its error.
+bool isSnapshot(const QString& path)
+{
+    const QString suffix = QFileInfo(path).suffix().toLower();
+    for (const char* known : {"pickle", "pkl", "memscape-run"}) {
+        if (suffix == QLatin1String(known))
+            return true;
+    }
+    QFile file(path);
+    if (!QFileInfo(path).isFile() || !file.open(QIODevice::ReadOnly))
+        return false;
+    const QByteArray beginning = file.read(2);
+    return looksLikePickle(std::string_view(beginning.constData(), std::size_t(beginning.size())));
+}
+
 Result<Record> recordOf(const QByteArray& text)
 {
     MEMSCAPE_TRY(json, parseJson(std::string_view(text.constData(), std::size_t(text.size()))));
@@ -79,8 +95,10 @@ StudyFiles::StudyFiles(StudyDocument& document, Settings& settings, Banner& bann
 {
     askSave = [this] { return askInBox(m_window, m_document.displayName()); };
     askOpen = [this] {
-        return QFileDialog::getOpenFileName(m_window, tr("Open"), m_settings.lastFolder(QStringLiteral("study")),
-                                            tr("Memscape files (*.memscape *.json);;All files (*)"));
+        return QFileDialog::getOpenFileName(
+            m_window, tr("Open"), m_settings.lastFolder(QStringLiteral("study")),
+            tr("Memscape files and snapshots (*.memscape *.json *.pickle *.pkl *.memscape-run);;"
+               "All files (*)"));
     };
     askSaveName = [this] {
         const QString folder = m_settings.lastFolder(QStringLiteral("study"));
@@ -152,6 +170,12 @@ bool StudyFiles::openPath(const QString& path)
 {
     if (isModelFile(path)) {
         emit modelFileOpened(path);
+        return true;
+    }
+    if (isSnapshot(path)) {
+        m_settings.setLastFolder(QStringLiteral("study"), QFileInfo(path).absolutePath());
+        m_settings.addRecentFile(QFileInfo(path).absoluteFilePath());
+        emit snapshotOpened(path);
         return true;
     }
     auto file = readDocument(path);

@@ -35,8 +35,8 @@ public:
     void newStudy();
     void open();
     /// A study is opened; records are added to the study that is open (an empty untitled one
-    /// becomes it); a device file joins the device list; the file of a network goes to the page it
-    /// is for.
+    /// becomes it); a snapshot goes to its page; a device file joins the device list; the file of a network goes to the
+    /// page it is for.
     bool openPath(const QString& path);
     /// The records that come with the program, as a new study.
     void openExample();
@@ -54,6 +54,7 @@ signals:
     void deviceFileOpened(const QString& path);
     void modelFileOpened(const QString& path); ///< config.json or safetensors of a network
     void chainFileOpened(const QString& path);
+    void snapshotOpened(const QString& path); ///< of PyTorch, or a run file
     void recordsAdded(const QString& experiment);
     void recordOpened(); ///< a record file became the study: show it with its own parameters
 

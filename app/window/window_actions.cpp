@@ -19,8 +19,13 @@ void defineFile(Actions& actions)
 {
     const QString menu = QStringLiteral("file");
     actions.add({"file.new", tr("&New study"), tr("Start an empty study"), "new", {keys("Ctrl+N")}, menu, 0});
-    actions.add(
-        {"file.open", tr("&Open…"), tr("Open a study, a record or a device file"), "open", {keys("Ctrl+O")}, menu, 0});
+    actions.add({"file.open",
+                 tr("&Open…"),
+                 tr("Open a study, a record, a device file or a memory snapshot"),
+                 "open",
+                 {keys("Ctrl+O")},
+                 menu,
+                 0});
     actions.add({"file.example",
                  tr("Open the e&xample"),
                  tr("A study of a quiet machine: hierarchy, strides and attention, predicted and measured"),
@@ -64,6 +69,13 @@ void defineFile(Actions& actions)
                  tr("Export study as repor&t…"),
                  tr("All records of the study as one HTML page"),
                  "file",
+                 {},
+                 menu,
+                 2});
+    actions.add({"file.exportMemoryViz",
+                 tr("Export for memory_&viz…"),
+                 tr("The selected range of the snapshot as a pickle that pytorch.org/memory_viz opens"),
+                 {},
                  {},
                  menu,
                  2});
@@ -312,7 +324,9 @@ void defineActions(Actions& actions, const std::vector<const Experiment*>& exper
     defineEdit(actions);
     defineView(actions);
     int number = 1;
-    for (const PageInfo& page : pagesOf(experiments)) {
+    std::vector<PageInfo> pages = pagesOf(experiments);
+    pages.push_back(snapshotPageInfo());
+    for (const PageInfo& page : pages) {
         QList<QKeySequence> shortcuts;
         if (number <= 9)
             shortcuts << keys(qPrintable(QStringLiteral("Ctrl+%1").arg(number++)));

@@ -36,6 +36,8 @@ QString exactText(const Figure& figure)
     return figure.countsOperations() ? FiguresModel::tr("%1 floating-point operations").arg(exact) : exact;
 }
 
+} // namespace
+
 void compareInto(FigureRow& row)
 {
     row.error = nan;
@@ -52,8 +54,6 @@ void compareInto(FigureRow& row)
     row.withinNoise =
         row.measured->low && row.measured->high && predicted >= *row.measured->low && predicted <= *row.measured->high;
 }
-
-} // namespace
 
 /// A figure that says whether is 1 or 0 in documents, yes or no for people.
 QString figureText(const Figure& figure, ByteStyle bytes, bool isBrief)

@@ -30,6 +30,9 @@ struct FigureRow
     double difference = 0; ///< (shown − baseline) / |baseline|; NaN when there is none
 };
 
+/// Sets what compares `predicted` with `measured`.
+void compareInto(FigureRow& row);
+
 class FiguresModel : public QAbstractTableModel
 {
     Q_OBJECT

@@ -15,15 +15,6 @@ namespace memscape {
 
 namespace {
 
-/// "optimizer_state", as documents call "optimizer state".
-int partOf(Category category)
-{
-    std::string key(categoryText(category));
-    std::replace_if(
-        key.begin(), key.end(), [](char c) { return c == ' ' || c == '-'; }, '_');
-    return partIndex(key);
-}
-
 QColor colourOf(const StepShape& shape, const Theme& theme)
 {
     if (shape.kind == StepShape::Kind::Rest)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pictures/training-memory/step_chart.h"
 
+#include "app/pictures/common/stairs.h"
 #include "app/pictures/training-memory/memory_state.h"
 #include "app/plots/plot_style.h"
 #include "app/settings/words.h"
@@ -202,19 +203,8 @@ void placeLabel(const StepBlocks& step, const StepChart& chart, StepShape& shape
     const QFontMetricsF metrics(plotFont(0.75));
     if (shape.kind == StepShape::Kind::Group || shape.kind == StepShape::Kind::Rest)
         return;
-    QRectF best;
-    for (std::size_t i = 0; i < shape.low.size();) {
-        std::size_t end = i + 1;
-        while (end < shape.low.size() && std::abs(shape.low[end] - shape.low[i]) < 0.5 * u
-               && std::abs(shape.high[end] - shape.high[i]) < 0.5 * u)
-            ++end;
-        const QRectF stretch = QRectF(QPointF(chart.edges[std::size_t(shape.column) + i], shape.high[i]),
-                                      QPointF(chart.edges[std::size_t(shape.column) + end], shape.low[i]))
-            & chart.area;
-        if (stretch.height() >= metrics.height() && stretch.width() > best.width())
-            best = stretch;
-        i = end;
-    }
+    const QRectF best =
+        longestStretch({chart.edges, std::size_t(shape.column), shape.low, shape.high}, chart.area, metrics.height());
     const double room = best.width() - 6 * u;
     const QString size = memoryText(shape.bytes, style);
     QStringList wordings;
@@ -279,34 +269,18 @@ double StepChart::y(double bytes) const
 
 QPolygonF StepChart::outline(const StepShape& shape) const
 {
-    QPolygonF upper, lower;
-    for (std::size_t i = 0; i < shape.low.size(); ++i) {
-        const double from = edges[std::size_t(shape.column) + i], to = edges[std::size_t(shape.column) + i + 1];
-        const auto add = [&](QPolygonF& line, double height) {
-            if (!line.isEmpty() && std::abs(line.back().y() - height) < 0.2)
-                line.back().setX(to);
-            else
-                line << QPointF(from, height) << QPointF(to, height);
-        };
-        add(upper, shape.high[i]);
-        add(lower, shape.low[i]);
-    }
-    std::reverse(lower.begin(), lower.end());
-    return upper + lower;
+    return outlineOf({edges, std::size_t(shape.column), shape.low, shape.high});
 }
 
 const StepShape* StepChart::at(QPointF place) const
 {
     if (!area.contains(place) || events.empty())
         return nullptr;
-    const int column = int(std::upper_bound(edges.begin(), edges.end(), place.x()) - edges.begin()) - 1;
-    for (const StepShape& shape : shapes) {
-        const int i = column - shape.column;
-        if (i >= 0 && i < int(shape.low.size()) && place.y() <= shape.low[std::size_t(i)]
-            && place.y() > shape.high[std::size_t(i)])
-            return &shape;
-    }
-    return nullptr;
+    const int column = columnAt(edges, place.x());
+    const auto found = std::find_if(shapes.begin(), shapes.end(), [&](const StepShape& shape) {
+        return contains({edges, std::size_t(shape.column), shape.low, shape.high}, column, place.y());
+    });
+    return found == shapes.end() ? nullptr : &*found;
 }
 
 StepChart layoutChart(const StepBlocks& step, const StepView& view, const QRectF& area, const QString& words,

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pages/snapshot/snapshot_inspector.h"
+
+#include "app/pages/snapshot/snapshot_words.h"
+#include "app/pictures/training-memory/memory_state.h"
+#include "app/plots/part_colours.h"
+
+#include <QApplication>
+#include <QHBoxLayout>
+#include <QPainter>
+#include <QPushButton>
+#include <QScrollArea>
+
+#include <algorithm>
+
+namespace memscape {
+
+namespace {
+
+constexpr auto unknownLabel = "(unknown)";
+
+/// How much of the bytes a grouping names.
+double knownShare(const std::vector<SnapshotGroup>& groups)
+{
+    double all = 0, known = 0;
+    for (const SnapshotGroup& group : groups) {
+        all += double(group.bytes);
+        if (group.label != unknownLabel)
+            known += double(group.bytes);
+    }
+    return all > 0 ? known / all : 0;
+}
+
+/// A line that ends in "…" where it has too little room.
+class ElidedLabel : public QLabel
+{
+public:
+    ElidedLabel(const QString& text, QWidget* parent)
+        : QLabel(text, parent)
+    {
+        setProperty("tone", "dim");
+        setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+    }
+
+protected:
+    void paintEvent(QPaintEvent*) override
+    {
+        QPainter painter(this);
+        painter.setPen(palette().color(QPalette::WindowText));
+        painter.drawText(rect(), Qt::AlignLeft | Qt::AlignVCenter,
+                         fontMetrics().elidedText(text(), Qt::ElideMiddle, width()));
+    }
+};
+
+} // namespace
+
+std::vector<AliveRow> largestAlive(const SnapshotDevice& device, const EventRange& range, std::size_t most)
+{
+    const std::size_t peak = device.timeline().peakAllocated(range.first, range.last);
+    const std::vector<LifetimeId> blocks = device.lifetimes().aliveAt(peak);
+    std::vector<SnapshotGroup> groups;
+    double best = 0;
+    for (const SnapshotGrouping grouping :
+         {SnapshotGrouping::Module, SnapshotGrouping::Line, SnapshotGrouping::Operator, SnapshotGrouping::Category}) {
+        auto next = groupLifetimes(device.snapshot(), device.lifetimes(), device.steps(), device.categories(), blocks,
+                                   grouping);
+        if (const double share = knownShare(next); share > best + 0.2 || groups.empty()) {
+            best = share;
+            groups = std::move(next);
+        }
+    }
+    std::vector<AliveRow> rows;
+    AliveRow rest{SnapshotInspector::tr("others"), partIndex("unknown"), 0, 0};
+    for (const SnapshotGroup& group : groups) {
+        if (rows.size() + 1 >= most && groups.size() > most) {
+            rest.bytes += double(group.bytes);
+            rest.blocks += group.blocks;
+            continue;
+        }
+        const int part =
+            group.example == noLifetime ? partIndex("unknown") : partOf(device.categories().of(group.example));
+        rows.push_back({QString::fromStdString(group.label), part, double(group.bytes), group.blocks});
+    }
+    if (rest.blocks > 0)
+        rows.push_back(rest);
+    return rows;
+}
+
+SnapshotInspector::SnapshotInspector(PageServices services, QWidget* parent)
+    : QFrame(parent)
+    , m_figures(new FiguresTable(this))
+    , m_range(toneLabel({}, "faint", this))
+    , m_whole(new QPushButton(tr("whole trace"), this))
+    , m_alive(new QVBoxLayout)
+    , m_why(new WhyCard(this))
+    , m_beside(new BesidePanel(services, this))
+    , m_scroll(new QScrollArea(this))
+{
+    setObjectName(QStringLiteral("inspector"));
+    setAccessibleName(tr("Inspector"));
+    auto* content = new QWidget;
+    auto* column = new QVBoxLayout(content);
+    column->setContentsMargins(16, 14, 16, 10);
+    column->setSpacing(8);
+    m_whole->setObjectName(QStringLiteral("wholeTrace"));
+    m_whole->setProperty("role", "flat");
+    m_whole->setToolTip(tr("Gives up the selected range (Esc on the timeline)"));
+    auto* line = new QHBoxLayout;
+    line->addWidget(m_range, 1);
+    line->addWidget(m_whole);
+    column->addWidget(m_figures);
+    column->addLayout(line);
+    column->addSpacing(4);
+    column->addWidget(toneLabel(tr("Largest alive in the selection"), "subtitle", this));
+    m_alive->setSpacing(4);
+    column->addLayout(m_alive);
+    column->addSpacing(4);
+    column->addWidget(m_why);
+    column->addWidget(m_beside);
+    column->addStretch(1);
+    m_scroll->setWidget(content);
+    m_scroll->setWidgetResizable(true);
+    m_scroll->setFrameShape(QFrame::NoFrame);
+    m_scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    m_scroll->setFocusPolicy(Qt::NoFocus);
+    auto* outer = new QVBoxLayout(this);
+    outer->setContentsMargins(0, 0, 0, 0);
+    outer->addWidget(m_scroll);
+    connect(m_figures, &FiguresTable::currentKeyChanged, this, &SnapshotInspector::explain);
+    connect(m_whole, &QPushButton::clicked, this, &SnapshotInspector::wholeWanted);
+    // A field reached with Tab scrolls into view.
+    connect(qApp, &QApplication::focusChanged, this, [this](QWidget*, QWidget* now) {
+        if (now != nullptr && m_scroll->widget()->isAncestorOf(now))
+            m_scroll->ensureWidgetVisible(now, 0, 24);
+    });
+    m_figures->setCompared(true);
+}
+
+void SnapshotInspector::setFigures(const Figures& measured, const Outcome* predicted, ByteStyle bytes)
+{
+    m_bytes = bytes;
+    std::vector<FigureRow> rows;
+    for (const Figure& figure : measured) {
+        FigureRow row{QString::fromStdString(figure.key), QString::fromStdString(figure.label)};
+        row.measured = figure;
+        if (const Figure* other = predicted ? findFigure(predicted->figures, figure.key) : nullptr)
+            row.predicted = *other;
+        compareInto(row);
+        rows.push_back(std::move(row));
+    }
+    m_figures->setRows(std::move(rows), bytes);
+    explain();
+}
+
+void SnapshotInspector::explain()
+{
+    const QString key = m_figures->currentKey();
+    for (const FigureRow& row : m_figures->figures()->rows()) {
+        if (row.key == key)
+            return m_why->setFigure(row.measured ? &*row.measured : nullptr, m_bytes);
+    }
+    m_why->setFigure(nullptr, m_bytes);
+}
+
+void SnapshotInspector::setAlive(const std::vector<AliveRow>& rows, ByteStyle bytes)
+{
+    clearLayout(m_alive);
+    const Theme& theme = currentTheme();
+    for (const AliveRow& row : rows) {
+        auto* line = new QHBoxLayout;
+        auto* swatch =
+            new QLabel(QStringLiteral("<span style='color:%1'>■</span>").arg(partColour(theme, row.part).name()), this);
+        auto* name = new ElidedLabel(row.name, this);
+        const QString size = memoryText(row.bytes, bytes);
+        name->setToolTip(tr("%1: %2 in %3 blocks").arg(row.name, size, eventsText(row.blocks)));
+        name->setAccessibleName(name->toolTip());
+        auto* bytesLabel = toneLabel(size, "strong", this);
+        bytesLabel->setWordWrap(false);
+        line->addWidget(swatch);
+        line->addWidget(name, 1);
+        line->addWidget(bytesLabel);
+        m_alive->addLayout(line);
+    }
+}
+
+QStringList SnapshotInspector::aliveTexts() const
+{
+    QStringList texts;
+    for (int i = 0; i < m_alive->count(); ++i)
+        texts << m_alive->itemAt(i)->layout()->itemAt(1)->widget()->toolTip();
+    return texts;
+}
+
+void SnapshotInspector::setRange(const QString& words, bool isSelected)
+{
+    m_range->setText(words);
+    m_whole->setVisible(isSelected);
+}
+
+} // namespace memscape

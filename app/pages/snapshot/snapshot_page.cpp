@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the page shows: from the study to a file, from the file to all views.
+#include "app/pages/snapshot/snapshot_page.h"
+
+#include "app/document/pages.h"
+#include "app/pages/cards/card.h"
+#include "app/pages/snapshot/snapshot_words.h"
+#include "app/plots/plot_style.h"
+#include "app/settings/words.h"
+
+#include <QButtonGroup>
+#include <QComboBox>
+#include <QFileInfo>
+#include <QPushButton>
+#include <QSplitter>
+#include <QStackedWidget>
+#include <QToolButton>
+#include <QUndoStack>
+
+#include <algorithm>
+
+namespace memscape {
+
+namespace {
+
+constexpr double lowPage = 620; ///< in plotUnit(): below, the strip of blocks goes; it has a view of its own
+
+/// Freed beside the window's thread: gigabytes take their time.
+void release(OpenedSnapshot& opened)
+{
+    QThreadPool::globalInstance()->start([last = std::exchange(opened, {})]() mutable { last = {}; });
+}
+
+} // namespace
+
+Json SnapshotPage::setting(const std::string& key) const
+{
+    return m_services.document.viewSetting(snapshotPageId, key);
+}
+
+void SnapshotPage::set(const std::string& key, const Json& value)
+{
+    m_services.document.setViewSetting(snapshotPageId, key, value);
+}
+
+QString SnapshotPage::pathSetting(const std::string& key) const
+{
+    const Json value = setting(key);
+    return value.is_string() ? toQString(value.get<std::string>()) : QString();
+}
+
+QString SnapshotPage::file() const
+{
+    return pathSetting("file");
+}
+
+QString SnapshotPage::kind() const
+{
+    const QString chosen = pathSetting("view");
+    return m_kindKeys.contains(chosen) ? chosen : m_kindKeys.front();
+}
+
+void SnapshotPage::setKind(const QString& kind)
+{
+    set("view", kind == m_kindKeys.front() ? Json() : Json(kind.toStdString()));
+    showKind(); // also when it is the same: the chip stays pressed
+}
+
+void SnapshotPage::open(const QString& path)
+{
+    const QString absolute = QFileInfo(path).absoluteFilePath();
+    if (absolute == file()) {
+        m_asked.clear(); // read it again
+        return readFile();
+    }
+    QUndoStack* history = m_services.document.undoStack();
+    history->beginMacro(tr("Open %1").arg(QFileInfo(absolute).fileName()));
+    for (const char* key : {"range", "device", "compare"})
+        set(key, Json());
+    if (kind() == QStringLiteral("compare"))
+        set("view", Json());
+    set("file", Json(absolute.toStdString()));
+    history->endMacro();
+}
+
+void SnapshotPage::compareWith(const QString& path)
+{
+    QUndoStack* history = m_services.document.undoStack();
+    history->beginMacro(path.isEmpty() ? tr("End comparison") : tr("Compare with %1").arg(QFileInfo(path).fileName()));
+    set("compare", path.isEmpty() ? Json() : Json(QFileInfo(path).absoluteFilePath().toStdString()));
+    set("view", path.isEmpty() ? Json() : Json("compare"));
+    history->endMacro();
+}
+
+void SnapshotPage::select(std::size_t first, std::size_t last)
+{
+    if (!m_opened.device)
+        return;
+    const bool isWhole = first == 0 && last >= m_opened.device->lifetimes().events();
+    set("range", isWhole ? Json() : Json::array({first, last}));
+}
+
+void SnapshotPage::moveTo(std::size_t moment)
+{
+    if (!m_opened.device)
+        return;
+    m_shown.moment = std::min(moment, m_opened.device->lifetimes().events());
+    showAll();
+}
+
+void SnapshotPage::documentChanged(const ChangeEvent& event)
+{
+    const auto* changed = std::get_if<ViewChanged>(&event);
+    if (!std::holds_alternative<StudyReset>(event) && !(changed && changed->experiment == snapshotPageId))
+        return;
+    m_isStale = true;
+    if (isVisible())
+        readDocument();
+}
+
+void SnapshotPage::showEvent(QShowEvent* event)
+{
+    QWidget::showEvent(event);
+    if (m_isStale)
+        readDocument();
+}
+
+/// The study says another file, view or range.
+void SnapshotPage::readDocument()
+{
+    m_isStale = false;
+    readFile();
+    m_compare->setOther(pathSetting("compare"));
+    m_inspector->beside()->setOn(setting("beside") == Json(true));
+    m_byTime->setChecked(setting("time") == Json(true));
+    m_shown.byTime = m_byTime->isChecked();
+    readRange();
+    showKind();
+    showAll();
+}
+
+void SnapshotPage::readFile()
+{
+    const QString path = file();
+    const Json number = setting("device");
+    const std::optional<std::uint32_t> device =
+        number.is_number_unsigned() ? std::optional(number.get<std::uint32_t>()) : std::nullopt;
+    if (path != m_asked) {
+        m_asked = path;
+        m_problem.reset();
+        m_isStopped = false;
+        if (path.isEmpty()) {
+            m_opener.stop();
+            return drop();
+        }
+        m_patience.start();
+        return m_opener.open(path, device);
+    }
+    if (!m_opened.device || m_opener.isBusy())
+        return;
+    if (const std::uint32_t wanted = device.value_or(busiestDevice(*m_opened.snapshot));
+        wanted != m_opened.device->device())
+        m_opener.analyse(m_opened, wanted);
+}
+
+void SnapshotPage::readRange()
+{
+    if (!m_opened.device)
+        return;
+    const std::size_t events = m_opened.device->lifetimes().events();
+    const EventRange before = m_shown.range;
+    m_shown.range = {0, events};
+    m_shown.isSelected = false;
+    const Json range = setting("range");
+    if (range.is_array() && range.size() == 2 && range[0].is_number_unsigned() && range[1].is_number_unsigned()) {
+        const std::size_t first = range[0].get<std::size_t>(), last = std::min(range[1].get<std::size_t>(), events);
+        if (first < last) {
+            m_shown.range = {first, last};
+            m_shown.isSelected = first > 0 || last < events;
+        }
+    }
+    if (before.first != m_shown.range.first || before.last != m_shown.range.last)
+        askFigures();
+}
+
+void SnapshotPage::take(const OpenedSnapshot& opened)
+{
+    m_patience.stop();
+    OpenedSnapshot before = std::exchange(m_opened, opened);
+    release(before);
+    const SnapshotDevice& device = *m_opened.device;
+    const std::size_t events = device.lifetimes().events();
+    m_problem.reset();
+    m_shown = {};
+    m_shown.device = m_opened.device;
+    m_shown.byTime = m_byTime->isChecked();
+    m_shown.peak = m_shown.moment = device.timeline().peakAllocated(0, events);
+    m_shown.range = {0, events};
+    m_inspector->beside()->setSnapshot(m_opened.device);
+    m_figures.clear();
+    readRange();
+    askFigures();
+    askFindings();
+    showHeader();
+    showStart();
+    showKind();
+    showAll();
+}
+
+/// No file is open.
+void SnapshotPage::drop()
+{
+    m_patience.stop();
+    release(m_opened);
+    m_shown = {};
+    m_figures.clear();
+    m_figuresWork.cancel();
+    m_findingsWork.cancel();
+    m_inspector->beside()->setSnapshot(nullptr);
+    m_findings->setFindings({}, m_services.settings.byteStyle());
+    showHeader();
+    showStart();
+    showAll();
+}
+
+void SnapshotPage::showStart()
+{
+    if (m_opener.isBusy())
+        m_start->showProgress(m_opener.path(), 0, tr("reading"));
+    else if (m_problem)
+        m_start->showError(m_asked, *m_problem);
+    else if (m_isStopped)
+        m_start->showStopped(m_asked);
+    else
+        m_start->showEmpty();
+    m_stack->setCurrentIndex(m_opened.device && !m_opener.isBusy() ? 1 : 0);
+}
+
+QString SnapshotPage::title() const
+{
+    const QString name = QFileInfo(file()).fileName();
+    return name.isEmpty() ? tr("Snapshot") : name;
+}
+
+QString SnapshotPage::facts() const
+{
+    if (!m_opened.device)
+        return toQString(snapshotPageInfo().question);
+    const Snapshot& snapshot = *m_opened.snapshot;
+    return QStringList{
+        fileSizeText(snapshot.fileBytes), tr("%1 events").arg(eventsText(m_opened.device->lifetimes().events())),
+        torchText(snapshot),
+        tr("opened in %1").arg(toQString(quantityText(m_opened.seconds, Unit::Second, ByteStyle::Binary, 2)))}
+        .join(QStringLiteral(" · "));
+}
+
+void SnapshotPage::showHeader()
+{
+    m_title->setText(title());
+    m_title->setToolTip(file());
+    m_facts->setText(facts());
+    m_compareButton->setEnabled(m_opened.device != nullptr);
+    m_export->setEnabled(m_opened.device != nullptr);
+    QStringList notes;
+    m_devices->clear();
+    if (m_opened.device) {
+        for (const std::string& note : m_opened.snapshot->notes)
+            notes << toQString(note);
+        if (m_opened.snapshot->run && m_opened.snapshot->run->error)
+            notes << tr("The run ended with: %1").arg(toQString(*m_opened.snapshot->run->error));
+        for (const std::uint32_t device : m_opened.snapshot->devices())
+            m_devices->addItem(tr("device %1").arg(device), device);
+        m_devices->setCurrentIndex(m_devices->findData(m_opened.device->device()));
+    }
+    m_devices->setVisible(m_devices->count() > 1);
+    m_notes->setText(notes.mid(0, 2).join(u' '));
+    m_notes->setToolTip(notes.join(u'\n'));
+    m_notes->setVisible(!notes.isEmpty());
+    emit updated();
+}
+
+void SnapshotPage::showKind()
+{
+    const int index = int(m_kindKeys.indexOf(kind()));
+    const QString headings[] = {m_byTime->isChecked() ? tr("Bytes over time") : tr("Bytes over events"),
+                                tr("Segments and blocks"), tr("Who holds the bytes"), tr("Who holds the bytes"),
+                                tr("Difference")};
+    m_kinds->button(index)->setChecked(true);
+    m_kinds->button(int(m_kindKeys.indexOf(QStringLiteral("compare"))))->setVisible(!m_compare->other().isEmpty());
+    m_heading->setText(headings[index]);
+    m_views->setCurrentIndex(index);
+    m_byTime->setVisible(index == 0);
+    const bool hasRoom = height() >= lowPage * plotUnit();
+    m_strip->setVisible(index == 0 && hasRoom);
+    m_stripTitle->setVisible(index == 0 && hasRoom);
+    m_below->setVisible(index == 0 || hasRoom);
+    showStatus({});
+}
+
+/// Everything that follows moment, range and byte style.
+void SnapshotPage::showAll()
+{
+    m_shown.bytes = m_services.settings.byteStyle();
+    for (SnapshotView* view : {static_cast<SnapshotView*>(m_timeline), static_cast<SnapshotView*>(m_blocks),
+                               static_cast<SnapshotView*>(m_strip)})
+        view->setShown(m_shown);
+    m_flame->setShown(m_shown);
+    m_table->setShown(m_shown);
+    m_compare->setThis(m_shown.device, title(), m_shown.bytes);
+    if (m_shown.device)
+        m_inspector->setRange(tr("of %1").arg(rangeText(*m_shown.device, m_shown.range)), m_shown.isSelected);
+    else
+        m_inspector->setRange({}, false);
+    m_stripTitle->setText(m_strip->isVisible() ? m_strip->title() : QString());
+    showBeside();
+    showStatus({});
+    emit updated();
+}
+
+void SnapshotPage::showBeside()
+{
+    const Record* record = m_inspector->beside()->prediction();
+    m_inspector->setFigures(m_figures, record && record->predicted ? &*record->predicted : nullptr,
+                            m_services.settings.byteStyle());
+    m_timeline->setPrediction(m_inspector->beside()->step());
+}
+
+void SnapshotPage::showStatus(const QString& hover)
+{
+    QString text = hover;
+    if (text.isEmpty() && m_shown.device) {
+        const SnapshotView* view = picture();
+        text = momentText(*m_shown.device, m_shown.moment);
+        if (view != nullptr)
+            text += QStringLiteral(" · ") + view->hint();
+    }
+    m_status->setText(m_status->fontMetrics().elidedText(text, Qt::ElideRight, std::max(40, m_status->width())));
+    m_status->setAccessibleDescription(text);
+}
+
+QString SnapshotPage::statusText() const
+{
+    return m_status->accessibleDescription();
+}
+
+void SnapshotPage::askFigures()
+{
+    m_figuresWork.start([this, device = m_opened.device, range = m_shown.range]() -> BackgroundWork::Finish {
+        auto figures = snapshotFigures(*device, range);
+        auto alive = largestAlive(*device, range);
+        return [this, figures = std::move(figures), alive = std::move(alive)] {
+            m_figures = figures;
+            m_inspector->setAlive(alive, m_services.settings.byteStyle());
+            showBeside();
+            emit updated();
+        };
+    });
+}
+
+void SnapshotPage::askFindings()
+{
+    m_findingsWork.start([this, device = m_opened.device]() -> BackgroundWork::Finish {
+        auto findings = findingsOf(*device, 0, device->lifetimes().events());
+        return [this, findings = std::move(findings)] {
+            m_findings->setFindings(findings, m_services.settings.byteStyle());
+            emit updated();
+        };
+    });
+}
+
+/// Its events are selected and in sight, the moment is their peak.
+void SnapshotPage::goTo(const SnapshotFinding& finding)
+{
+    const std::size_t events = m_opened.device->lifetimes().events();
+    const std::size_t last = std::min(std::max(finding.lastEvent, finding.firstEvent), events);
+    const std::size_t first = std::min(finding.firstEvent, last);
+    setKind(m_kindKeys.front());
+    if (first < last) {
+        select(first, last);
+        m_timeline->look(first, last);
+    }
+    moveTo(finding.id == "out-of-memory" ? first : m_opened.device->timeline().peakAllocated(first, last));
+    m_timeline->setFocus(Qt::OtherFocusReason);
+}
+
+bool SnapshotPage::isSettled() const
+{
+    return !m_isStale && !m_opener.isBusy() && !m_figuresWork.isBusy() && !m_findingsWork.isBusy()
+        && !m_compare->isBusy() && !m_inspector->beside()->isBusy() && !(m_flame->isVisible() && m_flame->isBusy())
+        && !(m_table->isVisible() && m_table->isBusy());
+}
+
+QWidget* SnapshotPage::stage() const
+{
+    if (m_stack->currentIndex() == 0)
+        return m_start;
+    if (m_views->currentWidget() == m_flame)
+        return m_flame->flame();
+    return m_views->currentWidget() == m_table ? static_cast<QWidget*>(m_table->table()) : m_views->currentWidget();
+}
+
+const SnapshotView* SnapshotPage::picture() const
+{
+    return qobject_cast<const SnapshotView*>(stage());
+}
+
+QString SnapshotPage::data() const
+{
+    if (m_views->currentWidget() == m_table)
+        return m_table->table()->text();
+    if (m_views->currentWidget() == m_compare)
+        return m_compare->table()->text();
+    QStringList lines{QStringLiteral("moment\tallocated\treserved")};
+    for (const TimelineColumn& column : m_timeline->chartNow().columns)
+        lines << QStringLiteral("%1\t%2\t%3").arg(column.peak).arg(column.highAllocated).arg(column.highReserved);
+    return lines.join(u'\n') + u'\n';
+}
+
+void SnapshotPage::resizeEvent(QResizeEvent* event)
+{
+    QWidget::resizeEvent(event);
+    showKind();
+    if (m_strip->isVisible() && m_shown.device)
+        m_stripTitle->setText(m_strip->title());
+}
+
+void SnapshotPage::changeEvent(QEvent* event)
+{
+    QWidget::changeEvent(event);
+    if (event->type() != QEvent::FontChange && event->type() != QEvent::StyleChange)
+        return;
+    fitInspector();
+    m_strip->setFixedHeight(int(100 * plotUnit()));
+    if (m_opened.device)
+        askFigures(); // the colours of the list
+}
+
+} // namespace memscape
