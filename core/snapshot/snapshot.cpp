@@ -99,7 +99,7 @@ StackId StackTable::id(std::span<const FrameId> frames)
     return idOf(m_frames, m_ends, m_slots, frames);
 }
 
-TextId TextTable::id(std::string_view text)
+TextId SnapshotTexts::id(std::string_view text)
 {
     return idOf(m_bytes, m_ends, m_slots, std::span<const char>(text.data(), text.size()));
 }

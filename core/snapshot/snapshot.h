@@ -122,10 +122,10 @@ private:
 };
 
 /// Texts, each stored once, in one piece of memory.
-class TextTable
+class SnapshotTexts
 {
 public:
-    TextTable() { id({}); }
+    SnapshotTexts() { id({}); }
     std::size_t size() const { return m_ends.size(); }
     std::string_view operator[](TextId text) const
     {
@@ -208,7 +208,7 @@ struct SnapshotAnnotation
 
 struct Snapshot
 {
-    TextTable texts;
+    SnapshotTexts texts;
     Column<SnapshotFrame> frames;
     StackTable stacks;
     std::vector<std::int64_t> streams; ///< the file's values (addresses of cudaStream_t; 0 is the default one)
