@@ -27,7 +27,7 @@ void MainWindow::onPage(const char* id, const std::function<void(ExperimentPage&
     on(id, [this, run, onSnapshot] {
         if (page())
             run(*page());
-        else if (snapshot() && onSnapshot && (snapshot()->shown().device || QByteArrayView(id).startsWith("help")))
+        else if (snapshot() && onSnapshot && snapshot()->shown().device)
             onSnapshot(*snapshot());
     });
 }
@@ -165,12 +165,12 @@ void MainWindow::connectHelpActions()
     });
     on("settings.motion",
        [this] { m_settings.setReducedMotion(m_actions.at(QStringLiteral("settings.motion")).isChecked()); });
-    onPage(
-        "help.experiment",
-        [this](ExperimentPage& page) {
-            showHelp(this, QString::fromStdString(page.experiment().title()), experimentHelp(page.experiment()));
-        },
-        [this](SnapshotPage&) { showHelp(this, tr("Snapshot"), helpChapter(QStringLiteral("snapshot"))); });
+    on("help.experiment", [this] {
+        if (page())
+            showHelp(this, QString::fromStdString(page()->experiment().title()), experimentHelp(page()->experiment()));
+        else
+            showHelp(this, tr("Snapshot"), helpChapter(QStringLiteral("snapshot")));
+    });
     const auto onChapter = [this](const char* action, const QString& title, const char* chapter) {
         on(action, [this, title, chapter] { showHelp(this, title, helpChapter(QString::fromLatin1(chapter))); });
     };
