@@ -97,7 +97,7 @@ void guessModel(const PlanClues& clues, std::vector<PlanGuess>& guesses)
         return;
     }
     const double count = double(clues.weights) / 4;
-    guesses.push_back({"model", "params:" + shortNumber(std::round(count / 1e4) * 1e4),
+    guesses.push_back({"model", "params:" + numberText(std::round(count / 1e4) * 1e4),
                        "weights of " + bytes
                            + " at 4 B each; no model of the catalogue has as many, so its shape is a "
                              "decoder's of that size"});
