@@ -22,6 +22,8 @@ constexpr auto footer = "Examples:\n"
                         "  memscape lab.memscape\n"
                         "  memscape --render run.json -o run.svg --theme light\n"
                         "  memscape --screenshot stride -o stride.png stride=4 element=float32 --size 1280x800\n"
+                        "  memscape run.pickle\n"
+                        "  memscape --screenshot snapshot file=run.pickle view=blocks -o blocks.png\n"
                         "Exit codes: 0 done, 1 it failed while running, 2 the input was wrong, 3 no such device.";
 
 /// Words for QGuiApplication itself (-platform xcb); CLI11 would read them as bundled short flags.
@@ -98,7 +100,7 @@ Result<LaunchOptions> parseLaunch(const QStringList& arguments)
     cli.footer(footer);
     cli.set_version_flag("--version", "memscape " + programVersion());
     cli.add_option("files", positional,
-                   "studies (*.memscape), records and device files to open; "
+                   "studies (*.memscape), records, device files and memory snapshots to open; "
                    "with --screenshot: KEY=VALUE parameters");
     cli.add_option("--render", record, "draw a record's plot into -o, then exit");
     cli.add_option("--screenshot", page, "draw an experiment's page into -o, then exit");

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A snapshot comes into the window by every door, is remembered, exported in every format, and leaves as it came.
+#include "app/document/pages.h"
+#include "app/settings/words.h"
+#include "core/base/file.h"
+#include "core/device/catalogue.h"
+#include "core/snapshot/snapshot_reader.h"
+#include "tests/support/quiet_window.h"
+
+#include <QDropEvent>
+#include <QFileInfo>
+#include <QMenu>
+#include <QMimeData>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QUndoStack>
+
+#include <nlohmann/json.hpp>
+
+using namespace memscape;
+
+namespace {
+
+QString example()
+{
+    return QString::fromStdString((resourcesFolder() / "records" / "gpt2-tiny.pickle").string());
+}
+
+} // namespace
+
+class TestSnapshotWindow : public QObject
+{
+    Q_OBJECT
+
+    std::unique_ptr<MainWindow> m_window;
+    QTemporaryDir m_folder;
+
+    void openExample()
+    {
+        QVERIFY(m_window->files().openPath(example()));
+        QTRY_VERIFY(m_window->snapshot() && m_window->snapshot()->isSettled() && m_window->snapshot()->shown().device);
+    }
+
+private slots:
+    void init()
+    {
+        m_window = std::make_unique<MainWindow>(quietWindow());
+        m_window->settings().clearRecentFiles();
+        m_window->restore(false);
+        m_window->resize(1280, 800);
+        m_window->show();
+        QVERIFY(QTest::qWaitForWindowExposed(m_window.get()));
+    }
+    void cleanup() { m_window.reset(); }
+
+    void itIsOnTheRail()
+    {
+        m_window->rail().button("snapshot")->click();
+        QVERIFY(m_window->snapshot() && !m_window->page());
+        QVERIFY(m_window->rail().button("snapshot")->isChecked());
+        m_window->rail().button("stride")->click();
+        QVERIFY(m_window->page() && !m_window->snapshot());
+    }
+
+    void openedFilesGoToThePageAndIntoTheList()
+    {
+        openExample();
+        QCOMPARE(m_window->settings().recentFiles().front(), example());
+        QMenu recent;
+        m_window->files().fillRecent(recent);
+        m_window->showPage("stride");
+        recent.actions().front()->trigger();
+        QTRY_VERIFY(m_window->snapshot() && m_window->snapshot()->shown().device);
+    }
+
+    void aDroppedFileIsOpenedWhateverItsName()
+    {
+        const QString path = m_folder.filePath("dump.bin");
+        QVERIFY(QFile::copy(example(), path));
+        QMimeData data;
+        data.setUrls({QUrl::fromLocalFile(path)});
+        QDropEvent event(QPointF(400, 300), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(m_window.get(), &event);
+        QTRY_VERIFY(m_window->snapshot() && m_window->snapshot()->shown().device);
+        QCOMPARE(m_window->snapshot()->title(), QString("dump.bin"));
+    }
+
+    void undoBringsThePageBack()
+    {
+        openExample();
+        m_window->showPage("stride");
+        m_window->document().undoStack()->undo();
+        QVERIFY(m_window->snapshot());
+        QTRY_VERIFY(!m_window->snapshot()->shown().device);
+    }
+
+    void aStudyOpensItAgain()
+    {
+        openExample();
+        const QString study = m_folder.filePath("study.memscape");
+        QVERIFY(m_window->document().saveAs(study));
+        m_window->document().newStudy();
+        QTRY_VERIFY(!m_window->snapshot()->shown().device);
+        QVERIFY(m_window->files().openPath(study));
+        QTRY_VERIFY(m_window->snapshot() && m_window->snapshot()->shown().device);
+    }
+
+    void itIsExportedInEveryFormat()
+    {
+        openExample();
+        m_window->snapshot()->select(100, 700);
+        QTRY_VERIFY(m_window->snapshot()->isSettled());
+        QString next;
+        m_window->exporter().askName = [&](const QString&, const QString&, const QString&) { return next; };
+        const auto written = [&](const char* name, const char* action) {
+            next = m_folder.filePath(name);
+            m_window->actions().at(action).trigger();
+            QElapsedTimer timer;
+            timer.start();
+            while (m_window->exporter().isBusy() && timer.elapsed() < 20000)
+                QTest::qWait(10);
+            return QFileInfo(next).size() > 1000;
+        };
+        for (const char* name : {"plot.png", "plot.svg", "plot.pdf"})
+            QVERIFY2(written(name, "file.exportPlot"), name);
+        QVERIFY(written("page.png", "file.exportPage"));
+        QVERIFY(written("blocks.csv", "file.exportCsv"));
+        QVERIFY(written("record.json", "file.exportJson"));
+        QVERIFY(written("report.html", "file.exportReport"));
+        QVERIFY(written("viz.pickle", "file.exportMemoryViz"));
+        const auto again = readSnapshot(pathOf(m_folder.filePath("viz.pickle")));
+        QVERIFY(again);
+        QCOMPARE(again->events.size(), std::size_t(600));
+        const auto record = readRecord(pathOf(m_folder.filePath("record.json")));
+        QVERIFY2(record, record ? "" : record.error().text().c_str());
+        QCOMPARE(record->experiment, std::string("snapshot"));
+        QVERIFY(record->measured && findFigure(record->measured->figures, "peak_reserved"));
+    }
+
+    void whatCannotBeWrittenSaysSo()
+    {
+        openExample();
+        m_window->exporter().askName = [](const QString&, const QString&, const QString&) {
+            return QStringLiteral("/nowhere/blocks.csv");
+        };
+        m_window->actions().at("file.exportCsv").trigger();
+        QTRY_VERIFY(!m_window->exporter().isBusy());
+        QTRY_VERIFY(m_window->banner().texts().join(u' ').contains("cannot write"));
+    }
+
+    void memoryBudgetIsOneClickAway()
+    {
+        openExample();
+        emit m_window->snapshot()->budgetWanted();
+        QVERIFY(m_window->page());
+        QCOMPARE(m_window->page()->experiment().id(), std::string("training-memory"));
+    }
+
+    void theHelpIsTheChapter()
+    {
+        openExample();
+        m_window->actions().at("help.experiment").trigger();
+        const auto dialogs = m_window->findChildren<QDialog*>();
+        QVERIFY(!dialogs.isEmpty());
+        QCOMPARE(dialogs.back()->windowTitle(), QString("Snapshot"));
+    }
+
+    void theWindowMayCloseWhileItOpens()
+    {
+        m_window->files().openPath(example());
+        m_window->close();
+        m_window.reset();
+        QTest::qWait(50);
+    }
+
+    void tabComesToEverything()
+    {
+        openExample();
+        QVERIFY(QTest::qWaitForWindowActive(m_window.get()));
+        m_window->snapshot()->timeline()->setFocus();
+        std::set<QWidget*> reached;
+        for (int i = 0; i < 300; ++i) {
+            QTest::keyClick(QApplication::focusWidget(), Qt::Key_Tab);
+            if (!reached.insert(QApplication::focusWidget()).second
+                && QApplication::focusWidget() == m_window->snapshot()->timeline())
+                break;
+        }
+        for (const char* name : {"openSnapshot", "compare", "export", "byTime", "beside", "figures"}) {
+            const auto* widget = m_window->snapshot()->findChild<QWidget*>(name);
+            if (widget && widget->isVisible() && widget->isEnabled())
+                QVERIFY2(reached.contains(const_cast<QWidget*>(widget)), name);
+        }
+        QVERIFY(reached.contains(m_window->snapshot()->inspector()->figures()));
+        QVERIFY(reached.contains(m_window->snapshot()->strip()));
+    }
+};
+
+QTEST_MAIN(TestSnapshotWindow)
+#include "tst_snapshot_window.moc"
