@@ -45,7 +45,7 @@ enum Tells : std::uint16_t {
     Forward = 8,
     Init = 16,
     Workspace = 32,
-    Operation = 64,
+    NamedOperation = 64,
     BareOperation = 128, ///< an operator that only allocates
     UserLine = 256,
     Module = 512,
@@ -81,7 +81,7 @@ std::uint16_t tellsOf(std::string_view name, std::string_view file)
         const std::string operation = operatorName(name);
         const bool isBare = operation.starts_with("aten::empty") || operation.starts_with("aten::new_empty")
             || operation == "aten::resize_";
-        tells |= isBare ? BareOperation : Operation;
+        tells |= isBare ? BareOperation : NamedOperation;
     }
     if (isPython(file) && !isInstalled(file)) {
         tells |= UserLine;
@@ -98,7 +98,7 @@ StackMeaning meaningOf(std::span<const FrameId> frames, const std::vector<std::u
     FrameId bare = noFrame;
     for (const FrameId frame : frames) {
         all |= tells[frame];
-        if (tells[frame] & Operation && meaning.operation == noFrame)
+        if (tells[frame] & NamedOperation && meaning.operation == noFrame)
             meaning.operation = frame;
         if (tells[frame] & BareOperation && bare == noFrame)
             bare = frame;

@@ -31,12 +31,6 @@ QString nameOf(SnapshotGrouping grouping)
     return QString::fromUtf8(name.data(), qsizetype(name.size()));
 }
 
-std::vector<SnapshotGroup> groupsOf(const SnapshotDevice& device, std::span<const LifetimeId> blocks,
-                                    SnapshotGrouping grouping)
-{
-    return groupLifetimes(device.snapshot(), device.lifetimes(), device.steps(), device.categories(), blocks, grouping);
-}
-
 } // namespace
 
 Numbers numbersOf(const std::vector<SnapshotGroup>& groups, SnapshotGrouping grouping,
@@ -166,9 +160,9 @@ void GroupsPane::refresh()
         for (const LifetimeId block : blocks)
             answer->bytes += double(device.lifetimes()[block].size);
         if (kind == Kind::Table)
-            answer->groups = groupsOf(device, blocks, by);
+            answer->groups = device.groups(blocks, by);
         else if (by == SnapshotGrouping::Module)
-            answer->items = moduleItems(groupsOf(device, blocks, by));
+            answer->items = moduleItems(device.groups(blocks, by));
         else
             answer->items = stackItems(device.snapshot(), flameTree(device.snapshot(), device.lifetimes(), blocks));
         return [this, answer] { show(*answer); };

@@ -62,8 +62,7 @@ std::vector<AliveRow> largestAlive(const SnapshotDevice& device, const EventRang
     double best = 0;
     for (const SnapshotGrouping grouping :
          {SnapshotGrouping::Module, SnapshotGrouping::Line, SnapshotGrouping::Operator, SnapshotGrouping::Category}) {
-        auto next = groupLifetimes(device.snapshot(), device.lifetimes(), device.steps(), device.categories(), blocks,
-                                   grouping);
+        auto next = device.groups(blocks, grouping);
         if (const double share = knownShare(next); share > best + 0.2 || groups.empty()) {
             best = share;
             groups = std::move(next);

@@ -127,9 +127,8 @@ QString momentText(const SnapshotDevice& device, std::size_t moment)
         return text;
     if (const auto step = device.steps().stepOf(moment - 1))
         text += tr(", step %1").arg(device.steps().steps[*step].index);
-    const Phase phase = device.categories().phaseOf(moment - 1);
-    if (phase != Phase::Setup)
-        text += QStringLiteral(", ") + fromView(phaseText(phase));
+    if (const auto phase = device.categories().phaseOf(moment - 1))
+        text += QStringLiteral(", ") + fromView(phaseText(*phase));
     return text;
 }
 

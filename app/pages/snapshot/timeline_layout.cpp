@@ -143,17 +143,17 @@ void placePhases(const SnapshotDevice& device, const QRectF& row, TimelineChart&
     const QFontMetricsF metrics(plotFont(0.72));
     const auto phaseOf = [&](std::size_t column) {
         const std::size_t moment = chart.columns[column].peak;
-        return moment == 0 ? Phase::Setup : device.categories().phaseOf(moment - 1);
+        return moment == 0 ? std::nullopt : device.categories().phaseOf(moment - 1);
     };
     for (std::size_t i = 0; i < chart.columns.size();) {
-        const Phase phase = phaseOf(i);
+        const std::optional<Phase> phase = phaseOf(i);
         std::size_t end = i + 1;
         while (end < chart.columns.size() && phaseOf(end) == phase)
             ++end;
-        if (phase != Phase::Setup) {
+        if (phase) {
             TimelineStretch stretch{
-                QRectF(chart.edges[i], row.top(), chart.edges[end] - chart.edges[i], row.height() - 2), {}, {}, phase};
-            const std::string_view name = phaseText(phase);
+                QRectF(chart.edges[i], row.top(), chart.edges[end] - chart.edges[i], row.height() - 2), {}, {}, *phase};
+            const std::string_view name = phaseText(*phase);
             stretch.name = QString::fromUtf8(name.data(), qsizetype(name.size()));
             if (metrics.horizontalAdvance(stretch.name) + 4 <= stretch.rect.width())
                 stretch.text = stretch.name;
