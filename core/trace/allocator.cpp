@@ -317,7 +317,8 @@ std::vector<std::uint64_t> CachingAllocator::freePlaces() const
 void CachingAllocator::countAgain(const AllocatorStatistics& before, std::size_t times)
 {
     for (std::int64_t AllocatorStatistics::*const count :
-         {&AllocatorStatistics::deviceAllocations, &AllocatorStatistics::deviceFrees, &AllocatorStatistics::retries})
+         {&AllocatorStatistics::deviceAllocations, &AllocatorStatistics::deviceFrees, &AllocatorStatistics::takenBytes,
+          &AllocatorStatistics::returnedBytes, &AllocatorStatistics::retries})
         m_statistics.*count += std::int64_t(times) * (m_statistics.*count - before.*count);
 }
 

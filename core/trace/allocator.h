@@ -38,7 +38,9 @@ struct AllocatorStatistics
     AllocatorCounts peak;               ///< each of its own moment
     std::int64_t deviceAllocations = 0; ///< cudaMalloc, or mappings of expandable segments
     std::int64_t deviceFrees = 0;
-    std::int64_t retries = 0; ///< the cache was emptied because the driver refused
+    std::int64_t takenBytes = 0;    ///< by all of these allocations
+    std::int64_t returnedBytes = 0; ///< by all of these frees
+    std::int64_t retries = 0;       ///< the cache was emptied because the driver refused
 };
 
 /// One range that is mapped: a segment of the snapshot, with its blocks in address order.

@@ -27,6 +27,7 @@ BlockIndex CachingAllocator::newSegment(const Request& request, bool isRetry)
     block.isSmall = request.isSmall;
     m_nextAddress += std::uint64_t((size + largeRounding - 1) / largeRounding * largeRounding);
     ++m_statistics.deviceAllocations;
+    m_statistics.takenBytes += size;
     change(&AllocatorCounts::segments, 1);
     change(&AllocatorCounts::reserved, size);
     const BlockIndex index = newBlock(block);
@@ -96,6 +97,7 @@ void CachingAllocator::releaseSegment(BlockIndex index)
     const AllocatorBlock& block = m_blocks[index];
     pool(block.isSmall).free.erase(key(index));
     ++m_statistics.deviceFrees;
+    m_statistics.returnedBytes += block.size;
     change(&AllocatorCounts::segments, -1);
     change(&AllocatorCounts::reserved, -block.size);
     releaseSlot(index);

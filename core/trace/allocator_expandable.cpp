@@ -104,6 +104,7 @@ bool CachingAllocator::map(BlockIndex index, std::int64_t bytes)
     merge(index, m_blocks[index].next);
     insertFree(index);
     ++m_statistics.deviceAllocations;
+    m_statistics.takenBytes += mapped;
     change(&AllocatorCounts::reserved, mapped);
     return true;
 }
@@ -147,6 +148,7 @@ void CachingAllocator::unmap(BlockIndex index)
     merge(index, block.next);
     owner.unmapped.insert(key(index));
     ++m_statistics.deviceFrees;
+    m_statistics.returnedBytes += unmapped;
     change(&AllocatorCounts::reserved, -unmapped);
 }
 

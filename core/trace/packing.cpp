@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/trace/packing.h"
+
+#include "core/base/cancellation.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+constexpr std::int64_t alignment = 512;
+
+Packing unplaced(const RequestTrace& trace)
+{
+    Packing packing;
+    packing.offsets.resize(trace.blocks.size());
+    for (const RequestedBlock& block : trace.blocks)
+        packing.sizes.push_back((block.bytes + alignment - 1) / alignment * alignment);
+    return packing;
+}
+
+/// Of those that have been placed, by offset: the arrays of the search lie side by side.
+struct Placed
+{
+    std::int64_t offset, end;
+    Lifetime life;
+};
+
+std::int64_t lowestPlace(const std::vector<Placed>& placed, Lifetime life, std::int64_t size)
+{
+    std::int64_t at = 0;
+    for (const Placed& other : placed) {
+        if (other.life.end <= life.begin || life.end <= other.life.begin)
+            continue;
+        if (other.offset - at >= size)
+            break;
+        at = std::max(at, other.end);
+    }
+    return at;
+}
+
+class Planned final : public MemoryPolicy
+{
+public:
+    Planned(Packing plan, std::optional<std::int64_t> limit)
+        : m_plan(std::make_shared<const Packing>(std::move(plan)))
+        , m_limit(limit)
+    { }
+    std::unique_ptr<MemoryPolicy> clone() const override { return std::make_unique<Planned>(*this); }
+    PolicyAct play(const Request& request, const RequestedBlock& block) override;
+    PolicyCounts counts() const override { return m_counts; }
+    PolicyTotals totals() const override { return m_totals; }
+    std::vector<PolicySegment> segments() const override;
+
+private:
+    PolicyAct allocate(BlockId id, std::int64_t bytes);
+    PolicyAct actAt(ActKind kind, BlockId id) const
+    {
+        PolicyAct act;
+        act.kind = kind;
+        act.address = address(id);
+        act.given = m_plan->sizes[id];
+        act.pool = "plan";
+        return act;
+    }
+    std::uint64_t address(BlockId id) const { return base + std::uint64_t(m_plan->offsets[id]); }
+
+    static constexpr std::uint64_t base = 0x7f0000000000;
+    std::shared_ptr<const Packing> m_plan;
+    std::optional<std::int64_t> m_limit;
+    PolicyCounts m_counts;
+    PolicyTotals m_totals;
+    std::map<std::uint64_t, PolicyBlock> m_used;
+    std::set<BlockId> m_recorded;
+    std::vector<BlockId> m_pending;
+};
+
+PolicyAct Planned::allocate(BlockId id, std::int64_t bytes)
+{
+    PolicyAct act = actAt(ActKind::Reused, id);
+    if (m_counts.reserved == 0) {
+        if (m_limit && m_plan->bytes > *m_limit) {
+            act.kind = ActKind::Refused;
+            act.given = m_plan->bytes;
+            return act;
+        }
+        act.kind = ActKind::Taken;
+        act.taken = m_counts.reserved = m_totals.takenBytes = m_plan->bytes;
+        m_totals.takes = 1;
+        m_counts.segments = std::int64_t(m_plan->starts.size());
+    }
+    act.found = act.given;
+    m_counts.requested += bytes;
+    m_counts.allocated += act.given;
+    m_used[act.address] = {act.address, act.given, id, false};
+    return act;
+}
+
+PolicyAct Planned::play(const Request& request, const RequestedBlock& block)
+{
+    const BlockId id = request.block;
+    switch (request.kind) {
+    case RequestKind::Allocate: return allocate(id, block.bytes);
+    case RequestKind::Free: {
+        m_counts.requested -= block.bytes;
+        m_counts.allocated -= m_plan->sizes[id];
+        if (m_recorded.count(id) > 0) {
+            m_used[address(id)].isPending = true;
+            m_pending.push_back(id);
+            return actAt(ActKind::Deferred, id);
+        }
+        m_used.erase(address(id));
+        PolicyAct act = actAt(ActKind::Freed, id);
+        act.freeAfter = act.given;
+        return act;
+    }
+    case RequestKind::Record: m_recorded.insert(id); return actAt(ActKind::Recorded, id);
+    case RequestKind::Synchronize:
+    case RequestKind::EmptyCache: // the plan's memory stays
+        for (const BlockId pending : m_pending)
+            m_used.erase(address(pending));
+        m_pending.clear();
+        return actAt(request.kind == RequestKind::EmptyCache ? ActKind::Emptied : ActKind::Waited, noBlock);
+    }
+    return {};
+}
+
+std::vector<PolicySegment> Planned::segments() const
+{
+    std::vector<PolicySegment> segments;
+    if (m_counts.reserved == 0)
+        return segments;
+    auto used = m_used.begin();
+    for (std::size_t i = 0; i < m_plan->starts.size(); ++i) {
+        const std::int64_t begin = m_plan->starts[i];
+        const std::int64_t end = i + 1 < m_plan->starts.size() ? m_plan->starts[i + 1] : m_plan->bytes;
+        PolicySegment segment{
+            base + std::uint64_t(begin), end - begin, 0, m_plan->starts.size() > 1 ? "buffer" : "arena", {}};
+        std::uint64_t at = segment.address;
+        const std::uint64_t last = segment.address + std::uint64_t(segment.size);
+        const auto addFree = [&](std::uint64_t to) {
+            if (to > at)
+                segment.blocks.push_back({at, std::int64_t(to - at), noBlock, false});
+            at = to;
+        };
+        for (; used != m_used.end() && used->first < last; ++used) {
+            addFree(used->first);
+            segment.blocks.push_back(used->second);
+            at += std::uint64_t(used->second.size);
+        }
+        addFree(last);
+        segments.push_back(std::move(segment));
+    }
+    return segments;
+}
+
+} // namespace
+
+Result<Packing> packLargestFirst(const RequestTrace& trace)
+{
+    if (trace.blocks.size() > mostPackedBlocks)
+        return fail("packing.length",
+                    fmt::format("{} blocks are too many to be planned largest first (at most {})",
+                                trace.blocks.size() - 1, mostPackedBlocks),
+                    "choose setting=lifetime-colouring, or a shorter trace", "setting");
+    Packing packing = unplaced(trace);
+    const std::vector<Lifetime> lives = lifetimesOf(trace);
+    std::vector<BlockId> order(trace.blocks.size() - 1);
+    std::iota(order.begin(), order.end(), BlockId(1));
+    std::stable_sort(order.begin(), order.end(),
+                     [&](BlockId a, BlockId b) { return packing.sizes[a] > packing.sizes[b]; });
+    std::vector<Placed> placed;
+    placed.reserve(order.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        if (i % 256 == 0)
+            MEMSCAPE_CHECK(checkWanted());
+        const BlockId block = order[i];
+        const std::int64_t at = lowestPlace(placed, lives[block], packing.sizes[block]);
+        packing.offsets[block] = at;
+        const Placed made{at, at + packing.sizes[block], lives[block]};
+        placed.insert(std::upper_bound(placed.begin(), placed.end(), made,
+                                       [](const Placed& a, const Placed& b) { return a.offset < b.offset; }),
+                      made);
+        packing.bytes = std::max(packing.bytes, made.end);
+    }
+    return packing;
+}
+
+Result<Packing> colourLifetimes(const RequestTrace& trace)
+{
+    MEMSCAPE_CHECK(checkWanted());
+    Packing packing = unplaced(trace);
+    const std::vector<Lifetime> lives = lifetimesOf(trace);
+    std::vector<BlockId> starting(trace.blocks.size() - 1), ending(starting.size());
+    std::iota(starting.begin(), starting.end(), BlockId(1)); // blocks begin in the order of their ids
+    ending = starting;
+    std::stable_sort(starting.begin(), starting.end(),
+                     [&](BlockId a, BlockId b) { return lives[a].begin < lives[b].begin; });
+    std::stable_sort(ending.begin(), ending.end(), [&](BlockId a, BlockId b) { return lives[a].end < lives[b].end; });
+    std::vector<std::int64_t> sizes; // of the buffers
+    std::vector<std::size_t> bufferOf(trace.blocks.size());
+    std::multimap<std::int64_t, std::size_t> free; // size -> buffer
+    auto ended = ending.begin();
+    for (const BlockId block : starting) {
+        for (; ended != ending.end() && lives[*ended].end <= lives[block].begin; ++ended)
+            free.emplace(sizes[bufferOf[*ended]], bufferOf[*ended]);
+        auto taken = free.lower_bound(packing.sizes[block]); // the smallest that holds it, else the largest grows
+        if (taken == free.end() && !free.empty())
+            taken = std::prev(taken);
+        if (taken == free.end()) {
+            bufferOf[block] = sizes.size();
+            sizes.push_back(packing.sizes[block]);
+            continue;
+        }
+        bufferOf[block] = taken->second;
+        sizes[taken->second] = std::max(sizes[taken->second], packing.sizes[block]);
+        free.erase(taken);
+    }
+    packing.buffers = sizes.size();
+    packing.starts.clear();
+    for (const std::int64_t size : sizes) {
+        packing.starts.push_back(packing.bytes);
+        packing.bytes += size;
+    }
+    for (BlockId block = 1; block < trace.blocks.size(); ++block)
+        packing.offsets[block] = packing.starts[bufferOf[block]];
+    return packing;
+}
+
+std::unique_ptr<MemoryPolicy> makePlanned(Packing plan, std::optional<std::int64_t> limit)
+{
+    return std::make_unique<Planned>(std::move(plan), limit);
+}
+
+} // namespace memscape
