@@ -21,6 +21,7 @@ Checks checksOfInPlace(int multiprocessors);
 Result<MeasuredRun> measureInPlace(GpuSession& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measureBankConflicts(GpuSession& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measureAttention(GpuSession& session, const SweepPlan& plan, RunSink& sink);
+Result<MeasuredRun> measureAllocator(GpuSession& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measureBatchSize(GpuSession& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measureCheckpoint(GpuSession& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measurePrecision(GpuSession& session, const SweepPlan& plan, RunSink& sink);
@@ -36,6 +37,7 @@ const std::map<std::string, GpuExperiment>& gpuExperiments()
         {"in-place", {measureInPlace, checksOfInPlace}},
         {"bank-conflicts", {measureBankConflicts}},
         {"attention", {measureAttention}},
+        {"allocator", {measureAllocator}},
         {"batch-size", {measureBatchSize}},
         {"checkpoint", {measureCheckpoint}},
         {"precision", {measurePrecision}},

@@ -4,6 +4,7 @@
 
 #include "core/device/catalogue.h"
 #include "core/experiment/record.h"
+#include "kernels/host/allocator/allocator.h"
 #include "kernels/host/batch-size/batch_size.h"
 #include "kernels/host/checkpoint/checkpoint.h"
 #include "kernels/host/measurement.h"
@@ -46,6 +47,7 @@ Measure measureOf(const std::string& experiment)
         {"layout", swept<host::makeLayoutMeasurement>},
         {"in-place", swept<host::makeInPlaceMeasurement>},
         {"attention", swept<host::makeAttentionMeasurement>},
+        {"allocator", host::measureAllocator},
         {"batch-size", host::measureBatchSize},
         {"checkpoint", host::measureCheckpoint},
         {"precision", host::measurePrecision},

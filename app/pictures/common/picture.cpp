@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pictures/common/picture.h"
 
+#include "app/pictures/allocator/allocator_picture.h"
 #include "app/pictures/attention/attention_picture.h"
 #include "app/pictures/bank-conflicts/bank_picture.h"
 #include "app/pictures/batch-size/batch_picture.h"
@@ -116,6 +117,7 @@ constexpr std::array pageRows{
     PageRow{"inference-memory", [](QWidget* parent) -> Picture* { return new TrainingMemoryPicture(parent, false); }},
     PageRow{"checkpoint", make<CheckpointPicture>, CheckpointPicture::shortcuts},
     PageRow{"batch-size", make<BatchPicture>},
+    PageRow{"allocator", make<AllocatorPicture>, AllocatorPicture::shortcuts},
     PageRow{"attention", make<AttentionPicture>, AttentionPicture::shortcuts},
     PageRow{"precision", make<PrecisionPicture>},
     PageRow{"roofline", make<RooflinePicture>},

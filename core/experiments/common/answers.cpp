@@ -172,6 +172,16 @@ ShortAnswer batchSizeAnswer(const Figures& figures)
     return said.answer(sentence + ".", "time_per_example", false, {"batch", "precision"});
 }
 
+ShortAnswer allocatorAnswer(const Figures& figures)
+{
+    Said said(figures);
+    return said.answer(
+        fmt::format("{} are reserved for {} that live at once at most; {} of it could not be used when more "
+                    "had to be taken.",
+                    said.text("peak_reserved"), said.text("bound"), said.percent("unusable")),
+        "peak_reserved", false, {"batch", "optimizer", "precision"});
+}
+
 ShortAnswer attentionAnswer(const Figures& figures)
 {
     Said said(figures);

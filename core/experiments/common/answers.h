@@ -15,6 +15,7 @@ ShortAnswer layoutAnswer(const Figures& figures);
 ShortAnswer memoryAnswer(const Device& device, const Figures& figures);
 ShortAnswer checkpointAnswer(const Figures& figures);
 ShortAnswer batchSizeAnswer(const Figures& figures);
+ShortAnswer allocatorAnswer(const Figures& figures);
 ShortAnswer attentionAnswer(const Figures& figures);
 ShortAnswer precisionAnswer(const Parameters& parameters, const Figures& figures);
 ShortAnswer rooflineAnswer(const Parameters& parameters, const Figures& figures);

@@ -14,6 +14,7 @@ const Experiment& trainingMemoryExperiment();
 const Experiment& inferenceMemoryExperiment();
 const Experiment& checkpointExperiment();
 const Experiment& batchSizeExperiment();
+const Experiment& allocatorExperiment();
 const Experiment& attentionExperiment();
 const Experiment& precisionExperiment();
 const Experiment& rooflineExperiment();
@@ -23,7 +24,8 @@ const std::vector<const Experiment*>& experiments()
     static const std::vector<const Experiment*> all{
         &hierarchyExperiment(), &strideExperiment(),         &bankConflictsExperiment(),   &layoutExperiment(),
         &inPlaceExperiment(),   &trainingMemoryExperiment(), &inferenceMemoryExperiment(), &checkpointExperiment(),
-        &batchSizeExperiment(), &attentionExperiment(),      &precisionExperiment(),       &rooflineExperiment(),
+        &batchSizeExperiment(), &allocatorExperiment(),      &attentionExperiment(),       &precisionExperiment(),
+        &rooflineExperiment(),
     };
     return all;
 }

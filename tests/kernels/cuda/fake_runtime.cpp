@@ -309,6 +309,10 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t)
     trimPool();
     return cudaSuccess;
 }
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t)
+{
+    return lost;
+}
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*)
 {
     poolHigh = 0;

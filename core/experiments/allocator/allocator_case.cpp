@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the parameters of `allocator` to requests: a step of a model as Memory budget simulates it, or a script.
+#include "core/experiments/allocator/allocator.h"
+
+#include "core/base/file.h"
+#include "core/base/text.h"
+#include "core/experiment/schema.h"
+#include "core/experiments/memory/memory_detail.h"
+#include "core/experiments/memory/memory_parameters.h"
+#include "core/network/model_names.h"
+#include "core/trace/trace_script.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+constexpr std::string_view modelPrefix = "model:";
+constexpr std::size_t largestScript = 64 << 20; // B
+
+bool isScriptText(const std::string& text)
+{
+    return text.find(';') != std::string::npos || text.find('\n') != std::string::npos
+        || lowered(text).starts_with("alloc ");
+}
+
+/// "script.txt", "./a/b": something that only a file can be meant by.
+bool isPath(const std::string& text)
+{
+    std::error_code ignored;
+    return text.find('/') != std::string::npos || std::filesystem::exists(text, ignored);
+}
+
+bool describesModel(const std::string& path)
+{
+    std::error_code ignored;
+    return path.ends_with(".json") || path.ends_with(".safetensors") || std::filesystem::is_directory(path, ignored);
+}
+
+struct Source
+{
+    RequestTrace trace;
+    std::string title;
+    bool isStep = false;
+};
+
+Result<Source> stepSource(const Device& device, const std::string& name, const Parameters& parameters)
+{
+    const auto model = readModel(name);
+    if (!model)
+        return fail(Error{model.error().code, model.error().message, "trace", model.error().hint});
+    ParameterTexts texts{{"model", name}};
+    for (const char* key : {"batch", "sequence"})
+        texts.emplace_back(key, fmt::format("{}", parameters.integer(key)));
+    for (const char* key : {"precision", "optimizer"})
+        texts.emplace_back(key, parameters.choice(key));
+    MEMSCAPE_TRY(training, resolve(trainingSchema(), texts));
+    MEMSCAPE_TRY(setup, trainingSetup(device, training));
+    RecordedNetworks networks(*model);
+    MEMSCAPE_TRY(graph, networks.network(setup.build));
+    MEMSCAPE_TRY(trace, simulateStep(*graph, *preparedNetwork(networks, *graph), setup.step));
+    MEMSCAPE_CHECK(trace.check());
+    MEMSCAPE_TRY(requests, requestsOf(trace, mostRequests));
+    const auto steps = int(parameters.integer("steps"));
+    MEMSCAPE_TRY(all, repeated(std::move(requests), steps, mostRequests));
+    return Source{std::move(all),
+                  fmt::format("{} of {}", steps == 1 ? "one step" : fmt::format("{} steps", steps),
+                              model->title.empty() ? model->name : model->title),
+                  true};
+}
+
+/// A file of requests. A PyTorch snapshot (core/snapshot) is read here, once it can be: its first byte is 0x80.
+Result<Source> fileSource(const std::string& path)
+{
+    auto text = readFile(path, largestScript);
+    if (!text) {
+        Error error = text.error();
+        if (error.code == "file.missing")
+            error.hint = "name a model (gpt2), a file of lines like \"alloc a 96MiB\" and \"free a\", or the lines "
+                         "themselves with ; between them";
+        error.place = "trace";
+        return fail(std::move(error));
+    }
+    if (text->starts_with('\x80'))
+        return fail("trace.snapshot",
+                    fmt::format("{} is a pickle: snapshots are not played yet", quotedForMessage(path)),
+                    "give a model, or a script of alloc and free lines", "trace");
+    MEMSCAPE_TRY(trace, parseTraceScript(*text, path));
+    return Source{std::move(trace), std::filesystem::path(path).filename().string(), false};
+}
+
+Result<Source> sourceOf(const Device& device, const Parameters& parameters)
+{
+    const std::string text(trimmed(parameters.text("trace")));
+    if (isScriptText(text)) {
+        MEMSCAPE_TRY(trace, parseTraceScript(text));
+        return Source{std::move(trace), "a script", false};
+    }
+    if (text.starts_with(modelPrefix))
+        return stepSource(device, text.substr(modelPrefix.size()), parameters);
+    if (isPath(text) && !describesModel(text))
+        return fileSource(text);
+    return stepSource(device, text, parameters);
+}
+
+/// The source of the last question, for the next one: another setting asks the same requests.
+struct Kept
+{
+    std::vector<std::string> key;
+    Source source;
+};
+
+Result<Source> keptSource(const Device& device, const Parameters& parameters, PredictionContext& context)
+{
+    const std::string& trace = parameters.text("trace");
+    std::vector<std::string> key{device.id, trace};
+    for (const char* number : {"batch", "sequence", "steps"})
+        key.push_back(fmt::format("{}", parameters.integer(number)));
+    key.push_back(parameters.choice("precision"));
+    key.push_back(parameters.choice("optimizer"));
+    const bool canKeep = isModelText(trace); // a file may be another one by now
+    if (const auto* kept = std::any_cast<Kept>(&context.kept); canKeep && kept && kept->key == key)
+        return kept->source;
+    MEMSCAPE_TRY(source, sourceOf(device, parameters));
+    if (canKeep)
+        context.kept = Kept{std::move(key), source};
+    return source;
+}
+
+const ChoiceTable<FirstTouch> touches{
+    {FirstTouch::Lazy, {"lazy", "when a block is written", "pages come one by one, with a page fault each"}},
+    {FirstTouch::Eager, {"eager", "with the segment", "MAP_POPULATE: all pages of a range come when it is taken"}},
+    {FirstTouch::None, {"none", "never", "nothing is written: addresses alone are taken"}}};
+
+/// Sizes fit half of a host's memory; a GPU plays them as they are.
+std::int64_t divisorOf(const Device& device, const Parameters& parameters, std::int64_t live)
+{
+    if (const std::int64_t given = parameters.integer("scale"); given > 0)
+        return given;
+    const auto capacity = capacityOf(device);
+    std::int64_t divisor = 1;
+    while (!device.isGpu() && capacity && live / divisor > *capacity / 2)
+        divisor *= 2;
+    return divisor;
+}
+
+Result<PolicySetting> settingOf(const Device& device, const Parameters& parameters)
+{
+    auto setting = readSetting(parameters.text("setting"));
+    if (!setting) {
+        Error error = setting.error();
+        error.place = "setting";
+        return fail(std::move(error));
+    }
+    AllocatorOptions& options = setting->options;
+    const auto capacity = capacityOf(device);
+    if (const std::int64_t limit = parameters.integer("limit"); limit > 0)
+        options.deviceLimit = limit;
+    else if (device.isGpu() && capacity)
+        options.deviceLimit = capacity;
+    if (const double fraction = parameters.number("fraction"); fraction > 0 && setting->kind == PolicyKind::Caching) {
+        const std::int64_t whole = options.deviceLimit.value_or(capacity.value_or(0));
+        if (whole == 0)
+            return fail("allocator.fraction", "a fraction of which memory? The device's is not known", "give limit too",
+                        "fraction");
+        options.fractionLimit = std::int64_t(fraction * double(whole));
+    }
+    return *setting;
+}
+
+} // namespace
+
+bool isModelText(const std::string& trace)
+{
+    const std::string text(trimmed(trace));
+    return !isScriptText(text) && (text.starts_with(modelPrefix) || !isPath(text) || describesModel(text));
+}
+
+Result<AllocatorCase> allocatorCase(const Device& device, const Parameters& parameters, PredictionContext& context)
+{
+    AllocatorCase asked;
+    MEMSCAPE_TRY(setting, settingOf(device, parameters));
+    asked.setting = std::move(setting);
+    MEMSCAPE_TRY(source, keptSource(device, parameters, context));
+    asked.title = std::move(source.title);
+    asked.isStep = source.isStep;
+    RequestTrace trace = std::move(source.trace);
+    asked.divisor = divisorOf(device, parameters, peakOfLiveBytes(trace));
+    if (asked.divisor > 1)
+        divideSizes(trace, asked.divisor);
+    if (const std::int64_t at = parameters.integer("empty_cache"); at > 0)
+        trace = withEmptyCache(std::move(trace), std::size_t(at - 1));
+    asked.peakLive = peakOfLiveBytes(trace);
+    asked.trace = std::make_shared<const RequestTrace>(std::move(trace));
+    asked.touch = touches.of(parameters.choice("touch"));
+    asked.driverCall = parameters.number("driver_call");
+    return asked;
+}
+
+Result<AllocatorCase> allocatorCase(const Device& device, const Parameters& parameters)
+{
+    PredictionContext once;
+    return allocatorCase(device, parameters, once);
+}
+
+Schema allocatorSchema()
+{
+    const auto ofTheStep = [](std::string_view key, const char* standard) {
+        ParameterSpec spec = *findParameter(trainingSchema(), key);
+        spec.help = "Of a model's step. " + spec.help;
+        spec.standard = standard;
+        spec.group = {};
+        return spec;
+    };
+    return {
+        textSpec(
+            "trace", "trace",
+            "The requests that are played: a training step of a model (gpt2, or what Memory budget takes), a file of "
+            "lines like \"alloc a 96MiB\", \"free a\" and \"empty_cache\", or such lines here with ; between them.",
+            "gpt2", 1),
+        textSpec(
+            "setting", "setting",
+            "The allocator: default, expandable_segments, max_split_size_mb:128 or any text of "
+            "PYTORCH_CUDA_ALLOC_CONF; first-fit, best-fit, powers-of-two, malloc, cudaMalloc, cudaMallocAsync; or a "
+            "plan made beforehand: largest-first, lifetime-colouring.",
+            "default"),
+        ofTheStep("batch", "8"),
+        ofTheStep("sequence", "1024"),
+        ofTheStep("precision", "bf16-mixed"),
+        ofTheStep("optimizer", "adamw"),
+        integerSpec("steps", "steps", "How many steps follow each other: the second finds the cache of the first.",
+                    {.least = 1, .most = 64, .standard = "1", .scale = Scale::Log2}),
+        integerSpec("empty_cache", "empty_cache() before",
+                    "The request before which torch.cuda.empty_cache() is called, counted from 1.",
+                    {.most = double(mostRequests) + 1, .standard = "0", .words = {{"0", "never", "it is not called"}}}),
+        integerSpec("limit", "device limit", "What the driver has for this program.",
+                    {.most = 0x1p50,
+                     .standard = "0",
+                     .unit = Unit::Byte,
+                     .scale = Scale::Log2,
+                     .words = {{"0", "automatic", "a GPU's memory; none on a processor"}}}),
+        realSpec(
+            "fraction", "process fraction",
+            "torch.cuda.set_per_process_memory_fraction(): without it garbage_collection_threshold does nothing. 0: "
+            "not called.",
+            {.most = 1}),
+        realSpec(
+            "driver_call", "a driver's call",
+            "Seconds that one cudaMalloc or cudaFree takes, when you know it: a measurement says it. 0: not known.",
+            {.most = 1, .standard = "0", .unit = Unit::Second}),
+        integerSpec("scale", "sizes divided by", "So that a large trace fits a small machine.",
+                    {.most = 1 << 20,
+                     .standard = "0",
+                     .scale = Scale::Log2,
+                     .words = {{"0", "automatic", "on a processor, until it fits half of the memory"}}}),
+        [] {
+            ParameterSpec spec = choiceSpec("touch", "first touch",
+                                            "When the system gives the pages of what was reserved.", touches.choices());
+            spec.appliesTo = AppliesTo::Hosts;
+            return spec;
+        }()};
+}
+
+} // namespace memscape

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the course notes say about allocators, with the numbers of this trace beside it. Every number is of a replay (or
+// of the measurement, where there is one), and every verdict is drawn from them.
+#include "core/experiments/allocator/allocator.h"
+#include "core/experiments/common/judged_number.h"
+#include "core/experiments/common/sources.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+constexpr double noticed = 0.02; ///< shares below it are no difference worth a word
+
+const PolicyReplay* replayOf(const AllocatorAnswer& answer, std::string_view key)
+{
+    for (const Elsewhere& other : answer.elsewhere)
+        if (other.setting.key == key && other.replay && !other.replay->refusal)
+            return &*other.replay;
+    return nullptr;
+}
+
+std::string size(std::int64_t bytes)
+{
+    return bytesText(double(bytes));
+}
+
+Claim notesFragmentation(const AllocatorAnswer& answer, const Measurement& measured)
+{
+    const PolicyCounts& end = answer.replay.end;
+    const double predicted = end.reserved > 0 ? double(end.reserved - end.allocated) / double(end.reserved) : 0;
+    const JudgedNumber notes = judgedNumber(measured, "notes_fragmentation", predicted);
+    const JudgedNumber lost = judgedNumber(measured, "unusable", answer.replay.reservedPeak.share());
+    const bool isHigh = notes.value > 0.2, isLost = lost.value > 0.2;
+    return {"fragmentation = (reserved - allocated) / reserved * 100; > 20: High fragmentation detected!",
+            managementNotes,
+            isHigh && !isLost ? "does not hold here: most of it is a cache that the next step uses"
+                : isHigh      ? "holds here"
+                : isLost      ? "does not hold here: it is missed, behind the last request nothing shows it"
+                              : "holds here: both are low",
+            fmt::format("behind the last request it reads {} ({}); at the peak {} of reserved could not be used",
+                        percentText(notes.value, 3), notes.side(), percentText(lost.value, 3))};
+}
+
+Claim poolsFragmentLess(const PolicyReplay& pool, const PolicyReplay& heap)
+{
+    const double more = double(pool.peak.reserved) / double(heap.peak.reserved) - 1;
+    return {"Memory pools: decreased memory fragmentation; traditional malloc: fragmentation issues", batchNotes,
+            more > noticed        ? "does not hold here: the caching pool reserves more than a plain heap"
+                : more < -noticed ? "holds here"
+                                  : "makes no difference here",
+            fmt::format("the same requests: PyTorch's pool reserves {}, best fit in one arena {}",
+                        size(pool.peak.reserved), size(heap.peak.reserved))};
+}
+
+Claim poolsCallLess(const AllocatorAnswer& answer, const PolicyReplay& pool)
+{
+    const auto requests =
+        std::int64_t(answer.asked.trace->count(RequestKind::Allocate) + answer.asked.trace->count(RequestKind::Free));
+    const std::int64_t calls = pool.totals.takes + pool.totals.returns;
+    return {
+        "Memory pools: reduced allocation/deallocation overhead", theoryNotes,
+        calls * 2 <= requests ? "holds here: most requests never reach the driver"
+                              : "does not hold here: too few requests find a block that was used before",
+        fmt::format("{} calls of the driver for {} requests", countText(double(calls)), countText(double(requests)))};
+}
+
+Claim largestFirst(const AllocatorAnswer& answer, const PolicyReplay& planned)
+{
+    const double above = double(planned.peak.reserved) / double(answer.asked.peakLive) - 1;
+    return {"Heuristics: largest-first allocation, lifetime analysis", batchNotes,
+            above <= noticed ? "holds here: as good as perfect"
+                             : "holds when a plan is possible, and stays above the bound here",
+            fmt::format("largest first {}, {} above the bound of {}", size(planned.peak.reserved),
+                        percentText(above, 2), size(answer.asked.peakLive))};
+}
+
+Claim colouring(const PolicyReplay& coloured, const PolicyReplay& planned)
+{
+    const double more = double(coloured.peak.reserved) / double(planned.peak.reserved) - 1;
+    return {"Optimal scheduling: graph coloring problem", batchNotes,
+            more > noticed ? "does not hold here: colours share whole buffers, offsets pack closer"
+                           : "holds here: sizes are alike",
+            fmt::format("buffers by colour {}, offsets largest first {}", size(coloured.peak.reserved),
+                        size(planned.peak.reserved))};
+}
+
+Claim reuse(const AllocatorAnswer& answer)
+{
+    double all = 0;
+    for (const RequestedBlock& block : answer.asked.trace->blocks)
+        all += double(block.bytes);
+    const auto peak = double(answer.asked.peakLive);
+    return {"Reuse memory across non-overlapping tensors: peak memory reduction", batchNotes,
+            peak < (1 - noticed) * all ? "holds here" : "does not hold here: all blocks live at once",
+            fmt::format("all blocks together {}, at most {} at once", bytesText(all), bytesText(peak))};
+}
+
+} // namespace
+
+std::vector<Claim> allocatorClaims(const AllocatorAnswer& answer, const Measurement& measured)
+{
+    std::vector<Claim> claims{notesFragmentation(answer, measured)};
+    const PolicyReplay* const pool = replayOf(answer, "default");
+    const PolicyReplay* const heap = replayOf(answer, "best-fit");
+    const PolicyReplay* const planned = replayOf(answer, "largest-first");
+    const PolicyReplay* const coloured = replayOf(answer, "lifetime-colouring");
+    if (pool && heap)
+        claims.push_back(poolsFragmentLess(*pool, *heap));
+    if (pool)
+        claims.push_back(poolsCallLess(answer, *pool));
+    claims.push_back(reuse(answer));
+    if (planned)
+        claims.push_back(largestFirst(answer, *planned));
+    if (planned && coloured)
+        claims.push_back(colouring(*coloured, *planned));
+    return claims;
+}
+
+} // namespace memscape
