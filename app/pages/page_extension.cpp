@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/page_extension.h"
 
+#include "app/pages/allocator_extension.h"
 #include "app/pages/checkpoint_extension.h"
 #include "app/pages/memory_extension.h"
 
@@ -23,6 +24,8 @@ PageExtension* makePageExtension(const PageParts& parts, QObject* parent)
         return new MemoryExtension(parts, parent);
     if (id == "checkpoint")
         return new CheckpointExtension(parts, parent);
+    if (id == "allocator")
+        return new AllocatorExtension(parts, parent);
     return new PageExtension(parts, parent);
 }
 

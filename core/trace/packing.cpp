@@ -14,28 +14,28 @@ namespace memscape {
 
 namespace {
 
-constexpr std::int64_t alignment = 512;
+constexpr std::int64_t packedAlignment = 512;
 
 Packing unplaced(const RequestTrace& trace)
 {
     Packing packing;
     packing.offsets.resize(trace.blocks.size());
     for (const RequestedBlock& block : trace.blocks)
-        packing.sizes.push_back((block.bytes + alignment - 1) / alignment * alignment);
+        packing.sizes.push_back((block.bytes + packedAlignment - 1) / packedAlignment * packedAlignment);
     return packing;
 }
 
 /// Of those that have been placed, by offset: the arrays of the search lie side by side.
-struct Placed
+struct PlacedBlock
 {
     std::int64_t offset, end;
     Lifetime life;
 };
 
-std::int64_t lowestPlace(const std::vector<Placed>& placed, Lifetime life, std::int64_t size)
+std::int64_t lowestPlace(const std::vector<PlacedBlock>& placed, Lifetime life, std::int64_t size)
 {
     std::int64_t at = 0;
-    for (const Placed& other : placed) {
+    for (const PlacedBlock& other : placed) {
         if (other.life.end <= life.begin || life.end <= other.life.begin)
             continue;
         if (other.offset - at >= size)
@@ -175,7 +175,7 @@ Result<Packing> packLargestFirst(const RequestTrace& trace)
     std::iota(order.begin(), order.end(), BlockId(1));
     std::stable_sort(order.begin(), order.end(),
                      [&](BlockId a, BlockId b) { return packing.sizes[a] > packing.sizes[b]; });
-    std::vector<Placed> placed;
+    std::vector<PlacedBlock> placed;
     placed.reserve(order.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
         if (i % 256 == 0)
@@ -183,9 +183,9 @@ Result<Packing> packLargestFirst(const RequestTrace& trace)
         const BlockId block = order[i];
         const std::int64_t at = lowestPlace(placed, lives[block], packing.sizes[block]);
         packing.offsets[block] = at;
-        const Placed made{at, at + packing.sizes[block], lives[block]};
+        const PlacedBlock made{at, at + packing.sizes[block], lives[block]};
         placed.insert(std::upper_bound(placed.begin(), placed.end(), made,
-                                       [](const Placed& a, const Placed& b) { return a.offset < b.offset; }),
+                                       [](const PlacedBlock& a, const PlacedBlock& b) { return a.offset < b.offset; }),
                       made);
         packing.bytes = std::max(packing.bytes, made.end);
     }

@@ -51,6 +51,9 @@ enum class ReplayKeeps { Totals, EveryRequest };
 Result<PolicyReplay> replayRequests(const RequestTrace& trace, const PolicySetting& setting,
                                     ReplayKeeps keeps = ReplayKeeps::Totals);
 
+/// "96 MiB"
+std::string sizeText(std::int64_t bytes);
+
 /// What a request did and why, in a practitioner's words, a sentence or two a line. `before`: the segments before it.
 std::vector<std::string> actText(const RequestTrace& trace, std::size_t request, const PolicyAct& act,
                                  const PolicySetting& setting, const std::vector<PolicySegment>& before);

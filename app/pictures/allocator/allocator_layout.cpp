@@ -153,7 +153,7 @@ void Placer::place()
     m_layout.isFlow ? flow() : ownRows();
 }
 
-void placeCards(AllocatorLayout& layout, const AllocatorState& state, const QRectF& inside)
+void placeElsewhere(AllocatorLayout& layout, const AllocatorState& state, const QRectF& inside)
 {
     if (state.cards.empty())
         return;
@@ -218,7 +218,7 @@ AllocatorLayout layoutAllocator(const AllocatorState& state, const AllocatorMome
     layout.title = {inside.left(), inside.top(), inside.width() - 30 * u, 20 * u};
     layout.scrub = {inside.left() + 66 * u, layout.title.bottom() + 3 * u, inside.width() - 66 * u, 10 * u};
     layout.caption = {inside.left(), layout.scrub.bottom() + 3 * u, inside.width(), 16 * u};
-    placeCards(layout, state, inside);
+    placeElsewhere(layout, state, inside);
     const double bottom = layout.cards.empty() ? inside.bottom() : layout.cardsTitle.top() - 4 * u;
     const double wordsHigh = 34 * u;
     layout.words = {inside.left(), bottom - wordsHigh, inside.width(), wordsHigh};

@@ -14,7 +14,7 @@ namespace {
 constexpr int keptEvery = 256;        ///< requests
 constexpr std::size_t mostCards = 12; ///< of a record; a prediction has ten
 
-QString countOf(double count)
+QString groupedCount(double count)
 {
     return QString::fromStdString(countText(count));
 }
@@ -24,7 +24,7 @@ QString phaseName(Phase phase)
     return QString::fromLatin1(phaseText(phase).data(), qsizetype(phaseText(phase).size()));
 }
 
-ElsewhereCard cardOf(const Json& json, const std::string& chosen)
+ElsewhereCard elsewhereCard(const Json& json, const std::string& chosen)
 {
     ElsewhereCard card;
     card.key = textOf(json, "key");
@@ -39,7 +39,7 @@ ElsewhereCard cardOf(const Json& json, const std::string& chosen)
 }
 
 /// The setting of a record, with its limits.
-Result<PolicySetting> settingOf(const Json& json)
+Result<PolicySetting> settingInRecord(const Json& json)
 {
     MEMSCAPE_TRY(setting, readSetting(words(json, "key")));
     if (const double limit = number(json, "limit", 0); limit > 0 && limit < 0x1p60)
@@ -129,7 +129,7 @@ QString AllocatorState::requestName(int request) const
 QString AllocatorState::header(int request) const
 {
     return tr("Request %1 of %2 · %3 · %4")
-        .arg(countOf(request + 1), countOf(count()), phaseName(trace->requests[std::size_t(request)].phase),
+        .arg(groupedCount(request + 1), groupedCount(count()), phaseName(trace->requests[std::size_t(request)].phase),
              requestName(request));
 }
 
@@ -156,7 +156,7 @@ QString AllocatorState::blockWords(const AllocatorMoment& moment, std::size_t se
                  bytes(double(asked.bytes)));
     if (one.size > asked.bytes)
         words += tr(" in a block of %1").arg(bytes(double(one.size)));
-    words += age == 0 ? tr("; made now") : tr("; made %1 requests ago").arg(countOf(age));
+    words += age == 0 ? tr("; made now") : tr("; made %1 requests ago").arg(groupedCount(age));
     if (one.isPending)
         words += tr("; freed, another stream still uses it");
     return words + QStringLiteral("; ") + beside + QStringLiteral("; ") + where;
@@ -174,16 +174,16 @@ AllocatorState readAllocator(const Outcome* predicted, ByteStyle style)
     state.title = QStringLiteral("%1 · %2").arg(textOf(trace, "title"), textOf(setting, "label"));
     for (const Json& one : listOf(detail, "elsewhere"))
         if (state.cards.size() < mostCards)
-            state.cards.push_back(cardOf(one, words(setting, "key")));
+            state.cards.push_back(elsewhereCard(one, memscape::words(setting, "key")));
     if (const double bound = number(detail, "bound", 0); bound > 0)
         state.cards.push_back({{}, tr("perfect packing (bound)"), bound, 0, true, false, false, {}});
     state.scale = qint64(number(detail, "scale", 1));
     if (!trace.contains("requests")) {
-        state.missing = tr("%1 requests are too many to be drawn.").arg(countOf(number(trace, "count", 0)));
+        state.missing = tr("%1 requests are too many to be drawn.").arg(groupedCount(number(trace, "count", 0)));
         return state;
     }
     auto requests = requestsFromJson(JsonReader(trace, "detail.trace"));
-    const auto policy = settingOf(setting);
+    const auto policy = settingInRecord(setting);
     if (!requests || !policy) {
         state.missing = toQString(!requests ? requests.error().text() : policy.error().text());
         return state;

@@ -41,14 +41,14 @@ bool describesModel(const std::string& path)
     return path.ends_with(".json") || path.ends_with(".safetensors") || std::filesystem::is_directory(path, ignored);
 }
 
-struct Source
+struct RequestSource
 {
     RequestTrace trace;
     std::string title;
     bool isStep = false;
 };
 
-Result<Source> stepSource(const Device& device, const std::string& name, const Parameters& parameters)
+Result<RequestSource> stepSource(const Device& device, const std::string& name, const Parameters& parameters)
 {
     const auto model = readModel(name);
     if (!model)
@@ -67,14 +67,14 @@ Result<Source> stepSource(const Device& device, const std::string& name, const P
     MEMSCAPE_TRY(requests, requestsOf(trace, mostRequests));
     const auto steps = int(parameters.integer("steps"));
     MEMSCAPE_TRY(all, repeated(std::move(requests), steps, mostRequests));
-    return Source{std::move(all),
-                  fmt::format("{} of {}", steps == 1 ? "one step" : fmt::format("{} steps", steps),
-                              model->title.empty() ? model->name : model->title),
-                  true};
+    return RequestSource{std::move(all),
+                         fmt::format("{} of {}", steps == 1 ? "one step" : fmt::format("{} steps", steps),
+                                     model->title.empty() ? model->name : model->title),
+                         true};
 }
 
 /// A file of requests. A PyTorch snapshot (core/snapshot) is read here, once it can be: its first byte is 0x80.
-Result<Source> fileSource(const std::string& path)
+Result<RequestSource> fileSource(const std::string& path)
 {
     auto text = readFile(path, largestScript);
     if (!text) {
@@ -90,15 +90,15 @@ Result<Source> fileSource(const std::string& path)
                     fmt::format("{} is a pickle: snapshots are not played yet", quotedForMessage(path)),
                     "give a model, or a script of alloc and free lines", "trace");
     MEMSCAPE_TRY(trace, parseTraceScript(*text, path));
-    return Source{std::move(trace), std::filesystem::path(path).filename().string(), false};
+    return RequestSource{std::move(trace), std::filesystem::path(path).filename().string(), false};
 }
 
-Result<Source> sourceOf(const Device& device, const Parameters& parameters)
+Result<RequestSource> requestSource(const Device& device, const Parameters& parameters)
 {
     const std::string text(trimmed(parameters.text("trace")));
     if (isScriptText(text)) {
         MEMSCAPE_TRY(trace, parseTraceScript(text));
-        return Source{std::move(trace), "a script", false};
+        return RequestSource{std::move(trace), "a script", false};
     }
     if (text.starts_with(modelPrefix))
         return stepSource(device, text.substr(modelPrefix.size()), parameters);
@@ -108,13 +108,13 @@ Result<Source> sourceOf(const Device& device, const Parameters& parameters)
 }
 
 /// The source of the last question, for the next one: another setting asks the same requests.
-struct Kept
+struct KeptSource
 {
     std::vector<std::string> key;
-    Source source;
+    RequestSource source;
 };
 
-Result<Source> keptSource(const Device& device, const Parameters& parameters, PredictionContext& context)
+Result<RequestSource> keptSource(const Device& device, const Parameters& parameters, PredictionContext& context)
 {
     const std::string& trace = parameters.text("trace");
     std::vector<std::string> key{device.id, trace};
@@ -123,11 +123,11 @@ Result<Source> keptSource(const Device& device, const Parameters& parameters, Pr
     key.push_back(parameters.choice("precision"));
     key.push_back(parameters.choice("optimizer"));
     const bool canKeep = isModelText(trace); // a file may be another one by now
-    if (const auto* kept = std::any_cast<Kept>(&context.kept); canKeep && kept && kept->key == key)
+    if (const auto* kept = std::any_cast<KeptSource>(&context.kept); canKeep && kept && kept->key == key)
         return kept->source;
-    MEMSCAPE_TRY(source, sourceOf(device, parameters));
+    MEMSCAPE_TRY(source, requestSource(device, parameters));
     if (canKeep)
-        context.kept = Kept{std::move(key), source};
+        context.kept = KeptSource{std::move(key), source};
     return source;
 }
 
@@ -148,7 +148,7 @@ std::int64_t divisorOf(const Device& device, const Parameters& parameters, std::
     return divisor;
 }
 
-Result<PolicySetting> settingOf(const Device& device, const Parameters& parameters)
+Result<PolicySetting> policySetting(const Device& device, const Parameters& parameters)
 {
     auto setting = readSetting(parameters.text("setting"));
     if (!setting) {
@@ -183,7 +183,7 @@ bool isModelText(const std::string& trace)
 Result<AllocatorCase> allocatorCase(const Device& device, const Parameters& parameters, PredictionContext& context)
 {
     AllocatorCase asked;
-    MEMSCAPE_TRY(setting, settingOf(device, parameters));
+    MEMSCAPE_TRY(setting, policySetting(device, parameters));
     asked.setting = std::move(setting);
     MEMSCAPE_TRY(source, keptSource(device, parameters, context));
     asked.title = std::move(source.title);

@@ -13,7 +13,7 @@ namespace memscape {
 
 namespace {
 
-constexpr double noticed = 0.02; ///< shares below it are no difference worth a word
+constexpr double leastDifference = 0.02; ///< shares below it are no difference worth a word
 
 const PolicyReplay* replayOf(const AllocatorAnswer& answer, std::string_view key)
 {
@@ -21,11 +21,6 @@ const PolicyReplay* replayOf(const AllocatorAnswer& answer, std::string_view key
         if (other.setting.key == key && other.replay && !other.replay->refusal)
             return &*other.replay;
     return nullptr;
-}
-
-std::string size(std::int64_t bytes)
-{
-    return bytesText(double(bytes));
 }
 
 Claim notesFragmentation(const AllocatorAnswer& answer, const Measurement& measured)
@@ -49,11 +44,11 @@ Claim poolsFragmentLess(const PolicyReplay& pool, const PolicyReplay& heap)
 {
     const double more = double(pool.peak.reserved) / double(heap.peak.reserved) - 1;
     return {"Memory pools: decreased memory fragmentation; traditional malloc: fragmentation issues", batchNotes,
-            more > noticed        ? "does not hold here: the caching pool reserves more than a plain heap"
-                : more < -noticed ? "holds here"
-                                  : "makes no difference here",
+            more > leastDifference        ? "does not hold here: the caching pool reserves more than a plain heap"
+                : more < -leastDifference ? "holds here"
+                                          : "makes no difference here",
             fmt::format("the same requests: PyTorch's pool reserves {}, best fit in one arena {}",
-                        size(pool.peak.reserved), size(heap.peak.reserved))};
+                        sizeText(pool.peak.reserved), sizeText(heap.peak.reserved))};
 }
 
 Claim poolsCallLess(const AllocatorAnswer& answer, const PolicyReplay& pool)
@@ -72,20 +67,20 @@ Claim largestFirst(const AllocatorAnswer& answer, const PolicyReplay& planned)
 {
     const double above = double(planned.peak.reserved) / double(answer.asked.peakLive) - 1;
     return {"Heuristics: largest-first allocation, lifetime analysis", batchNotes,
-            above <= noticed ? "holds here: as good as perfect"
-                             : "holds when a plan is possible, and stays above the bound here",
-            fmt::format("largest first {}, {} above the bound of {}", size(planned.peak.reserved),
-                        percentText(above, 2), size(answer.asked.peakLive))};
+            above <= leastDifference ? "holds here: as good as perfect"
+                                     : "holds when a plan is possible, and stays above the bound here",
+            fmt::format("largest first {}, {} above the bound of {}", sizeText(planned.peak.reserved),
+                        percentText(above, 2), sizeText(answer.asked.peakLive))};
 }
 
 Claim colouring(const PolicyReplay& coloured, const PolicyReplay& planned)
 {
     const double more = double(coloured.peak.reserved) / double(planned.peak.reserved) - 1;
     return {"Optimal scheduling: graph coloring problem", batchNotes,
-            more > noticed ? "does not hold here: colours share whole buffers, offsets pack closer"
-                           : "holds here: sizes are alike",
-            fmt::format("buffers by colour {}, offsets largest first {}", size(coloured.peak.reserved),
-                        size(planned.peak.reserved))};
+            more > leastDifference ? "does not hold here: colours share whole buffers, offsets pack closer"
+                                   : "holds here: sizes are alike",
+            fmt::format("buffers by colour {}, offsets largest first {}", sizeText(coloured.peak.reserved),
+                        sizeText(planned.peak.reserved))};
 }
 
 Claim reuse(const AllocatorAnswer& answer)
@@ -95,7 +90,7 @@ Claim reuse(const AllocatorAnswer& answer)
         all += double(block.bytes);
     const auto peak = double(answer.asked.peakLive);
     return {"Reuse memory across non-overlapping tensors: peak memory reduction", batchNotes,
-            peak < (1 - noticed) * all ? "holds here" : "does not hold here: all blocks live at once",
+            peak < (1 - leastDifference) * all ? "holds here" : "does not hold here: all blocks live at once",
             fmt::format("all blocks together {}, at most {} at once", bytesText(all), bytesText(peak))};
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The figures of `allocator`, predicted and measured, and why each is what it is.
 #include "core/experiments/allocator/allocator.h"
+#include "core/experiments/common/explain.h"
 
 #include <algorithm>
 
@@ -12,12 +13,7 @@ namespace {
 
 constexpr const char* cachingSource = "c10/cuda/CUDACachingAllocator.cpp of PyTorch 2.6, replayed request by request";
 
-std::string size(double bytes)
-{
-    return bytesText(bytes);
-}
-
-std::string sourceOf(const AllocatorCase& asked)
+std::string allocatorSource(const AllocatorCase& asked)
 {
     if (asked.setting.kind == PolicyKind::Caching)
         return cachingSource;
@@ -27,7 +23,7 @@ std::string sourceOf(const AllocatorCase& asked)
     return {};
 }
 
-std::vector<std::string> omitsOf(const AllocatorCase& asked)
+std::vector<std::string> allocatorOmits(const AllocatorCase& asked)
 {
     std::vector<std::string> omits{"the driver's own rounding and fragmentation"};
     if (asked.setting.kind == PolicyKind::Caching)
@@ -56,12 +52,11 @@ Why allocatedWhy(const AllocatorAnswer& answer)
 {
     Why why;
     why.formula = "allocated = Σ sizes of blocks in the program's hands, as the allocator rounds them";
-    why.with =
-        withDivisor(answer.asked,
-                    fmt::format("= {}, of {} asked for at most at once", size(double(answer.replay.peak.allocated)),
-                                size(double(answer.replay.peak.requested))));
-    why.source = sourceOf(answer.asked);
-    why.omits = omitsOf(answer.asked);
+    why.with = withDivisor(answer.asked,
+                           fmt::format("= {}, of {} asked for at most at once", sizeText(answer.replay.peak.allocated),
+                                       sizeText(answer.replay.peak.requested)));
+    why.source = allocatorSource(answer.asked);
+    why.omits = allocatorOmits(answer.asked);
     return why;
 }
 
@@ -72,11 +67,11 @@ Why reservedWhy(const AllocatorAnswer& answer)
     why.formula = "reserved = Σ what was taken from the driver − Σ what went back to it";
     why.with = withDivisor(
         answer.asked,
-        fmt::format("= {}, highest at {}", size(double(peak.reserved)), requestName(answer.asked, peak.request)));
+        fmt::format("= {}, highest at {}", sizeText(peak.reserved), requestName(answer.asked, peak.request)));
     for (const std::string& line : answer.peakText)
-        why.terms.push_back({"", nan, Unit::One, line, {}});
-    why.source = sourceOf(answer.asked);
-    why.omits = omitsOf(answer.asked);
+        why.with += "; " + line;
+    why.source = allocatorSource(answer.asked);
+    why.omits = allocatorOmits(answer.asked);
     return why;
 }
 
@@ -84,8 +79,7 @@ Why wastedWhy(const AllocatorAnswer& answer)
 {
     Why why;
     why.formula = "wasted = peak reserved − peak allocated";
-    why.with =
-        fmt::format("= {} − {}", size(double(answer.replay.peak.reserved)), size(double(answer.replay.peak.allocated)));
+    why.with = fmt::format("= {} − {}", sizeText(answer.replay.peak.reserved), sizeText(answer.replay.peak.allocated));
     why.source = "max_memory_reserved() − max_memory_allocated()";
     why.omits = {"the two peaks may be of different moments"};
     return why;
@@ -97,8 +91,8 @@ Why unusableWhy(const AllocatorAnswer& answer)
     Why why;
     why.formula =
         "unusable = (free, but no use to the request that made reserved grow to its peak + rounded up) / reserved";
-    why.with = fmt::format("= ({} + {}) / {}, at {}", size(double(peak.free)), size(double(peak.rounding)),
-                           size(double(peak.reserved)), requestName(answer.asked, peak.request));
+    why.with = fmt::format("= ({} + {}) / {}, at {}", sizeText(peak.free), sizeText(peak.rounding),
+                           sizeText(peak.reserved), requestName(answer.asked, peak.request));
     why.terms = {{"free", double(peak.free), Unit::Byte,
                   "reserved before that request, in nobody's hands, and too small or in another pool", "replayed"},
                  {"rounding", double(peak.rounding), Unit::Byte, "of blocks beyond what was asked for", "replayed"},
@@ -112,8 +106,8 @@ Why notesWhy(const AllocatorAnswer& answer)
 {
     Why why;
     why.formula = "(reserved − allocated) / reserved";
-    why.with = fmt::format("= ({} − {}) / {}, behind the last request", size(double(answer.replay.end.reserved)),
-                           size(double(answer.replay.end.allocated)), size(double(answer.replay.end.reserved)));
+    why.with = fmt::format("= ({} − {}) / {}, behind the last request", sizeText(answer.replay.end.reserved),
+                           sizeText(answer.replay.end.allocated), sizeText(answer.replay.end.reserved));
     why.source = "course notes, GPU memory management, which call it fragmentation";
     why.omits = {"that the next request gets what is free: a cache that is kept is not fragmented"};
     return why;
@@ -125,7 +119,7 @@ Why segmentsWhy(const AllocatorAnswer& answer)
     why.formula = "segments = most ranges of addresses that were reserved at once";
     const bool isExpandable = answer.asked.setting.options.expandableSegments;
     why.with = isExpandable ? "expandable segments are not counted, as in torch.cuda.memory_stats()" : "counted";
-    why.source = sourceOf(answer.asked);
+    why.source = allocatorSource(answer.asked);
     return why;
 }
 
@@ -135,7 +129,7 @@ Why callsWhy(const AllocatorAnswer& answer)
     why.formula = "driver calls = what was taken + what was given back";
     why.with = fmt::format("= {} + {}, for {} requests", answer.replay.totals.takes, answer.replay.totals.returns,
                            answer.replay.played);
-    why.source = sourceOf(answer.asked);
+    why.source = allocatorSource(answer.asked);
     return why;
 }
 
@@ -159,7 +153,7 @@ Why boundWhy(const AllocatorAnswer& answer)
 {
     Why why;
     why.formula = "bound = most bytes alive at once, as they were asked for";
-    why.with = fmt::format("= {}", size(double(answer.asked.peakLive)));
+    why.with = fmt::format("= {}", sizeText(answer.asked.peakLive));
     why.source = "perfect packing: no allocator can do with less";
     return why;
 }
@@ -174,13 +168,6 @@ Why pagesWhy(const AllocatorAnswer& answer, const char* what)
     why.source = "each page of 4 KiB is given when it is first written";
     why.omits = {"huge pages", "pages of the program itself"};
     return why;
-}
-
-void explain(Figures& figures, std::string_view key, Why why)
-{
-    const auto found = std::find_if(figures.begin(), figures.end(), [&](const Figure& one) { return one.key == key; });
-    if (found != figures.end())
-        found->why = std::move(why);
 }
 
 } // namespace

@@ -13,6 +13,7 @@
 // are those of the device by working set (core/timing/working_set.h); a pass is never shorter than its instructions:
 // loads and stores from L1, and the arithmetic, counted in the kernels, at half the rate of operations in FP32 (one
 // instruction a slot; a fused multiplication and addition counts as two operations and one slot).
+#include "core/experiments/common/explain.h"
 #include "core/experiments/in-place/in_place.h"
 
 #include "core/timing/stride_time.h"
@@ -152,13 +153,6 @@ Why movedWhy(const Device& device, double bytes, bool isInPlace, bool copies)
 Figure numberOf(const char* key, const char* label, Unit unit, double value)
 {
     return {key, label, unit, value, {}, {}, {}};
-}
-
-void explain(Figures& figures, std::string_view key, Why why)
-{
-    const auto found = std::find_if(figures.begin(), figures.end(), [&](const Figure& one) { return one.key == key; });
-    if (found != figures.end())
-        found->why = std::move(why);
 }
 
 } // namespace

@@ -55,11 +55,11 @@ private:
     std::string m_wrong;
 };
 
-class Pool final : public HostAllocator
+class RealPool final : public HostAllocator
 {
 public:
-    Pool(const AllocatorCase& asked, std::unique_ptr<MemoryPolicy> policy, AddressRange range, std::uint64_t base,
-         bool checks)
+    RealPool(const AllocatorCase& asked, std::unique_ptr<MemoryPolicy> policy, AddressRange range, std::uint64_t base,
+             bool checks)
         : m_asked(asked)
         , m_policy(std::move(policy))
         , m_range(std::move(range))
@@ -131,10 +131,10 @@ private:
 };
 
 /// glibc's malloc and free. A free that waits for a stream is made when the streams are synchronized.
-class Malloc final : public HostAllocator
+class RealMalloc final : public HostAllocator
 {
 public:
-    Malloc(const AllocatorCase& asked, bool checks)
+    RealMalloc(const AllocatorCase& asked, bool checks)
         : m_trace(*asked.trace)
         , m_places(m_trace.blocks.size())
         , m_isRecorded(m_trace.blocks.size())
@@ -142,7 +142,7 @@ public:
     {
         m_before = bytesNow();
     }
-    ~Malloc() override
+    ~RealMalloc() override
     {
         for (std::byte* place : m_places)
             std::free(place);
@@ -302,7 +302,7 @@ void AddressRange::close(std::size_t offset, std::size_t bytes) const
 Result<std::unique_ptr<HostAllocator>> openHostAllocator(const AllocatorCase& asked, bool checks)
 {
     if (asked.setting.kind == PolicyKind::Malloc)
-        return std::make_unique<Malloc>(asked, checks);
+        return std::make_unique<RealMalloc>(asked, checks);
     if (asked.setting.kind == PolicyKind::CudaMalloc || asked.setting.kind == PolicyKind::CudaAsync)
         return fail("run.skipped", fmt::format("{} is a GPU's: a processor has none", asked.setting.key),
                     "choose a GPU, or setting=malloc", "setting");
@@ -311,7 +311,7 @@ Result<std::unique_ptr<HostAllocator>> openHostAllocator(const AllocatorCase& as
         return fail("run.memory", "the first request is refused already", "choose a larger limit", "limit");
     MEMSCAPE_TRY(range, AddressRange::reserve(span.end - span.begin));
     MEMSCAPE_TRY(policy, makePolicy(asked.setting, *asked.trace));
-    return std::make_unique<Pool>(asked, std::move(policy), std::move(range), span.begin, checks);
+    return std::make_unique<RealPool>(asked, std::move(policy), std::move(range), span.begin, checks);
 }
 
 } // namespace memscape::host

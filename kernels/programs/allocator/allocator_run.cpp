@@ -26,10 +26,10 @@ void addPeaks(AllocatorNumbers& numbers, std::size_t peak, const std::vector<Pol
     numbers.endReserved = double(counts.back().reserved);
 }
 
-class Run
+class ReplayRun
 {
 public:
-    Run(const AllocatorCase& asked, const AllocatorMachine& machine)
+    ReplayRun(const AllocatorCase& asked, const AllocatorMachine& machine)
         : m_asked(asked)
         , m_machine(machine)
         , m_trace(*asked.trace)
@@ -49,7 +49,7 @@ private:
     AllocatorRun m_result;
 };
 
-Result<void> Run::note()
+Result<void> ReplayRun::note()
 {
     MEMSCAPE_TRY(allocator, m_machine.open(m_asked, true));
     AllocatorNumbers& numbers = m_result.numbers;
@@ -83,7 +83,7 @@ Result<void> Run::note()
     return {};
 }
 
-Result<void> Run::time()
+Result<void> ReplayRun::time()
 {
     for (int pass = 0; pass < replayPasses; ++pass) {
         StoppingRule rule(m_machine.stopping.perPass(replayPasses), m_machine.clock);
@@ -102,7 +102,7 @@ Result<void> Run::time()
     return {};
 }
 
-Result<AllocatorRun> Run::run()
+Result<AllocatorRun> ReplayRun::run()
 {
     m_machine.sink.progress(0, replayPasses + 2, "the requests, one by one");
     MEMSCAPE_CHECK(m_machine.checkStopped());
@@ -132,7 +132,7 @@ Result<AllocatorRun> Run::run()
 
 Result<AllocatorRun> runAllocator(const AllocatorCase& asked, const AllocatorMachine& machine)
 {
-    return Run(asked, machine).run();
+    return ReplayRun(asked, machine).run();
 }
 
 Result<void> AllocatorMeasurer::visit(std::size_t index, const Parameters& at, int)

@@ -149,9 +149,10 @@ void TestAllocatorExperiment::whyReservedIsMore()
 {
     const auto prediction = predictedWith({"trace=alloc a 40MiB; alloc b 20MiB; alloc c 30MiB; free b; alloc d 25MiB"});
     QVERIFY(prediction);
-    QCOMPARE(figureIn(*prediction, "peak_allocated"), 95 * mib);
-    QCOMPARE(figureIn(*prediction, "peak_reserved"), (40 + 20 + 30 + 26) * mib); // 25 MiB take 26
-    QCOMPARE(figureIn(*prediction, "wasted"), 21 * mib);
+    // 25 MiB take 26 MiB, and the last of them is not more than 1 MiB: it is not split off.
+    QCOMPARE(figureIn(*prediction, "peak_allocated"), 96 * mib);
+    QCOMPARE(figureIn(*prediction, "peak_reserved"), (40 + 20 + 30 + 26) * mib);
+    QCOMPARE(figureIn(*prediction, "wasted"), 20 * mib);
     QCOMPARE(figureIn(*prediction, "bound"), 95 * mib);
     QCOMPARE(figureIn(*prediction, "unusable"), 20.0 / 116);
     QCOMPARE(figureIn(*prediction, "segments"), 4.0);
