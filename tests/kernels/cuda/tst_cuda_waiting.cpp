@@ -106,6 +106,13 @@ void TestCudaWaiting::nothingWaitsBehindTheBlockingKernel_data()
     QTest::newRow("products") << "precision" << QStringList{"format=bf16", "m=512,1024"};
     QTest::newRow("FP8") << "precision" << QStringList{"format=fp8-e4m3", "m=512,1024"};
     QTest::newRow("training") << "precision" << QStringList{"operation=train", "m=43", "n=50", "k=37", "steps=2"};
+    QTest::newRow("allocator, a pool") << "allocator"
+                                       << QStringList{"trace=alloc a 3MiB; alloc b 30MiB; free a; free b; empty_cache",
+                                                      "empty_cache=0,2"};
+    QTest::newRow("allocator, the driver")
+        << "allocator" << QStringList{"trace=alloc a 3MiB; free a; alloc b 5MiB", "setting=cudaMalloc"};
+    QTest::newRow("allocator, a stream's pool")
+        << "allocator" << QStringList{"trace=alloc a 3MiB; free a; alloc b 5MiB", "setting=cudaMallocAsync"};
     QTest::newRow("batch size") << "batch-size" << QStringList{"model=mlp:12,8,4", "batch=2,4", "target_loss=0.9"};
     QTest::newRow("checkpoint") << "checkpoint" << QStringList{"chain=mlp:3x32", "batch=20", "strategy=every:2"};
 }

@@ -46,6 +46,7 @@ const std::vector<std::pair<const char*, std::vector<std::string>>>& measuredExp
         {"precision", {"m=16,32", "format=fp32"}},
         {"precision", {"operation=train", "format=fp16", "m=8", "n=8", "k=8", "steps=6", "loss_scale=1, 1024"}},
         {"batch-size", {"model=mlp:4,2", "batch=2,4", "target_loss=0.5"}},
+        {"allocator", {"trace=alloc a 3MiB; alloc b 300KiB; free a; alloc c 2MiB; free b; free c", "empty_cache=0,4"}},
         {"checkpoint", {"chain=mlp:2x16", "batch=4,8", "strategy=none"}},
     };
     return all;
