@@ -186,6 +186,11 @@ BENCHMARK_CAPTURE(prediction, attention_of_16384, "attention", "nvidia-h200", {"
 BENCHMARK_CAPTURE(prediction, layout_without_period, "layout", "cpu", {"shape=4097,1023,31", "views=permute(2,1,0)"})
     ->Unit(benchmark::kMicrosecond);
 
+BENCHMARK_CAPTURE(prediction, allocator_of_gpt2, "allocator", "nvidia-h200", {"trace=gpt2"})
+    ->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(prediction, allocator_of_llama_2_7b, "allocator", "nvidia-h200", {"trace=llama-2-7b", "batch=1"})
+    ->Unit(benchmark::kMicrosecond);
+
 void firstPicture(benchmark::State& state)
 {
     for (auto _ : state) {
