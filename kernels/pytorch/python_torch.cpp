@@ -35,9 +35,10 @@ tl::unexpected<Error> noTorch(const std::string& python)
 bool isNewEnough(const std::string& version)
 {
     const auto parts = split(version, '.');
-    const auto major = parts.empty() ? std::nullopt : parseNumber(parts[0]);
-    const auto minor = parts.size() < 2 ? std::nullopt : parseNumber(parts[1]);
-    return !major || *major > 1 || (minor && *minor >= 13); // what cannot be read is tried
+    if (parts.size() < 2)
+        return true; // what cannot be read is tried
+    const auto major = parseNumber(parts[0]), minor = parseNumber(parts[1]);
+    return !major || *major > 1 || (*major == 1 && minor && *minor >= 13);
 }
 
 /// The last line that is an object: sitecustomize and the like may print before it.

@@ -3,6 +3,7 @@
 
 #include "core/device/catalogue.h"
 #include "core/experiment/record.h"
+#include "core/network/inventory.h"
 #include "core/network/model_names.h"
 #include "kernels/host/common/arena.h"
 #include "kernels/measure/kept_samples.h"
@@ -37,7 +38,9 @@ Json described(const std::string& text)
     const auto model = readModel(text);
     if (!model)
         return {};
+    const auto tensors = inventory(*model);
     return {{"name", model->name},
+            {"parameters", tensors ? Json(tensors->total) : Json()},
             {"architecture", model->architecture},
             {"family", familyText(model->family)},
             {"layers", model->layers},

@@ -106,15 +106,15 @@ def build(model, described, plan, sequence):
 
 
 def chosen(model, described, plan, sequence):
-    architecture = described.get("architecture", "")
-    is_cached = plan.keeps_cache and architecture == "gpt2" and importlib.util.find_spec("transformers") is not None
-    if architecture in ("from-scratch", "mlp", "gpt2") and not is_cached:
-        return own_network(architecture, described, plan, sequence)
     word, _, rest = model.partition(":")
     if word == "torchvision":
         return from_torchvision(rest, plan)
     if word == "timm":
         return from_timm(rest, plan)
+    architecture = described.get("architecture", "")
+    is_cached = plan.keeps_cache and architecture == "gpt2" and importlib.util.find_spec("transformers") is not None
+    if architecture in ("from-scratch", "mlp", "gpt2") and not is_cached:
+        return own_network(architecture, described, plan, sequence)
     if word == "params":
         return from_transformers(llama_config(described), "decoder", plan, model)
     path = config_path(model)

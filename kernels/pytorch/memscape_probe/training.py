@@ -13,7 +13,7 @@ import torch
 from . import machine, models
 from .events import Collector
 from .plan import Plan
-from .problem import Problem
+from .problem import Problem, skipped
 from .trace import StepTrace
 
 WARM_UP = 2
@@ -148,18 +148,22 @@ def workload_bytes(workload, plan):
 
 
 def check_size(request, plan, parameters, sequence):
-    """Counts the parameters of a model without memory, where PyTorch can (2.0)."""
-    if not hasattr(torch, "get_default_device") and not hasattr(torch, "set_default_device"):
-        return
-    with torch.device("meta"):
-        try:
-            module = models.build(parameters["model"], parameters.get("described"), plan, sequence).module
-        except NotImplementedError:  # a model that reads its own numbers while it is made
-            return
-    count = sum(p.numel() for p in module.parameters())
-    per_parameter = plan.bytes_per_parameter() if plan.adapter == "none" else plan.dtype.itemsize
+    """Before the model is made: by the number of its parameters, which Memscape knows, or PyTorch (2.0) without memory."""
+    count = (parameters.get("described") or {}).get("parameters") or counted(parameters, plan, sequence)
+    per_parameter = plan.bytes_per_parameter() if plan.adapter == "none" else torch.empty(0, dtype=plan.dtype).element_size()
     machine.check_room(count * per_parameter, plan.device, f"a model of {count / 1e6:,.1f} million parameters in this plan",
                        request.is_forced)
+
+
+def counted(parameters, plan, sequence):
+    if not hasattr(torch, "set_default_device"):
+        return 0
+    try:
+        with torch.device("meta"):
+            module = models.build(parameters["model"], parameters.get("described"), plan, sequence).module
+    except NotImplementedError:  # a model that reads its own numbers while it is made
+        return 0
+    return sum(p.numel() for p in module.parameters())
 
 
 def warm_up(loop, timed, request):
@@ -173,10 +177,13 @@ def warm_up(loop, timed, request):
 
 
 def guarded(function, *arguments):
-    """Out of memory as a problem; other errors as they are."""
+    """Out of memory, and what this PyTorch does not have, as problems; other errors as they are."""
     try:
         return function(*arguments)
     except (RuntimeError, MemoryError) as error:
+        if "not implemented for" in str(error) or "No available kernel" in str(error):
+            raise skipped(f"PyTorch {torch.__version__} cannot run this step: {models.first_line(error)}",
+                          "choose another precision or attention")
         if not machine.is_out_of_memory(error):
             raise
         raise Problem("run.memory", f"the memory ran out: {models.first_line(error)}",

@@ -4,6 +4,7 @@
 Standard output carries nothing else: what a model prints goes to standard error. Runs are made in this thread; another
 one reads the commands, so that a cancel is heard while a step runs. A step that does not end within PATIENCE seconds of
 a cancel takes the process with it. When standard input ends the process goes at once."""
+import gc
 import importlib
 import json
 import os
@@ -121,6 +122,7 @@ def perform(request):
     torch = checked_torch()
     request.device = device_of(request.device)
     torch.manual_seed(1)
+    gc.collect()  # what an earlier run has left would count as alive
     module = importlib.import_module("memscape_probe." + EXPERIMENTS[request.experiment])
     return module.measure(request)
 
@@ -210,7 +212,7 @@ def main(words):
         print("usage: python3 -m memscape_probe worker", file=sys.stderr)
         return 2
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    os.environ.setdefault("KINETO_LOG_LEVEL", "5")  # its profiler reports each start
+    os.environ.setdefault("KINETO_LOG_LEVEL", "9")  # its profiler reports each start
     parent = os.getppid()
     die_with_parent()
     if os.getppid() != parent:  # it went in between
