@@ -149,6 +149,7 @@ public:
     Variable reshape(Variable x, const Shape& shape);
     Variable transpose(Variable x, int a, int b);
     Variable permute(Variable x, std::initializer_list<int> order);
+    Variable permute(Variable x, std::span<const int> order);
     Variable expand(Variable x, const Shape& shape);
     Variable narrow(Variable x, int dimension, std::int64_t length); ///< x[..., :length]
     Variable select(Variable x, int dimension);                      ///< x[:, i]
@@ -161,6 +162,7 @@ public:
 
     // --- copies -----------------------------------------------------------------------------------
     Variable contiguous(Variable x);
+    Variable clone(Variable x); ///< of the same order of dimensions
     Variable cast(Variable x, DType dtype); ///< x.to(dtype); x itself when it has that type
     Variable cat(std::vector<Variable> parts, int dimension);
     Variable stack(std::vector<Variable> parts, int dimension);
@@ -223,6 +225,24 @@ public:
     Variable repeatedHeads(Variable x, std::int64_t heads);
     /// q (B, H, S, D), k and v with as many or fewer heads; result (B, H, S, D), dense as (B, S, H, D).
     Variable scaledDotProduct(Variable q, Variable k, Variable v);
+
+    Variable bmm(Variable x, Variable y);                    ///< (B, n, k) and (B, k, m), as they are
+    Variable mm(Variable x, Variable y, Variable bias = {}); ///< (n, k) and (k, m)
+
+    // --- for programs of others (operators_general.cpp) -------------------------------------------
+    /// Any number of dimensions, strides and paddings: what they make is `result`.
+    Variable convolution(Variable x, Variable weight, Variable bias, const Shape& result, std::int64_t groups);
+    Variable pool(OperatorKind kind, Variable x, const Shape& result); ///< and interpolation
+    /// Over several dimensions, which are 1 in `kept`.
+    Variable reduced(OperatorKind kind, Variable x, const Shape& kept);
+    struct OtherKeeps
+    {
+        bool inputs = false, result = false;
+    };
+    /// An operator without a rule: one result; backward makes a gradient for each input that wants one.
+    Variable other(std::vector<Variable> inputs, const Layout& layout, DType dtype, const OtherKeeps& keeps, bool inPlace);
+    /// torch.set_grad_enabled(wanted); answers what was.
+    bool recordGradient(bool wanted);
 
     // --- lookups, pictures, losses ------------------------------------------------------------------
     Variable embedding(Variable indices, Variable weight);
@@ -297,7 +317,6 @@ private:
     Variable fp8Copy(const Variable& x);
     Variable product(Variable& x, const Variable& operand, const Variable& kept, const Variable& weight,
                      const Variable& bias);
-    Variable bmm(Variable x, Variable y);
     Variable made(std::string_view name, const Shape& shape, DType dtype, Role role, bool gradient);
     TensorId newTensor(const Layout& layout, DType dtype, StorageId storage, bool gradient);
     StorageId newStorage(const Shape& shape, DType dtype, OperatorKind source, Role role);

@@ -79,7 +79,8 @@ std::string_view operatorText(OperatorKind kind)
                                                                                           "mse_loss",
                                                                                           "all_reduce",
                                                                                           "all_gather",
-                                                                                          "reduce_scatter"};
+                                                                                          "reduce_scatter",
+                                                                                          "other"};
     return texts[std::size_t(kind)];
 }
 

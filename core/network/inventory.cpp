@@ -2,6 +2,7 @@
 #include "core/network/inventory.h"
 
 #include "core/network/inventory_writer.h"
+#include "core/network/network_file.h"
 
 #include <fmt/format.h>
 
@@ -101,6 +102,32 @@ void writeMlp(const ModelDescription& model, InventoryWriter& out)
     }
 }
 
+namespace {
+
+/// By its number of dimensions; a table that is looked up cannot be told from a matrix by its size.
+TensorRole roleOf(const FileNamedTensor& named)
+{
+    switch (named.tensor.sizes.size()) {
+    case 0: return TensorRole::Other;
+    case 1: return named.name.ends_with("bias") ? TensorRole::Bias : TensorRole::Norm;
+    case 2: return TensorRole::Matrix;
+    default: return TensorRole::Convolution;
+    }
+}
+
+void writeTraced(const ModelDescription& model, InventoryWriter& out)
+{
+    out.enter("", -1);
+    for (const FileNamedTensor& named : model.program->parameters) {
+        std::vector<std::int64_t> shape;
+        for (const FileSize& size : named.tensor.sizes)
+            shape.push_back(size.constant);
+        out.add(named.name, std::move(shape), roleOf(named));
+    }
+}
+
+} // namespace
+
 Result<Inventory> inventory(const ModelDescription& model)
 {
     MEMSCAPE_CHECK(checkModel(model));
@@ -112,6 +139,7 @@ Result<Inventory> inventory(const ModelDescription& model)
     case Family::VisionTransformer: writeVisionTransformer(model, out); break;
     case Family::Cnn: writeCnn(model, out); break;
     case Family::Mlp: writeMlp(model, out); break;
+    case Family::Traced: writeTraced(model, out); break;
     }
     return out.finish();
 }

@@ -51,6 +51,9 @@ Result<std::int64_t> forwardMacs(const ModelDescription& model, std::int64_t bat
 {
     if (batch < 1 || sequence < 1)
         return fail("model.range", "batch and sequence must be at least 1");
+    if (model.family == Family::Traced)
+        return fail("model.macs", "the multiply-adds of a traced network are those of its operators, not of its sizes",
+                    "ask for its step's timeline");
     Sum sum;
     if (model.family == Family::Cnn) {
         MEMSCAPE_TRY(layers, cnnLayers(model));

@@ -140,6 +140,7 @@ std::string_view familyText(Family family)
     case Family::EncoderDecoder: return "encoder-decoder";
     case Family::VisionTransformer: return "vision transformer";
     case Family::Cnn: return "convolutional network";
+    case Family::Traced: return "traced network";
     case Family::Mlp: break;
     }
     return "MLP chain";
@@ -174,6 +175,7 @@ Result<void> checkModel(const ModelDescription& model)
     switch (model.family) {
     case Family::Mlp: return checkSizes("sizes", model.mlpSizes, 2);
     case Family::Cnn: return checkCnn(model);
+    case Family::Traced: return {}; // checked when it was read
     case Family::VisionTransformer: MEMSCAPE_CHECK(checkPicture(model)); break;
     default: break;
     }

@@ -10,6 +10,7 @@
 #include "core/base/result.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,7 +19,10 @@
 
 namespace memscape {
 
-enum class Family : std::uint8_t { Decoder, Encoder, EncoderDecoder, VisionTransformer, Cnn, Mlp };
+struct NetworkFile;
+
+/// Traced: a program that Python exported (network_file.h).
+enum class Family : std::uint8_t { Decoder, Encoder, EncoderDecoder, VisionTransformer, Cnn, Mlp, Traced };
 std::string_view familyText(Family family);
 
 enum class NormKind : std::uint8_t { LayerNorm, RmsNorm };
@@ -130,6 +134,7 @@ struct ModelDescription
     PictureInput picture;
     CnnDescription cnn;
     std::vector<std::int64_t> mlpSizes; ///< of an MLP chain: input, hidden…, output
+    std::shared_ptr<const NetworkFile> program; ///< of a traced network
 
     std::optional<StoredWeights> stored;  ///< when it was read from its weights
     std::string storedDtype;              ///< of the published weights, "bfloat16"; empty: not said

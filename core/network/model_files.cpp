@@ -4,7 +4,12 @@
 #include "core/base/file.h"
 #include "core/base/text.h"
 #include "core/network/inventory.h"
+#include "core/network/network_file.h"
 #include "core/network/safetensors.h"
+
+#include <fstream>
+#include <mutex>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -16,9 +21,71 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t configLimit = 16u << 20; // real ones are a few kB; id2label makes some 1 MB
 
+constexpr std::size_t networkFileLimit = 256u << 20;
+
+ModelDescription tracedModel(NetworkFile file, const fs::path& path)
+{
+    ModelDescription model;
+    model.name = path.string();
+    model.title = file.name;
+    model.architecture = "traced";
+    model.family = Family::Traced;
+    model.head = HeadKind::None;
+    model.source = path.string();
+    model.assumptions = file.assumptions;
+    model.assumptions.push_back(fmt::format("{} is the program that PyTorch {} ran when it was exported: its dropout is "
+                                            "its own, and other operators, norms or losses cannot be chosen",
+                                            file.name, file.torch));
+    model.program = std::make_shared<const NetworkFile>(std::move(file));
+    return model;
+}
+
+/// A network file is asked for again with every answer: the last one is kept as long as the file stays as it was.
+Result<ModelDescription> readNetworkFile(const fs::path& path, std::size_t size)
+{
+    struct Kept
+    {
+        fs::path path;
+        std::size_t size = 0;
+        fs::file_time_type time;
+        ModelDescription model;
+    };
+    static std::mutex mutex;
+    static std::optional<Kept> kept;
+    std::error_code error;
+    const fs::file_time_type time = fs::last_write_time(path, error);
+    const std::lock_guard lock(mutex);
+    if (kept && !error && kept->path == path && kept->size == size && kept->time == time)
+        return kept->model;
+    MEMSCAPE_TRY(text, readFile(path, networkFileLimit));
+    if (!validUtf8(text))
+        return fail("json.encoding", "is not UTF-8 text", "this is not a JSON document, or it was damaged", path.string());
+    auto json = parseJson(text);
+    auto file = json ? networkFileFromJson(JsonReader(*json)) : tl::unexpected(json.error());
+    if (!file) {
+        Error problem = file.error();
+        problem.place = path.string() + (problem.place.empty() ? "" : ", " + problem.place);
+        return fail(std::move(problem));
+    }
+    kept = Kept{path, size, time, tracedModel(std::move(*file), path)};
+    return kept->model;
+}
+
+/// The exporter writes what it is first.
+bool saysNetworkFile(const fs::path& path)
+{
+    std::ifstream stream(path, std::ios::binary);
+    std::string beginning(4096, '\0');
+    stream.read(beginning.data(), std::streamsize(beginning.size()));
+    return std::string_view(beginning).substr(0, std::size_t(stream.gcount())).find("\"memscape-network\"")
+        != std::string_view::npos;
+}
+
 Result<ModelDescription> readConfigFile(const fs::path& path)
 {
     MEMSCAPE_TRY(size, regularFileSize(path));
+    if (saysNetworkFile(path))
+        return readNetworkFile(path, size);
     if (size > configLimit)
         return fail("file.limit",
                     fmt::format("{} is {} MiB; a configuration of a model is at most {} MiB", path.string(), size >> 20,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model from files on disk: a config.json, a folder with one, safetensors weights with the
-// config.json beside them.
+// config.json beside them, a network file (network_file.h).
 #pragma once
 
 #include "core/network/model.h"

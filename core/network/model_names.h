@@ -8,6 +8,7 @@
 //   mlp:784,512,512,10                   a chain of linear layers
 //   …/config.json                        a Hugging Face configuration (or the folder that holds it)
 //   …/model.safetensors, …/model.safetensors.index.json             with the config.json beside it
+//   …/net.json                           a network that memscape_probe.export wrote (network_file.h)
 //
 // A description always says where its sizes are from (source) and what was assumed.
 #pragma once
@@ -21,7 +22,7 @@
 namespace memscape {
 
 /// Errors: model.unknown (with near names), model.recipe, model.range, model.contradiction,
-/// config.missing, safetensors.*, json.*, file.*; the place is the path and the key, or the key.
+/// config.missing, safetensors.*, network_file.*, json.*, file.*; the place is the path and the key, or the key.
 Result<ModelDescription> readModel(std::string_view text);
 
 struct KnownModel

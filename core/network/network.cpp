@@ -9,6 +9,7 @@
 #include "core/network/families/gpt2.h"
 #include "core/network/families/mlp.h"
 #include "core/network/families/t5.h"
+#include "core/network/network_program.h"
 #include "core/network/tensor_parallel.h"
 
 #include <algorithm>
@@ -45,6 +46,7 @@ Result<Graph> recorded(const ModelDescription& model, const BuildOptions& option
     case Family::Encoder: return bert(model, options);
     case Family::VisionTransformer: return visionTransformer(model, options);
     case Family::EncoderDecoder: return t5(model, options);
+    case Family::Traced: return runNetworkFile(*model.program, options);
     case Family::Decoder: break;
     }
     if (model.architecture == "gpt2")

@@ -36,7 +36,7 @@ Result<ModelDescription> tensorParallelPart(const ModelDescription& model, int d
     ModelDescription part = model;
     if (devices == 1)
         return part;
-    if (model.family == Family::Cnn || model.family == Family::Mlp)
+    if (model.family == Family::Cnn || model.family == Family::Mlp || model.family == Family::Traced)
         return fail(
             "network.parallel",
             fmt::format("tensor parallelism divides transformers; {} is a {}", model.name, familyText(model.family)),

@@ -3,6 +3,7 @@
 
 #include "core/network/cnn.h"
 #include "core/network/model_names.h"
+#include "core/network/network_file.h"
 
 #include <algorithm>
 
@@ -30,6 +31,11 @@ bool cnnHasDropout(const ModelDescription& model)
     });
 }
 
+bool isAttention(const FileStep& step)
+{
+    return step.kind == FileStep::Kind::Operator && networkFileOperators()[step.op] == "attention";
+}
+
 ModelTraits traitsOf(const std::string& text)
 {
     const auto model = readModel(text);
@@ -45,6 +51,12 @@ ModelTraits traitsOf(const std::string& text)
     traits.writesOut = traits.hasAttention;
     traits.takesAdapters = family != Family::Cnn;
     traits.hasDropout = traits.hasAttention && !isByHand;
+    if (family == Family::Traced) {
+        const auto& program = *model->program;
+        traits.hasTokens = program.sequence > 0 && program.scalesSequence;
+        traits.hasAttention = std::any_of(program.program.begin(), program.program.end(), isAttention);
+        traits.hasDropout = traits.writesOut = traits.castsLogits = false;
+    }
     if (family == Family::Cnn)
         traits.hasDropout = cnnHasDropout(*model);
     return traits;
