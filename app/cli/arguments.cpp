@@ -77,6 +77,27 @@ Examples:
 
 A RECORD is a record or a study file; - reads one from standard input.)";
 
+constexpr auto snapshotExamples = R"(
+Reads what torch.cuda.memory._dump_snapshot() wrote (PyTorch 1.13 or newer) or a *.memscape-run of
+memscape_probe, at any size, without running anything in it, and prints peaks, fragmentation and
+findings: growth a step, out of memory, retained graphs, gradients kept, cache held, retries.
+
+  memscape-cli snapshot oom.pickle
+  memscape-cli snapshot oom.pickle --json | jq .measured.detail.findings
+  memscape-cli snapshot run.memscape-run --range 25%:75%
+  memscape-cli snapshot oom.pickle --to html -o oom.html
+  memscape-cli snapshot run.memscape-run --to memory_viz -o run.pickle   for pytorch.org/memory_viz
+  memscape-cli snapshot oom.pickle --to csv -o blocks.csv                a line for every block
+
+A range is FIRST:LAST in events (1200:2400) or in shares of the trace (0.25:0.75).)";
+
+constexpr auto compareExamples = R"(
+The figures of two snapshots side by side, and which categories, lines and stacks hold more in one
+than in the other at the peak. Records, too, by the figures that both have.
+
+  memscape-cli compare before.pickle after.pickle
+  memscape-cli compare a.json b.json --json)";
+
 constexpr auto checkExamples = R"(
 Prints the type of each file and whether it is valid, or the place of the first error. Reads every
 Memscape document (record, study, device, chain), Hugging Face config.json and PyTorch memory
@@ -193,6 +214,25 @@ void addDocuments(CLI::App& app, Arguments& arguments)
     addOutput(report, arguments, "where to (default, or -: standard output)");
     report.add_option("--title", arguments.title, "heading of the report")->type_name("TEXT");
     report.add_flag("--comments", arguments.comments, "csv: lines with # on top that name the units");
+
+    CLI::App& snapshot = addCommand(app, "snapshot", "a PyTorch memory snapshot: peaks and findings", snapshotExamples);
+    snapshot.add_option("FILE", arguments.files, "snapshot or *.memscape-run; - is standard input")
+        ->type_name("")
+        ->expected(1)
+        ->required();
+    snapshot.add_option("--range", arguments.range, "only these events")->type_name("FIRST:LAST");
+    addDevice(snapshot, arguments, "cuda:0, cuda:1 … of the file (default: the one with most events)");
+    addJson(snapshot, arguments);
+    snapshot.add_option("--to", arguments.format, "html, csv, json or memory_viz")
+        ->type_name("FORMAT")
+        ->excludes("--json");
+    addOutput(snapshot, arguments, "write the record, or what --to names, to FILE");
+
+    CLI::App& compare = addCommand(app, "compare", "two snapshots or records side by side", compareExamples);
+    compare.add_option("FILE", arguments.files, "two files")->type_name("")->expected(2)->required();
+    addDevice(compare, arguments, "cuda:0, cuda:1 … of snapshots (default: the one with most events)");
+    addJson(compare, arguments);
+    addOutput(compare, arguments, "write the comparison as JSON to FILE");
 
     CLI::App& check = addCommand(app, "check", "the type of each file, and whether it is valid", checkExamples);
     check.add_option("FILE", arguments.files, "any document; - is standard input")->type_name("")->required();

@@ -17,7 +17,8 @@ struct Arguments
     std::string device;                   ///< empty: not given
     std::string python;                   ///< that measures with PyTorch; empty: not given
     std::vector<std::string> files;
-    std::string format;  ///< of a report
+    std::string format;  ///< of a report, or of a snapshot's export
+    std::string range;   ///< of a snapshot: "1200:2400"; empty: all
     std::string snippet; ///< of a prediction: "pytorch", "deepspeed"; empty: the prediction itself
     std::string title;
     std::string output; ///< -o; empty: not given, "-": standard output

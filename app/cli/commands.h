@@ -15,6 +15,8 @@ int runPredict(const Arguments& arguments);
 int runMeasure(const Arguments& arguments);
 int runCalibrate(const Arguments& arguments);
 int runReport(const Arguments& arguments);
+int runSnapshot(const Arguments& arguments);
+int runCompare(const Arguments& arguments);
 int runCheck(const Arguments& arguments);
 int runSelftest(const Arguments& arguments);
 int runWorkerCommand(const Arguments& arguments);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Foreign files are checked for what any use of them needs, no more: a config.json by reading the model
-// that it describes (what was assumed is said), a chain by reading it, a snapshot for being whole.
+// that it describes (what was assumed is said), a chain and a snapshot by reading it.
 #include "app/cli/documents.h"
 
 #include "core/base/text.h"
@@ -9,6 +9,7 @@
 #include "core/experiment/study_size.h"
 #include "core/network/inventory.h"
 #include "core/network/model_config.h"
+#include "core/snapshot/snapshot_reader.h"
 
 #include <array>
 #include <cmath>
@@ -73,7 +74,7 @@ Result<std::string> describeConfig(const Json& json)
     return text;
 }
 
-Result<std::string> describeSnapshot(const Json& json)
+Result<std::string> describeSnapshotJson(const Json& json)
 {
     const JsonReader reader(json);
     MEMSCAPE_TRY(node, reader.at("segments"));
@@ -90,34 +91,35 @@ Result<std::string> describeSnapshot(const Json& json)
     return fmt::format("PyTorch memory snapshot: {} segments, {} blocks", segments.size(), blocks);
 }
 
-/// torch.cuda.memory._dump_snapshot writes a pickle: 0x80, the protocol, …, a final full stop.
-bool isPickle(std::string_view text)
-{
-    return text.size() >= 2 && text[0] == '\x80' && text[1] >= 2 && text[1] <= 5;
-}
-
-Result<std::string> describePickle(std::string_view text)
-{
-    if (text.back() != '.')
-        return fail("document.truncated", "this pickle is truncated", "copy the file again",
-                    fmt::format("byte {}", text.size()));
-    if (text.find("device_traces") == std::string_view::npos)
-        return fail("document.format", "this is a pickle, but not a PyTorch memory snapshot",
-                    "torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") writes one");
-    return std::string("PyTorch memory snapshot (pickle), whole; its contents are not checked");
-}
-
 } // namespace
+
+std::string describeSnapshot(const Snapshot& snapshot)
+{
+    double reserved = 0, active = 0;
+    for (const SnapshotSegment& segment : snapshot.segments)
+        reserved += double(segment.size);
+    for (const SnapshotBlock& block : snapshot.blocks)
+        active += block.state == SnapshotBlockState::Free ? 0 : double(block.size);
+    std::string text =
+        fmt::format("{}: {} segments of {}, {} blocks, {} in use, {} events",
+                    snapshot.run ? "recorded run of PyTorch" : "PyTorch memory snapshot", snapshot.segments.size(),
+                    bytesText(reserved), snapshot.blocks.size(), bytesText(active), snapshot.events.size());
+    if (!snapshot.notes.empty())
+        text += fmt::format(" ({})", join(snapshot.notes, " "));
+    return text;
+}
 
 Result<std::string> describeDocument(std::string_view text)
 {
-    if (isPickle(text))
-        return describePickle(text);
+    if (looksLikePickle(text)) {
+        MEMSCAPE_TRY(snapshot, readSnapshotBytes(text));
+        return describeSnapshot(snapshot);
+    }
     MEMSCAPE_TRY(document, Document::parse(std::string(text)));
     const Json& json = document.json();
     if (json.is_object() && !json.contains("format")) {
         if (json.contains("segments") && json.contains("device_traces"))
-            return describeSnapshot(json);
+            return describeSnapshotJson(json);
         if (json.contains("model_type") || json.contains("architectures") || json.contains("text_config"))
             return describeConfig(json);
     }

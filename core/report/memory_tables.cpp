@@ -131,11 +131,51 @@ TextTable copiesTable(const Json& detail)
     return table;
 }
 
+/// Of a snapshot.
+TextTable findingsTable(const Json& detail)
+{
+    TextTable table{{{"finding", false}, {"evidence", false}, {"what to do", false}}, {}};
+    for (const Json& finding : listOf(detail, "findings"))
+        table.rows.push_back({words(finding, "level") + ": " + words(finding, "title"), words(finding, "evidence"),
+                              words(finding, "remedy")});
+    return table;
+}
+
+TextTable groupsTable(const Json& detail, const char* list, const char* what, ByteStyle style)
+{
+    TextTable table{{{what, false}, {"bytes", true}, {"blocks", true}}, {}};
+    if (!detail.is_object() || !detail.contains("peak"))
+        return table;
+    for (const Json& group : listOf(detail["peak"], list)) {
+        if (table.rows.size() == most)
+            break;
+        table.rows.push_back({words(group, "label"), bytesText(number(group, "bytes", 0), style),
+                              numberText(number(group, "blocks", 0))});
+    }
+    return table;
+}
+
+std::vector<NamedTable> snapshotTables(const Json& detail, ByteStyle style)
+{
+    std::vector<NamedTable> tables;
+    for (NamedTable one : {NamedTable{"Findings", findingsTable(detail)},
+                           NamedTable{"At the peak, by category", groupsTable(detail, "categories", "category", style)},
+                           NamedTable{"At the peak, by module", groupsTable(detail, "modules", "module", style)},
+                           NamedTable{"At the peak, by operator", groupsTable(detail, "operators", "operator", style)},
+                           NamedTable{"At the peak, by line", groupsTable(detail, "lines", "line", style)}}) {
+        if (!one.table.empty())
+            tables.push_back(std::move(one));
+    }
+    return tables;
+}
+
 } // namespace
 
 std::vector<NamedTable> memoryTables(const Record& record, ByteStyle style)
 {
     std::vector<NamedTable> tables;
+    if (record.experiment == "snapshot" && record.measured)
+        return snapshotTables(record.measured->detail, style);
     if (!record.predicted)
         return tables;
     const Json& detail = record.predicted->detail;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The `detail` of a prediction as tables: of memory what takes the space, what would help, the tensors alive at the
-// peak, textbook formulas; of a layout its operations and the versions of the copy. A record of anything else, and a
-// detail of another shape, gives none.
+// peak, textbook formulas; of a layout its operations and the versions of the copy; of a snapshot (its measurement's
+// detail) findings and who holds the peak. A record of anything else, and a detail of another shape, gives none.
 #pragma once
 
 #include "core/experiment/record.h"

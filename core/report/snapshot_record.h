@@ -12,14 +12,12 @@
 #pragma once
 
 #include "core/experiment/record.h"
-#include "core/snapshot/snapshot_comparison.h"
+#include "core/snapshot/snapshot_device.h"
 
 namespace memscape {
 
 /// `name`: the file's name without its folder, for people.
+/// Reports of it are those of any record (report.h).
 Record snapshotRecord(const SnapshotDevice& device, const EventRange& range, const std::string& name);
-
-/// One self-contained page: figures, timeline as SVG, findings, tables.
-std::string snapshotHtml(const SnapshotDevice& device, const EventRange& range, const std::string& name);
 
 } // namespace memscape

@@ -2,7 +2,7 @@
 // Addresses to numbers, open addressing: a trace asks for one at each of some millions of events.
 #pragma once
 
-#include "core/snapshot/column.h"
+#include "core/snapshot/large_array.h"
 
 #include <cstdint>
 
@@ -47,7 +47,7 @@ private:
     }
     void grow()
     {
-        Column<Slot> old = std::move(m_slots);
+        LargeArray<Slot> old = std::move(m_slots);
         m_slots.resize(old.size() * 2, {});
         for (const Slot& slot : old) {
             if (slot.isUsed)
@@ -55,7 +55,7 @@ private:
         }
     }
 
-    Column<Slot> m_slots;
+    LargeArray<Slot> m_slots;
     std::size_t m_used = 0;
 };
 

@@ -57,10 +57,10 @@ private:
 
     PickleInput& m_input;
     PickleObjects& m_objects;
-    Column<PickleValue> m_stack;
-    Column<std::size_t> m_marks;  ///< heights of the stack
-    Column<std::uint64_t> m_memo; ///< a value in 8 bytes: tag and 56 bits; numbers beyond them are in m_numbers
-    Column<std::uint64_t> m_numbers;
+    LargeArray<PickleValue> m_stack;
+    LargeArray<std::size_t> m_marks;  ///< heights of the stack
+    LargeArray<std::uint64_t> m_memo; ///< a value in 8 bytes: tag and 56 bits; numbers beyond them are in m_numbers
+    LargeArray<std::uint64_t> m_numbers;
     std::uint64_t m_remembered = 0;
     int m_protocol = -1;
     std::uint64_t m_opcodeAt = 0;

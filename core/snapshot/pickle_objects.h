@@ -156,16 +156,16 @@ private:
     FrameId frameId(const SnapshotFrame& frame);
 
     Snapshot m_snapshot;
-    Column<std::uint64_t> m_objects; ///< kind and index
+    LargeArray<std::uint64_t> m_objects; ///< kind and index
     std::vector<std::vector<PickleValue>> m_items;
     std::vector<std::uint32_t> m_freeItems;
     std::size_t m_itemCount = 0;
     std::vector<std::vector<EventRun>> m_runs;
-    Column<BlockHistory> m_histories;
-    Column<SnapshotLabel> m_labels;
+    LargeArray<BlockHistory> m_histories;
+    LargeArray<SnapshotLabel> m_labels;
     std::unordered_map<std::int64_t, std::uint16_t> m_streams;
     std::vector<FrameId> m_scratch;
-    Column<FrameId> m_frameSlots; ///< open addressing: id + 1
+    LargeArray<FrameId> m_frameSlots; ///< open addressing: id + 1
 };
 
 } // namespace memscape

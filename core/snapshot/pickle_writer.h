@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/base/json.h"
-#include "core/snapshot/column.h"
+#include "core/snapshot/large_array.h"
 
 #include <functional>
 #include <string>

@@ -45,7 +45,8 @@ std::uint64_t hashOf(std::span<const char> text)
     return mixed(hash, rest);
 }
 
-template <typename T> std::span<const T> entry(const Column<T>& items, const Column<std::size_t>& ends, std::size_t id)
+template <typename T>
+std::span<const T> entry(const LargeArray<T>& items, const LargeArray<std::size_t>& ends, std::size_t id)
 {
     const std::size_t begin = id == 0 ? 0 : ends[id - 1];
     return {items.data() + begin, ends[id] - begin};
@@ -53,8 +54,8 @@ template <typename T> std::span<const T> entry(const Column<T>& items, const Col
 
 /// The slot of an entry equal to `wanted`, or the free one where it belongs. At most half of the slots are taken.
 template <typename T>
-std::size_t slotOf(const Column<T>& items, const Column<std::size_t>& ends, const Column<std::uint32_t>& slots,
-                   std::span<const T> wanted)
+std::size_t slotOf(const LargeArray<T>& items, const LargeArray<std::size_t>& ends,
+                   const LargeArray<std::uint32_t>& slots, std::span<const T> wanted)
 {
     const std::size_t mask = slots.size() - 1;
     for (std::size_t slot = hashOf(wanted) & mask;; slot = (slot + 1) & mask) {
@@ -64,17 +65,18 @@ std::size_t slotOf(const Column<T>& items, const Column<std::size_t>& ends, cons
 }
 
 template <typename T>
-void growSlots(const Column<T>& items, const Column<std::size_t>& ends, Column<std::uint32_t>& slots)
+void growSlots(const LargeArray<T>& items, const LargeArray<std::size_t>& ends, LargeArray<std::uint32_t>& slots)
 {
     const std::size_t count = std::max<std::size_t>(64, slots.size() * 2);
-    slots = Column<std::uint32_t>();
+    slots = LargeArray<std::uint32_t>();
     slots.resize(count, 0);
     for (std::size_t id = 0; id < ends.size(); ++id)
         slots[slotOf(items, ends, slots, entry(items, ends, id))] = std::uint32_t(id + 1);
 }
 
 template <typename T>
-std::uint32_t idOf(Column<T>& items, Column<std::size_t>& ends, Column<std::uint32_t>& slots, std::span<const T> wanted)
+std::uint32_t idOf(LargeArray<T>& items, LargeArray<std::size_t>& ends, LargeArray<std::uint32_t>& slots,
+                   std::span<const T> wanted)
 {
     if ((ends.size() + 1) * 2 > slots.size())
         growSlots(items, ends, slots);
@@ -94,7 +96,7 @@ std::string_view snapshotActionText(SnapshotAction action)
     return actionTexts[std::size_t(action)];
 }
 
-StackId StackTable::id(std::span<const FrameId> frames)
+StackId SnapshotStacks::id(std::span<const FrameId> frames)
 {
     return idOf(m_frames, m_ends, m_slots, frames);
 }

@@ -14,7 +14,7 @@
 #pragma once
 
 #include "core/base/json.h"
-#include "core/snapshot/column.h"
+#include "core/snapshot/large_array.h"
 
 #include <cstdint>
 #include <optional>
@@ -83,12 +83,12 @@ public:
 private:
     void setLabel(std::size_t i, LabelId label);
 
-    Column<SnapshotAction> m_actions;
-    Column<std::uint64_t> m_addresses;
-    Column<std::int64_t> m_sizes, m_times;
-    Column<StackId> m_stacks;
-    Column<LabelId> m_labels; ///< shorter than the others while no later event has one
-    Column<std::uint16_t> m_streams;
+    LargeArray<SnapshotAction> m_actions;
+    LargeArray<std::uint64_t> m_addresses;
+    LargeArray<std::int64_t> m_sizes, m_times;
+    LargeArray<StackId> m_stacks;
+    LargeArray<LabelId> m_labels; ///< shorter than the others while no later event has one
+    LargeArray<std::uint16_t> m_streams;
 };
 
 /// A line of a stack: "aten::mm" in "??", or forward in /home/me/train.py, line 44.
@@ -100,10 +100,10 @@ struct SnapshotFrame
 };
 
 /// Stacks, each stored once.
-class StackTable
+class SnapshotStacks
 {
 public:
-    StackTable() { id({}); }
+    SnapshotStacks() { id({}); }
     std::size_t size() const { return m_ends.size(); }
     /// Innermost frame first, as PyTorch writes them.
     std::span<const FrameId> operator[](StackId stack) const
@@ -116,9 +116,9 @@ public:
     std::size_t memory() const { return m_frames.memory() + m_ends.memory() + m_slots.memory(); }
 
 private:
-    Column<FrameId> m_frames;
-    Column<std::size_t> m_ends;
-    Column<std::uint32_t> m_slots; ///< a power of two of them, open addressing: id + 1, 0 is free
+    LargeArray<FrameId> m_frames;
+    LargeArray<std::size_t> m_ends;
+    LargeArray<std::uint32_t> m_slots; ///< a power of two of them, open addressing: id + 1, 0 is free
 };
 
 /// Texts, each stored once, in one piece of memory.
@@ -136,9 +136,9 @@ public:
     std::size_t memory() const { return m_bytes.memory() + m_ends.memory() + m_slots.memory(); }
 
 private:
-    Column<char> m_bytes;
-    Column<std::size_t> m_ends;
-    Column<std::uint32_t> m_slots;
+    LargeArray<char> m_bytes;
+    LargeArray<std::size_t> m_ends;
+    LargeArray<std::uint32_t> m_slots;
 };
 
 enum class SnapshotBlockState : std::uint8_t { Active, Pending, Free }; ///< "active_allocated", …, "inactive"
@@ -209,12 +209,12 @@ struct SnapshotAnnotation
 struct Snapshot
 {
     SnapshotTexts texts;
-    Column<SnapshotFrame> frames;
-    StackTable stacks;
+    LargeArray<SnapshotFrame> frames;
+    SnapshotStacks stacks;
     std::vector<std::int64_t> streams; ///< the file's values (addresses of cudaStream_t; 0 is the default one)
 
     std::vector<SnapshotSegment> segments; ///< of all devices, by device and address
-    Column<SnapshotBlock> blocks;
+    LargeArray<SnapshotBlock> blocks;
     SnapshotEvents events;
     std::vector<SnapshotTrace> traces; ///< by device; empty ones of devices that did nothing; none in old files
 

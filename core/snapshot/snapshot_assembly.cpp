@@ -28,9 +28,9 @@ public:
 
 private:
     Result<void> segments(PickleValue list);
-    Result<SnapshotSegment> segment(PickleValue dictionary, Column<SnapshotBlock>& blocks);
+    Result<SnapshotSegment> segment(PickleValue dictionary, LargeArray<SnapshotBlock>& blocks);
     Result<void> segmentFields(PickleValue dictionary, SnapshotSegment& segment);
-    Result<void> blocksOf(PickleValue list, SnapshotSegment& segment, Column<SnapshotBlock>& blocks);
+    Result<void> blocksOf(PickleValue list, SnapshotSegment& segment, LargeArray<SnapshotBlock>& blocks);
     Result<void> traces(PickleValue list);
     Result<void> annotations(PickleValue list);
     Result<void> run(PickleValue dictionary);
@@ -119,7 +119,7 @@ Result<void> Assembly::make(PickleValue top)
 Result<void> Assembly::segments(PickleValue value)
 {
     MEMSCAPE_TRY(items, list(value, "segments"));
-    Column<SnapshotBlock> blocks; // in the order of the segments
+    LargeArray<SnapshotBlock> blocks; // in the order of the segments
     blocks.reserve(m_snapshot.blocks.size());
     for (std::size_t i = 0; i < items.size(); ++i) {
         MEMSCAPE_TRY(segment, at(this->segment(items[i], blocks), fmt::format("segments[{}]", i)));
@@ -143,7 +143,7 @@ Result<void> Assembly::segments(PickleValue value)
     return {};
 }
 
-Result<SnapshotSegment> Assembly::segment(PickleValue dictionary, Column<SnapshotBlock>& blocks)
+Result<SnapshotSegment> Assembly::segment(PickleValue dictionary, LargeArray<SnapshotBlock>& blocks)
 {
     if (!m_objects.isDictionary(dictionary) || m_objects.kind(dictionary) != Kind::Dictionary)
         return expected("a segment", dictionary, "");
@@ -192,7 +192,7 @@ Result<void> Assembly::segmentFields(PickleValue dictionary, SnapshotSegment& se
     return {};
 }
 
-Result<void> Assembly::blocksOf(PickleValue value, SnapshotSegment& segment, Column<SnapshotBlock>& blocks)
+Result<void> Assembly::blocksOf(PickleValue value, SnapshotSegment& segment, LargeArray<SnapshotBlock>& blocks)
 {
     MEMSCAPE_TRY(items, list(value, "blocks"));
     std::uint64_t next = segment.address; // old files have no addresses: the blocks tile the segment

@@ -48,8 +48,8 @@ public:
     std::vector<std::size_t> byEvents(std::size_t first, std::size_t last, std::size_t columns) const;
     std::vector<std::size_t> byTime(std::size_t first, std::size_t last, std::size_t columns) const;
 
-    /// Column i covers the moments [boundaries[i], boundaries[i + 1]), at least boundaries[i]; the last one its end,
-    /// too.
+    /// LargeArray i covers the moments [boundaries[i], boundaries[i + 1]), at least boundaries[i]; the last one its
+    /// end, too.
     std::vector<TimelineColumn> columns(std::span<const std::size_t> boundaries) const;
     /// The `count` largest allocations that are alive in the peaks of the columns, stacked.
     TimelineBands bands(std::span<const TimelineColumn> columns, std::size_t count) const;

@@ -37,38 +37,41 @@ bool isInstalled(std::string_view file)
         || has(file, "lib/python3") || file.starts_with("<");
 }
 
-enum Tells : std::uint16_t {
-    Nothing = 0,
-    Optimizer = 1,
-    ZeroGrad = 2,
-    Backward = 4,
-    Forward = 8,
-    Init = 16,
-    Workspace = 32,
-    NamedOperation = 64,
-    BareOperation = 128, ///< an operator that only allocates
-    UserLine = 256,
-    Module = 512,
+struct Tells ///< bits: what a frame tells
+{
+    enum Bit : std::uint16_t {
+        Nothing = 0,
+        Optimizer = 1,
+        ZeroGrad = 2,
+        Backward = 4,
+        Forward = 8,
+        Init = 16,
+        Workspace = 32,
+        Operation = 64,
+        BareOperation = 128, ///< an operator that only allocates
+        UserLine = 256,
+        Module = 512,
+    };
 };
 
 std::uint16_t phaseTold(std::string_view name, std::string_view file)
 {
     if (name.starts_with("Optimizer.zero_grad#") || name == "zero_grad")
-        return ZeroGrad;
+        return Tells::ZeroGrad;
     if (name.starts_with("Optimizer.step#") || isOneOf(name, {"optimizer", "optimizer_step"})
         || has(file, "torch/optim/"))
-        return Optimizer;
+        return Tells::Optimizer;
     if (name.starts_with("autograd::engine::") || has(name, "torch::autograd::Engine::")
         || has(name, "torch::autograd::python::PythonEngine") || isNumbered(name, "backward")
         || name == "_engine_run_backward")
-        return Backward;
+        return Tells::Backward;
     if (isNumbered(name, "forward"))
-        return Forward;
+        return Tells::Forward;
     const bool isModule = has(file, "nn/modules/module.py");
     if (isOneOf(name, {"<init>", "__init__", "init", "reset_parameters", "load_state_dict"})
         || (isModule && isOneOf(name, {"_apply", "to", "cuda", "half", "bfloat16", "float", "double"})))
-        return Init;
-    return Nothing;
+        return Tells::Init;
+    return Tells::Nothing;
 }
 
 std::uint16_t tellsOf(std::string_view name, std::string_view file)
@@ -76,17 +79,17 @@ std::uint16_t tellsOf(std::string_view name, std::string_view file)
     std::uint16_t tells = phaseTold(name, file);
     if (has(name, "getCurrentCUDABlasHandle") || has(name, "cublasCommonArgs") || has(name, "Workspace::Workspace")
         || has(name, "getCUDABlasLtWorkspace"))
-        tells |= Workspace;
+        tells |= Tells::Workspace;
     if (name.starts_with("aten::") || name.starts_with("at::_ops::")) {
         const std::string operation = operatorName(name);
         const bool isBare = operation.starts_with("aten::empty") || operation.starts_with("aten::new_empty")
             || operation == "aten::resize_";
-        tells |= isBare ? BareOperation : NamedOperation;
+        tells |= isBare ? Tells::BareOperation : Tells::Operation;
     }
     if (isPython(file) && !isInstalled(file)) {
-        tells |= UserLine;
+        tells |= Tells::UserLine;
         if (name == "forward")
-            tells |= Module;
+            tells |= Tells::Module;
     }
     return tells;
 }
@@ -94,28 +97,28 @@ std::uint16_t tellsOf(std::string_view name, std::string_view file)
 StackMeaning meaningOf(std::span<const FrameId> frames, const std::vector<std::uint16_t>& tells)
 {
     StackMeaning meaning;
-    std::uint16_t all = Nothing;
+    std::uint16_t all = Tells::Nothing;
     FrameId bare = noFrame;
     for (const FrameId frame : frames) {
         all |= tells[frame];
-        if (tells[frame] & NamedOperation && meaning.operation == noFrame)
+        if (tells[frame] & Tells::Operation && meaning.operation == noFrame)
             meaning.operation = frame;
-        if (tells[frame] & BareOperation && bare == noFrame)
+        if (tells[frame] & Tells::BareOperation && bare == noFrame)
             bare = frame;
-        if (tells[frame] & UserLine && meaning.line == noFrame)
+        if (tells[frame] & Tells::UserLine && meaning.line == noFrame)
             meaning.line = frame;
-        if (tells[frame] & Module && meaning.module == noFrame)
+        if (tells[frame] & Tells::Module && meaning.module == noFrame)
             meaning.module = frame;
     }
     if (meaning.operation == noFrame)
         meaning.operation = bare;
-    meaning.isWorkspace = all & Workspace;
+    meaning.isWorkspace = all & Tells::Workspace;
     // An optimizer's closure calls backward, a recomputing backward calls forward, a first forward may call __init__.
-    constexpr std::array<std::pair<Tells, Phase>, 5> order{{{ZeroGrad, Phase::ZeroGrad},
-                                                            {Backward, Phase::Backward},
-                                                            {Optimizer, Phase::Optimizer},
-                                                            {Forward, Phase::Forward},
-                                                            {Init, Phase::Setup}}};
+    constexpr std::array<std::pair<Tells::Bit, Phase>, 5> order{{{Tells::ZeroGrad, Phase::ZeroGrad},
+                                                                 {Tells::Backward, Phase::Backward},
+                                                                 {Tells::Optimizer, Phase::Optimizer},
+                                                                 {Tells::Forward, Phase::Forward},
+                                                                 {Tells::Init, Phase::Setup}}};
     for (const auto& [told, phase] : order) {
         if (all & told) {
             meaning.phase = phase;

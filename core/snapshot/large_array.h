@@ -12,21 +12,21 @@
 
 namespace memscape {
 
-template <typename T> class Column
+template <typename T> class LargeArray
 {
     static_assert(std::is_trivially_copyable_v<T>);
 
 public:
-    Column() = default;
-    Column(Column&& other) noexcept { swap(other); }
-    Column& operator=(Column&& other) noexcept
+    LargeArray() = default;
+    LargeArray(LargeArray&& other) noexcept { swap(other); }
+    LargeArray& operator=(LargeArray&& other) noexcept
     {
-        Column(std::move(other)).swap(*this);
+        LargeArray(std::move(other)).swap(*this);
         return *this;
     }
-    Column(const Column&) = delete;
-    Column& operator=(const Column&) = delete;
-    ~Column() { std::free(m_data); }
+    LargeArray(const LargeArray&) = delete;
+    LargeArray& operator=(const LargeArray&) = delete;
+    ~LargeArray() { std::free(m_data); }
 
     std::size_t size() const { return m_size; }
     bool empty() const { return m_size == 0; }
@@ -78,7 +78,7 @@ public:
     std::size_t memory() const { return m_capacity * sizeof(T); }
 
 private:
-    void swap(Column& other) noexcept
+    void swap(LargeArray& other) noexcept
     {
         std::swap(m_data, other.m_data);
         std::swap(m_size, other.m_size);

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/snapshot.h"
+
+#include "app/cli/commands.h"
+#include "app/cli/output.h"
+#include "core/base/text.h"
+#include "core/report/report.h"
+#include "core/report/snapshot_record.h"
+#include "core/snapshot/snapshot_export.h"
+#include "core/snapshot/snapshot_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace memscape::cli {
+
+namespace {
+
+constexpr std::array<std::string_view, 4> formats{"html", "csv", "json", "memory_viz"};
+
+SnapshotReadOptions readOptions()
+{
+    SnapshotReadOptions options;
+    if (::isatty(STDERR_FILENO) != 0) {
+        options.progress = [](std::uint64_t done, std::uint64_t total) {
+            if (total < 256u << 20)
+                return;
+            const std::string line = fmt::format("\rreading: {} %{}", done * 100 / total, done == total ? "\n" : "");
+            std::fwrite(line.data(), 1, line.size(), stderr);
+        };
+    }
+    return options;
+}
+
+std::size_t eventsOf(const Snapshot& snapshot, std::uint32_t device)
+{
+    return device < snapshot.traces.size() ? snapshot.traces[device].size() : 0;
+}
+
+/// "1", "cuda:1"; nothing said: the device with most events.
+Result<std::uint32_t> deviceOf(const Snapshot& snapshot, std::string_view text)
+{
+    const auto devices = snapshot.devices();
+    if (text.empty()) {
+        const auto most =
+            std::ranges::max_element(devices, {}, [&](std::uint32_t device) { return eventsOf(snapshot, device); });
+        return most == devices.end() ? 0 : *most;
+    }
+    const std::string_view digits = text.substr(text.rfind(':') == text.npos ? 0 : text.rfind(':') + 1);
+    std::uint32_t device = 0;
+    const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), device);
+    if (text == "cpu")
+        return 0;
+    if (problem != std::errc() || end != digits.data() + digits.size())
+        return fail("snapshot.device", fmt::format("\"{}\" is no device of a snapshot", quotedForMessage(text)),
+                    fmt::format("the file has cuda:{}", fmt::join(devices, ", cuda:")));
+    return device;
+}
+
+Result<std::string> exported(const SnapshotDevice& device, const EventRange& range, const std::string& name,
+                             std::string_view format)
+{
+    std::string text;
+    const auto append = [&](std::string_view piece) {
+        text += piece;
+        return true;
+    };
+    if (format == "memory_viz")
+        MEMSCAPE_CHECK(writeMemoryViz(device, range, append));
+    else if (format == "csv")
+        MEMSCAPE_CHECK(writeBlocksCsv(device, range, append));
+    else if (format == "html")
+        text = reportHtml({snapshotRecord(device, range, name)}, name);
+    else
+        text = jsonText(recordToJson(snapshotRecord(device, range, name)));
+    return text;
+}
+
+std::string findingsText(const Record& record)
+{
+    std::string text;
+    for (const Json& finding : record.measured->detail["findings"]) {
+        text += fmt::format("\n{}: {}\n  {}\n  → {}\n", finding["level"].get<std::string>(),
+                            finding["title"].get<std::string>(), finding["evidence"].get<std::string>(),
+                            finding["remedy"].get<std::string>());
+    }
+    return text.empty() ? "\nNothing remarkable was found.\n" : text;
+}
+
+} // namespace
+
+bool isPickleFile(const std::string& path)
+{
+    std::error_code problem;
+    if (path == "-" || !std::filesystem::is_regular_file(path, problem))
+        return false;
+    std::ifstream file(path, std::ios::binary);
+    char beginning[2] = {};
+    file.read(beginning, 2);
+    return file && looksLikePickle({beginning, 2});
+}
+
+std::string nameOfFile(const std::string& path)
+{
+    return path == "-" ? "standard input" : std::filesystem::path(path).filename().string();
+}
+
+Result<std::shared_ptr<const SnapshotDevice>> openSnapshot(const std::string& path, const std::string& device)
+{
+    const auto read = [&]() -> Result<Snapshot> {
+        if (path != "-")
+            return readSnapshot(path, readOptions());
+        MEMSCAPE_TRY(text, readText(path));
+        return readSnapshotBytes(text);
+    };
+    MEMSCAPE_TRY(snapshot, read());
+    const auto shared = std::make_shared<const Snapshot>(std::move(snapshot));
+    MEMSCAPE_TRY(index, deviceOf(*shared, device));
+    return SnapshotDevice::analyse(shared, index);
+}
+
+int runSnapshot(const Arguments& arguments)
+{
+    if (!arguments.format.empty() && std::ranges::find(formats, arguments.format) == formats.end())
+        return refused({"usage",
+                        fmt::format("there is no format \"{}\"", quotedForMessage(arguments.format)),
+                        {},
+                        didYouMean(arguments.format, {formats.begin(), formats.end()})});
+    if (const auto place = writable(arguments.output); !place)
+        return refused(place.error());
+    const std::string path = arguments.files.front(), name = nameOfFile(path);
+    const auto device = openSnapshot(path, arguments.device);
+    if (!device)
+        return refused(device.error());
+    const auto range = parseEventRange(arguments.range, (*device)->lifetimes().events());
+    if (!range)
+        return refused(range.error());
+    if (!arguments.format.empty()) {
+        const auto text = exported(**device, *range, name, arguments.format);
+        if (!text)
+            return refused(text.error());
+        return deliver(arguments.output.empty() ? "-" : arguments.output, *text, false, 0);
+    }
+    const Record record = snapshotRecord(**device, *range, name);
+    const bool json = arguments.json || arguments.output == "-";
+    if (!json)
+        printOut(recordText(record) + printable(findingsText(record)));
+    return deliver(arguments.output, jsonText(recordToJson(record)), json, 0);
+}
+
+} // namespace memscape::cli
