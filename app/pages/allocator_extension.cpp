@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/allocator_extension.h"
 
-#include <QSplitter>
+#include "app/plots/part_colours.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +10,7 @@ namespace memscape {
 
 namespace {
 
+constexpr auto bytesGroup = "reserved"; ///< of the curves over the requests
 constexpr auto requestMarker = "request";
 constexpr auto emptyMarker = "empty_cache"; ///< the parameter: dragged, it is edited, and can be undone
 
@@ -20,14 +21,40 @@ AllocatorExtension::AllocatorExtension(const PageParts& parts, QObject* parent)
     , m_picture(qobject_cast<AllocatorPicture*>(parts.picture))
 {
     connect(m_picture, &AllocatorPicture::cursorMoved, this, &AllocatorExtension::markersChanged);
-    if (auto* centre = qobject_cast<QSplitter*>(m_picture->parentWidget()))
-        centre->setStretchFactor(0, 1);
+}
+
+bool AllocatorExtension::draws(const QString& group) const
+{
+    return group == QLatin1String(bytesGroup);
+}
+
+void AllocatorExtension::dressAxes(AxisSpec&, AxisSpec& y) const
+{
+    y.log = 0;
+    y.fromZero = true;
+    y.label = tr("bytes");
+}
+
+void AllocatorExtension::dressCurves(std::vector<Curve>& curves, const CurveInput&) const
+{
+    for (Curve& curve : curves) {
+        if (curve.key != QStringLiteral("predicted.allocated"))
+            continue;
+        curve.role = CurveRole::Area;
+        curve.palette = partIndex("activations");
+        curve.labelled = false;
+    }
+}
+
+void AllocatorExtension::dressPlot(PlotView& view) const
+{
+    view.setTitle(tr("Allocated and reserved over the requests"));
 }
 
 std::vector<SeriesGroup> AllocatorExtension::groups(std::vector<SeriesGroup> own, bool isSwept) const
 {
     if (!isSwept)
-        std::erase_if(own, [](const SeriesGroup& group) { return group.key != QStringLiteral("reserved"); });
+        std::erase_if(own, [](const SeriesGroup& group) { return group.key != QLatin1String(bytesGroup); });
     return own;
 }
 

@@ -18,6 +18,12 @@ public:
     bool drawsPredictedParameters() const override { return true; } // cards keep their choice until it is played
     bool dependsOnRates() const override { return false; }
     void setState(const ShownState& state) override { m_emptyCache = double(state.parameters.integer("empty_cache")); }
+    /// Its plot has axes of its own: bytes from zero.
+    bool draws(const QString& group) const override;
+    void dressAxes(AxisSpec& x, AxisSpec& y) const override;
+    /// What is allocated is an area below what is reserved.
+    void dressCurves(std::vector<Curve>& curves, const CurveInput& input) const override;
+    void dressPlot(PlotView& view) const override;
     /// Others than the bytes over the requests only where something was swept.
     std::vector<SeriesGroup> groups(std::vector<SeriesGroup> own, bool isSwept) const override;
     std::optional<std::vector<Marker>> markers(const QString& group, const SeriesAxis* axis) const override;

@@ -174,9 +174,7 @@ std::vector<PolicySegment> CachingPolicy::segments() const
 
 std::string cachingLabel(std::string_view key)
 {
-    if (key == "default")
-        return "PyTorch, default";
-    return fmt::format("PyTorch, {}", quotedForMessage(key, 40));
+    return key == "default" ? "PyTorch, default" : quotedForMessage(key, 60);
 }
 
 } // namespace

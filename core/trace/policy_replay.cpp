@@ -57,6 +57,10 @@ Result<PolicyReplay> replayRequests(const RequestTrace& trace, const PolicySetti
             replay.reserved.push_back(now.reserved);
         }
     }
+    if (setting.isPlanned()) { // all of it was taken at once: what the plan never uses
+        replay.reservedPeak.free = replay.peak.reserved - replay.peak.allocated;
+        replay.reservedPeak.rounding = replay.peak.allocated - replay.peak.requested;
+    }
     replay.end = policy->counts();
     replay.totals = policy->totals();
     return replay;

@@ -22,7 +22,7 @@ struct PolicyRefusal
     PolicyCounts before;
 };
 
-/// Where reserved was highest for the first time.
+/// Where reserved was highest for the first time; of a plan, what it never uses.
 struct ReservedPeak
 {
     std::size_t request = 0;   ///< that made it

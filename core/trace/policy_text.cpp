@@ -36,14 +36,12 @@ FreeBefore freeIn(const std::vector<PolicySegment>& segments, const std::string&
     return free;
 }
 
-/// Of PyTorch's rules: why the block was split, or not.
+/// Of PyTorch's rules: why the block was split.
 std::string splitText(const PolicyAct& act, const AllocatorOptions& options)
 {
     const bool isSmall = act.pool == "small pool";
     const std::int64_t least = isSmall || options.expandableSegments ? smallestBlock : smallLimit;
-    if (act.rest > 0)
-        return fmt::format("{} > {}: split, {} stay free", sizeText(act.rest), sizeText(least), sizeText(act.rest));
-    return {};
+    return fmt::format("{} > {}: split, {} stay free", sizeText(act.rest), sizeText(least), sizeText(act.rest));
 }
 
 /// Of a request: "96 MiB", "100 B rounded up to 512 B".
@@ -51,7 +49,8 @@ std::string roundingText(const PolicyAct& act, const PolicySetting& setting, std
 {
     const bool isCaching = setting.kind == PolicyKind::Caching;
     const std::int64_t rounded = isCaching ? roundedRequest(asked, setting.options) : act.given;
-    return rounded > asked ? fmt::format("{} rounded up to {}", sizeText(asked), sizeText(rounded)) : sizeText(asked);
+    const std::string from = sizeText(asked), to = sizeText(rounded);
+    return from != to ? fmt::format("{} rounded up to {}", from, to) : from;
 }
 
 /// PyTorch gave the block whole, though it is larger: why; empty where it did not.

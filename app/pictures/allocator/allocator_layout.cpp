@@ -159,7 +159,7 @@ void placeElsewhere(AllocatorLayout& layout, const AllocatorState& state, const 
         return;
     const double u = layout.unit, gap = 6 * u;
     const int count = int(state.cards.size());
-    const int columns = std::clamp(int(inside.width() / (190 * u)), 2, 6);
+    const int columns = std::clamp(int(inside.width() / (158 * u)), 2, 6);
     const int rows = (count + columns - 1) / columns;
     const double high = 36 * u, width = (inside.width() - gap * (columns - 1)) / columns;
     const double top = inside.bottom() - rows * high - (rows - 1) * gap;

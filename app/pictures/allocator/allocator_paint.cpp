@@ -11,6 +11,7 @@
 #include <QPainter>
 
 #include <algorithm>
+#include <array>
 
 namespace memscape {
 
@@ -23,6 +24,11 @@ QColor blockColour(const AllocatorState& state, const PolicyBlock& block, const 
     const Category category = state.trace->blocks[block.block].category;
     const QColor colour = partColour(theme, partIndex(categoryKey(category)));
     return block.isPending ? mix(theme.background, colour, 0.45) : colour;
+}
+
+QString percentOf(double share)
+{
+    return share > 0 ? QString::fromStdString(percentText(share)) : tr("0 %");
 }
 
 /// What the request is about: the block that was made or freed, and the free part behind it.
@@ -94,7 +100,9 @@ void AllocatorPen::heading() const
             .arg(segments, state.bytes(double(moment->counts.reserved)), state.bytes(double(moment->counts.allocated)));
     if (state.scale > 1)
         text += tr(" · sizes divided by %1").arg(state.scale);
-    fitted(layout.caption, Qt::AlignLeft | Qt::AlignVCenter, text);
+    QRectF caption = layout.caption;
+    caption.setRight(legend());
+    fitted(caption, Qt::AlignLeft | Qt::AlignVCenter, text);
     if (play == PlayButton::None)
         return;
     const double u = layout.unit;
@@ -107,6 +115,33 @@ void AllocatorPen::heading() const
         painter.drawRect(QRectF(c.x() - 6 * u, c.y() - 7 * u, 4 * u, 14 * u));
         painter.drawRect(QRectF(c.x() + 2 * u, c.y() - 7 * u, 4 * u, 14 * u));
     }
+}
+
+/// What the colours mean, at the right; returns where it begins.
+double AllocatorPen::legend() const
+{
+    std::array<bool, categoryCount> isThere{};
+    for (const AllocatorPiece& piece : layout.pieces)
+        if (const BlockId block = moment->segments[piece.segment].blocks[piece.block].block; block != noBlock)
+            isThere[std::size_t(state.trace->blocks[block].category)] = true;
+    const double u = layout.unit, swatch = 9 * u;
+    const QFontMetricsF metrics(painter.font());
+    double right = layout.caption.right();
+    for (std::size_t i = categoryCount; i-- > 0;) {
+        if (!isThere[i])
+            continue;
+        const auto text = categoryText(Category(i));
+        const QString name = QString::fromLatin1(text.data(), qsizetype(text.size()));
+        const double width = metrics.horizontalAdvance(name) + swatch + 14 * u;
+        if (right - width < layout.caption.center().x())
+            break;
+        right -= width;
+        const QRectF box(right + 6 * u, layout.caption.center().y() - swatch / 2, swatch, swatch);
+        painter.fillRect(box, partColour(theme, partIndex(categoryKey(Category(i)))));
+        painter.drawText(QRectF(box.right() + 4 * u, layout.caption.top(), width, layout.caption.height()),
+                         Qt::AlignLeft | Qt::AlignVCenter, name);
+    }
+    return right - 6 * u;
 }
 
 /// The requests from first to last, phases apart, and where the cursor is.
@@ -243,8 +278,7 @@ void AllocatorPen::card(const QRectF& rect, const ElsewhereCard& one) const
     painter.setPen(isMuch ? theme.warning : theme.good);
     painter.setFont(plotFont(0.8, true));
     painter.drawText(below, Qt::AlignRight | Qt::AlignVCenter,
-                     one.key.isEmpty() ? QString()
-                                       : tr("%1 not usable").arg(QString::fromStdString(percentText(one.unusable))));
+                     one.key.isEmpty() ? QString() : tr("%1 not usable").arg(percentOf(one.unusable)));
 }
 
 void AllocatorPen::cards() const

@@ -71,6 +71,7 @@ struct AllocatorPen
 
 private:
     void heading() const;
+    double legend() const;
     void scrub() const;
     void segments() const;
     void mark() const;

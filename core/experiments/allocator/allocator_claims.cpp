@@ -40,6 +40,35 @@ Claim notesFragmentation(const AllocatorAnswer& answer, const Measurement& measu
                         percentText(notes.value, 3), notes.side(), percentText(lost.value, 3))};
 }
 
+Claim roundingAlone(const AllocatorAnswer& answer)
+{
+    const PolicyReplay& replay = answer.replay;
+    const auto reserved = double(replay.peak.reserved);
+    const double rounding = reserved > 0 ? double(replay.peak.allocated - replay.peak.requested) / reserved : 0;
+    const double pieces = reserved > 0 ? double(replay.reservedPeak.free) / reserved : 0;
+    return {"Fragment_ratio = (Allocated_memory - Used_memory) / Total_memory", batchNotes,
+            pieces > leastDifference && pieces > rounding
+                ? "does not hold here: it sees rounding alone, not the free pieces that fit nothing"
+                : "holds here: hardly anything is lost beside rounding",
+            fmt::format("rounding {} of reserved, free pieces that did not fit {}", percentText(rounding, 3),
+                        percentText(pieces, 3))};
+}
+
+/// Of a host whose blocks are written when they are made.
+Claim lazyAllocation(const AllocatorAnswer& answer, const Measurement& measured)
+{
+    const auto reserved = double(answer.replay.peak.reserved);
+    const JudgedNumber resident = judgedNumber(measured, "resident", double(answer.pages->highest * hostPage));
+    return {
+        "Lazy allocation: memory allocated when first accessed, efficient memory usage; eager allocation: potential "
+        "memory waste, higher peak usage",
+        theoryNotes,
+        resident.value < (1 - leastDifference) * reserved ? "holds here: part of what is reserved is never written"
+                                                          : "makes no difference here: all that is reserved is written",
+        fmt::format("{} resident ({}) of {} reserved", bytesText(resident.value), resident.side(),
+                    bytesText(reserved))};
+}
+
 Claim poolsFragmentLess(const PolicyReplay& pool, const PolicyReplay& heap)
 {
     const double more = double(pool.peak.reserved) / double(heap.peak.reserved) - 1;
@@ -98,7 +127,9 @@ Claim reuse(const AllocatorAnswer& answer)
 
 std::vector<Claim> allocatorClaims(const AllocatorAnswer& answer, const Measurement& measured)
 {
-    std::vector<Claim> claims{notesFragmentation(answer, measured)};
+    std::vector<Claim> claims{notesFragmentation(answer, measured), roundingAlone(answer)};
+    if (answer.pages && answer.asked.touch == FirstTouch::Lazy)
+        claims.push_back(lazyAllocation(answer, measured));
     const PolicyReplay* const pool = replayOf(answer, "default");
     const PolicyReplay* const heap = replayOf(answer, "best-fit");
     const PolicyReplay* const planned = replayOf(answer, "largest-first");

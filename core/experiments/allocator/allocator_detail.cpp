@@ -191,10 +191,9 @@ std::vector<Series> requestSeries(const std::vector<double>& allocated, const st
         curve.x.key = "request";
         curve.x.label = "request";
         curve.yUnit = Unit::Byte;
-        curve.yLabel = "bytes";
     }
-    curves[0].key = curves[0].label = "reserved";
-    curves[1].key = curves[1].label = "allocated";
+    curves[0].key = curves[0].label = curves[0].yLabel = "reserved";
+    curves[1].key = curves[1].label = curves[1].yLabel = "allocated";
     for (const std::size_t point : drawnPoints(allocated, reserved)) {
         for (Series& curve : curves)
             curve.x.values.push_back(double(point + 1));
