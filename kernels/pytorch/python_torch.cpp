@@ -85,7 +85,9 @@ Result<PythonTorch> findTorch(const std::string& python, double seconds)
     if (!fs::exists(probeFolder() / "memscape_probe", error))
         return fail("run.skipped", fmt::format("the package memscape_probe is not in {}", probeFolder().string()),
                     "install Memscape again");
-    auto output = outputOf(probeCommand(python, "facts"), seconds);
+    ChildCommand command = probeCommand(python, "facts");
+    command.isQuiet = true;
+    auto output = outputOf(command, seconds);
     if (!output)
         return fail("run.skipped", fmt::format("{} is no Python that can be used: {}", python, output.error().message),
                     std::string(chooseAnother));

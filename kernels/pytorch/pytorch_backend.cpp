@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/pytorch/pytorch_backend.h"
 
+#include "core/base/number.h"
 #include "core/device/catalogue.h"
 #include "core/experiment/record.h"
 #include "core/network/inventory.h"
 #include "core/network/model_names.h"
-#include "kernels/host/common/arena.h"
 #include "kernels/measure/kept_samples.h"
+#include "kernels/measure/memory.h"
 #include "kernels/pytorch/measured_memory.h"
 #include "kernels/pytorch/python_torch.h"
 #include "kernels/worker/worker_process.h"
@@ -67,10 +68,15 @@ Result<void> checkRoom(const Experiment& experiment, const Device& device, const
     for (const Figure& figure : *predicted) {
         if (figure.key != "device_total" || !std::isfinite(figure.number()))
             continue;
-        auto fits = host::checkFits(figure.number());
-        if (fits || !sink.isForced())
-            return fits;
-        sink.note("warning", "run.forced", fits.error().message + "; it is tried anyway");
+        const auto available = availableMemory();
+        if (!available || figure.number() <= double(*available))
+            return {};
+        const std::string message =
+            fmt::format("it is predicted to take {} and {} of memory are available",
+                        quantityText(figure.number(), Unit::Byte), quantityText(double(*available), Unit::Byte));
+        if (!sink.isForced())
+            return fail("run.memory", message, "choose a smaller model, batch or sequence, or close other programs");
+        sink.note("warning", "run.forced", message + "; it is tried anyway");
     }
     return {};
 }

@@ -19,6 +19,7 @@ struct ChildCommand
 {
     std::vector<std::string> words; ///< the program (a path, or a name looked up in PATH) and its arguments
     std::vector<std::pair<std::string, std::string>> environment = {}; ///< on top of ours
+    bool isQuiet = false;                                              ///< what it writes to standard error is dropped
 };
 
 class ChildProcess

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// The probe in a real Python: with a package `torch` that is none, for its manners; with PyTorch where there is one
+// (python3-torch), for its figures.
+#include "kernels/pytorch/python_torch.h"
+#include "kernels/pytorch/pytorch_backend.h"
+#include "tests/cli/run_cli.h"
+#include "tests/kernels/pytorch/fake_python.h"
+
+#include <cmath>
+
+using namespace memscape;
+using namespace memscape::test;
+
+namespace {
+
+/// The first Python here that has PyTorch; empty: none.
+QString pythonWithTorch()
+{
+    static const QString found = [] {
+        for (const QString& python : {QString::fromStdString(chosenPython()), QString("/usr/bin/python3")}) {
+            if (findTorch(python.toStdString(), 20))
+                return python;
+        }
+        return QString();
+    }();
+    return found;
+}
+
+/// A folder for PYTHONPATH whose torch says that it is 2.9.1 and does something when it is imported.
+FakePython fakeTorch(const QByteArray& onImport)
+{
+    FakePython folder("", "");
+    folder.write("torch/version.py", "__version__ = '2.9.1'\ncuda = None\n");
+    folder.write("torch/__init__.py",
+                 "import os, time\nopen('" + folder.markPath().toUtf8() + "', 'w').write(str(os.getpid()))\n" + onImport
+                     + "\n");
+    return folder;
+}
+
+QStringList words(const QString& python, const QStringList& more = {})
+{
+    return QStringList{"measure",  "training-memory", "model=mlp:64,64,8", "batch=4", "precision=fp32",
+                       "--device", "pytorch:cpu",     "--python",          python}
+    + more;
+}
+
+double figure(const Figures& figures, const char* key)
+{
+    for (const Figure& one : figures) {
+        if (one.key == key)
+            return one.number();
+    }
+    return std::nan("");
+}
+
+MeasuredRun run(const std::string& id, const std::vector<std::string>& assignments)
+{
+    const auto backend = makePytorchBackend(pythonWithTorch().toStdString());
+    const Experiment& experiment = **findExperiment(id);
+    Listener listener;
+    auto measured =
+        backend->measure(experiment, backend->devices().front(), parametersOf(experiment, assignments), listener);
+    if (!measured) {
+        qWarning("%s", measured.error().text().c_str());
+        return {};
+    }
+    return *measured;
+}
+
+const std::vector<std::string> decoder{"model=from-scratch:hidden=64,layers=3,heads=4,ffn=128,vocab=211", "batch=2",
+                                       "sequence=32", "operators=written-out", "precision=fp32"};
+
+} // namespace
+
+class TestPytorchRun : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void initTestCase()
+    {
+        if (QStandardPaths::findExecutable("python3").isEmpty())
+            QSKIP("python3 is not installed");
+    }
+
+    void what_a_model_prints_is_not_part_of_the_protocol()
+    {
+        const FakePython torch =
+            fakeTorch("os.write(1, b'to the descriptor\\n'); print('to the stream'); raise RuntimeError('as it is')");
+        const Ran ran = cli(words("python3", {"--json"}), {}, {"PYTHONPATH=" + QFileInfo(torch.path()).path()});
+        QCOMPARE(ran.code, 1);
+        QVERIFY(ran.says("RuntimeError: as it is"));
+        QVERIFY(ran.says("to the descriptor"));
+        QVERIFY(!ran.out.contains("to the stream"));
+    }
+
+    void a_cancel_stops_within_a_second_and_leaves_nothing()
+    {
+        const FakePython torch = fakeTorch("time.sleep(600)");
+        QProcess process;
+        auto variables = QProcessEnvironment::systemEnvironment();
+        variables.insert("PYTHONPATH", QFileInfo(torch.path()).path());
+        process.setProcessEnvironment(variables);
+        process.start(cliPath, words("python3"));
+        QTRY_VERIFY_WITH_TIMEOUT(torch.pid() > 0, 20'000);
+        QElapsedTimer timer;
+        timer.start();
+        ::kill(static_cast<pid_t>(process.processId()), SIGINT);
+        QVERIFY(process.waitForFinished(10'000));
+        QVERIFY2(timer.elapsed() < 3000, "a machine that is busy may take more than the second");
+        QCOMPARE(process.exitCode(), 130);
+        QTRY_VERIFY(!isAlive(torch.pid()));
+    }
+
+    void a_parent_that_is_killed_leaves_nothing()
+    {
+        const FakePython torch = fakeTorch("time.sleep(600)");
+        QProcess process;
+        auto variables = QProcessEnvironment::systemEnvironment();
+        variables.insert("PYTHONPATH", QFileInfo(torch.path()).path());
+        process.setProcessEnvironment(variables);
+        process.start(cliPath, words("python3"));
+        QTRY_VERIFY_WITH_TIMEOUT(torch.pid() > 0, 20'000);
+        QVERIFY(isAlive(torch.pid()));
+        process.kill();
+        QVERIFY(process.waitForFinished(10'000));
+        QTRY_VERIFY(!isAlive(torch.pid()));
+    }
+
+    void a_training_step()
+    {
+        if (pythonWithTorch().isEmpty())
+            QSKIP("python3-torch is not installed");
+        const MeasuredRun measured = run("training-memory", decoder);
+        const Figures& figures = measured.measurement.figures;
+        // 2 x 211 x 64 + 3 (4 x 64 x 64 + 3 x 64 x 128 + 2 x 64) + 64
+        const double parameters = 2 * 211 * 64 + 3 * (4 * 64 * 64 + 3 * 64 * 128 + 2 * 64) + 64;
+        QCOMPARE(figure(figures, "parameter_count"), parameters);
+        QCOMPARE(figure(figures, "weights"), 4 * parameters);
+        QCOMPARE(figure(figures, "gradients"), 4 * parameters);
+        QCOMPARE(figure(figures, "optimizer_state"), 8 * parameters);
+        QVERIFY(figure(figures, "peak_allocated") > 16 * parameters);
+        QVERIFY(figure(figures, "step_time") > 0);
+        QCOMPARE(figure(figures, "fits"), 1.0);
+        QVERIFY(measured.complete);
+        QCOMPARE(measured.provenance.machine["backend"], Json("pytorch"));
+        QCOMPARE(measured.measurement.series.front().key, std::string("timeline"));
+
+        const Json& detail = measured.measurement.detail;
+        Json parts = Json::array();
+        double sum = 0;
+        for (const Json& part : detail["parts"])
+            sum += part["bytes"].get<double>();
+        QCOMPARE(sum, figure(figures, "device_total"));
+        std::vector<std::string> phases;
+        for (const Json& phase : detail["timeline"]["phases"])
+            phases.push_back(phase["key"]);
+        QCOMPARE(phases, (std::vector<std::string>{"forward", "backward", "optimizer", "zero_grad"}));
+        QVERIFY(detail["notes"].empty()); // the events' sum is the profiler's
+    }
+
+    void what_changes_a_step()
+    {
+        if (pythonWithTorch().isEmpty())
+            QSKIP("python3-torch is not installed");
+        const auto with = [](const char* word) {
+            std::vector<std::string> assignments = decoder;
+            assignments.emplace_back("optimizer=sgd");
+            assignments.emplace_back(word);
+            return run("training-memory", assignments).measurement.figures;
+        };
+        const Figures plain = with("accumulation=1"), blocks = with("checkpointing=block");
+        QVERIFY(figure(blocks, "activations") < 0.8 * figure(plain, "activations"));
+        QVERIFY(figure(blocks, "peak_allocated") < figure(plain, "peak_allocated"));
+        QCOMPARE(figure(plain, "optimizer_state"), 0.0);
+        const Figures mixed = with("precision=bf16-mixed");
+        QCOMPARE(figure(mixed, "weights"), figure(plain, "weights") / 2);
+        QCOMPARE(figure(mixed, "master_weights"), figure(plain, "weights"));
+    }
+
+    void a_sweep()
+    {
+        if (pythonWithTorch().isEmpty())
+            QSKIP("python3-torch is not installed");
+        const MeasuredRun measured = run("training-memory", {"model=mlp:64,64,8", "batch=8,16,32", "precision=fp32"});
+        const Series* activations = measured.measurement.findSeries("activations");
+        QVERIFY(activations != nullptr);
+        QCOMPARE(activations->x.values, (std::vector<double>{8, 16, 32}));
+        QVERIFY(activations->y[0] < activations->y[1] && activations->y[1] < activations->y[2]);
+        QVERIFY(measured.complete);
+    }
+
+    void a_forward_pass()
+    {
+        if (pythonWithTorch().isEmpty())
+            QSKIP("python3-torch is not installed");
+        const MeasuredRun measured =
+            run("inference-memory", {"model=mlp:64,64,8", "batch=4", "precision=fp32", "context=16", "sequence=16"});
+        const Figures& figures = measured.measurement.figures;
+        QCOMPARE(figure(figures, "weights"), 4.0 * (64 * 64 + 64 + 64 * 8 + 8));
+        QVERIFY(figure(figures, "activations") > 0);
+        QVERIFY(figure(figures, "prefill_time") > 0);
+    }
+
+    void what_is_not_installed_or_not_possible()
+    {
+        if (pythonWithTorch().isEmpty())
+            QSKIP("python3-torch is not installed");
+        const Ran missing = cli({"measure", "training-memory", "model=torchvision:none_such", "batch=1", "--device",
+                                 "pytorch:cpu", "--python", pythonWithTorch()});
+        QVERIFY(missing.code != 0);
+        QVERIFY(missing.says("pip install torchvision") || missing.says("torchvision has no model"));
+        const Ran sharded = cli(words(pythonWithTorch(), {"zero=2", "data_parallel=2"}));
+        QVERIFY(sharded.says("ZeRO shards over several processes"));
+        const Ran predicted = cli({"predict", "training-memory", "model=mlp:64,64,8", "--device", "pytorch:cpu",
+                                   "--python", pythonWithTorch(), "--json"});
+        QCOMPARE(predicted.code, 0);
+        QCOMPARE(predicted.json()["device"].toObject()["framework"].toObject()["name"].toString(), QString("pytorch"));
+    }
+
+    void its_own_check()
+    {
+        if (pythonWithTorch().isEmpty())
+            QSKIP("python3-torch is not installed");
+        const Ran ran = cli({"selftest", "--device", "pytorch:cpu", "--python", pythonWithTorch()});
+        QCOMPARE(ran.code, 0);
+        QVERIFY(ran.out.contains("memscape_probe"));
+    }
+};
+
+QTEST_GUILESS_MAIN(TestPytorchRun)
+#include "tst_pytorch_run.moc"
