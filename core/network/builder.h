@@ -162,7 +162,7 @@ public:
 
     // --- copies -----------------------------------------------------------------------------------
     Variable contiguous(Variable x);
-    Variable clone(Variable x); ///< of the same order of dimensions
+    Variable clone(Variable x);             ///< of the same order of dimensions
     Variable cast(Variable x, DType dtype); ///< x.to(dtype); x itself when it has that type
     Variable cat(std::vector<Variable> parts, int dimension);
     Variable stack(std::vector<Variable> parts, int dimension);
@@ -238,9 +238,11 @@ public:
     struct OtherKeeps
     {
         bool inputs = false, result = false;
+        int temporaries = 0; ///< of the gradient's size, while backward makes it
     };
     /// An operator without a rule: one result; backward makes a gradient for each input that wants one.
-    Variable other(std::vector<Variable> inputs, const Layout& layout, DType dtype, const OtherKeeps& keeps, bool inPlace);
+    Variable other(std::vector<Variable> inputs, const Layout& layout, DType dtype, const OtherKeeps& keeps,
+                   bool inPlace);
     /// torch.set_grad_enabled(wanted); answers what was.
     bool recordGradient(bool wanted);
 

@@ -33,9 +33,10 @@ ModelDescription tracedModel(NetworkFile file, const fs::path& path)
     model.head = HeadKind::None;
     model.source = path.string();
     model.assumptions = file.assumptions;
-    model.assumptions.push_back(fmt::format("{} is the program that PyTorch {} ran when it was exported: its dropout is "
-                                            "its own, and other operators, norms or losses cannot be chosen",
-                                            file.name, file.torch));
+    model.assumptions.push_back(
+        fmt::format("{} is the program that PyTorch {} ran when it was exported: its dropout is "
+                    "its own, and other operators, norms or losses cannot be chosen",
+                    file.name, file.torch));
     model.program = std::make_shared<const NetworkFile>(std::move(file));
     return model;
 }
@@ -59,7 +60,8 @@ Result<ModelDescription> readNetworkFile(const fs::path& path, std::size_t size)
         return kept->model;
     MEMSCAPE_TRY(text, readFile(path, networkFileLimit));
     if (!validUtf8(text))
-        return fail("json.encoding", "is not UTF-8 text", "this is not a JSON document, or it was damaged", path.string());
+        return fail("json.encoding", "is not UTF-8 text", "this is not a JSON document, or it was damaged",
+                    path.string());
     auto json = parseJson(text);
     auto file = json ? networkFileFromJson(JsonReader(*json)) : tl::unexpected(json.error());
     if (!file) {

@@ -19,10 +19,10 @@ constexpr std::size_t depthLimit = 200;
 constexpr std::int64_t sizeLimit = std::int64_t(1) << 40;
 constexpr FileTensorId idLimit = 20'000'000;
 
-class Reader
+class NetworkFileReader
 {
 public:
-    explicit Reader(const JsonReader& root)
+    explicit NetworkFileReader(const JsonReader& root)
         : m_root(root)
     { }
     Result<NetworkFile> read();
@@ -39,7 +39,7 @@ private:
     Result<FileAttributes> readAttributes(const JsonReader& step, std::string_view op);
     Result<FileTensor> readTensor(const JsonReader& json);
     Result<FileSize> readSize(const JsonReader& json);
-    Result<FileTensorId> readId(const JsonReader& json);   ///< of a tensor that exists
+    Result<FileTensorId> readId(const JsonReader& json); ///< of a tensor that exists
     Result<FileTensorId> readNewId(const JsonReader& json);
     Result<FileTensorId> readResult(const char* key);
     Result<void> readEnd();
@@ -52,25 +52,25 @@ private:
     std::vector<std::uint32_t> m_open;
 };
 
-tl::unexpected<Error> wrong(std::string code, const JsonReader& at, std::string message, std::string hint = {})
+tl::unexpected<Error> wrongFile(std::string code, const JsonReader& at, std::string message, std::string hint = {})
 {
     return fail("network_file." + code, std::move(message), std::move(hint), at.path());
 }
 
-std::string Reader::module() const
+std::string NetworkFileReader::module() const
 {
     return m_open.empty() || m_file.modules[m_open.back()].path.empty() ? "the network itself"
                                                                         : m_file.modules[m_open.back()].path;
 }
 
-Result<FileSize> Reader::readSize(const JsonReader& json)
+Result<FileSize> NetworkFileReader::readSize(const JsonReader& json)
 {
     std::array<std::int64_t, 4> parts{};
     if (json.node().is_array()) {
         MEMSCAPE_TRY(items, json.items());
         if (items.size() != parts.size())
-            return wrong("size", json, fmt::format("a size has four parts, this one {}", items.size()),
-                         "[a, b, c, d] is a + b·batch + c·sequence + d·batch·sequence");
+            return wrongFile("size", json, fmt::format("a size has four parts, this one {}", items.size()),
+                             "[a, b, c, d] is a + b·batch + c·sequence + d·batch·sequence");
         for (std::size_t i = 0; i < parts.size(); ++i) {
             MEMSCAPE_TRY(part, items[i].integer());
             parts[i] = part;
@@ -79,44 +79,46 @@ Result<FileSize> Reader::readSize(const JsonReader& json)
         MEMSCAPE_TRY(size, json.integer());
         parts[0] = size;
         if (size < 0)
-            return wrong("size", json, fmt::format("{} is no size of a tensor", size));
+            return wrongFile("size", json, fmt::format("{} is no size of a tensor", size));
     }
     for (const std::int64_t part : parts)
         if (part < -sizeLimit || part > sizeLimit)
-            return wrong("size", json, fmt::format("{} is beyond 2^40, the limit of a size", part));
+            return wrongFile("size", json, fmt::format("{} is beyond 2^40, the limit of a size", part));
     return FileSize{parts[0], parts[1], parts[2], parts[3]};
 }
 
-Result<FileTensorId> Reader::readId(const JsonReader& json)
+Result<FileTensorId> NetworkFileReader::readId(const JsonReader& json)
 {
     MEMSCAPE_TRY(id, json.integer());
     if (id < 0 || std::size_t(id) >= m_exists.size() || !m_exists[std::size_t(id)])
-        return wrong("tensor", json, fmt::format("tensor {} is used in {}, but nothing made it before", id, module()),
-                     "export the model again; the file was cut or changed");
+        return wrongFile("tensor", json,
+                         fmt::format("tensor {} is used in {}, but nothing made it before", id, module()),
+                         "export the model again; the file was cut or changed");
     return FileTensorId(id);
 }
 
-Result<FileTensorId> Reader::readNewId(const JsonReader& json)
+Result<FileTensorId> NetworkFileReader::readNewId(const JsonReader& json)
 {
     MEMSCAPE_TRY(id, json.integer());
     if (id < 0 || id >= std::int64_t(idLimit))
-        return wrong("tensor", json, fmt::format("{} is no id of a tensor: they go from 0 to {}", id, idLimit - 1));
+        return wrongFile("tensor", json, fmt::format("{} is no id of a tensor: they go from 0 to {}", id, idLimit - 1));
     if (std::size_t(id) >= m_exists.size())
         m_exists.resize(std::size_t(id) + 1);
     if (m_exists[std::size_t(id)])
-        return wrong("tensor", json, fmt::format("tensor {} is made twice", id));
+        return wrongFile("tensor", json, fmt::format("tensor {} is made twice", id));
     m_exists[std::size_t(id)] = true;
     return FileTensorId(id);
 }
 
-Result<FileTensor> Reader::readTensor(const JsonReader& json)
+Result<FileTensor> NetworkFileReader::readTensor(const JsonReader& json)
 {
     FileTensor tensor;
     MEMSCAPE_TRY(shape, json.at("shape"));
     MEMSCAPE_TRY(sizes, shape.items());
     if (sizes.size() > std::size_t(maxRank))
-        return wrong("size", shape, fmt::format("a tensor in {} has {} dimensions; at most {} are understood", module(),
-                                                sizes.size(), maxRank));
+        return wrongFile("size", shape,
+                         fmt::format("a tensor in {} has {} dimensions; at most {} are understood", module(),
+                                     sizes.size(), maxRank));
     for (const JsonReader& each : sizes) {
         MEMSCAPE_TRY(size, readSize(each));
         tensor.sizes.push_back(size);
@@ -125,8 +127,9 @@ Result<FileTensor> Reader::readTensor(const JsonReader& json)
     tensor.hasWeightsType = dtype == "weights";
     const auto known = dtypeFromText(dtype);
     if (!known && !tensor.hasWeightsType)
-        return wrong("tensor", json, fmt::format("\"{}\" is no type of tensors that is understood", quotedForMessage(dtype)),
-                     "types are PyTorch's names, such as float32, bfloat16, int64, bool, or \"weights\"");
+        return wrongFile("tensor", json,
+                         fmt::format("\"{}\" is no type of tensors that is understood", quotedForMessage(dtype)),
+                         "types are PyTorch's names, such as float32, bfloat16, int64, bool, or \"weights\"");
     tensor.dtype = known.value_or(DType::Float32);
     MEMSCAPE_TRY(id, json.at("id"));
     MEMSCAPE_TRY(number, readNewId(id));
@@ -134,7 +137,7 @@ Result<FileTensor> Reader::readTensor(const JsonReader& json)
     return tensor;
 }
 
-Result<std::vector<FileNamedTensor>> Reader::readTensors(const char* key, bool isTrainable)
+Result<std::vector<FileNamedTensor>> NetworkFileReader::readTensors(const char* key, bool isTrainable)
 {
     std::vector<FileNamedTensor> found;
     MEMSCAPE_TRY(list, m_root.at(key));
@@ -157,19 +160,19 @@ Result<std::vector<FileNamedTensor>> Reader::readTensors(const char* key, bool i
     return found;
 }
 
-Result<void> Reader::readHead()
+Result<void> NetworkFileReader::readHead()
 {
     MEMSCAPE_TRY(version, m_root.integer("version", 0));
     if (version != 1)
-        return wrong("version", m_root, fmt::format("this is a network file of version {}; this program reads version 1",
-                                                    version),
-                     "export the model with the memscape_probe of this program, or use a newer Memscape");
+        return wrongFile("version", m_root,
+                         fmt::format("this is a network file of version {}; this program reads version 1", version),
+                         "export the model with the memscape_probe of this program, or use a newer Memscape");
     MEMSCAPE_TRY(name, m_root.string("name"));
     MEMSCAPE_TRY(torch, m_root.string("torch", ""));
     MEMSCAPE_TRY(batch, m_root.integer("batch", 1));
     MEMSCAPE_TRY(sequence, m_root.integer("sequence", 0));
     if (batch < 1 || sequence < 0 || batch > sizeLimit || sequence > sizeLimit)
-        return wrong("size", m_root, fmt::format("batch {} and sequence {} are no sizes", batch, sequence));
+        return wrongFile("size", m_root, fmt::format("batch {} and sequence {} are no sizes", batch, sequence));
     MEMSCAPE_TRY(scales, m_root.at("scales"));
     MEMSCAPE_TRY(withBatch, scales.at("batch"));
     MEMSCAPE_TRY(withSequence, scales.at("sequence"));
@@ -180,7 +183,7 @@ Result<void> Reader::readHead()
     return {};
 }
 
-Result<void> Reader::readModules()
+Result<void> NetworkFileReader::readModules()
 {
     MEMSCAPE_TRY(list, m_root.at("modules"));
     MEMSCAPE_TRY(items, list.items());
@@ -188,13 +191,13 @@ Result<void> Reader::readModules()
         MEMSCAPE_TRY(path, each.string("path"));
         MEMSCAPE_TRY(type, each.string("type", ""));
         if (!m_modules.emplace(path, std::uint32_t(m_file.modules.size())).second)
-            return wrong("modules", each, fmt::format("module \"{}\" is listed twice", quotedForMessage(path)));
+            return wrongFile("modules", each, fmt::format("module \"{}\" is listed twice", quotedForMessage(path)));
         m_file.modules.push_back({path, type});
     }
     return {};
 }
 
-Result<FileAttributes> Reader::readAttributes(const JsonReader& step, std::string_view op)
+Result<FileAttributes> NetworkFileReader::readAttributes(const JsonReader& step, std::string_view op)
 {
     FileAttributes found;
     const auto flag = [&](const char* key) -> Result<bool> {
@@ -216,18 +219,23 @@ Result<FileAttributes> Reader::readAttributes(const JsonReader& step, std::strin
         for (const JsonReader& each : items) {
             MEMSCAPE_TRY(dimension, each.integer());
             if (dimension < 0 || dimension >= maxRank)
-                return wrong("size", each, fmt::format("{} is no dimension: they go from 0 to {}", dimension, maxRank - 1));
+                return wrongFile("size", each,
+                                 fmt::format("{} is no dimension: they go from 0 to {}", dimension, maxRank - 1));
             found.dimensions.push_back(int(dimension));
         }
         if (found.dimensions.size() > std::size_t(maxRank))
-            return wrong("size", at, fmt::format("{} dimensions; at most {} are understood", found.dimensions.size(), maxRank));
+            return wrongFile("size", at,
+                             fmt::format("{} dimensions; at most {} are understood", found.dimensions.size(), maxRank));
     }
     MEMSCAPE_TRY(count, step.integer(isNorm ? "dims" : "groups", 1));
     if (count < 1 || count > sizeLimit)
-        return wrong("size", step, fmt::format("{} of {} is not understood", count, op));
+        return wrongFile("size", step, fmt::format("{} of {} is not understood", count, op));
+    MEMSCAPE_TRY(temporaries, step.integer("temporaries", 0));
+    if (temporaries < 0 || temporaries > 3)
+        return wrongFile("size", step, fmt::format("{} temporaries; 0 to 3 are understood", temporaries));
     MEMSCAPE_TRY(probability, step.number("p", 0));
     if (probability < 0 || probability > 1)
-        return wrong("size", step, fmt::format("{} is no probability", probability));
+        return wrongFile("size", step, fmt::format("{} is no probability", probability));
     MEMSCAPE_TRY(keeps, flag("keep"));
     MEMSCAPE_TRY(inPlace, flag("in_place"));
     MEMSCAPE_TRY(noGradient, flag("no_grad"));
@@ -236,29 +244,33 @@ Result<FileAttributes> Reader::readAttributes(const JsonReader& step, std::strin
     MEMSCAPE_TRY(name, step.string("name", ""));
     MEMSCAPE_TRY(kept, step.string("keeps", ""));
     if (op == "other" && kept != "inputs" && kept != "result" && kept != "inputs and result" && kept != "nothing")
-        return wrong("operator", step, fmt::format("what autograd keeps of \"{}\" in {} is not said", quotedForMessage(name),
-                                                   module()),
-                     "\"keeps\" is \"inputs\", \"result\", \"inputs and result\" or \"nothing\"");
+        return wrongFile(
+            "operator", step,
+            fmt::format("what autograd keeps of \"{}\" in {} is not said", quotedForMessage(name), module()),
+            "\"keeps\" is \"inputs\", \"result\", \"inputs and result\" or \"nothing\"");
+    found.temporaries = int(temporaries);
     found.count = count, found.probability = probability, found.keepsSizes = keeps, found.isInPlace = inPlace;
     found.isWithoutGradient = noGradient, found.isBilinear = bilinear, found.equation = equation, found.name = name;
     found.keepsInputs = kept.starts_with("inputs"), found.keepsResult = kept.ends_with("result");
     return found;
 }
 
-Result<void> Reader::readOperator(const JsonReader& step)
+Result<void> NetworkFileReader::readOperator(const JsonReader& step)
 {
     MEMSCAPE_TRY(name, step.string("op"));
     const auto& known = networkFileOperators();
     const auto at = std::lower_bound(known.begin(), known.end(), name);
     if (at == known.end() || *at != name)
-        return wrong("operator", step, fmt::format("the operator \"{}\" in {} is not known", quotedForMessage(name), module()),
-                     "write it as {\"op\": \"other\", \"name\": …, \"keeps\": \"inputs and result\"}, or use a newer Memscape");
+        return wrongFile(
+            "operator", step, fmt::format("the operator \"{}\" in {} is not known", quotedForMessage(name), module()),
+            "write it as {\"op\": \"other\", \"name\": …, \"keeps\": \"inputs and result\"}, or use a newer Memscape");
     FileStep made;
     made.op = std::uint16_t(at - known.begin());
     MEMSCAPE_TRY(inputs, step.at("in"));
     MEMSCAPE_TRY(ids, inputs.items());
     if (ids.size() > 255)
-        return wrong("operator", inputs, fmt::format("\"{}\" has {} inputs; at most 255 are understood", name, ids.size()));
+        return wrongFile("operator", inputs,
+                         fmt::format("\"{}\" has {} inputs; at most 255 are understood", name, ids.size()));
     for (const JsonReader& each : ids) {
         MEMSCAPE_TRY(id, readId(each));
         made.tensors.push_back(id);
@@ -269,7 +281,8 @@ Result<void> Reader::readOperator(const JsonReader& step)
     MEMSCAPE_TRY(outputs, step.at("out"));
     MEMSCAPE_TRY(results, outputs.items());
     if (results.empty() || results.size() > 255)
-        return wrong("operator", outputs, fmt::format("\"{}\" has {} results; 1 to 255 are understood", name, results.size()));
+        return wrongFile("operator", outputs,
+                         fmt::format("\"{}\" has {} results; 1 to 255 are understood", name, results.size()));
     for (const JsonReader& each : results) {
         MEMSCAPE_TRY(tensor, readTensor(each));
         made.outputs.push_back(std::move(tensor));
@@ -278,7 +291,7 @@ Result<void> Reader::readOperator(const JsonReader& step)
     return {};
 }
 
-Result<void> Reader::readFree(const JsonReader& step)
+Result<void> NetworkFileReader::readFree(const JsonReader& step)
 {
     FileStep made;
     made.kind = FileStep::Kind::Free;
@@ -293,15 +306,16 @@ Result<void> Reader::readFree(const JsonReader& step)
     return {};
 }
 
-Result<void> Reader::readEnter(const JsonReader& step)
+Result<void> NetworkFileReader::readEnter(const JsonReader& step)
 {
     MEMSCAPE_TRY(path, step.string("enter"));
     const auto known = m_modules.find(path);
     if (known == m_modules.end())
-        return wrong("modules", step, fmt::format("module \"{}\" is entered, but \"modules\" does not list it",
-                                                  quotedForMessage(path)));
+        return wrongFile(
+            "modules", step,
+            fmt::format("module \"{}\" is entered, but \"modules\" does not list it", quotedForMessage(path)));
     if (m_open.size() >= depthLimit)
-        return wrong("modules", step, fmt::format("modules call each other more than {} deep", depthLimit));
+        return wrongFile("modules", step, fmt::format("modules call each other more than {} deep", depthLimit));
     m_open.push_back(known->second);
     FileStep made;
     made.kind = FileStep::Kind::Enter;
@@ -315,10 +329,10 @@ Result<void> Reader::readEnter(const JsonReader& step)
     return {};
 }
 
-Result<void> Reader::readLeave(const JsonReader& step)
+Result<void> NetworkFileReader::readLeave(const JsonReader& step)
 {
     if (m_open.empty())
-        return wrong("modules", step, "a module is left, but none was entered");
+        return wrongFile("modules", step, "a module is left, but none was entered");
     m_open.pop_back();
     FileStep made;
     made.kind = FileStep::Kind::Leave;
@@ -331,7 +345,7 @@ Result<void> Reader::readLeave(const JsonReader& step)
     return {};
 }
 
-Result<void> Reader::readStep(const JsonReader& step)
+Result<void> NetworkFileReader::readStep(const JsonReader& step)
 {
     if (step.has("op"))
         return readOperator(step);
@@ -341,10 +355,10 @@ Result<void> Reader::readStep(const JsonReader& step)
         return readEnter(step);
     if (step.has("leave"))
         return readLeave(step);
-    return wrong("operator", step, "a step is none of \"op\", \"free\", \"enter\" and \"leave\"");
+    return wrongFile("operator", step, "a step is none of \"op\", \"free\", \"enter\" and \"leave\"");
 }
 
-Result<FileTensorId> Reader::readResult(const char* key)
+Result<FileTensorId> NetworkFileReader::readResult(const char* key)
 {
     MEMSCAPE_TRY(at, m_root.at(key));
     if (at.node().is_null())
@@ -352,15 +366,16 @@ Result<FileTensorId> Reader::readResult(const char* key)
     return readId(at);
 }
 
-Result<void> Reader::readEnd()
+Result<void> NetworkFileReader::readEnd()
 {
     if (!m_open.empty())
-        return wrong("modules", m_root, fmt::format("the program ends within {}", module()), "the file was cut: export again");
+        return wrongFile("modules", m_root, fmt::format("the program ends within {}", module()),
+                         "the file was cut: export again");
     MEMSCAPE_TRY(output, readResult("output"));
     MEMSCAPE_TRY(loss, readResult("loss"));
     m_file.output = output, m_file.loss = loss;
     if (output == noFileTensor && loss == noFileTensor)
-        return wrong("tensor", m_root, "the network has neither an output nor a loss");
+        return wrongFile("tensor", m_root, "the network has neither an output nor a loss");
     if (m_root.has("returns_loss")) {
         MEMSCAPE_TRY(at, m_root.at("returns_loss"));
         MEMSCAPE_TRY(returns, at.boolean());
@@ -378,7 +393,7 @@ Result<void> Reader::readEnd()
     return {};
 }
 
-Result<NetworkFile> Reader::read()
+Result<NetworkFile> NetworkFileReader::read()
 {
     MEMSCAPE_CHECK(readHead());
     MEMSCAPE_CHECK(readModules());
@@ -389,7 +404,7 @@ Result<NetworkFile> Reader::read()
     MEMSCAPE_TRY(program, m_root.at("program"));
     MEMSCAPE_TRY(steps, program.items());
     if (steps.size() > stepLimit)
-        return wrong("size", program, fmt::format("{} steps; at most {} are read", steps.size(), stepLimit));
+        return wrongFile("size", program, fmt::format("{} steps; at most {} are read", steps.size(), stepLimit));
     for (const JsonReader& each : steps)
         MEMSCAPE_CHECK(readStep(each));
     MEMSCAPE_CHECK(readEnd());
@@ -400,18 +415,79 @@ Result<NetworkFile> Reader::read()
 
 const std::vector<std::string_view>& networkFileOperators()
 {
-    static const std::vector<std::string_view> names{
-        "adaptive_avg_pool", "add",      "addmm",       "alias",          "attention",     "avg_pool",   "batch_norm",
-        "bmm",               "cast",     "cat",         "clone",          "contiguous",    "convolution", "cross_entropy",
-        "detach",            "div",      "dropout",     "einsum",         "elu",           "embedding",  "exp",
-        "expand",            "fill",     "gather",      "gelu",           "group_norm",    "hardswish",  "hardtanh",
-        "index",             "index_select", "interpolate", "layer_norm", "leaky_relu",    "linear",     "log",
-        "log_softmax",       "masked_fill", "matmul",   "max",            "max_pool",      "mean",       "mish",
-        "mm",                "mse_loss", "mul",         "narrow",         "neg",           "nll_loss",   "other",
-        "permute",           "pow",      "relu",        "reshape",        "rms_norm",      "rsqrt",      "scale",
-        "select",            "shift",    "sigmoid",     "silu",           "softmax",       "softplus",   "split",
-        "sqrt",              "square",   "stack",       "sub",            "sum",           "tanh",       "unbind",
-        "var",               "view",     "where"};
+    static const std::vector<std::string_view> names{"adaptive_avg_pool",
+                                                     "add",
+                                                     "addmm",
+                                                     "alias",
+                                                     "attention",
+                                                     "avg_pool",
+                                                     "batch_norm",
+                                                     "bmm",
+                                                     "cast",
+                                                     "cat",
+                                                     "clone",
+                                                     "contiguous",
+                                                     "convolution",
+                                                     "cross_entropy",
+                                                     "detach",
+                                                     "div",
+                                                     "dropout",
+                                                     "einsum",
+                                                     "elu",
+                                                     "embedding",
+                                                     "exp",
+                                                     "expand",
+                                                     "fill",
+                                                     "gather",
+                                                     "gelu",
+                                                     "group_norm",
+                                                     "hardswish",
+                                                     "hardtanh",
+                                                     "index",
+                                                     "index_select",
+                                                     "interpolate",
+                                                     "layer_norm",
+                                                     "leaky_relu",
+                                                     "linear",
+                                                     "log",
+                                                     "log_softmax",
+                                                     "masked_fill",
+                                                     "matmul",
+                                                     "max",
+                                                     "max_pool",
+                                                     "mean",
+                                                     "mish",
+                                                     "mm",
+                                                     "mse_loss",
+                                                     "mul",
+                                                     "narrow",
+                                                     "neg",
+                                                     "nll_loss",
+                                                     "other",
+                                                     "permute",
+                                                     "pow",
+                                                     "relu",
+                                                     "reshape",
+                                                     "rms_norm",
+                                                     "rsqrt",
+                                                     "scale",
+                                                     "select",
+                                                     "shift",
+                                                     "sigmoid",
+                                                     "silu",
+                                                     "softmax",
+                                                     "softplus",
+                                                     "split",
+                                                     "sqrt",
+                                                     "square",
+                                                     "stack",
+                                                     "sub",
+                                                     "sum",
+                                                     "tanh",
+                                                     "unbind",
+                                                     "var",
+                                                     "view",
+                                                     "where"};
     return names;
 }
 
@@ -422,7 +498,7 @@ bool isNetworkFile(const JsonReader& json)
 
 Result<NetworkFile> networkFileFromJson(const JsonReader& json)
 {
-    return Reader(json).read();
+    return NetworkFileReader(json).read();
 }
 
 } // namespace memscape

@@ -8,15 +8,16 @@
 //    "modules": [{"path": "h.0.attn", "type": "Attention"}, …],
 //    "parameters": [{"id": 0, "name": "wte.weight", "shape": [50257, 768], "dtype": "float32", "trained": true}, …],
 //    "buffers": [{"id", "name", "shape", "dtype"}, …],
-//    "inputs": [{"id", "name", "role": "input" | "target", "shape": [[0, 1, 0, 0], [0, 0, 1, 0]], "dtype": "int64"}, …],
-//    "program": [{"enter": "h.0", "layer": true}, {"leave": 9}, {"free": [7, 8]},
-//                {"op": "linear", "in": [5, 1, 2], "out": [{"id": 9, "shape": [[0, 1, 0, 0], 64], "dtype": "weights"}]}],
+//    "inputs": [{"id", "name", "role": "input" | "target", "shape": [[0, 1, 0, 0], [0, 0, 1, 0]], "dtype": "int64"},
+//    …], "program": [{"enter": "h.0", "layer": true}, {"leave": 9}, {"free": [7, 8]},
+//                {"op": "linear", "in": [5, 1, 2], "out": [{"id": 9, "shape": [[0, 1, 0, 0], 64], "dtype":
+//                "weights"}]}],
 //    "output": 9, "loss": 12, "returns_loss": false, "assumptions": ["…"]}
 //
 // A size is a number, or [a, b, c, d]: a + b·batch + c·sequence + d·batch·sequence. The type "weights" is that of the
 // plan's weights. Ids are given once, in any order of growth; an operator may name only what exists already. "layer"
 // marks a module that checkpointing may run again. An operator that no rule knows is "other" with "keeps": "inputs",
-// "result", "inputs and result" or "nothing": what autograd holds of it.
+// "result", "inputs and result" or "nothing": what autograd holds of it; "temporaries" live beside its gradient.
 //
 // Left out: complex numbers, sparse tensors, more than six dimensions, control flow that depends on values.
 #pragma once
@@ -75,6 +76,7 @@ struct FileAttributes
     bool keepsSizes = false;     ///< "keep"
     bool isInPlace = false, isWithoutGradient = false;
     bool keepsInputs = false, keepsResult = false; ///< of "other"
+    int temporaries = 0; ///< of "other": of the size of its gradient, in backward
     bool isBilinear = false;
     std::string equation; ///< of "einsum"
     std::string name;     ///< of "other": what it is in torch
@@ -85,9 +87,9 @@ struct FileStep
     enum class Kind : std::uint8_t { Operator, Free, Enter, Leave };
     Kind kind = Kind::Operator;
     bool isLayer = false;
-    std::uint16_t op = 0;         ///< index of networkFileOperators()
-    std::uint32_t module = 0;     ///< entered
-    std::uint32_t attributes = 0; ///< index of NetworkFile::attributes
+    std::uint16_t op = 0;              ///< index of networkFileOperators()
+    std::uint32_t module = 0;          ///< entered
+    std::uint32_t attributes = 0;      ///< index of NetworkFile::attributes
     std::vector<FileTensorId> tensors; ///< inputs, freed ones, or the result of what is left
     std::vector<FileTensor> outputs;
 };

@@ -4,6 +4,7 @@
 #include "core/network/builder.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -12,12 +13,10 @@ namespace memscape {
 
 namespace {
 
-using Kind = OperatorKind;
-
-class Runner
+class ProgramRunner
 {
 public:
-    Runner(const NetworkFile& file, const BuildOptions& options)
+    ProgramRunner(const NetworkFile& file, const BuildOptions& options)
         : m_file(file)
         , m_builder(options)
         , m_values(file.tensors)
@@ -59,10 +58,13 @@ private:
     std::size_t m_next = 0;
 };
 
+namespace program {
+
 // --- the operators of a file -------------------------------------------------------------------------
 
+using Kind = OperatorKind;
 using Results = std::vector<Variable>;
-using Function = Results (*)(Runner&);
+using Function = Results (*)(ProgramRunner&);
 
 Results one(Variable result)
 {
@@ -71,12 +73,12 @@ Results one(Variable result)
     return results;
 }
 
-template <OperatorKind kind> Results unary(Runner& r)
+template <OperatorKind kind> Results unary(ProgramRunner& r)
 {
     return one(r.builder().unary(kind, r.input(0), r.attributes().isInPlace));
 }
 
-template <OperatorKind kind> Results binary(Runner& r)
+template <OperatorKind kind> Results binary(ProgramRunner& r)
 {
     NetworkBuilder& b = r.builder();
     if (!r.hasInputs(2))
@@ -95,30 +97,30 @@ template <OperatorKind kind> Results binary(Runner& r)
     }
 }
 
-Results view(Runner& r)
+Results view(ProgramRunner& r)
 {
     return one(r.builder().view(r.input(0), r.shape()));
 }
-Results reshape(Runner& r)
+Results reshape(ProgramRunner& r)
 {
     return one(r.builder().reshape(r.input(0), r.shape()));
 }
-Results alias(Runner& r)
+Results alias(ProgramRunner& r)
 {
     return one(r.input(0).layout().viewed(r.shape()) ? r.builder().view(r.input(0), r.shape())
                                                      : r.builder().detach(r.input(0)));
 }
-Results permute(Runner& r)
+Results permute(ProgramRunner& r)
 {
     return one(r.builder().permute(r.input(0), std::span<const int>(r.attributes().dimensions)));
 }
-Results expand(Runner& r)
+Results expand(ProgramRunner& r)
 {
     return one(r.builder().expand(r.input(0), r.shape()));
 }
 
 /// Whether the dimension that the operator works on is one of its input.
-bool hasDimension(Runner& r)
+bool hasDimension(ProgramRunner& r)
 {
     if (!r.builder().ok() || !r.hasInputs(1))
         return false;
@@ -130,31 +132,31 @@ bool hasDimension(Runner& r)
 }
 
 /// The same for the number of dimensions of an input.
-bool hasRank(Runner& r, std::size_t i, int least, int most = maxRank)
+bool hasRank(ProgramRunner& r, std::size_t i, int least, int most = maxRank)
 {
     if (!r.builder().ok() || !r.hasInputs(i + 1))
         return false;
     const int rank = r.input(i).shape().rank;
     if (rank >= least && rank <= most)
         return true;
-    r.builder().refuse("network_file.shape", fmt::format("input {} has {} dimensions; {} to {} are understood", i, rank,
-                                                         least, most));
+    r.builder().refuse("network_file.shape",
+                       fmt::format("input {} has {} dimensions; {} to {} are understood", i, rank, least, most));
     return false;
 }
 
-Results narrow(Runner& r)
+Results narrow(ProgramRunner& r)
 {
     return hasDimension(r) ? one(r.builder().narrow(r.input(0), r.dimension(), r.shape()[r.dimension()])) : Results();
 }
-Results select(Runner& r)
+Results select(ProgramRunner& r)
 {
     return hasDimension(r) ? one(r.builder().select(r.input(0), r.dimension())) : Results();
 }
-Results unbind(Runner& r)
+Results unbind(ProgramRunner& r)
 {
     return hasDimension(r) ? r.builder().unbind(r.input(0), r.dimension()) : Results();
 }
-Results split(Runner& r)
+Results split(ProgramRunner& r)
 {
     if (!hasDimension(r))
         return {};
@@ -169,54 +171,68 @@ Results split(Runner& r)
     }
     return r.builder().split(r.input(0), sizes, r.dimension());
 }
-Results detach(Runner& r)
+Results detach(ProgramRunner& r)
 {
     return one(r.builder().detach(r.input(0)));
 }
-Results contiguous(Runner& r)
+Results contiguous(ProgramRunner& r)
 {
     return one(r.builder().contiguous(r.input(0)));
 }
-Results clone(Runner& r)
+Results clone(ProgramRunner& r)
 {
     return one(r.builder().clone(r.input(0)));
 }
-Results cast(Runner& r)
+Results cast(ProgramRunner& r)
 {
     return one(r.builder().cast(r.input(0), r.dtype()));
 }
-Results cat(Runner& r)
+/// Of one type: the widest (autocast's promote list).
+std::vector<Variable> promotedInputs(ProgramRunner& r)
 {
-    return hasDimension(r) ? one(r.builder().cat(r.allInputs(), r.dimension())) : Results();
+    std::vector<Variable> parts = r.allInputs();
+    DType widest = parts[0].dtype();
+    for (const Variable& part : parts)
+        if (isFloating(part.dtype()) && elementBytes(part.dtype()) > elementBytes(widest))
+            widest = part.dtype();
+    for (Variable& part : parts)
+        if (isFloating(part.dtype()))
+            part = r.builder().cast(std::move(part), widest);
+    return parts;
 }
-Results stack(Runner& r)
+Results cat(ProgramRunner& r)
 {
-    return hasRank(r, 0, r.dimension(), maxRank - 1) ? one(r.builder().stack(r.allInputs(), r.dimension())) : Results();
+    return hasDimension(r) ? one(r.builder().cat(promotedInputs(r), r.dimension())) : Results();
 }
-Results fill(Runner& r)
+Results stack(ProgramRunner& r)
+{
+    return hasRank(r, 0, r.dimension(), maxRank - 1) ? one(r.builder().stack(promotedInputs(r), r.dimension()))
+                                                     : Results();
+}
+Results fill(ProgramRunner& r)
 {
     Variable made = r.builder().fill(r.shape(), r.dtype());
     return one(std::move(made));
 }
-Results where(Runner& r)
+Results where(ProgramRunner& r)
 {
     return r.hasInputs(2) ? one(r.builder().where(r.input(1), r.input(0))) : Results();
 }
-Results maskedFill(Runner& r)
+Results maskedFill(ProgramRunner& r)
 {
     return r.hasInputs(2) ? one(r.builder().maskedFill(r.input(0), r.input(1))) : Results();
 }
-Results dropout(Runner& r)
+Results dropout(ProgramRunner& r)
 {
     return one(r.builder().dropout(r.input(0), r.attributes().probability));
 }
 
-template <OperatorKind kind> Results reduced(Runner& r)
+template <OperatorKind kind> Results reduced(ProgramRunner& r)
 {
     NetworkBuilder& b = r.builder();
     const std::vector<int>& dimensions = r.attributes().dimensions;
     if (dimensions.empty())
-        return one(kind == Kind::Sum          ? b.sumAll(r.input(0))
+        return one(kind == Kind::Sum        ? b.sumAll(r.input(0))
                        : kind == Kind::Mean ? b.meanAll(r.input(0))
                                             : b.reduced(kind, r.input(0), Shape{}));
     const bool keeps = r.attributes().keepsSizes;
@@ -236,15 +252,15 @@ template <OperatorKind kind> Results reduced(Runner& r)
     return one(keeps ? std::move(result) : b.view(std::move(result), r.shape()));
 }
 
-Results softmax(Runner& r)
+Results softmax(ProgramRunner& r)
 {
     return hasRank(r, 0, 0) ? one(r.builder().softmax(r.input(0))) : Results();
 }
-Results logSoftmax(Runner& r)
+Results logSoftmax(ProgramRunner& r)
 {
     return one(r.builder().logSoftmax(r.input(0)));
 }
-Results layerNorm(Runner& r)
+Results layerNorm(ProgramRunner& r)
 {
     NetworkBuilder& b = r.builder();
     if (!hasRank(r, 0, 1))
@@ -253,23 +269,22 @@ Results layerNorm(Runner& r)
         return one(b.other(r.allInputs(), Layout(r.shape()), r.dtype(), {true, false}, false));
     return one(b.layerNorm(r.input(0), r.input(1), r.inputs() > 2 ? r.input(2) : Variable()));
 }
-Results rmsNorm(Runner& r)
+Results rmsNorm(ProgramRunner& r)
 {
     return hasRank(r, 0, 1) && r.hasInputs(2) ? one(r.builder().fusedRmsNorm(r.input(0), r.input(1))) : Results();
 }
-Results groupNorm(Runner& r)
+Results groupNorm(ProgramRunner& r)
 {
     return r.hasInputs(3) ? one(r.builder().groupNorm(r.input(0), r.attributes().count, r.input(1), r.input(2)))
                           : Results();
 }
-Results batchNorm(Runner& r)
+Results batchNorm(ProgramRunner& r)
 {
-    return r.hasInputs(5)
-        ? one(r.builder().batchNorm(r.input(0), r.input(1), r.input(2), r.input(3), r.input(4)))
-        : Results();
+    return r.hasInputs(5) ? one(r.builder().batchNorm(r.input(0), r.input(1), r.input(2), r.input(3), r.input(4)))
+                          : Results();
 }
 
-Results linear(Runner& r)
+Results linear(ProgramRunner& r)
 {
     if (!hasRank(r, 0, 1) || !hasRank(r, 1, 2, 2))
         return {};
@@ -277,18 +292,18 @@ Results linear(Runner& r)
     Variable result = b.linear(r.input(0), r.input(1), r.inputs() > 2 ? r.input(2) : Variable());
     return one(b.adapted(r.moduleName(), r.input(0), std::move(result)));
 }
-Results mm(Runner& r)
+Results mm(ProgramRunner& r)
 {
     return r.hasInputs(2) ? one(r.builder().mm(r.input(0), r.input(1), r.inputs() > 2 ? r.input(2) : Variable()))
                           : Results();
 }
-Results bmm(Runner& r)
+Results bmm(ProgramRunner& r)
 {
     return hasRank(r, 0, 3, 3) && hasRank(r, 1, 3, 3) ? one(r.builder().bmm(r.input(0), r.input(1))) : Results();
 }
 
 /// torch.matmul: two matrices, or a batch of rows times one matrix (one product of all rows), or batches.
-Results matmul(Runner& r)
+Results matmul(ProgramRunner& r)
 {
     if (!hasRank(r, 0, 2) || !hasRank(r, 1, 2))
         return {};
@@ -339,18 +354,19 @@ bool isEinsum(std::string_view equation, int rankX, int rankY)
         && std::all_of(result.begin(), result.end(), isKnown) && isUsed(x, y, result) && isUsed(y, x, result);
 }
 
-Results einsum(Runner& r)
+Results einsum(ProgramRunner& r)
 {
     if (!r.hasInputs(2))
         return {};
     const std::string& equation = r.attributes().equation;
     if (isEinsum(equation, r.input(0).shape().rank, r.input(1).shape().rank))
         return one(r.builder().einsum(equation, r.input(0), r.input(1)));
-    r.builder().refuse("network_file.shape", fmt::format("einsum \"{}\" does not fit its operands", equation.substr(0, 60)));
+    r.builder().refuse("network_file.shape",
+                       fmt::format("einsum \"{}\" does not fit its operands", equation.substr(0, 60)));
     return {};
 }
 
-Results convolution(Runner& r)
+Results convolution(ProgramRunner& r)
 {
     if (!r.hasInputs(2))
         return {};
@@ -358,90 +374,95 @@ Results convolution(Runner& r)
                                        r.attributes().count));
 }
 
-template <OperatorKind kind> Results pool(Runner& r)
+template <OperatorKind kind> Results pool(ProgramRunner& r)
 {
     if (kind == Kind::AdaptiveAveragePool && r.shape().rank == 4 && r.shape()[2] == 1 && r.shape()[3] == 1)
         return one(r.builder().adaptiveAveragePool(r.input(0), 1));
     return one(r.builder().pool(kind, r.input(0), r.shape()));
 }
-Results interpolate(Runner& r)
+Results interpolate(ProgramRunner& r)
 {
     return one(r.builder().pool(r.attributes().isBilinear ? Kind::InterpolateBilinear : Kind::InterpolateNearest,
                                 r.input(0), r.shape()));
 }
 
-Results embedding(Runner& r)
+Results embedding(ProgramRunner& r)
 {
     return hasRank(r, 0, 0, maxRank - 1) && hasRank(r, 1, 2, 2) ? one(r.builder().embedding(r.input(0), r.input(1)))
                                                                 : Results();
 }
-Results index(Runner& r)
+Results index(ProgramRunner& r)
 {
     return r.hasInputs(1) ? one(r.builder().other(r.allInputs(), Layout(r.shape()), r.dtype(), {true, false}, false))
                           : Results();
 }
-Results indexSelect(Runner& r)
+Results indexSelect(ProgramRunner& r)
 {
     return r.hasInputs(2) && hasDimension(r) ? one(r.builder().indexSelect(r.input(0), r.dimension(), r.input(1)))
                                              : Results();
 }
-Results gather(Runner& r)
+Results gather(ProgramRunner& r)
 {
     return r.hasInputs(2) ? one(r.builder().gather(r.input(0), r.input(1))) : Results();
 }
-Results crossEntropy(Runner& r)
+Results crossEntropy(ProgramRunner& r)
 {
     return r.hasInputs(2) ? one(r.builder().crossEntropy(r.input(0), r.input(1))) : Results();
 }
-Results nllLoss(Runner& r)
+Results nllLoss(ProgramRunner& r)
 {
     return r.hasInputs(2)
         ? one(r.builder().other(r.allInputs(), Layout(Shape{}), r.input(0).dtype(), {true, false}, false))
         : Results();
 }
-Results mseLoss(Runner& r)
+Results mseLoss(ProgramRunner& r)
 {
     return r.hasInputs(2) ? one(r.builder().mseLoss(r.input(0), r.input(1))) : Results();
 }
 
-/// _scaled_dot_product_attention_math: scores, softmax and context written out (ATen/native/transformers/attention.cpp).
-Variable attentionWrittenOut(Runner& r)
+/// _scaled_dot_product_attention_math: scores, softmax and context written out, in float
+/// (ATen/native/transformers/attention.cpp).
+Variable attentionWrittenOut(ProgramRunner& r)
 {
     NetworkBuilder& b = r.builder();
-    Variable q = b.scale(r.input(0));
-    const Variable k = b.repeatedHeads(r.input(1), q.size(1)), v = b.repeatedHeads(r.input(2), q.size(1));
-    Variable keys = b.scale(b.transpose(k, -2, -1));
-    Variable scores = b.matmul(std::move(q), std::move(keys));
+    const DType dtype = r.input(0).dtype();
+    const DType computed = elementBytes(dtype) < 4 ? DType::Float32 : dtype;
+    const Variable wideQ = b.cast(r.input(0), computed), wideK = b.cast(r.input(1), computed),
+                   wideV = b.cast(r.input(2), computed);
+    const Variable q = b.scale(wideQ);
+    const Variable k = b.repeatedHeads(wideK, q.size(1)), v = b.repeatedHeads(wideV, q.size(1));
+    Variable scores = b.matmul(q, b.scale(b.transpose(k, -2, -1)));
     if (r.inputs() > 3)
         scores = b.addInPlace(std::move(scores), r.input(3));
     scores = b.softmax(std::move(scores));
     scores = b.dropout(std::move(scores), r.attributes().probability);
-    return b.matmul(std::move(scores), v);
+    return b.cast(b.matmul(scores, v), dtype);
 }
 
-Results attention(Runner& r)
+Results attention(ProgramRunner& r)
 {
     if (!r.hasInputs(3))
         return {};
     NetworkBuilder& b = r.builder();
-    if (b.ok() && (r.input(0).shape().rank != 4 || r.input(1).shape().rank != 4 || r.input(2).shape().rank != 4
-                   || r.input(1).size(1) < 1 || r.input(0).size(1) % r.input(1).size(1) != 0))
-        b.refuse("network_file.shape", "attention is understood for (batch, heads, tokens, width), with heads of keys "
-                                       "that divide those of queries");
+    if (b.ok()
+        && (r.input(0).shape().rank != 4 || r.input(1).shape().rank != 4 || r.input(2).shape().rank != 4
+            || r.input(1).size(1) < 1 || r.input(0).size(1) % r.input(1).size(1) != 0))
+        b.refuse("network_file.shape",
+                 "attention is understood for (batch, heads, tokens, width), with heads of keys "
+                 "that divide those of queries");
     return one(b.attentionCore([&] {
-        return b.options().attention == AttentionKernel::Eager
-            ? attentionWrittenOut(r)
-            : b.scaledDotProduct(r.input(0), r.input(1), r.input(2));
+        return b.options().attention == AttentionKernel::Eager ? attentionWrittenOut(r)
+                                                               : b.scaledDotProduct(r.input(0), r.input(1), r.input(2));
     }));
 }
 
-Results other(Runner& r)
+Results other(ProgramRunner& r)
 {
     const FileAttributes& a = r.attributes();
     if (!r.hasInputs(1))
         return {};
-    return one(r.builder().other(r.allInputs(), Layout(r.shape()), r.dtype(), {a.keepsInputs, a.keepsResult},
-                                 a.isInPlace));
+    return one(r.builder().other(r.allInputs(), Layout(r.shape()), r.dtype(),
+                                 {a.keepsInputs, a.keepsResult, a.temporaries}, a.isInPlace));
 }
 
 const std::unordered_map<std::string_view, Function>& functions()
@@ -536,9 +557,7 @@ const std::vector<Function>& functionTable()
     return table;
 }
 
-// --- the program ---------------------------------------------------------------------------------------
-
-std::string text(const Shape& shape)
+std::string shapeText(const Shape& shape)
 {
     std::string result = "(";
     for (int i = 0; i < std::min(shape.rank, maxRank); ++i)
@@ -546,12 +565,16 @@ std::string text(const Shape& shape)
     return result + ')';
 }
 
-Variable Runner::input(std::size_t i) const
+} // namespace program
+
+// --- the program ---------------------------------------------------------------------------------------
+
+Variable ProgramRunner::input(std::size_t i) const
 {
     return i < m_step->tensors.size() ? m_values[m_step->tensors[i]] : Variable();
 }
 
-std::vector<Variable> Runner::allInputs() const
+std::vector<Variable> ProgramRunner::allInputs() const
 {
     std::vector<Variable> all;
     for (std::size_t i = 0; i < inputs(); ++i)
@@ -559,37 +582,38 @@ std::vector<Variable> Runner::allInputs() const
     return all;
 }
 
-bool Runner::hasInputs(std::size_t least)
+bool ProgramRunner::hasInputs(std::size_t least)
 {
     bool has = inputs() >= least;
     for (std::size_t i = 0; has && i < inputs(); ++i)
         has = bool(input(i));
     if (!has)
-        m_builder.refuse("network_file.tensor",
-                         fmt::format("\"{}\" has {} inputs, {} are needed", networkFileOperators()[m_step->op], inputs(),
-                                     least));
+        m_builder.refuse(
+            "network_file.tensor",
+            fmt::format("\"{}\" has {} inputs, {} are needed", networkFileOperators()[m_step->op], inputs(), least));
     return has;
 }
 
-std::string Runner::moduleName() const
+std::string ProgramRunner::moduleName() const
 {
     const std::string& path = m_file.modules[m_open.empty() ? 0 : m_open.back()].path;
     return path.substr(path.rfind('.') + 1);
 }
 
-std::int64_t Runner::sizeOf(const FileSize& size) const
+std::int64_t ProgramRunner::sizeOf(const FileSize& size) const
 {
     const BuildOptions& options = m_builder.options();
     const std::int64_t sequence = m_file.sequence > 0 ? options.sequence : 1;
     std::int64_t sum = size.constant, part = 0;
-    bool overflows = __builtin_mul_overflow(size.batch, options.batch, &part) || __builtin_add_overflow(sum, part, &sum);
+    bool overflows =
+        __builtin_mul_overflow(size.batch, options.batch, &part) || __builtin_add_overflow(sum, part, &sum);
     overflows |= __builtin_mul_overflow(size.sequence, sequence, &part) || __builtin_add_overflow(sum, part, &sum);
     overflows |= __builtin_mul_overflow(size.both, options.batch, &part)
         || __builtin_mul_overflow(part, sequence, &part) || __builtin_add_overflow(sum, part, &sum);
     return overflows || sum < 0 ? -1 : sum;
 }
 
-Shape Runner::shapeOf(const FileTensor& tensor) const
+Shape ProgramRunner::shapeOf(const FileTensor& tensor) const
 {
     Shape shape;
     for (const FileSize& size : tensor.sizes)
@@ -597,12 +621,12 @@ Shape Runner::shapeOf(const FileTensor& tensor) const
     return shape;
 }
 
-DType Runner::typeOf(const FileTensor& tensor) const
+DType ProgramRunner::typeOf(const FileTensor& tensor) const
 {
     return tensor.hasWeightsType ? m_builder.options().weights : tensor.dtype;
 }
 
-Result<void> Runner::checkScale() const
+Result<void> ProgramRunner::checkScale() const
 {
     const BuildOptions& options = m_builder.options();
     const auto only = [&](const char* what, std::int64_t size) {
@@ -619,7 +643,7 @@ Result<void> Runner::checkScale() const
 }
 
 /// Parameters and buffers, each within the module that owns it.
-void Runner::makeOwned(const std::vector<FileNamedTensor>& list, bool isParameter)
+void ProgramRunner::makeOwned(const std::vector<FileNamedTensor>& list, bool isParameter)
 {
     std::unordered_map<std::string_view, std::string_view> types;
     for (const FileModule& module : m_file.modules)
@@ -635,12 +659,12 @@ void Runner::makeOwned(const std::vector<FileNamedTensor>& list, bool isParamete
         if (!owner.empty())
             scope.emplace(m_builder, owner, type == types.end() ? "" : type->second);
         const Shape shape = shapeOf(named.tensor);
-        m_values[named.tensor.id] =
-            isParameter ? m_builder.parameter(name, shape, named.isTrained) : m_builder.buffer(name, shape, named.tensor.dtype);
+        m_values[named.tensor.id] = isParameter ? m_builder.parameter(name, shape, named.isTrained)
+                                                : m_builder.buffer(name, shape, named.tensor.dtype);
     }
 }
 
-void Runner::makeTensors()
+void ProgramRunner::makeTensors()
 {
     makeOwned(m_file.parameters, true);
     makeOwned(m_file.buffers, false);
@@ -654,7 +678,7 @@ void Runner::makeTensors()
 }
 
 /// Without a loss: the operators that the output needs.
-std::vector<bool> Runner::neededSteps() const
+std::vector<bool> ProgramRunner::neededSteps() const
 {
     if (m_builder.options().loss || m_file.output == noFileTensor)
         return {};
@@ -673,31 +697,33 @@ std::vector<bool> Runner::neededSteps() const
     return steps;
 }
 
-void Runner::settle(const FileStep& step, std::vector<Variable> results)
+void ProgramRunner::settle(const FileStep& step, std::vector<Variable> results)
 {
     if (!m_builder.ok())
         return;
     for (std::size_t i = 0; i < step.outputs.size(); ++i) {
         const Shape expected = shapeOf(step.outputs[i]);
         if (i >= results.size() || !results[i] || !(results[i].shape() == expected)) {
-            m_builder.refuse("network_file.shape",
-                             fmt::format("\"{}\" makes {}, the file says {}", networkFileOperators()[step.op],
-                                         i < results.size() && results[i] ? text(results[i].shape()) : "nothing",
-                                         text(expected)),
-                             "export the model again, if need be with example inputs of this batch and sequence");
+            m_builder.refuse(
+                "network_file.shape",
+                fmt::format("\"{}\" makes {}, the file says {}", networkFileOperators()[step.op],
+                            i < results.size() && results[i] ? program::shapeText(results[i].shape()) : "nothing",
+                            program::shapeText(expected)),
+                "export the model again, if need be with example inputs of this batch and sequence");
             return;
         }
         m_values[step.outputs[i].id] = std::move(results[i]);
     }
 }
 
-void Runner::runOperator(const FileStep& step)
+void ProgramRunner::runOperator(const FileStep& step)
 {
     m_step = &step;
     for (std::size_t i = 0; i < step.outputs.size(); ++i)
         if (!shape(i).elements())
-            return m_builder.refuse("network.size", fmt::format("\"{}\" makes a tensor of {}", networkFileOperators()[step.op],
-                                                                text(shape(i))),
+            return m_builder.refuse("network.size",
+                                    fmt::format("\"{}\" makes a tensor of {}", networkFileOperators()[step.op],
+                                                program::shapeText(shape(i))),
                                     "make the batch or the sequence smaller");
     const FileAttributes& a = attributes();
     const bool had = m_builder.options().gradient;
@@ -706,12 +732,12 @@ void Runner::runOperator(const FileStep& step)
     const bool needsInput = networkFileOperators()[step.op] != "fill";
     std::vector<Variable> results;
     if (!needsInput || hasInputs(1))
-        results = functionTable()[step.op](*this);
+        results = program::functionTable()[step.op](*this);
     m_builder.recordGradient(had);
     settle(step, std::move(results));
 }
 
-void Runner::enter(const FileStep& step)
+void ProgramRunner::enter(const FileStep& step)
 {
     const FileModule& module = m_file.modules[step.module];
     // The name within the module that calls it, as far as it is one of that one's own.
@@ -730,7 +756,7 @@ void Runner::enter(const FileStep& step)
     });
 }
 
-void Runner::runUntilLeft()
+void ProgramRunner::runUntilLeft()
 {
     while (m_next < m_file.program.size() && m_builder.ok()) {
         const std::size_t at = m_next++;
@@ -750,7 +776,7 @@ void Runner::runUntilLeft()
     }
 }
 
-Result<Graph> Runner::run()
+Result<Graph> ProgramRunner::run()
 {
     MEMSCAPE_CHECK(checkScale());
     m_needed = neededSteps();
@@ -770,7 +796,7 @@ Result<Graph> Runner::run()
 
 Result<Graph> runNetworkFile(const NetworkFile& file, const BuildOptions& options)
 {
-    return Runner(file, options).run();
+    return ProgramRunner(file, options).run();
 }
 
 } // namespace memscape

@@ -97,7 +97,7 @@ enum class OperatorKind : std::uint8_t {
     AllReduce,
     AllGather,
     ReduceScatter,
-    Other, ///< one that no rule knows (NetworkBuilder::other)
+    Other, ///< one that no rule knows (NetworkBuilder::other); attribute: temporaries of its backward
     Count
 };
 

@@ -55,7 +55,8 @@ Variable NetworkBuilder::mm(Variable x, Variable y, Variable bias)
     return settled(Variable(*this, result), x, y, bias);
 }
 
-Variable NetworkBuilder::convolution(Variable x, Variable weight, Variable bias, const Shape& result, std::int64_t groups)
+Variable NetworkBuilder::convolution(Variable x, Variable weight, Variable bias, const Shape& result,
+                                     std::int64_t groups)
 {
     const Variable held = x;
     x = lowPrecision(std::move(x)), weight = lowPrecision(std::move(weight)), bias = lowPrecision(std::move(bias));
@@ -114,7 +115,9 @@ Variable NetworkBuilder::other(std::vector<Variable> inputs, const Layout& layou
         kept = record(OperatorKind::Clone, {ids[0]}, {inputs[0].layout(), inputs[0].dtype()});
         m_graph.operators.back().hasGradient = false;
     }
-    begin(OperatorKind::Other, ids).inPlace = inPlace;
+    Operator& op = begin(OperatorKind::Other, ids);
+    op.inPlace = inPlace;
+    op.attribute = keeps.temporaries;
     const TensorId result = addOutput({inPlace ? inputs[0].layout() : layout, dtype, !inPlace}, isFloating(dtype));
     if (keeps.inputs)
         for (std::size_t i = 0; i < ids.size(); ++i)

@@ -191,6 +191,10 @@ bool Autograd::elementwiseBackward(const Operator& op, const Gradient& given)
         m_results[0] = fresh(elementwiseLayout(given.layout.shape, {&like, 1}), given.dtype);
         return true;
     }
+    if (op.kind == Kind::Other && op.attribute > 0) {
+        m_results[0] = elementwiseAfter(int(op.attribute), given, input);
+        return true;
+    }
     if (op.kind == Kind::Softmax || op.kind == Kind::LogSoftmax) {
         m_results[0] = freshFor(input, Layout(given.layout.shape), m_graph.tensors[input].dtype);
         return true;

@@ -168,9 +168,11 @@ class _Trace(TorchFunctionMode):
             shared = next((v for v in inputs if _same_memory(v, results[0])), None)
             return self.emit("alias" if shared is not None else "fill", [shared] if shared is not None else [], results)
         where = self.modules[-1] if self.modules else ""
-        if not known:
+        if not known or name not in operators.EXACT:
             self.assumptions.setdefault(name, (where, f"keeps its {keeps}" if keeps != "nothing" else "keeps nothing"))
-        self.emit("other", inputs, results, in_place=in_place, name=name, keeps=keeps)
+        temporaries = operators.TEMPORARIES.get(name, 0)
+        self.emit("other", inputs, results, in_place=in_place, name=name, keeps=keeps,
+                  **({"temporaries": temporaries} if temporaries else {}))
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -420,11 +422,14 @@ def _document(model, runs, sizes, assumptions):
     of = lambda pick: [pick(runs[k]) for k in scaled.keys]
     one, low = runs["one"], runs.get("low")
     operators_of = lambda run: [v for kind, v in run.events if kind == "op"]
-    lows = operators_of(low) if low else operators_of(one)
+    # A cast that float32 does not need is a name of the same tensor there; in bfloat16 it is one of its own. So which
+    # of the names is used, and when each dies, is seen there.
+    named = low or one
+    lows = operators_of(named)
     position, ops = 0, list(zip(*of(operators_of)))
     merged = []
     for same, other in zip(ops, lows):
-        fields = {k: (v if k == "in" else scaled.value([each[k] for each in same])) for k, v in same[0].items() if k != "out"}
+        fields = {k: (other["in"] if k == "in" else scaled.value([each[k] for each in same])) for k, v in same[0].items() if k != "out"}
         fields["out"] = []
         for index, out in enumerate(same[0]["out"]):
             dtype = out["dtype"] if other["out"][index]["dtype"] == out["dtype"] else "weights"
@@ -434,7 +439,7 @@ def _document(model, runs, sizes, assumptions):
     program = []
     modules = {path: {"path": path, "type": type(module).__name__} for path, module in model.named_modules()}
     layers = _layers(model)
-    for kind, value in (low or one).events:  # casts that float32 does not need end names where low precision ends them
+    for kind, value in named.events:
         if kind == "op":
             program.append(merged[position])
             position += 1
@@ -447,8 +452,8 @@ def _document(model, runs, sizes, assumptions):
             program.append({"enter": value, **({"layer": True} if value in layers else {})})
         else:
             program.append({"leave": value})
-    assumptions += [f"{name} (in {where or 'the model'}) has no rule of its own: it {what} and makes one gradient for each "
-                    f"input." for name, (where, what) in one.trace.assumptions.items()]
+    assumptions += [f"{name} (in {where or 'the model'}) has no rule of its own: it {what}, and its backward makes one "
+                    f"gradient for each input and nothing else." for name, (where, what) in one.trace.assumptions.items()]
     tensor = lambda f: {"shape": list(f.shape), "dtype": str(f.dtype)[6:]}
     sized = lambda pick, i: [scaled.size(v) for v in zip(*(pick(runs[k])[i][2].shape for k in scaled.keys))]
     weight = {p.dtype for p in model.parameters()}
@@ -464,7 +469,7 @@ def _document(model, runs, sizes, assumptions):
         "inputs": [{"id": n, "name": name, "role": role, "dtype": _own(f), "shape": sized(pick, i)}
                    for role, pick in (("input", lambda r: r.inputs), ("target", lambda r: r.targets))
                    for i, (n, name, f) in enumerate(pick(one))],
-        "program": program, "output": one.output, "loss": one.loss, "returns_loss": one.returns_loss,
+        "program": program, "output": named.output, "loss": named.loss, "returns_loss": named.returns_loss,
         "assumptions": assumptions,
     }
 

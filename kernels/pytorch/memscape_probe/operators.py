@@ -20,6 +20,10 @@ KEEPS_RESULT = {"reciprocal", "expm1", "erfinv"}
 KEEPS_NOTHING = {"roll", "flip", "fliplr", "flipud", "repeat", "tile", "tril", "triu", "cumsum", "repeat_interleave", "pad",
                  "pixel_shuffle", "pixel_unshuffle", "diff", "unfold", "fold", "take", "round", "floor", "ceil", "sign",
                  "trace", "avg_pool1d", "lerp"}
+# Temporaries of the backward formula that live beside its result: grad * x.cos().
+TEMPORARIES = {"sin": 1, "abs": 1, "absolute": 1, "log1p": 1, "expm1": 1, "cos": 2}
+# Their backward makes nothing but these and a gradient of the input.
+EXACT = {*TEMPORARIES, "roll", "flip", "fliplr", "flipud", "pixel_shuffle", "pixel_unshuffle"}
 VIEWS = {"view", "flatten", "unflatten", "squeeze", "unsqueeze", "view_as", "ravel", "reshape", "reshape_as"}
 CASTS = {"to": None, "type": None, "type_as": None, "float": torch.float32, "half": torch.float16, "double": torch.float64,
          "bfloat16": torch.bfloat16, "long": torch.int64, "int": torch.int32, "bool": torch.bool}

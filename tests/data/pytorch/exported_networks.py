@@ -42,7 +42,7 @@ class Gate(nn.Module):
         y = y.roll(1, dims=0) + torch.sigmoid(b)
         y = y.mul(F.leaky_relu(c + 1, inplace=True))
         y = torch.cat([y[:, : y.shape[1] // 2], y.flip(1)[:, y.shape[1] // 2:]], dim=1)
-        return x + self.down(y.clamp(-3, 3))
+        return x + self.down(F.hardtanh(y, -3, 3))
 
 
 class Odd(nn.Module):
@@ -88,6 +88,18 @@ def vit():
 MADE = {"odd": odd, "gpt2": gpt2, "resnet": resnet, "vit": vit}
 
 
+class Autocast(CudaAutocast):
+    """With convolutions, and cat of its promote list."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        if func is torch.conv2d:
+            return func(*[self.lower(a) for a in reversed(args)][::-1], **(kwargs or {}))
+        if func is torch.cat:
+            wide = any(t.dtype == torch.float32 for t in args[0])
+            return func([t.float() if wide else t for t in args[0]], *args[1:], **(kwargs or {}))
+        return super().__torch_function__(func, types, args, kwargs)
+
+
 @contextlib.contextmanager
 def checkpointed(model, is_on):
     if is_on:
@@ -95,16 +107,30 @@ def checkpointed(model, is_on):
     yield
 
 
+def make_fake(model, mode):
+    """Its parameters and buffers without values, tied ones still tied."""
+    known = {}
+    for module in model.modules():
+        for name, p in module._parameters.items():
+            if p is not None:
+                known.setdefault(p, mode.from_tensor(p))
+                module._parameters[name] = known[p]
+        for name, buffer in module._buffers.items():
+            if buffer is not None:
+                module._buffers[name] = mode.from_tensor(buffer)
+
+
 def case(name, batch, sequence=0, precision="fp32", layers=False):
-    with FakeTensorMode():
-        model, inputs, targets, loss = MADE[name]()
-        sized = lambda t: t.new_zeros([batch] + ([sequence] if sequence and t.dim() == 2 else list(t.shape[1:])))
+    torch.set_default_dtype(torch.bfloat16 if precision == "bf16" else torch.float32)
+    model, inputs, targets, loss = MADE[name]()
+    torch.set_default_dtype(torch.float32)
+    mode = FakeTensorMode()
+    make_fake(model, mode)
+    with mode:
+        sized = lambda t: torch.zeros([batch] + ([sequence] if sequence and t.dim() == 2 else list(t.shape[1:])), dtype=t.dtype)
         inputs = {k: sized(v) for k, v in inputs.items()}
         targets = [sized(t) for t in targets]
-        if precision == "bf16":
-            model.to(torch.bfloat16)
-            inputs = {k: v.to(torch.bfloat16) if v.is_floating_point() else v for k, v in inputs.items()}
-        region = CudaAutocast if precision == "bf16-autocast" else contextlib.nullcontext
+        region = Autocast if precision == "bf16-autocast" else contextlib.nullcontext
         recorder = Recorder(list(model.parameters()) + list(model.buffers()) + list(inputs.values()) + targets)
         with sdpa_kernel(SDPBackend.MATH), checkpointed(model, layers), recorder:
             with region():
@@ -128,7 +154,8 @@ def main():
         memscape_probe.export(model, inputs, os.path.join(HERE, "networks", name + ".json"), loss=loss, targets=targets)
     cases = []
     for name in ("odd", "resnet", "vit"):
-        cases += [case(name, 2), case(name, 5), case(name, 3, precision="bf16")]
+        cases += [case(name, 2), case(name, 5)]
+    cases += [case("odd", 3, precision="bf16"), case("vit", 3, precision="bf16")]
     cases += [case("odd", 5, layers=True), case("odd", 3, precision="bf16", layers=True)]
     for batch, sequence in ((2, 16), (5, 16), (2, 33), (3, 7)):
         cases.append(case("gpt2", batch, sequence))
