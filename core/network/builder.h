@@ -319,6 +319,7 @@ private:
     Variable fp8Copy(const Variable& x);
     Variable product(Variable& x, const Variable& operand, const Variable& kept, const Variable& weight,
                      const Variable& bias);
+    Variable castProduct(Variable x, Variable y);
     Variable made(std::string_view name, const Shape& shape, DType dtype, Role role, bool gradient);
     TensorId newTensor(const Layout& layout, DType dtype, StorageId storage, bool gradient);
     StorageId newStorage(const Shape& shape, DType dtype, OperatorKind source, Role role);

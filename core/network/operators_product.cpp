@@ -179,8 +179,10 @@ Layout permutedAs(const Layout& layout, std::string_view from, std::string_view 
 Variable NetworkBuilder::einsum(std::string_view equation, Variable x, Variable y)
 {
     const Variable heldX = x, heldY = y;
-    x = lowPrecision(std::move(x));
-    y = lowPrecision(std::move(y));
+    if (!m_options.rules.isOnCpu) {
+        x = lowPrecision(std::move(x));
+        y = lowPrecision(std::move(y));
+    }
     const auto comma = equation.find(',');
     const auto arrow = equation.find("->");
     const std::string_view xs = equation.substr(0, comma);
@@ -209,6 +211,7 @@ Variable NetworkBuilder::einsum(std::string_view equation, Variable x, Variable 
     Shape shape;
     for (const char letter : order)
         shape.append(sizeOf(letter));
+    Variable result;
     const std::string xOrder = plan.both + plan.left + plan.summed;
     const std::string yOrder = plan.both + plan.summed + plan.right;
     if (xOrder != xs)
@@ -217,10 +220,24 @@ Variable NetworkBuilder::einsum(std::string_view equation, Variable x, Variable 
     if (yOrder != ys)
         y = viewOf(OperatorKind::Permute, y, permutedAs(y.layout(), ys, yOrder), attributeOf(ys, yOrder));
     y = reshape(std::move(y), {batch, inner, columns});
-    Variable result = view(bmm(std::move(x), std::move(y)), shape);
+    if (m_options.rules.isOnCpu && m_options.autocast && ok()) // einsum is on CUDA's list alone: its bmm casts, a view
+        result = castProduct(std::move(x), std::move(y));
+    else
+        result = bmm(std::move(x), std::move(y));
+    result = view(std::move(result), shape);
     if (order != rs && ok())
         result = viewOf(OperatorKind::Permute, result, permutedAs(result.layout(), order, rs), attributeOf(order, rs));
     return result;
+}
+
+/// A bmm that autocast wraps; the cast of a view is not cached, be it of a parameter.
+Variable NetworkBuilder::castProduct(Variable x, Variable y)
+{
+    const Variable heldX = x, heldY = y;
+    y = cast(std::move(y), *m_options.autocast);
+    x = cast(std::move(x), *m_options.autocast);
+    const Variable castX = x, castY = y;
+    return bmm(std::move(x), std::move(y));
 }
 
 Variable NetworkBuilder::repeatedHeads(Variable x, std::int64_t heads)

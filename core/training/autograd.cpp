@@ -184,6 +184,8 @@ void Autograd::runKernel(const KernelSteps& steps, const Operator& op, const Mak
 {
     Few<LiveId, 24> temporaries;
     for (const KernelStep& step : steps) {
+        if (step.kind == KernelStep::Kind::Output && m_isCut && step.index == 0)
+            continue;
         if (step.kind == KernelStep::Kind::Output)
             makeOutput(step.index);
         else if (step.kind == KernelStep::Kind::Temporary)
@@ -216,11 +218,11 @@ void Autograd::pack(const Operator& op)
     }
 }
 
-/// A number that is a tensor passes the hooks of checkpointing by (torch/csrc/autograd/saved_variable.cpp): the first
-/// run of a segment packs it.
+/// A number that is a tensor passes the hooks of checkpointing by (torch/csrc/autograd/saved_variable.cpp, since 2.0):
+/// the first run of a segment packs it.
 void Autograd::packNumber(const Operator& op)
 {
-    if (op.kind == OperatorKind::Scale && op.outputs > 1 && !m_isReentrant)
+    if (op.kind == OperatorKind::Scale && op.outputs > 1 && !m_isReentrant && !m_rules.isBefore2)
         pack(op);
 }
 

@@ -102,7 +102,8 @@ private:
     void efficientScratch(const Layout& q, DType dtype);
     LiveId scratch(std::int64_t bytes); ///< what a kernel needs while it runs
     // On a CPU (backward_cpu.cpp).
-    void numberBackward(const Operator& op, const Gradient& given);
+    bool numberBackward(const Operator& op, const Gradient& given);
+    Gradient timesNumber(const Gradient& given, TensorId like);
     Gradient meanBackward(TensorId input, const Layout& layout, const Gradient& given);
     void normScratch(const Operator& op);
     void attentionTiles(const Layout& query, const Layout& key, DType dtype);
@@ -167,6 +168,7 @@ private:
     /// What checkpoint's hook unpacks is the node's alone and is freed when its formula is done, before
     /// broadcast gradients are summed.
     bool m_ownsUnpacked = false;
+    bool m_isCut = false;          ///< the running operator ends before its result exists
     bool m_keepsGenerator = false; ///< its state, beside the inputs of a segment
     const Segment* m_dying = nullptr; ///< its inputs end with the next node
     std::int64_t m_blasWorkspace = 0;

@@ -51,7 +51,7 @@ void Autograd::runSegmentBackward(const Segment& segment)
         held = alias(m_gradients[m_slot[segment.output]]);
     runBackward(trigger + 1, segment.last);
     replay(segment);
-    m_ownsUnpacked = !m_isReentrant;
+    m_ownsUnpacked = !m_isReentrant && !m_rules.isBefore2;
     const std::uint32_t last = lastHolder(segment);
     runBackward(last + 1, trigger + 1);
     m_dying = m_isReentrant ? nullptr : &segment;
@@ -110,6 +110,12 @@ void Autograd::replay(const Segment& segment)
 void Autograd::replayLast(const Operator& op)
 {
     const auto outputs = m_graph.outputs(op);
+    m_isCut = m_rules.isOnCpu && op.kind == OperatorKind::Dropout; // a product with noise, which is packed before it
+    if (m_isCut) {
+        run(op, true);
+        m_isCut = false;
+        return;
+    }
     for (const TensorId saved : m_graph.saved(op)) {
         if (std::find(outputs.begin(), outputs.end(), saved) != outputs.end())
             return run(op, true);

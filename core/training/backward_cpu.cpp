@@ -11,12 +11,44 @@ using Kind = OperatorKind;
 
 } // namespace
 
-/// grad * number: the number was kept as 8 B and is cast to the gradient's type.
-void Autograd::numberBackward(const Operator& op, const Gradient& given)
+/// Formulas with a number in them; false where there is none.
+bool Autograd::numberBackward(const Operator& op, const Gradient& given)
 {
-    const LiveId cast = scratch(elementBytes(given.dtype));
-    m_results[0] = elementwise(given, m_graph.operands[op.first]);
+    const TensorId input = m_graph.operands[op.first];
+    switch (op.kind) {
+    case Kind::Scale: { // grad * number, which was kept as 8 B
+        const LiveId cast = scratch(elementBytes(given.dtype));
+        m_results[0] = elementwise(given, input);
+        m_live.release(cast);
+        return true;
+    }
+    case Kind::Square:
+    case Kind::Power:            // grad * (2 * x.pow(1))
+    case Kind::ReciprocalRoot: { // (-0.5 * grad) * result.pow(3), the second factor first
+        Gradient power = elementwise(given, input), product = timesNumber(given, input);
+        m_results[0] = elementwise(given, input);
+        drop(product);
+        drop(power);
+        return true;
+    }
+    case Kind::SquareRoot: { // grad / (2 * result)
+        Gradient product = timesNumber(given, input);
+        m_results[0] = elementwise(given, input);
+        drop(product);
+        return true;
+    }
+    default: return false;
+    }
+}
+
+/// A temporary tensor times a new number.
+Autograd::Gradient Autograd::timesNumber(const Gradient& given, TensorId like)
+{
+    const LiveId number = scratch(numberTensorBytes), cast = scratch(elementBytes(given.dtype));
+    const Gradient product = elementwise(given, like);
     m_live.release(cast);
+    m_live.release(number);
+    return product;
 }
 
 /// grad / n, with n as a new number on a CPU.

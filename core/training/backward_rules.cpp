@@ -124,6 +124,9 @@ void Autograd::applyRule(const Operator& op, Gradient& given)
         if (wants(inputs[i]))
             m_results[i] = freshFor(inputs[i], Layout(layoutOf(inputs[i]).shape), m_graph.tensors[inputs[i]].dtype);
     }
+    const bool scatters = op.kind == Kind::Gather || op.kind == Kind::Maximum;
+    if (scatters && m_rules.isOnCpu && elementBytes(given.dtype) < 4) // scatter_add sums in float
+        m_live.release(scratch(layoutOf(inputs[0]).elements() * 4));
 }
 
 bool Autograd::viewBackward(const Operator& op, const Gradient& given)
@@ -188,7 +191,11 @@ bool Autograd::elementwiseBackward(const Operator& op, const Gradient& given)
     const TensorId input = m_graph.operands[op.first];
     if (op.kind == Kind::MaskedFill || op.kind == Kind::Where || op.kind == Kind::Dropout) {
         const Layout* const like = &given.layout;
+        const bool hasNumber = m_rules.isOnCpu && op.kind == Kind::Where; // where(mask, grad, 0)
+        const LiveId number = hasNumber ? scratch(elementBytes(given.dtype)) : 0;
         m_results[0] = fresh(elementwiseLayout(given.layout.shape, {&like, 1}), given.dtype);
+        if (number)
+            m_live.release(number);
         return true;
     }
     if (op.kind == Kind::Other && op.attribute > 0) {
@@ -201,10 +208,8 @@ bool Autograd::elementwiseBackward(const Operator& op, const Gradient& given)
     }
     if (op.kind < Kind::Scale || op.kind > Kind::Softplus)
         return false;
-    if (op.kind == Kind::Scale && m_rules.isOnCpu) {
-        numberBackward(op, given);
+    if (m_rules.isOnCpu && numberBackward(op, given))
         return true;
-    }
     const TensorId other = op.saved > 0 ? m_graph.saved(op)[0] : input;
     const int count = op.kind == Kind::Square ? temporaries(Kind::Power) : temporaries(op.kind);
     m_results[0] = elementwiseAfter(count, given, other);

@@ -60,11 +60,29 @@ void numberKernel(bool keepsNumber, std::int64_t cast, KernelWriter& kernel)
         kernel.output(1);
     else
         number = kernel.temporary(numberTensorBytes);
-    const std::uint32_t converted = kernel.temporary(cast);
+    const std::uint32_t converted = cast > 0 ? kernel.temporary(cast) : 0;
     kernel.output(0);
-    kernel.free(converted);
+    if (cast > 0)
+        kernel.free(converted);
     if (!keepsNumber)
         kernel.free(number);
+}
+
+/// torch.where(mask, x, number): the number in x's type.
+void chosenNumberKernel(std::int64_t elementSize, KernelWriter& kernel)
+{
+    const std::uint32_t number = kernel.temporary(elementSize);
+    kernel.output(0);
+    kernel.free(number);
+}
+
+/// A sum, divided by a number in place.
+void meanKernel(std::int64_t elementSize, KernelWriter& kernel)
+{
+    kernel.output(0);
+    const std::uint32_t number = kernel.temporary(numberTensorBytes), cast = kernel.temporary(elementSize);
+    kernel.free(cast);
+    kernel.free(number);
 }
 
 /// The squares, their mean: a sum divided by a number in place.
@@ -105,6 +123,13 @@ void attentionKernel(const Graph& graph, const Operator& op, std::int64_t thread
 
 } // namespace
 
+std::int64_t transposingTile(const Layout& layout, DType dtype)
+{
+    const std::int64_t side = elementBytes(dtype) == 1 ? 120 : 60;
+    const bool isTransposed = layout.rank() == 2 && layout.strides[0] == 1 && layout.strides[1] == layout[0];
+    return isTransposed && layout.elements() >= 60 * 60 ? side * side * elementBytes(dtype) : 0;
+}
+
 CpuAttentionTiles cpuAttentionTiles(const Layout& query, const Layout& key, DType dtype, std::int64_t threads)
 {
     const std::int64_t length = query[2], width = query[3];
@@ -129,7 +154,11 @@ KernelSteps cpuKernelSteps(const Graph& graph, const Operator& op, const EagerRu
     const auto sizeOf = [&](TensorId tensor) { return elementBytes(graph.tensors[tensor].dtype); };
     switch (op.kind) {
     case Kind::Scale: numberKernel(op.outputs > 1, sizeOf(graph.outputs(op)[0]), kernel); break;
-    case Kind::Shift: numberKernel(false, sizeOf(graph.outputs(op)[0]), kernel); break;
+    case Kind::Shift:
+        numberKernel(false, isFloating(graph.tensors[graph.outputs(op)[0]].dtype) ? sizeOf(graph.outputs(op)[0]) : 0,
+                     kernel);
+        break;
+    case Kind::Where: chosenNumberKernel(sizeOf(graph.outputs(op)[0]), kernel); break;
     case Kind::Compare:
         if (op.attribute == comparesWithNumber)
             numberKernel(false, graph.layoutOf(graph.inputs(op)[0]).elements() * numberTensorBytes, kernel);
@@ -139,6 +168,7 @@ KernelSteps cpuKernelSteps(const Graph& graph, const Operator& op, const EagerRu
     case Kind::Multiply:
     case Kind::Divide: castOperands(graph, op, kernel); break;
     case Kind::Dropout: dropoutKernel(sizeOf(graph.inputs(op)[0]), kernel); break;
+    case Kind::Mean: meanKernel(sizeOf(graph.outputs(op)[0]), kernel); break;
     case Kind::MseLoss: squaredErrorKernel(graph.storageOf(graph.outputs(op)[0]).bytes, kernel); break;
     case Kind::BatchNorm: batchNormKernel(graph.layoutOf(graph.inputs(op)[0])[1], kernel); break;
     case Kind::FlashAttention: attentionKernel(graph, op, rules.threads, kernel); break;

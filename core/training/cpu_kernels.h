@@ -5,6 +5,7 @@
 //                the 8 B for backward
 //   casts        an elementwise kernel that is given two types casts the operand of the smaller one first
 //                (TensorIterator.cpp); a GPU's kernels cast as they read
+//   transposed   a matrix that is copied the other way round passes a tile of 60 × 60 elements (native/Copy.cpp)
 //   dropout      noise of x's size and type is made first, divided, and multiplied (Dropout.cpp)
 //   attention    one tile of scores, two statistics and a tile of results a thread, float
 //                (cpu/FlashAttentionKernel.cpp)
@@ -37,6 +38,9 @@ using KernelSteps = Few<KernelStep, 24>;
 
 /// What a forward operator does; empty where it makes its outputs in their order and nothing else.
 KernelSteps cpuKernelSteps(const Graph& graph, const Operator& op, const EagerRules& rules);
+
+/// B of the tile through which a matrix of this layout is copied into rows; 0 where there is none.
+std::int64_t transposingTile(const Layout& layout, DType dtype);
 
 /// The blocks of attention's tiles for a query and a key (B, H, S, D), all threads together, B.
 struct CpuAttentionTiles

@@ -22,8 +22,12 @@ void Autograd::accumulateIntoParameter(TensorId tensor, Gradient gradient)
         kept = gradient.live;
         return;
     }
-    if (!kept)
+    if (!kept) {
         kept = freshFor(tensor, Layout(gradient.layout.shape), gradient.dtype).live;
+        const std::int64_t tile = m_rules.isOnCpu ? transposingTile(gradient.layout, gradient.dtype) : 0;
+        if (tile > 0)
+            m_live.release(scratch(tile));
+    }
     drop(gradient);
 }
 

@@ -215,6 +215,10 @@ Result<Graph> DecoderNetwork::record()
             root.emplace(m_b, m_names.root, "Decoder");
         x = m_b.rowOutput(embedded(tokens));
         const Variable embeddings = x; // a variable of the model's forward function, as are the tables
+        const bool countsPositions = m_b.options().rules.isOnCpu && m_model.positions == PositionKind::Rotary;
+        Variable positions; // torch.arange(…) + number
+        if (countsPositions)
+            positions = m_b.shift(m_b.fill({1, m_b.options().sequence}, DType::Int64));
         makeMasks();
         makeTables();
         for (std::int64_t i = 0; i < m_model.layers && m_b.ok();) {

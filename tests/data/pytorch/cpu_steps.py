@@ -43,6 +43,15 @@ class Recorder:
         torch.empty(MARK + len(self.names), dtype=torch.uint8)
         self.names.append(name)
 
+    def just_appears(self, function):
+        """The same function; of what it allocates, only what it leaves is written down."""
+        def called(*arguments, **keywords):
+            self.mark("collapse")
+            result = function(*arguments, **keywords)
+            self.mark("collapsed")
+            return result
+        return called
+
     def run(self, body):
         gc.collect()
         gc.disable()
@@ -54,7 +63,8 @@ class Recorder:
 
         def walk(event, path):
             if type(event.extra_fields).__name__ == "_ExtraFields_Allocation":
-                events.append((event.start_time_ns, event.extra_fields.alloc_size, ">".join(path)))
+                fields = event.extra_fields
+                events.append((event.start_time_ns, fields.alloc_size, fields.ptr, ">".join(path)))
             for child in event.children:
                 walk(child, (*path, event.name))
 
@@ -64,32 +74,47 @@ class Recorder:
         return self.phases(events)
 
     def phases(self, events):
-        phases, current, handles = {}, [], []
-        for _, size, path in events:
+        phases, current, handles = {}, [], set()
+        for _, size, address, path in events:
             index = abs(size) - MARK
             if 0 <= index < len(self.names):
-                if size > 0:
-                    phases[self.names[index]] = current
+                if size > 0 and self.names[index] == "collapse":
+                    before = current
+                    current = []
+                elif size > 0 and self.names[index] == "collapsed":
+                    current = before + survivors(current)
+                elif size > 0:
+                    phases[self.names[index]] = [(size, path) for size, path, _ in current]
                     current = []
                 continue
-            if self.is_handle(size, path, handles):
+            if self.is_handle(size, address, path, handles):
                 continue
-            current.append((size, path))
+            current.append((size, path, address))
         return phases
 
     @staticmethod
-    def is_handle(size, path, handles):
-        """record_function of 1.13: a number, and 288 bytes in it that die at once; the number lives as long as it."""
-        if not IS_OLD:
-            return False
+    def is_handle(size, address, path, handles):
+        """record_function of 1.13: a number as long as it runs, and 288 bytes in it that die at once."""
         last = path.split(">", 1)[-1] if path.startswith("Optimizer.") else path
-        if size in (4, 288) and last in ARTEFACTS:
-            handles.append(-size)
+        if IS_OLD and size in (4, 288) and last in ARTEFACTS:
+            handles.add(address)
             return True
-        if size in (-4, -288) and size in handles and ("aten" not in path and "Backward" not in path):
-            handles.remove(size)
+        if size < 0 and address in handles:
+            handles.remove(address)
             return True
         return False
+
+
+def survivors(events):
+    """Those events of which no other one is the end."""
+    left = []
+    for size, path, address in events:
+        born = [i for i, event in enumerate(left) if event[2] == address and event[0] == -size]
+        if size < 0 and born:
+            left.pop(born[-1])
+        else:
+            left.append((size, path, address))
+    return left
 
 
 # --- networks ---------------------------------------------------------------------------------------------------
@@ -191,19 +216,15 @@ OPTIMIZERS = {
 STYLES = {"auto": {}, "loop": {"foreach": False}, "foreach": {"foreach": True}, "fused": {"fused": True}}
 
 
-def made_mlp(case, parameters):
+def made_mlp(case, parameters, _):
     sizes = [int(size) for size in case["model"].split(":")[1].split(",")]
     model = Chain(sizes)
     x, target = torch.randn(parameters["batch"], sizes[0]), torch.randn(parameters["batch"], sizes[-1])
 
-    def loss_of():
-        y = model(x)
-        return y, F.mse_loss(y, target)
-
-    return model, loss_of, lambda: model(x)
+    return model, lambda: model(x), lambda y: F.mse_loss(y, target)
 
 
-def made_gpt2(case, parameters):
+def made_gpt2(case, parameters, _):
     config = case["config"]
     model = Gpt2(config["n_embd"], config["n_layer"], config["n_head"], config["vocab_size"], config["n_positions"],
                  parameters.get("attention", "eager"), parameters.get("dropout", 0.0))
@@ -212,23 +233,77 @@ def made_gpt2(case, parameters):
         model.run = lambda block, x: checkpoint(block, x, use_reentrant=False, preserve_rng_state=keeps)
     shape = (parameters["batch"], parameters["sequence"])
     tokens, targets = (torch.randint(0, config["vocab_size"], shape) for _ in range(2))
-    return model, lambda: model(tokens, targets), lambda: model(tokens)
+    if parameters.get("phase", "training") != "training":
+        return model, lambda: model(tokens), None
+    return model, lambda: model(tokens, targets), None
 
 
-def made_pictures(case, parameters):
+def made_pictures(case, parameters, _):
     import torchvision
     model = getattr(torchvision.models, case["torchvision"])(num_classes=case.get("classes", 1000))
     x = torch.randn(parameters["batch"], 3, case["size"], case["size"])
     target = torch.randint(0, case.get("classes", 1000), (parameters["batch"],))
 
-    def loss_of():
-        logits = model(x)
-        return logits, F.cross_entropy(logits, target)
-
-    return model, loss_of, lambda: model(x)
+    return model, lambda: model(x), lambda logits: F.cross_entropy(logits, target)
 
 
-MAKERS = {"mlp": made_mlp, "gpt2": made_gpt2, "pictures": made_pictures}
+def made_decoder(case, parameters, _):
+    from training_steps import Decoder, cross_entropy
+    sizes = {key: int(size) for key, size in (pair.split("=") for pair in case["model"].split(":")[1].split(","))}
+    model = Decoder(**sizes, sequence=parameters["sequence"])
+    model.every = 1 if parameters.get("checkpointing") == "block" else 0
+    for p in model.parameters():
+        nn.init.normal_(p, std=0.02)
+    tokens, targets = (torch.randint(0, sizes["vocab"], (parameters["batch"], parameters["sequence"])) for _ in range(2))
+    return model, lambda: model(tokens), lambda logits: cross_entropy(logits, targets)
+
+
+def hide_preparations(recorder):
+    from transformers.models.bert import modeling_bert
+    from transformers.models.llama import modeling_llama
+    from transformers.models.t5 import modeling_t5
+    for module in (modeling_bert, modeling_llama, modeling_t5):
+        for name in ("create_causal_mask", "create_bidirectional_mask"):
+            if hasattr(module, name):
+                original = getattr(module, name)
+                original = getattr(original, "original", original)
+                hidden = recorder.just_appears(original)
+                hidden.original = original
+                setattr(module, name, hidden)
+    rotary = modeling_llama.LlamaRotaryEmbedding
+    original = getattr(rotary.forward, "original", rotary.forward)
+    hidden = recorder.just_appears(original)
+    hidden.original = original
+    rotary.forward = lambda self, *arguments, **keywords: hidden(self, *arguments, **keywords)
+    rotary.forward.original = original
+
+
+def made_transformer(case, parameters, recorder):
+    """How masks, positions and tables of rotary positions are made is not written down: they just appear."""
+    import transformers
+    hide_preparations(recorder)
+    config = {"attn_implementation": "eager" if parameters.get("attention", "eager") == "eager" else "sdpa",
+              "use_cache": False, **case["config"]}
+    config.pop("model_type")
+    name = config.pop("architectures")[0]
+    make = getattr(transformers, name)
+    model = make(make.config_class(**config))
+    shape = (parameters["batch"], parameters.get("sequence", 1))
+    if "image_size" in config:
+        pictures = torch.randn(parameters["batch"], 3, config["image_size"], config["image_size"])
+        target = torch.randint(0, model.config.num_labels, (parameters["batch"],))
+        return model, lambda: model(pixel_values=pictures).logits, lambda logits: F.cross_entropy(logits, target)
+    tokens, targets = (torch.randint(0, config["vocab_size"], shape) for _ in range(2))
+
+    def loss_of(logits):
+        return F.cross_entropy(logits.view(-1, logits.size(-1)), targets.view(-1))
+
+    if name.startswith("T5"):
+        return model, lambda: model(input_ids=tokens, decoder_input_ids=targets).logits, loss_of
+    return model, lambda: model(input_ids=tokens).logits, loss_of
+
+
+MAKERS = {"decoder": made_decoder, "transformer": made_transformer, "mlp": made_mlp, "gpt2": made_gpt2, "pictures": made_pictures}
 
 
 def autocast_of(precision):
@@ -242,7 +317,7 @@ def steps_of(case, recorder):
     precision = parameters.get("precision", "fp32")
     torch.manual_seed(1)
     torch.set_default_dtype(torch.bfloat16 if precision == "bf16" else torch.float32)
-    model, loss_of, output_of = MAKERS[case["maker"]](case, parameters)
+    model, output_of, loss_of = MAKERS[case["maker"]](case, parameters, recorder)
     torch.set_default_dtype(torch.float32)
     region = autocast_of(precision)
     phase = parameters.get("phase", "training")
@@ -263,15 +338,20 @@ def steps_of(case, recorder):
         model.parameters(), STYLES[parameters.get("optimizer_implementation", "auto")])
     accumulation = parameters.get("accumulation", 1)
 
-    def forward():
-        with region():
-            logits, loss = loss_of()
-        return (logits, loss) if keeps else (None, loss)
-
     def step():
-        kept = loss = None
+        """A model without a loss_of returns its loss beside the logits."""
+        output = loss = None
         for i in range(accumulation):
-            kept, loss = forward()
+            with region():
+                if loss_of is None and keeps:
+                    output, loss = output_of()
+                elif loss_of is None:
+                    loss = output_of()[1]
+                elif keeps:
+                    output = output_of()
+                    loss = loss_of(output)
+                else:
+                    loss = loss_of(output_of())
             recorder.mark(f"forward {i}")
             loss.backward()
             recorder.mark(f"backward {i}")
@@ -319,6 +399,31 @@ def picture_case(model, size, batch, **changes):
             "parameters": {"batch": batch, "precision": "fp32", "optimizer": "sgd", **changes}}
 
 
+def decoder_case(name, **changes):
+    return {"name": "decoder " + name, "maker": "decoder",
+            "model": "from-scratch:hidden=48,layers=2,heads=4,ffn=128,vocab=200",
+            "parameters": {"batch": 2, "sequence": 16, "precision": "fp32", "optimizer": "adamw",
+                           "operators": "written-out", "optimizer_implementation": "loop", **changes}}
+
+
+def transformer_case(name, config, **changes):
+    return {"name": name, "maker": "transformer", "config": config,
+            "parameters": {"batch": 2, "sequence": 20, "precision": "fp32", "optimizer": "adamw", **changes}}
+
+
+LLAMA = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 64, "num_hidden_layers": 2,
+         "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 120, "vocab_size": 203,
+         "max_position_embeddings": 32, "tie_word_embeddings": False}
+BERT = {"model_type": "bert", "architectures": ["BertForMaskedLM"], "hidden_size": 48, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "intermediate_size": 120, "vocab_size": 203, "max_position_embeddings": 32,
+        "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+VIT = {"model_type": "vit", "architectures": ["ViTForImageClassification"], "hidden_size": 48, "num_hidden_layers": 2,
+       "num_attention_heads": 4, "intermediate_size": 120, "image_size": 32, "patch_size": 8,
+       "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+T5 = {"model_type": "t5", "architectures": ["T5ForConditionalGeneration"], "d_model": 48, "d_kv": 12, "d_ff": 96,
+      "num_layers": 2, "num_heads": 4, "vocab_size": 203, "dropout_rate": 0.0}
+
+
 def cases():
     yield mlp_case("sgd")
     yield mlp_case("momentum", optimizer="momentum")
@@ -334,6 +439,15 @@ def cases():
     yield gpt2_case("bf16 autocast", precision="bf16-autocast")
     yield gpt2_case("accumulation, clipping, foreach", accumulation=2, clipping=True, optimizer_implementation="foreach")
     if not IS_OLD:
+        yield decoder_case("fp32")
+        yield decoder_case("forward", phase="forward")
+        yield decoder_case("bf16 autocast", precision="bf16-autocast")
+        yield transformer_case("llama", LLAMA)
+        yield transformer_case("llama flash", LLAMA, attention="flash")
+        yield transformer_case("bert", BERT)
+        yield transformer_case("bert flash", BERT, attention="flash")
+        yield transformer_case("vit", VIT)
+        yield transformer_case("t5", T5)
         yield gpt2_case("flash", attention="flash")
         yield gpt2_case("flash bf16 autocast", attention="flash", precision="bf16-autocast")
         yield picture_case("resnet18", 64, 2)
