@@ -67,7 +67,8 @@ Variable NetworkBuilder::layerNorm(Variable x, Variable weight, Variable bias)
     Shape rows = x.shape();
     rows[rows.rank - 1] = 1;
     const bool inFloat = m_options.rules.normStatisticsInFloat && elementBytes(x.dtype()) < 4;
-    const DType statistics = inFloat ? DType::Float32 : x.dtype();
+    const DType own = m_options.rules.isOnCpu && weight ? weight.dtype() : x.dtype(); // of a mixed layer there
+    const DType statistics = inFloat ? DType::Float32 : own;
     const Layout layout(x.shape());
     const DType dtype = x.dtype();
     std::array<TensorId, 3> inputs{x.id(), weight.id(), bias.id()};

@@ -106,6 +106,8 @@ private:
     Gradient timesNumber(const Gradient& given, TensorId like);
     Gradient meanBackward(TensorId input, const Layout& layout, const Gradient& given);
     void normScratch(const Operator& op);
+    void convolutionBackward(const Operator& op, const Gradient& given);
+    void embeddingScratch(const Operator& op, const Gradient& given);
     void attentionTiles(const Layout& query, const Layout& key, DType dtype);
     void splitBackward(const Operator& op);
     void deliver(TensorId tensor, Gradient gradient);

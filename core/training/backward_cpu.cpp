@@ -67,11 +67,13 @@ Autograd::Gradient Autograd::meanBackward(TensorId input, const Layout& layout, 
 /// a block of its input's size (cpu/batch_norm_kernel.cpp).
 void Autograd::normScratch(const Operator& op)
 {
-    const Layout& input = layoutOf(m_graph.inputs(op)[0]);
+    const TensorId tensor = m_graph.inputs(op)[0];
+    const Layout& input = layoutOf(tensor);
+    const std::int64_t size = elementBytes(m_graph.tensors[tensor].dtype);
     if (op.kind == Kind::LayerNorm)
-        m_live.release(scratch(2 * m_rules.threads * input.shape.last() * 4));
+        m_live.release(scratch(2 * m_rules.threads * input.shape.last() * size));
     if (op.kind == Kind::BatchNorm)
-        m_live.release(scratch(input.elements() * elementBytes(m_graph.tensors[m_graph.inputs(op)[0]].dtype)));
+        m_live.release(scratch(input.elements() * size));
 }
 
 void Autograd::attentionTiles(const Layout& query, const Layout& key, DType dtype)
@@ -83,6 +85,51 @@ void Autograd::attentionTiles(const Layout& query, const Layout& key, DType dtyp
     if (reduced)
         m_live.release(reduced);
     m_live.release(scores);
+}
+
+// mkldnn_convolution_backward: gradient and weight go into oneDNN's layout and the input's gradient out of it, then
+// gradient and input go in and the gradients of bias and weight come out.
+void Autograd::convolutionBackward(const Operator& op, const Gradient& given)
+{
+    const CpuConvolution sizes = cpuConvolution(m_graph, op);
+    const auto inputs = m_graph.inputs(op);
+    const auto make = [&](std::size_t i) {
+        m_results[i] = freshFor(inputs[i], Layout(layoutOf(inputs[i]).shape), given.dtype);
+    };
+    const auto end = [&](std::initializer_list<LiveId> blocks) {
+        for (const LiveId block : blocks)
+            if (block)
+                m_live.release(block);
+    };
+    const LiveId rows = given.layout.isContiguous() ? 0 : scratch(sizes.output);
+    if (wants(inputs[0])) {
+        const LiveId gradient = scratch(sizes.output), weight = scratch(sizes.weight), result = scratch(sizes.input);
+        end({weight, gradient});
+        const LiveId last = sizes.isChannelsLast ? scratch(sizes.input) : 0;
+        make(0);
+        end({last, result});
+    }
+    const bool hasBias = inputs.size() > 2 && wants(inputs[2]);
+    if (!wants(inputs[1]) && !hasBias)
+        return end({rows});
+    const LiveId gradient = scratch(sizes.output), input = sizes.reordersInput ? scratch(sizes.input) : 0;
+    const LiveId weight = scratch(sizes.weight);
+    const LiveId bias = hasBias ? scratch(layoutOf(inputs[2]).elements() * elementBytes(given.dtype)) : 0;
+    end({input, gradient});
+    if (hasBias)
+        make(2);
+    make(1);
+    end({weight, bias, rows});
+}
+
+/// Indices and gradient are copied where they do not lie in a row.
+void Autograd::embeddingScratch(const Operator& op, const Gradient& given)
+{
+    const Layout& indices = layoutOf(m_graph.inputs(op)[1]);
+    if (!indices.isContiguous())
+        m_live.release(scratch(indices.elements() * 8));
+    if (!given.layout.isContiguous())
+        m_live.release(scratch(given.layout.elements() * elementBytes(given.dtype)));
 }
 
 } // namespace memscape

@@ -124,6 +124,8 @@ void Autograd::applyRule(const Operator& op, Gradient& given)
         if (wants(inputs[i]))
             m_results[i] = freshFor(inputs[i], Layout(layoutOf(inputs[i]).shape), m_graph.tensors[inputs[i]].dtype);
     }
+    if (op.kind == Kind::Embedding && m_rules.isOnCpu)
+        embeddingScratch(op, given);
     const bool scatters = op.kind == Kind::Gather || op.kind == Kind::Maximum;
     if (scatters && m_rules.isOnCpu && elementBytes(given.dtype) < 4) // scatter_add sums in float
         m_live.release(scratch(layoutOf(inputs[0]).elements() * 4));
@@ -262,6 +264,10 @@ bool Autograd::productBackward(const Operator& op, Gradient& given)
     switch (op.kind) {
     case Kind::Bmm: make(1), make(0); return true;
     case Kind::Convolution:
+        if (m_rules.isOnCpu) {
+            convolutionBackward(op, given);
+            return true;
+        }
         for (std::size_t i = 0; i < inputs.size(); ++i)
             make(i);
         return true;

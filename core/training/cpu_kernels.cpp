@@ -76,13 +76,19 @@ void chosenNumberKernel(std::int64_t elementSize, KernelWriter& kernel)
     kernel.free(number);
 }
 
-/// A sum, divided by a number in place.
-void meanKernel(std::int64_t elementSize, KernelWriter& kernel)
+/// A sum, divided by a number in place; of halves in float beside the result.
+void meanKernel(const Layout& input, const Layout& result, std::int64_t elementSize, KernelWriter& kernel)
 {
     kernel.output(0);
-    const std::uint32_t number = kernel.temporary(numberTensorBytes), cast = kernel.temporary(elementSize);
+    const bool isHalf = elementSize < 4;
+    const std::uint32_t sum = isHalf ? kernel.temporary(4 * result.elements()) : 0;
+    if (isHalf)
+        kernel.free(kernel.temporary(4 * input.elements()));
+    const std::uint32_t number = kernel.temporary(numberTensorBytes), cast = kernel.temporary(4);
     kernel.free(cast);
     kernel.free(number);
+    if (isHalf)
+        kernel.free(sum);
 }
 
 /// The squares, their mean: a sum divided by a number in place.
@@ -108,6 +114,37 @@ void batchNormKernel(std::int64_t channels, KernelWriter& kernel)
     }
 }
 
+/// oneDNN computes a picture of less than four channels as it lies.
+void convolutionKernel(const Graph& graph, const Operator& op, KernelWriter& kernel)
+{
+    const CpuConvolution sizes = cpuConvolution(graph, op);
+    const std::uint32_t input = sizes.reordersInput ? kernel.temporary(sizes.input) : 0;
+    const std::uint32_t weight = kernel.temporary(sizes.weight), result = kernel.temporary(sizes.output);
+    kernel.free(weight);
+    if (sizes.reordersInput)
+        kernel.free(input);
+    kernel.output(0);
+    kernel.free(result);
+}
+
+/// Indices that do not lie in a row are copied.
+void embeddingKernel(const Layout& indices, KernelWriter& kernel)
+{
+    const bool isCopied = !indices.viewed({indices.elements()});
+    const std::uint32_t copy = isCopied ? kernel.temporary(indices.elements() * 8) : 0;
+    kernel.output(0);
+    if (isCopied)
+        kernel.free(copy);
+}
+
+/// Elements of halves are gathered as float.
+void gatherKernel(const Graph& graph, TensorId result, KernelWriter& kernel)
+{
+    kernel.output(0);
+    if (elementBytes(graph.tensors[result].dtype) < 4)
+        kernel.free(kernel.temporary(graph.layoutOf(result).elements() * 4));
+}
+
 void attentionKernel(const Graph& graph, const Operator& op, std::int64_t threads, KernelWriter& kernel)
 {
     const auto inputs = graph.inputs(op);
@@ -122,6 +159,19 @@ void attentionKernel(const Graph& graph, const Operator& op, std::int64_t thread
 }
 
 } // namespace
+
+CpuConvolution cpuConvolution(const Graph& graph, const Operator& op)
+{
+    const auto inputs = graph.inputs(op);
+    const auto bytesOf = [&](TensorId tensor) {
+        return graph.layoutOf(tensor).elements() * elementBytes(graph.tensors[tensor].dtype);
+    };
+    const Layout &input = graph.layoutOf(inputs[0]), &kernel = graph.layoutOf(inputs[1]);
+    const std::int64_t undivided = input[2] - kernel[2] + 1; // rows of the result with a stride of 1, at least
+    const bool isStrided = graph.layoutOf(graph.outputs(op)[0])[2] < undivided;
+    return {bytesOf(inputs[0]), bytesOf(inputs[1]), bytesOf(graph.outputs(op)[0]), input[1] >= 4,
+            isStrided && op.attribute == 1};
+}
 
 std::int64_t transposingTile(const Layout& layout, DType dtype)
 {
@@ -139,7 +189,7 @@ CpuAttentionTiles cpuAttentionTiles(const Layout& query, const Layout& key, DTyp
     CpuAttentionTiles tiles;
     tiles.forward = threads * 4 * (tile + 2 * rows + rows * width);
     tiles.backward = threads * 4 * 2 * tile;
-    tiles.backwardSums = threads * 4 * rows;
+    tiles.backwardSums = 4 * rows;
     if (elementBytes(dtype) < 4) {
         tiles.forwardReduced = threads * elementBytes(dtype) * tile;
         tiles.backwardReduced = 2 * tiles.forwardReduced;
@@ -168,7 +218,11 @@ KernelSteps cpuKernelSteps(const Graph& graph, const Operator& op, const EagerRu
     case Kind::Multiply:
     case Kind::Divide: castOperands(graph, op, kernel); break;
     case Kind::Dropout: dropoutKernel(sizeOf(graph.inputs(op)[0]), kernel); break;
-    case Kind::Mean: meanKernel(sizeOf(graph.outputs(op)[0]), kernel); break;
+    case Kind::Mean: meanKernel(graph.layoutOf(graph.inputs(op)[0]), graph.layoutOf(graph.outputs(op)[0]),
+                                sizeOf(graph.outputs(op)[0]), kernel); break;
+    case Kind::Convolution: convolutionKernel(graph, op, kernel); break;
+    case Kind::Embedding: embeddingKernel(graph.layoutOf(graph.inputs(op)[1]), kernel); break;
+    case Kind::Gather: gatherKernel(graph, graph.outputs(op)[0], kernel); break;
     case Kind::MseLoss: squaredErrorKernel(graph.storageOf(graph.outputs(op)[0]).bytes, kernel); break;
     case Kind::BatchNorm: batchNormKernel(graph.layoutOf(graph.inputs(op)[0])[1], kernel); break;
     case Kind::FlashAttention: attentionKernel(graph, op, rules.threads, kernel); break;

@@ -39,6 +39,15 @@ using KernelSteps = Few<KernelStep, 24>;
 /// What a forward operator does; empty where it makes its outputs in their order and nothing else.
 KernelSteps cpuKernelSteps(const Graph& graph, const Operator& op, const EagerRules& rules);
 
+/// B of what a convolution (N, C, H, W) reorders.
+struct CpuConvolution
+{
+    std::int64_t input = 0, weight = 0, output = 0;
+    bool reordersInput = true;
+    bool isChannelsLast = false; ///< the gradient of its input comes with channels last and is copied once more
+};
+CpuConvolution cpuConvolution(const Graph& graph, const Operator& op);
+
 /// B of the tile through which a matrix of this layout is copied into rows; 0 where there is none.
 std::int64_t transposingTile(const Layout& layout, DType dtype);
 

@@ -95,7 +95,10 @@ void UpdateRules::adam(const Indices& tensors)
     case UpdateStyle::Loop: return adamLoop(tensors);
     case UpdateStyle::Foreach: return adamForeach(tensors);
     case UpdateStyle::WrittenOut: return adamWrittenOut(tensors);
-    case UpdateStyle::Fused: return;
+    case UpdateStyle::Fused: // counts one by one, then is one kernel
+        for (std::size_t left = tensors.size(); left > 0; --left)
+            number(stepBytes);
+        return;
     }
 }
 

@@ -133,7 +133,7 @@ Result<void> findLargest(BatchStudy& study, const Device& device, const Paramete
 {
     BatchMemory& memory = *study.memory;
     if (!memory.smallest) {
-        MEMSCAPE_TRY(smallest, answerTraining(device, training.at("batch", 1.0), memory.networks));
+        MEMSCAPE_TRY(smallest, answerTraining(withOwnKernels(device), training.at("batch", 1.0), memory.networks));
         memory.smallest = std::move(smallest);
     }
     study.capacity = memory.smallest->capacity;
@@ -338,7 +338,7 @@ Result<BatchPoint> batchPoint(const Device& device, const Parameters& parameters
     }
     Parameters there = parameters.at("batch", double(batch));
     there.set("accumulation", double(accumulation));
-    MEMSCAPE_TRY(answer, totalsOfTraining(device, there, memory.networks));
+    MEMSCAPE_TRY(answer, totalsOfTraining(withOwnKernels(device), there, memory.networks));
     return memory.points.emplace(key, pointOf(device, answer)).first->second;
 }
 
@@ -351,7 +351,7 @@ Result<BatchStudy> studyBatch(const Device& device, const Parameters& parameters
     MEMSCAPE_TRY(memory, memoryFor(device, training, context));
     study.memory = memory;
     study.noise = batchNoise(memory->model, study.asked);
-    MEMSCAPE_TRY(own, answerTraining(device, training, memory->networks));
+    MEMSCAPE_TRY(own, answerTraining(withOwnKernels(device), training, memory->networks));
     study.own = std::move(own);
     study.point = pointOf(device, study.own);
     memory->points[{study.asked.batch, study.asked.accumulation}] = study.point;

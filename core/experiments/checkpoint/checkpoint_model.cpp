@@ -240,7 +240,7 @@ Result<TrainingSetup> setupOf(const Device& device, std::string_view name, const
                           {"precision", parameters.choice("precision")},
                           {"attention", parameters.choice("attention")},
                           {"optimizer", "sgd"}}));
-    return trainingSetup(device, training);
+    return trainingSetup(withOwnKernels(device), training);
 }
 
 /// Sums of operators' times, in FLOPs where the device has no rates.

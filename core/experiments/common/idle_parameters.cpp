@@ -127,6 +127,7 @@ Idle idleOfStep(const Device& device, const Parameters& parameters)
     idle.add("adapter_rank", idle.is("adapter", "none"));
     idle.add("dropout", !traits.hasDropout);
     idle.add("device_context", !device.isGpu());
+    idle.add("allocator", !device.isGpu()); // nothing is cached there
     return idle;
 }
 

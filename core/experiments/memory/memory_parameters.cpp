@@ -25,6 +25,14 @@ Numerics numericsOf(Precision precision)
 
 namespace {
 
+constexpr std::string_view ownKernels = "memscape";
+
+/// PyTorch on a CPU.
+bool followsCpuRules(const Device& device)
+{
+    return !device.isGpu() && !(device.framework && device.framework->name == ownKernels);
+}
+
 CheckpointPlan checkpointingOf(const std::string& text)
 {
     if (text == "block")
@@ -59,7 +67,7 @@ Result<UpdateStyle> updateOf(const Device& device, const Parameters& parameters)
         return updateStyleFromText(text);
     if (parameters.choice("operators") == "written-out")
         return UpdateStyle::WrittenOut;
-    return device.isGpu() ? UpdateStyle::Foreach : UpdateStyle::Loop;
+    return followsCpuRules(device) ? UpdateStyle::Loop : UpdateStyle::Foreach;
 }
 
 Result<Plan> planOf(const Device& device, const Parameters& parameters)
@@ -82,18 +90,24 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
     plan.tensorParallel = static_cast<int>(parameters.integer("tensor_parallel"));
     plan.sequenceParallel = parameters.flag("sequence_parallel");
     plan.offload = offloadOf(parameters);
-    plan.isOnCpu = !device.isGpu();
-    plan.isBefore2 = plan.isOnCpu && rulesOn(device).isBefore2;
+    plan.isOnCpu = followsCpuRules(device);
+    plan.isBefore2 = rulesOn(device).isBefore2;
     MEMSCAPE_CHECK(checkPlan(plan));
     return plan;
 }
 
 } // namespace
 
+Device withOwnKernels(Device device)
+{
+    device.framework = Framework{std::string(ownKernels), {}};
+    return device;
+}
+
 AllocatorOptions allocatorOf(const Device& device, const Parameters& parameters)
 {
     AllocatorOptions options;
-    options.caches = device.isGpu();
+    options.caches = !followsCpuRules(device);
     options.expandableSegments = options.caches && parameters.choice("allocator") == "expandable";
     return options;
 }
@@ -101,14 +115,14 @@ AllocatorOptions allocatorOf(const Device& device, const Parameters& parameters)
 AttentionKernel attentionOn(const Device& device, const Parameters& parameters)
 {
     const AttentionKernel asked = attentionOf(parameters);
-    if (device.isGpu() || asked == AttentionKernel::Eager)
+    if (!followsCpuRules(device) || asked == AttentionKernel::Eager)
         return asked;
     return rulesOn(device).isBefore2 ? AttentionKernel::Eager : AttentionKernel::Flash;
 }
 
 EagerRules rulesOn(const Device& device)
 {
-    if (device.isGpu())
+    if (!followsCpuRules(device))
         return {};
     const bool isBefore2 = device.framework && device.framework->version.starts_with("1.");
     return EagerRules::onCpu(isBefore2, std::max(device.units, 1)); // PyTorch takes a thread for each core

@@ -34,6 +34,8 @@ StepPhase phaseOf(const Parameters& parameters);
 Offload offloadOf(const Parameters& parameters);
 AttentionKernel attentionOf(const Parameters& parameters);
 DType computedInOf(const Parameters& parameters); ///< of `inference-memory`
+/// This device as a measurement with our own kernels uses it: they place arrays as CUDA's PyTorch does, on a CPU too.
+Device withOwnKernels(Device device);
 /// A CPU's allocator caches nothing.
 AllocatorOptions allocatorOf(const Device& device, const Parameters& parameters);
 /// Its kernel there: a CPU has FlashAttention for all types and no memory-efficient kernel, PyTorch 1 has neither.

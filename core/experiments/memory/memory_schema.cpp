@@ -79,7 +79,9 @@ ParameterSpec precisionSpec()
 
 ParameterSpec attentionSpec()
 {
-    return choiceSpec("attention", "attention", "How scaled dot-product attention is computed.",
+    return choiceSpec("attention", "attention",
+                      "How scaled dot-product attention is computed. PyTorch has one fused kernel for processors, which "
+                      "flash and memory-efficient both mean there; PyTorch 1 has none.",
                       attentionKernels.choices());
 }
 
@@ -115,7 +117,7 @@ std::vector<ParameterSpec> deviceSpecs()
                 "kernels; reports lie between 250 MB and 1 GB. A setting, not a prediction. A processor has none.",
                 {.most = 0x1p40, .standard = "500MB", .unit = Unit::Byte, .scale = Scale::Log2}),
             choiceSpec(
-                "allocator", "allocator", "PYTORCH_CUDA_ALLOC_CONF: how the caching allocator takes memory.",
+                "allocator", "allocator", "PYTORCH_CUDA_ALLOC_CONF: how the caching allocator takes memory; a CPU has none.",
                 {{"default", "default", "segments of 2 MiB, 20 MiB or the requested size"},
                  {"expandable", "expandable segments", "expandable_segments:True: grows in pages, hardly fragments"}},
                 "default")};

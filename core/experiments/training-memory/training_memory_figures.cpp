@@ -14,9 +14,19 @@ namespace {
 constexpr std::string_view tapeSource =
     "PyTorch's autograd: derivatives.yaml, the engine, torch.optim, operator by operator";
 constexpr std::string_view allocatorSource = "c10/cuda/CUDACachingAllocator.cpp, replayed";
+constexpr std::string_view cpuAllocatorSource = "c10/core/CPUAllocator.cpp: a malloc and a free for each block";
 
-std::vector<std::string> omits()
+/// PyTorch's own rules for processors: core/training/cpu_kernels.h.
+bool isOnCpu(const TrainingAnswer& answer)
 {
+    return answer.setup.step.plan.isOnCpu;
+}
+
+std::vector<std::string> omits(const TrainingAnswer& answer)
+{
+    if (isOnCpu(answer))
+        return {"scratchpads of oneDNN's convolutions, which depend on the processor", "Python and loaded libraries",
+                "memory of other programs"};
     return {"workspaces of cuDNN and of sorting kernels", "memory of other programs",
             "communication libraries' own buffers"};
 }
@@ -61,7 +71,8 @@ Why allocatedWhy(const TrainingAnswer& answer)
 {
     const Simulation& simulation = answer.simulation;
     Why why;
-    why.formula = "highest sum of live blocks, each rounded up to 512 B";
+    why.formula = isOnCpu(answer) ? "highest sum of live blocks, each of the bytes that were asked for"
+                                  : "highest sum of live blocks, each rounded up to 512 B";
     why.with = "=";
     for (std::size_t i = 0; i < categoryCount; ++i) {
         const auto bytes = simulation.peak.categories[i];
@@ -77,7 +88,7 @@ Why allocatedWhy(const TrainingAnswer& answer)
         why.terms.push_back({"logits", logits, Unit::Byte, "kept by a variable of the training loop (keeps_logits)",
                              "`logits, loss = model(x)`, `outputs = model(**batch)`"});
     why.source = tapeSource;
-    why.omits = omits();
+    why.omits = omits(answer);
     return why;
 }
 
@@ -163,6 +174,23 @@ Figures modelFigures(const TrainingAnswer& answer, const Inventory& tensors)
         keptFigure("optimizer_state", "optimizer state", kept.state, simulation, "torch.optim, bitsandbytes")};
 }
 
+Why reservedWhy(const TrainingAnswer& answer)
+{
+    const AllocatorCounts& peak = answer.simulation.allocator.peak;
+    const std::string reserved = bytesText(double(peak.reserved)), allocated = bytesText(double(peak.allocated));
+    if (isOnCpu(answer))
+        return {"PyTorch on a CPU caches nothing: reserved is allocated",
+                fmt::format("= {}", reserved),
+                {},
+                std::string(cpuAllocatorSource),
+                {}};
+    return {"what the caching allocator takes from the driver",
+            fmt::format("= {} in {} segments for {} allocated", reserved, peak.segments, allocated),
+            {},
+            std::string(allocatorSource),
+            {}};
+}
+
 Figures stepFigures(const TrainingAnswer& answer, const TextbookFigures& textbook)
 {
     const Simulation& simulation = answer.simulation;
@@ -179,20 +207,14 @@ Figures stepFigures(const TrainingAnswer& answer, const TextbookFigures& textboo
             std::string(tapeSource),
             {}}));
     figures.push_back(bytesFigure("peak_allocated", "peak allocated", allocated, allocatedWhy(answer)));
-    figures.push_back(bytesFigure("peak_reserved", "peak reserved", reserved,
-                                  Why{"what the caching allocator takes from the driver",
-                                      fmt::format("= {} in {} segments for {} allocated", bytesText(reserved),
-                                                  simulation.allocator.peak.segments, bytesText(allocated)),
-                                      {},
-                                      std::string(allocatorSource),
-                                      {}}));
+    figures.push_back(bytesFigure("peak_reserved", "peak reserved", reserved, reservedWhy(answer)));
     figures.push_back(
         bytesFigure("device_total", "device total", double(answer.deviceBytes()),
-                    Why{"reserved + context",
+                    Why{isOnCpu(answer) ? "reserved: a processor has no context" : "reserved + context",
                         fmt::format("= {} + {}", bytesText(reserved), bytesText(double(answer.setup.context))),
                         {},
-                        "the context is a setting (device_context)",
-                        omits()}));
+                        isOnCpu(answer) ? std::string(cpuAllocatorSource) : "the context is a setting (device_context)",
+                        omits(answer)}));
     Why fits;
     fits.formula = "1 when the device total is within the device's memory, else 0";
     fits.with = answer.capacity

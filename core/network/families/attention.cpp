@@ -56,6 +56,8 @@ Variable attend(NetworkBuilder& b, const Variable& q, const Variable& k, const V
         const Variable values = b.repeatedHeads(v, heads);
         context = b.attentionCore([&] {
             const Variable scores = eagerScores(b, q, keys, style);
+            if (style.probabilities && b.options().rules.isOnCpu)
+                *style.probabilities = scores;
             return b.matmul(scores, values);
         });
         context = b.contiguous(b.transpose(std::move(context), 1, 2));

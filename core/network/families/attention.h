@@ -15,6 +15,9 @@ struct AttentionStyle
     double softcap = 0;         ///< scores / c, tanh, · c; 0: none
     bool softmaxInFloat = true; ///< softmax(…, dtype=float32).to(q.dtype)
     bool scalesScores = true;
+    /// The caller's name for the probabilities, which transformers returns beside the context; on a GPU they are
+    /// recorded without one.
+    Variable* probabilities = nullptr;
 };
 
 /// (B, S, heads · width) to (B, heads, S, width), a view.

@@ -189,6 +189,8 @@ void DecoderNetwork::layer(std::int64_t index, Variable& x)
 {
     const ModuleScope scope(m_b, fmt::format("{}.{}", m_names.layers, index), "DecoderLayer");
     x = m_b.layer([&] {
+        Variable probabilities; // hidden_states, _ = self.self_attn(…)
+        m_tables.probabilities = &probabilities;
         if (m_model.parallelResidual)
             return parallel(index, x);
         return m_model.normPlacement == NormPlacement::After ? afterNorm(index, x) : sequential(index, x);

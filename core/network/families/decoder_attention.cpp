@@ -106,6 +106,7 @@ Variable decoderAttention(NetworkBuilder& b, const ModelDescription& model, cons
         heads.q = std::move(q);
     }
     AttentionStyle style;
+    style.probabilities = tables.probabilities;
     if (model.attentionSinks)
         style.sinks = b.parameter("sinks", {model.heads});
     style.mask = isSliding ? tables.slidingMask : tables.mask;

@@ -17,7 +17,7 @@ Variable selfAttention(NetworkBuilder& b, const ModelDescription& model, const c
 {
     const ModuleScope scope(b, "attention", "Attention");
     const Variable x = b.columnInput(argument);
-    Variable context;
+    Variable context, probabilities;
     {
         const ModuleScope heads(b, inner, "SelfAttention");
         const auto projected = [&](const char* name) {
@@ -27,6 +27,7 @@ Variable selfAttention(NetworkBuilder& b, const ModelDescription& model, const c
         const Variable q = projected("query"), k = projected("key"), v = projected("value");
         AttentionStyle style;
         style.softmaxInFloat = softmaxInFloat;
+        style.probabilities = &probabilities;
         context = attend(b, q, k, v, style);
     }
     const ModuleScope output(b, "output", "SelfOutput");
@@ -47,12 +48,18 @@ Variable feedForward(NetworkBuilder& b, const ModelDescription& model, const Var
     return b.dropout(std::move(inner), b.options().dropout);
 }
 
+/// A norm over the sum. transformers names the branch until the norm has run; on a GPU it is recorded without the name.
+Variable normedSum(NetworkBuilder& b, std::string_view name, Variable branch, const Variable& x)
+{
+    const Variable named = b.options().rules.isOnCpu ? branch : Variable();
+    return b.layerNorm(name, b.add(std::move(branch), x));
+}
+
 Variable bertLayer(NetworkBuilder& b, const ModelDescription& model, const Variable& x)
 {
-    Variable attended = selfAttention(b, model, "self", x, false);
-    const Variable between = b.layerNorm("attention.output.LayerNorm", b.add(std::move(attended), x));
-    Variable forwarded = feedForward(b, model, between);
-    return b.layerNorm("output.LayerNorm", b.add(std::move(forwarded), between));
+    const Variable between =
+        normedSum(b, "attention.output.LayerNorm", selfAttention(b, model, "self", x, false), x);
+    return normedSum(b, "output.LayerNorm", feedForward(b, model, between), between);
 }
 
 Variable visionLayer(NetworkBuilder& b, const ModelDescription& model, const Variable& x)
@@ -85,14 +92,27 @@ Variable bertEmbeddings(NetworkBuilder& b, const ModelDescription& model, Variab
         const ModuleScope words(b, "word_embeddings", "Embedding");
         tokenWeight = b.parameter("weight", {model.vocab, model.hidden});
     }
+    const Shape row{1, options.sequence};
+    Variable types; // made before the words are looked up; on a GPU it is recorded behind it
+    if (options.rules.isOnCpu)
+        types = b.fill(row, DType::Int64);
     Variable x = b.embedding(tokens, tokenWeight);
     const Variable all = b.buffer("position_ids", {1, model.maxPositions}, DType::Int64);
     b.buffer("token_type_ids", {1, model.maxPositions}, DType::Int64);
-    const Variable types = b.expand(b.fill({1, options.sequence}, DType::Int64), {options.batch, options.sequence});
+    if (!types)
+        types = b.fill(row, DType::Int64);
+    types = b.expand(std::move(types), {options.batch, options.sequence});
+    std::vector<Variable> named; // by transformers' forward function until it returns; on a GPU none is recorded
+    const auto found = [&](Variable one) {
+        if (options.rules.isOnCpu)
+            named.push_back(one);
+        return one;
+    };
+    x = found(std::move(x));
     if (model.tokenTypes > 0)
-        x = b.add(std::move(x), b.embedding("token_type_embeddings", types, model.tokenTypes, model.hidden));
+        x = b.add(std::move(x), found(b.embedding("token_type_embeddings", types, model.tokenTypes, model.hidden)));
     const Variable positions = b.narrow(all, 1, options.sequence);
-    x = b.add(std::move(x), b.embedding("position_embeddings", positions, model.maxPositions, model.hidden));
+    x = b.add(std::move(x), found(b.embedding("position_embeddings", positions, model.maxPositions, model.hidden)));
     return b.dropout(b.layerNorm("LayerNorm", std::move(x)), options.dropout);
 }
 

@@ -41,7 +41,7 @@ Result<BatchTask> batchTask(const Device& device, const Parameters& parameters)
             fmt::format("{} can be predicted, not trained here: a measurement trains a chain of linear layers",
                         model.name),
             "choose model=mlp:256,64, or sizes of your own");
-    MEMSCAPE_TRY(answer, answerTraining(device, trainingParameters(parameters)));
+    MEMSCAPE_TRY(answer, answerTraining(withOwnKernels(device), trainingParameters(parameters)));
     const Plan& plan = answer.setup.step.plan;
     constexpr const char* plain = "a measurement trains in fp32 with plain SGD on one device";
     if (plan.precision != Precision::Fp32)

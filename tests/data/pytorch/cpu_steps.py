@@ -3,7 +3,8 @@
 """Records every allocation and free of real training and inference steps on a CPU, in order.
 
 PyTorch's allocator for processors reports to the profiler (c10/core/CPUAllocator.cpp): bytes as they were asked
-for, +n an allocation, -n a free. A block of MARK bytes and an index marks where a phase ends. The step that is
+for, +n an allocation, -n a free; [n, "scratchpad"] is one of oneDNN's, whose size is that of its implementation for
+this processor. A block of MARK bytes and an index marks where a phase ends. The step that is
 written down is one of a loop that has run before: optimizer state exists, gradients do not. Blocks of the
 profiler's and the optimizer's own record_function, which PyTorch 1.13 makes of tensors, are left out.
 
@@ -30,6 +31,7 @@ from torch.utils.checkpoint import checkpoint
 
 IS_OLD = torch.__version__.startswith("1.")
 MARK = 7777000
+PICTURE = 224
 ARTEFACTS = ("aten::empty", "aten::zeros", "aten::zeros>aten::empty")
 
 
@@ -38,6 +40,16 @@ class Recorder:
 
     def __init__(self):
         self.names = []
+        self.convolved = set()
+
+    def sizes_of_convolution(self, module, inputs, output):
+        tensors = [inputs[0], output, module.weight] + ([] if module.bias is None else [module.bias])
+        self.convolved.update(t.numel() * t.element_size() for t in tensors)
+
+    def is_scratchpad(self, size, path):
+        """oneDNN's own, in a convolution: neither input, weight nor result."""
+        return bool(self.convolved) and abs(size) not in self.convolved and (
+            path.endswith("mkldnn_convolution") or path.endswith("convolution_backward"))
 
     def mark(self, name):
         torch.empty(MARK + len(self.names), dtype=torch.uint8)
@@ -89,6 +101,8 @@ class Recorder:
                 continue
             if self.is_handle(size, address, path, handles):
                 continue
+            if self.is_scratchpad(size, path):
+                path = "scratchpad"
             current.append((size, path, address))
         return phases
 
@@ -238,11 +252,16 @@ def made_gpt2(case, parameters, _):
     return model, lambda: model(tokens, targets), None
 
 
-def made_pictures(case, parameters, _):
+def made_pictures(case, parameters, recorder):
     import torchvision
-    model = getattr(torchvision.models, case["torchvision"])(num_classes=case.get("classes", 1000))
-    x = torch.randn(parameters["batch"], 3, case["size"], case["size"])
-    target = torch.randint(0, case.get("classes", 1000), (parameters["batch"],))
+    model = getattr(torchvision.models, case["torchvision"])()
+    for part in model.modules():
+        if isinstance(part, nn.Dropout):
+            part.p = 0.0
+        if isinstance(part, nn.Conv2d):
+            part.register_forward_hook(recorder.sizes_of_convolution)
+    x = torch.randn(parameters["batch"], 3, PICTURE, PICTURE)
+    target = torch.randint(0, 1000, (parameters["batch"],))
 
     return model, lambda: model(x), lambda logits: F.cross_entropy(logits, target)
 
@@ -285,6 +304,7 @@ def made_transformer(case, parameters, recorder):
     config = {"attn_implementation": "eager" if parameters.get("attention", "eager") == "eager" else "sdpa",
               "use_cache": False, **case["config"]}
     config.pop("model_type")
+    config.pop("id2label", None)
     name = config.pop("architectures")[0]
     make = getattr(transformers, name)
     model = make(make.config_class(**config))
@@ -294,13 +314,20 @@ def made_transformer(case, parameters, recorder):
         target = torch.randint(0, model.config.num_labels, (parameters["batch"],))
         return model, lambda: model(pixel_values=pictures).logits, lambda logits: F.cross_entropy(logits, target)
     tokens, targets = (torch.randint(0, config["vocab_size"], shape) for _ in range(2))
-
-    def loss_of(logits):
-        return F.cross_entropy(logits.view(-1, logits.size(-1)), targets.view(-1))
-
+    if parameters.get("checkpointing") == "block":
+        model.gradient_checkpointing_enable({"use_reentrant": False, "preserve_rng_state": False})
     if name.startswith("T5"):
-        return model, lambda: model(input_ids=tokens, decoder_input_ids=targets).logits, loss_of
-    return model, lambda: model(input_ids=tokens).logits, loss_of
+        return model, lambda: model(input_ids=tokens, decoder_input_ids=targets).logits, lambda logits: F.cross_entropy(
+            logits.view(-1, logits.size(-1)), targets.view(-1))
+    if parameters.get("phase", "training") != "training":
+        return model, lambda: model(input_ids=tokens).logits, None
+    labels = {"labels": targets, "shift_labels": targets} if name.startswith("Llama") else {"labels": targets}
+
+    def run():
+        outputs = model(input_ids=tokens, **labels)
+        return outputs.logits, outputs.loss
+
+    return model, run, None
 
 
 MAKERS = {"decoder": made_decoder, "transformer": made_transformer, "mlp": made_mlp, "gpt2": made_gpt2, "pictures": made_pictures}
@@ -314,6 +341,7 @@ def autocast_of(precision):
 
 def steps_of(case, recorder):
     parameters = case["parameters"]
+    torch.set_num_threads(case.get("threads", 1))
     precision = parameters.get("precision", "fp32")
     torch.manual_seed(1)
     torch.set_default_dtype(torch.bfloat16 if precision == "bf16" else torch.float32)
@@ -373,7 +401,8 @@ def recorded(case, with_paths):
     recorder = Recorder()
     phases = recorder.run(lambda: steps_of(case, recorder))
     phases.pop("before")
-    events = {name: [event if with_paths else event[0] for event in phase] for name, phase in phases.items()}
+    events = {name: [event if with_paths or event[1] == "scratchpad" else event[0] for event in phase]
+              for name, phase in phases.items()}
     return {**case, "events": events}
 
 
@@ -394,8 +423,8 @@ def mlp_case(name, **changes):
             "parameters": {"batch": 9, "precision": "fp32", "optimizer": "sgd", **changes}}
 
 
-def picture_case(model, size, batch, **changes):
-    return {"name": model, "maker": "pictures", "torchvision": model, "model": model, "size": size,
+def picture_case(name, known, batch, **changes):
+    return {"name": name, "maker": "pictures", "torchvision": name, "model": known, "threads": 2,
             "parameters": {"batch": batch, "precision": "fp32", "optimizer": "sgd", **changes}}
 
 
@@ -417,7 +446,7 @@ LLAMA = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_s
 BERT = {"model_type": "bert", "architectures": ["BertForMaskedLM"], "hidden_size": 48, "num_hidden_layers": 2,
         "num_attention_heads": 4, "intermediate_size": 120, "vocab_size": 203, "max_position_embeddings": 32,
         "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-VIT = {"model_type": "vit", "architectures": ["ViTForImageClassification"], "hidden_size": 48, "num_hidden_layers": 2,
+VIT = {"model_type": "vit", "num_labels": 10, "id2label": {str(i): str(i) for i in range(10)}, "architectures": ["ViTForImageClassification"], "hidden_size": 48, "num_hidden_layers": 2,
        "num_attention_heads": 4, "intermediate_size": 120, "image_size": 32, "patch_size": 8,
        "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 T5 = {"model_type": "t5", "architectures": ["T5ForConditionalGeneration"], "d_model": 48, "d_kv": 12, "d_ff": 96,
@@ -450,19 +479,18 @@ def cases():
         yield transformer_case("t5", T5)
         yield gpt2_case("flash", attention="flash")
         yield gpt2_case("flash bf16 autocast", attention="flash", precision="bf16-autocast")
-        yield picture_case("resnet18", 64, 2)
-        yield picture_case("vgg11", 64, 1)
-        yield picture_case("mobilenet_v2", 64, 2)
+        yield picture_case("resnet18", "resnet18", 2)
+        yield picture_case("vgg11", "vgg11", 1, optimizer="momentum")
+        yield picture_case("mobilenet_v2", "mobilenet-v2", 2)
 
 
 def main():
-    torch.set_num_threads(1)
     arguments = sys.argv[1:]
     with_paths = "--paths" in arguments
     names = [argument for argument in arguments if argument != "--paths"]
     results = [recorded(case, with_paths) for case in cases()
                if not names or any(case["name"].startswith(name) for name in names)]
-    print(json.dumps({"about": __doc__.strip(), "torch": torch.__version__, "threads": torch.get_num_threads(),
+    print(json.dumps({"about": __doc__.strip(), "torch": torch.__version__, "threads": 1,
                       "cases": results}, separators=(",", ":")))
 
 
