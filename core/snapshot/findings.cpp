@@ -118,7 +118,7 @@ std::string_view findingLevelText(FindingLevel level)
 void findFragmentation(const FindingInput& input, std::vector<SnapshotFinding>& findings)
 {
     const SnapshotDevice& device = input.device;
-    const std::size_t moment = peakOf(device, input.range);
+    const std::size_t moment = device.timeline().peakAllocated(input.range.first, input.range.last);
     const SnapshotBytes bytes = device.lifetimes().bytesAt(moment);
     const SnapshotLayout layout = device.lifetimes().layoutAt(moment);
     const std::int64_t inside = layout.free - layout.freeWhole;

@@ -111,21 +111,4 @@ Result<EventRange> parseEventRange(std::string_view text, std::size_t events)
     return EventRange{first, last};
 }
 
-std::size_t peakOf(const SnapshotDevice& device, const EventRange& range)
-{
-    const SnapshotTimeline& timeline = device.timeline();
-    std::size_t moment = timeline.peakReserved(range.first, range.last);
-    const std::int64_t reserved = device.lifetimes().bytesAt(moment).reserved;
-    SnapshotBytes bytes = device.lifetimes().bytesAt(moment);
-    std::int64_t most = bytes.allocated;
-    for (std::size_t at = moment; at < range.last; ++at) {
-        bytes += device.lifetimes().change(at);
-        if (bytes.reserved == reserved && bytes.allocated > most) {
-            most = bytes.allocated;
-            moment = at + 1;
-        }
-    }
-    return moment;
-}
-
 } // namespace memscape

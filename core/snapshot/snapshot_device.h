@@ -55,10 +55,6 @@ struct EventRange
 };
 Result<EventRange> parseEventRange(std::string_view text, std::size_t events);
 
-/// The moment of a range that stands for its peak: reserved is at its highest, and of these moments it is the first
-/// with the most allocated bytes. (When reserved first rises, what it rose for is not allocated yet.)
-std::size_t peakOf(const SnapshotDevice& device, const EventRange& range);
-
 /// The allocations for which the driver refused and cached segments were given back: the event of the segment_alloc
 /// after each group of segment_free, see findings.h.
 struct AllocationRetry
@@ -69,7 +65,8 @@ struct AllocationRetry
 };
 std::vector<AllocationRetry> allocationRetries(const SnapshotDevice& device, const EventRange& range);
 
-/// The figures of a range: peak_allocated, peak_reserved, fragmentation (at peakOf()), largest_free (there),
+/// The figures of a range: peak_allocated, peak_reserved, fragmentation (1 − peak_allocated /
+/// peak_reserved), largest_free (where allocated is at its peak),
 /// and beside them peak_requested, final_allocated, final_reserved, final_largest_free, retries; each with its why.
 Figures snapshotFigures(const SnapshotDevice& device, const EventRange& range);
 

@@ -67,18 +67,17 @@ void addPeaks(const SnapshotDevice& device, const EventRange& range, Figures& fi
 
 void addFragmentation(const SnapshotDevice& device, const EventRange& range, Figures& figures)
 {
-    const std::size_t moment = peakOf(device, range);
-    const SnapshotBytes bytes = device.lifetimes().bytesAt(moment);
-    const SnapshotLayout layout = device.lifetimes().layoutAt(moment);
-    const double share = bytes.reserved > 0 ? 1 - double(bytes.allocated) / double(bytes.reserved) : 0;
-    figures.push_back(figureOf(
-        "fragmentation", "reserved, not allocated", Unit::One, share,
-        why(device, "1 − allocated / reserved, where reserved is at its highest and allocated at its highest there",
-            fmt::format("= 1 − {} / {}, {}", bytes.allocated, bytes.reserved, eventText(device, moment)),
-            {bytesTerm("allocated", bytes.allocated, "blocks in the program's hands"),
-             bytesTerm("reserved", bytes.reserved, "segments")})));
-    figures.push_back(bytesFigure(device, "largest_free", "largest free block", layout.largestFree,
-                                  "largest hole in the segments at that moment: no larger request fits", moment));
+    const double allocated = figures[0].number(), reserved = figures[1].number();
+    figures.push_back(
+        figureOf("fragmentation", "reserved, never allocated", Unit::One, reserved > 0 ? 1 - allocated / reserved : 0,
+                 why(device, "1 − peak allocated / peak reserved",
+                     fmt::format("= 1 − {} B / {} B", numberText(allocated), numberText(reserved)),
+                     {bytesTerm("peak allocated", std::int64_t(allocated), "most bytes in blocks of the program"),
+                      bytesTerm("peak reserved", std::int64_t(reserved), "most bytes in segments")})));
+    const std::size_t moment = device.timeline().peakAllocated(range.first, range.last);
+    figures.push_back(bytesFigure(
+        device, "largest_free", "largest free block at the peak", device.lifetimes().layoutAt(moment).largestFree,
+        "largest hole in the segments where allocated is at its peak: no larger request fits there", moment));
 }
 
 } // namespace
