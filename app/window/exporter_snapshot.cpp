@@ -121,7 +121,7 @@ void Exporter::report(const SnapshotPage& page)
         ask(tr("Export snapshot as report"), baseOf(page), QStringLiteral("html"), tr("HTML page (*.html)"));
     if (!path.isEmpty())
         writeBeside(path, [path, from = sourceOf(page)] {
-            const std::string text = snapshotHtml(*from.device, from.range, from.name);
+            const std::string text = reportHtml({snapshotRecord(*from.device, from.range, from.name)}, from.name);
             return writeInPieces(path, [&](const Write& write) -> Result<void> {
                 write(text);
                 return {};
