@@ -127,7 +127,7 @@ void MainWindow::connectViewActions()
     on("view.bases", [this] { m_settings.setShowBases(m_actions.at(QStringLiteral("view.bases")).isChecked()); });
     onPage(
         "view.resetPlot", [](ExperimentPage& page) { page.plot()->view()->resetView(); },
-        [](SnapshotPage& page) { page.timeline()->setSight(wholeSight(*page.shown().device)); });
+        [](SnapshotPage& page) { page.timeline()->setSight(page.timeline()->whole()); });
     on("view.restoreLayout", [this] { restoreDefaultLayout(); });
 }
 

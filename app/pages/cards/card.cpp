@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/cards/card.h"
 
+#include <QPainter>
 #include <QStyle>
 #include <QVariant>
 
@@ -29,6 +30,22 @@ QLabel* toneLabel(const QString& text, const char* tone, QWidget* parent, bool s
     if (selectable)
         label->setTextInteractionFlags(Qt::TextSelectableByMouse);
     return label;
+}
+
+ElidedLabel::ElidedLabel(const QString& text, const char* tone, QWidget* parent)
+    : QLabel(text, parent)
+{
+    setProperty("tone", QString::fromLatin1(tone));
+    setTextFormat(Qt::PlainText);
+    setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+}
+
+void ElidedLabel::paintEvent(QPaintEvent*)
+{
+    QPainter painter(this);
+    painter.setPen(palette().color(foregroundRole()));
+    painter.drawText(rect(), Qt::AlignLeft | Qt::AlignVCenter,
+                     fontMetrics().elidedText(text(), Qt::ElideMiddle, width()));
 }
 
 void setTone(QLabel* label, const char* tone)

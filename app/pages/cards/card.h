@@ -28,6 +28,18 @@ private:
 /// A label of that tone; wraps, and its text can be selected with the mouse when `selectable`.
 QLabel* toneLabel(const QString& text, const char* tone, QWidget* parent, bool selectable = false);
 
+/// A line whose middle gives way to "…" where it has too little room.
+class ElidedLabel : public QLabel
+{
+    Q_OBJECT
+
+public:
+    ElidedLabel(const QString& text, const char* tone, QWidget* parent);
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+};
+
 /// Sets the tone of an existing label and lets the style sheet look again.
 void setTone(QLabel* label, const char* tone);
 

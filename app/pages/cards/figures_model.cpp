@@ -61,7 +61,8 @@ QString figureText(const Figure& figure, ByteStyle bytes, bool isBrief)
     const bool whether = figure.key == "fits" || figure.key == "feasible";
     if (whether && figure.isNumber() && std::isfinite(figure.number()))
         return figure.number() != 0 ? FiguresModel::tr("yes") : FiguresModel::tr("no");
-    if (figure.key == "efficiency" && figure.isNumber())
+    const bool isShare = figure.key == "efficiency" || figure.key == "fragmentation";
+    if (isShare && figure.isNumber())
         return QString::fromStdString(percentText(figure.number()));
     const bool isLong = figure.isNumber() && figure.unit == Unit::One && std::fabs(figure.number()) >= 1e7;
     if (isBrief && isLong && !figure.countsOperations() && std::isfinite(figure.number()))

@@ -197,13 +197,22 @@ void FiguresTable::setCompared(bool compared)
     layoutColumns();
 }
 
+void FiguresTable::setPredicted(bool predicted)
+{
+    if (std::exchange(m_isPredicted, predicted) == predicted)
+        return;
+    forget();
+    setColumnHidden(FiguresModel::PredictedColumn, !predicted);
+    layoutColumns();
+}
+
 void FiguresTable::layoutColumns()
 {
     // Values get what they need, the label the rest. Columns only grow while the rows stay the
     // same: a slider that moves must not make the table tremble.
     const int wanted = QFontMetrics(relativeFont(1.15, true)).horizontalAdvance(QStringLiteral("attainable rate"));
     const bool isCompared = !isColumnHidden(FiguresModel::MeasuredColumn);
-    setColumnHidden(FiguresModel::ErrorColumn, !isCompared);
+    setColumnHidden(FiguresModel::ErrorColumn, !isCompared || !m_isPredicted);
     int rest = layoutValues();
     if (rest < wanted && m_valueSize > smallSize) {
         m_valueSize = smallSize;

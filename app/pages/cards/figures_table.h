@@ -24,6 +24,8 @@ public:
     void setRows(std::vector<FigureRow> rows, ByteStyle bytes);
     /// Whether there is a measurement to compare with: else its columns would only take room.
     void setCompared(bool compared);
+    /// Whether there is a prediction at all: of what is only measured, its columns would be empty.
+    void setPredicted(bool predicted);
     double valueSize() const { return m_valueSize; } ///< of numbers, relative to the font
     /// Key of the selected figure; the first one's while none is.
     QString currentKey() const;
@@ -50,6 +52,7 @@ private:
     /// Text of a column, since its rows changed.
     std::array<int, FiguresModel::NUM_COLUMNS> m_widest{};
     double m_valueSize = 0;
+    bool m_isPredicted = true;
 };
 
 } // namespace memscape

@@ -7,7 +7,6 @@
 
 #include <QApplication>
 #include <QHBoxLayout>
-#include <QPainter>
 #include <QPushButton>
 #include <QScrollArea>
 
@@ -30,27 +29,6 @@ double knownShare(const std::vector<SnapshotGroup>& groups)
     }
     return all > 0 ? known / all : 0;
 }
-
-/// A line that ends in "…" where it has too little room.
-class ElidedLabel : public QLabel
-{
-public:
-    ElidedLabel(const QString& text, QWidget* parent)
-        : QLabel(text, parent)
-    {
-        setProperty("tone", "dim");
-        setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
-    }
-
-protected:
-    void paintEvent(QPaintEvent*) override
-    {
-        QPainter painter(this);
-        painter.setPen(palette().color(QPalette::WindowText));
-        painter.drawText(rect(), Qt::AlignLeft | Qt::AlignVCenter,
-                         fontMetrics().elidedText(text(), Qt::ElideMiddle, width()));
-    }
-};
 
 } // namespace
 
@@ -147,6 +125,7 @@ void SnapshotInspector::setFigures(const Figures& measured, const Outcome* predi
         compareInto(row);
         rows.push_back(std::move(row));
     }
+    m_figures->setPredicted(predicted != nullptr);
     m_figures->setRows(std::move(rows), bytes);
     explain();
 }
@@ -169,7 +148,7 @@ void SnapshotInspector::setAlive(const std::vector<AliveRow>& rows, ByteStyle by
         auto* line = new QHBoxLayout;
         auto* swatch =
             new QLabel(QStringLiteral("<span style='color:%1'>■</span>").arg(partColour(theme, row.part).name()), this);
-        auto* name = new ElidedLabel(row.name, this);
+        auto* name = new ElidedLabel(row.name, "dim", this);
         const QString size = memoryText(row.bytes, bytes);
         name->setToolTip(tr("%1: %2 in %3 blocks").arg(row.name, size, eventsText(row.blocks)));
         name->setAccessibleName(name->toolTip());

@@ -105,7 +105,7 @@ void SnapshotPage::moveTo(std::size_t moment)
     if (!m_opened.device)
         return;
     m_shown.moment = std::min(moment, m_opened.device->lifetimes().events());
-    showAll();
+    showMoment();
 }
 
 void SnapshotPage::documentChanged(const ChangeEvent& event)
@@ -301,18 +301,24 @@ void SnapshotPage::showKind()
 void SnapshotPage::showAll()
 {
     m_shown.bytes = m_services.settings.byteStyle();
-    for (SnapshotView* view : {static_cast<SnapshotView*>(m_timeline), static_cast<SnapshotView*>(m_blocks),
-                               static_cast<SnapshotView*>(m_strip)})
-        view->setShown(m_shown);
-    m_flame->setShown(m_shown);
-    m_table->setShown(m_shown);
     m_compare->setThis(m_shown.device, title(), m_shown.bytes);
     if (m_shown.device)
         m_inspector->setRange(tr("of %1").arg(rangeText(*m_shown.device, m_shown.range)), m_shown.isSelected);
     else
         m_inspector->setRange({}, false);
-    m_stripTitle->setText(m_strip->isVisible() ? m_strip->title() : QString());
     showBeside();
+    showMoment();
+}
+
+/// What follows the moment alone: a cursor that moves must not lay out tables.
+void SnapshotPage::showMoment()
+{
+    for (SnapshotView* view : {static_cast<SnapshotView*>(m_timeline), static_cast<SnapshotView*>(m_blocks),
+                               static_cast<SnapshotView*>(m_strip)})
+        view->setShown(m_shown);
+    m_flame->setShown(m_shown);
+    m_table->setShown(m_shown);
+    m_stripTitle->setText(m_strip->isVisible() ? m_strip->title() : QString());
     showStatus({});
     emit updated();
 }
@@ -430,7 +436,7 @@ void SnapshotPage::changeEvent(QEvent* event)
     if (event->type() != QEvent::FontChange && event->type() != QEvent::StyleChange)
         return;
     fitInspector();
-    m_strip->setFixedHeight(int(100 * plotUnit()));
+    fitStrip();
     if (m_opened.device)
         askFigures(); // the colours of the list
 }

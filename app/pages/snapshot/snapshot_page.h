@@ -97,6 +97,7 @@ private:
     void connectAll();
     void connectViews();
     void fitInspector();
+    void fitStrip();
     // snapshot_page.cpp
     void documentChanged(const ChangeEvent& event);
     void readDocument();

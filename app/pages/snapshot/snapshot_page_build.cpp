@@ -54,8 +54,9 @@ void SnapshotPage::build()
     m_centre->addWidget(buildViews());
     m_below = buildBelow();
     m_centre->addWidget(m_below);
-    m_centre->setStretchFactor(0, 3);
-    m_centre->setStretchFactor(1, 2);
+    m_centre->setStretchFactor(0, 1);
+    m_centre->setStretchFactor(1, 1);
+    m_centre->setSizes({560, 440});
     m_splitter->addWidget(m_centre);
     m_splitter->addWidget(m_inspector);
     m_splitter->setStretchFactor(0, 1);
@@ -69,6 +70,12 @@ void SnapshotPage::build()
     column->setSpacing(0);
     column->addWidget(buildHeader());
     column->addWidget(m_stack, 1);
+}
+
+void SnapshotPage::fitStrip()
+{
+    m_strip->setFixedHeight(int(78 * plotUnit())); // three rows
+    m_findings->setMinimumHeight(int(70 * plotUnit()));
 }
 
 /// As wide as its words need at this text size.
@@ -85,10 +92,8 @@ QWidget* SnapshotPage::buildHeader()
 {
     auto* header = new QFrame(this);
     header->setObjectName(QStringLiteral("header"));
-    m_title = toneLabel({}, "title", header);
-    m_title->setWordWrap(false);
+    m_title = new ElidedLabel({}, "title", header);
     m_title->setObjectName(QStringLiteral("snapshotTitle"));
-    m_title->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     m_facts = toneLabel({}, "dim", header);
     m_facts->setObjectName(QStringLiteral("facts"));
     m_notes = toneLabel({}, "warning", header, true);
@@ -182,10 +187,8 @@ QWidget* SnapshotPage::buildBelow()
 {
     auto* below = new QWidget(this);
     auto* title = toneLabel(tr("Findings"), "subtitle", below);
-    m_stripTitle = toneLabel({}, "strong", below);
-    m_stripTitle->setWordWrap(false);
-    m_stripTitle->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
-    m_strip->setFixedHeight(int(100 * plotUnit()));
+    m_stripTitle = new ElidedLabel({}, "strong", below);
+    fitStrip();
     auto* column = new QVBoxLayout(below);
     column->setContentsMargins(20, 8, 10, 8);
     column->setSpacing(6);

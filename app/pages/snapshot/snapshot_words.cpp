@@ -120,8 +120,8 @@ QString stackText(const Snapshot& snapshot, StackId stack, int most)
 QString momentText(const SnapshotDevice& device, std::size_t moment)
 {
     const std::size_t events = device.lifetimes().events();
-    QString text = moment == 0 ? tr("before the trace")
-        : moment >= events     ? tr("at the end, after %1 events").arg(eventsText(events))
+    QString text = moment == 0 ? tr("the start of the trace")
+        : moment >= events     ? tr("the end, after %1 events").arg(eventsText(events))
                                : tr("event %1 of %2").arg(eventsText(moment), eventsText(events));
     if (moment == 0 || events == 0)
         return text;

@@ -23,10 +23,10 @@ namespace {
 
 // What the writer of the file noted of it.
 constexpr std::int64_t allocatedAtEnd = 6546432, reservedAtEnd = 16777216;
-constexpr std::size_t segmentsAtEnd = 8, traceEntries = 1767;
-const QRectF screen(0, 0, 900, 400);
+constexpr std::size_t segmentsAtEnd = 8, entriesOfTrace = 1767;
+const QRectF wholeScreen(0, 0, 900, 400);
 
-std::shared_ptr<const SnapshotDevice> example()
+std::shared_ptr<const SnapshotDevice> exampleDevice()
 {
     static const std::shared_ptr<const SnapshotDevice> device = [] {
         auto snapshot = std::make_shared<const Snapshot>(
@@ -38,11 +38,11 @@ std::shared_ptr<const SnapshotDevice> example()
 
 TimelineChart chartOf(const TimelineSight& sight, std::size_t bands = mostBands, bool byTime = false)
 {
-    return layoutTimeline(*example(), sight, screen, byTime, ByteStyle::Binary, bands);
+    return layoutTimeline(*exampleDevice(), sight, wholeScreen, byTime, ByteStyle::Binary, bands);
 }
 
 /// The top of the stack in every column, in bytes.
-std::vector<double> topsOf(const TimelineChart& chart)
+std::vector<double> stackTops(const TimelineChart& chart)
 {
     std::vector<double> tops(chart.columns.size(), chart.area.bottom());
     for (const TimelineShape& shape : chart.shapes) {
@@ -55,7 +55,7 @@ std::vector<double> topsOf(const TimelineChart& chart)
     return tops;
 }
 
-double widthOf(const std::vector<BlockPiece>& pieces, std::size_t block)
+double piecesWidth(const std::vector<BlockPiece>& pieces, std::size_t block)
 {
     double width = 0;
     for (const BlockPiece& piece : pieces)
@@ -72,8 +72,8 @@ class TestSnapshotLayout : public QObject
 private slots:
     void theFileIsTheOneThatItsWriterDescribed()
     {
-        const Lifetimes& lifetimes = example()->lifetimes();
-        QCOMPARE(lifetimes.events(), traceEntries);
+        const Lifetimes& lifetimes = exampleDevice()->lifetimes();
+        QCOMPARE(lifetimes.events(), entriesOfTrace);
         QCOMPARE(lifetimes.bytesAt(lifetimes.events()).allocated, allocatedAtEnd);
         QCOMPARE(lifetimes.bytesAt(lifetimes.events()).reserved, reservedAtEnd);
     }
@@ -94,17 +94,17 @@ private slots:
         QFETCH(double, first);
         QFETCH(double, last);
         QFETCH(int, bands);
-        TimelineSight sight = wholeSight(*example());
-        const double events = double(example()->lifetimes().events());
+        TimelineSight sight = wholeSight(*exampleDevice());
+        const double events = double(exampleDevice()->lifetimes().events());
         sight.first = std::size_t(first * events);
         sight.last = std::size_t(last * events);
         const TimelineChart chart = chartOf(sight, std::size_t(bands));
-        const std::vector<double> tops = topsOf(chart);
+        const std::vector<double> tops = stackTops(chart);
         QVERIFY(tops.size() > 5);
         const double pixel = (sight.top - sight.bottom) / chart.area.height();
         for (std::size_t i = 0; i < tops.size(); ++i) {
             // Blocks that a stream still uses lie there too.
-            const SnapshotBytes bytes = example()->lifetimes().bytesAt(chart.columns[i].peak);
+            const SnapshotBytes bytes = exampleDevice()->lifetimes().bytesAt(chart.columns[i].peak);
             QVERIFY2(
                 tops[i] >= double(bytes.allocated) - pixel && tops[i] <= double(bytes.active) + pixel,
                 qPrintable(QStringLiteral("column %1: %2, allocated %3").arg(i).arg(tops[i]).arg(bytes.allocated)));
@@ -114,7 +114,7 @@ private slots:
     // A peak of one event among thousands in a column is drawn.
     void peaksStay()
     {
-        const SnapshotDevice& device = *example();
+        const SnapshotDevice& device = *exampleDevice();
         const TimelineSight whole = wholeSight(device);
         const std::size_t peak = device.timeline().peakAllocated(0, whole.last);
         const TimelineChart narrow = layoutTimeline(device, whole, QRectF(0, 0, 120, 300), false, ByteStyle::Binary);
@@ -126,7 +126,7 @@ private slots:
 
     void zoomKeepsWhatIsUnderThePointer()
     {
-        const SnapshotDevice& device = *example();
+        const SnapshotDevice& device = *exampleDevice();
         TimelineSight sight = wholeSight(device);
         for (int i = 0; i < 30; ++i) {
             const double share = 0.3;
@@ -146,7 +146,7 @@ private slots:
 
     void panningEndsAtTheEnds()
     {
-        const SnapshotDevice& device = *example();
+        const SnapshotDevice& device = *exampleDevice();
         TimelineSight sight = wholeSight(device);
         sight.first = 100;
         sight.last = 300;
@@ -163,10 +163,10 @@ private slots:
     void placesAndMomentsBelongTogether()
     {
         for (const bool byTime : {false, true}) {
-            const TimelineChart chart = chartOf(wholeSight(*example()), 50, byTime);
+            const TimelineChart chart = chartOf(wholeSight(*exampleDevice()), 50, byTime);
             for (double x = chart.area.left() + 1; x < chart.area.right(); x += 37) {
                 const std::size_t moment = chart.momentAt(x);
-                QVERIFY(moment <= example()->lifetimes().events());
+                QVERIFY(moment <= exampleDevice()->lifetimes().events());
                 if (!byTime) // times may stand still
                     QVERIFY(std::abs(chart.x(double(moment)) - x)
                             <= chart.area.width() / double(chart.columns.size()) + 1);
@@ -176,7 +176,7 @@ private slots:
 
     void aPredictedStepFillsTheStepOfTheSnapshot()
     {
-        const TimelineChart chart = chartOf(wholeSight(*example()), 0);
+        const TimelineChart chart = chartOf(wholeSight(*exampleDevice()), 0);
         const QPolygonF line = layoutPrediction(chart, {0, 100, 4000, 50}, 100, 300);
         QVERIFY(line.size() >= 2);
         QCOMPARE(line.front().x(), chart.x(100));
@@ -191,10 +191,10 @@ private slots:
 
     void blocksTileTheirSegments()
     {
-        const Lifetimes& lifetimes = example()->lifetimes();
+        const Lifetimes& lifetimes = exampleDevice()->lifetimes();
         const SnapshotLayout layout = lifetimes.layoutAt(lifetimes.events());
         QCOMPARE(layout.segments.size(), segmentsAtEnd);
-        const BlocksChart chart = layoutBlocks(layout, {}, screen);
+        const BlocksChart chart = layoutBlocks(layout, {}, wholeScreen);
         QVERIFY(chart.rows >= 10);
         const double scale = chart.area.width() / chart.bytesPerRow;
         double all = 0;
@@ -205,19 +205,19 @@ private slots:
         QVERIFY(std::abs(all / double(reservedAtEnd) - 1) < 1e-6);
         const auto largest = std::max_element(layout.blocks.begin(), layout.blocks.end(),
                                               [](const LaidBlock& a, const LaidBlock& b) { return a.size < b.size; });
-        const double width = widthOf(chart.pieces, std::size_t(largest - layout.blocks.begin()));
+        const double width = piecesWidth(chart.pieces, std::size_t(largest - layout.blocks.begin()));
         QVERIFY(std::abs(width - double(largest->size) * scale) < 1.5);
     }
 
     void zoomedBlocksStayWhereThePointerIs()
     {
-        const Lifetimes& lifetimes = example()->lifetimes();
+        const Lifetimes& lifetimes = exampleDevice()->lifetimes();
         const SnapshotLayout layout = lifetimes.layoutAt(lifetimes.events());
-        const BlocksChart chart = layoutBlocks(layout, {}, screen);
+        const BlocksChart chart = layoutBlocks(layout, {}, wholeScreen);
         const BlockPiece& piece = chart.pieces[chart.pieces.size() / 2];
         const BlocksSight near = zoomedBlocks(chart, {}, piece.rect.center(), 0.5);
         QVERIFY(near.zoom > 1.9);
-        const BlocksChart closer = layoutBlocks(layout, near, screen);
+        const BlocksChart closer = layoutBlocks(layout, near, wholeScreen);
         const bool isThere = std::any_of(closer.pieces.begin(), closer.pieces.end(),
                                          [&](const BlockPiece& one) { return one.block == piece.block; });
         QVERIFY(isThere);
@@ -228,9 +228,10 @@ private slots:
 
     void nothingIsDrawnOfNothing()
     {
-        QVERIFY(layoutBlocks({}, {}, screen).pieces.empty());
-        QVERIFY(layoutItems({}, 0, screen, {}).empty());
-        QVERIFY(layoutTimeline(*example(), wholeSight(*example()), QRectF(0, 0, 10, 10), false, ByteStyle::Binary)
+        QVERIFY(layoutBlocks({}, {}, wholeScreen).pieces.empty());
+        QVERIFY(layoutItems({}, 0, wholeScreen, {}).empty());
+        QVERIFY(layoutTimeline(*exampleDevice(), wholeSight(*exampleDevice()), QRectF(0, 0, 10, 10), false,
+                               ByteStyle::Binary)
                     .shapes.empty());
     }
 
@@ -264,10 +265,10 @@ private slots:
 
     void theStackTreeSumsToWhatIsAlive()
     {
-        const Lifetimes& lifetimes = example()->lifetimes();
+        const Lifetimes& lifetimes = exampleDevice()->lifetimes();
         const std::vector<LifetimeId> alive = lifetimes.aliveAt(lifetimes.events());
         const std::vector<FlameItem> items =
-            stackItems(example()->snapshot(), flameTree(example()->snapshot(), lifetimes, alive));
+            stackItems(exampleDevice()->snapshot(), flameTree(exampleDevice()->snapshot(), lifetimes, alive));
         QCOMPARE(items[0].bytes, double(lifetimes.bytesAt(lifetimes.events()).active));
         for (const FlameItem& item : items) {
             double below = 0;
@@ -279,11 +280,11 @@ private slots:
 
     void theTableSharesAddUp()
     {
-        const Lifetimes& lifetimes = example()->lifetimes();
+        const Lifetimes& lifetimes = exampleDevice()->lifetimes();
         const std::vector<LifetimeId> alive = lifetimes.aliveAt(lifetimes.events());
-        const auto groups = groupLifetimes(example()->snapshot(), lifetimes, example()->steps(),
-                                           example()->categories(), alive, SnapshotGrouping::Category);
-        const Numbers numbers = numbersOf(groups, SnapshotGrouping::Category, example()->categories());
+        const auto groups = groupLifetimes(exampleDevice()->snapshot(), lifetimes, exampleDevice()->steps(),
+                                           exampleDevice()->categories(), alive, SnapshotGrouping::Category);
+        const Numbers numbers = numbersOf(groups, SnapshotGrouping::Category, exampleDevice()->categories());
         double bytes = 0, share = 0;
         for (const NumbersRow& row : numbers.rows) {
             bytes += row.values[0];

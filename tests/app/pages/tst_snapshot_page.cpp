@@ -23,26 +23,26 @@ using namespace memscape;
 
 namespace {
 
-constexpr std::size_t traceEntries = 1767; ///< of the example, as its writer noted
+constexpr std::size_t exampleEntries = 1767; ///< of the example, as its writer noted
 
-QString example()
+QString exampleFile()
 {
     return QString::fromStdString((resourcesFolder() / "records" / "gpt2-tiny.pickle").string());
 }
 
 QByteArray exampleBytes()
 {
-    QFile file(example());
+    QFile file(exampleFile());
     return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
 }
 
-void wheel(QWidget& widget, QPointF at, int delta, Qt::KeyboardModifiers modifiers = {})
+void turnWheel(QWidget& widget, QPointF at, int delta, Qt::KeyboardModifiers modifiers = {})
 {
     QWheelEvent event(at, widget.mapToGlobal(at), {}, {0, delta}, Qt::NoButton, modifiers, Qt::NoScrollPhase, false);
     QCoreApplication::sendEvent(&widget, &event);
 }
 
-void drag(QWidget& widget, QPointF from, QPointF to, Qt::MouseButton button = Qt::LeftButton)
+void dragOver(QWidget& widget, QPointF from, QPointF to, Qt::MouseButton button = Qt::LeftButton)
 {
     const auto send = [&](QEvent::Type type, QPointF at, Qt::MouseButton pressed, Qt::MouseButtons held) {
         QMouseEvent event(type, at, widget.mapToGlobal(at), pressed, held, {});
@@ -63,7 +63,7 @@ class TestSnapshotPage : public QObject
     std::unique_ptr<PageFixture> m_fixture;
     std::unique_ptr<SnapshotPage> m_page;
 
-    void open(const QString& path = example())
+    void open(const QString& path = exampleFile())
     {
         m_page->open(path);
         QTRY_VERIFY(m_page->isSettled());
@@ -108,7 +108,7 @@ private slots:
         open();
         QVERIFY(m_page->shown().device);
         QCOMPARE(m_page->title(), QString("gpt2-tiny.pickle"));
-        QVERIFY2(m_page->facts().startsWith("106 kB · 1,767 events · PyTorch 2.1 or newer · opened in "),
+        QVERIFY2(m_page->facts().startsWith("106 kB · 1767 events · PyTorch 2.1 or newer · opened in "),
                  qPrintable(m_page->facts()));
         const Figure* peak = findFigure(m_page->figures(), "peak_allocated");
         QVERIFY(peak);
@@ -155,7 +155,7 @@ private slots:
         m_page->resize(1280, 900);
         m_page->show();
         QTRY_VERIFY(m_page->isSettled());
-        QCOMPARE(m_page->file(), example());
+        QCOMPARE(m_page->file(), exampleFile());
         QCOMPARE(m_page->kind(), QString("blocks"));
         QCOMPARE(m_page->shown().range.first, std::size_t(200));
         QCOMPARE(m_page->shown().range.last, std::size_t(900));
@@ -209,7 +209,7 @@ private slots:
 
     void openingCanBeStopped()
     {
-        m_page->open(example());
+        m_page->open(exampleFile());
         emit m_page->start()->stopWanted();
         QTRY_VERIFY(m_page->isSettled());
         QVERIFY(!m_page->shown().device);
@@ -218,7 +218,7 @@ private slots:
 
     void thePageMayCloseWhileItOpens()
     {
-        m_page->open(example());
+        m_page->open(exampleFile());
         m_page.reset();
         QTest::qWait(50);
     }
@@ -226,7 +226,7 @@ private slots:
     void theNewestFileWins()
     {
         const QString second = written("newest.pickle", exampleBytes());
-        m_page->open(example());
+        m_page->open(exampleFile());
         m_page->open(second);
         QTRY_VERIFY(m_page->isSettled());
         QCOMPARE(m_page->opened().path, second);
@@ -238,12 +238,12 @@ private slots:
         TimelineView& timeline = *m_page->timeline();
         const TimelineSight whole = timeline.sight();
         const QPointF middle = timeline.chartNow().area.center();
-        wheel(timeline, middle, 480);
+        turnWheel(timeline, middle, 480);
         QVERIFY(timeline.sight().last - timeline.sight().first < whole.last / 2);
         QCOMPARE(timeline.sight().top, whole.top);
-        wheel(timeline, middle, 240, Qt::ShiftModifier);
+        turnWheel(timeline, middle, 240, Qt::ShiftModifier);
         QVERIFY(timeline.sight().top - timeline.sight().bottom < whole.top);
-        drag(timeline, middle, middle + QPointF(60, 0), Qt::RightButton);
+        dragOver(timeline, middle, middle + QPointF(60, 0), Qt::RightButton);
         QVERIFY(timeline.sight() != whole);
         QTest::mouseDClick(&timeline, Qt::LeftButton, {}, middle.toPoint());
         QVERIFY(timeline.sight() == whole);
@@ -256,7 +256,7 @@ private slots:
         TimelineView& timeline = *m_page->timeline();
         const QRectF area = timeline.chartNow().area;
         const std::size_t first = timeline.chartNow().momentAt(area.left() + 100);
-        drag(timeline, {area.left() + 100, area.center().y()}, {area.left() + 300, area.center().y()});
+        dragOver(timeline, {area.left() + 100, area.center().y()}, {area.left() + 300, area.center().y()});
         QVERIFY(m_page->shown().isSelected);
         QCOMPARE(m_page->shown().range.first, first);
         QTRY_VERIFY(m_page->isSettled());
@@ -296,7 +296,7 @@ private slots:
         QTest::keyClick(&timeline, Qt::Key_Right);
         QCOMPARE(m_page->shown().moment, std::size_t(1));
         QTest::keyClick(&timeline, Qt::Key_End);
-        QCOMPARE(m_page->shown().moment, traceEntries);
+        QCOMPARE(m_page->shown().moment, exampleEntries);
         QTest::keyClick(&timeline, Qt::Key_P);
         QCOMPARE(m_page->shown().moment, m_page->shown().peak);
         const TimelineSight whole = timeline.sight();
@@ -320,7 +320,7 @@ private slots:
         QVERIFY(!blocks.marksFree());
         QTest::keyClick(&blocks, Qt::Key_F);
         QVERIFY(blocks.marksFree());
-        wheel(blocks, {200, 100}, 480);
+        turnWheel(blocks, {200, 100}, 480);
         QVERIFY(blocks.sight().zoom > 1);
         QTest::keyClick(&blocks, Qt::Key_0);
         QCOMPARE(blocks.sight().zoom, 1.0);
@@ -361,7 +361,7 @@ private slots:
     void aSnapshotEqualsItself()
     {
         open();
-        m_page->compareWith(example());
+        m_page->compareWith(exampleFile());
         QTRY_VERIFY(m_page->comparison()->comparison() != nullptr);
         QCOMPARE(m_page->kind(), QString("compare"));
         for (const NumbersRow& row : m_page->comparison()->table()->numbers()->numbers().rows)

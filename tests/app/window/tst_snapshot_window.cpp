@@ -21,7 +21,7 @@ using namespace memscape;
 
 namespace {
 
-QString example()
+QString exampleSnapshot()
 {
     return QString::fromStdString((resourcesFolder() / "records" / "gpt2-tiny.pickle").string());
 }
@@ -37,7 +37,7 @@ class TestSnapshotWindow : public QObject
 
     void openExample()
     {
-        QVERIFY(m_window->files().openPath(example()));
+        QVERIFY(m_window->files().openPath(exampleSnapshot()));
         QTRY_VERIFY(m_window->snapshot() && m_window->snapshot()->isSettled() && m_window->snapshot()->shown().device);
     }
 
@@ -65,7 +65,7 @@ private slots:
     void openedFilesGoToThePageAndIntoTheList()
     {
         openExample();
-        QCOMPARE(m_window->settings().recentFiles().front(), example());
+        QCOMPARE(m_window->settings().recentFiles().front(), exampleSnapshot());
         QMenu recent;
         m_window->files().fillRecent(recent);
         m_window->showPage("stride");
@@ -76,7 +76,7 @@ private slots:
     void aDroppedFileIsOpenedWhateverItsName()
     {
         const QString path = m_folder.filePath("dump.bin");
-        QVERIFY(QFile::copy(example(), path));
+        QVERIFY(QFile::copy(exampleSnapshot(), path));
         QMimeData data;
         data.setUrls({QUrl::fromLocalFile(path)});
         QDropEvent event(QPointF(400, 300), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
@@ -167,7 +167,7 @@ private slots:
 
     void theWindowMayCloseWhileItOpens()
     {
-        m_window->files().openPath(example());
+        m_window->files().openPath(exampleSnapshot());
         m_window->close();
         m_window.reset();
         QTest::qWait(50);
