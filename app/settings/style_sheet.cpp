@@ -199,6 +199,7 @@ QTableView::item, QTreeView::item, QListView::item { padding: ~3~ ~4~; }
 QHeaderView { background: transparent; }
 QHeaderView::section { background: transparent; color: $textFaint; border: none;
     border-bottom: 1px solid $border; padding: ~3~ ~4~; }
+QHeaderView::up-arrow, QHeaderView::down-arrow { image: none; width: 0px; height: 0px; }
 QTabWidget::pane { border: none; }
 QTabBar::tab { background: transparent; color: $textDim; padding: ~6~ ~12~;
     border-bottom: 2px solid transparent; }

@@ -382,6 +382,8 @@ void MainWindow::pageUpdated()
 {
     if (page())
         m_rail->setDevice(page()->deviceId());
+    else if (snapshot())
+        m_rail->setDevice(snapshot()->deviceId());
     refreshRun();
 }
 

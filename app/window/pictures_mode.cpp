@@ -202,6 +202,8 @@ Result<void> screenshotPage(const LaunchOptions& options)
     }
     if (!settle(window))
         return fail("run.timeout", "the prediction took too long", "choose a smaller sweep");
+    if (window.snapshot())
+        window.snapshot()->stage()->setFocus();
     if (window.page() && window.page()->prediction() == nullptr)
         return fail("predict.failed", window.page()->inspector()->noteText().toStdString());
     QByteArray bytes;

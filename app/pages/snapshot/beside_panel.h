@@ -37,6 +37,7 @@ public:
     bool isBusy() const { return m_isOn && (m_timer.isActive() || m_predictor.isBusy() || m_finder.isBusy()); }
     bool isGuessing() const { return m_work.isBusy(); }
     void guess();
+    std::string deviceId() const; ///< that it is predicted for
 
 signals:
     void chosen(bool on); ///< by hand
@@ -49,7 +50,6 @@ private:
     void ask();
     void edit(const QString& key, const QString& text);
     void apply(const std::vector<PlanGuess>& guesses);
-    std::string deviceId() const;
 
     PageServices m_services;
     const Experiment& m_experiment;

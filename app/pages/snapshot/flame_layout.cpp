@@ -32,8 +32,10 @@ public:
         ItemBox box{QRectF(left, top, width, itemRowHeight() - 1), item, {}, true};
         box.isMatch = m_words.isEmpty() || one.text.contains(m_words, Qt::CaseInsensitive);
         const double room = width - 6 * plotUnit();
-        if (room > 16 * plotUnit())
-            box.text = m_metrics.elidedText(one.text, Qt::ElideRight, room);
+        if (room > 16 * plotUnit()) {
+            const bool isLong = !one.brief.isEmpty() && m_metrics.horizontalAdvance(one.text) > room;
+            box.text = m_metrics.elidedText(isLong ? one.brief : one.text, Qt::ElideRight, room);
+        }
         boxes.push_back(std::move(box));
     }
 
@@ -76,7 +78,8 @@ std::vector<FlameItem> stackItems(const Snapshot& snapshot, const std::vector<Fl
             item.text = tr("no stack was recorded");
         } else {
             item.text = toQString(snapshot.frameText(node.frame));
-            const std::string_view file = snapshot.frameFile(node.frame);
+            const std::string_view file = snapshot.frameFile(node.frame), name = snapshot.frameName(node.frame);
+            item.brief = QString::fromUtf8(name.data(), qsizetype(name.size()));
             item.kind = QString::fromUtf8(file.data(), qsizetype(file.size()));
         }
         item.parent = node.parent;
@@ -84,6 +87,19 @@ std::vector<FlameItem> stackItems(const Snapshot& snapshot, const std::vector<Fl
         item.blocks = node.blocks;
         item.children = node.children;
         items.push_back(std::move(item));
+    }
+    if (!nodes.empty() && nodes.front().own > 0) { // what no frame tells of has a box, too
+        FlameItem none;
+        none.text = tr("no stack was recorded");
+        none.bytes = double(nodes.front().own);
+        auto& children = items.front().children;
+        const auto place = std::find_if(children.begin(), children.end(),
+                                        [&](std::uint32_t child) { return items[child].bytes < none.bytes; });
+        none.blocks = items.front().blocks;
+        for (const std::uint32_t child : children)
+            none.blocks -= items[child].blocks;
+        children.insert(place, std::uint32_t(items.size()));
+        items.push_back(std::move(none));
     }
     return items;
 }

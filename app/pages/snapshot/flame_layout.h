@@ -15,7 +15,8 @@ namespace memscape {
 struct FlameItem
 {
     QString text;
-    QString kind; ///< what has the same kind has the same colour: the file of a frame, the name of a module
+    QString brief; ///< where there is little room: of a frame its function
+    QString kind;  ///< what has the same kind has the same colour: the file of a frame, the name of a module
     std::uint32_t parent = 0;
     double bytes = 0; ///< of all below, its own included
     std::size_t blocks = 0;

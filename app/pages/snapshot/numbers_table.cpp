@@ -45,7 +45,7 @@ QString NumbersModel::text(const NumbersColumn& column, double value) const
     case NumbersColumn::Kind::Count: return toQString(countText(value));
     case NumbersColumn::Kind::Share: break;
     }
-    return toQString(percentText(value));
+    return value > 0 && value < 1e-4 ? QStringLiteral("<0.01 %") : toQString(percentText(value));
 }
 
 QVariant NumbersModel::data(const QModelIndex& index, int role) const
@@ -86,10 +86,29 @@ QVariant NumbersModel::headerData(int section, Qt::Orientation orientation, int 
     }
 }
 
+namespace {
+
+/// The column that sorts says so in its name: Fusion's arrow lies over the name of a right-aligned one.
+class OrderedNumbers : public QSortFilterProxyModel
+{
+public:
+    using QSortFilterProxyModel::QSortFilterProxyModel;
+
+    QVariant headerData(int section, Qt::Orientation orientation, int role) const override
+    {
+        const QVariant value = QSortFilterProxyModel::headerData(section, orientation, role);
+        if (role != Qt::DisplayRole || orientation != Qt::Horizontal || section != sortColumn())
+            return value;
+        return value.toString() + (sortOrder() == Qt::DescendingOrder ? QStringLiteral(" ▾") : QStringLiteral(" ▴"));
+    }
+};
+
+} // namespace
+
 NumbersTable::NumbersTable(QWidget* parent)
     : QTableView(parent)
     , m_model(new NumbersModel(this))
-    , m_order(new QSortFilterProxyModel(this))
+    , m_order(new OrderedNumbers(this))
 {
     m_order->setSourceModel(m_model);
     m_order->setSortRole(NumbersModel::SortRole);
@@ -136,7 +155,7 @@ QString NumbersTable::text() const
             cells << cell(column);
         lines << cells.join(u'\t');
     };
-    line([&](int column) { return m_order->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString(); });
+    line([&](int column) { return m_model->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString(); });
     for (int row = 0; row < m_order->rowCount(); ++row) {
         line([&](int column) {
             const QModelIndex source = m_order->mapToSource(m_order->index(row, column));

@@ -50,6 +50,8 @@ public:
     const SnapshotShown& shown() const { return m_shown; }
     const OpenedSnapshot& opened() const { return m_opened; }
     const Figures& figures() const { return m_figures; }
+    /// Of the prediction beside it: the one of Memory budget.
+    std::string deviceId() const { return m_inspector->beside()->deviceId(); }
     QString title() const; ///< the file's name
     QString facts() const; ///< "1.4 GB · 2,184,331 events · …"
     QString statusText() const;
@@ -107,6 +109,7 @@ private:
     void drop();
     void showStart();
     void showAll();
+    void showMoment();
     void showKind();
     void showHeader();
     void showStatus(const QString& hover);

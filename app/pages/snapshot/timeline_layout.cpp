@@ -17,7 +17,7 @@ namespace memscape {
 
 namespace {
 
-constexpr double axisWidth = 58, rightRoom = 8, topRoom = 8, rowHeight = 15, leastBytes = 4096;
+constexpr double axisWidth = 58, rightRoom = 8, topRoom = 22, rowHeight = 15, leastBytes = 4096;
 constexpr std::size_t mostSteps = 400; ///< in sight, else they are too narrow to be told apart
 /// From the bottom up, as on Memory budget.
 constexpr Category layerOrder[] = {Category::Weights,   Category::MasterWeights, Category::OptimizerState,
@@ -212,6 +212,30 @@ void placeTicks(const SnapshotDevice& device, bool byTime, ByteStyle bytes, Time
         chart.xTicks.push_back({chart.area.left() + (tick.value - low) / (high - low) * chart.area.width(), tick.text});
 }
 
+/// Of the categories that are there, in the order of their layers, as many as have room.
+void placeLegend(TimelineChart& chart)
+{
+    const double u = plotUnit();
+    const QFontMetricsF metrics(plotFont(0.8));
+    chart.legendEnd = chart.area.left();
+    for (const Category category : layerOrder) {
+        const bool isThere = std::any_of(chart.shapes.begin(), chart.shapes.end(),
+                                         [&](const TimelineShape& shape) { return shape.category == category; });
+        if (!isThere)
+            continue;
+        TimelineLegend item;
+        item.category = category;
+        item.text = categoryName(category);
+        const double top = chart.area.top() - 19 * u, width = metrics.horizontalAdvance(item.text);
+        if (chart.legendEnd + width + 16 * u > chart.area.right())
+            return;
+        item.swatch = QRectF(chart.legendEnd, top + 3 * u, 9 * u, 9 * u);
+        item.rect = QRectF(chart.legendEnd + 13 * u, top, width + 2, 15 * u);
+        chart.legendEnd = item.rect.right() + 10 * u;
+        chart.legend.push_back(std::move(item));
+    }
+}
+
 void placeFailures(const SnapshotDevice& device, TimelineChart& chart)
 {
     const Lifetimes& lifetimes = device.lifetimes();
@@ -245,9 +269,10 @@ TimelineSight wholeSight(const SnapshotDevice& device)
 }
 
 TimelineSight zoomedSight(const SnapshotDevice& device, const TimelineSight& sight, bool byTime, double xShare,
-                          double xFactor, double yShare, double yFactor)
+                          double xFactor, double yShare, double yFactor, double mostBytes)
 {
-    const TimelineSight whole = wholeSight(device);
+    TimelineSight whole = wholeSight(device);
+    whole.top = std::max(whole.top, mostBytes);
     TimelineSight next = sight;
     if (xFactor != 1) {
         const double share = std::clamp(xShare, 0.0, 1.0);
@@ -357,6 +382,7 @@ TimelineChart layoutTimeline(const SnapshotDevice& device, const TimelineSight& 
         placeSteps(device, row.translated(0, row.height() * 2), chart);
     placeTicks(device, even, bytes, chart);
     placeFailures(device, chart);
+    placeLegend(chart);
     return chart;
 }
 

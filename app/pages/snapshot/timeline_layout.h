@@ -27,9 +27,10 @@ struct TimelineSight
 /// All moments, from 0 to a little more than was reserved at most.
 TimelineSight wholeSight(const SnapshotDevice& device);
 /// Nearer (factor < 1) or farther about a place, within the whole: `xShare` and `yShare` are 0 at the left and the
-/// bottom. Of few moments no less than `fewestMoments` stay in sight.
+/// bottom. Of few moments no less than `fewestMoments` stay in sight. So many bytes as `mostBytes` can be in sight
+/// although less was reserved.
 TimelineSight zoomedSight(const SnapshotDevice& device, const TimelineSight& sight, bool byTime, double xShare,
-                          double xFactor, double yShare = 0, double yFactor = 1);
+                          double xFactor, double yShare = 0, double yFactor = 1, double mostBytes = 0);
 /// To the right by a share of what is in sight, within the whole.
 TimelineSight pannedSight(const SnapshotDevice& device, const TimelineSight& sight, bool byTime, double xShare);
 constexpr std::size_t fewestMoments = 8;
@@ -53,6 +54,14 @@ struct TimelineStretch
     Phase phase = Phase::Setup;
 };
 
+/// A colour and what it means.
+struct TimelineLegend
+{
+    QRectF swatch, rect;
+    QString text;
+    Category category = Category::Unknown;
+};
+
 struct TimelineTick
 {
     double place = 0; ///< x or y in pixels
@@ -71,6 +80,8 @@ struct TimelineChart
     QRectF reservedLabel;
     QString reservedText;
     std::vector<TimelineStretch> phases, steps;
+    std::vector<TimelineLegend> legend; ///< above the area
+    double legendEnd = 0;               ///< x after the last of them
     std::vector<TimelineTick> xTicks, yTicks;
     std::vector<double> outOfMemory; ///< x of the requests that failed
 

@@ -13,6 +13,8 @@ namespace memscape {
 
 namespace {
 
+constexpr double thinnestRim = 5; ///< px; of thinner bands a rim would take the colour
+
 /// Neighbours of one category have three shades.
 QColor colourOf(const TimelineShape& shape, const Theme& theme)
 {
@@ -68,6 +70,16 @@ void paintFoot(QPainter& painter, const TimelineChart& chart, const Theme& theme
     }
 }
 
+void paintLegend(QPainter& painter, const TimelineChart& chart, const Theme& theme)
+{
+    painter.setFont(plotFont(0.8));
+    painter.setPen(theme.textDim);
+    for (const TimelineLegend& item : chart.legend) {
+        painter.fillRect(item.swatch, partColour(theme, partOf(item.category)));
+        painter.drawText(item.rect, Qt::AlignLeft | Qt::AlignVCenter | Qt::TextDontClip, item.text);
+    }
+}
+
 void paintShapes(QPainter& painter, const TimelineChart& chart, const Theme& theme)
 {
     for (const TimelineShape& shape : chart.shapes) {
@@ -76,7 +88,7 @@ void paintShapes(QPainter& painter, const TimelineChart& chart, const Theme& the
         if (!box.intersects(chart.area))
             continue;
         const QColor colour = colourOf(shape, theme);
-        const bool hasRim = shape.lifetime != noLifetime && box.height() > 3;
+        const bool hasRim = shape.lifetime != noLifetime && shape.low.front() - shape.high.front() > thinnestRim;
         painter.setPen(hasRim ? QPen(mix(theme.background, colour, 0.55), 1) : QPen(Qt::NoPen));
         painter.setBrush(colour);
         painter.drawPolygon(outline);
@@ -96,6 +108,7 @@ void paintTimeline(QPainter& painter, const TimelineChart& chart, const Theme& t
 {
     const double u = plotUnit();
     paintAxes(painter, chart, theme);
+    paintLegend(painter, chart, theme);
     painter.save();
     painter.setClipRect(chart.area);
     painter.setRenderHint(QPainter::Antialiasing, false);
@@ -139,10 +152,8 @@ void TimelineView::paintPrediction(QPainter& painter, const TimelineChart& chart
     painter.setFont(plotFont(0.78, true));
     const QString words = tr("predicted");
     const double width = QFontMetricsF(painter.font()).horizontalAdvance(words) + 34 * u;
-    const QRectF legend(chart.area.left() + 6 * u, chart.area.top() + 3 * u, width, 17 * u);
-    QColor back = theme.background;
-    back.setAlphaF(0.8F);
-    painter.fillRect(legend, back);
+    painter.setClipping(false);
+    const QRectF legend(chart.legendEnd, chart.area.top() - 20 * u, width, 17 * u);
     painter.drawLine(QPointF(legend.left() + 4 * u, legend.center().y()),
                      QPointF(legend.left() + 26 * u, legend.center().y()));
     painter.setPen(theme.predictedText);

@@ -31,7 +31,7 @@ TimelineView::TimelineView(QWidget* parent)
 void TimelineView::shownChanged(bool isOtherDevice)
 {
     if (isOtherDevice && shown().device)
-        m_sight = wholeSight(*shown().device);
+        m_sight = whole();
     if (!shown().device)
         return;
     const SnapshotBytes bytes = shown().device->lifetimes().bytesAt(shown().moment);
@@ -41,9 +41,22 @@ void TimelineView::shownChanged(bool isOtherDevice)
                                       memoryText(double(bytes.reserved), shown().bytes)));
 }
 
+TimelineSight TimelineView::whole() const
+{
+    TimelineSight sight = wholeSight(*shown().device);
+    if (!m_prediction.empty())
+        sight.top = std::max(sight.top, 1.06 * *std::max_element(m_prediction.begin(), m_prediction.end()));
+    return sight;
+}
+
 void TimelineView::setPrediction(PredictedStep step)
 {
+    if (step == m_prediction)
+        return;
+    const bool wasWhole = shown().device && m_sight.top == whole().top;
     m_prediction = std::move(step);
+    if (wasWhole)
+        m_sight.top = whole().top;
     changed();
 }
 
@@ -57,9 +70,9 @@ void TimelineView::look(std::size_t first, std::size_t last)
 {
     if (!shown().device)
         return;
-    const TimelineSight whole = wholeSight(*shown().device);
+    const TimelineSight all = whole();
     const std::size_t room = std::max(fewestMoments, (last - std::min(first, last)) / 2);
-    setSight({first - std::min(first, room), std::min(last + room, whole.last), whole.bottom, whole.top});
+    setSight({first - std::min(first, room), std::min(last + room, all.last), all.bottom, all.top});
 }
 
 TimelineChart TimelineView::chartIn(const QRectF& rect) const
@@ -171,7 +184,7 @@ void TimelineView::mouseDoubleClickEvent(QMouseEvent* event)
 {
     if (shown().device && event->button() == Qt::LeftButton) {
         m_pressed.reset();
-        setSight(wholeSight(*shown().device));
+        setSight(whole());
     }
 }
 
@@ -189,7 +202,7 @@ void TimelineView::wheelEvent(QWheelEvent* event)
     const double factor = std::pow(zoomStep, (angle.y() != 0 ? angle.y() : angle.x()) / 120.0);
     const double x = (event->position().x() - chart.area.left()) / chart.area.width();
     const double y = (chart.area.bottom() - event->position().y()) / chart.area.height();
-    setSight(isShift ? zoomedSight(*shown().device, m_sight, shown().byTime, x, 1, y, factor)
+    setSight(isShift ? zoomedSight(*shown().device, m_sight, shown().byTime, x, 1, y, factor, whole().top)
                      : zoomedSight(*shown().device, m_sight, shown().byTime, x, factor));
 }
 
@@ -238,7 +251,7 @@ void TimelineView::keyPressEvent(QKeyEvent* event)
     case Qt::Key_Plus:
     case Qt::Key_Equal: return zoomBy(zoomStep);
     case Qt::Key_Minus: return zoomBy(1 / zoomStep);
-    case Qt::Key_0: return setSight(wholeSight(device));
+    case Qt::Key_0: return setSight(whole());
     case Qt::Key_Z: return look(shown().range.first, shown().range.last);
     case Qt::Key_PageUp:
     case Qt::Key_PageDown:

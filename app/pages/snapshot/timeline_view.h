@@ -29,6 +29,7 @@ public:
     static QString shortcuts(); ///< for the help
 
     const TimelineSight& sight() const { return m_sight; }
+    TimelineSight whole() const; ///< with room for what is predicted
     void setSight(const TimelineSight& sight);
     /// Brings moments [first, last] into sight, with some room beside them.
     void look(std::size_t first, std::size_t last);
