@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/fields/parameter_field.h"
+#include "app/pages/fields/allocator_fields.h"
 
 #include "app/pages/fields/checkpoint_fields.h"
 #include "app/pages/fields/choice_field.h"
@@ -80,6 +81,10 @@ ParameterField* makeParameterField(const ParameterSpec& spec, QWidget* parent)
             return new ModelField(spec, parent);
         if (spec.key == "chain")
             return new ChainField(spec, parent);
+        if (spec.key == "trace")
+            return new TraceField(spec, parent);
+        if (spec.key == "setting")
+            return new SettingField(spec, parent);
         if (spec.key == "budget")
             return new BudgetField(spec, parent);
         return new TextField(spec, parent);

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pages/fields/allocator_fields.h"
+
+#include "core/network/model_names.h"
+#include "core/trace/memory_policy.h"
+
+#include <QCompleter>
+#include <QEvent>
+#include <QFileDialog>
+#include <QLineEdit>
+#include <QToolButton>
+
+namespace memscape {
+
+namespace {
+
+QCompleter* completerOf(const QStringList& words, QObject* parent)
+{
+    auto* completer = new QCompleter(words, parent);
+    completer->setFilterMode(Qt::MatchContains);
+    completer->setCaseSensitivity(Qt::CaseInsensitive);
+    completer->setMaxVisibleItems(14);
+    return completer;
+}
+
+} // namespace
+
+TraceField::TraceField(const ParameterSpec& spec, QWidget* parent)
+    : TextField(spec, parent)
+{
+    askFile = [this] {
+        return QFileDialog::getOpenFileName(this, tr("Open a script of requests, or the configuration of a network"),
+                                            {}, tr("Scripts and networks (*.txt *.json *.safetensors);;All files (*)"));
+    };
+    QToolButton* open = addFileButton(tr("open…"),
+                                      tr("Lines like \"alloc a 96MiB\", \"free a\", \"empty_cache\", or a "
+                                         "network's config.json"));
+    open->setObjectName(QStringLiteral("openTrace"));
+    open->setAccessibleName(tr("Open a script of requests"));
+    edit()->setPlaceholderText(tr("gpt2, a script, alloc a 96MiB; free a"));
+}
+
+/// The list is read when the line is first used: every model is a file.
+bool TraceField::eventFilter(QObject* watched, QEvent* event)
+{
+    if (watched == edit() && event->type() == QEvent::FocusIn && edit()->completer() == nullptr) {
+        QStringList names;
+        for (const KnownModel& known : knownModels())
+            names << QString::fromStdString(known.name);
+        QCompleter* completer = completerOf(names, this);
+        edit()->setCompleter(completer);
+        connect(completer, qOverload<const QString&>(&QCompleter::activated), this, &TraceField::propose);
+    }
+    return TextField::eventFilter(watched, event);
+}
+
+SettingField::SettingField(const ParameterSpec& spec, QWidget* parent)
+    : TextField(spec, parent)
+{
+    QStringList words{"default", "expandable_segments", "max_split_size_mb:128", "roundup_power2_divisions:8",
+                      "garbage_collection_threshold:0.8"};
+    for (const PolicyWord& word : policyWords())
+        words << QString::fromLatin1(word.key);
+    QCompleter* completer = completerOf(words, this);
+    edit()->setCompleter(completer);
+    connect(completer, qOverload<const QString&>(&QCompleter::activated), this, &SettingField::propose);
+}
+
+Result<void> SettingField::check(const QString& text) const
+{
+    if (text.startsWith(u'"')) // several, to sweep
+        return {};
+    MEMSCAPE_TRY(setting, readSetting(text.toStdString()));
+    return {};
+}
+
+} // namespace memscape
