@@ -67,10 +67,9 @@ std::optional<std::vector<Marker>> AllocatorExtension::markers(const QString&, c
     if (const int cursor = m_picture->cursor(); cursor >= 0)
         markers.push_back(
             {QString::fromLatin1(requestMarker), double(cursor + 1), tr("request %1").arg(cursor + 1), true});
-    if (count > 0) // at the left end it is not called
-        markers.push_back({QString::fromLatin1(emptyMarker),
-                           m_emptyCache > 0 ? std::min(m_emptyCache, double(count)) : 0,
-                           m_emptyCache > 0 ? tr("empty_cache()") : tr("empty_cache() ›"), true});
+    if (count > 0) // before the first request it gives nothing back: there it stands for never
+        markers.push_back({QString::fromLatin1(emptyMarker), std::clamp(m_emptyCache, 1.0, double(count)),
+                           m_emptyCache > 1 ? tr("empty_cache()") : tr("empty_cache() ›"), true});
     return markers;
 }
 
@@ -87,7 +86,8 @@ QString AllocatorExtension::markerText(const QString& key, double request) const
     if (key != QLatin1String(emptyMarker))
         return {};
     const int count = m_picture->state().count();
-    return QString::number(std::clamp(int(std::lround(request)), 0, std::max(0, count)));
+    const int at = std::clamp(int(std::lround(request)), 1, std::max(1, count));
+    return QString::number(at == 1 ? 0 : at);
 }
 
 } // namespace memscape

@@ -17,7 +17,7 @@ namespace memscape {
 
 namespace {
 
-constexpr double muchUnusable = 0.05;
+constexpr double muchUnusable = 0.05, leastShown = 1e-4;
 
 QColor blockColour(const AllocatorState& state, const PolicyBlock& block, const Theme& theme)
 {
@@ -28,7 +28,7 @@ QColor blockColour(const AllocatorState& state, const PolicyBlock& block, const 
 
 QString percentOf(double share)
 {
-    return share > 0 ? QString::fromStdString(percentText(share)) : tr("0 %");
+    return share >= leastShown ? QString::fromStdString(percentText(share)) : tr("0 %");
 }
 
 /// What the request is about: the block that was made or freed, and the free part behind it.
