@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cassert>
 #include <map>
+#include <numeric>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -24,6 +26,42 @@ using Likeness = std::tuple<std::int64_t, NameId, ModuleId, std::uint16_t, Categ
 Likeness likenessOf(const RequestedBlock& block)
 {
     return {block.bytes, block.name, block.module, block.stream, block.category};
+}
+
+/// How one step hands over to the next.
+struct StepEnds
+{
+    std::vector<std::pair<BlockId, BlockId>> carried; ///< what it frees of before it, and what it leaves in its place
+    /// What it leaves beside that has a name in the loop: the next step's takes the name, and nothing holds this one.
+    std::vector<bool> isRebound;
+};
+
+/// `own`: the first block that the step makes.
+Result<StepEnds> endsOf(const RequestTrace& trace, const std::vector<Request>& step, BlockId own)
+{
+    std::vector<bool> isFreed(trace.blocks.size());
+    for (const Request& request : step)
+        if (request.kind == RequestKind::Free)
+            isFreed[request.block] = true;
+    std::multimap<Likeness, BlockId> left;
+    for (BlockId block = own; block < trace.blocks.size(); ++block)
+        if (!isFreed[block])
+            left.emplace(likenessOf(trace.blocks[block]), block);
+    StepEnds ends{{}, std::vector<bool>(trace.blocks.size())};
+    for (BlockId block = 1; block < own; ++block) {
+        if (!isFreed[block])
+            continue;
+        const auto found = left.find(likenessOf(trace.blocks[block]));
+        if (found == left.end())
+            return fail("trace.steps",
+                        fmt::format("the step frees {} and leaves nothing in its place", trace.nameOf(block)),
+                        "choose steps=1");
+        ends.carried.emplace_back(block, found->second);
+        left.erase(found);
+    }
+    for (const auto& [likeness, block] : left)
+        ends.isRebound[block] = true;
+    return ends;
 }
 
 } // namespace
@@ -66,55 +104,34 @@ Result<RequestTrace> requestsOf(const Trace& trace, std::size_t most)
 
 Result<RequestTrace> repeated(RequestTrace trace, int times, std::size_t most)
 {
-    const auto first = std::size_t(std::find_if(trace.requests.begin(), trace.requests.end(),
-                                                [](const Request& r) { return r.phase != Phase::Setup; })
-                                   - trace.requests.begin());
-    const std::vector<Request> step(trace.requests.begin() + std::ptrdiff_t(first), trace.requests.end());
-    if (first + step.size() * std::size_t(times) > most)
-        return tooLong(first + step.size() * std::size_t(times), most);
-    const BlockId before =
-        BlockId(trace.blocks.size() - trace.count(RequestKind::Allocate)
-                + std::size_t(std::count_if(trace.requests.begin(), trace.requests.begin() + std::ptrdiff_t(first),
-                                            [](const Request& r) { return r.kind == RequestKind::Allocate; })));
-    std::vector<bool> isFreed(trace.blocks.size());
-    for (const Request& request : step)
-        if (request.kind == RequestKind::Free)
-            isFreed[request.block] = true;
-    std::multimap<Likeness, BlockId> left; // made by the step and alive behind it
-    for (BlockId block = before; block < trace.blocks.size(); ++block)
-        if (!isFreed[block])
-            left.emplace(likenessOf(trace.blocks[block]), block);
-    std::vector<std::pair<BlockId, BlockId>> carried; // what the step frees of before it, and what then stands for it
-    for (BlockId block = 1; block < before; ++block) {
-        if (!isFreed[block])
-            continue;
-        const auto found = left.find(likenessOf(trace.blocks[block]));
-        if (found == left.end())
-            return fail("trace.steps",
-                        fmt::format("the step frees {} and leaves nothing in its place", trace.nameOf(block)),
-                        "choose steps=1");
-        carried.emplace_back(block, found->second);
-        left.erase(found);
-    }
-    if (!left.empty() && times > 1)
-        return fail("trace.steps", fmt::format("the step leaves {} behind", trace.nameOf(left.begin()->second)),
-                    "choose steps=1");
-    const BlockId made = BlockId(trace.blocks.size()) - before;
-    std::vector<BlockId> standsFor(trace.blocks.size());
-    for (BlockId block = 1; block < standsFor.size(); ++block)
-        standsFor[block] = block;
+    if (times == 1)
+        return trace;
+    const auto begin = std::find_if(trace.requests.begin(), trace.requests.end(),
+                                    [](const Request& r) { return r.phase != Phase::Setup; });
+    const std::vector<Request> step(begin, trace.requests.end());
+    const std::size_t setup = trace.requests.size() - step.size();
+    if (setup + step.size() * std::size_t(times) > most)
+        return tooLong(setup + step.size() * std::size_t(times), most);
+    const BlockId own = BlockId(1 + std::count_if(trace.requests.begin(), begin, [](const Request& r) {
+                                    return r.kind == RequestKind::Allocate;
+                                }));
+    MEMSCAPE_TRY(ends, endsOf(trace, step, own));
+    const std::size_t blocks = trace.blocks.size();
+    std::vector<BlockId> standsFor(blocks); // for each block of the first time, that of this time
+    std::iota(standsFor.begin(), standsFor.end(), BlockId(0));
     for (int time = 1; time < times; ++time) {
         std::vector<BlockId> now = standsFor;
-        for (const auto& [old, successor] : carried)
+        for (const auto& [old, successor] : ends.carried)
             now[old] = standsFor[successor];
-        for (BlockId block = before; block < before + made; ++block) {
+        for (BlockId block = own; block < blocks; ++block) {
             now[block] = BlockId(trace.blocks.size());
             trace.blocks.push_back(RequestedBlock(trace.blocks[block]));
         }
-        standsFor = std::move(now);
-        for (Request request : step) {
-            request.block = standsFor[request.block];
-            trace.requests.push_back(request);
+        const std::vector<BlockId> earlier = std::exchange(standsFor, std::move(now));
+        for (const Request& request : step) {
+            trace.requests.push_back({standsFor[request.block], request.kind, request.phase});
+            if (request.kind == RequestKind::Allocate && ends.isRebound[request.block])
+                trace.requests.push_back({earlier[request.block], RequestKind::Free, request.phase});
         }
     }
     return trace;

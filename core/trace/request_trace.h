@@ -56,8 +56,9 @@ struct RequestTrace
 Result<RequestTrace> requestsOf(const Trace& trace, std::size_t most);
 
 /// The requests after the setup happen `times` times in a row. A block that one time leaves behind is the one that the
-/// next time frees in place of what was there before (a batch that is replaced, gradients that are kept).
-/// Errors: trace.steps when what a time leaves is not what it found, trace.length.
+/// next time frees in place of what was there before (a batch that is replaced, gradients that are kept); where nothing
+/// was there, a variable of the loop holds it (the loss), and it is freed when the next time makes its own.
+/// Errors: trace.steps when a step frees what was there before it and leaves nothing in its place, trace.length.
 Result<RequestTrace> repeated(RequestTrace trace, int times, std::size_t most);
 
 /// empty_cache() before request `before` (0 is the first; behind the last one: at the end).

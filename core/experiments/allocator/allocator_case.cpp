@@ -28,11 +28,14 @@ bool isScriptText(const std::string& text)
         || lowered(text).starts_with("alloc ");
 }
 
-/// "script.txt", "./a/b": something that only a file can be meant by.
+/// "script.txt", "./a/b": something that only a file can be meant by. Models have dots in their names, and digits
+/// behind.
 bool isPath(const std::string& text)
 {
     std::error_code ignored;
-    return text.find('/') != std::string::npos || std::filesystem::exists(text, ignored);
+    const std::string extension = std::filesystem::path(text).extension().string();
+    const bool isNamed = extension.size() > 2 && extension.find_first_of("0123456789:,=") == std::string::npos;
+    return isNamed || text.find('/') != std::string::npos || std::filesystem::exists(text, ignored);
 }
 
 bool describesModel(const std::string& path)
@@ -82,6 +85,8 @@ Result<RequestSource> fileSource(const std::string& path)
         if (error.code == "file.missing")
             error.hint = "name a model (gpt2), a file of lines like \"alloc a 96MiB\" and \"free a\", or the lines "
                          "themselves with ; between them";
+        if (error.code == "file.limit")
+            error.hint = "keep a part of it: one step is enough";
         error.place = "trace";
         return fail(std::move(error));
     }
@@ -154,6 +159,8 @@ Result<PolicySetting> policySetting(const Device& device, const Parameters& para
     if (!setting) {
         Error error = setting.error();
         error.place = "setting";
+        if (error.hint.empty())
+            error.hint = "write it as PYTORCH_CUDA_ALLOC_CONF has it: max_split_size_mb:128,expandable_segments:True";
         return fail(std::move(error));
     }
     AllocatorOptions& options = setting->options;

@@ -175,11 +175,12 @@ ShortAnswer batchSizeAnswer(const Figures& figures)
 ShortAnswer allocatorAnswer(const Figures& figures)
 {
     Said said(figures);
-    return said.answer(
-        fmt::format("{} are reserved for {} that live at once at most; {} of it could not be used when more "
-                    "had to be taken.",
-                    said.text("peak_reserved"), said.text("bound"), said.percent("unusable")),
-        "peak_reserved", false, {"batch", "optimizer", "precision"});
+    const std::string lost = said.number("unusable") < 0.001
+        ? "all of it could be used"
+        : fmt::format("{} of it could not be used when more had to be taken", said.percent("unusable"));
+    return said.answer(fmt::format("{} are reserved for {} that live at once at most; {}.", said.text("peak_reserved"),
+                                   said.text("bound"), lost),
+                       "peak_reserved", false, {"batch", "optimizer", "precision"});
 }
 
 ShortAnswer attentionAnswer(const Figures& figures)

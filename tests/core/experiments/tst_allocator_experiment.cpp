@@ -164,7 +164,7 @@ void TestAllocatorExperiment::whyReservedIsMore()
         return -1.0;
     };
     QCOMPARE(reserved("first-fit"), 115 * mib); // the hole of 20 MiB stays
-    QCOMPARE(reserved("powers-of-two"), (64 + 32 + 32 + 32) * mib);
+    QCOMPARE(reserved("powers-of-two"), (64 + 32 + 32) * mib);
     QCOMPARE(reserved("largest-first"), 95 * mib);      // d where b was, above a and c
     QCOMPARE(reserved("lifetime-colouring"), 95 * mib); // d grows b's buffer
     QCOMPARE(reserved("default"), figureIn(*prediction, "peak_reserved"));
@@ -348,12 +348,13 @@ void TestAllocatorExperiment::badInput_data()
     };
     row("no such model", {"trace=gpt22222"}, "model.unknown");
     row("no such file", {"trace=./nowhere.txt"}, "file.missing");
-    row("a folder that is no model", {"trace=/"}, "config.missing");
+    row("a folder that is no model", {"trace=/"}, "file.missing");
+    row("a file by its name alone", {"trace=nowhere.txt"}, "file.missing");
     row("bad line", {"trace=alloc a 1MiB; free b"}, "script.name");
     row("unknown setting", {"setting=jemalloc"}, "allocator.setting");
     row("bad option", {"setting=max_split_size_mb:1"}, "allocator.value");
     row("negative limit", {"limit=-1"}, "parameter.range");
-    row("NaN fraction", {"fraction=nan"}, "parameter.type");
+    row("NaN fraction", {"fraction=nan"}, "parameter.range");
     row("a million steps", {"steps=1000000"}, "parameter.range");
     row("empty_cache before nothing", {"empty_cache=-1"}, "parameter.range");
     row("no trace", {"trace="}, "parameter.range");
