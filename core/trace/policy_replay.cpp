@@ -51,6 +51,8 @@ Result<PolicyReplay> replayRequests(const RequestTrace& trace, const PolicySetti
         const PolicyCounts now = policy->counts();
         if (now.reserved > replay.peak.reserved)
             replay.reservedPeak = peakAt(replay.played, now, act, block.bytes);
+        else if (setting.isPlanned() && now.allocated > replay.peak.allocated)
+            replay.reservedPeak.request = replay.played;
         raise(replay.peak, now);
         if (keeps == ReplayKeeps::EveryRequest) {
             replay.allocated.push_back(now.allocated);

@@ -22,7 +22,8 @@ struct PolicyRefusal
     PolicyCounts before;
 };
 
-/// Where reserved was highest for the first time; of a plan, what it never uses.
+/// Where reserved was highest for the first time; of a plan, which takes all at once, where most of it was in use, and
+/// what it never uses.
 struct ReservedPeak
 {
     std::size_t request = 0;   ///< that made it

@@ -159,9 +159,11 @@ void placeElsewhere(AllocatorLayout& layout, const AllocatorState& state, const 
         return;
     const double u = layout.unit, gap = 6 * u;
     const int count = int(state.cards.size());
-    const int columns = std::clamp(int(inside.width() / (158 * u)), 2, 6);
-    const int rows = (count + columns - 1) / columns;
-    const double high = 36 * u, width = (inside.width() - gap * (columns - 1)) / columns;
+    const double high = 36 * u;
+    const int wanted = std::clamp(int(inside.width() / (158 * u)), 2, 6); // columns
+    const int room = std::max(2, int(inside.height() * 0.4 / (high + gap)));
+    const int rows = std::min(room, (count + wanted - 1) / wanted), columns = (count + rows - 1) / rows;
+    const double width = (inside.width() - gap * (columns - 1)) / columns;
     const double top = inside.bottom() - rows * high - (rows - 1) * gap;
     layout.cardsTitle = {inside.left(), top - 20 * u, inside.width(), 18 * u};
     for (int i = 0; i < count; ++i)

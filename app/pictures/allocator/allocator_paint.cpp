@@ -231,7 +231,9 @@ void AllocatorPen::mark() const
     const QRectF& tape = layout.tape;
     double left = box.right() + 8 * u;
     if (left + width > tape.right())
-        left = std::max(tape.left(), box.left() - 8 * u - width);
+        left = box.left() - 8 * u - width;
+    if (left < layout.rows.front().left()) // no room on either side
+        left = std::min(box.right(), tape.right()) - 8 * u - width;
     const QRectF pill(left, box.center().y() - high / 2, width, high);
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setPen(Qt::NoPen);
