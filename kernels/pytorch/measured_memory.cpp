@@ -86,6 +86,7 @@ void addTrace(MeasuredMemory& memory, const Device& device, const Trace& trace, 
     detail["parts"] = partsJson(*peak, held, std::int64_t(context));
     detail["timeline"] = timelineJson(trace, *peak, capacityOf(device), std::nullopt);
     detail["peak"] = momentJson(trace, *peak);
+    detail["phase_peaks"] = phasePeaksJson(trace);
     detail["tree"] = treeJson(trace, *peak);
     detail["live_at_end"] = trace.liveBytes();
     memory.timeline = timelineSeries(trace);
