@@ -38,8 +38,8 @@ class Plan:
         self.is_written_out = get("operators", "fused") == "written-out"
         self.keeps_cache = False
         self.layers = int((get("described") or {}).get("layers") or 0)
-        if self.style == "auto":
-            self.style = "written-out" if self.is_written_out else "foreach"
+        if self.style == "auto" and self.is_written_out:
+            self.style = "written-out"
         self.check(parameters)
 
     # --- what can be done -----------------------------------------------------------------------------------------------
@@ -144,7 +144,8 @@ class Plan:
         optim, rate = torch.optim, 1e-4
         if self.style == "written-out":
             return WrittenOut(parameters, rate, self.optimizer)
-        style = {"foreach": {"foreach": True}, "fused": {"fused": True}, "loop": {"foreach": False}}[self.style]
+        # "auto" is what PyTorch chooses itself: foreach on CUDA, a loop on a CPU.
+        style = {"auto": {}, "foreach": {"foreach": True}, "fused": {"fused": True}, "loop": {"foreach": False}}[self.style]
         if self.optimizer == "sgd":
             return optim.SGD(parameters, lr=rate, **style)
         if self.optimizer == "momentum":
