@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recording of one step as tables that a JSON line holds: `events` is a list of numbers, row after row.
+"""The last step of a recording as tables that a JSON line holds: `events` is a list of numbers, row after row.
 
     an allocation   bytes, block, module, name, category, phase, micro-batch      (bytes > 0)
     a free          0, block, phase, micro-batch
@@ -41,11 +41,14 @@ class StepTrace:
         self.phase = ("setup", 0)
         if unseen > 0:
             self.allocate(-1, unseen, "", "library workspace", "workspace")
-        for block in recording.existing:
-            self.allocate(block.address, block.bytes, block.module, block.name, labels.get(block.address, block.category))
-        last = {event.address: i for i, event in enumerate(recording.events) if event.action == "alloc"}
+        first = recording.steps[-1].first if recording.steps else 0
+        for block in alive_before(recording, first):
+            self.allocate(block.address, block.bytes, block.module, block.name or getattr(block, "operator", None),
+                          labels.get(block.address, block.category))
+        events = recording.events[first:]
+        last = {event.address: i for i, event in enumerate(events) if event.action == "alloc"}
         of_event = {last[address]: category for address, category in (kept or {}).items() if address in last}
-        for i, event in enumerate(recording.events):
+        for i, event in enumerate(events):
             self.add(event, labels, of_event.get(i))
 
     def add(self, event, labels, category):
@@ -88,6 +91,17 @@ class StepTrace:
     def to_json(self):
         return {"modules": self.modules.texts, "names": self.names.texts, "categories": self.categories, "phases": PHASES,
                 "events": self.events}
+
+
+def alive_before(recording, first):
+    """Blocks that live when the event of that index comes: those that existed, and what earlier events made."""
+    alive = {block.address: block for block in recording.existing}
+    for event in recording.events[:first]:
+        if event.action == "alloc":
+            alive[event.address] = event
+        elif event.action == "free":
+            alive.pop(event.address, None)
+    return alive.values()
 
 
 def phase_of(event):

@@ -2,7 +2,8 @@
 """`training-memory`: a training step of the model and plan that the parameters name, run for real.
 
 Two warm-up steps make the optimizer's state and let libraries settle. Then steps are timed with nothing watching, and
-one more is recorded allocation by allocation (events.py). Between steps nothing of the last one is kept.
+two more are recorded allocation by allocation (events.py), of which the second counts: the profiler sees no end of what
+it did not see begin, such as moments that every step makes anew. Between steps nothing of the last one is kept.
 
 The loss is not divided by the number of micro-batches: its scale changes no byte."""
 import contextlib
@@ -16,7 +17,7 @@ from .plan import Plan
 from .problem import Problem, skipped
 from .trace import StepTrace
 
-WARM_UP = 2
+WARM_UP, RECORDED_STEPS = 2, 2
 TIMED_STEPS, TIMED_SECONDS, LEAST_TIMED = 20, 8.0, 3
 
 
@@ -96,10 +97,15 @@ class Loop:
                    for value in state.values() if isinstance(value, torch.Tensor) and value.device.type == self.plan.device.type)
 
     def labels(self):
-        """address -> category of tensors that only the loop knows."""
-        found = {tensor.data_ptr(): "input" for tensor in (*self.inputs, self.targets)}
+        """address -> category of tensors that only the loop knows, and of state that the collector may not have seen."""
+        found = self.state_labels()
+        found.update((tensor.data_ptr(), "input") for tensor in (*self.inputs, self.targets))
         found.update((master.data_ptr(), "master") for master in self.masters())
         return found
+
+    def state_labels(self):
+        return {value.data_ptr(): "optimizer_state" for part in self.optimizers() for state in part.state.values()
+                for value in state.values() if isinstance(value, torch.Tensor)}
 
 
 def tensor_bytes(tensor):
@@ -120,12 +126,12 @@ def measure(request):
         del first
         timed.run(loop)
         request.progress(timed.done, timed.total, "recording a step")
-        recording, reserved = recorded(loop)
+        trace, reserved = recorded(loop)
     except Problem as problem:
         if problem.code == "run.memory":
             problem.result = partial_result(loop, plan, problem, timed)
         raise
-    return result_of(loop, plan, recording, reserved, timed, workload)
+    return result_of(loop, plan, trace, reserved, timed, workload)
 
 
 def prepared(request, plan, parameters, sequence):
@@ -214,11 +220,11 @@ class Timed:
 
 
 def recorded(loop):
-    """One step allocation by allocation, and what is reserved at the end of each phase (CUDA)."""
+    """Two steps allocation by allocation: the trace of the second, and what is reserved at the end of its phases (CUDA)."""
     device, reserved = loop.plan.device, {}
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
-    collector = Collector(device, model=loop.workload.module, optimizer=loop.optimizers())
+    collector = Collector(device, model=loop.workload.module, optimizer=loop.optimizers(), window=RECORDED_STEPS + 1)
 
     @contextlib.contextmanager
     def region(name):
@@ -229,13 +235,17 @@ def recorded(loop):
 
     unseen = allocated_now(device)
     with collector:
-        kept = guarded(loop.step, region)
-        collector.step()
-    del kept
+        for _ in range(RECORDED_STEPS):
+            labels = loop.labels()
+            kept = guarded(loop.step, region)
+            collector.step()
+            del kept
     recording = collector.recording()
     seen = sum(-(-block.bytes // 512) * 512 for block in recording.existing)
-    recording.unseen = max(0, unseen - seen) if unseen else 0
-    return recording, reserved
+    granularity = 512 if device.type == "cuda" else 1
+    trace = StepTrace(recording, labels, max(0, unseen - seen) if unseen else 0, granularity, loop.state_labels())
+    trace.notes = recording.notes
+    return trace, reserved
 
 
 def allocated_now(device):
@@ -260,9 +270,8 @@ def kept_figures(loop):
     }
 
 
-def result_of(loop, plan, recording, reserved, timed, workload):
+def result_of(loop, plan, trace, reserved, timed, workload):
     is_cuda = plan.device.type == "cuda"
-    trace = StepTrace(recording, loop.labels(), recording.unseen, 512 if is_cuda else 1)
     allocated = torch.cuda.max_memory_allocated(plan.device) if is_cuda else trace.peak
     held = torch.cuda.max_memory_reserved(plan.device) if is_cuda else trace.peak
     figures = kept_figures(loop)
@@ -274,7 +283,7 @@ def result_of(loop, plan, recording, reserved, timed, workload):
         figures["resident"] = figure(resident, "B", "resident, the whole process")
     phases = [{"key": phase, "micro_batch": number, "peak_allocated": peak,
                "reserved": reserved.get(f"{phase} {number}", peak)} for (phase, number), peak in trace.peaks.items()]
-    detail = {"trace": trace.to_json(), "phases": phases, "samples": {"step_time": timed.seconds}, "notes": recording.notes,
+    detail = {"trace": trace.to_json(), "phases": phases, "samples": {"step_time": timed.seconds}, "notes": trace.notes,
               "context": context_bytes(plan.device)}
     return {"figures": figures, "series": [], "detail": detail}, machine.describe(plan.device, workload)
 

@@ -26,7 +26,8 @@ public:
     {
         const QByteArray mark = markPath().toUtf8();
         write("python",
-              "#!/bin/sh\nMARK=" + mark + "\nif [ \"$3\" = facts ]; then\n" + facts + "\nelse\n" + worker + "\nfi\n");
+              "#!/bin/sh\nMARK=" + mark + "\nif [ \"$3\" = facts ]; then\n" + facts + "\n:\nelse\n:\n" + worker
+                  + "\nfi\n");
         QFile(path()).setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
     }
     QString path() const { return m_folder.filePath("python"); }
