@@ -41,11 +41,11 @@ class StepTrace:
         self.phase = ("setup", 0)
         if unseen > 0:
             self.allocate(-1, unseen, "", "library workspace", "workspace")
-        first = recording.steps[-1].first if recording.steps else 0
+        first, end = last_step(recording)
         for block in alive_before(recording, first):
             self.allocate(block.address, block.bytes, block.module, block.name or getattr(block, "operator", None),
                           labels.get(block.address, block.category))
-        events = recording.events[first:]
+        events = recording.events[first:end]
         last = {event.address: i for i, event in enumerate(events) if event.action == "alloc"}
         of_event = {last[address]: category for address, category in (kept or {}).items() if address in last}
         for i, event in enumerate(events):
@@ -91,6 +91,16 @@ class StepTrace:
     def to_json(self):
         return {"modules": self.modules.texts, "names": self.names.texts, "categories": self.categories, "phases": PHASES,
                 "events": self.events}
+
+
+def last_step(recording):
+    """[first, end) of the events in the regions of the last step: before them the loop lets go of the step before."""
+    if not recording.steps:
+        return 0, len(recording.events)
+    first, end = recording.steps[-1].first, recording.steps[-1].last
+    while first < end and not recording.events[first].region:
+        first += 1
+    return first, end
 
 
 def alive_before(recording, first):
