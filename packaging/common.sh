@@ -106,17 +106,18 @@ find_pytorch() {
 # install_pytorch: a Python with PyTorch for the CPU in build/pytorch: Debian's python3-torch, since the torch of the
 # Python registry is CUDA's, of several GB. A newer one, or transformers, go into the same folder with its pip.
 install_pytorch() {
-    [ -x build/pytorch/bin/python ] && return 0
+    has_torch build/pytorch/bin/python && return 0
     install python3-torch python3-venv
     say "making build/pytorch, a Python with PyTorch"
-    rm -rf build/pytorch.part
-    /usr/bin/python3 -m venv --system-site-packages build/pytorch.part >&2 ||
-        stop "the virtual environment could not be made; without it Memscape predicts training steps but measures none"
-    rm -rf build/pytorch.part/bin/activate* build/pytorch
-    mv build/pytorch.part build/pytorch
-    build/pytorch/bin/python -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)' ||
-        stop "build/pytorch has no torch: build/pytorch/bin/python -m pip install torch"
+    rm -rf build/pytorch
+    /usr/bin/python3 -m venv --system-site-packages build/pytorch >&2 && has_torch build/pytorch/bin/python ||
+        stop "the virtual environment could not be made; without it training steps are predicted, not measured"
     say "for library models: build/pytorch/bin/python -m pip install torch transformers torchvision"
+}
+
+# has_torch PYTHON: whether it can be run and has PyTorch, which is not imported.
+has_torch() {
+    [ -x "$1" ] && "$1" -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)'
 }
 
 # install_disassembler: cuobjdump and nvdisasm, which the compiler's packages do not have, into build/sass for the
