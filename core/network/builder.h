@@ -245,6 +245,8 @@ public:
                    bool inPlace);
     /// torch.set_grad_enabled(wanted); answers what was.
     bool recordGradient(bool wanted);
+    /// The same for autocast, which is off within an operator that it cast the arguments of.
+    std::optional<DType> recordAutocast(std::optional<DType> wanted);
 
     // --- lookups, pictures, losses ------------------------------------------------------------------
     Variable embedding(Variable indices, Variable weight);

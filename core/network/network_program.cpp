@@ -422,13 +422,13 @@ Results mseLoss(ProgramRunner& r)
 
 /// _scaled_dot_product_attention_math: scores, softmax and context written out, in float
 /// (ATen/native/transformers/attention.cpp).
-Variable attentionWrittenOut(ProgramRunner& r)
+Variable attentionWrittenOut(ProgramRunner& r, const std::vector<Variable>& inputs)
 {
     NetworkBuilder& b = r.builder();
-    const DType dtype = r.input(0).dtype();
+    const DType dtype = inputs[0].dtype();
     const DType computed = elementBytes(dtype) < 4 ? DType::Float32 : dtype;
-    const Variable wideQ = b.cast(r.input(0), computed), wideK = b.cast(r.input(1), computed),
-                   wideV = b.cast(r.input(2), computed);
+    const Variable wideQ = b.cast(inputs[0], computed), wideK = b.cast(inputs[1], computed),
+                   wideV = b.cast(inputs[2], computed);
     const Variable q = b.scale(wideQ);
     const Variable k = b.repeatedHeads(wideK, q.size(1)), v = b.repeatedHeads(wideV, q.size(1));
     Variable scores = b.matmul(q, b.scale(b.transpose(k, -2, -1)));
@@ -436,7 +436,21 @@ Variable attentionWrittenOut(ProgramRunner& r)
         scores = b.addInPlace(std::move(scores), r.input(3));
     scores = b.softmax(std::move(scores));
     scores = b.dropout(std::move(scores), r.attributes().probability);
+    const Variable weights = b.cast(scores, dtype); // its second result, which nothing takes
     return b.cast(b.matmul(scores, v), dtype);
+}
+
+Variable attentionWithoutAutocast(ProgramRunner& r)
+{
+    NetworkBuilder& b = r.builder();
+    std::vector<Variable> inputs = r.allInputs();
+    const auto autocast = b.recordAutocast({});
+    for (std::size_t i = 3; autocast && i-- > 0;)
+        if (inputs[i].dtype() == DType::Float32)
+            inputs[i] = b.cast(inputs[i], *autocast);
+    Variable result = attentionWrittenOut(r, inputs);
+    b.recordAutocast(autocast);
+    return result;
 }
 
 Results attention(ProgramRunner& r)
@@ -451,7 +465,7 @@ Results attention(ProgramRunner& r)
                  "attention is understood for (batch, heads, tokens, width), with heads of keys "
                  "that divide those of queries");
     return one(b.attentionCore([&] {
-        return b.options().attention == AttentionKernel::Eager ? attentionWrittenOut(r)
+        return b.options().attention == AttentionKernel::Eager ? attentionWithoutAutocast(r)
                                                                : b.scaledDotProduct(r.input(0), r.input(1), r.input(2));
     }));
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What programs that were not written for this builder need (network_program.h): products of plain matrices,
-// convolutions and pools of any form, reductions over several dimensions, operators without a rule of their own.
+// convolutions and pools of any form, reductions over several dimensions, operators without a rule of their own. Under
+// autocast the last argument of a C++ call is cast first: addmm(bias, x, y), conv(x, weight, bias)
+// (operators_product.cpp).
 #include "core/network/builder.h"
 
 #include <fmt/format.h>
@@ -38,7 +40,7 @@ Variable NetworkBuilder::permute(Variable x, std::span<const int> order)
 Variable NetworkBuilder::mm(Variable x, Variable y, Variable bias)
 {
     const Variable heldX = x, heldY = y;
-    x = lowPrecision(std::move(x)), y = lowPrecision(std::move(y)), bias = lowPrecision(std::move(bias));
+    y = lowPrecision(std::move(y)), x = lowPrecision(std::move(x)), bias = lowPrecision(std::move(bias));
     if (ok() && (x.shape().rank != 2 || y.shape().rank != 2 || x.size(1) != y.size(0)))
         refuse("network.shape", fmt::format("mm of {} columns with {} rows", x.size(-1), y.size(0)));
     if (!ok())
@@ -59,7 +61,7 @@ Variable NetworkBuilder::convolution(Variable x, Variable weight, Variable bias,
                                      std::int64_t groups)
 {
     const Variable held = x;
-    x = lowPrecision(std::move(x)), weight = lowPrecision(std::move(weight)), bias = lowPrecision(std::move(bias));
+    bias = lowPrecision(std::move(bias)), weight = lowPrecision(std::move(weight)), x = lowPrecision(std::move(x));
     if (!ok())
         return {};
     const DType dtype = x.dtype();
@@ -133,6 +135,11 @@ Variable NetworkBuilder::other(std::vector<Variable> inputs, const Layout& layou
 bool NetworkBuilder::recordGradient(bool wanted)
 {
     return std::exchange(m_options.gradient, wanted);
+}
+
+std::optional<DType> NetworkBuilder::recordAutocast(std::optional<DType> wanted)
+{
+    return std::exchange(m_options.autocast, wanted);
 }
 
 } // namespace memscape

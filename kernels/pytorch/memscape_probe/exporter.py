@@ -158,6 +158,17 @@ class _Trace(TorchFunctionMode):
                 self.gradient.add(number)
             fields["out"].append({"id": number, "shape": list(each.shape), "dtype": str(each.dtype)[6:]})
 
+    def scratch(self, like, shape):
+        """A tensor within an operator; returns its number, for `done`."""
+        number = self.count
+        self.count += 1
+        out = {"id": number, "shape": list(shape), "dtype": str(like.dtype)[6:]}
+        self.events.append(["op", {"op": "fill", "in": [], "out": [out]}])
+        return number
+
+    def done(self, number):
+        self.events.append(["free", number])
+
     def emit_other(self, name, args, kwargs, result, keeps, in_place=False, known=False):
         """An operator without a rule of its own. keeps: "inputs", "result", "inputs and result", "nothing"."""
         inputs = [v for v in _tensors(list(args) + list(kwargs.values()))]
@@ -247,6 +258,12 @@ def _watched_modules(model, trace):
             handle.remove()
 
 
+def _names_die_alone():
+    """Views do not keep the Python object of their base, which fake tensors otherwise do and real ones do not."""
+    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.ADInplaceOrView)
+    return torch._C._ExcludeDispatchKeyGuard(keys)
+
+
 class _Run:
     """What one run gave."""
     events = parameters = buffers = inputs = targets = output = loss = None
@@ -283,7 +300,7 @@ def _run(model, loss, sizes, batch, sequence, low=False):
         run.inputs = [(trace.give(f, lives=True), name, f) for name, f in inputs.items() if isinstance(f, torch.Tensor)]
         run.targets = [(trace.give(f, lives=True), f"target{i}", f) for i, f in enumerate(targets)]
         trace.gradient = {number for number, _, _, trained in run.parameters if trained}
-        with _watched_modules(model, trace), trace:
+        with _watched_modules(model, trace), _names_die_alone(), trace:
             output = torch.func.functional_call(model, values, (), inputs) if _takes_names(model, inputs) \
                 else torch.func.functional_call(model, values, tuple(inputs.values()))
             value, result, run.returns_loss = _loss_of(output, loss, targets, trace)

@@ -18,7 +18,7 @@ KEEPS_INPUT = {"sin", "cos", "tan", "abs", "absolute", "clamp", "clip", "clamp_m
                "binary_cross_entropy_with_logits", "binary_cross_entropy", "pairwise_distance", "prod"}
 KEEPS_RESULT = {"reciprocal", "expm1", "erfinv"}
 KEEPS_NOTHING = {"roll", "flip", "fliplr", "flipud", "repeat", "tile", "tril", "triu", "cumsum", "repeat_interleave", "pad",
-                 "pixel_shuffle", "pixel_unshuffle", "diff", "unfold", "fold", "take", "round", "floor", "ceil", "sign",
+                 "pixel_shuffle", "pixel_unshuffle", "unfold", "fold", "take", "round", "floor", "ceil", "sign",
                  "trace", "avg_pool1d", "lerp"}
 # Temporaries of the backward formula that live beside its result: grad * x.cos().
 TEMPORARIES = {"sin": 1, "abs": 1, "absolute": 1, "log1p": 1, "expm1": 1, "cos": 2}
@@ -366,6 +366,20 @@ def _attention(t, name, args, kwargs, result, in_place):
            p=float(_argument(args, kwargs, 4, "dropout_p", 0.0)), causal=bool(_argument(args, kwargs, 5, "is_causal", False)))
 
 
+def _diff(t, name, args, kwargs, result, in_place):
+    """The difference of what a cat() joined, when something is put before or behind."""
+    x, dim = args[0], _dim(args[0], _argument(args, kwargs, 2, "dim", -1))
+    parts = [p for p in (_argument(args, kwargs, 3, "prepend"), _argument(args, kwargs, 4, "append")) if p is not None]
+    if t.needs(x) or _argument(args, kwargs, 1, "n", 1) != 1:
+        return t.emit_other(name, args, kwargs, result, "nothing")
+    shape = list(x.shape)
+    shape[dim] += sum(p.shape[dim] for p in parts)
+    joined = t.scratch(x, shape) if parts else None
+    t.emit("fill", [], result)
+    if parts:
+        t.done(joined)
+
+
 def _plain(kind):
     return lambda t, name, args, kwargs, result, in_place: t.emit(kind, [args[0]], result)
 
@@ -403,5 +417,5 @@ HANDLERS = {
     "avg_pool2d": _pool, "avg_pool3d": _pool, "adaptive_avg_pool1d": _pool, "adaptive_avg_pool2d": _pool,
     "adaptive_avg_pool3d": _pool, "adaptive_max_pool2d": _pool, "interpolate": _interpolate,
     "cross_entropy": _cross_entropy, "nll_loss": _cross_entropy, "mse_loss": _mse,
-    "scaled_dot_product_attention": _attention,
+    "scaled_dot_product_attention": _attention, "diff": _diff,
 }

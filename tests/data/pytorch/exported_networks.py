@@ -89,10 +89,10 @@ MADE = {"odd": odd, "gpt2": gpt2, "resnet": resnet, "vit": vit}
 
 
 class Autocast(CudaAutocast):
-    """With convolutions, and cat of its promote list."""
+    """With convolutions and addmm, and cat of its promote list."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        if func is torch.conv2d:
+        if func in (torch.conv2d, torch.addmm):
             return func(*[self.lower(a) for a in reversed(args)][::-1], **(kwargs or {}))
         if func is torch.cat:
             wide = any(t.dtype == torch.float32 for t in args[0])
