@@ -31,8 +31,8 @@ struct EagerRules
     /// A CPU's kernels and its autocast: numbers are tensors, kernels take blocks of their own
     /// (core/training/cpu_kernels.h).
     bool isOnCpu = false;
-    bool isBefore2 = false;   ///< PyTorch 1, as far as the other rules do not say what differs
-    std::int64_t threads = 1; ///< torch.get_num_threads(): some kernels take a block for each
+    bool isBefore2 = false;             ///< PyTorch 1, as far as the other rules do not say what differs
+    std::int64_t threads = 1;           ///< torch.get_num_threads(): some kernels take a block for each
     bool meanSavesInput = false;        ///< before 2.0, for its number of elements
     bool meanIsSumAndQuotient = false;  ///< a model that writes x.sum(-1) / n itself
     bool normStatisticsInFloat = true;  ///< the CPU keeps mean and deviation in the input's dtype

@@ -25,7 +25,8 @@ constexpr std::int64_t expandablePageLarge = 20 << 20;
 struct AllocatorOptions
 {
     /// false: PyTorch's allocator for processors (c10/core/CPUAllocator.cpp), one malloc of the bytes that were asked
-    /// for and one free. Nothing is rounded, split or kept: reserved is allocated. Other options but the limit are idle.
+    /// for and one free. Nothing is rounded, split or kept: reserved is allocated. Other options but the limit are
+    /// idle.
     bool caches = true;
     /// max_split_size_mb: blocks of this size and more are neither split nor given to smaller
     /// requests.

@@ -189,8 +189,8 @@ void Autograd::runKernel(const KernelSteps& steps, const Operator& op, const Mak
         if (step.kind == KernelStep::Kind::Output)
             makeOutput(step.index);
         else if (step.kind == KernelStep::Kind::Temporary)
-            temporaries.push_back(m_live.allocate(step.bytes, Category::Workspace,
-                                                  m_forwardNames[std::size_t(op.kind)], m_moduleIds[op.module]));
+            temporaries.push_back(m_live.allocate(step.bytes, Category::Workspace, m_forwardNames[std::size_t(op.kind)],
+                                                  m_moduleIds[op.module]));
         else
             m_live.release(temporaries[step.index]);
     }

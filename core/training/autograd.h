@@ -150,8 +150,8 @@ private:
     Trace& m_trace;
     LiveStorages m_live;
 
-    std::vector<LiveId> m_bound;         ///< storage of the graph -> now
-    std::vector<LiveId> m_saved;         ///< beside Graph::operands: what a node has packed
+    std::vector<LiveId> m_bound; ///< storage of the graph -> now
+    std::vector<LiveId> m_saved; ///< beside Graph::operands: what a node has packed
     std::vector<LiveId> m_replayedNumbers;
     std::vector<std::uint8_t> m_isNamed; ///< by tensor
     std::vector<std::uint32_t> m_slot;   ///< by tensor: its gradient in m_gradients, 0 is none
@@ -170,8 +170,8 @@ private:
     /// What checkpoint's hook unpacks is the node's alone and is freed when its formula is done, before
     /// broadcast gradients are summed.
     bool m_ownsUnpacked = false;
-    bool m_isCut = false;          ///< the running operator ends before its result exists
-    bool m_keepsGenerator = false; ///< its state, beside the inputs of a segment
+    bool m_isCut = false;             ///< the running operator ends before its result exists
+    bool m_keepsGenerator = false;    ///< its state, beside the inputs of a segment
     const Segment* m_dying = nullptr; ///< its inputs end with the next node
     std::int64_t m_blasWorkspace = 0;
     std::array<bool, phaseCount> m_hasBlasWorkspace{};

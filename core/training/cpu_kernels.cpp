@@ -218,8 +218,10 @@ KernelSteps cpuKernelSteps(const Graph& graph, const Operator& op, const EagerRu
     case Kind::Multiply:
     case Kind::Divide: castOperands(graph, op, kernel); break;
     case Kind::Dropout: dropoutKernel(sizeOf(graph.inputs(op)[0]), kernel); break;
-    case Kind::Mean: meanKernel(graph.layoutOf(graph.inputs(op)[0]), graph.layoutOf(graph.outputs(op)[0]),
-                                sizeOf(graph.outputs(op)[0]), kernel); break;
+    case Kind::Mean:
+        meanKernel(graph.layoutOf(graph.inputs(op)[0]), graph.layoutOf(graph.outputs(op)[0]),
+                   sizeOf(graph.outputs(op)[0]), kernel);
+        break;
     case Kind::Convolution: convolutionKernel(graph, op, kernel); break;
     case Kind::Embedding: embeddingKernel(graph.layoutOf(graph.inputs(op)[1]), kernel); break;
     case Kind::Gather: gatherKernel(graph, graph.outputs(op)[0], kernel); break;

@@ -35,11 +35,11 @@ private:
     Temporary make(std::size_t index, std::int64_t elements, NameId name) const;
     Temporary like(std::size_t index, NameId name) const;                        ///< of the tensor's own size
     Temporary half(std::size_t index, std::int64_t elements, NameId name) const; ///< in bf16
-    void number(std::int64_t castBytes) const;                   ///< a kernel in place that is given a number
-    void numbers(const Indices& tensors, int times) const;       ///< such kernels, each over all tensors
+    void number(std::int64_t castBytes) const;             ///< a kernel in place that is given a number
+    void numbers(const Indices& tensors, int times) const; ///< such kernels, each over all tensors
     Temporary quotientOf(std::size_t index, NameId name) const;
     void countStepsForeach(const Indices& tensors) const;
-    void norm(std::size_t index) const;                                          ///< tensor.norm(2).item()
+    void norm(std::size_t index) const;            ///< tensor.norm(2).item()
     std::int64_t rows(std::size_t index) const;    ///< elements / size of the last dimension
     std::int64_t columns(std::size_t index) const; ///< elements / size of the one before
     void newtonSchulz(std::size_t index, Temporary& update) const;

@@ -79,10 +79,11 @@ ParameterSpec precisionSpec()
 
 ParameterSpec attentionSpec()
 {
-    return choiceSpec("attention", "attention",
-                      "How scaled dot-product attention is computed. PyTorch has one fused kernel for processors, which "
-                      "flash and memory-efficient both mean there; PyTorch 1 has none.",
-                      attentionKernels.choices());
+    return choiceSpec(
+        "attention", "attention",
+        "How scaled dot-product attention is computed. PyTorch has one fused kernel for processors, which "
+        "flash and memory-efficient both mean there; PyTorch 1 has none.",
+        attentionKernels.choices());
 }
 
 ParameterSpec operatorsSpec()
@@ -117,7 +118,8 @@ std::vector<ParameterSpec> deviceSpecs()
                 "kernels; reports lie between 250 MB and 1 GB. A setting, not a prediction. A processor has none.",
                 {.most = 0x1p40, .standard = "500MB", .unit = Unit::Byte, .scale = Scale::Log2}),
             choiceSpec(
-                "allocator", "allocator", "PYTORCH_CUDA_ALLOC_CONF: how the caching allocator takes memory; a CPU has none.",
+                "allocator", "allocator",
+                "PYTORCH_CUDA_ALLOC_CONF: how the caching allocator takes memory; a CPU has none.",
                 {{"default", "default", "segments of 2 MiB, 20 MiB or the requested size"},
                  {"expandable", "expandable segments", "expandable_segments:True: grows in pages, hardly fragments"}},
                 "default")};
@@ -166,7 +168,7 @@ Schema trainingSchema()
                     {"none", "none", "gradients only"}},
                    "adamw"),
         choiceSpec("optimizer_implementation", "implementation", "How the update is written: its temporaries differ.",
-                   {{"auto", "as usual", "foreach; written out where the operators are"},
+                   {{"auto", "as usual", "foreach, on a CPU loop; written out where the operators are"},
                     {"foreach", "foreach", "PyTorch's default on CUDA: temporaries as large as all parameters"},
                     {"loop", "loop", "one tensor after the other"},
                     {"fused", "fused", "one kernel, no temporaries"},

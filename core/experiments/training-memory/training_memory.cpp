@@ -34,8 +34,10 @@ public:
     {
         return "One training step, allocation by allocation: the network's operators, what autograd saves for each, "
                "gradients, the optimizer and their temporaries, as eager PyTorch makes and frees them; then PyTorch's "
-               "caching allocator replayed on it. Allocated, reserved and device total are three numbers; on a CPU, where "
-               "PyTorch caches nothing, one. Every advice is a step simulated again. Left out: cuDNN's workspaces, torch.compile, and the driver's context, "
+               "caching allocator replayed on it. Allocated, reserved and device total are three numbers; on a CPU, "
+               "where "
+               "PyTorch caches nothing, one. Every advice is a step simulated again. Left out: cuDNN's workspaces, "
+               "torch.compile, and the driver's context, "
                "which is a setting.";
     }
     std::string notMeasured() const override

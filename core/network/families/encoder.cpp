@@ -11,13 +11,19 @@ namespace memscape {
 
 namespace {
 
+/// What transformers' functions name until they return; nothing on a GPU, where these names are not recorded.
+struct AttentionNames
+{
+    Variable probabilities, context;
+};
+
 /// Attention and its output projection with dropout; `inner` is the module of q, k and v.
 Variable selfAttention(NetworkBuilder& b, const ModelDescription& model, const char* inner, const Variable& argument,
-                       bool softmaxInFloat)
+                       bool softmaxInFloat, AttentionNames& names)
 {
     const ModuleScope scope(b, "attention", "Attention");
     const Variable x = b.columnInput(argument);
-    Variable context, probabilities;
+    Variable context;
     {
         const ModuleScope heads(b, inner, "SelfAttention");
         const auto projected = [&](const char* name) {
@@ -27,8 +33,10 @@ Variable selfAttention(NetworkBuilder& b, const ModelDescription& model, const c
         const Variable q = projected("query"), k = projected("key"), v = projected("value");
         AttentionStyle style;
         style.softmaxInFloat = softmaxInFloat;
-        style.probabilities = &probabilities;
+        style.probabilities = &names.probabilities;
         context = attend(b, q, k, v, style);
+        if (b.options().rules.isOnCpu)
+            names.context = context;
     }
     const ModuleScope output(b, "output", "SelfOutput");
     context = b.rowOutput(b.linear("dense", std::move(context), model.hidden, model.biases.attentionOutput));
@@ -57,15 +65,18 @@ Variable normedSum(NetworkBuilder& b, std::string_view name, Variable branch, co
 
 Variable bertLayer(NetworkBuilder& b, const ModelDescription& model, const Variable& x)
 {
-    const Variable between =
-        normedSum(b, "attention.output.LayerNorm", selfAttention(b, model, "self", x, false), x);
+    AttentionNames names;
+    Variable attended = selfAttention(b, model, "self", x, false, names);
+    const Variable between = normedSum(b, "attention.output.LayerNorm", std::move(attended), x);
+    names.context.reset();
     return normedSum(b, "output.LayerNorm", feedForward(b, model, between), between);
 }
 
 Variable visionLayer(NetworkBuilder& b, const ModelDescription& model, const Variable& x)
 {
     Variable attended = NetworkBuilder::call(b.layerNorm("layernorm_before", x), [&](const Variable& y) {
-        return selfAttention(b, model, "attention", y, true);
+        AttentionNames names;
+        return selfAttention(b, model, "attention", y, true, names);
     });
     const Variable between = b.add(std::move(attended), x);
     const Variable normed = b.layerNorm("layernorm_after", between);

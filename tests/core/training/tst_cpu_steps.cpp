@@ -4,7 +4,11 @@
 // prediction is asked for as the command line does: parameters of `training-memory` on a device that stands for that
 // version of PyTorch.
 //
-// Frees that follow one another are compared as a set: what dies together dies in the order of C++ destructors.
+// Frees that follow one another are compared as a set: what dies together dies in the order of C++ destructors. Of
+// transformers' models the optimizer's events are compared as a set, too: its modules register their parameters in
+// another order than they use them. Where a case says so, peaks alone are compared, with the reason. Left out of both
+// sides: oneDNN's scratchpads, whose sizes are those of its implementation for the processor; in none of these steps do they
+// reach a peak.
 #include "core/experiments/memory/memory_parameters.h"
 #include "core/network/model_config.h"
 #include "core/network/model_names.h"
@@ -28,11 +32,11 @@ Result<ModelDescription> modelOf(const QJsonObject& measured)
     return modelFromConfig(JsonReader(config), "recorded");
 }
 
-Device cpuOf(const QJsonObject& file)
+Device cpuOf(const QJsonObject& file, const QJsonObject& measured)
 {
     Device device;
     device.id = "pytorch:cpu";
-    device.units = device.threads = file["threads"].toInt();
+    device.units = device.threads = measured["threads"].toInt(1);
     device.framework = Framework{"pytorch", file["torch"].toString().toStdString()};
     return device;
 }
@@ -62,13 +66,33 @@ std::vector<Change> changesOf(const Trace& trace, Phase phase, int microBatch = 
     return changes;
 }
 
-std::vector<Change> changesOf(const QJsonArray& events)
+enum class Scratchpads { With, Without };
+
+std::vector<Change> changesOf(const QJsonArray& events, Scratchpads scratchpads = Scratchpads::Without)
 {
     std::vector<Change> changes;
-    for (const QJsonValue& event : events)
-        changes.push_back(event.isArray() ? Change{event[0].toInteger(), event[1].toString()}
-                                          : Change{event.toInteger(), {}});
+    for (const QJsonValue& event : events) {
+        if (!event.isArray())
+            changes.push_back({event.toInteger(), {}});
+        else if (scratchpads == Scratchpads::With)
+            changes.push_back({event[0].toInteger(), event[1].toString()});
+    }
     return changes;
+}
+
+std::vector<Change> bySize(std::vector<Change> changes)
+{
+    std::stable_sort(changes.begin(), changes.end(),
+                     [](const Change& a, const Change& b) { return a.bytes > b.bytes; });
+    return changes;
+}
+
+Result<Trace> traceOf(const QJsonObject& file, const QJsonObject& measured)
+{
+    MEMSCAPE_TRY(model, modelOf(measured));
+    MEMSCAPE_TRY(setup, setupOf(cpuOf(file, measured), measured));
+    MEMSCAPE_TRY(graph, buildNetwork(model, setup.build));
+    return simulateStep(graph, setup.step);
 }
 
 /// The most bytes above those at the beginning.
@@ -91,6 +115,7 @@ class TestCpuSteps : public QObject
 private slots:
     void allocateWhatPyTorchAllocates_data();
     void allocateWhatPyTorchAllocates();
+    void scratchpadsReachNoPeak();
 };
 
 void TestCpuSteps::allocateWhatPyTorchAllocates_data()
@@ -109,36 +134,45 @@ void TestCpuSteps::allocateWhatPyTorchAllocates()
 {
     QFETCH(QJsonObject, file);
     QFETCH(QJsonObject, measured);
-    const auto model = modelOf(measured);
-    QVERIFY2(model, model ? "" : model.error().text().c_str());
-    const auto setup = setupOf(cpuOf(file), measured);
-    QVERIFY2(setup, setup ? "" : setup.error().text().c_str());
-    const auto graph = buildNetwork(*model, setup->build);
-    QVERIFY2(graph, graph ? "" : graph.error().text().c_str());
-    const auto trace = simulateStep(*graph, setup->step);
+    const auto trace = traceOf(file, measured);
     QVERIFY2(trace, trace ? "" : trace.error().text().c_str());
-
+    const bool isOrdered = measured["compares"] != "peaks", isLibrary = measured["maker"] == "transformer";
     const QJsonObject events = measured["events"].toObject();
-    const auto compare = [&](const QString& name, const std::vector<Change>& simulated) {
-        const std::vector<Change> recorded = changesOf(events[name].toArray());
-        compareChanges(simulated, recorded);
-        if (!QTest::currentTestFailed())
-            QCOMPARE(peakOf(simulated), peakOf(recorded));
-        return !QTest::currentTestFailed();
+    const auto compare = [&](const std::vector<Change>& simulated, const std::vector<Change>& recorded, bool ordered) {
+        QCOMPARE(peakOf(simulated), peakOf(recorded));
+        if (isOrdered)
+            compareChanges(ordered ? simulated : bySize(simulated), ordered ? recorded : bySize(recorded));
     };
-    for (int i = 0; i < setup->step.plan.accumulation; ++i) {
-        for (const auto& [name, phase] : {std::pair{"forward", Phase::Forward}, {"backward", Phase::Backward}}) {
-            const QString key = QString("%1 %2").arg(name).arg(i);
-            if (events.contains(key) && !compare(key, changesOf(*trace, phase, i)))
-                return;
-        }
+    for (const QString& name : events.keys()) {
+        const bool isForward = name.startsWith("forward");
+        if (!isForward && !name.startsWith("backward"))
+            continue;
+        const int microBatch = name.section(' ', 1).toInt();
+        compare(changesOf(*trace, isForward ? Phase::Forward : Phase::Backward, microBatch),
+                changesOf(events[name].toArray()), true);
+        if (QTest::currentTestFailed())
+            QFAIL(qPrintable("in " + name));
     }
     std::vector<Change> update = changesOf(events["clipping"].toArray());
     for (const Change& change : changesOf(events["optimizer"].toArray()))
         update.push_back(change);
-    compareChanges(changesOf(*trace, Phase::Optimizer), update);
-    if (!QTest::currentTestFailed())
-        compare("zero_grad", changesOf(*trace, Phase::ZeroGrad));
+    compare(changesOf(*trace, Phase::Optimizer), update, !isLibrary);
+    compare(changesOf(*trace, Phase::ZeroGrad), changesOf(events["zero_grad"].toArray()), true);
+}
+
+void TestCpuSteps::scratchpadsReachNoPeak()
+{
+    int steps = 0;
+    for (const QJsonValue& measured : recordedSteps("cpu_steps_2.15.json")) {
+        if (measured["maker"] != "pictures")
+            continue;
+        ++steps;
+        for (const QJsonValue& phase : measured["events"].toObject()) {
+            const std::vector<Change> with = changesOf(phase.toArray(), Scratchpads::With);
+            QCOMPARE(peakOf(with), peakOf(changesOf(phase.toArray())));
+        }
+    }
+    QVERIFY(steps >= 3);
 }
 
 QTEST_GUILESS_MAIN(TestCpuSteps)

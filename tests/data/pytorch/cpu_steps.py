@@ -8,8 +8,9 @@ this processor. A block of MARK bytes and an index marks where a phase ends. The
 written down is one of a loop that has run before: optimizer state exists, gradients do not. Blocks of the
 profiler's and the optimizer's own record_function, which PyTorch 1.13 makes of tensors, are left out.
 
-One thread, and the collector of cycles is off, so that a run is repeatable. "parameters" are those of memscape's
-training-memory; "config" is a configuration of transformers.
+One thread where a case names no other number, and the collector of cycles is off, so that a run is repeatable.
+"parameters" are those of memscape's training-memory; "config" is a configuration of transformers. "compares": "peaks"
+where the order of a library's model differs for a reason that the case gives.
 
 Usage: cpu_steps.py [--paths] [NAME…] > cpu_steps_2.15.json
 --paths adds where each event happened; a name runs the cases that begin with it.
@@ -411,6 +412,8 @@ def recorded(case, with_paths):
 
 GPT2 = {"maker": "gpt2", "config": {"model_type": "gpt2", "n_embd": 48, "n_layer": 2, "n_head": 4, "vocab_size": 211,
                                     "n_positions": 24}}
+LONG_GPT2 = {"maker": "gpt2", "config": {"model_type": "gpt2", "n_embd": 96, "n_layer": 1, "n_head": 3, "vocab_size": 500,
+                                         "n_positions": 256}}
 GPT2_RUN = {"batch": 2, "sequence": 20, "precision": "fp32", "optimizer": "adamw"}
 
 
@@ -473,11 +476,17 @@ def cases():
         yield decoder_case("bf16 autocast", precision="bf16-autocast")
         yield transformer_case("llama", LLAMA)
         yield transformer_case("llama flash", LLAMA, attention="flash")
+        yield transformer_case("llama inference", LLAMA, phase="inference")
+        yield transformer_case("llama bf16 autocast", LLAMA, precision="bf16-autocast")
         yield transformer_case("bert", BERT)
         yield transformer_case("bert flash", BERT, attention="flash")
-        yield transformer_case("vit", VIT)
-        yield transformer_case("t5", T5)
+        yield transformer_case("vit", VIT) | {"compares": "peaks", "reason": "the patches die before the positions are added"}
+        yield transformer_case("t5", T5) | {
+            "compares": "peaks", "reason": "the first layer makes the bias of relative positions, here it just appears"}
         yield gpt2_case("flash", attention="flash")
+        yield LONG_GPT2 | {"name": "gpt2 long, flash, 2 threads", "threads": 2, "parameters": {
+            **GPT2_RUN, "sequence": 200, "attention": "flash", "optimizer_implementation": "fused"}}
+        yield gpt2_case("bf16", precision="bf16", logits_fp32="false")
         yield gpt2_case("flash bf16 autocast", attention="flash", precision="bf16-autocast")
         yield picture_case("resnet18", "resnet18", 2)
         yield picture_case("vgg11", "vgg11", 1, optimizer="momentum")
@@ -490,8 +499,9 @@ def main():
     names = [argument for argument in arguments if argument != "--paths"]
     results = [recorded(case, with_paths) for case in cases()
                if not names or any(case["name"].startswith(name) for name in names)]
-    print(json.dumps({"about": __doc__.strip(), "torch": torch.__version__, "threads": 1,
-                      "cases": results}, separators=(",", ":")))
+    head = json.dumps({"about": __doc__.strip(), "torch": torch.__version__}, separators=(",", ":"))
+    cases_of = ",\n".join(json.dumps(case, separators=(",", ":")) for case in results)
+    print(f'{head[:-1]},"cases":[\n{cases_of}\n]}}')
 
 
 if __name__ == "__main__":
