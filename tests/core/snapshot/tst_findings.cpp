@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is said about a run: something where something is wrong, nothing where nothing is; and what is written from it.
+#include "snapshot_files.h"
+
+#include "core/snapshot/snapshot_comparison.h"
+
+using namespace memscape;
+using namespace memscape::test;
+
+namespace {
+
+std::vector<SnapshotFinding> findingsOf(const SnapshotDevice& device)
+{
+    return memscape::findingsOf(device, 0, device.lifetimes().events());
+}
+
+const SnapshotFinding* find(const std::vector<SnapshotFinding>& findings, std::string_view id)
+{
+    const auto it = std::ranges::find(findings, id, &SnapshotFinding::id);
+    return it == findings.end() ? nullptr : &*it;
+}
+
+double numberOf(const SnapshotFinding& finding, std::string_view key)
+{
+    return findFigure(finding.figures, key)->number();
+}
+
+/// Steps that each make and free `perStep` blocks and keep `kept` bytes, without any stack.
+std::shared_ptr<const SnapshotDevice> madeLoop(int steps, int perStep, std::int64_t kept)
+{
+    Snapshot snapshot;
+    snapshot.streams.push_back(0);
+    constexpr std::uint64_t base = 1ull << 40;
+    const auto event = [&](SnapshotAction action, std::uint64_t address, std::int64_t size) {
+        snapshot.events.append({action, address, size, std::int64_t(snapshot.events.size()), noStack, noLabel, 0});
+    };
+    const auto size = [](int i) { return std::int64_t(4096) * (1 + i * i % 11); };
+    std::vector<std::uint64_t> keptAt;
+    for (int step = 0; step < steps; ++step) {
+        for (int i = 0; i < perStep; ++i)
+            event(SnapshotAction::Allocate, base + std::uint64_t(i) * 65536, size(i));
+        if (kept > 0) {
+            keptAt.push_back(base + (1 << 24) + std::uint64_t(step) * std::uint64_t(kept));
+            event(SnapshotAction::Allocate, keptAt.back(), kept);
+        }
+        for (int i = 0; i < perStep; ++i)
+            event(SnapshotAction::FreeCompleted, base + std::uint64_t(i) * 65536, size(i));
+    }
+    snapshot.traces.push_back({0, snapshot.events.size()});
+    snapshot.segments.push_back({base, 1 << 26, 0, keptAt.size(), noStack, 0, 0, false, true, {0, 0}});
+    for (const std::uint64_t address : keptAt)
+        snapshot.blocks.push_back({address, kept, kept, noStack, SnapshotBlockState::Active});
+    return SnapshotDevice::analyse(std::make_shared<const Snapshot>(std::move(snapshot)), 0).value();
+}
+
+} // namespace
+
+class TestFindings : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void aHealthyRunHasNoProblem_data() { addFamilies(); }
+    void aHealthyRunHasNoProblem()
+    {
+        QFETCH(QString, family);
+        if (family == "random_oom_pending")
+            QSKIP("not healthy");
+        for (const SnapshotFinding& finding : findingsOf(*analysed(familyFile(family.toStdString() + ".p4.pickle"))))
+            QVERIFY2(finding.level != FindingLevel::Problem, finding.evidence.c_str());
+    }
+
+    void outOfMemoryNamesRequestAndHole()
+    {
+        const auto device = analysed(familyFile("random_oom_pending.p4.pickle"));
+        const auto findings = findingsOf(*device);
+        const SnapshotFinding* finding = find(findings, "out-of-memory");
+        QVERIFY(finding);
+        QCOMPARE(int(finding->level), int(FindingLevel::Problem));
+        QCOMPARE(numberOf(*finding, "wanted"), 63520768.0); // from the file's own entry
+        QCOMPARE(numberOf(*finding, "device_free"), 57252249.0);
+        QVERIFY(numberOf(*finding, "largest_free") < numberOf(*finding, "wanted"));
+        QCOMPARE(finding->firstEvent, std::size_t(433));
+        QVERIFY(finding->remedy.find("expandable_segments") != std::string::npos);
+        QVERIFY(find(findings, "retries")); // the cache was emptied before it gave up
+    }
+
+    /// A loop that keeps 64 KiB a step: found from the optimizer's stacks, and blamed on the forward that makes them.
+    void aLeakIsFoundWithItsLine()
+    {
+        const auto device = analysed(smallFile("leak"));
+        QCOMPARE(int(device->steps().source), int(StepSource::Optimizer));
+        const auto findings = findingsOf(*device);
+        const SnapshotFinding* finding = find(findings, "growth");
+        QVERIFY(finding);
+        QCOMPARE(int(finding->level), int(FindingLevel::Problem));
+        QCOMPARE(numberOf(*finding, "growth_per_step"), 65536.0);
+        QVERIFY(numberOf(*finding, "r2") > 0.9999);
+        QVERIFY2(finding->groups.front().label.find("train.py:12 forward") != std::string::npos,
+                 finding->groups.front().label.c_str());
+        QVERIFY(find(findings, "retained-graph")); // what it keeps are activations
+    }
+
+    void withoutStacksStepsAreAPeriod()
+    {
+        const auto device = madeLoop(12, 20, 1 << 18);
+        QCOMPARE(int(device->steps().source), int(StepSource::Period));
+        QVERIFY2(device->steps().how.find("every 21 allocations") != std::string::npos, device->steps().how.c_str());
+        QVERIFY(device->steps().steadyCount() >= 10);
+        const auto findings = findingsOf(*device);
+        const SnapshotFinding* finding = find(findings, "growth");
+        QVERIFY(finding);
+        QCOMPARE(numberOf(*finding, "growth_per_step"), double(1 << 18));
+        QVERIFY(!find(findingsOf(*madeLoop(12, 20, 0)), "growth"));
+    }
+
+    void ofARangeOnlyItsStepsCount()
+    {
+        const auto device = madeLoop(12, 20, 1 << 18);
+        QVERIFY(find(memscape::findingsOf(*device, 0, device->lifetimes().events()), "growth"));
+        QVERIFY(!find(memscape::findingsOf(*device, 0, 60), "growth")); // one step and a half
+    }
+
+    void labelsDecideWhatABlockIs()
+    {
+        const auto device = analysed(smallFile("run"));
+        QCOMPARE(int(device->steps().source), int(StepSource::Run));
+        const LifetimeId first = device->lifetimes().lifetimeOf(1);
+        QCOMPARE(device->categories().of(first), Category::Activations);
+        QCOMPARE(int(device->categories().sourceOf(first)), int(CategorySource::Label));
+        const LifetimeId one[] = {first};
+        QCOMPARE(device->groups(one, SnapshotGrouping::Module).front().label, std::string("h.*"));
+        QCOMPARE(device->groups(one, SnapshotGrouping::Step).front().label, std::string("step 7"));
+    }
+
+    void stacksDecideWhereThereAreNoLabels()
+    {
+        const auto device = analysed(familyFile("gpt2_tiny_mid_backward.p4.pickle"));
+        const auto at = [&](Category category) {
+            return device->timeline().categoriesAt(device->lifetimes().events())[std::size_t(category)];
+        };
+        QVERIFY(at(Category::Weights) > 6'000'000);
+        QVERIFY(at(Category::Gradients) > 0);
+        QCOMPARE(at(Category::OptimizerState), 0);
+        QVERIFY(device->categories().shares()[std::size_t(CategorySource::Stack)] > 0.99);
+    }
+
+    void theFlameTreeAddsUp()
+    {
+        const auto device = analysed(familyFile("llama_tiny_old_format.p4.pickle"));
+        const auto blocks = device->lifetimes().aliveAt(device->lifetimes().events());
+        const auto nodes = flameTree(device->snapshot(), device->lifetimes(), blocks);
+        QCOMPARE(nodes[0].bytes, device->lifetimes().bytesAt(device->lifetimes().events()).active);
+        QCOMPARE(nodes[0].children.size(), std::size_t(4)); // <module> of four lines
+        for (const FlameNode& node : nodes) {
+            std::int64_t bytes = node.own;
+            for (const std::uint32_t child : node.children)
+                bytes += nodes[child].bytes;
+            QCOMPARE(bytes, node.bytes);
+        }
+    }
+
+    void ranges_data()
+    {
+        QTest::addColumn<QString>("text");
+        QTest::addColumn<int>("first");
+        QTest::addColumn<int>("last");
+        QTest::newRow("all") << "" << 0 << 1000;
+        QTest::newRow("events") << "10:20" << 10 << 20;
+        QTest::newRow("percent") << "25%:75%" << 250 << 750;
+        QTest::newRow("shares") << "0.5:1.0" << 500 << 1000;
+        QTest::newRow("open") << "900:" << 900 << 1000;
+        QTest::newRow("until") << ":0.1" << 0 << 100;
+        for (const char* bad : {"5", "1:2:3", "20:10", "5:5", "a:b", "-1:5", "0:1001", "1.5:2.0", "nan:1"})
+            QTest::newRow(bad) << bad << -1 << -1;
+    }
+    void ranges()
+    {
+        QFETCH(QString, text);
+        QFETCH(int, first);
+        QFETCH(int, last);
+        const auto range = parseEventRange(text.toStdString(), 1000);
+        QCOMPARE(range.has_value(), first >= 0);
+        if (!range) {
+            QCOMPARE(range.error().code, std::string("snapshot.range"));
+            return;
+        }
+        QCOMPARE(int(range->first), first);
+        QCOMPARE(int(range->last), last);
+    }
+
+    void memoryVizReadsBackAsTheSame_data() { addFamilies(); }
+    void memoryVizReadsBackAsTheSame()
+    {
+        QFETCH(QString, family);
+        const auto device = analysed(familyFile(family.toStdString() + ".p5.pickle"));
+        const std::size_t events = device->lifetimes().events();
+        const auto again = writtenAndRead(*device, {0, events});
+        QCOMPARE(again->snapshot().protocol, 4);
+        QCOMPARE(again->lifetimes().events(), events);
+        QCOMPARE(again->snapshot().stacks.size(), device->snapshot().stacks.size());
+        QCOMPARE(again->snapshot().settings, device->snapshot().settings);
+        for (std::size_t event = 0; event < events; ++event) {
+            const SnapshotEvent a = device->lifetimes().event(event), b = again->lifetimes().event(event);
+            QCOMPARE(a.action, b.action);
+            QCOMPARE(a.address, b.address);
+            QCOMPARE(a.size, b.size);
+            QCOMPARE(a.time, b.time);
+        }
+        const SnapshotComparison comparison = compareSnapshots(*device, *again);
+        for (const Figure& figure : comparison.a)
+            QCOMPARE(findFigure(comparison.b, figure.key)->number(), figure.number());
+        for (const SnapshotDifference& difference : comparison.stacks)
+            QCOMPARE(difference.change(), 0);
+    }
+
+    void aComparisonNamesWhatDiffers()
+    {
+        const auto a = analysed(familyFile("gpt2_tiny_mid_backward.p4.pickle"));
+        const auto b = analysed(familyFile("llama_tiny_old_format.p4.pickle"));
+        const SnapshotComparison comparison = compareSnapshots(*a, *b);
+        QCOMPARE(comparison.categories.front().label, std::string("weights"));
+        std::int64_t change = 0;
+        for (const SnapshotDifference& difference : comparison.categories)
+            change += difference.change();
+        QCOMPARE(double(change),
+                 findFigure(comparison.b, "peak_allocated")->number()
+                     - findFigure(comparison.a, "peak_allocated")->number());
+    }
+
+    void theTableHasALineForEveryBlock()
+    {
+        const auto device = analysed(familyFile("vgg_small_mid.p4.pickle"));
+        std::string text;
+        QVERIFY(writeBlocksCsv(*device, {0, device->lifetimes().events()}, [&](std::string_view piece) {
+            text += piece;
+            return true;
+        }));
+        QCOMPARE(std::size_t(std::ranges::count(text, '\n')), device->lifetimes().all().size() + 1);
+    }
+};
+
+QTEST_APPLESS_MAIN(TestFindings)
+#include "tst_findings.moc"
