@@ -158,8 +158,14 @@ private slots:
         QTest::newRow("bad snapshot") << QByteArray(
             R"({"segments": [{"total_size": "2 MiB", "blocks": []}], "device_traces": []})")
                                       << 2 << QByteArray("segments[0].total_size");
-        QTest::newRow("pickle") << QByteArray("\x80\x04 device_traces .") << 0 << QByteArray("snapshot");
-        QTest::newRow("cut pickle") << QByteArray("\x80\x04 device_tra") << 2 << QByteArray("truncated");
+        QFile pickle(TEST_DATA "/snapshots/vgg_small_mid.p4.pickle");
+        QVERIFY(pickle.open(QIODevice::ReadOnly));
+        const QByteArray snapshot = pickle.readAll();
+        QTest::newRow("pickle") << snapshot << 0 << QByteArray("PyTorch memory snapshot: 6 segments of 48 MiB");
+        QTest::newRow("cut pickle") << snapshot.left(9000) << 2 << QByteArray("ends before it is complete");
+        QTest::newRow("pickle with code") << QByteArray("\x80\x04"
+                                                        "cos\nsystem\n.")
+                                          << 2 << QByteArray("would run code");
     }
     void checkKnowsForeignFiles()
     {

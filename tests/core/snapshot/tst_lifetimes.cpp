@@ -4,12 +4,38 @@
 // later.
 #include "snapshot_files.h"
 
+#include "core/trace/allocator.h"
 #include "tests/support/pytorch_data.h"
+
+#include <map>
+#include <numeric>
 
 using namespace memscape;
 using namespace memscape::test;
 
 namespace {
+
+/// The segments before the first event, as an allocator continues from them; the blocks' indices by address.
+std::vector<AllocatorSegment> segmentsBefore(const Lifetimes& lifetimes, std::map<std::uint64_t, BlockIndex>& blocks)
+{
+    const SnapshotLayout layout = lifetimes.layoutAt(0);
+    std::vector<AllocatorSegment> segments;
+    for (const LaidSegment& segment : layout.segments) {
+        AllocatorSegment made{segment.address, segment.size, segment.stream, segment.isSmall, false, {}};
+        for (std::size_t i = 0; i < segment.blockCount; ++i) {
+            const LaidBlock& laid = layout.blocks[segment.firstBlock + i];
+            AllocatorBlock block;
+            block.address = laid.address;
+            block.size = laid.size;
+            block.requested = laid.isFree() ? 0 : lifetimes[laid.lifetime].requested;
+            block.state = laid.isFree() ? BlockState::Free : BlockState::Active;
+            made.blocks.push_back(block);
+            blocks[laid.address] = BlockIndex(blocks.size() + 1);
+        }
+        segments.push_back(std::move(made));
+    }
+    return segments;
+}
 
 /// The state at each moment, by adding up from the first.
 std::vector<SnapshotBytes> allMoments(const Lifetimes& lifetimes)
@@ -145,6 +171,64 @@ private slots:
             QCOMPARE(active, moments[moment].active);
             QCOMPARE(free, layout.free);
             QCOMPARE(lifetimes.bytesAt(moment), moments[moment]);
+        }
+    }
+
+    /// The events through our allocator: every block is at the address that the trace names, every segment is asked for
+    /// at the same event, and the bytes are the same at every moment. Also a real GPU's run, where
+    /// MEMSCAPE_REAL_SNAPSHOT names one (the forward pass of CS336's 2.7B model at 128 tokens: another person's, too
+    /// large to lie here).
+    void theAllocatorGoesTheSameWay_data()
+    {
+        QTest::addColumn<QString>("file");
+        QTest::addColumn<double>("from");
+        for (const char* family :
+             {"gpt2_tiny_end", "gpt2_tiny_mid_backward", "llama_tiny_old_format", "vgg_small_mid"}) {
+            const QString file = QString::fromStdString(familyFile(family + std::string(".p4.pickle")).string());
+            QTest::addRow("%s", family) << file << 0.0;
+            QTest::addRow("%s from the middle", family) << file << 0.4;
+        }
+        QTest::newRow("real GPU") << qEnvironmentVariable("MEMSCAPE_REAL_SNAPSHOT") << 0.0;
+    }
+    void theAllocatorGoesTheSameWay()
+    {
+        QFETCH(QString, file);
+        QFETCH(double, from);
+        if (!QFile::exists(file))
+            QSKIP("MEMSCAPE_REAL_SNAPSHOT names no file");
+        auto device = analysed(file.toStdString());
+        if (from > 0) {
+            const std::size_t events = device->lifetimes().events();
+            device = writtenAndRead(*device, {std::size_t(from * double(events)), events});
+        }
+        const Lifetimes& lifetimes = device->lifetimes();
+        std::map<std::uint64_t, BlockIndex> blocks;
+        auto allocator = CachingAllocator::continued({}, segmentsBefore(lifetimes, blocks));
+        QVERIFY2(allocator, allocator ? "" : allocator.error().text().c_str());
+        std::int64_t segment = 0;
+        for (std::size_t event = 0; event < lifetimes.events(); ++event) {
+            const SnapshotEvent entry = lifetimes.event(event);
+            if (entry.action == SnapshotAction::SegmentAlloc) {
+                allocator->placeNextSegment(entry.address);
+                segment = entry.size;
+                continue;
+            }
+            if (entry.action == SnapshotAction::Allocate) {
+                const std::int64_t before = allocator->statistics().current.reserved;
+                const BlockIndex block = allocator->allocate(entry.size);
+                QCOMPARE(allocator->block(block).address, entry.address);
+                QCOMPARE(allocator->statistics().current.reserved - before, segment);
+                blocks[entry.address] = block;
+                segment = 0;
+            } else if (entry.action == SnapshotAction::FreeRequested) {
+                allocator->requestFree(blocks.at(entry.address));
+            } else if (entry.action == SnapshotAction::FreeCompleted) {
+                allocator->completeFree(blocks.at(entry.address));
+            }
+            const AllocatorCounts& counts = allocator->statistics().current;
+            QCOMPARE(lifetimes.bytesAt(event + 1),
+                     (SnapshotBytes{counts.allocated, counts.active, lifetimes.bytesAt(event + 1).requested,
+                                    counts.reserved}));
         }
     }
 

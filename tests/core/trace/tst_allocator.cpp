@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The caching allocator against an independent port of CUDACachingAllocator.cpp (another language,
 // another author): single requests, ten random traces under nine settings, eight real training
-// steps under five, every statistic to the byte (tests/data/pytorch/caching_allocator.json). And
-// against the addresses that PyTorch's own allocator gave out on a real GPU: another person's run, which is
-// not part of the project, so that test is skipped where the snapshot is not.
+// steps under five, every statistic to the byte (tests/data/pytorch/caching_allocator.json). Addresses of
+// recorded runs are compared in tests/core/snapshot/tst_lifetimes.cpp.
 #include "core/access/random.h"
 #include "core/trace/allocator_replay.h"
 #include "tests/support/pytorch_data.h"
@@ -130,44 +129,6 @@ AllocatorBlock blockAt(std::uint64_t address, std::int64_t size, std::int64_t re
     return block;
 }
 
-/// The snapshot named by MEMSCAPE_REAL_SNAPSHOT (too large, and another's, to lie here: the forward pass of
-/// CS336's 2.7B model at 128 tokens), boiled down by tests/data/pytorch/cuda_trace.py; empty, with the reason, when
-/// that cannot be.
-QJsonObject realGpu(QString& reason)
-{
-    const QString snapshot = qEnvironmentVariable("MEMSCAPE_REAL_SNAPSHOT");
-    if (!QFile::exists(snapshot)) {
-        reason = QStringLiteral("MEMSCAPE_REAL_SNAPSHOT names no file");
-        return {};
-    }
-    QProcess python;
-    python.start("python3", {QStringLiteral(TEST_DATA "/pytorch/cuda_trace.py"), snapshot});
-    if (!python.waitForFinished(60000) || python.exitCode() != 0) {
-        reason = "python3 could not read it: " + QString::fromUtf8(python.readAllStandardError());
-        return {};
-    }
-    return QJsonDocument::fromJson(python.readAllStandardOutput()).object();
-}
-
-/// The state before the first event of such a recording.
-std::vector<AllocatorSegment> recordedSegments(const QJsonObject& recording)
-{
-    std::vector<AllocatorSegment> segments;
-    for (const QJsonValue& value : recording["segments"].toArray()) {
-        const QJsonArray row = value.toArray();
-        AllocatorSegment segment;
-        segment.address = std::uint64_t(integer(row[0]));
-        segment.size = integer(row[1]);
-        segment.stream = std::uint16_t(row[2].toInt());
-        segment.isSmall = row[3].toBool();
-        for (const QJsonValue& block : row[4].toArray())
-            segment.blocks.push_back(blockAt(segment.address + std::uint64_t(integer(block[0])), integer(block[1]),
-                                             integer(block[2]), block[3].toBool()));
-        segments.push_back(std::move(segment));
-    }
-    return segments;
-}
-
 } // namespace
 
 class TestAllocator : public QObject
@@ -271,64 +232,6 @@ private slots:
         QVERIFY(!replay.outOfMemory);
         compareStatistics(replay.statistics, expected);
         QCOMPARE(replay.statistics.peak.requested, trace.peakBytes());
-    }
-
-    /// What PyTorch's own allocator did on a real GPU, recorded while a 2.7B model ran forward:
-    /// every one of two thousand allocations is at the address where our allocator puts it, and
-    /// every new segment is asked for at the same event and with the same size.
-    void everyAddressOfARealGpu()
-    {
-        QString reason;
-        const QJsonObject recording = realGpu(reason);
-        if (recording.isEmpty())
-            QSKIP(qPrintable(reason));
-        auto continued = CachingAllocator::continued({}, recordedSegments(recording));
-        QVERIFY(continued);
-        CachingAllocator& allocator = *continued;
-        std::map<qint64, BlockIndex> blocks; // by address
-        BlockIndex index = 0;
-        for (const AllocatorSegment& segment : recordedSegments(recording))
-            for (const AllocatorBlock& block : segment.blocks)
-                blocks[qint64(block.address)] = ++index;
-        const QJsonArray events = recording["events"].toArray();
-        std::int64_t segments = 0, allocations = 0, newSegment = 0;
-        for (const QJsonValue& event : events) {
-            const QString action = event[0].toString();
-            const qint64 address = integer(event[1]), bytes = integer(event[2]);
-            if (action == "segment_alloc") {
-                allocator.placeNextSegment(std::uint64_t(address));
-                newSegment = bytes;
-                ++segments;
-            } else if (action == "alloc") {
-                const std::int64_t before = allocator.statistics().current.reserved;
-                const BlockIndex block = allocator.allocate(bytes);
-                QCOMPARE(qint64(allocator.block(block).address), address);
-                QCOMPARE(allocator.statistics().current.reserved - before, newSegment);
-                blocks[address] = block;
-                newSegment = 0;
-                ++allocations;
-            } else if (action == "free_requested") {
-                allocator.requestFree(blocks.at(address));
-            } else {
-                allocator.completeFree(blocks.at(address));
-                blocks.erase(address);
-            }
-        }
-        QCOMPARE(segments, 289);
-        QCOMPARE(allocations, 2058);
-        const auto ours = allocator.segments();
-        const QJsonArray final = recording["final"].toArray();
-        QCOMPARE(qsizetype(ours.size()), final.size());
-        for (std::size_t i = 0; i < ours.size(); ++i) {
-            const QJsonArray row = final[qsizetype(i)].toArray();
-            std::int64_t allocated = 0;
-            for (const AllocatorBlock& block : ours[i].blocks)
-                allocated += block.state == BlockState::Active ? block.size : 0;
-            QCOMPARE(qint64(ours[i].address), integer(row[0]));
-            QCOMPARE(ours[i].size, integer(row[1]));
-            QCOMPARE(allocated, integer(row[2]));
-        }
-        checkInvariants(allocator);
     }
 
     void aRecordedStateMustBeWhole()
