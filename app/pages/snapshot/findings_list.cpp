@@ -52,18 +52,16 @@ public:
         setFocusPolicy(Qt::StrongFocus);
         setCursor(Qt::PointingHandCursor);
         const auto words = [&](const std::string& text) { return bytesInStyle(QString::fromStdString(text), bytes); };
-        auto* row = new QHBoxLayout;
-        auto* left = new QVBoxLayout;
-        left->setSpacing(2);
-        left->addWidget(toneLabel(words(finding.title), "strong", this));
         QString evidence = words(finding.evidence);
         if (const QString who = groupsText(finding.groups, bytes, mostGroups, QStringLiteral("; ")); !who.isEmpty())
             evidence += (evidence.isEmpty() ? QString() : QStringLiteral("\n")) + who;
-        left->addWidget(toneLabel(evidence, "dim", this));
-        row->addLayout(left, 3);
         auto* remedy = toneLabel(words(finding.remedy), "predicted", this);
-        remedy->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
-        row->addWidget(remedy, 2);
+        remedy->setAlignment(Qt::AlignRight | Qt::AlignTop);
+        auto* row = new QHBoxLayout;
+        row->setSpacing(16);
+        row->addWidget(toneLabel(evidence, "dim", this), 3, Qt::AlignTop);
+        row->addWidget(remedy, 2, Qt::AlignTop);
+        column()->addWidget(toneLabel(words(finding.title), "strong", this));
         column()->setContentsMargins(14, 7, 12, 7);
         column()->addLayout(row);
         const std::string_view level = findingLevelText(finding.level);
@@ -140,10 +138,10 @@ void FindingsList::setFindings(std::vector<SnapshotFinding> findings, ByteStyle 
     updateGeometry();
 }
 
-QSize FindingsList::sizeHint() const
+int FindingsList::wantedHeight(int width) const
 {
-    const int cards = int(std::min<std::size_t>(std::max<std::size_t>(1, m_findings.size()), 3));
-    return {400, int(cards * 62 * plotUnit())};
+    const int inside = std::max(100, width - 16); // beside the scroll bar
+    return m_column->hasHeightForWidth() ? m_column->heightForWidth(inside) : m_column->sizeHint().height();
 }
 
 } // namespace memscape

@@ -25,7 +25,8 @@ public:
 
     void setFindings(std::vector<SnapshotFinding> findings, ByteStyle bytes);
     const std::vector<SnapshotFinding>& findings() const { return m_findings; }
-    QSize sizeHint() const override;
+    /// That all cards have at this width.
+    int wantedHeight(int width) const;
 
 signals:
     void chosen(int finding);

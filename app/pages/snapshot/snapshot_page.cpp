@@ -23,7 +23,8 @@ namespace memscape {
 
 namespace {
 
-constexpr double lowPage = 620; ///< in plotUnit(): below, the strip of blocks goes; it has a view of its own
+constexpr double narrowPage = 960; ///< in plotUnit(): below, the heading goes; the chips say the same
+constexpr double lowPage = 620;    ///< in plotUnit(): below, the strip of blocks goes; it has a view of its own
 
 /// Freed beside the window's thread: gigabytes take their time.
 void release(OpenedSnapshot& opened)
@@ -294,7 +295,21 @@ void SnapshotPage::showKind()
     m_strip->setVisible(index == 0 && hasRoom);
     m_stripTitle->setVisible(index == 0 && hasRoom);
     m_below->setVisible(index == 0 || hasRoom);
+    m_heading->setVisible(width() >= narrowPage * plotUnit());
+    fitBelow();
     showStatus({});
+}
+
+/// The findings have as much room as they need, up to two fifths of the page.
+void SnapshotPage::fitBelow()
+{
+    if (m_isParted || m_below->isHidden())
+        return;
+    const int all = m_centre->height();
+    const int around = m_below->sizeHint().height() - m_findings->sizeHint().height();
+    const int cards = std::min(m_findings->wantedHeight(m_centre->width() - 30), all * 2 / 5);
+    const int below = std::clamp(around + cards, m_below->minimumSizeHint().height(), std::max(1, all - 120));
+    m_centre->setSizes({all - below, below});
 }
 
 /// Everything that follows moment, range and byte style.
@@ -369,6 +384,7 @@ void SnapshotPage::askFindings()
         auto findings = findingsOf(*device, 0, device->lifetimes().events());
         return [this, findings = std::move(findings)] {
             m_findings->setFindings(findings, m_services.settings.byteStyle());
+            fitBelow();
             emit updated();
         };
     });

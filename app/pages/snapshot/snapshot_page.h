@@ -111,6 +111,7 @@ private:
     void showAll();
     void showMoment();
     void showKind();
+    void fitBelow();
     void showHeader();
     void showStatus(const QString& hover);
     void askFigures();
@@ -132,6 +133,7 @@ private:
     bool m_isStopped = false, m_isStale = true;
     QTimer m_patience; ///< a small file opens before progress is worth showing
     double m_textUnit = 0;
+    bool m_isParted = false; ///< the splitter above the findings was moved by hand
 
     QLabel* m_title = nullptr;
     QLabel* m_facts = nullptr;

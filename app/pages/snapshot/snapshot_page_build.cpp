@@ -56,7 +56,6 @@ void SnapshotPage::build()
     m_centre->addWidget(m_below);
     m_centre->setStretchFactor(0, 1);
     m_centre->setStretchFactor(1, 1);
-    m_centre->setSizes({560, 440});
     m_splitter->addWidget(m_centre);
     m_splitter->addWidget(m_inspector);
     m_splitter->setStretchFactor(0, 1);
@@ -75,7 +74,7 @@ void SnapshotPage::build()
 void SnapshotPage::fitStrip()
 {
     m_strip->setFixedHeight(int(78 * plotUnit())); // three rows
-    m_findings->setMinimumHeight(int(70 * plotUnit()));
+    m_findings->setMinimumHeight(int(24 * plotUnit()));
 }
 
 /// As wide as its words need at this text size.
@@ -242,6 +241,7 @@ void SnapshotPage::connectAll()
     connect(m_byTime, &QToolButton::clicked, this, [this](bool on) { set("time", on ? Json(true) : Json()); });
     connect(m_compare, &ComparePane::otherWanted, this, &SnapshotPage::compareWanted);
     connect(m_compare, &ComparePane::closeWanted, this, [this] { compareWith({}); });
+    connect(m_centre, &QSplitter::splitterMoved, this, [this] { m_isParted = true; });
     connect(m_inspector, &SnapshotInspector::wholeWanted, this,
             [this] { select(0, m_opened.device ? m_opened.device->lifetimes().events() : 0); });
     connect(m_inspector->beside(), &BesidePanel::chosen, this,
