@@ -308,8 +308,9 @@ void SnapshotPage::fitBelow()
     const int all = m_centre->height();
     const int around = m_below->sizeHint().height() - m_findings->sizeHint().height();
     const int cards = std::min(m_findings->wantedHeight(m_centre->width() - 30), all * 2 / 5);
-    const int below = std::clamp(around + cards, m_below->minimumSizeHint().height(), std::max(1, all - 120));
-    m_centre->setSizes({all - below, below});
+    const int below = std::max(m_below->minimumSizeHint().height(), around + cards);
+    if (all > below)
+        m_centre->setSizes({all - below, below});
 }
 
 /// Everything that follows moment, range and byte style.
