@@ -152,6 +152,7 @@ void SnapshotPage::readFile()
         m_isStopped = false;
         if (path.isEmpty()) {
             m_opener.stop();
+            m_isStopped = false; // it is not wanted any more
             return drop();
         }
         m_patience.start();
