@@ -241,8 +241,9 @@ void TestAllocatorExperiment::stepsAfterTheFirstTakeNothing()
     const auto one = predictedWith(once), three = predictedWith(thrice);
     QVERIFY(one && three);
     QCOMPARE(figureIn(*three, "bound"), figureIn(*one, "bound"));
-    QCOMPARE(figureIn(*three, "peak_allocated"), figureIn(*one, "peak_allocated"));
-    QVERIFY(figureIn(*three, "driver_calls") < 1.2 * figureIn(*one, "driver_calls"));
+    // All that later steps need is in the cache of the first; which block is given whole may differ.
+    QCOMPARE(figureIn(*three, "peak_reserved"), figureIn(*one, "peak_reserved"));
+    QCOMPARE(figureIn(*three, "driver_calls"), figureIn(*one, "driver_calls"));
     QVERIFY(three->detail["trace"]["count"].get<int>() > 2 * one->detail["trace"]["count"].get<int>());
 }
 
