@@ -29,10 +29,10 @@ Packing unplaced(const RequestTrace& trace)
 struct PlacedBlock
 {
     std::int64_t offset, end;
-    Lifetime life;
+    LifeSpan life;
 };
 
-std::int64_t lowestPlace(const std::vector<PlacedBlock>& placed, Lifetime life, std::int64_t size)
+std::int64_t lowestPlace(const std::vector<PlacedBlock>& placed, LifeSpan life, std::int64_t size)
 {
     std::int64_t at = 0;
     for (const PlacedBlock& other : placed) {
@@ -170,7 +170,7 @@ Result<Packing> packLargestFirst(const RequestTrace& trace)
                                 trace.blocks.size() - 1, mostPackedBlocks),
                     "choose setting=lifetime-colouring, or a shorter trace", "setting");
     Packing packing = unplaced(trace);
-    const std::vector<Lifetime> lives = lifetimesOf(trace);
+    const std::vector<LifeSpan> lives = lifetimesOf(trace);
     std::vector<BlockId> order(trace.blocks.size() - 1);
     std::iota(order.begin(), order.end(), BlockId(1));
     std::stable_sort(order.begin(), order.end(),
@@ -196,7 +196,7 @@ Result<Packing> colourLifetimes(const RequestTrace& trace)
 {
     MEMSCAPE_CHECK(checkWanted());
     Packing packing = unplaced(trace);
-    const std::vector<Lifetime> lives = lifetimesOf(trace);
+    const std::vector<LifeSpan> lives = lifetimesOf(trace);
     std::vector<BlockId> starting(trace.blocks.size() - 1), ending(starting.size());
     std::iota(starting.begin(), starting.end(), BlockId(1)); // blocks begin in the order of their ids
     ending = starting;

@@ -151,10 +151,10 @@ void divideSizes(RequestTrace& trace, std::int64_t divisor)
         block.bytes = block.bytes / divisor + (block.bytes % divisor != 0);
 }
 
-std::vector<Lifetime> lifetimesOf(const RequestTrace& trace)
+std::vector<LifeSpan> lifetimesOf(const RequestTrace& trace)
 {
     const auto last = std::uint32_t(trace.requests.size());
-    std::vector<Lifetime> lifetimes(trace.blocks.size(), {last, last});
+    std::vector<LifeSpan> lifetimes(trace.blocks.size(), {last, last});
     std::vector<BlockId> pending;
     std::vector<bool> isRecorded(trace.blocks.size());
     for (std::uint32_t i = 0; i < last; ++i) {

@@ -68,11 +68,11 @@ RequestTrace withEmptyCache(RequestTrace trace, std::size_t before);
 void divideSizes(RequestTrace& trace, std::int64_t divisor);
 
 /// First and last request of each block's life; a block that is never freed ends behind the last request.
-struct Lifetime
+struct LifeSpan
 {
     std::uint32_t begin = 0, end = 0;
 };
-std::vector<Lifetime> lifetimesOf(const RequestTrace& trace);
+std::vector<LifeSpan> lifetimesOf(const RequestTrace& trace);
 
 /// The most bytes that are alive at once, as they were asked for: no allocator can do with less.
 std::int64_t peakOfLiveBytes(const RequestTrace& trace);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/programs/batch-size/batch_measurement.h"
 
+#include "core/experiments/memory/memory_parameters.h"
 #include "core/network/model_names.h"
 #include "core/training/noisy_regression.h"
 #include "kernels/measure/timed_figures.h"

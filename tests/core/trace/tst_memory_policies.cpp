@@ -43,7 +43,7 @@ RequestTrace randomTrace(std::uint64_t seed, int blocks)
     return parseTraceScript(script).value();
 }
 
-bool liveTogether(Lifetime a, Lifetime b)
+bool liveTogether(LifeSpan a, LifeSpan b)
 {
     return a.begin < b.end && b.begin < a.end;
 }
@@ -51,7 +51,7 @@ bool liveTogether(Lifetime a, Lifetime b)
 /// The smallest arena: some order of placement at lowest addresses gives it, so all are tried.
 std::int64_t smallestArena(const RequestTrace& trace)
 {
-    const std::vector<Lifetime> lives = lifetimesOf(trace);
+    const std::vector<LifeSpan> lives = lifetimesOf(trace);
     std::vector<BlockId> order(trace.blocks.size() - 1);
     std::iota(order.begin(), order.end(), BlockId(1));
     std::int64_t best = INT64_MAX;
@@ -81,7 +81,7 @@ std::int64_t smallestArena(const RequestTrace& trace)
 
 bool overlaps(const RequestTrace& trace, const Packing& packing)
 {
-    const std::vector<Lifetime> lives = lifetimesOf(trace);
+    const std::vector<LifeSpan> lives = lifetimesOf(trace);
     for (BlockId a = 1; a < trace.blocks.size(); ++a)
         for (BlockId b = 1; b < a; ++b)
             if (liveTogether(lives[a], lives[b]) && packing.offsets[a] < packing.offsets[b] + packing.sizes[b]

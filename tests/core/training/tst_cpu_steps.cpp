@@ -23,7 +23,7 @@ using namespace memscape::test;
 
 namespace {
 
-Result<ModelDescription> modelOf(const QJsonObject& measured)
+Result<ModelDescription> modelOnCpu(const QJsonObject& measured)
 {
     if (!measured.contains("config"))
         return readModel(measured["model"].toString().toStdString());
@@ -89,7 +89,7 @@ std::vector<Change> bySize(std::vector<Change> changes)
 
 Result<Trace> traceOf(const QJsonObject& file, const QJsonObject& measured)
 {
-    MEMSCAPE_TRY(model, modelOf(measured));
+    MEMSCAPE_TRY(model, modelOnCpu(measured));
     MEMSCAPE_TRY(setup, setupOf(cpuOf(file, measured), measured));
     MEMSCAPE_TRY(graph, buildNetwork(model, setup.build));
     return simulateStep(graph, setup.step);

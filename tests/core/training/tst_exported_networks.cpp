@@ -11,7 +11,7 @@ using namespace memscape::test;
 
 namespace {
 
-BuildOptions optionsOf(const QJsonObject& measured)
+BuildOptions exportedOptions(const QJsonObject& measured)
 {
     BuildOptions options;
     options.batch = measured["batch"].toInteger();
@@ -25,10 +25,10 @@ BuildOptions optionsOf(const QJsonObject& measured)
     return options;
 }
 
-StepSettings settingsOf(const QJsonObject& measured)
+StepSettings exportedSettings(const QJsonObject& measured)
 {
     StepSettings settings;
-    settings.rules = optionsOf(measured).rules;
+    settings.rules = exportedOptions(measured).rules;
     settings.rules.accumulatesInPlace = false; // as the recorder saw it
     if (measured["layers"].toBool())
         settings.checkpointing = {Checkpointing::Layers, 1, false};
@@ -62,9 +62,9 @@ void TestExportedNetworks::allocateWhatPyTorchAllocates()
     const QString path = QString(TEST_DATA) + "/pytorch/networks/" + measured["network"].toString() + ".json";
     const auto model = readModel(path.toStdString());
     QVERIFY2(model, model ? "" : model.error().text().c_str());
-    const auto graph = buildNetwork(*model, optionsOf(measured));
+    const auto graph = buildNetwork(*model, exportedOptions(measured));
     QVERIFY2(graph, graph ? "" : graph.error().text().c_str());
-    const auto trace = simulateStep(*graph, settingsOf(measured));
+    const auto trace = simulateStep(*graph, exportedSettings(measured));
     QVERIFY2(trace, trace ? "" : trace.error().text().c_str());
 
     const QJsonObject events = measured["events"].toObject();
