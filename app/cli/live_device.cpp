@@ -18,6 +18,8 @@ bool isGpuId(const std::string& id)
     return id == "cuda" || id.starts_with("cuda:");
 }
 
+constexpr double patientSeconds = 30; ///< for the Python that was asked for
+
 bool isReplay(const std::string& id)
 {
     return id.starts_with("replay:");
@@ -89,7 +91,7 @@ Result<LiveDevice> findLiveDevice(const std::string& id)
     if (isGpuId(id))
         return pick(makeCudaBackend(), id == "cuda" ? "cuda:0" : id);
     if (isPytorchId(id))
-        return pick(makePytorchBackend(), id);
+        return pick(makePytorchBackend({}, patientSeconds), id);
     if (id == "cpu")
         return pick(makeHostBackend(), id);
     // A name that can be predicted but not measured deserves more than "unknown".

@@ -26,7 +26,7 @@ struct PythonTorch
 
 /// Errors: run.skipped with the remedy: no such program, no Python, no torch, a torch that is too old, an answer that
 /// does not come within `seconds`, a probe of another version.
-Result<PythonTorch> findTorch(const std::string& python, double seconds = 4);
+Result<PythonTorch> findTorch(const std::string& python, double seconds);
 
 /// `python -m memscape_probe COMMAND`, with our package before others.
 ChildCommand probeCommand(const std::string& python, const std::string& command);

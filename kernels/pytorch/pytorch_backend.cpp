@@ -198,8 +198,9 @@ private:
 class PytorchBackend final : public Backend
 {
 public:
-    explicit PytorchBackend(std::string python)
-        : m_asked(std::async(std::launch::async, [python = std::move(python)] { return findTorch(python); }))
+    PytorchBackend(std::string python, double seconds)
+        : m_asked(std::async(std::launch::async,
+                             [python = std::move(python), seconds] { return findTorch(python, seconds); }))
     { }
 
     std::string id() const override { return "pytorch"; }
@@ -281,9 +282,9 @@ private:
 
 } // namespace
 
-std::unique_ptr<Backend> makePytorchBackend(const std::string& python)
+std::unique_ptr<Backend> makePytorchBackend(const std::string& python, double seconds)
 {
-    return std::make_unique<PytorchBackend>(python.empty() ? chosenPython() : python);
+    return std::make_unique<PytorchBackend>(python.empty() ? chosenPython() : python, seconds);
 }
 
 bool isPytorchId(const std::string& id)

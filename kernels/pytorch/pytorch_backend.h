@@ -10,9 +10,9 @@
 
 namespace memscape {
 
-/// Looks for PyTorch at once, beside what the caller does: devices() waits for the answer, a few seconds at most.
+/// Looks for PyTorch at once, beside what the caller does: devices() waits for the answer, `seconds` at most.
 /// `python` is a path or a name in PATH; empty: chosenPython().
-std::unique_ptr<Backend> makePytorchBackend(const std::string& python = {});
+std::unique_ptr<Backend> makePytorchBackend(const std::string& python = {}, double seconds = 4);
 
 /// "pytorch:cpu", "pytorch:cuda:1".
 bool isPytorchId(const std::string& id);
