@@ -176,6 +176,7 @@ void MainWindow::connectHelpActions()
     };
     onChapter("help.start", tr("Getting started"), "start");
     onChapter("help.measuring", tr("How Memscape measures"), "measuring");
+    onChapter("help.pytorch", tr("Your own PyTorch programs"), "pytorch");
     onChapter("help.accuracy", tr("What was checked against what"), "accuracy");
     onChapter("help.glossary", tr("Glossary"), "glossary");
     on("help.first", [this] { m_settings.setFirstSteps(0); });

@@ -227,7 +227,7 @@ class TestRecorder(unittest.TestCase):
                        "for i in range(1000000):\n    o.zero_grad(); m(torch.randn(4, 8)).sum().backward(); o.step()\n")
         done = subprocess.run([sys.executable, "-m", "memscape_probe", "run", "--steps", "3", "-o", self.path, script, "--lr", "1"],
                               env=dict(os.environ, PYTHONPATH=PACKAGE, PYTHONDONTWRITEBYTECODE="1"), capture_output=True,
-                              text=True, timeout=120)
+                              text=True, timeout=280)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(len(self.run_file()["memscape"]["steps"]), 3)
 
