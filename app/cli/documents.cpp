@@ -9,8 +9,10 @@
 #include "core/experiment/study_size.h"
 #include "core/network/inventory.h"
 #include "core/network/model_config.h"
+#include "core/network/network_file.h"
 #include "core/snapshot/snapshot_reader.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -74,6 +76,18 @@ Result<std::string> describeConfig(const Json& json)
     return text;
 }
 
+Result<std::string> describeNetworkFile(const Json& json)
+{
+    MEMSCAPE_TRY(file, networkFileFromJson(JsonReader(json)));
+    const auto operators = std::count_if(file.program.begin(), file.program.end(),
+                                         [](const FileStep& step) { return step.kind == FileStep::Kind::Operator; });
+    std::string text = fmt::format("network file of {}, {} parameter tensors, {} operators", file.name,
+                                   file.parameters.size(), operators);
+    if (!file.assumptions.empty())
+        text += fmt::format(" ({})", join(file.assumptions, " "));
+    return text;
+}
+
 Result<std::string> describeSnapshotJson(const Json& json)
 {
     const JsonReader reader(json);
@@ -123,6 +137,8 @@ Result<std::string> describeDocument(std::string_view text)
         if (json.contains("model_type") || json.contains("architectures") || json.contains("text_config"))
             return describeConfig(json);
     }
+    if (isNetworkFile(JsonReader(json)))
+        return describeNetworkFile(json);
     MEMSCAPE_TRY(format, document.format());
     if (format == "memscape-record")
         return describeRecord(document);

@@ -4,6 +4,7 @@
 #include "app/workers/devices.h"
 #include "core/base/file.h"
 #include "core/base/json.h"
+#include "core/network/model_files.h"
 #include "core/snapshot/snapshot_reader.h"
 
 #include <nlohmann/json.hpp>
@@ -41,8 +42,8 @@ SaveAnswer askInBox(QWidget* window, const QString& name)
     }
 }
 
-/// By its name, or by what every Hugging Face configuration says. A broken config.json is one too: the page shows its
-/// error.
+/// By its name, or by what every network file or Hugging Face configuration says. A broken config.json is one too: the
+/// page shows its error.
 bool isModelFile(const QString& path)
 {
     const QFileInfo file(path);
@@ -50,6 +51,8 @@ bool isModelFile(const QString& path)
         return QFileInfo::exists(QDir(path).filePath(QStringLiteral("config.json")));
     const QString name = file.fileName().toLower();
     if (name.endsWith(QStringLiteral(".safetensors")) || name.endsWith(QStringLiteral(".safetensors.index.json")))
+        return true;
+    if (name.endsWith(QStringLiteral(".json")) && saysNetworkFile(path.toStdString()))
         return true;
     if (name != QStringLiteral("config.json") && file.size() > largestConfig)
         return false;

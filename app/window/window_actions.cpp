@@ -296,6 +296,13 @@ void defineSettingsAndHelp(Actions& actions)
                  {},
                  "help",
                  0});
+    actions.add({"help.pytorch",
+                 tr("&Your own PyTorch programs"),
+                 tr("Recording a training loop, exporting a model"),
+                 {},
+                 {},
+                 "help",
+                 0});
     actions.add({"help.accuracy",
                  tr("What was &checked"),
                  tr("Every page's numbers: what they were compared with, and their errors"),

@@ -73,16 +73,6 @@ Result<ModelDescription> readNetworkFile(const fs::path& path, std::size_t size)
     return kept->model;
 }
 
-/// The exporter writes what it is first.
-bool saysNetworkFile(const fs::path& path)
-{
-    std::ifstream stream(path, std::ios::binary);
-    std::string beginning(4096, '\0');
-    stream.read(beginning.data(), std::streamsize(beginning.size()));
-    return std::string_view(beginning).substr(0, std::size_t(stream.gcount())).find("\"memscape-network\"")
-        != std::string_view::npos;
-}
-
 Result<ModelDescription> readConfigFile(const fs::path& path)
 {
     MEMSCAPE_TRY(size, regularFileSize(path));
@@ -151,6 +141,16 @@ Result<ModelDescription> modelFromWeights(const fs::path& path, bool index)
 }
 
 } // namespace
+
+// The exporter writes what it is first.
+bool saysNetworkFile(const fs::path& path)
+{
+    std::ifstream stream(path, std::ios::binary);
+    std::string beginning(4096, '\0');
+    stream.read(beginning.data(), std::streamsize(beginning.size()));
+    return std::string_view(beginning).substr(0, std::size_t(stream.gcount())).find("\"memscape-network\"")
+        != std::string_view::npos;
+}
 
 Result<ModelDescription> modelFromFile(const fs::path& path)
 {
