@@ -211,7 +211,8 @@ void Autograd::pack(const Operator& op)
     for (std::uint32_t i = first; i < first + op.saved; ++i) {
         const LiveId live = m_bound[m_graph.tensors[m_graph.operands[i]].storage];
         m_live.retain(live);
-        if (m_saved[i]) // a number that the first run of a checkpointed segment has packed
+        const bool isPacked = m_saved[i] && m_rules.isOnCpu && op.kind == OperatorKind::Scale;
+        if (isPacked) // a number, by the first run of a checkpointed segment
             m_replayedNumbers.push_back(live);
         else
             m_saved[i] = live;
