@@ -5,6 +5,7 @@
 #include "core/base/cancellation.h"
 #include "core/experiments/memory/memory_advice.h"
 #include "core/experiments/memory/memory_detail.h"
+#include "core/experiments/memory/memory_parameters.h"
 #include "core/network/model_names.h"
 #include "core/timing/product_rates.h"
 #include "core/timing/working_set.h"

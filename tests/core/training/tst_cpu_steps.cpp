@@ -7,8 +7,8 @@
 // Frees that follow one another are compared as a set: what dies together dies in the order of C++ destructors. Of
 // transformers' models the optimizer's events are compared as a set, too: its modules register their parameters in
 // another order than they use them. Where a case says so, peaks alone are compared, with the reason. Left out of both
-// sides: oneDNN's scratchpads, whose sizes are those of its implementation for the processor; in none of these steps do they
-// reach a peak.
+// sides: oneDNN's scratchpads, whose sizes are those of its implementation for the processor; in none of these steps do
+// they reach a peak.
 #include "core/experiments/memory/memory_parameters.h"
 #include "core/network/model_config.h"
 #include "core/network/model_names.h"

@@ -3,6 +3,7 @@
 // itself: the same examples in one batch and in many.
 #include "core/device/catalogue.h"
 #include "core/experiments/batch-size/batch_size.h"
+#include "core/experiments/memory/memory_parameters.h"
 #include "core/trace/allocator_replay.h"
 #include "core/training/noisy_regression.h"
 #include "kernels/host/batch-size/batch_device.h"
@@ -79,7 +80,8 @@ private slots:
         QVERIFY(described);
         const Parameters parameters = with({"model=" + model.toStdString(), "batch=" + std::to_string(batch),
                                             "accumulation=" + std::to_string(accumulation)});
-        const auto answer = answerTraining(*described, trainingParameters(parameters));
+        const Device placed = withOwnKernels(*described); // PyTorch's kernels on a CPU have blocks of their own
+        const auto answer = answerTraining(placed, trainingParameters(parameters));
         QVERIFY(answer);
         const std::int64_t workspace = answer->setup.step.blasWorkspace;
         QCOMPARE(workspace > 0, described->isGpu());
