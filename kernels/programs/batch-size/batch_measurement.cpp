@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/programs/batch-size/batch_measurement.h"
-#include "core/experiments/memory/memory_parameters.h"
 
 #include "core/experiments/memory/memory_parameters.h"
 #include "core/network/model_names.h"
