@@ -43,6 +43,10 @@ Result<Lifetimes> LifetimeBuilder::build()
 {
     m_made.m_lifetimeOf.assign(m_events, noLifetime);
     follow();
+    if (m_hasRequests) { // then a free that is completed alone was requested before the trace
+        for (const LifetimeId id : m_completedOnly)
+            m_lifetimes[id].freed = 0;
+    }
     settleBlocks();
     endUnfreed();
     settleSegments();
@@ -126,7 +130,10 @@ void LifetimeBuilder::release(std::size_t event, const SnapshotEvent& entry)
             return;
         }
         lifetime.freed = moment;
+        m_hasRequests = true;
     } else {
+        if (lifetime.begin == 0 && lifetime.freed == m_never)
+            m_completedOnly.push_back(id);
         lifetime.freed = std::min(lifetime.freed, moment);
         lifetime.end = moment;
         m_places[m_placeOf[entry.address]].isOpen = false;

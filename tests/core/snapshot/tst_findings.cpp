@@ -103,20 +103,20 @@ private slots:
 
     void withoutStacksStepsAreAPeriod()
     {
-        const auto device = madeLoop(12, 20, 1 << 18);
+        const auto device = madeLoop(12, 20, 1 << 16);
         QCOMPARE(int(device->steps().source), int(StepSource::Period));
         QVERIFY2(device->steps().how.find("every 21 allocations") != std::string::npos, device->steps().how.c_str());
         QVERIFY(device->steps().steadyCount() >= 10);
         const auto findings = findingsOf(*device);
         const SnapshotFinding* finding = find(findings, "growth");
         QVERIFY(finding);
-        QCOMPARE(numberOf(*finding, "growth_per_step"), double(1 << 18));
+        QCOMPARE(numberOf(*finding, "growth_per_step"), double(1 << 16));
         QVERIFY(!find(findingsOf(*madeLoop(12, 20, 0)), "growth"));
     }
 
     void ofARangeOnlyItsStepsCount()
     {
-        const auto device = madeLoop(12, 20, 1 << 18);
+        const auto device = madeLoop(12, 20, 1 << 16);
         QVERIFY(find(memscape::findingsOf(*device, 0, device->lifetimes().events()), "growth"));
         QVERIFY(!find(memscape::findingsOf(*device, 0, 60), "growth")); // one step and a half
     }
@@ -151,7 +151,7 @@ private slots:
         const auto blocks = device->lifetimes().aliveAt(device->lifetimes().events());
         const auto nodes = flameTree(device->snapshot(), device->lifetimes(), blocks);
         QCOMPARE(nodes[0].bytes, device->lifetimes().bytesAt(device->lifetimes().events()).active);
-        QCOMPARE(nodes[0].children.size(), std::size_t(4)); // <module> of four lines
+        QCOMPARE(nodes[0].children.size(), std::size_t(3)); // <module> of lines 44, 48 and 49
         for (const FlameNode& node : nodes) {
             std::int64_t bytes = node.own;
             for (const std::uint32_t child : node.children)
@@ -199,7 +199,8 @@ private slots:
         QCOMPARE(again->snapshot().protocol, 4);
         QCOMPARE(again->lifetimes().events(), events);
         QCOMPARE(again->snapshot().stacks.size(), device->snapshot().stacks.size());
-        QCOMPARE(again->snapshot().settings, device->snapshot().settings);
+        if (device->snapshot().settings.is_object()) // since PyTorch 2.1
+            QCOMPARE(again->snapshot().settings, device->snapshot().settings);
         for (std::size_t event = 0; event < events; ++event) {
             const SnapshotEvent a = device->lifetimes().event(event), b = again->lifetimes().event(event);
             QCOMPARE(a.action, b.action);
