@@ -6,6 +6,7 @@
 #include "app/settings/theme.h"
 #include "tests/support/page_fixture.h"
 
+#include <QApplication>
 #include <QLineEdit>
 #include <QTest>
 #include <QUndoStack>
