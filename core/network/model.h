@@ -133,7 +133,7 @@ struct ModelDescription
     LatentAttention latent;
     PictureInput picture;
     CnnDescription cnn;
-    std::vector<std::int64_t> mlpSizes; ///< of an MLP chain: input, hidden…, output
+    std::vector<std::int64_t> mlpSizes;         ///< of an MLP chain: input, hidden…, output
     std::shared_ptr<const NetworkFile> program; ///< of a traced network
 
     std::optional<StoredWeights> stored;  ///< when it was read from its weights

@@ -76,7 +76,7 @@ struct FileAttributes
     bool keepsSizes = false;     ///< "keep"
     bool isInPlace = false, isWithoutGradient = false;
     bool keepsInputs = false, keepsResult = false; ///< of "other"
-    int temporaries = 0; ///< of "other": of the size of its gradient, in backward
+    int temporaries = 0;                           ///< of "other": of the size of its gradient, in backward
     bool isBilinear = false;
     std::string equation; ///< of "einsum"
     std::string name;     ///< of "other": what it is in torch

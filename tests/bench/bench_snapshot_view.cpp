@@ -32,7 +32,8 @@ std::shared_ptr<const SnapshotDevice> million()
                     if (!frees)
                         add(SnapshotAction::Allocate, address, size);
                     else
-                        add(SnapshotAction::FreeRequested, address, size), add(SnapshotAction::FreeCompleted, address, size);
+                        add(SnapshotAction::FreeRequested, address, size),
+                            add(SnapshotAction::FreeCompleted, address, size);
                 }
             }
         }
