@@ -145,6 +145,9 @@ Result<ModelDescription> modelFromWeights(const fs::path& path, bool index)
 // The exporter writes what it is first.
 bool saysNetworkFile(const fs::path& path)
 {
+    std::error_code error;
+    if (!fs::is_regular_file(path, error))
+        return false; // a pipe would wait
     std::ifstream stream(path, std::ios::binary);
     std::string beginning(4096, '\0');
     stream.read(beginning.data(), std::streamsize(beginning.size()));
