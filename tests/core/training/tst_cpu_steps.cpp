@@ -23,7 +23,7 @@ using namespace memscape::test;
 
 namespace {
 
-Result<ModelDescription> modelOnCpu(const QJsonObject& measured)
+Result<ModelDescription> recordedModel(const QJsonObject& measured)
 {
     if (!measured.contains("config"))
         return readModel(measured["model"].toString().toStdString());
@@ -32,7 +32,7 @@ Result<ModelDescription> modelOnCpu(const QJsonObject& measured)
     return modelFromConfig(JsonReader(config), "recorded");
 }
 
-Device cpuOf(const QJsonObject& file, const QJsonObject& measured)
+Device recordedCpu(const QJsonObject& file, const QJsonObject& measured)
 {
     Device device;
     device.id = "pytorch:cpu";
@@ -41,7 +41,7 @@ Device cpuOf(const QJsonObject& file, const QJsonObject& measured)
     return device;
 }
 
-Result<TrainingSetup> setupOf(const Device& device, const QJsonObject& measured)
+Result<TrainingSetup> recordedSetup(const Device& device, const QJsonObject& measured)
 {
     ParameterTexts texts;
     const QJsonObject parameters = measured["parameters"].toObject();
@@ -55,7 +55,7 @@ Result<TrainingSetup> setupOf(const Device& device, const QJsonObject& measured)
     return trainingSetup(device, *resolved);
 }
 
-std::vector<Change> changesOf(const Trace& trace, Phase phase, int microBatch = 0)
+std::vector<Change> everyChange(const Trace& trace, Phase phase, int microBatch = 0)
 {
     std::vector<Change> changes;
     for (const Event& event : trace.events())
@@ -68,7 +68,7 @@ std::vector<Change> changesOf(const Trace& trace, Phase phase, int microBatch = 
 
 enum class Scratchpads { With, Without };
 
-std::vector<Change> changesOf(const QJsonArray& events, Scratchpads scratchpads = Scratchpads::Without)
+std::vector<Change> everyChange(const QJsonArray& events, Scratchpads scratchpads = Scratchpads::Without)
 {
     std::vector<Change> changes;
     for (const QJsonValue& event : events) {
@@ -80,23 +80,23 @@ std::vector<Change> changesOf(const QJsonArray& events, Scratchpads scratchpads 
     return changes;
 }
 
-std::vector<Change> bySize(std::vector<Change> changes)
+std::vector<Change> changesBySize(std::vector<Change> changes)
 {
     std::stable_sort(changes.begin(), changes.end(),
                      [](const Change& a, const Change& b) { return a.bytes > b.bytes; });
     return changes;
 }
 
-Result<Trace> traceOf(const QJsonObject& file, const QJsonObject& measured)
+Result<Trace> recordedTrace(const QJsonObject& file, const QJsonObject& measured)
 {
-    MEMSCAPE_TRY(model, modelOnCpu(measured));
-    MEMSCAPE_TRY(setup, setupOf(cpuOf(file, measured), measured));
+    MEMSCAPE_TRY(model, recordedModel(measured));
+    MEMSCAPE_TRY(setup, recordedSetup(recordedCpu(file, measured), measured));
     MEMSCAPE_TRY(graph, buildNetwork(model, setup.build));
     return simulateStep(graph, setup.step);
 }
 
 /// The most bytes above those at the beginning.
-std::int64_t peakOf(const std::vector<Change>& changes)
+std::int64_t highestChange(const std::vector<Change>& changes)
 {
     std::int64_t live = 0, most = 0;
     for (const Change& change : changes) {
@@ -134,30 +134,31 @@ void TestCpuSteps::allocateWhatPyTorchAllocates()
 {
     QFETCH(QJsonObject, file);
     QFETCH(QJsonObject, measured);
-    const auto trace = traceOf(file, measured);
+    const auto trace = recordedTrace(file, measured);
     QVERIFY2(trace, trace ? "" : trace.error().text().c_str());
     const bool isOrdered = measured["compares"] != "peaks", isLibrary = measured["maker"] == "transformer";
     const QJsonObject events = measured["events"].toObject();
     const auto compare = [&](const std::vector<Change>& simulated, const std::vector<Change>& recorded, bool ordered) {
-        QCOMPARE(peakOf(simulated), peakOf(recorded));
+        QCOMPARE(highestChange(simulated), highestChange(recorded));
         if (isOrdered)
-            compareChanges(ordered ? simulated : bySize(simulated), ordered ? recorded : bySize(recorded));
+            compareChanges(ordered ? simulated : changesBySize(simulated),
+                           ordered ? recorded : changesBySize(recorded));
     };
     for (const QString& name : events.keys()) {
         const bool isForward = name.startsWith("forward");
         if (!isForward && !name.startsWith("backward"))
             continue;
         const int microBatch = name.section(' ', 1).toInt();
-        compare(changesOf(*trace, isForward ? Phase::Forward : Phase::Backward, microBatch),
-                changesOf(events[name].toArray()), true);
+        compare(everyChange(*trace, isForward ? Phase::Forward : Phase::Backward, microBatch),
+                everyChange(events[name].toArray()), true);
         if (QTest::currentTestFailed())
             QFAIL(qPrintable("in " + name));
     }
-    std::vector<Change> update = changesOf(events["clipping"].toArray());
-    for (const Change& change : changesOf(events["optimizer"].toArray()))
+    std::vector<Change> update = everyChange(events["clipping"].toArray());
+    for (const Change& change : everyChange(events["optimizer"].toArray()))
         update.push_back(change);
-    compare(changesOf(*trace, Phase::Optimizer), update, !isLibrary);
-    compare(changesOf(*trace, Phase::ZeroGrad), changesOf(events["zero_grad"].toArray()), true);
+    compare(everyChange(*trace, Phase::Optimizer), update, !isLibrary);
+    compare(everyChange(*trace, Phase::ZeroGrad), everyChange(events["zero_grad"].toArray()), true);
 }
 
 void TestCpuSteps::scratchpadsReachNoPeak()
@@ -168,8 +169,8 @@ void TestCpuSteps::scratchpadsReachNoPeak()
             continue;
         ++steps;
         for (const QJsonValue& phase : measured["events"].toObject()) {
-            const std::vector<Change> with = changesOf(phase.toArray(), Scratchpads::With);
-            QCOMPARE(peakOf(with), peakOf(changesOf(phase.toArray())));
+            const std::vector<Change> with = everyChange(phase.toArray(), Scratchpads::With);
+            QCOMPARE(highestChange(with), highestChange(everyChange(phase.toArray())));
         }
     }
     QVERIFY(steps >= 3);
