@@ -126,7 +126,7 @@ void TestNetworkFile::whatIsWrongIsSaid_data()
         "keeps");
     row("no result", small("\"output\": 2, \"loss\": 3", "\"output\": null, \"loss\": null"), "network_file.tensor", "",
         "neither");
-    row("no program", small("\"program\"", "\"programme\""), "json.missing", "", "program");
+    row("no program", small("\"program\"", "\"programme\""), "json.missing", "program", "program");
     row("text for a number", small("\"batch\": 2,", "\"batch\": \"two\","), "json.type", "batch", "\"two\"");
 }
 
@@ -152,7 +152,7 @@ void TestNetworkFile::whatDoesNotFitIsSaid_data()
                                     << "makes (2, 5), the file says (2, 6)";
     QTest::newRow("an input less") << small("\"in\": [1, 0]", "\"in\": [1]") << "\"linear\" has 1 inputs";
     QTest::newRow("dimension") << small("\"dims\": []", "\"dims\": [4]") << "dimension 4 of a tensor of 2";
-    QTest::newRow("negative") << small("[[0, 1, 0, 0], 5]", "[[-9, 1, 0, 0], 5]") << "(-7, 5)";
+    QTest::newRow("negative") << small("[[0, 1, 0, 0], 5]", "[[-9, 1, 0, 0], 5]") << "makes a tensor of (-";
 }
 
 void TestNetworkFile::whatDoesNotFitIsSaid()
