@@ -43,7 +43,7 @@ Result<Lifetimes> LifetimeBuilder::build()
 {
     m_made.m_lifetimeOf.assign(m_events, noLifetime);
     follow();
-    if (m_hasRequests) { // then a free that is completed alone was requested before the trace
+    if (m_hasRequests && m_made.m_hasCache) { // then a free that is completed alone was requested before the trace
         for (const LifetimeId id : m_completedOnly)
             m_lifetimes[id].freed = 0;
     }
@@ -130,10 +130,11 @@ void LifetimeBuilder::release(std::size_t event, const SnapshotEvent& entry)
             return;
         }
         lifetime.freed = moment;
-        m_hasRequests = true;
     } else {
-        if (lifetime.begin == 0 && lifetime.freed == m_never)
+        if (lifetime.freed == m_never && lifetime.begin == 0)
             m_completedOnly.push_back(id);
+        else if (lifetime.freed == m_never)
+            m_hasRequests = false;
         lifetime.freed = std::min(lifetime.freed, moment);
         lifetime.end = moment;
         m_places[m_placeOf[entry.address]].isOpen = false;

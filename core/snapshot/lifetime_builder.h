@@ -45,7 +45,7 @@ private:
     std::vector<Place> m_places;
     std::vector<bool> m_isSettled;           ///< by lifetime: the file has it, with its size
     std::vector<LifetimeId> m_completedOnly; ///< from before the trace, with a free_completed but no free_requested
-    bool m_hasRequests = false;              ///< old traces and those of a CPU have none
+    bool m_hasRequests = true;               ///< false: old traces and those of a CPU have none
     std::size_t m_events = 0;
     Moment32 m_never = 0; ///< events + 1
 };

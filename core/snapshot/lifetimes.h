@@ -13,6 +13,8 @@
 // rounded up to 512 B (or by roundup_power2_divisions), and all that was left of its hole where the allocator does not
 // split (at most 1 MiB in a large segment). `allocated` is the sum of these sizes, torch.cuda.memory_allocated().
 //
+// Of a block from before the trace whose neighbour is gone by then, this rest is not known (at most 1 MiB a block).
+//
 // A run on a CPU has no caching allocator: sizes are as asked for and what is reserved is what is active.
 //
 // Where trace and segments disagree, the segments count: see Reconciliation.
