@@ -120,7 +120,7 @@ int runCompare(const Arguments& arguments)
     }
     const bool printsJson = arguments.json || arguments.output == "-";
     if (!printsJson)
-        printOut(printable(text));
+        printOut(text);
     return deliver(arguments.output, jsonText(json), printsJson, 0);
 }
 

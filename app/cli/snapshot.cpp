@@ -4,8 +4,10 @@
 #include "app/cli/commands.h"
 #include "app/cli/output.h"
 #include "core/base/text.h"
+#include "core/report/memory_tables.h"
 #include "core/report/report.h"
 #include "core/report/snapshot_record.h"
+#include "core/report/summary.h"
 #include "core/snapshot/snapshot_export.h"
 #include "core/snapshot/snapshot_reader.h"
 
@@ -83,15 +85,24 @@ Result<std::string> exported(const SnapshotDevice& device, const EventRange& ran
     return text;
 }
 
-std::string findingsText(const Record& record)
+/// Figures, findings and who holds the peak: what a person reads.
+std::string summaryText(const Record& record)
 {
-    std::string text;
+    std::string text = printable(record.name) + "\n\n" + alignedText(figuresTable(record));
     for (const Json& finding : record.measured->detail["findings"]) {
-        text += fmt::format("\n{}: {}\n  {}\n  → {}\n", finding["level"].get<std::string>(),
-                            finding["title"].get<std::string>(), finding["evidence"].get<std::string>(),
-                            finding["remedy"].get<std::string>());
+        const auto words = [&](const char* key) { return printable(finding[key].get<std::string>()); };
+        text +=
+            fmt::format("\n{}: {}\n  {}\n  → {}\n", words("level"), words("title"), words("evidence"), words("remedy"));
     }
-    return text.empty() ? "\nNothing remarkable was found.\n" : text;
+    if (record.measured->detail["findings"].empty())
+        text += "\nNothing remarkable was found.\n";
+    for (const NamedTable& one : memoryTables(record)) {
+        if (one.title != "Findings")
+            text += "\n" + one.title + "\n" + alignedText(one.table, 2);
+    }
+    for (const Json& one : record.measured->detail["notes"])
+        text += "\n" + printable(one.get<std::string>()) + "\n";
+    return text;
 }
 
 } // namespace
@@ -151,7 +162,7 @@ int runSnapshot(const Arguments& arguments)
     const Record record = snapshotRecord(**device, *range, name);
     const bool json = arguments.json || arguments.output == "-";
     if (!json)
-        printOut(recordText(record) + printable(findingsText(record)));
+        printOut(summaryText(record));
     return deliver(arguments.output, jsonText(recordToJson(record)), json, 0);
 }
 

@@ -29,6 +29,10 @@ Device deviceOf(const SnapshotDevice& device)
                             made.id.substr(made.id.find(':') + 1));
     made.kind = device.lifetimes().hasCache() ? DeviceKind::Gpu : DeviceKind::Host;
     made.basis = "described";
+    made.levels.resize(1); // every device has one
+    made.levels[0].id = "DRAM";
+    made.levels[0].label = "memory";
+    made.levels[0].kind = LevelKind::Dram;
     made.notes = {"A snapshot does not say what device it was written on."};
     return made;
 }

@@ -260,6 +260,8 @@ std::vector<TextTable> seriesTables(const Record& record, ByteStyle style)
     }
     std::vector<TextTable> tables;
     const Experiment* experiment = experimentOf(record);
+    if (record.experiment == "snapshot")
+        return tables; // timelines as well
     for (const auto& group : groups) {
         // A timeline has hundreds of moments and an axis of its own: charts and JSON have it.
         const SeriesAxis& axis = group.front().any().x;

@@ -64,45 +64,6 @@ constexpr std::array<std::string_view, std::size_t(SnapshotKey::End)> keyTexts{"
                                                                                "small",
                                                                                "large"};
 
-SnapshotAction actionOf(TextId text)
-{
-    switch (SnapshotKey(text)) {
-    case SnapshotKey::Alloc: return SnapshotAction::Allocate;
-    case SnapshotKey::FreeRequested: return SnapshotAction::FreeRequested;
-    case SnapshotKey::FreeCompleted:
-    case SnapshotKey::Free: return SnapshotAction::FreeCompleted;
-    case SnapshotKey::SegmentAlloc: return SnapshotAction::SegmentAlloc;
-    case SnapshotKey::SegmentFree: return SnapshotAction::SegmentFree;
-    case SnapshotKey::SegmentMap: return SnapshotAction::SegmentMap;
-    case SnapshotKey::SegmentUnmap: return SnapshotAction::SegmentUnmap;
-    case SnapshotKey::SnapshotTaken: return SnapshotAction::Snapshot;
-    case SnapshotKey::Oom: return SnapshotAction::OutOfMemory;
-    default: return SnapshotAction::Other;
-    }
-}
-
-SnapshotBlockState stateOf(TextId text)
-{
-    switch (SnapshotKey(text)) {
-    case SnapshotKey::ActiveAllocated: return SnapshotBlockState::Active;
-    case SnapshotKey::ActivePendingFree:
-    case SnapshotKey::ActiveAwaitingFree: return SnapshotBlockState::Pending;
-    default: return SnapshotBlockState::Free;
-    }
-}
-
-SnapshotKey keyOf(PickleValue key)
-{
-    return key.is(PickleTag::Text) && key.bits < std::uint64_t(SnapshotKey::End) ? SnapshotKey(key.bits)
-                                                                                 : SnapshotKey::End;
-}
-
-tl::unexpected<Error> wrongType(std::string_view wanted, PickleValue found, std::string_view what)
-{
-    return fail("snapshot.type", fmt::format("expected {}, found {}", wanted, found.kindText()),
-                "write the snapshot again with torch.cuda.memory._dump_snapshot()", std::string(what));
-}
-
 } // namespace
 
 std::string_view PickleValue::kindText() const
@@ -118,6 +79,12 @@ std::string_view PickleValue::kindText() const
     case PickleTag::Event: return "an event";
     default: return "a dictionary, a list or a tuple";
     }
+}
+
+tl::unexpected<Error> wrongPickleType(std::string_view wanted, PickleValue found, std::string_view what)
+{
+    return fail("snapshot.type", fmt::format("expected {}, found {}", wanted, found.kindText()),
+                "write the snapshot again with torch.cuda.memory._dump_snapshot()", std::string(what));
 }
 
 PickleObjects::PickleObjects()
@@ -256,203 +223,6 @@ Result<void> PickleObjects::fill(PickleValue object, Kind kind, std::size_t row,
     }
 }
 
-Result<void> PickleObjects::fillEvent(std::size_t row, std::span<const PickleValue> pairs)
-{
-    SnapshotEvent event = m_snapshot.events[row];
-    for (std::size_t i = 0; i < pairs.size(); i += 2) {
-        const PickleValue value = pairs[i + 1];
-        switch (keyOf(pairs[i])) {
-        case SnapshotKey::Action:
-            if (!value.is(PickleTag::Text))
-                return wrongType("the name of an action", value, fmt::format("event {}, action", row));
-            event.action = actionOf(value.text());
-            break;
-        case SnapshotKey::Addr:
-        case SnapshotKey::DeviceFree: {
-            MEMSCAPE_TRY(address, this->address(value, "event, addr"));
-            event.address = address;
-            break;
-        }
-        case SnapshotKey::Size: {
-            MEMSCAPE_TRY(size, bytes(value, "event, size"));
-            event.size = size;
-            break;
-        }
-        case SnapshotKey::Stream: {
-            MEMSCAPE_TRY(stream, this->stream(value));
-            event.stream = stream;
-            break;
-        }
-        case SnapshotKey::Time: {
-            MEMSCAPE_TRY(time, integer(value, "event, time_us"));
-            event.time = time;
-            break;
-        }
-        case SnapshotKey::Frames: {
-            MEMSCAPE_TRY(stack, this->stack(value));
-            event.stack = stack;
-            break;
-        }
-        case SnapshotKey::LabelIndex: {
-            if (value.is(PickleTag::None))
-                break;
-            MEMSCAPE_TRY(label, integer(value, "event, label"));
-            if (label < 0 || label > 0xfffffffd)
-                return fail("snapshot.value", "no such label", "", fmt::format("event {}, label", row));
-            event.label = LabelId(label + 1);
-            break;
-        }
-        default: break;
-        }
-    }
-    m_snapshot.events.set(row, event);
-    return {};
-}
-
-Result<void> PickleObjects::fillBlock(std::size_t row, std::span<const PickleValue> pairs)
-{
-    SnapshotBlock block = m_snapshot.blocks[row];
-    for (std::size_t i = 0; i < pairs.size(); i += 2) {
-        const PickleValue value = pairs[i + 1];
-        switch (keyOf(pairs[i])) {
-        case SnapshotKey::State:
-            if (!value.is(PickleTag::Text))
-                return wrongType("a state", value, "block, state");
-            block.state = stateOf(value.text());
-            break;
-        case SnapshotKey::Address: {
-            MEMSCAPE_TRY(address, this->address(value, "block, address"));
-            block.address = address;
-            break;
-        }
-        case SnapshotKey::Size: {
-            MEMSCAPE_TRY(size, bytes(value, "block, size"));
-            block.size = size;
-            break;
-        }
-        case SnapshotKey::RequestedSize: {
-            MEMSCAPE_TRY(size, bytes(value, "block, requested_size"));
-            block.requested = size;
-            break;
-        }
-        case SnapshotKey::Frames: {
-            MEMSCAPE_TRY(stack, this->stack(value));
-            block.stack = stack;
-            break;
-        }
-        case SnapshotKey::History: MEMSCAPE_CHECK(setHistory(block, value)); break;
-        default: break;
-        }
-    }
-    m_snapshot.blocks[row] = block;
-    return {};
-}
-
-/// The newest of the history is what the block holds now.
-Result<void> PickleObjects::setHistory(SnapshotBlock& block, PickleValue list)
-{
-    if (!list.is(PickleTag::Object))
-        return wrongType("a list", list, "block, history");
-    const auto entries = items(list);
-    if (entries.empty() || !entries[0].is(PickleTag::Object) || kind(entries[0]) != Kind::History)
-        return {};
-    const BlockHistory& newest = m_histories[index(entries[0])];
-    if (block.requested < 0)
-        block.requested = newest.size;
-    if (block.stack == noStack)
-        block.stack = newest.stack;
-    return {};
-}
-
-Result<void> PickleObjects::fillHistory(std::size_t row, std::span<const PickleValue> pairs)
-{
-    BlockHistory history = m_histories[row];
-    for (std::size_t i = 0; i < pairs.size(); i += 2) {
-        const SnapshotKey key = keyOf(pairs[i]);
-        if (key == SnapshotKey::RealSize) {
-            MEMSCAPE_TRY(size, bytes(pairs[i + 1], "history, real_size"));
-            history.size = size;
-        } else if (key == SnapshotKey::Addr) {
-            MEMSCAPE_TRY(address, this->address(pairs[i + 1], "history, addr"));
-            history.address = address;
-        } else if (key == SnapshotKey::Frames) {
-            MEMSCAPE_TRY(stack, this->stack(pairs[i + 1]));
-            history.stack = stack;
-        }
-    }
-    m_histories[row] = history;
-    return {};
-}
-
-Result<void> PickleObjects::fillFrame(PickleValue object, SnapshotFrame frame, std::span<const PickleValue> pairs)
-{
-    for (std::size_t i = 0; i < pairs.size(); i += 2) {
-        const PickleValue value = pairs[i + 1];
-        switch (keyOf(pairs[i])) {
-        case SnapshotKey::Name:
-            if (!value.is(PickleTag::Text))
-                return wrongType("a function's name", value, "frame, name");
-            frame.name = value.text();
-            break;
-        case SnapshotKey::Filename:
-            if (!value.is(PickleTag::Text))
-                return wrongType("a file's name", value, "frame, filename");
-            frame.file = value.text();
-            break;
-        case SnapshotKey::Line: {
-            MEMSCAPE_TRY(line, integer(value, "frame, line"));
-            frame.line = std::uint32_t(std::clamp<std::int64_t>(line, 0, 0xffffffff));
-            break;
-        }
-        default: break;
-        }
-    }
-    become(object, Kind::Frame, frameId(frame));
-    return {};
-}
-
-Result<void> PickleObjects::fillLabel(SnapshotLabel& label, std::span<const PickleValue> pairs)
-{
-    SnapshotLabel filled = label;
-    for (std::size_t i = 0; i < pairs.size(); i += 2) {
-        const PickleValue value = pairs[i + 1];
-        TextId* field = nullptr;
-        switch (keyOf(pairs[i])) {
-        case SnapshotKey::Module: field = &filled.module; break;
-        case SnapshotKey::Operator: field = &filled.operation; break;
-        case SnapshotKey::Phase: field = &filled.phase; break;
-        case SnapshotKey::Category: field = &filled.category; break;
-        case SnapshotKey::Region: field = &filled.region; break;
-        case SnapshotKey::Name: field = &filled.name; break;
-        case SnapshotKey::Step:
-            if (!value.is(PickleTag::None)) {
-                MEMSCAPE_TRY(step, integer(value, "label, step"));
-                filled.step = step;
-            }
-            break;
-        default: break;
-        }
-        if (!field || value.is(PickleTag::None))
-            continue;
-        if (!value.is(PickleTag::Text))
-            return wrongType("a text", value, "label");
-        *field = value.text();
-    }
-    label = filled;
-    return {};
-}
-
-Result<SnapshotLabel> PickleObjects::labelOf(PickleValue value)
-{
-    if (!isDictionary(value))
-        return wrongType("a label", value, "memscape.labels");
-    if (kind(value) == Kind::Label)
-        return m_labels[index(value)];
-    SnapshotLabel label;
-    MEMSCAPE_CHECK(fillLabel(label, items(value)));
-    return label;
-}
-
 FrameId PickleObjects::frameId(const SnapshotFrame& frame)
 {
     auto& frames = m_snapshot.frames;
@@ -564,7 +334,7 @@ Result<PickleValue> PickleObjects::text(std::string_view text)
 Result<std::int64_t> PickleObjects::integer(PickleValue value, std::string_view what) const
 {
     if (!value.is(PickleTag::Integer))
-        return wrongType("a whole number", value, what);
+        return wrongPickleType("a whole number", value, what);
     return value.integer();
 }
 
@@ -591,7 +361,7 @@ Result<StackId> PickleObjects::stack(PickleValue value)
     if (value.is(PickleTag::None))
         return noStack;
     if (!value.is(PickleTag::Object) || isDictionary(value))
-        return wrongType("a list of frames", value, "frames");
+        return wrongPickleType("a list of frames", value, "frames");
     const Kind kind = this->kind(value);
     if (kind == Kind::EmptyList)
         return noStack;

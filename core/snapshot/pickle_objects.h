@@ -70,6 +70,16 @@ enum class SnapshotKey : TextId {
     End,
 };
 
+/// SnapshotKey::End of what is none of them.
+inline SnapshotKey keyOf(PickleValue key)
+{
+    return key.is(PickleTag::Text) && key.bits < std::uint64_t(SnapshotKey::End) ? SnapshotKey(key.bits)
+                                                                                 : SnapshotKey::End;
+}
+
+/// snapshot.type: "expected WANTED, found …" at the place `what`.
+tl::unexpected<Error> wrongPickleType(std::string_view wanted, PickleValue found, std::string_view what);
+
 /// A block of before 2.0: what was asked for, and where.
 struct BlockHistory
 {

@@ -149,7 +149,7 @@ std::string operatorName(std::string_view name)
         return std::string(name);
     name.remove_prefix(prefix.size());
     name = name.substr(0, name.find("::"));
-    for (const std::string_view overload : {"_Tensor", "_Scalar", "_memory_format", "_out"}) {
+    for (const std::string_view overload : {"_Tensor", "_Scalar", "_memory_format", "_out", "_dim_IntList", "_dim"}) {
         if (name.ends_with(overload))
             name.remove_suffix(overload.size());
     }

@@ -2,6 +2,8 @@
 // What is said about a run: something where something is wrong, nothing where nothing is; and what is written from it.
 #include "snapshot_files.h"
 
+#include "core/report/report.h"
+#include "core/report/snapshot_record.h"
 #include "core/snapshot/snapshot_comparison.h"
 
 using namespace memscape;
@@ -227,6 +229,27 @@ private slots:
         QCOMPARE(double(change),
                  findFigure(comparison.b, "peak_allocated")->number()
                      - findFigure(comparison.a, "peak_allocated")->number());
+    }
+
+    void theRecordReadsBack_data() { addFamilies(); }
+    void theRecordReadsBack()
+    {
+        QFETCH(QString, family);
+        const auto device = analysed(familyFile(family.toStdString() + ".p4.pickle"));
+        const Record record = snapshotRecord(*device, {0, device->lifetimes().events()}, family.toStdString());
+        const auto again = recordFromJson(recordToJson(record));
+        QVERIFY2(again, again ? "" : again.error().text().c_str());
+        QCOMPARE(again->experiment, std::string("snapshot"));
+        QVERIFY(again->measured && !again->predicted);
+        for (const char* key : {"peak_allocated", "peak_reserved", "fragmentation", "largest_free"}) {
+            QVERIFY(findFigure(again->measured->figures, key)->why);
+            QCOMPARE(findFigure(again->measured->figures, key)->number(),
+                     findFigure(record.measured->figures, key)->number());
+        }
+        const Series* allocated = again->measured->findSeries("allocated");
+        QCOMPARE(*std::ranges::max_element(allocated->y),
+                 findFigure(record.measured->figures, "peak_allocated")->number());
+        QVERIFY(reportHtml({*again}, "a snapshot").find("At the peak, by category") != std::string::npos);
     }
 
     void theTableHasALineForEveryBlock()
