@@ -386,7 +386,7 @@ void SnapshotPage::askFindings()
         auto findings = findingsOf(*device, 0, device->lifetimes().events());
         return [this, findings = std::move(findings)] {
             m_findings->setFindings(findings, m_services.settings.byteStyle());
-            fitBelow();
+            QTimer::singleShot(0, this, &SnapshotPage::fitBelow); // new cards have no height before
             emit updated();
         };
     });
