@@ -312,6 +312,7 @@ private:
     Variable lowPrecision(Variable x); ///< autocast's cast, cached for parameters
     Variable highPrecision(Variable x);
     Variable highPrecisionOnGpu(Variable x);
+    Variable composedRmsNorm(Variable x, Variable weight);
     Variable logSoftmaxOf(Variable x); ///< in the type of x, under autocast too
     void sumInFloat();                 ///< the sum recorded last, under autocast
     bool isInLayer() const { return m_layers > 0; }

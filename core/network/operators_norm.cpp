@@ -83,8 +83,29 @@ Variable NetworkBuilder::layerNorm(Variable x, Variable weight, Variable bias)
     return settled(Variable(*this, result), x, weight, bias);
 }
 
+/// torch.rms_norm on a CPU: operator by operator, in float (aten/src/ATen/native/layer_norm.cpp).
+Variable NetworkBuilder::composedRmsNorm(Variable x, Variable weight)
+{
+    if (!ok())
+        return {};
+    const DType dtype = x.dtype();
+    x = elementBytes(dtype) < 4 ? cast(std::move(x), DType::Float32) : std::move(x);
+    Variable root;
+    {
+        const Variable squares = unary(OperatorKind::Power, x);
+        Variable sum = mean(squares, -1);
+        sum = unary(OperatorKind::Shift, std::move(sum), true);
+        root = unary(OperatorKind::ReciprocalRoot, std::move(sum));
+    }
+    Variable result = multiply(std::move(x), std::move(root));
+    result = multiply(std::move(result), std::move(weight));
+    return cast(std::move(result), dtype);
+}
+
 Variable NetworkBuilder::fusedRmsNorm(Variable x, Variable weight)
 {
+    if (m_options.rules.isOnCpu)
+        return composedRmsNorm(std::move(x), std::move(weight));
     const Variable held = x; // named by the caller until the operator is done, beside its cast
     x = contiguous(highPrecisionOnGpu(std::move(x)));
     if (!ok())

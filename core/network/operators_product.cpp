@@ -264,7 +264,11 @@ Variable NetworkBuilder::scaledDotProduct(Variable q, Variable k, Variable v)
         v = repeatedHeads(std::move(v), q.size(1));
     }
     const std::int64_t rows = isFlash ? q.size(2) : (q.size(2) + 31) / 32 * 32;
-    const Layout result = Layout(Shape{q.size(0), q.size(2), q.size(1), v.size(3)}).transposed(1, 2);
+    Layout result = Layout(Shape{q.size(0), q.size(2), q.size(1), v.size(3)}).transposed(1, 2);
+    if (m_options.rules.isOnCpu) { // as the queries lie
+        const Layout* const like = &q.layout();
+        result = elementwiseLayout(q.shape(), {&like, 1});
+    }
     const Layout logSumExp(Shape{q.size(0), q.size(1), rows});
     const DType dtype = q.dtype();
     begin(isFlash ? OperatorKind::FlashAttention : OperatorKind::EfficientAttention,

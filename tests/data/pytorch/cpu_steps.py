@@ -267,14 +267,41 @@ def made_pictures(case, parameters, recorder):
     return model, lambda: model(x), lambda logits: F.cross_entropy(logits, target)
 
 
+WRITTEN_OUT = {}
+
+
+def choose_operators(parts, is_fused, attention):
+    """The decoder of training_steps.py with one call for each norm, softmax, activation and attention, or as it is."""
+    if not WRITTEN_OUT:
+        WRITTEN_OUT.update(softmax=parts.softmax, attend=parts.attend, norm=parts.RMSNorm.forward, silu=parts.SwiGLU.silu)
+    parts.softmax = (lambda x: F.softmax(x, dim=-1)) if is_fused else WRITTEN_OUT["softmax"]
+    parts.RMSNorm.forward = fused_norm if is_fused else WRITTEN_OUT["norm"]
+    parts.SwiGLU.silu = staticmethod(F.silu if is_fused else WRITTEN_OUT["silu"])
+    parts.attend = WRITTEN_OUT["attend"] if attention == "eager" else fused_attention
+
+
+def fused_norm(self, x):
+    return F.rms_norm(x, (x.shape[-1],), self.weight, 1e-5)
+
+
+def fused_attention(q, k, v, mask):
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
 def made_decoder(case, parameters, _):
+    import training_steps
     from training_steps import Decoder, cross_entropy
+    is_fused = parameters["operators"] == "fused"
+    choose_operators(training_steps, is_fused, parameters.get("attention", "eager"))
     sizes = {key: int(size) for key, size in (pair.split("=") for pair in case["model"].split(":")[1].split(","))}
     model = Decoder(**sizes, sequence=parameters["sequence"])
     model.every = 1 if parameters.get("checkpointing") == "block" else 0
     for p in model.parameters():
         nn.init.normal_(p, std=0.02)
     tokens, targets = (torch.randint(0, sizes["vocab"], (parameters["batch"], parameters["sequence"])) for _ in range(2))
+    if is_fused:
+        return model, lambda: model(tokens), lambda logits: F.cross_entropy(logits.view(-1, logits.size(-1)),
+                                                                            targets.view(-1))
     return model, lambda: model(tokens), lambda logits: cross_entropy(logits, targets)
 
 
@@ -474,6 +501,8 @@ def cases():
         yield decoder_case("fp32")
         yield decoder_case("forward", phase="forward")
         yield decoder_case("bf16 autocast", precision="bf16-autocast")
+        yield decoder_case("fused", operators="fused")
+        yield decoder_case("fused, flash, bf16 autocast", operators="fused", attention="flash", precision="bf16-autocast")
         yield transformer_case("llama", LLAMA)
         yield transformer_case("llama flash", LLAMA, attention="flash")
         yield transformer_case("llama inference", LLAMA, phase="inference")
