@@ -303,8 +303,11 @@ void MainWindow::makeSnapshotPage()
 
 void MainWindow::openSnapshot(const QString& path)
 {
+    const bool wasEmpty = m_document.fileName().isEmpty() && !m_document.isModified();
     showPage(QLatin1String(snapshotPageId));
     m_snapshot->open(path);
+    if (wasEmpty)
+        m_document.undoStack()->setClean(); // looking at a file is no change that wants saving
 }
 
 QSplitter* MainWindow::shownSplitter() const

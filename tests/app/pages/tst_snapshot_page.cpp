@@ -379,6 +379,23 @@ private slots:
         QVERIFY(m_page->shown().device);
     }
 
+    void aFindingLeadsToItsPlace()
+    {
+        open(QStringLiteral(TEST_DATA "/snapshots/random_oom_pending.p4.pickle"));
+        const auto& findings = m_page->findings()->findings();
+        const auto failed = std::find_if(findings.begin(), findings.end(),
+                                         [](const SnapshotFinding& one) { return one.id == "out-of-memory"; });
+        QVERIFY(failed != findings.end());
+        m_page->setKind("table");
+        auto* card = m_page->findings()->findChild<QWidget*>("finding.out-of-memory");
+        QVERIFY(card && card->accessibleName().contains("Out of memory"));
+        QTest::keyClick(card, Qt::Key_Return);
+        QCOMPARE(m_page->kind(), QString("timeline"));
+        QCOMPARE(m_page->shown().moment, failed->firstEvent);
+        QVERIFY(m_page->timeline()->sight().first <= failed->firstEvent);
+        QVERIFY(m_page->timeline()->sight().last >= failed->firstEvent);
+    }
+
     void aPredictionStandsBesideIt()
     {
         m_fixture->document.setDevice("training-memory", "nvidia-t4");

@@ -47,6 +47,7 @@ private slots:
         m_window = std::make_unique<MainWindow>(quietWindow());
         m_window->settings().clearRecentFiles();
         m_window->restore(false);
+        m_window->files().askSave = [] { return SaveAnswer::Discard; };
         m_window->resize(1280, 800);
         m_window->show();
         QVERIFY(QTest::qWaitForWindowExposed(m_window.get()));
@@ -83,6 +84,16 @@ private slots:
         QApplication::sendEvent(m_window.get(), &event);
         QTRY_VERIFY(m_window->snapshot() && m_window->snapshot()->shown().device);
         QCOMPARE(m_window->snapshot()->title(), QString("dump.bin"));
+    }
+
+    void lookingAtAFileIsNoChangeThatWantsSaving()
+    {
+        openExample();
+        QVERIFY(!m_window->document().isModified());
+        m_window->snapshot()->select(100, 200);
+        QVERIFY(m_window->document().isModified());
+        m_window->document().undoStack()->undo();
+        QVERIFY(!m_window->document().isModified());
     }
 
     void undoBringsThePageBack()

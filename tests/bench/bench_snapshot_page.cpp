@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The timeline of a snapshot with a million events: a frame of a zoom, of a moved pointer, of a dragged selection. A
-// frame is 16 ms. Run offscreen: QT_QPA_PLATFORM=offscreen memscape_bench_snapshot_view
+// frame is 16 ms. Run offscreen: QT_QPA_PLATFORM=offscreen memscape_bench_snapshot_page
 #include "app/pages/snapshot/timeline_view.h"
 #include "app/settings/theme.h"
 
