@@ -35,6 +35,7 @@ class ElidedLabel : public QLabel
 
 public:
     ElidedLabel(const QString& text, const char* tone, QWidget* parent);
+    QSize minimumSizeHint() const override { return {0, QLabel::minimumSizeHint().height()}; }
 
 protected:
     void paintEvent(QPaintEvent* event) override;

@@ -80,12 +80,15 @@ ComparePane::ComparePane(QWidget* parent)
     bar->addWidget(m_by);
     bar->addWidget(m_filter);
     bar->addStretch(1);
-    bar->addWidget(other);
-    bar->addWidget(close);
+    auto* top = new QHBoxLayout;
+    top->setSpacing(6);
+    top->addWidget(m_state, 1);
+    top->addWidget(other);
+    top->addWidget(close);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(6);
-    column->addWidget(m_state);
+    column->addLayout(top);
     column->addLayout(bar);
     column->addWidget(m_table, 1);
     connect(m_by, &QComboBox::activated, this, &ComparePane::show);

@@ -23,8 +23,7 @@ namespace memscape {
 
 namespace {
 
-constexpr double narrowPage = 960; ///< in plotUnit(): below, the heading goes; the chips say the same
-constexpr double lowPage = 620;    ///< in plotUnit(): below, the strip of blocks goes; it has a view of its own
+constexpr double lowPage = 620; ///< in plotUnit(): below, the strip of blocks goes; it has a view of its own
 
 /// Freed beside the window's thread: gigabytes take their time.
 void release(OpenedSnapshot& opened)
@@ -296,7 +295,6 @@ void SnapshotPage::showKind()
     m_strip->setVisible(index == 0 && hasRoom);
     m_stripTitle->setVisible(index == 0 && hasRoom);
     m_below->setVisible(index == 0 || hasRoom);
-    m_heading->setVisible(width() >= narrowPage * plotUnit());
     fitBelow();
     showStatus({});
 }

@@ -83,7 +83,7 @@ void SnapshotPage::fitInspector()
     const double unit = plotUnit();
     if (std::exchange(m_textUnit, unit) == unit)
         return;
-    m_inspector->setMinimumWidth(int(280 * unit));
+    m_inspector->setMinimumWidth(int(240 * unit));
     m_splitter->setSizes({1000, int(340 * unit)});
 }
 
@@ -143,8 +143,8 @@ void SnapshotPage::addKind(const QString& key, const QString& text, const QStrin
 QWidget* SnapshotPage::buildViews()
 {
     auto* area = new QWidget(this);
-    m_heading = toneLabel({}, "subtitle", area);
-    m_heading->setWordWrap(false);
+    m_heading = new ElidedLabel({}, "subtitle", area);
+    m_heading->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
     m_kinds = new QButtonGroup(this);
     m_views = new QStackedWidget(area);
     addKind(QStringLiteral("timeline"), tr("timeline"), tr("Allocated and reserved bytes over the events"), m_timeline);

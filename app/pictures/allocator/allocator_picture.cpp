@@ -85,7 +85,7 @@ QSize AllocatorPicture::sizeHint() const
 
 QSize AllocatorPicture::minimumSizeHint() const
 {
-    return {int(460 * plotUnit()), int(300 * plotUnit())};
+    return {int(460 * plotUnit()), int(276 * plotUnit())};
 }
 
 void AllocatorPicture::paint(QPainter& painter, const AllocatorLayout& layout, const Theme& theme,

@@ -433,7 +433,7 @@ private slots:
         QTest::addColumn<QString>("theme");
         QTest::addColumn<QSize>("size");
         for (const char* theme : {"light", "dark"}) {
-            for (const QSize size : {QSize(700, 420), QSize(1280, 800), QSize(1920, 1200)})
+            for (const QSize size : {QSize(741, 440), QSize(1280, 800), QSize(1920, 1200)})
                 QTest::addRow("%s %d", theme, size.width()) << QString(theme) << size;
         }
     }

@@ -80,6 +80,9 @@ private slots:
         QVERIFY(QFile::copy(exampleSnapshot(), path));
         QMimeData data;
         data.setUrls({QUrl::fromLocalFile(path)});
+        QDragEnterEvent enter(QPoint(400, 300), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(m_window.get(), &enter);
+        QVERIFY(enter.isAccepted());
         QDropEvent event(QPointF(400, 300), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
         QApplication::sendEvent(m_window.get(), &event);
         QTRY_VERIFY(m_window->snapshot() && m_window->snapshot()->shown().device);
@@ -182,6 +185,17 @@ private slots:
         m_window->close();
         m_window.reset();
         QTest::qWait(50);
+    }
+
+    // A screen of 1920 × 1200 at twice the scale, less a frame and a task bar.
+    void itFitsHalfOfACommonScreen()
+    {
+        openExample();
+        for (const char* kind : {"timeline", "blocks", "flame", "table"}) {
+            m_window->snapshot()->setKind(kind);
+            m_window->resize(944, 552);
+            QTRY_COMPARE(m_window->size(), QSize(944, 552));
+        }
     }
 
     void tabComesToEverything()
