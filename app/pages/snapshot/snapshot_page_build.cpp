@@ -152,6 +152,7 @@ QWidget* SnapshotPage::buildViews()
     addKind(QStringLiteral("flame"), tr("flame"), tr("Bytes by stack or by module"), m_flame);
     addKind(QStringLiteral("table"), tr("table"), tr("Bytes by module, operator, line or category"), m_table);
     addKind(QStringLiteral("compare"), tr("difference"), tr("Against another snapshot"), m_compare);
+    m_kinds->buttons().back()->hide(); // until there is another snapshot
     m_byTime = new QToolButton(area);
     m_byTime->setObjectName(QStringLiteral("byTime"));
     m_byTime->setText(tr("in time"));
