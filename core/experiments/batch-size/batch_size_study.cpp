@@ -130,11 +130,19 @@ Result<std::shared_ptr<BatchMemory>> memoryFor(const Device& device, const Param
     return memory;
 }
 
+/// A chain of linear layers is measured with our own kernels, and predicted as they place its arrays; a device that
+/// stands for PyTorch has its rules, and so has every other network.
+Device runningOn(const Device& device, const BatchMemory& memory)
+{
+    const bool isOwn = memory.model.family == Family::Mlp && !device.framework;
+    return isOwn ? withOwnKernels(device) : device;
+}
+
 Result<void> findLargest(BatchStudy& study, const Device& device, const Parameters& training)
 {
     BatchMemory& memory = *study.memory;
     if (!memory.smallest) {
-        MEMSCAPE_TRY(smallest, answerTraining(withOwnKernels(device), training.at("batch", 1.0), memory.networks));
+        MEMSCAPE_TRY(smallest, answerTraining(runningOn(device, memory), training.at("batch", 1.0), memory.networks));
         memory.smallest = std::move(smallest);
     }
     study.capacity = memory.smallest->capacity;
@@ -339,7 +347,7 @@ Result<BatchPoint> batchPoint(const Device& device, const Parameters& parameters
     }
     Parameters there = parameters.at("batch", double(batch));
     there.set("accumulation", double(accumulation));
-    MEMSCAPE_TRY(answer, totalsOfTraining(withOwnKernels(device), there, memory.networks));
+    MEMSCAPE_TRY(answer, totalsOfTraining(runningOn(device, memory), there, memory.networks));
     return memory.points.emplace(key, pointOf(device, answer)).first->second;
 }
 
@@ -352,7 +360,7 @@ Result<BatchStudy> studyBatch(const Device& device, const Parameters& parameters
     MEMSCAPE_TRY(memory, memoryFor(device, training, context));
     study.memory = memory;
     study.noise = batchNoise(memory->model, study.asked);
-    MEMSCAPE_TRY(own, answerTraining(withOwnKernels(device), training, memory->networks));
+    MEMSCAPE_TRY(own, answerTraining(runningOn(device, *memory), training, memory->networks));
     study.own = std::move(own);
     study.point = pointOf(device, study.own);
     memory->points[{study.asked.batch, study.asked.accumulation}] = study.point;

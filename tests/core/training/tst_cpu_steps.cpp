@@ -13,6 +13,7 @@
 #include "core/network/model_config.h"
 #include "core/network/model_names.h"
 #include "core/network/network.h"
+#include "core/trace/allocator_replay.h"
 #include "core/training/step.h"
 #include "tests/support/real_steps.h"
 
@@ -116,6 +117,8 @@ private slots:
     void allocateWhatPyTorchAllocates_data();
     void allocateWhatPyTorchAllocates();
     void scratchpadsReachNoPeak();
+    void nothingIsCached();
+    void theVersionOfAFrameworkChoosesTheRules();
 };
 
 void TestCpuSteps::allocateWhatPyTorchAllocates_data()
@@ -174,6 +177,58 @@ void TestCpuSteps::scratchpadsReachNoPeak()
         }
     }
     QVERIFY(steps >= 3);
+}
+
+void TestCpuSteps::nothingIsCached()
+{
+    AllocatorOptions options;
+    options.caches = false;
+    options.deviceLimit = 1000;
+    CachingAllocator allocator(options);
+    const BlockIndex first = allocator.allocate(1), second = allocator.allocate(700);
+    QVERIFY(first && second);
+    QCOMPARE(allocator.statistics().current.reserved, 701);
+    QCOMPARE(allocator.statistics().current.segments, 2);
+    QCOMPARE(allocator.allocate(300), BlockIndex(0));
+    QCOMPARE(allocator.refusedBytes(), 300);
+    allocator.free(second);
+    QVERIFY(allocator.allocate(999));
+    QCOMPARE(allocator.statistics().current.allocated, 1000);
+    QCOMPARE(allocator.statistics().peak.reserved, 1000);
+
+    const QJsonArray steps = recordedSteps("cpu_steps_2.15.json");
+    const auto trace = recordedTrace(recordedFile("cpu_steps_2.15.json"), steps[0].toObject());
+    QVERIFY(trace);
+    const AllocatorStatistics statistics = replayTrace(*trace, {.caches = false}).statistics;
+    QCOMPARE(statistics.peak.allocated, trace->peakBytes());
+    QCOMPARE(statistics.peak.reserved, trace->peakBytes());
+    QCOMPARE(statistics.current.reserved, trace->liveBytes());
+}
+
+void TestCpuSteps::theVersionOfAFrameworkChoosesTheRules()
+{
+    const auto parameters = resolve(trainingSchema(), std::vector<std::string>{"attention=efficient"});
+    QVERIFY(parameters);
+    Device device;
+    device.units = 6;
+    for (const char* const version : {"1.13.1", "2.15.0+cu132"}) {
+        device.framework = Framework{"pytorch", version};
+        const auto setup = trainingSetup(device, *parameters);
+        QVERIFY(setup);
+        const bool isOld = device.framework->version.starts_with("1.");
+        QCOMPARE(setup->build.rules, EagerRules::onCpu(isOld, 6));
+        QCOMPARE(setup->step.rules, setup->build.rules);
+        QCOMPARE(setup->build.attention, isOld ? AttentionKernel::Eager : AttentionKernel::Flash);
+        QCOMPARE(setup->step.plan.update, UpdateStyle::Loop);
+        QVERIFY(!setup->allocator.caches);
+    }
+    device.framework.reset(); // the newest
+    QCOMPARE(trainingSetup(device, *parameters)->build.rules, EagerRules::onCpu(false, 6));
+    QCOMPARE(trainingSetup(withOwnKernels(device), *parameters)->build.rules, EagerRules());
+    device.kind = DeviceKind::Gpu;
+    const auto gpu = trainingSetup(device, *parameters);
+    QCOMPARE(gpu->build.rules, EagerRules());
+    QVERIFY(gpu->allocator.caches);
 }
 
 QTEST_GUILESS_MAIN(TestCpuSteps)
