@@ -3,6 +3,7 @@
 // holds whenever it grows and for that moment holds it twice; realloc of large memory moves pages instead.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <new>
@@ -45,13 +46,15 @@ public:
     void push_back(T value)
     {
         if (m_size == m_capacity)
-            reserve(m_capacity < 8 ? 16 : m_capacity + m_capacity / 2);
+            reserve(std::max<std::size_t>(16, m_size + 1));
         m_data[m_size++] = value;
     }
+    /// At least that much; grows by half, so that asking often costs little.
     void reserve(std::size_t count)
     {
         if (count <= m_capacity)
             return;
+        count = std::max(count, m_capacity + m_capacity / 2);
         void* grown = count > std::size_t(-1) / sizeof(T) ? nullptr : std::realloc(m_data, count * sizeof(T));
         if (!grown)
             throw std::bad_alloc();
@@ -66,11 +69,13 @@ public:
             m_data[m_size] = value;
         m_size = count;
     }
+    /// `count` elements that were written behind the end, in reserved room, belong to it.
+    void extend(std::size_t count) { m_size += count; }
     void pop_back(std::size_t count = 1) { m_size -= count; }
     void append(std::span<const T> values)
     {
         if (m_size + values.size() > m_capacity)
-            reserve(m_size + values.size() + m_size / 2);
+            reserve(m_size + values.size());
         for (const T& value : values)
             m_data[m_size++] = value;
     }

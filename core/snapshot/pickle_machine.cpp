@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/snapshot/pickle_machine.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -105,20 +106,23 @@ Result<PickleValue> PickleMachine::run()
 /// other meanings. What is not plain is left to recall(). At least one byte of the window remains.
 void PickleMachine::recallMany()
 {
-    const unsigned char *at = m_input.cursor(), *end = at + m_input.available();
-    const auto slotAt = [&](std::size_t bytes) {
-        return bytes == 1 ? at[1]
-                          : std::uint32_t(at[1]) | std::uint32_t(at[2]) << 8 | std::uint32_t(at[3]) << 16
-                | std::uint32_t(at[4]) << 24;
-    };
+    const unsigned char *at = m_input.cursor(), *end = at + std::min<std::size_t>(m_input.available(), 1 << 14);
+    if (end - at <= 5 || (*at != 'h' && *at != 'j'))
+        return;
+    m_stack.reserve(m_stack.size() + (1 << 13)); // a value takes two bytes at least
+    const std::uint64_t* const memo = m_memo.data();
+    const std::size_t known = m_memo.size();
+    PickleValue* top = m_stack.end();
     while (end - at > 5 && (*at == 'h' || *at == 'j')) {
-        const std::size_t bytes = *at == 'h' ? 1 : 4;
-        const std::size_t slot = slotAt(bytes);
-        if (slot >= m_memo.size() || m_memo[slot] == 0 || m_memo[slot] >> 63 != 0)
+        std::uint32_t slot = at[1];
+        if (*at == 'j')
+            slot |= std::uint32_t(at[2]) << 8 | std::uint32_t(at[3]) << 16 | std::uint32_t(at[4]) << 24;
+        if (slot >= known || memo[slot] == 0 || memo[slot] >> 63 != 0)
             break;
-        m_stack.push_back({PickleTag(m_memo[slot] >> 56), m_memo[slot] & (~std::uint64_t(0) >> 8)});
-        at += 1 + bytes;
+        *top++ = {PickleTag(memo[slot] >> 56), memo[slot] & (~std::uint64_t(0) >> 8)};
+        at += *at == 'h' ? 2 : 5;
     }
+    m_stack.extend(std::size_t(top - m_stack.end()));
     m_input.skip(std::size_t(at - m_input.cursor()));
 }
 

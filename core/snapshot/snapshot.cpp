@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <set>
 
 #include <fmt/format.h>
@@ -25,9 +26,10 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t piece)
 std::uint64_t hashOf(std::span<const FrameId> frames)
 {
     std::uint64_t hash = frames.size();
-    for (const FrameId frame : frames)
-        hash = mixed(hash, frame);
-    return hash;
+    std::size_t i = 0;
+    for (; i + 2 <= frames.size(); i += 2)
+        hash = mixed(hash, std::uint64_t(frames[i]) << 32 | frames[i + 1]);
+    return i < frames.size() ? mixed(hash, frames[i]) : hash;
 }
 
 std::uint64_t hashOf(std::span<const char> text)
@@ -59,7 +61,11 @@ std::size_t slotOf(const LargeArray<T>& items, const LargeArray<std::size_t>& en
 {
     const std::size_t mask = slots.size() - 1;
     for (std::size_t slot = hashOf(wanted) & mask;; slot = (slot + 1) & mask) {
-        if (slots[slot] == 0 || std::ranges::equal(entry(items, ends, slots[slot] - 1), wanted))
+        if (slots[slot] == 0)
+            return slot;
+        const auto known = entry(items, ends, slots[slot] - 1);
+        if (known.size() == wanted.size()
+            && (wanted.empty() || std::memcmp(known.data(), wanted.data(), wanted.size_bytes()) == 0))
             return slot;
     }
 }
