@@ -166,9 +166,9 @@ void ProgramRunner::runOperator(const FileStep& step)
     for (std::size_t i = 0; i < step.outputs.size(); ++i)
         if (!shape(i).elements())
             return m_builder.refuse("network.size",
-                                    fmt::format("\"{}\" makes a tensor of {}", networkFileOperators()[step.op],
-                                                program::shapeText(shape(i))),
-                                    "make the batch or the sequence smaller");
+                                    fmt::format("a size of what \"{}\" makes is negative, or too large to be counted",
+                                                networkFileOperators()[step.op]),
+                                    "take another batch or sequence");
     const FileAttributes& a = attributes();
     const bool had = m_builder.options().gradient;
     if (a.isWithoutGradient)

@@ -152,7 +152,7 @@ void TestNetworkFile::whatDoesNotFitIsSaid_data()
                                     << "makes (2, 5), the file says (2, 6)";
     QTest::newRow("an input less") << small("\"in\": [1, 0]", "\"in\": [1]") << "\"linear\" has 1 inputs";
     QTest::newRow("dimension") << small("\"dims\": []", "\"dims\": [4]") << "dimension 4 of a tensor of 2";
-    QTest::newRow("negative") << small("[[0, 1, 0, 0], 5]", "[[-9, 1, 0, 0], 5]") << "makes a tensor of (-";
+    QTest::newRow("negative") << small("[[0, 1, 0, 0], 5]", "[[-9, 1, 0, 0], 5]") << "\"linear\" makes is negative";
 }
 
 void TestNetworkFile::whatDoesNotFitIsSaid()
