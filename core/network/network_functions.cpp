@@ -241,10 +241,16 @@ Results linear(ProgramRunner& r)
     Variable result = b.linear(r.input(0), r.input(1), r.inputs() > 2 ? r.input(2) : Variable());
     return one(b.adapted(r.moduleName(), r.input(0), std::move(result)));
 }
+/// With a bias: a linear layer whose weight lies transposed, as transformers' Conv1D, which adapters know.
 Results mm(ProgramRunner& r)
 {
-    return r.hasInputs(2) ? one(r.builder().mm(r.input(0), r.input(1), r.inputs() > 2 ? r.input(2) : Variable()))
-                          : Results();
+    if (!r.hasInputs(2))
+        return {};
+    NetworkBuilder& b = r.builder();
+    if (r.inputs() == 2)
+        return one(b.mm(r.input(0), r.input(1)));
+    Variable result = b.mm(r.input(0), r.input(1), r.input(2));
+    return one(b.adapted(r.moduleName(), r.input(0), std::move(result)));
 }
 Results bmm(ProgramRunner& r)
 {
