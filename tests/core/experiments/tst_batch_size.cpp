@@ -3,7 +3,6 @@
 // against steps simulated whole, the sweet spot and the front against a search, and input that is wrong.
 #include "core/device/catalogue.h"
 #include "core/experiments/batch-size/batch_size.h"
-#include "core/experiments/memory/memory_parameters.h"
 #include "tests/support/devices.h"
 
 #include <QtTest>
@@ -121,8 +120,7 @@ private slots:
             theirs.push_back("optimizer=sgd");
         theirs.push_back("advice=fit");
         const Experiment& budget = **findExperiment("training-memory");
-        // A batch is measured with our own kernels on a processor, and PyTorch allocates otherwise there.
-        const auto memory = budget.predict(withOwnKernels(machine), *resolve(budget.schema(), theirs));
+        const auto memory = budget.predict(machine, *resolve(budget.schema(), theirs));
         QVERIFY2(memory, memory ? "" : memory.error().text().c_str());
         QCOMPARE(batchFigure(ours, "largest_batch"), memory->detail["largest"]["batch"].get<double>());
         QCOMPARE(batchFigure(ours, "peak_allocated"), findFigure(memory->figures, "peak_allocated")->number());
