@@ -223,7 +223,9 @@ void PagePlot::addBelow(QWidget* strip)
 
 bool PagePlot::eventFilter(QObject* watched, QEvent* event)
 {
-    if (watched == m_below && (event->type() == QEvent::ShowToParent || event->type() == QEvent::HideToParent))
+    const bool mayResize = event->type() == QEvent::ShowToParent || event->type() == QEvent::HideToParent
+        || event->type() == QEvent::LayoutRequest;
+    if (watched == m_below && mayResize)
         setFolded(m_isFolded); // the strip takes its height
     return QWidget::eventFilter(watched, event);
 }

@@ -149,7 +149,7 @@ QToolButton[role="fold"]:hover { background: $hover; }
 QToolButton[role="fold"]:focus { border: 1px solid $predicted; border-radius: ~4~; }
 QComboBox { padding: ~4~ ~10~; }
 QComboBox::drop-down { border: none; width: ~24~; }
-QComboBox QAbstractItemView { background: $raised; color: $text; border: 1px solid $border;
+QComboBox QAbstractItemView, #choices { background: $raised; color: $text; border: 1px solid $border;
     selection-background-color: $hover; selection-color: $text; outline: none; }
 )";
 

@@ -4,26 +4,13 @@
 #include "core/network/model_names.h"
 #include "core/trace/memory_policy.h"
 
-#include <QCompleter>
 #include <QEvent>
 #include <QFileDialog>
 #include <QLineEdit>
+#include <QStringListModel>
 #include <QToolButton>
 
 namespace memscape {
-
-namespace {
-
-QCompleter* completerOf(const QStringList& words, QObject* parent)
-{
-    auto* completer = new QCompleter(words, parent);
-    completer->setFilterMode(Qt::MatchContains);
-    completer->setCaseSensitivity(Qt::CaseInsensitive);
-    completer->setMaxVisibleItems(14);
-    return completer;
-}
-
-} // namespace
 
 TraceField::TraceField(const ParameterSpec& spec, QWidget* parent)
     : TextField(spec, parent)
@@ -47,9 +34,7 @@ bool TraceField::eventFilter(QObject* watched, QEvent* event)
         QStringList names;
         for (const KnownModel& known : knownModels())
             names << QString::fromStdString(known.name);
-        QCompleter* completer = completerOf(names, this);
-        edit()->setCompleter(completer);
-        connect(completer, qOverload<const QString&>(&QCompleter::activated), this, &TraceField::propose);
+        offer(new QStringListModel(names));
     }
     return TextField::eventFilter(watched, event);
 }
@@ -61,9 +46,7 @@ SettingField::SettingField(const ParameterSpec& spec, QWidget* parent)
                       "garbage_collection_threshold:0.8"};
     for (const PolicyWord& word : policyWords())
         words << QString::fromLatin1(word.key);
-    QCompleter* completer = completerOf(words, this);
-    edit()->setCompleter(completer);
-    connect(completer, qOverload<const QString&>(&QCompleter::activated), this, &SettingField::propose);
+    offer(new QStringListModel(words));
 }
 
 Result<void> SettingField::check(const QString& text) const

@@ -3,7 +3,6 @@
 
 #include "core/network/model_names.h"
 
-#include <QCompleter>
 #include <QEvent>
 #include <QFileDialog>
 #include <QLineEdit>
@@ -15,9 +14,9 @@ namespace memscape {
 namespace {
 
 /// "llama-2-7b" with what it is called beside it; the names are looked for anywhere in it.
-QStandardItemModel* modelList(QObject* parent)
+QStandardItemModel* modelList()
 {
-    auto* list = new QStandardItemModel(parent);
+    auto* list = new QStandardItemModel;
     for (const KnownModel& known : knownModels()) {
         auto* item = new QStandardItem(QString::fromStdString(known.name));
         item->setToolTip(QString::fromStdString(known.title));
@@ -46,21 +45,10 @@ ModelField::ModelField(const ParameterSpec& spec, QWidget* parent)
 }
 
 /// The list is read when the line is first used: every model is a file.
-void ModelField::addCompletion()
-{
-    auto* completer = new QCompleter(this);
-    completer->setModel(modelList(completer));
-    completer->setFilterMode(Qt::MatchContains);
-    completer->setCaseSensitivity(Qt::CaseInsensitive);
-    completer->setMaxVisibleItems(14);
-    edit()->setCompleter(completer);
-    connect(completer, qOverload<const QString&>(&QCompleter::activated), this, &ModelField::propose);
-}
-
 bool ModelField::eventFilter(QObject* watched, QEvent* event)
 {
     if (watched == edit() && event->type() == QEvent::FocusIn && edit()->completer() == nullptr)
-        addCompletion();
+        offer(modelList());
     return TextField::eventFilter(watched, event);
 }
 

@@ -18,9 +18,6 @@ public:
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
     Result<void> check(const QString& text) const override;
-
-private:
-    void addCompletion();
 };
 
 } // namespace memscape

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/fields/text_field.h"
 
+#include <QAbstractItemView>
+#include <QCompleter>
 #include <QEvent>
 #include <QHBoxLayout>
 #include <QKeyEvent>
@@ -49,6 +51,18 @@ bool TextField::eventFilter(QObject* watched, QEvent* event)
         return true;
     }
     return ParameterField::eventFilter(watched, event);
+}
+
+void TextField::offer(QAbstractItemModel* choices)
+{
+    auto* completer = new QCompleter(choices, this);
+    choices->setParent(completer);
+    completer->setFilterMode(Qt::MatchContains);
+    completer->setCaseSensitivity(Qt::CaseInsensitive);
+    completer->setMaxVisibleItems(14);
+    completer->popup()->setObjectName(QStringLiteral("choices"));
+    m_edit->setCompleter(completer);
+    connect(completer, qOverload<const QString&>(&QCompleter::activated), this, &TextField::propose);
 }
 
 QToolButton* TextField::addFileButton(const QString& text, const QString& tip)

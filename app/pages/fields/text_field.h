@@ -7,6 +7,7 @@
 
 #include <functional>
 
+class QAbstractItemModel;
 class QLineEdit;
 class QToolButton;
 
@@ -29,6 +30,8 @@ protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
 
     QLineEdit* edit() const { return m_edit; }
+    /// Offers those rows of `choices` that contain what is typed, whatever the case; the field owns them.
+    void offer(QAbstractItemModel* choices);
     /// A button beside the label that proposes the file `askFile` answers with.
     QToolButton* addFileButton(const QString& text, const QString& tip);
     /// Whether a text means something; what it says otherwise stands under the line.

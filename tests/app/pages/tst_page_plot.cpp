@@ -44,6 +44,7 @@ private slots:
     void nothingIsCutOffWhereItIsNarrow();
     void theLineBelowEndsWithAWholeSentence();
     void aFoldedPlotLeavesItsLineAlone();
+    void aFoldedPlotMakesRoomForWhatComesBelow();
 };
 
 void TestPagePlot::longerNamesBecomeAList()
@@ -154,6 +155,24 @@ void TestPagePlot::aFoldedPlotLeavesItsLineAlone()
     plot.setFolded(false);
     QVERIFY(plot.view()->isVisible());
     QVERIFY(plot.maximumHeight() > 10000);
+}
+
+void TestPagePlot::aFoldedPlotMakesRoomForWhatComesBelow()
+{
+    PagePlot plot;
+    auto* strip = new QWidget;
+    auto* row = new QVBoxLayout(strip);
+    plot.addBelow(strip);
+    plot.resize(700, 400);
+    plot.setFoldable(true, QStringLiteral("Drag it."));
+    plot.setFolded(true);
+    plot.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&plot));
+    auto* chip = new QToolButton;
+    chip->setMinimumHeight(70);
+    row->addWidget(chip); // a first record: the strip is shown already
+    QTRY_VERIFY(plot.maximumHeight() >= plot.minimumSizeHint().height());
+    QVERIFY(plot.maximumHeight() >= 70);
 }
 
 QTEST_MAIN(TestPagePlot)
