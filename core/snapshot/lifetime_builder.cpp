@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/snapshot/lifetime_builder.h"
 
-#include "core/base/cancellation.h"
-
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include <fmt/format.h>
 
 namespace memscape {
 
 namespace {
-
-constexpr std::size_t askEvery = 1 << 16; // events between two looks at the cancellation flag
 
 SegmentLifetime rangeOf(const SnapshotEvent& event, Moment32 begin, Moment32 never)
 {
@@ -25,8 +20,9 @@ SegmentLifetime rangeOf(const SnapshotEvent& event, Moment32 begin, Moment32 nev
 
 } // namespace
 
-LifetimeBuilder::LifetimeBuilder(const Snapshot& snapshot, std::uint32_t device)
+LifetimeBuilder::LifetimeBuilder(const Snapshot& snapshot, std::uint32_t device, Pace& pace)
     : m_snapshot(snapshot)
+    , m_pace(pace)
     , m_lifetimes(m_made.m_lifetimes)
     , m_ranges(m_made.m_segments)
 {
@@ -42,7 +38,9 @@ LifetimeBuilder::LifetimeBuilder(const Snapshot& snapshot, std::uint32_t device)
 Result<Lifetimes> LifetimeBuilder::build()
 {
     m_made.m_lifetimeOf.assign(m_events, noLifetime);
+    m_pace.begin(0.35 * Lifetimes::rebuiltShare);
     follow();
+    MEMSCAPE_CHECK(checkWanted());
     if (m_hasRequests && m_made.m_hasCache) { // then a free that is completed alone was requested before the trace
         for (const LifetimeId id : m_completedOnly)
             m_lifetimes[id].freed = 0;
@@ -51,10 +49,13 @@ Result<Lifetimes> LifetimeBuilder::build()
     endUnfreed();
     settleSegments();
     sortEarlier();
-    MEMSCAPE_CHECK(checkWanted());
+    m_pace.begin(0.7 * Lifetimes::rebuiltShare);
     giveSizes();
+    MEMSCAPE_CHECK(checkWanted());
     listReserved();
+    m_pace.begin(0.9 * Lifetimes::rebuiltShare);
     MEMSCAPE_CHECK(sumUp());
+    m_pace.begin(Lifetimes::rebuiltShare);
     listAlive();
     MEMSCAPE_CHECK(checkWanted());
     return std::move(m_made);
@@ -62,8 +63,12 @@ Result<Lifetimes> LifetimeBuilder::build()
 
 void LifetimeBuilder::follow()
 {
+    std::size_t allocations = 0;
+    for (std::size_t event = 0; event < m_events; ++event)
+        allocations += m_snapshot.events.action(m_made.eventIndex(event)) == SnapshotAction::Allocate;
+    m_lifetimes.reserve(allocations + m_snapshot.blocks.size());
     for (std::size_t event = 0; event < m_events; ++event) {
-        if (event % askEvery == 0 && isCancelled())
+        if (!m_pace.goesOn(event, m_events))
             return;
         const SnapshotEvent entry = m_made.event(event);
         const auto moment = Moment32(event + 1);
@@ -225,22 +230,33 @@ void LifetimeBuilder::settleSegments()
 /// Blocks from before the trace come first, by address; ids everywhere follow.
 void LifetimeBuilder::sortEarlier()
 {
-    std::vector<LifetimeId> order(m_lifetimes.size());
-    std::iota(order.begin(), order.end(), 0);
-    const auto middle =
-        std::stable_partition(order.begin(), order.end(), [&](LifetimeId id) { return m_lifetimes[id].begin == 0; });
-    std::sort(order.begin(), middle,
-              [&](LifetimeId a, LifetimeId b) { return m_lifetimes[a].address < m_lifetimes[b].address; });
-    std::vector<LifetimeId> newId(order.size());
-    std::vector<Lifetime> sorted(order.size());
-    std::vector<bool> isSettled(order.size());
-    for (std::size_t i = 0; i < order.size(); ++i) {
-        newId[order[i]] = LifetimeId(i);
-        sorted[i] = m_lifetimes[order[i]];
-        isSettled[i] = m_isSettled[order[i]];
+    std::vector<LifetimeId> earlier;
+    for (LifetimeId id = 0; id < m_lifetimes.size(); ++id) {
+        if (m_lifetimes[id].begin == 0)
+            earlier.push_back(id);
     }
-    m_lifetimes = std::move(sorted);
-    m_isSettled = std::move(isSettled);
+    if (earlier.empty())
+        return;
+    std::ranges::stable_sort(earlier, {}, [&](LifetimeId id) { return m_lifetimes[id].address; });
+    std::vector<Lifetime> first;
+    std::vector<bool> firstSettled;
+    for (const LifetimeId id : earlier) {
+        first.push_back(m_lifetimes[id]);
+        firstSettled.push_back(m_isSettled[id]);
+    }
+    std::vector<LifetimeId> newId(m_lifetimes.size());
+    for (LifetimeId id = LifetimeId(m_lifetimes.size()), to = id; id-- > 0;) { // the others go up, in their order
+        if (m_lifetimes[id].begin == 0)
+            continue;
+        newId[id] = --to;
+        m_lifetimes[to] = m_lifetimes[id];
+        m_isSettled[to] = m_isSettled[id];
+    }
+    for (LifetimeId to = 0; to < earlier.size(); ++to) {
+        newId[earlier[to]] = to;
+        m_lifetimes[to] = first[to];
+        m_isSettled[to] = firstSettled[to];
+    }
     for (LifetimeId& id : m_made.m_lifetimeOf)
         id = id == noLifetime ? id : newId[id];
     for (auto& [event, id] : m_made.m_extras)
@@ -284,6 +300,8 @@ Result<void> LifetimeBuilder::sumUp()
             made.m_states.push_back(state);
         if (moment == m_events || isTooMuch)
             break;
+        if (!m_pace.goesOn(moment, m_events))
+            return checkWanted();
         const SnapshotBytes change = made.change(moment);
         add(state.allocated, change.allocated);
         add(state.active, change.active);
@@ -314,7 +332,7 @@ void LifetimeBuilder::listAlive()
     for (LifetimeId id = 0; id < m_lifetimes.size() && m_lifetimes[id].begin == 0; ++id)
         alive.push_back(id);
     std::size_t next = 0; // the moment of the next list
-    for (std::size_t moment = 0; moment <= m_events; ++moment) {
+    for (std::size_t moment = 0; moment <= m_events && m_pace.goesOn(moment, m_events); ++moment) {
         if (moment > 0) {
             const LifetimeId id = made.m_lifetimeOf[moment - 1];
             if (id != noLifetime && m_lifetimes[id].begin == moment)
@@ -332,7 +350,13 @@ void LifetimeBuilder::listAlive()
 
 Result<Lifetimes> Lifetimes::rebuild(const Snapshot& snapshot, std::uint32_t device)
 {
-    return LifetimeBuilder(snapshot, device).build();
+    Pace pace;
+    return rebuild(snapshot, device, pace);
+}
+
+Result<Lifetimes> Lifetimes::rebuild(const Snapshot& snapshot, std::uint32_t device, Pace& pace)
+{
+    return LifetimeBuilder(snapshot, device, pace).build();
 }
 
 } // namespace memscape

@@ -11,7 +11,7 @@ namespace memscape {
 class LifetimeBuilder
 {
 public:
-    LifetimeBuilder(const Snapshot& snapshot, std::uint32_t device);
+    LifetimeBuilder(const Snapshot& snapshot, std::uint32_t device, Pace& pace);
     Result<Lifetimes> build();
 
 private:
@@ -39,6 +39,7 @@ private:
 
     Lifetimes m_made;
     const Snapshot& m_snapshot;
+    Pace& m_pace;
     std::vector<Lifetime>& m_lifetimes;
     SegmentRanges m_ranges;
     AddressMap m_placeOf; ///< address -> of m_places

@@ -124,7 +124,7 @@ void LifetimeBuilder::giveSizes()
         large.add(first); // all of them before the first is given its size
     for (LifetimeId id = 0; id < first; ++id)
         place(id);
-    for (std::size_t event = 0; event < m_events; ++event) {
+    for (std::size_t event = 0; event < m_events && m_pace.goesOn(event, m_events); ++event) {
         moveTo(Moment32(event + 1));
         const LifetimeId id = m_made.m_lifetimeOf[event];
         for (const auto& [at, ended] : m_made.extrasOf(event))

@@ -20,6 +20,7 @@
 // Where trace and segments disagree, the segments count: see Reconciliation.
 #pragma once
 
+#include "core/snapshot/pace.h"
 #include "core/snapshot/snapshot.h"
 #include "core/trace/allocator_options.h"
 
@@ -125,6 +126,9 @@ public:
     /// Rebuilds one device. A second for some millions of events; ends with predict.cancelled when it is not wanted
     /// any more. `snapshot` must outlive it. A device without a trace has one moment. Errors: snapshot.overflow.
     static Result<Lifetimes> rebuild(const Snapshot& snapshot, std::uint32_t device);
+    static Result<Lifetimes> rebuild(const Snapshot& snapshot, std::uint32_t device, Pace& pace);
+    /// The share of `pace` at which rebuilding ends; the rest is its caller's.
+    static constexpr double rebuiltShare = 0.6;
 
     std::uint32_t device() const { return m_device; }
     std::size_t events() const { return m_trace.size(); } ///< moments are [0, events()]

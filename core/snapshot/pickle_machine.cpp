@@ -83,6 +83,8 @@ Result<PickleValue> PickleMachine::run()
             refuse("pickle.truncated", "the pickle ends before it is complete", "copy or write the file again");
             break;
         }
+        if (*m_input.cursor() == '}' && takeEvent())
+            continue;
         recallMany();
         m_opcodeAt = m_input.position();
         const unsigned char opcode = m_input.byte();
@@ -407,6 +409,8 @@ bool PickleMachine::rememberAt(std::uint64_t slot)
     if (m_memo.size() <= slot)
         m_memo.resize(slot + 1, 0);
     m_remembered += m_memo[slot] == 0;
+    if (m_memo[slot] != 0)
+        forgetRecalled();
     PickleValue value = m_stack.back();
     if (value.bits >> 56 != 0) { // a number
         m_numbers.push_back(value.bits);
@@ -424,9 +428,7 @@ bool PickleMachine::recall(std::size_t bytes)
         return false;
     if (slot >= m_memo.size() || m_memo[slot] == 0)
         return refuse("pickle.memo", fmt::format("the pickle recalls value {} that it did not remember", slot));
-    const std::uint64_t packed = m_memo[slot];
-    const std::uint64_t bits = packed & (~std::uint64_t(0) >> 8);
-    return push({PickleTag((packed >> 56) & 0x7f), packed >> 63 ? m_numbers[bits] : bits});
+    return push(unpacked(m_memo[slot]));
 }
 
 } // namespace memscape

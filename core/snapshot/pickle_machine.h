@@ -19,11 +19,20 @@ public:
     /// Runs to STOP; the value that is left. Errors name the byte of the opcode.
     Result<PickleValue> run();
     int protocol() const { return m_protocol; }
-    std::size_t memory() const { return m_stack.memory() + m_memo.memory() + m_marks.memory(); }
+    std::size_t memory() const
+    {
+        return m_stack.memory() + m_memo.memory() + m_marks.memory() + m_recalls.memory() + m_recalledStacks.memory();
+    }
 
 private:
     bool step(unsigned char opcode);
     void recallMany();
+    bool takeEvent();
+    bool takeStack(const unsigned char*& at, const unsigned char* end, StackId& stack);
+    StackId stackOf(const unsigned char* at, const unsigned char* end);
+    bool setPlain(SnapshotEvent& event, SnapshotKey key, PickleValue value);
+    std::uint64_t recalled(const unsigned char*& at) const;
+    void forgetRecalled();
     bool stepOther(unsigned char opcode);
     bool refuse(Error error);
     bool refuse(std::string code, std::string message, std::string hint = "the file is damaged, or no snapshot");
@@ -54,6 +63,11 @@ private:
     bool rememberAt(std::uint64_t slot);
     bool recall(std::size_t bytes);
     std::size_t floor() const { return m_marks.empty() ? 0 : m_marks.back(); }
+    PickleValue unpacked(std::uint64_t packed) const
+    {
+        const std::uint64_t bits = packed & (~std::uint64_t(0) >> 8);
+        return {PickleTag((packed >> 56) & 0x7f), packed >> 63 ? m_numbers[bits] : bits};
+    }
 
     PickleInput& m_input;
     PickleObjects& m_objects;
@@ -62,6 +76,9 @@ private:
     LargeArray<std::uint64_t> m_memo; ///< a value in 8 bytes: tag and 56 bits; numbers beyond them are in m_numbers
     LargeArray<std::uint64_t> m_numbers;
     std::uint64_t m_remembered = 0;
+    SnapshotTexts m_recalls; ///< bytes of the file that recall the frames of a stack
+    LargeArray<StackId> m_recalledStacks; ///< by the id of these bytes: their stack
+    std::size_t m_frameChanges = 0;       ///< of m_objects when the above was right
     int m_protocol = -1;
     std::uint64_t m_opcodeAt = 0;
     std::optional<Error> m_error;

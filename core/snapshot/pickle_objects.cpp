@@ -93,12 +93,6 @@ PickleObjects::PickleObjects()
         m_snapshot.texts.id(text);
 }
 
-PickleValue PickleObjects::add(Kind kind, std::size_t index)
-{
-    m_objects.push_back(std::uint64_t(kind) << 56 | index);
-    return PickleValue::object(m_objects.size() - 1);
-}
-
 void PickleObjects::become(PickleValue object, Kind kind, std::size_t index)
 {
     m_objects[object.bits] = std::uint64_t(kind) << 56 | index;
@@ -196,6 +190,7 @@ Result<void> PickleObjects::set(PickleValue dictionary, std::span<const PickleVa
     Kind kind = this->kind(dictionary);
     if (pairs.empty())
         return {};
+    m_frameChanges += kind == Kind::Frame;
     if (kind == Kind::EmptyDictionary) {
         kind = kindOf(pairs);
         become(dictionary, kind, newRow(kind));

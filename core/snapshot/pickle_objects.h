@@ -77,6 +77,8 @@ inline SnapshotKey keyOf(PickleValue key)
                                                                                  : SnapshotKey::End;
 }
 
+SnapshotAction snapshotActionOf(TextId text);
+
 /// snapshot.type: "expected WANTED, found …" at the place `what`.
 tl::unexpected<Error> wrongPickleType(std::string_view wanted, PickleValue found, std::string_view what);
 
@@ -116,6 +118,13 @@ public:
     PickleValue newDictionary() { return add(Kind::EmptyDictionary, 0); }
     PickleValue newList() { return add(Kind::EmptyList, 0); }
     PickleValue newTuple(std::span<const PickleValue> items);
+    /// The dictionary of an event that is known whole, and the list that is a stack.
+    PickleValue newEvent(const SnapshotEvent& event)
+    {
+        m_snapshot.events.append(event);
+        return add(Kind::Event, m_snapshot.events.size() - 1);
+    }
+    PickleValue newStack(StackId stack) { return add(stack == noStack ? Kind::EmptyList : Kind::Stack, stack); }
     /// `pairs`: key, value, key, value …
     Result<void> set(PickleValue dictionary, std::span<const PickleValue> pairs);
     Result<void> append(PickleValue list, std::span<const PickleValue> items);
@@ -144,9 +153,15 @@ public:
     /// Sets the fields of a label from a dictionary that had none of the keys which tell.
     Result<SnapshotLabel> labelOf(PickleValue value);
     std::size_t memory() const;
+    /// How often a dictionary that was a frame already got further keys.
+    std::size_t frameChanges() const { return m_frameChanges; }
 
 private:
-    PickleValue add(Kind kind, std::size_t index);
+    PickleValue add(Kind kind, std::size_t index)
+    {
+        m_objects.push_back(std::uint64_t(kind) << 56 | index);
+        return PickleValue::object(m_objects.size() - 1);
+    }
     void become(PickleValue object, Kind kind, std::size_t index);
     std::size_t newItems();
     void dropItems(PickleValue object);
@@ -170,6 +185,7 @@ private:
     std::vector<std::vector<PickleValue>> m_items;
     std::vector<std::uint32_t> m_freeItems;
     std::size_t m_itemCount = 0;
+    std::size_t m_frameChanges = 0;
     std::vector<std::vector<EventRun>> m_runs;
     LargeArray<BlockHistory> m_histories;
     LargeArray<SnapshotLabel> m_labels;

@@ -10,7 +10,19 @@ namespace memscape {
 
 namespace {
 
-SnapshotAction actionOf(TextId text)
+SnapshotBlockState stateOf(TextId text)
+{
+    switch (SnapshotKey(text)) {
+    case SnapshotKey::ActiveAllocated: return SnapshotBlockState::Active;
+    case SnapshotKey::ActivePendingFree:
+    case SnapshotKey::ActiveAwaitingFree: return SnapshotBlockState::Pending;
+    default: return SnapshotBlockState::Free;
+    }
+}
+
+} // namespace
+
+SnapshotAction snapshotActionOf(TextId text)
 {
     switch (SnapshotKey(text)) {
     case SnapshotKey::Alloc: return SnapshotAction::Allocate;
@@ -27,18 +39,6 @@ SnapshotAction actionOf(TextId text)
     }
 }
 
-SnapshotBlockState stateOf(TextId text)
-{
-    switch (SnapshotKey(text)) {
-    case SnapshotKey::ActiveAllocated: return SnapshotBlockState::Active;
-    case SnapshotKey::ActivePendingFree:
-    case SnapshotKey::ActiveAwaitingFree: return SnapshotBlockState::Pending;
-    default: return SnapshotBlockState::Free;
-    }
-}
-
-} // namespace
-
 Result<void> PickleObjects::fillEvent(std::size_t row, std::span<const PickleValue> pairs)
 {
     SnapshotEvent event = m_snapshot.events[row];
@@ -48,7 +48,7 @@ Result<void> PickleObjects::fillEvent(std::size_t row, std::span<const PickleVal
         case SnapshotKey::Action:
             if (!value.is(PickleTag::Text))
                 return wrongPickleType("the name of an action", value, fmt::format("event {}, action", row));
-            event.action = actionOf(value.text());
+            event.action = snapshotActionOf(value.text());
             break;
         case SnapshotKey::Addr:
         case SnapshotKey::DeviceFree: {

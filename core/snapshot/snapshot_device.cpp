@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/snapshot/snapshot_device.h"
 
-#include "core/base/cancellation.h"
 #include "core/base/text.h"
 
 #include <algorithm>
@@ -40,7 +39,7 @@ Result<std::size_t> boundary(std::string_view text, std::size_t events, std::siz
 } // namespace
 
 Result<std::shared_ptr<const SnapshotDevice>> SnapshotDevice::analyse(std::shared_ptr<const Snapshot> snapshot,
-                                                                      std::uint32_t device)
+                                                                      std::uint32_t device, Pace::Tell progress)
 {
     const auto devices = snapshot->devices();
     if (std::ranges::find(devices, device) == devices.end() && !(devices.empty() && device == 0))
@@ -49,15 +48,21 @@ Result<std::shared_ptr<const SnapshotDevice>> SnapshotDevice::analyse(std::share
     auto made = std::make_shared<SnapshotDevice>();
     made->m_snapshot = std::move(snapshot);
     made->m_device = device;
-    MEMSCAPE_TRY(lifetimes, Lifetimes::rebuild(*made->m_snapshot, device));
+    Pace pace(std::move(progress));
+    MEMSCAPE_TRY(lifetimes, Lifetimes::rebuild(*made->m_snapshot, device, pace));
     made->m_lifetimes = std::make_unique<Lifetimes>(std::move(lifetimes));
+    pace.begin(0.7);
     auto meanings = stackMeanings(*made->m_snapshot);
     made->m_steps = std::make_unique<SnapshotSteps>(findSteps(*made->m_snapshot, *made->m_lifetimes, meanings));
     MEMSCAPE_CHECK(checkWanted());
+    pace.begin(0.8);
     made->m_categories = std::make_unique<SnapshotCategories>(*made->m_snapshot, *made->m_lifetimes, *made->m_steps,
                                                               std::move(meanings));
     MEMSCAPE_CHECK(checkWanted());
-    made->m_timeline = std::make_unique<SnapshotTimeline>(*made->m_lifetimes, *made->m_categories);
+    pace.begin(1);
+    made->m_timeline = std::make_unique<SnapshotTimeline>(*made->m_lifetimes, *made->m_categories, pace);
+    MEMSCAPE_CHECK(checkWanted());
+    pace.begin(1);
     return std::shared_ptr<const SnapshotDevice>(std::move(made));
 }
 

@@ -15,6 +15,7 @@ Result<Snapshot> readFrom(PickleInput& input, const SnapshotReadOptions& options
 {
     PickleObjects objects;
     PickleMachine machine(input, objects);
+    SnapshotPreview preview;
     const double limit = options.memoryFactor * double(input.total()) + double(options.memoryBase);
     input.onMove([&](std::uint64_t done, std::uint64_t total) -> Result<void> {
         MEMSCAPE_CHECK(checkWanted());
@@ -25,6 +26,10 @@ Result<Snapshot> readFrom(PickleInput& input, const SnapshotReadOptions& options
                         "PyTorch's snapshots take less than the file: this one is damaged or hostile");
         if (options.progress)
             options.progress(done, total);
+        if (options.preview) {
+            preview.follow(objects.snapshot().events);
+            options.preview(preview);
+        }
         return {};
     });
     MEMSCAPE_TRY(top, machine.run());

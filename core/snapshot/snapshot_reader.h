@@ -12,7 +12,7 @@
 #pragma once
 
 #include "core/base/result.h"
-#include "core/snapshot/snapshot.h"
+#include "core/snapshot/snapshot_preview.h"
 
 #include <filesystem>
 #include <functional>
@@ -23,6 +23,8 @@ struct SnapshotReadOptions
 {
     /// Bytes read, bytes of the file; called about every 8 MiB, on the reading thread.
     std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};
+    /// What is known so far, right after `progress`.
+    std::function<void(const SnapshotPreview& preview)> preview = {};
     /// Memory that the reader may take before it refuses the file as a bomb: `memoryFactor` times the file's size and
     /// `memoryBase` bytes more. A file of PyTorch takes less than half of it.
     double memoryFactor = 3;

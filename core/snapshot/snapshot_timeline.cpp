@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/snapshot/snapshot_timeline.h"
 
+#include "core/base/parallel.h"
+
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -24,26 +26,44 @@ void SnapshotTimeline::Extremes::include(const Extremes& other)
     highReserved = std::max(highReserved, other.highReserved);
 }
 
-SnapshotTimeline::SnapshotTimeline(const Lifetimes& lifetimes, const SnapshotCategories& categories)
+SnapshotTimeline::SnapshotTimeline(const Lifetimes& lifetimes, const SnapshotCategories& categories, Pace& pace)
     : m_lifetimes(&lifetimes)
     , m_categories(&categories)
 {
-    indexExtremes();
-    indexCategories();
-    m_bySize.resize(lifetimes.all().size());
-    std::iota(m_bySize.begin(), m_bySize.end(), 0);
-    std::ranges::sort(m_bySize, [&](LifetimeId a, LifetimeId b) {
-        return lifetimes[a].size != lifetimes[b].size ? lifetimes[a].size > lifetimes[b].size : a < b;
+    inParallel(3, std::min<std::size_t>(3, coreCount()), [&](std::size_t part) {
+        if (part == 0)
+            indexExtremes(pace);
+        else if (part == 1)
+            indexCategories();
+        else
+            listLargest();
     });
 }
 
-void SnapshotTimeline::indexExtremes()
+void SnapshotTimeline::listLargest()
+{
+    const auto larger = [&](LifetimeId a, LifetimeId b) {
+        const std::int64_t left = (*m_lifetimes)[a].size, right = (*m_lifetimes)[b].size;
+        return left != right ? left > right : a < b;
+    };
+    m_bySize.resize(m_lifetimes->all().size());
+    std::iota(m_bySize.begin(), m_bySize.end(), 0);
+    if (m_bySize.size() > mostLookedAt) {
+        std::ranges::nth_element(m_bySize, m_bySize.begin() + std::ptrdiff_t(mostLookedAt), larger);
+        m_bySize.resize(mostLookedAt);
+        m_bySize.shrink_to_fit();
+    }
+    std::ranges::sort(m_bySize, larger);
+}
+
+void SnapshotTimeline::indexExtremes(Pace& pace)
 {
     constexpr Extremes none{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min(),
                             std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
     m_levels.emplace_back();
     SnapshotBytes bytes = m_lifetimes->bytesAt(0);
-    for (std::size_t moment = 0; moment <= m_lifetimes->events(); ++moment) {
+    const std::size_t events = m_lifetimes->events();
+    for (std::size_t moment = 0; moment <= events && pace.goesOn(moment, events); ++moment) {
         if (moment > 0)
             bytes += m_lifetimes->change(moment - 1);
         if (moment % leaf == 0)
@@ -69,7 +89,7 @@ void SnapshotTimeline::indexCategories()
         if (all[id].freed > 0)
             bytes[std::size_t(m_categories->of(id))] += all[id].size;
     }
-    for (std::size_t moment = 0; moment <= m_lifetimes->events(); ++moment) {
+    for (std::size_t moment = 0; moment <= m_lifetimes->events() && !(moment % 65'536 == 0 && isCancelled()); ++moment) {
         if (moment > 0)
             changeCategories(moment - 1, bytes);
         if (moment % categoryStride == 0)
@@ -221,7 +241,7 @@ std::vector<LifetimeId> SnapshotTimeline::largest(std::span<const TimelineColumn
         return column != columns.end() && column->peak < lifetime.freed;
     };
     // Of a short stretch all that live in it are looked at, of a long one the largest of all: many of them do.
-    if (last - first < m_bySize.size() / 16) {
+    if (last - first < m_lifetimes->all().size() / 16) {
         for (const LifetimeId id : m_lifetimes->aliveIn(first, last)) {
             if (isSeen(id))
                 chosen.push_back(id);
@@ -236,7 +256,7 @@ std::vector<LifetimeId> SnapshotTimeline::largest(std::span<const TimelineColumn
         }
         return chosen;
     }
-    for (std::size_t i = 0; i < std::min(m_bySize.size(), mostLookedAt) && chosen.size() < count; ++i) {
+    for (std::size_t i = 0; i < m_bySize.size() && chosen.size() < count; ++i) {
         if (isSeen(m_bySize[i]))
             chosen.push_back(m_bySize[i]);
     }

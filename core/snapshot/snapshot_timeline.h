@@ -41,7 +41,8 @@ class SnapshotTimeline
 {
 public:
     /// `lifetimes` and `categories` must outlive it.
-    SnapshotTimeline(const Lifetimes& lifetimes, const SnapshotCategories& categories);
+    /// Of no use when it was cancelled meanwhile. `pace` is asked on one thread, which need not be the caller's.
+    SnapshotTimeline(const Lifetimes& lifetimes, const SnapshotCategories& categories, Pace& pace);
 
     /// Boundaries of `columns` columns over the moments [first, last]; columns + 1 of them, rising (not strictly where
     /// there are more columns than moments). By events, or evenly in time.
@@ -68,8 +69,9 @@ private:
         std::int64_t lowAllocated, highAllocated, lowReserved, highReserved;
         void include(const Extremes& other);
     };
-    void indexExtremes();
+    void indexExtremes(Pace& pace);
     void indexCategories();
+    void listLargest();
     void changeCategories(std::size_t event, CategoryBytes& bytes) const;
     Extremes extremes(std::size_t first, std::size_t last) const;
     std::size_t firstWith(std::size_t first, std::size_t last, std::int64_t Extremes::*extreme,
@@ -80,7 +82,7 @@ private:
     const SnapshotCategories* m_categories;
     std::vector<std::vector<Extremes>> m_levels; ///< [0]: each 64 moments, [k + 1]: each 8 of [k]
     std::vector<CategoryBytes> m_categoryStates; ///< at moments 0, 512, 1024 …
-    std::vector<LifetimeId> m_bySize;            ///< largest first
+    std::vector<LifetimeId> m_bySize;            ///< largest first: the 50,000 that a picture looks at
 };
 
 } // namespace memscape
