@@ -27,19 +27,31 @@ namespace {
 
 constexpr std::array<std::string_view, 4> formats{"html", "csv", "json", "memory_viz"};
 
-SnapshotReadOptions readOptions()
+constexpr std::uint64_t quickFile = 256u << 20; ///< bytes: smaller ones need no progress
+
+/// "reading: 43 %" on a terminal, one line that is written over.
+class PercentLine
 {
-    SnapshotReadOptions options;
-    if (::isatty(STDERR_FILENO) != 0) {
-        options.progress = [](std::uint64_t done, std::uint64_t total) {
-            if (total < 256u << 20)
-                return;
-            const std::string line = fmt::format("\rreading: {} %{}", done * 100 / total, done == total ? "\n" : "");
-            std::fwrite(line.data(), 1, line.size(), stderr);
-        };
+public:
+    ~PercentLine()
+    {
+        if (m_shown >= 0)
+            std::fputs("\r\033[K", stderr);
     }
-    return options;
-}
+    void show(std::string_view what, double share)
+    {
+        const int percent = int(100 * share);
+        if (percent == m_shown || ::isatty(STDERR_FILENO) == 0)
+            return;
+        m_shown = percent;
+        const std::string line = fmt::format("\r\033[K{}: {} %", what, percent);
+        std::fputs(line.c_str(), stderr);
+        std::fflush(stderr);
+    }
+
+private:
+    int m_shown = -1;
+};
 
 std::size_t eventsOf(const Snapshot& snapshot, std::uint32_t device)
 {
@@ -125,16 +137,25 @@ std::string nameOfFile(const std::string& path)
 
 Result<std::shared_ptr<const SnapshotDevice>> openSnapshot(const std::string& path, const std::string& device)
 {
+    PercentLine line;
     const auto read = [&]() -> Result<Snapshot> {
+        SnapshotReadOptions options;
+        options.progress = [&line](std::uint64_t done, std::uint64_t total) {
+            if (total >= quickFile)
+                line.show("reading", double(done) / double(total));
+        };
         if (path != "-")
-            return readSnapshot(path, readOptions());
+            return readSnapshot(path, options);
         MEMSCAPE_TRY(text, readText(path));
         return readSnapshotBytes(text);
     };
     MEMSCAPE_TRY(snapshot, read());
     const auto shared = std::make_shared<const Snapshot>(std::move(snapshot));
     MEMSCAPE_TRY(index, deviceOf(*shared, device));
-    return SnapshotDevice::analyse(shared, index);
+    return SnapshotDevice::analyse(shared, index, [&](double share) {
+        if (shared->fileBytes >= quickFile)
+            line.show("rebuilding every moment", share);
+    });
 }
 
 int runSnapshot(const Arguments& arguments)

@@ -123,8 +123,8 @@ AllocatorOptions allocatorOptionsOf(const Json& settings);
 class Lifetimes
 {
 public:
-    /// Rebuilds one device. A second for some millions of events; ends with predict.cancelled when it is not wanted
-    /// any more. `snapshot` must outlive it. A device without a trace has one moment. Errors: snapshot.overflow.
+    /// Rebuilds one device. Half a second for some millions of events; ends with predict.cancelled when it is not
+    /// wanted any more. `snapshot` must outlive it. A device without a trace has one moment. Errors: snapshot.overflow.
     static Result<Lifetimes> rebuild(const Snapshot& snapshot, std::uint32_t device);
     static Result<Lifetimes> rebuild(const Snapshot& snapshot, std::uint32_t device, Pace& pace);
     /// The share of `pace` at which rebuilding ends; the rest is its caller's.

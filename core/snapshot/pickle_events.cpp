@@ -6,8 +6,8 @@
 //   ] MEMOIZE ( recall of a frame, … e … u
 //
 // and so do the recalls of one stack, byte for byte: which stack some bytes are is looked up once. What looks otherwise
-// (the first event, which names its keys; one that two windows of the file divide; every damaged one) is left, untouched,
-// to the opcodes of pickle_machine.cpp, which know all forms and all errors.
+// (the first event, which names its keys; one that two windows of the file divide; every damaged one) is left,
+// untouched, to the opcodes of pickle_machine.cpp, which know all forms and all errors.
 #include "core/snapshot/pickle_machine.h"
 
 namespace memscape {

@@ -12,7 +12,7 @@ namespace memscape {
 
 namespace {
 
-constexpr std::size_t windowBytes = 8u << 20;
+constexpr std::size_t windowBytes = 1u << 20; // in a core's second cache
 
 } // namespace
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a pickle, seen through a window: of a file some MiB at a time (a map of the file would end the process
+// The bytes of a pickle, seen through a window: of a file a MiB at a time (a map of the file would end the process
 // when another one shortens it), of memory all of it. Counts, reports and asks whether the reading is still wanted
 // whenever the window moves.
 #pragma once
@@ -20,7 +20,7 @@ namespace memscape {
 class PickleInput
 {
 public:
-    /// Called whenever the window moves, about every 8 MiB; an error ends the reading.
+    /// Called whenever the window moves, about every MiB; an error ends the reading.
     using Moved = std::function<Result<void>(std::uint64_t done, std::uint64_t total)>;
 
     static Result<PickleInput> open(const std::filesystem::path& path);

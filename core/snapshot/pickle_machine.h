@@ -76,7 +76,7 @@ private:
     LargeArray<std::uint64_t> m_memo; ///< a value in 8 bytes: tag and 56 bits; numbers beyond them are in m_numbers
     LargeArray<std::uint64_t> m_numbers;
     std::uint64_t m_remembered = 0;
-    SnapshotTexts m_recalls; ///< bytes of the file that recall the frames of a stack
+    SnapshotTexts m_recalls;              ///< bytes of the file that recall the frames of a stack
     LargeArray<StackId> m_recalledStacks; ///< by the id of these bytes: their stack
     std::size_t m_frameChanges = 0;       ///< of m_objects when the above was right
     int m_protocol = -1;

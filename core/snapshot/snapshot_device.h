@@ -22,8 +22,8 @@ class SnapshotDevice
 public:
     /// Errors: snapshot.device (this file has no such one), predict.cancelled.
     /// `progress`: shares from 0 to 1, on this or another thread, one at a time.
-    static Result<std::shared_ptr<const SnapshotDevice>>
-    analyse(std::shared_ptr<const Snapshot> snapshot, std::uint32_t device, Pace::Tell progress = {});
+    static Result<std::shared_ptr<const SnapshotDevice>> analyse(std::shared_ptr<const Snapshot> snapshot,
+                                                                 std::uint32_t device, Pace::Tell progress = {});
 
     const Snapshot& snapshot() const { return *m_snapshot; }
     std::uint32_t device() const { return m_device; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a PyTorch memory snapshot, or a *.memscape-run file: a restricted pickle machine (protocols 2 to 5) that knows
 // dictionaries, lists, tuples, texts, numbers, booleans, None and the memo, and nothing that runs code. Every other
-// opcode is an error that names it and its byte. The file is read through a window of some MiB, never as a tree: a
+// opcode is an error that names it and its byte. The file is read through a window of a MiB, never as a tree: a
 // dictionary that is an event, a frame or a block becomes a row of its table as soon as it is complete, so the reader
 // takes about as much memory as the tables (snapshot.h) and the memo (8 bytes for each container).
 //
@@ -21,7 +21,7 @@ namespace memscape {
 
 struct SnapshotReadOptions
 {
-    /// Bytes read, bytes of the file; called about every 8 MiB, on the reading thread.
+    /// Bytes read, bytes of the file; called about every MiB, on the reading thread.
     std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};
     /// What is known so far, right after `progress`.
     std::function<void(const SnapshotPreview& preview)> preview = {};

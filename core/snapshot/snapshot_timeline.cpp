@@ -89,7 +89,8 @@ void SnapshotTimeline::indexCategories()
         if (all[id].freed > 0)
             bytes[std::size_t(m_categories->of(id))] += all[id].size;
     }
-    for (std::size_t moment = 0; moment <= m_lifetimes->events() && !(moment % 65'536 == 0 && isCancelled()); ++moment) {
+    for (std::size_t moment = 0; moment <= m_lifetimes->events() && !(moment % 65'536 == 0 && isCancelled());
+         ++moment) {
         if (moment > 0)
             changeCategories(moment - 1, bytes);
         if (moment % categoryStride == 0)

@@ -38,16 +38,20 @@ public:
 
 signals:
     void progress(double share, const QString& what); ///< 0 to 1
+    /// While a file is read, before progress(): bytes in blocks along what is read, and the share of the file.
+    void preview(const std::vector<std::int64_t>& columns, double share);
     void opened(const memscape::OpenedSnapshot& snapshot);
     void failed(const memscape::Error& error);
     void stopped();
 
 private:
+    class Post;
     void end();
 
     BackgroundWork m_work;
     QString m_path;
     bool m_isBusy = false;
+    std::uint64_t m_opening = 0; ///< counts them: what was posted for an earlier one is passed over
 };
 
 /// The device of a file that has most to show.

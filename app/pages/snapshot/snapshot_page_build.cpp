@@ -222,6 +222,7 @@ void SnapshotPage::connectAll()
         if (!m_patience.isActive())
             m_start->showProgress(m_opener.path(), share, what);
     });
+    connect(&m_opener, &SnapshotOpener::preview, m_start, &StartPane::showPreview);
     connect(&m_opener, &SnapshotOpener::failed, this, [this](const Error& error) {
         m_problem = error;
         drop();

@@ -3,6 +3,7 @@
 
 #include "app/pages/cards/card.h"
 #include "app/pages/records/record_text.h"
+#include "app/pages/snapshot/preview_curve.h"
 #include "app/pages/snapshot/snapshot_words.h"
 
 #include <QClipboard>
@@ -32,6 +33,7 @@ StartPane::StartPane(QWidget* parent)
           tr("Then drop the file on this window. On a CPU, memscape_probe records the same; its help is under "
              "Help → How Memscape measures."),
           "dim", this))
+    , m_preview(new PreviewCurve(this))
     , m_bar(new QProgressBar(this))
     , m_open(new QPushButton(tr("Open a snapshot…"), this))
     , m_example(new QPushButton(tr("Open the example"), this))
@@ -52,8 +54,9 @@ StartPane::StartPane(QWidget* parent)
     auto* card = new Card(this);
     card->column()->setContentsMargins(24, 18, 24, 18);
     card->column()->setSpacing(10);
-    for (QWidget* part : {static_cast<QWidget*>(m_title), static_cast<QWidget*>(m_words), static_cast<QWidget*>(m_code),
-                          static_cast<QWidget*>(m_after), static_cast<QWidget*>(m_bar)})
+    for (QWidget* part :
+         {static_cast<QWidget*>(m_title), static_cast<QWidget*>(m_words), static_cast<QWidget*>(m_code),
+          static_cast<QWidget*>(m_after), static_cast<QWidget*>(m_preview), static_cast<QWidget*>(m_bar)})
         card->column()->addWidget(part);
     auto* buttons = new QHBoxLayout;
     for (QPushButton* button : {m_open, m_again, m_stop, m_example, m_copy}) {
@@ -88,6 +91,7 @@ void StartPane::set(State state, const QString& title, const QString& words, con
     m_details = details;
     m_code->setVisible(state == State::Empty);
     m_after->setVisible(state == State::Empty);
+    m_preview->setVisible(state == State::Progress && !m_preview->isEmpty());
     m_bar->setVisible(state == State::Progress);
     m_stop->setVisible(state == State::Progress);
     m_open->setVisible(state != State::Progress);
@@ -105,9 +109,16 @@ void StartPane::showEmpty()
 void StartPane::showProgress(const QString& path, double share, const QString& what)
 {
     const QFileInfo file(path);
+    if (share <= 0)
+        m_preview->setColumns({}, 0); // of another file
     set(State::Progress, tr("Opening %1").arg(file.fileName()),
-        tr("%1 · %2").arg(fileSizeText(std::uint64_t(file.size())), what));
+        tr("%1 · %2 · %3 %").arg(fileSizeText(std::uint64_t(file.size())), what).arg(int(share * 100)));
     m_bar->setValue(int(share * 1000));
+}
+
+void StartPane::showPreview(std::vector<std::int64_t> columns, double share)
+{
+    m_preview->setColumns(std::move(columns), share);
 }
 
 void StartPane::showStopped(const QString& path)

@@ -7,11 +7,16 @@
 
 #include <QWidget>
 
+#include <cstdint>
+#include <vector>
+
 class QLabel;
 class QProgressBar;
 class QPushButton;
 
 namespace memscape {
+
+class PreviewCurve;
 
 class StartPane : public QWidget
 {
@@ -22,6 +27,9 @@ public:
 
     void showEmpty();
     void showProgress(const QString& path, double share, const QString& what);
+    /// While it is read: see PreviewCurve.
+    void showPreview(std::vector<std::int64_t> columns, double share);
+    const PreviewCurve* preview() const { return m_preview; }
     void showStopped(const QString& path);
     void showError(const QString& path, const Error& error);
     QString text() const; ///< what it says, for tests and screen readers
@@ -41,6 +49,7 @@ private:
     QLabel* m_words;
     QLabel* m_code;
     QLabel* m_after;
+    PreviewCurve* m_preview;
     QProgressBar* m_bar;
     QPushButton* m_open;
     QPushButton* m_example;

@@ -2,6 +2,7 @@
 // What is rebuilt from a snapshot, against the independent port of PyTorch's allocator that made the files
 // (tests/data/pytorch/caching_allocator.json), against the file's own end, and against itself when the trace begins
 // later.
+#include "core/base/cancellation.h"
 #include "snapshot_files.h"
 
 #include "core/trace/allocator.h"
@@ -257,6 +258,26 @@ private slots:
         QCOMPARE(moments[2].allocated, 1024);
         QCOMPARE(moments[3].allocated, 1536);
         QCOMPARE(moments[5].allocated, 1024);
+    }
+
+    /// Shares rise to 1; a stop at any of them ends the analysis.
+    void analysisCanBeWatchedAndEnded()
+    {
+        const auto snapshot =
+            std::make_shared<const Snapshot>(readSnapshot(familyFile("gpt2_tiny_end.p4.pickle")).value());
+        std::vector<double> shares;
+        QVERIFY(SnapshotDevice::analyse(snapshot, 0, [&](double share) { shares.push_back(share); }));
+        QVERIFY(std::ranges::is_sorted(shares));
+        QVERIFY(shares.size() > 5);
+        QCOMPARE(shares.front(), 0.0);
+        QCOMPARE(shares.back(), 1.0);
+        for (const double at : {0.0, 0.3, 0.5, 0.65, 0.8}) {
+            std::atomic<bool> stop = false;
+            const CancelScope scope(stop);
+            const auto ended = SnapshotDevice::analyse(snapshot, 0, [&](double share) { stop = stop || share >= at; });
+            QVERIFY(!ended);
+            QCOMPARE(ended.error().code, std::string("predict.cancelled"));
+        }
     }
 
     void columnsHoldEveryExtreme_data() { addFamilies(); }

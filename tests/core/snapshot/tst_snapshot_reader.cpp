@@ -2,11 +2,14 @@
 // Snapshots that CPython pickled, against the counts of whoever made them (tests/data/snapshots/manifest.json); and
 // pickles that nobody should open.
 #include "core/base/cancellation.h"
+#include "core/snapshot/pickle_writer.h"
 #include "snapshot_files.h"
 
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
+
+#include <fmt/format.h>
 
 using namespace memscape;
 using namespace memscape::test;
@@ -18,6 +21,16 @@ QJsonArray manifest()
     QFile file(QString::fromStdString(familyFile("manifest.json").string()));
     return file.open(QIODevice::ReadOnly) ? QJsonDocument::fromJson(file.readAll()).object()["files"].toArray()
                                           : QJsonArray();
+}
+
+std::string eventText(const Snapshot& snapshot, std::size_t i)
+{
+    const SnapshotEvent event = snapshot.events[i];
+    std::string text = fmt::format("{} {} {} {} {} {}:", snapshotActionText(event.action), event.address, event.size,
+                                   event.time, event.label, snapshot.streams[event.stream]);
+    for (const FrameId frame : snapshot.stacks[event.stack])
+        text += " " + snapshot.frameText(frame);
+    return text;
 }
 
 /// A pickle of protocol 4 with these opcodes between its head and STOP.
@@ -129,6 +142,117 @@ private slots:
         QCOMPARE(snapshot->traces[2].size(), std::size_t(5)); // the same entries as the first device's, shared
         const std::size_t first = snapshot->traces[2].first;
         QCOMPARE(snapshot->events.time(first), snapshot->events.time(snapshot->traces[0].first));
+    }
+
+    /// Protocol 4 and 5 have events that are read at once, protocol 2 has each opcode on its own.
+    void eventsReadAtOnceAreThoseReadByOpcodes_data() { addFamilies(); }
+    void eventsReadAtOnceAreThoseReadByOpcodes()
+    {
+        QFETCH(QString, family);
+        const auto slow = readSnapshot(familyFile(family.toStdString() + ".p2.pickle"));
+        QVERIFY(slow);
+        for (const char* protocol : {".p4.pickle", ".p5.pickle"}) {
+            const auto quick = readSnapshot(familyFile(family.toStdString() + protocol));
+            QVERIFY(quick);
+            QCOMPARE(quick->events.size(), slow->events.size());
+            QCOMPARE(quick->traces.size(), slow->traces.size());
+            QCOMPARE(quick->stacks.size(), slow->stacks.size());
+            for (std::size_t i = 0; i < slow->events.size(); ++i)
+                QCOMPARE(eventText(*quick, i), eventText(*slow, i));
+        }
+    }
+
+    /// The same bytes recall another stack once a slot of the memo is taken again, or a frame gets another name.
+    void recallsThatMeanSomethingElseLater()
+    {
+        const auto frame = [](const char* name, int slot) {
+            return std::string("}\x8c\x08"
+                               "filename\x8c\x01"
+                               "fs\x8c\x04"
+                               "name\x8c\x01")
+                + name + "sq" + char(slot) + "0";
+        };
+        const std::string texts = std::string("\x8c\x06"
+                                              "actionq\x14"
+                                              "0\x8c\x05"
+                                              "allocq\x15"
+                                              "0\x8c\x06"
+                                              "framesq\x16"
+                                              "0");
+        // Padding: an event at once wants some bytes behind it.
+        const std::string event = std::string("}\x94(h\x14h\x15h\x16]\x94(h\x1eh\x1f"
+                                              "eu"),
+                          pad(40, 'N');
+        std::string slots; // the memo's slots 0 to 0x1f are taken, so that the next MEMOIZE takes 0x20
+        for (int i = 0; i < 0x20; ++i)
+            slots += std::string("Nq") + char(i) + "0";
+        const auto snapshot = readSnapshotBytes(pickle(slots + texts + frame("a", 0x1e) + frame("b", 0x1f)
+                                                       + "}\x8c\x0d"
+                                                         "device_traces](]("
+                                                       + event + event + frame("c", 0x1f) + event
+                                                       + "h\x1e\x8c\x04"
+                                                         "name\x8c\x01"
+                                                         "ds0"
+                                                       + event + "ee" + "s\x8c\x08segments]s(" + pad + "1"));
+        QVERIFY2(snapshot, snapshot ? "" : snapshot.error().text().c_str());
+        QCOMPARE(snapshot->events.size(), std::size_t(4));
+        const auto names = [&](std::size_t event) {
+            std::string text;
+            for (const FrameId id : snapshot->stacks[snapshot->events.stack(event)])
+                text += snapshot->frameName(id);
+            return text;
+        };
+        QCOMPARE(names(0), std::string("ab"));
+        QCOMPARE(names(1), std::string("ab"));
+        QCOMPARE(names(2), std::string("ac"));
+        QCOMPARE(names(3), std::string("dc"));
+    }
+
+    /// What a page draws while it waits: the highest sums of the allocations and frees so far.
+    void theFirstPictureIsTheSumOfWhatWasRead()
+    {
+        std::string file;
+        PickleWriter out([&](std::string_view piece) {
+            file += piece;
+            return true;
+        });
+        const std::size_t events = 100'000;
+        out.beginDictionary();
+        out.key("device_traces");
+        out.beginList();
+        out.beginList();
+        for (std::size_t i = 0; i < events; ++i) { // pairs of 100 bytes, over one block that stays
+            out.beginDictionary();
+            out.key("action");
+            out.text(i == 0 || i % 2 == 1 ? "alloc" : "free_completed");
+            out.key("addr");
+            out.integer(i == 0 ? 1 << 20 : 1 << 21);
+            out.key("size");
+            out.integer(i == 0 ? 1000 : 100);
+            out.endDictionary();
+        }
+        out.endList();
+        out.endList();
+        out.key("segments");
+        out.beginList();
+        out.endList();
+        out.endDictionary();
+        QVERIFY(out.finish());
+        QVERIFY(file.size() > 2u << 20);
+        std::size_t seen = 0, calls = 0;
+        SnapshotReadOptions options;
+        options.preview = [&](const SnapshotPreview& preview) {
+            const auto columns = preview.columns();
+            QVERIFY(columns.size() <= SnapshotPreview::mostColumns);
+            QVERIFY(preview.events() >= seen);
+            seen = preview.events();
+            calls += seen > 0;
+            for (std::size_t i = 0; i < columns.size(); ++i) // the last one may have one event
+                QVERIFY(columns[i] == 1100 || (i + 1 == columns.size() && columns[i] == 1000));
+        };
+        QVERIFY(readSnapshotBytes(file, options));
+        QVERIFY(calls >= 2);
+        QVERIFY(seen > events / 2 && seen < events);
     }
 
     void keysInAnyOrderAndOneByOne()
