@@ -16,7 +16,7 @@ namespace {
 
 constexpr unsigned char memoize = 0x94;
 constexpr std::ptrdiff_t mostOfPair = 32; // bytes of a key and a value that is no list, and of what ends the event
-constexpr StackId notPlain = ~StackId(0);
+constexpr StackId unplainStack = ~StackId(0);
 constexpr std::size_t mostRecalls = 64u << 20; // bytes; beyond, what is known is forgotten and learnt again
 
 bool isRecall(unsigned char opcode)
@@ -82,14 +82,14 @@ void PickleMachine::forgetRecalled()
     m_recalledStacks = {};
 }
 
-/// The stack of recalls [at, end); notPlain when one of them is no frame.
+/// The stack of recalls [at, end); unplainStack when one of them is no frame.
 StackId PickleMachine::stackOf(const unsigned char* at, const unsigned char* end)
 {
     std::vector<FrameId> frames;
     while (at < end) {
         const PickleValue value = unpacked(recalled(at));
         if (!value.is(PickleTag::Object) || m_objects.kind(value) != PickleObjects::Kind::Frame)
-            return notPlain;
+            return unplainStack;
         frames.push_back(FrameId(m_objects.index(value)));
     }
     return m_objects.snapshot().stacks.id(frames);
@@ -108,13 +108,13 @@ bool PickleMachine::takeStack(const unsigned char*& at, const unsigned char* end
         forgetRecalled();
     }
     if (m_recalledStacks.empty())
-        m_recalledStacks.push_back(notPlain); // no bytes
+        m_recalledStacks.push_back(unplainStack); // no bytes
     const TextId id = m_recalls.id({reinterpret_cast<const char*>(begin), std::size_t(at - begin)});
     if (id == m_recalledStacks.size())
         m_recalledStacks.push_back(stackOf(begin, at));
     stack = m_recalledStacks[id];
     ++at;
-    return stack != notPlain;
+    return stack != unplainStack;
 }
 
 /// True when the whole of an event was plain and is read; else nothing has happened.
