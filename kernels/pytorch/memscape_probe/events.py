@@ -28,6 +28,12 @@ numbering). An operator is the innermost that does more than make an empty tenso
 
 Bytes are those asked of the CPU allocator; on CUDA the caching allocator's block sizes (multiples of 512 B).
 
+Repeated steps. Of that, operators cost most: about a microsecond each, and there are more of them than allocations. A
+collector with `repeats=True` (on a CPU; torch ≥ 2.0, before it the ticks of such steps allocate) records steps whole until one is like the step before it in every event and
+label, three to five of them. From there on it records allocations and frees alone, and each step whose events are, one
+after the other, as large as those of the last whole step has the labels of that. At the first that is not, what comes
+after the difference stays without labels, and recording whole begins again and lasts.
+
 Left out, on a CPU: allocations of threads other than the one that collects (data loaders, pin_memory): the profiler
 does not report them; tensors that only C++ holds when collecting begins. A tensor that existed before and dies is
 seen when the step ends (profiler reports no free of what it did not see allocated).
@@ -42,6 +48,7 @@ import torch
 from torch._C._profiler import (ProfilerActivity, ProfilerConfig, ProfilerState, RecordScope, _EventType, _ExperimentalConfig,
                                _ExtraFields_OutOfMemory)
 from torch.autograd import _disable_profiler, _enable_profiler, _prepare_profiler
+from torch.autograd.profiler import record_function
 
 from .hooks import Hooks
 from .storages import address_of, bytes_of, tensors_alive, watch
@@ -52,6 +59,8 @@ Step = collections.namedtuple("Step", "index first last begin_us end_us")
 Block = collections.namedtuple("Block", "address bytes category name module")
 
 TICK = "aten::is_vulkan_available"
+TICKS_OF_REPEATED = {"gone", "step", "optimizer_step", "end", "region", "region_end"}
+TRIED = range(3, 6)  # steps after which the last two are compared
 # Make memory and nothing else: the operator that called them is the one to name.
 ALLOCATORS = {"aten::empty", "aten::empty_like", "aten::empty_strided", "aten::new_empty", "aten::new_empty_strided",
               "aten::resize_", "aten::_resize_output_"}
@@ -68,8 +77,9 @@ class Recording:
 
 
 class Collector:
-    def __init__(self, device="cpu", model=None, optimizer=None, window=1):
-        """window: steps between two readings of the profiler, which take time outside of the steps."""
+    def __init__(self, device="cpu", model=None, optimizer=None, window=1, repeats=False):
+        """window: steps between two readings of the profiler, which take time outside of the steps. repeats: record
+        steps that repeat the one before without operators; see above."""
         self.device = torch.device(device)
         self.thread = None
         self.ticks = []
@@ -77,8 +87,15 @@ class Collector:
         self.stream = _Stream()
         self.window = window
         self.reading_s = 0.0
+        self._may_repeat = repeats and self.device.type == "cpu" and int(torch.__version__.split(".")[0]) >= 2
+        self._steps, self._is_first_repeated = 0, False
         self._since_reading = 0
         self._config = None
+
+    @property
+    def is_repeating(self):
+        """Whether the step that runs is recorded without operators."""
+        return self.stream.pattern is not None
 
     # --- what the program calls -------------------------------------------------------------------
     def __enter__(self):
@@ -137,25 +154,46 @@ class Collector:
         self.stop()
         s = self.stream
         notes = list(s.notes)
+        if s.repeated:
+            notes.append(f"{s.repeated} steps repeated the one before them, allocation by allocation: they have its "
+                         f"labels, and only their allocations and frees were recorded.")
         if s.difference:
             notes.append(f"the events' sum differs from the profiler's total by {s.difference} B")
         return Recording(self.device, *s.finished(), s.difference, notes)
 
     # --- within -----------------------------------------------------------------------------------
     def _tick(self, kind, value=None):
-        if self._config is not None and threading.get_ident() == self.thread:
+        if self._config is None or threading.get_ident() != self.thread:
+            return
+        if not self.is_repeating:
             self.ticks.append((kind, value))
             torch.is_vulkan_available()
+        elif kind in TICKS_OF_REPEATED:
+            self.ticks.append((kind, value))
+            with record_function(TICK):
+                pass
 
     def _read_when_due(self):
-        if self._since_reading >= self.window:
+        self._steps += 1
+        tries = self._may_repeat and self._steps in TRIED and not self.is_repeating
+        if self._since_reading >= self.window or tries or self._is_first_repeated:
+            self._is_first_repeated = False
             self._read()
+            if tries and self.stream.begin_repeating():
+                self._is_first_repeated = True
+                self.hooks.unwatch()
+            elif self.is_repeating and self.stream.differs:
+                self._may_repeat = False
+                self.stream.end_repeating()
+                self.hooks.watch()
             self._profile()
 
     def _profile(self):
+        # Repeated steps: what Python names, which is our ticks and the optimizers' steps.
+        scopes = {RecordScope.USER_SCOPE} if self.is_repeating else set()
         self._config = ProfilerConfig(ProfilerState.KINETO, False, True, False, False, False, _ExperimentalConfig())
         _prepare_profiler(self._config, {ProfilerActivity.CPU})
-        _enable_profiler(self._config, {ProfilerActivity.CPU})
+        _enable_profiler(self._config, {ProfilerActivity.CPU}, scopes)
 
     def _read(self):
         begin = time.perf_counter()
@@ -225,12 +263,13 @@ def _rows(roots, device):
 # --- rows to labelled events ----------------------------------------------------------------------------------
 class _Live:
     """A block; what it was for may be known only later."""
-    __slots__ = ("address", "bytes", "phase", "category", "name", "module", "survives", "existed", "watched", "began")
+    __slots__ = ("address", "bytes", "phase", "category", "name", "module", "survives", "existed", "watched", "like")
 
     def __init__(self, address, size, phase, module, existed=False, category=None, name=None, watched=None):
         self.address, self.bytes, self.phase, self.module = address, size, phase, module
         self.category, self.name, self.existed, self.watched = category, name, existed, watched
         self.survives = False
+        self.like = None  # the block of the last whole step whose labels it has
 
     def settled(self):
         if self.category is None:
@@ -260,6 +299,11 @@ class _Stream:
         self.module_of = {}     # sequence number -> module
         self.now = 0
         self.total = None
+        self.ends = []          # events at the end of each step
+        self.pattern = None     # events of the last whole step, while steps repeat it
+        self.place = 0          # of the step's next event in it
+        self.differs = False
+        self.repeated = 0       # steps
 
     def add_existing(self, address, size, category, name, watched):
         if address not in self.live:
@@ -314,9 +358,10 @@ class _Stream:
         self.total = total
         if size > 0:
             if address in self.live:  # its free was not seen: another thread's, or a block from before
-                self._free(address, None, None)
+                self._repeat(self._free(address, None, None))
             block = _Live(address, size, None, None)
             event = self._add("alloc", block, operator, node)
+            self._repeat(event)
             block.module, block.phase = event[3], event[5]
             self.live[address] = block
             if block.phase == "forward":
@@ -324,10 +369,52 @@ class _Stream:
         else:
             if address not in self.live:  # allocated while an earlier profiler ran
                 self.add_existing(address, -size, "unknown", None, None)
-            self._free(address, operator, node)
+            self._repeat(self._free(address, operator, node))
 
     def _free(self, address, operator, node):
-        self._add("free", self.live.pop(address), operator, node)
+        return self._add("free", self.live.pop(address), operator, node)
+
+    # --- steps that repeat the one before -----------------------------------------------------------
+    def begin_repeating(self):
+        """True when the last two steps were alike."""
+        first, middle, last = self.ends[-3:]
+        alike = [[(e[0], e[1].bytes, *e[3:6], e[7]) for e in step]
+                 for step in (self.events[first:middle], self.events[middle:last])]
+        if alike[0] == alike[1] and alike[0]:
+            self.pattern, self.place = self.events[middle:last], 0
+        return self.pattern is not None
+
+    def end_repeating(self):
+        self.pattern = None
+        self.modules.clear()
+        self.made, self.phase = [], "other"
+
+    def _repeat(self, event):
+        """Gives an event the labels of the one in its place."""
+        if self.pattern is None or self.differs:
+            return
+        like = self.pattern[self.place] if self.place < len(self.pattern) else None
+        self.place += 1
+        if like is None or (like[0], like[1].bytes) != (event[0], event[1].bytes):
+            self._differ()
+            return
+        event[3:6], event[7] = like[3:6], like[7]
+        if event[0] == "alloc":
+            event[1].like = like[1]
+
+    def _differ(self):
+        self.differs = True
+        self.notes.append(f"Step {len(self.ends)} (from 0) differs from the one before it: what it did from there on has "
+                          f"no labels until recording whole began again.")
+
+    def _ended(self):
+        self.ends.append(len(self.events))
+        if self.pattern is not None and not self.differs:
+            if self.place == len(self.pattern):
+                self.repeated += 1
+            else:
+                self._differ()
+        self.place = 0
 
     # --- ticks ------------------------------------------------------------------------------------
     def _on_module(self, path):
@@ -378,10 +465,12 @@ class _Stream:
                 self._free(address, None, None)
 
     def _on_step(self, _):
+        self._ended()
         self._end_step()
         self.index += 1
 
     def _on_optimizer_step(self, _):
+        self._ended()
         self.candidates.append((len(self.events), self.now))
 
     def _on_end(self, _):
@@ -417,6 +506,10 @@ class _Stream:
     # --- the end ----------------------------------------------------------------------------------
     def finished(self):
         self._split_by_optimizer()
+        for event in self.events:
+            block = event[1]
+            if block.like is not None:  # known by now
+                block.category, block.name, block.module = block.like.settled(), block.like.name, block.like.module
 
         def plain(b):
             return Block(b.address, b.bytes, b.settled(), b.name, b.module)

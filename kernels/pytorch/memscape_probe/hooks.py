@@ -23,7 +23,7 @@ class Hooks:
         self.optimizers = weakref.WeakKeyDictionary()  # optimizer -> entries of state when last looked at
         self.on_step = None
         self.depth = 0
-        self.undo = []
+        self.undo, self.unwatched = [], 0
         if model is not None:
             self._adopt(model)
         for each in _listed(optimizer):
@@ -46,6 +46,12 @@ class Hooks:
         return known
 
     def install(self):
+        self._hook_optimizers()
+        self.watch()
+
+    def watch(self):
+        """Modules and backward, until unwatch()."""
+        self.depth, self.unwatched = 0, len(self.undo)
         pre = nn_module.register_module_forward_pre_hook(self._enter)
         try:
             post = nn_module.register_module_forward_hook(self._leave, always_call=True)
@@ -54,7 +60,11 @@ class Hooks:
         self.undo += [pre.remove, post.remove]
         self._wrap(torch.autograd, "backward", self._around_backward)
         self._wrap(torch.autograd, "grad", self._around_backward)
-        self._hook_optimizers()
+
+    def unwatch(self):
+        """Only steps of optimizers are told from here on."""
+        while len(self.undo) > self.unwatched:
+            self.undo.pop()()
 
     def remove(self):
         while self.undo:

@@ -8,7 +8,8 @@
             with mp.region("vision tower"): …    # a name of your own, where you like
             r.step()                             # a step ends here
 
-The first `steps` steps are recorded whole, one after the other; after them the program runs as if nobody recorded, and
+The first `steps` steps are recorded, one after the other; on a CPU those that repeat the one before allocation by
+allocation without operators, which costs little (events.py); after them the program runs as if nobody recorded, and
 the file says what recording cost against those later steps. The file is written when the block ends, also by an
 exception, which it holds and which goes on. A file that cannot be written is a message on standard error: the program
 goes on. On CUDA the allocator's own history (the last million entries) goes on until the end, so that an
@@ -51,7 +52,7 @@ class Recorder:
             raise ValueError(f"steps is {steps!r}: a whole number from 1 on, or None for all")
         self.device = torch.device(device) if device is not None else _device_of(model)
         self.steps_wanted = steps
-        self.collector = Collector(self.device, model, optimizer, window=self.READ_EVERY)
+        self.collector = Collector(self.device, model, optimizer, window=self.READ_EVERY, repeats=True)
         self.collector.hooks.on_step = self._optimizer_stepped
         self.written = False
         self.error = None
@@ -59,7 +60,8 @@ class Recorder:
         self._explicit = 0
         self._by_optimizer = 0
         self._is_collecting = False
-        self._recorded_s, self._plain_s, self._last = [], [], None
+        self._recorded_s, self._repeated_s, self._plain_s = [], [], []
+        self._last = None
         self._notes = []
 
     # --- what the program calls -------------------------------------------------------------------
@@ -75,9 +77,7 @@ class Recorder:
     def step(self):
         """A step ends here."""
         self._explicit += 1
-        if self._is_collecting:
-            self.collector.step()
-        self._count(self._explicit)
+        self._ended(self.collector.step, self._explicit)
 
     def __exit__(self, kind, value, traceback):
         if self in _active:
@@ -119,15 +119,17 @@ class Recorder:
         """Steps of the optimizer end the program's when it does not say r.step() itself."""
         self._by_optimizer += 1
         if self._explicit == 0:
-            if self._is_collecting:
-                self.collector.optimizer_step()
-            self._count(self._by_optimizer)
+            self._ended(self.collector.optimizer_step, self._by_optimizer)
         if self.on_optimizer_step is not None:
             self.on_optimizer_step(self._by_optimizer)
 
-    def _count(self, steps):
-        now = time.perf_counter()
-        (self._recorded_s if self._is_collecting else self._plain_s).append(now - self._last)
+    def _ended(self, tell, steps):
+        times = self._plain_s
+        reading_s = self.collector.reading_s
+        if self._is_collecting:
+            times = self._repeated_s if self.collector.is_repeating else self._recorded_s
+            tell()
+        times.append(time.perf_counter() - self._last - (self.collector.reading_s - reading_s))
         if self._is_collecting and self.steps_wanted is not None and steps >= self.steps_wanted:
             self._stop_collecting()
         if self._is_collecting and len(self.collector.stream.events) > self.MOST_EVENTS:
@@ -145,13 +147,19 @@ class Recorder:
         reading = f"turning events into the file took {self.collector.reading_s * 1e3:.0f} ms between steps"
         if len(self._recorded_s) < 3:
             return f"Cost of recording: unknown, fewer than 3 steps; {reading}."
-        step = statistics.median(self._recorded_s[1:])
-        if len(self._plain_s) < 3:
-            return (f"A step took {step * 1e3:.1f} ms while recorded; what of it is recording is unknown: no 3 steps "
-                    f"ran after it; {reading}.")
-        plain = statistics.median(self._plain_s)
-        return (f"A step took {step * 1e3:.1f} ms while recorded, {plain * 1e3:.1f} ms after "
-                f"({(step / plain - 1) * 100:+.0f} %); {reading}.")
+        plain = statistics.median(self._plain_s) if len(self._plain_s) >= 3 else None
+
+        def took(times):
+            step = statistics.median(times)
+            longer = f" ({(step / plain - 1) * 100:+.0f} %)" if plain else ""
+            return f"{step * 1e3:.1f} ms{longer}"
+
+        said = f"A step took {took(self._recorded_s[1:])} while recorded"
+        if len(self._repeated_s) >= 3:
+            said += f", {took(self._repeated_s)} while recorded as a repetition"
+        if plain:
+            return f"{said}, {plain * 1e3:.1f} ms after; {reading}."
+        return f"{said}; what of it is recording is unknown: no 3 steps ran after it; {reading}."
 
 
 def _device_of(model):

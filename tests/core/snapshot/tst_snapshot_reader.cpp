@@ -183,10 +183,10 @@ private slots:
         const std::string event = std::string("}\x94(h\x14h\x15h\x16]\x94(h\x1eh\x1f"
                                               "eu"),
                           pad(40, 'N');
-        std::string slots; // the memo's slots 0 to 0x1f are taken, so that the next MEMOIZE takes 0x20
+        std::string taken; // the memo's taken 0 to 0x1f are taken, so that the next MEMOIZE takes 0x20
         for (int i = 0; i < 0x20; ++i)
-            slots += std::string("Nq") + char(i) + "0";
-        const auto snapshot = readSnapshotBytes(pickle(slots + texts + frame("a", 0x1e) + frame("b", 0x1f)
+            taken += std::string("Nq") + char(i) + "0";
+        const auto snapshot = readSnapshotBytes(pickle(taken + texts + frame("a", 0x1e) + frame("b", 0x1f)
                                                        + "}\x8c\x0d"
                                                          "device_traces](]("
                                                        + event + event + frame("c", 0x1f) + event
@@ -196,9 +196,9 @@ private slots:
                                                        + event + "ee" + "s\x8c\x08segments]s(" + pad + "1"));
         QVERIFY2(snapshot, snapshot ? "" : snapshot.error().text().c_str());
         QCOMPARE(snapshot->events.size(), std::size_t(4));
-        const auto names = [&](std::size_t event) {
+        const auto names = [&](std::size_t row) {
             std::string text;
-            for (const FrameId id : snapshot->stacks[snapshot->events.stack(event)])
+            for (const FrameId id : snapshot->stacks[snapshot->events.stack(row)])
                 text += snapshot->frameName(id);
             return text;
         };

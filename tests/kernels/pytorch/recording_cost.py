@@ -5,9 +5,9 @@ recorded steps take turns, so that whatever else the machine does meets both. By
 
     recording_cost.py [--rounds 8] [--steps 5]
 
-For each of three nets, whose steps are cut more and more finely: allocations of a step, its time in ms without and with
-recording (seconds of the thread, the median of all steps but the first of each block) and how much longer it is. A step
-ends before the profiler's events are read."""
+For each of three nets, whose steps are cut more and more finely: allocations of a step, its time in ms without
+recording, recorded whole and recorded as a repetition (torch ≥ 2.0; seconds of the thread, the median of all steps but the first of
+each block), and how much longer these are. Reading the profiler's events between steps does not count."""
 import argparse
 import os
 import statistics
@@ -42,26 +42,33 @@ class Loop:
         self.x, self.y = torch.randn(batch, width), torch.zeros(batch, dtype=torch.long)
 
     def step(self):
-        begin = time.thread_time()
         F.cross_entropy(self.model(self.x), self.y).backward()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        return time.thread_time() - begin
 
 
-def measured(loop, rounds, steps):
-    plain, recorded, allocations = [], [], 0
-    for _ in range(rounds):
-        plain += [loop.step() for _ in range(steps + 1)][1:]
-        collector = Collector("cpu", loop.model, loop.optimizer, window=steps + 2)
-        with collector:
-            for step in range(steps + 1):
-                taken = loop.step()
-                begin = time.thread_time()
-                collector.step()
-                recorded += [taken + time.thread_time() - begin] if step else []
-        allocations = sum(e.action == "alloc" for e in collector.recording().events) // (steps + 1)
-    return allocations, statistics.median(plain), statistics.median(recorded)
+def timed(loop, steps, collector=None):
+    """Seconds of each step."""
+    seconds = []
+    for _ in range(steps):
+        begin = time.thread_time()
+        loop.step()
+        if collector:
+            collector.step()
+        seconds.append(time.thread_time() - begin)
+    return seconds
+
+
+def recorded(loop, steps, repeats):
+    collector = Collector("cpu", loop.model, loop.optimizer, window=1000, repeats=repeats)
+    with collector:
+        for _ in range(5 if repeats else 1):  # by then it repeats, and has read the first that does
+            loop.step()
+            collector.step()
+        if repeats and not collector.is_repeating:
+            raise SystemExit("the steps are not alike")
+        seconds = timed(loop, steps, collector)
+    return collector.recording(), seconds
 
 
 def main():
@@ -69,13 +76,22 @@ def main():
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--steps", type=int, default=5)
     options = parser.parse_args()
-    print(f"torch {torch.__version__}; allocations of a step, ms, ms recorded, longer")
-    for layers, width, batch in ((12, 256, 96), (24, 160, 96), (48, 96, 96)):
+    print(f"torch {torch.__version__}; allocations of a step, ms, ms recorded whole, ms recorded as a repetition")
+    for layers, width, batch in ((12, 192, 48), (24, 128, 48), (30, 96, 32)):
         loop = Loop(layers, width, batch)
-        for _ in range(3):
-            loop.step()
-        allocations, plain, recorded = measured(loop, options.rounds, options.steps)
-        print(f"{allocations:6} {plain * 1e3:8.1f} {recorded * 1e3:8.1f} {(recorded / plain - 1) * 100:+6.1f} %",
+        timed(loop, 3)
+        plain, whole, repeated = [], [], []
+        for _ in range(options.rounds):
+            plain += timed(loop, options.steps)
+            recording, seconds = recorded(loop, options.steps, False)
+            whole += seconds
+            if not torch.__version__.startswith("1."):
+                repeated += recorded(loop, options.steps, True)[1]
+        step = recording.steps[-1]
+        allocations = sum(e.action == "alloc" for e in recording.events[step.first:step.last])
+        base = statistics.median(plain)
+        print(f"{allocations:6} {base * 1e3:8.1f}",
+              *(f"{s * 1e3:8.1f} ({(s / base - 1) * 100:+.1f} %)" for s in map(statistics.median, filter(None, (whole, repeated)))),
               flush=True)
 
 

@@ -102,6 +102,52 @@ class TestCollector(unittest.TestCase):
             self.assertEqual(parameters, {"up.weight", "up.bias", "down.weight", "down.bias", "table"})
 
 
+    @unittest.skipIf(torch.__version__.startswith("1."), "records every step whole")
+    def test_repeated_steps_have_the_labels_of_whole_ones(self):
+        told = lambda e: (e.action, e.bytes, e.operator, e.module, e.phase, e.category, e.region, e.name)
+        for by_optimizer in (False, True):
+            recordings = []
+            for repeats in (False, True):
+                loop = Loop()
+                collector = Collector("cpu", loop.model, loop.optimizer, window=4, repeats=repeats)
+                if by_optimizer:
+                    collector.hooks.on_step = collector.optimizer_step
+                with collector:
+                    for _ in range(9):
+                        loop.step()
+                        if not by_optimizer:
+                            collector.step()
+                    self.assertEqual(collector.is_repeating, repeats)
+                recordings.append(collector.recording())
+            whole, repeated = recordings
+            self.assertGreaterEqual(collector.stream.repeated, 4)
+            self.assertEqual(len(repeated.steps), len(whole.steps))
+            self.assertEqual([told(e) for e in repeated.events], [told(e) for e in whole.events])
+            self.assertEqual(repeated.difference, 0)
+            kept = [sorted((b.bytes, b.category, b.name or "") for b in r.alive
+                           if b.address not in {e.address for e in r.existing}) for r in recordings]
+            self.assertEqual(kept[0], kept[1])
+
+    @unittest.skipIf(torch.__version__.startswith("1."), "records every step whole")
+    def test_a_step_that_does_not_repeat_ends_repeating(self):
+        loop = Loop()
+        collector = Collector("cpu", loop.model, loop.optimizer, window=4, repeats=True)
+        with collector:
+            for step in range(14):
+                if step == 8:
+                    torch.ones(1000) + 1
+                loop.step()
+                collector.step()
+        r = collector.recording()
+        self.assertFalse(collector.is_repeating)
+        self.assertTrue(any("Step 8" in note for note in r.notes), r.notes)
+        labels = [{e.operator for e in r.events[s.first:s.last] if e.action == "alloc"} for s in r.steps]
+        self.assertIn("addmm", labels[7])       # repeated
+        self.assertEqual(labels[8], {None})     # unlike
+        self.assertIn("addmm", labels[13])      # whole again
+        self.assertEqual(sum(b.bytes for b in r.existing) + changes(r.events), sum(b.bytes for b in r.alive))
+
+
 class TestRecorder(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
