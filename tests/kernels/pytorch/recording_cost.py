@@ -5,9 +5,9 @@ recorded steps take turns, so that whatever else the machine does meets both. By
 
     recording_cost.py [--rounds 8] [--steps 5]
 
-For each of three nets, whose steps are cut more and more finely: allocations of a step, its time in ms without
-recording, recorded whole and recorded as a repetition (torch ≥ 2.0; seconds of the thread, the median of all steps but the first of
-each block), and how much longer these are. Reading the profiler's events between steps does not count."""
+For each of three nets, whose steps are cut more and more finely: allocations of a step, its time in ms (of the thread,
+the median) without recording, recorded whole and, with torch ≥ 2.0, recorded as a repetition of the step before, and how
+much longer these are. Reading the profiler's events between steps does not count."""
 import argparse
 import os
 import statistics
