@@ -5,6 +5,7 @@
 #include "app/cli/output.h"
 #include "core/base/text.h"
 #include "core/device/catalogue.h"
+#include "core/experiment/measured_by.h"
 #include "core/experiment/parameter_text.h"
 #include "core/report/text_table.h"
 
@@ -82,6 +83,7 @@ Json describeJson(const Experiment& experiment)
             {"question", experiment.question()},
             {"group", experiment.group()},
             {"help", experiment.help()},
+            {"measured_on", kindsThatMeasure(experiment)},
             {"parameters", schemaToJson(experiment.schema())},
             {"figures", figures},
             {"series", series}};
@@ -90,7 +92,9 @@ Json describeJson(const Experiment& experiment)
 std::string describeText(const Experiment& experiment)
 {
     std::string out = fmt::format("{}: {}\n{}\n\n", experiment.id(), experiment.title(), experiment.question());
-    out += wrapped(experiment.help(), 0) + "\n" + parametersText(experiment);
+    out += wrapped(experiment.help(), 0) + "\n";
+    out += fmt::format("Measured on {}\n\n", join(kindsThatMeasure(experiment), ", "));
+    out += parametersText(experiment);
     TextTable figures{{{"key", false}, {"figure", false}, {"unit", false}, {"curve", false}}, {}};
     const auto series = experiment.series();
     for (const Figure& figure : figuresOf(experiment)) {

@@ -5,7 +5,9 @@
 #include "app/cli/live_device.h"
 #include "app/cli/output.h"
 #include "core/base/file.h"
+#include "core/base/text.h"
 #include "core/device/catalogue.h"
+#include "core/experiment/measured_by.h"
 #include "core/report/text_table.h"
 
 #include <algorithm>
@@ -78,6 +80,25 @@ struct Devices
     std::vector<Calibrated> calibrated;
 };
 
+std::vector<std::string> idsMeasuredOn(const Device& device)
+{
+    std::vector<std::string> ids;
+    for (const Experiment* experiment : experimentsMeasuredOn(device))
+        ids.push_back(experiment->id());
+    return ids;
+}
+
+/// Of the devices that measure some of the experiments only, which those are.
+std::string measuredText(const std::vector<BackendDevice>& devices)
+{
+    std::string text;
+    for (const BackendDevice& device : devices) {
+        if (device.missing.empty() && device.device.framework)
+            text += fmt::format("  {} measures {}\n", device.id, join(idsMeasuredOn(device.device), ", "));
+    }
+    return text;
+}
+
 Json devicesJson(const Devices& devices)
 {
     Json list = Json::array();
@@ -85,6 +106,7 @@ Json devicesJson(const Devices& devices)
         Json line = deviceJson(live.id, "live", live.device);
         line["name"] = live.name;
         line["available"] = live.missing.empty();
+        line["measures"] = live.missing.empty() ? Json(idsMeasuredOn(live.device)) : Json::array();
         line["missing"] = live.missing.empty() ? Json() : Json(live.missing);
         list.push_back(line);
     }
@@ -107,7 +129,7 @@ std::string devicesText(const Devices& devices)
         else
             missing += fmt::format("  {}: {}\n", live.id, printable(live.missing));
     }
-    out += alignedText(table, 2) + missing;
+    out += alignedText(table, 2) + measuredText(devices.live) + missing;
     table.rows.clear();
     for (const Device& device : devices.catalogue)
         table.rows.push_back({device.id, device.name, memoryText(device), bandwidthText(device)});

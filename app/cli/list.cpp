@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/commands.h"
 #include "app/cli/output.h"
+#include "core/base/text.h"
+#include "core/experiment/measured_by.h"
 #include "core/report/text_table.h"
 
 #include <nlohmann/json.hpp>
@@ -15,13 +17,15 @@ int runList(const Arguments& arguments)
             list.push_back({{"id", experiment->id()},
                             {"title", experiment->title()},
                             {"question", experiment->question()},
-                            {"group", experiment->group()}});
+                            {"group", experiment->group()},
+                            {"measured_on", kindsThatMeasure(*experiment)}});
         printOut(jsonText({{"experiments", list}}));
         return 0;
     }
-    TextTable table{{{"experiment", false}, {"group", false}, {"question", false}}, {}};
+    TextTable table{{{"experiment", false}, {"group", false}, {"measured on", false}, {"question", false}}, {}};
     for (const Experiment* experiment : experiments())
-        table.rows.push_back({experiment->id(), experiment->group(), experiment->question()});
+        table.rows.push_back({experiment->id(), experiment->group(), join(kindsThatMeasure(*experiment), ", "),
+                              experiment->question()});
     printOut(alignedText(table));
     return 0;
 }

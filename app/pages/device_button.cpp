@@ -3,6 +3,7 @@
 
 #include "app/pages/icons.h"
 #include "app/pages/records/record_text.h"
+#include "core/experiment/measured_by.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -17,6 +18,14 @@ QString entryLabel(const DeviceEntry& entry)
     return entry.id == "cpu" ? DeviceButton::tr("This CPU") : entry.label;
 }
 
+QStringList measuredTitles(const Device& device)
+{
+    QStringList titles;
+    for (const Experiment* experiment : experimentsMeasuredOn(device))
+        titles << QString::fromStdString(experiment->title());
+    return titles;
+}
+
 QString entryToolTip(const DeviceEntry& entry)
 {
     QString tip = QString::fromStdString(entry.device.name);
@@ -25,6 +34,8 @@ QString entryToolTip(const DeviceEntry& entry)
         tip += u'\n' + entry.missing;
     else if (!entry.measurable())
         tip += u'\n' + DeviceButton::tr("predictions only");
+    else if (entry.device.framework)
+        tip += u'\n' + DeviceButton::tr("measures %1").arg(measuredTitles(entry.device).join(QStringLiteral(", ")));
     return tip;
 }
 
@@ -107,6 +118,8 @@ void DeviceButton::addEntry(QMenu& menu, const DeviceEntry& entry)
         text += tr(" · calibrated");
     if (entry.source == DeviceSource::Live && !entry.missing.isEmpty())
         text += tr(" · not available");
+    else if (entry.measurable() && m_experiment && !m_experiment->notMeasuredOn(entry.device).empty())
+        text += tr(" · predicted only");
     QAction* action = menu.addAction(text);
     action->setCheckable(true);
     action->setChecked(entry.id == m_id);

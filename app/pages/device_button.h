@@ -4,6 +4,7 @@
 #pragma once
 
 #include "app/workers/devices.h"
+#include "core/experiment/experiment.h"
 
 #include <QMenu>
 #include <QToolButton>
@@ -18,6 +19,8 @@ public:
     explicit DeviceButton(DeviceDirectory& devices, QWidget* parent = nullptr);
 
     void setDevice(const std::string& id);
+    /// Of the page: the menu says where it is not measured.
+    void setExperiment(const Experiment& experiment) { m_experiment = &experiment; }
     /// Whether the device can be measured now.
     void setCalibrationPossible(bool possible) { m_calibrationPossible = possible; }
 
@@ -36,6 +39,7 @@ private:
 
     DeviceDirectory& m_devices;
     QMenu m_menu;
+    const Experiment* m_experiment = nullptr;
     std::string m_id;
     bool m_calibrationPossible = false;
 };

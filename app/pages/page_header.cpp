@@ -26,6 +26,7 @@ PageHeader::PageHeader(const Experiment& experiment, const PageInfo& page, Devic
     , m_caution(toneLabel({}, "warning", this, true))
 {
     setObjectName(QStringLiteral("header"));
+    m_device->setExperiment(experiment);
     auto* title = toneLabel(QString::fromStdString(page.title), "title", this);
     auto* question = toneLabel(QString::fromStdString(page.question), "dim", this);
     title->setWordWrap(false);

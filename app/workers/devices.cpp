@@ -247,12 +247,13 @@ void DeviceDirectory::rebuild()
     emit changed();
 }
 
-/// In the catalogue, or a GPU of a machine whose driver is not here now.
+/// In the catalogue, a GPU of a machine whose driver is not here now, or the PyTorch of some Python.
 bool DeviceDirectory::isElsewhere(const std::string& id) const
 {
     const bool inCatalogue =
         std::any_of(m_catalogue.begin(), m_catalogue.end(), [&](const Device& device) { return device.id == id; });
-    return inCatalogue || id == "cpu" || id.starts_with("cuda:") || id.find('/') != std::string::npos;
+    return inCatalogue || id == "cpu" || id.starts_with("cuda:") || id.starts_with("pytorch:")
+        || id.find('/') != std::string::npos;
 }
 
 const DeviceEntry* DeviceDirectory::find(const std::string& id) const

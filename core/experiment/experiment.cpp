@@ -126,7 +126,7 @@ Result<Prediction> Experiment::predictAgain(const Device& device, const Paramete
 
 std::string Experiment::notMeasuredOn(const Device& device) const
 {
-    if (!device.framework)
+    if (!device.framework || isMeasuredInPytorch())
         return notMeasured();
     return fmt::format("\"{}\" is measured by Memscape's own kernels, not by {}. Choose {}.", title(),
                        device.framework->name, device.isGpu() ? "the GPU itself (cuda:0)" : "the CPU itself (cpu)");
@@ -137,7 +137,7 @@ std::vector<std::string> Experiment::idleParameters(const Device& device, const 
     const AppliesTo elsewhere = device.isGpu() ? AppliesTo::Hosts : AppliesTo::Gpus;
     std::vector<std::string> idle;
     for (const ParameterSpec& spec : schema()) {
-        if (spec.appliesTo == elsewhere)
+        if (spec.appliesTo == elsewhere || (spec.appliesTo == AppliesTo::Pytorch && !device.framework))
             idle.push_back(spec.key);
     }
     return idle;

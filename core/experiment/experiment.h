@@ -62,6 +62,8 @@ public:
     virtual std::string notMeasured() const { return {}; }
     /// The same of a kind of device: what it lacks, and where to go instead. Empty where it can be asked.
     virtual std::string notMeasuredOn(const Device& device) const;
+    /// Whether PyTorch is asked, too, on the devices that have it.
+    virtual bool isMeasuredInPytorch() const { return false; }
 
     virtual const Schema& schema() const = 0;
     /// Parameters of which no other value changes a figure or a curve on that device while the rest

@@ -19,8 +19,8 @@ namespace memscape {
 /// A Text is free: the name of a model, a path. Its commas and colons are its own.
 enum class ParameterKind { Integer, Real, Choice, Flag, Text };
 enum class Scale { Linear, Log2 };
-/// The devices on which a parameter means something.
-enum class AppliesTo { Everywhere, Hosts, Gpus };
+/// The devices on which a parameter means something; Pytorch: those that are a PyTorch.
+enum class AppliesTo { Everywhere, Hosts, Gpus, Pytorch };
 
 struct ChoiceValue
 {

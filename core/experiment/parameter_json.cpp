@@ -111,7 +111,9 @@ Json schemaToJson(const Schema& schema)
         if (!spec.counted.empty())
             json["counted"] = spec.counted;
         if (spec.appliesTo != AppliesTo::Everywhere)
-            json["applies_to"] = spec.appliesTo == AppliesTo::Gpus ? "gpu" : "host";
+            json["applies_to"] = spec.appliesTo == AppliesTo::Gpus ? "gpu"
+                : spec.appliesTo == AppliesTo::Hosts               ? "host"
+                                                                   : "pytorch";
         if (!spec.group.empty())
             json["group"] = spec.group;
         for (const ChoiceValue& choice : spec.choices)

@@ -5,31 +5,12 @@
 #pragma once
 
 #include "kernels/host/session.h"
-#include "kernels/measure/sweep_run.h"
+#include "kernels/measure/sampled_points.h"
 #include "kernels/measure/timed_figures.h"
-
-#include <map>
-#include <string>
-#include <vector>
 
 namespace memscape::host {
 
-/// Samples in seconds by what they are of ("time", "latency_4k", "bandwidth").
-using SampleSets = std::map<std::string, std::vector<double>>;
-
-class HostMeasurement
-{
-public:
-    virtual ~HostMeasurement() = default;
-    /// Every kernel that the sweep will time, against its reference. Errors: check.failed.
-    virtual Result<void> check() = 0;
-    /// Samples of one point. Errors: run.memory, run.cancelled, run.skipped.
-    virtual Result<SampleSets> visit(const Parameters& point, int pass) = 0;
-    /// The figures of a point from everything sampled so far, in the keys of the prediction.
-    virtual Result<Figures> figures(const Parameters& point, const MergedSamples& samples) = 0;
-    /// What the provenance says about how it was done (pages, threads, kernel versions).
-    virtual Json method() const = 0;
-};
+using HostMeasurement = SampledMeasurement;
 
 /// The points of `parameters` on this session's threads. Errors: those of memscape::runSweep().
 Result<MeasuredRun> runSweep(const Experiment& experiment, const Parameters& parameters, PointMeasurer& measurer,

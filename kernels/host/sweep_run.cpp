@@ -3,93 +3,36 @@
 #include "kernels/host/measurement.h"
 
 #include <algorithm>
-#include <cmath>
-#include <map>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace memscape::host {
 
 namespace {
 
-/// fmin and fmax take the known one when the other is not a number.
-RunConditions worseOf(const RunConditions& a, const RunConditions& b)
-{
-    RunConditions worst = a;
-    worst.clockShare = std::fmin(a.clockShare, b.clockShare);
-    worst.stealShare = std::fmax(a.stealShare, b.stealShare);
-    worst.preemptions = std::max(a.preemptions, b.preemptions);
-    return worst;
-}
-
-class SampledPoints final : public PointMeasurer
+/// The canary on the first thread of the team, and the system's counters.
+class HostWatch final : public VisitWatch
 {
 public:
-    SampledPoints(HostMeasurement& measurement, HostSession& session)
-        : m_measurement(measurement)
-        , m_session(session)
+    explicit HostWatch(HostSession& session)
+        : m_session(session)
     { }
 
-    Result<void> visit(std::size_t index, const Parameters& at, int pass) override
+    void begin() override
     {
-        ContentionWatch watch(m_session.watch().fastestClock());
-        watch.start(m_session.readTicks());
-        watch.add(m_session.readCanary());
-        MEMSCAPE_TRY(sets, m_measurement.visit(at, pass));
-        watch.add(m_session.readCanary());
-        Sampled& point = m_points[index];
-        std::size_t count = 0;
-        for (const auto& [key, samples] : sets) {
-            point.samples[key].add(pass, samples);
-            count += samples.size();
-        }
-        // A disturbance of any pass stays with the point.
-        point.seen = worseOf(point.seen, watch.conditions(m_session.readTicks(), count));
-        MEMSCAPE_TRY(figures, m_measurement.figures(at, point.samples));
-        point.figures = std::move(figures);
-        return {};
+        m_watch = ContentionWatch(m_session.watch().fastestClock());
+        m_watch.start(m_session.readTicks());
+        m_watch.add(m_session.readCanary());
     }
-
-    Point point(std::size_t index) const override { return {0, {}, sampled(index).figures, {}}; }
-    MergedSamples samples(std::size_t index) const override { return sampled(index).samples; }
-
-    /// The worst grade among the point's sample sets.
-    Quality quality(std::size_t index) const override
+    RunConditions end(std::size_t samples) override
     {
-        const Sampled& point = sampled(index);
-        Quality worst{'D', "no samples"};
-        bool first = true;
-        for (const auto& [key, samples] : point.samples) {
-            RunConditions conditions = point.seen;
-            conditions.drift = samples.drift();
-            Quality quality = gradeOf(summarize(samples.merged()), conditions);
-            quality.reason = sampledName(point.figures, key) + ": " + quality.reason;
-            worst = first ? quality : worse(worst, quality);
-            first = false;
-        }
-        return worst;
+        m_watch.add(m_session.readCanary());
+        return m_watch.conditions(m_session.readTicks(), samples);
     }
-
-    Json method() const override { return m_measurement.method(); }
 
 private:
-    struct Sampled
-    {
-        MergedSamples samples;
-        RunConditions seen; ///< the worst of all visits
-        Figures figures;
-    };
-    const Sampled& sampled(std::size_t index) const
-    {
-        static const Sampled none;
-        const auto at = m_points.find(index);
-        return at == m_points.end() ? none : at->second;
-    }
-
-    HostMeasurement& m_measurement;
     HostSession& m_session;
-    std::map<std::size_t, Sampled> m_points;
+    ContentionWatch m_watch;
 };
 
 class HostMachine final : public SweepMachine
@@ -135,8 +78,8 @@ Result<MeasuredRun> runSweep(const Experiment& experiment, const Parameters& par
     if (!parameters.sweep())
         session.setBudget(std::min(session.budget(), sweepBudget),
                           sweepOf(experiment, session.device(), parameters).values.size());
-    SampledPoints points(measurement, session);
-    return runSweep(experiment, parameters, points, session);
+    HostWatch watch(session);
+    return runSweep(experiment, parameters, *makeSampledPoints(measurement, watch), session);
 }
 
 } // namespace memscape::host

@@ -9,8 +9,8 @@
 #include "kernels/measure/kept_samples.h"
 #include "kernels/measure/memory.h"
 #include "kernels/pytorch/measured_memory.h"
-#include "kernels/pytorch/python_torch.h"
-#include "kernels/worker/worker_process.h"
+#include "kernels/pytorch/probe.h"
+#include "kernels/pytorch/sampled_run.h"
 
 #include <cmath>
 #include <future>
@@ -21,8 +21,6 @@
 namespace memscape {
 
 namespace {
-
-constexpr double cancelPatience = 0.8; ///< s; the probe itself gives up after 0.6
 
 std::string_view activationText(ActivationKind kind)
 {
@@ -81,24 +79,21 @@ Result<void> checkRoom(const Experiment& experiment, const Device& device, const
     return {};
 }
 
-/// Points of one measurement, one run of the probe after the other.
+/// Points of one measurement of a step's bytes, one run of the probe after the other.
 class Measuring
 {
 public:
-    Measuring(const PythonTorch& torch, const Experiment& experiment, const BackendDevice& device,
-              const Parameters& parameters, RunSink& sink)
-        : m_torch(torch)
+    Measuring(Probe& probe, const Experiment& experiment, const Parameters& parameters)
+        : m_probe(probe)
         , m_experiment(experiment)
-        , m_device(device)
+        , m_device(probe.device())
         , m_parameters(parameters)
-        , m_sink(sink)
-        , m_worker(cancelPatience)
+        , m_sink(probe.sink())
     { }
 
     Result<MeasuredRun> measured()
     {
-        MEMSCAPE_TRY(hello, m_worker.start(probeCommand(m_torch.python, "worker"), m_sink));
-        MEMSCAPE_CHECK(checkVersion(hello));
+        MEMSCAPE_CHECK(m_probe.start());
         const Sweep sweep = swept();
         for (std::size_t i = 0; i < sweep.values.size(); ++i) {
             if (m_sink.cancelled())
@@ -122,16 +117,6 @@ private:
         return {key, {m_parameters.number(key)}};
     }
 
-    Result<void> checkVersion(const protocol::Hello& hello) const
-    {
-        if (hello.protocol == protocol::version && hello.worker == programVersion())
-            return {};
-        return fail("run.skipped",
-                    fmt::format("{} runs memscape_probe {}, and this is Memscape {}", m_torch.python, hello.worker,
-                                programVersion()),
-                    "remove the other one: python3 -m pip uninstall memscape-probe");
-    }
-
     Result<void> measurePoint(const Sweep& sweep, std::size_t index)
     {
         const ParameterValue& value = sweep.values[index];
@@ -140,9 +125,7 @@ private:
         MEMSCAPE_CHECK(checkRoom(m_experiment, m_device.device, there, m_sink));
         Json words = parametersToJson(there);
         words["described"] = described(there.text("model"));
-        const auto id = std::int64_t(index) + 1;
-        MEMSCAPE_TRY(done,
-                     m_worker.run({id, m_experiment.id(), m_device.id, std::move(words), m_sink.isForced()}, m_sink));
+        MEMSCAPE_TRY(done, m_probe.run(m_experiment.id(), std::move(words)));
         if (done.result.is_object()) {
             MEMSCAPE_TRY(memory, measuredMemory(m_device.device, there, done.result));
             const double* const number = std::get_if<double>(&value);
@@ -183,12 +166,11 @@ private:
         return run;
     }
 
-    const PythonTorch& m_torch;
+    Probe& m_probe;
     const Experiment& m_experiment;
     const BackendDevice& m_device;
     const Parameters& m_parameters;
     RunSink& m_sink;
-    WorkerProcess m_worker;
     std::vector<Point> m_points;
     MeasuredMemory m_first;
     Quality m_quality;
@@ -223,7 +205,10 @@ public:
             return fail(torch.error());
         if (const std::string reason = experiment.notMeasuredOn(device.device); !reason.empty())
             return fail("run.skipped", reason, "look at the prediction, or choose another device");
-        return Measuring(*torch, experiment, device, parameters, sink).measured();
+        Probe probe(*torch, device, sink);
+        if (const MeasureInPytorch measure = sampledInPytorch(experiment.id()))
+            return measure(probe, experiment, parameters);
+        return Measuring(probe, experiment, parameters).measured();
     }
 
     Result<Device> calibrate(const BackendDevice& device, RunSink&) override

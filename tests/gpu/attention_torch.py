@@ -7,7 +7,7 @@
 Hidden size 2048 and 16384 tokens, as in the FlashAttention papers: 2048 / d heads, a batch of 16384 / N, bfloat16, inputs from a
 normal distribution. Forward and backward, full and causal. In every round memscape-cli measures the best version of a case (and
 those of --versions, of the forward pass alone: versions 4 to 6 share one backward kernel), and both backends of
-scaled_dot_product_attention, each named and alone allowed, are timed in turn by the same protocol (torch_timer.py): caches flushed
+scaled_dot_product_attention, each named and alone allowed, are timed in turn by the same protocol (memscape_probe/timer.py): caches flushed
 before every sample, as many launches in a sample as memscape-cli took. Rates count 4 B H N² d operations forward and 2.5 times that
 backward, the triangle with its diagonal when causal. Ends with 1 when a run fails, with 3 when there is no GPU; what is slower
 than the goals is said, not failed.
@@ -18,15 +18,15 @@ import argparse
 import sys
 
 import torch
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.nn.functional import scaled_dot_product_attention
 
+import probe_path
 from comparison import Budget, Rounds, add_common, ask, batches, figure, no_gpu, say, series, sweep, write
-from torch_timer import Timer, has_gpu, plain_cpu
+from memscape_probe.attention import Attention, worst_error
+from memscape_probe.timer import STANDARD, Timer, first_line, has_gpu, plain_cpu
 
 LENGTHS = (512, 1024, 2048, 4096, 8192, 16384)
 TOKENS, HIDDEN = 16384, 2048
-BACKENDS = {"torch FLASH": SDPBackend.FLASH_ATTENTION, "torch CUDNN": SDPBackend.CUDNN_ATTENTION}
+BACKENDS = {"torch FLASH": "flash", "torch CUDNN": "cudnn"}
 GOALS = {("forward", 128, False): 0.85, ("backward", 128, False): 0.60}  # of torch FLASH at 8192
 
 
@@ -68,40 +68,15 @@ def ours(options, case, versions, budget):
     return {int(version): seconds for version, seconds in times.items()}, counted.get(0, 1), lost
 
 
-class Attention:
-    """One case's tensors, and a launch of its pass by one backend."""
-
-    def __init__(self, case, device, dtype):
-        self.case = case
-        generator = torch.Generator(device=device).manual_seed(1)
-        shape = (case["batch"], case["heads"], case["sequence"], case["head_dim"])
-
-        def drawn():
-            return torch.randn(shape, generator=generator, device=device, dtype=dtype)
-        self.inputs = [drawn().requires_grad_(case["pass"] == "backward") for _ in range(3)]
-        self.gradient = drawn()
-
-    def forward(self, backend):
-        with sdpa_kernel(backend):
-            return scaled_dot_product_attention(*self.inputs, is_causal=self.case["causal"])
-
-    def work(self, backend):
-        """A launch of the forward pass, or of the backward pass alone after one forward."""
-        if self.case["pass"] == "forward":
-            return lambda: self.forward(backend)
-        output = self.forward(backend)
-        return lambda: torch.autograd.grad(output, self.inputs, self.gradient, retain_graph=True)
-
-
-def theirs(timer, case, backends, dtype, batch, **least):
+def theirs(timer, case, backends, dtype, batch, pacing=STANDARD):
     """Seconds and errors by backend, in one round."""
     attention, works, errors = Attention(case, timer.device, dtype), {}, {}
     for name, backend in backends.items():
         try:
             works[name] = attention.work(backend)
         except RuntimeError as error:
-            errors[name] = str(error).splitlines()[0]
-    medians, failed, _ = timer.medians(works, cold=True, batches={name: batch for name in works}, **least)
+            errors[name] = first_line(error)
+    medians, failed, _ = timer.medians(works, cold=True, batches={name: batch for name in works}, pacing=pacing)
     return medians, errors | failed
 
 
@@ -146,13 +121,6 @@ def verdict(row):
     return f"{row['name']}: {text}" + "".join(f"\n    {side}: {error}" for side, error in row["errors"].items())
 
 
-def exact(query, key, value, causal):
-    scores = query.double() @ key.double().transpose(-1, -2) / query.shape[-1] ** 0.5
-    if causal:
-        scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1), float("-inf"))
-    return scores.softmax(-1) @ value.double()
-
-
 def faults_of(options, case):
     """What is wrong with the prediction and with the loop."""
     found = []
@@ -160,12 +128,11 @@ def faults_of(options, case):
     predicted = figure(record.get("answer", {}), "flash_flops")
     if predicted is None or abs(predicted / operations(case) - 1) > 1e-12:
         found.append(f"{name_of(case)}: {record.get('error') or predicted} instead of {operations(case)}")
-    small = case | {"batch": 1, "heads": 2, "sequence": 33}
-    medians, errors = theirs(Timer("cpu"), small, {"torch MATH": SDPBackend.MATH}, torch.float32, 2, least_samples=1,
-                             least_seconds=0)
-    run = Attention(small, "cpu", torch.float32)
-    worst = (run.forward(SDPBackend.MATH).double() - exact(*run.inputs, small["causal"])).abs().max().item()
-    if not medians.get("torch MATH", 0) > 0 or worst > 1e-5:
+    small = case | {"batch": 1, "heads": 2, "kv_heads": 2, "sequence": 33}
+    medians, errors = theirs(Timer("cpu"), small, {"torch MATH": "math"}, torch.float32, 2,
+                             STANDARD._replace(samples=1, seconds=0))
+    worst, bound = worst_error("math", small, "cpu", torch.float32)
+    if not medians.get("torch MATH", 0) > 0 or not worst <= bound:
         found.append(f"{name_of(case)}: the loop does not run: {errors}, off by {worst}")
     return found
 

@@ -5,7 +5,7 @@
     matmul_torch.py CLI OUT.json [--sizes N…] [--formats F…] [--rounds R] [--budget SECONDS] [--check]
 
 Square products. In every round memscape-cli measures all sizes of a format and PyTorch times the same ones by the same protocol
-(torch_timer.py): warm, back to back, as many launches in a sample as memscape-cli took, a product in FP32 after every sample as
+(memscape_probe/timer.py): warm, back to back, as many launches in a sample as memscape-cli took, a product in FP32 after every sample as
 memscape-cli's speed-up has it, operands in ±1 (INT8: ±127) drawn on the GPU. memscape-cli is given the cuBLASLt that PyTorch
 uses (MEMSCAPE_CUBLASLT), and the record says which it took. PyTorch multiplies by torch.matmul (FP64, FP32 with TF32 forbidden,
 TF32 with it allowed, FP16, BF16), torch._scaled_mm (FP8, result in BF16) and torch._int_mm (INT8).
@@ -20,38 +20,13 @@ import sys
 
 import torch
 
+import probe_path
 from comparison import Budget, Rounds, add_common, ask, batches, no_gpu, say, series, sweep, write
-from torch_timer import Timer, first_line, has_gpu, plain_cpu
+from memscape_probe.precision import TYPES, Product
+from memscape_probe.timer import Timer, first_line, has_gpu, plain_cpu
 
 SIZES = (1024, 2048, 4096, 8192)
 GOAL = 0.95
-# Format: type of A, type of B. B of the one-byte formats lies along the inner dimension, as cuBLASLt wants it.
-TYPES = {"fp64": (torch.float64,) * 2, "fp32": (torch.float32,) * 2, "tf32": (torch.float32,) * 2, "fp16": (torch.float16,) * 2,
-         "bf16": (torch.bfloat16,) * 2, "fp8-e4m3": (torch.float8_e4m3fn,) * 2, "fp8-e5m2": (torch.float8_e5m2, torch.float8_e4m3fn),
-         "int8": (torch.int8,) * 2}
-
-
-class Product:
-    """The operands of one product, and a launch of it."""
-
-    def __init__(self, fmt, size, device):
-        self.fmt = fmt
-        generator = torch.Generator(device=device).manual_seed(1)
-        left, right = TYPES[fmt]
-        self.a, self.b = self.draw(generator, size, left), self.draw(generator, size, right)
-        if self.a.element_size() == 1:
-            self.b = self.b.t().contiguous().t()
-        self.one = torch.ones((), device=device)
-
-    def draw(self, generator, size, kind):
-        matrix = torch.rand((size, size), generator=generator, device=generator.device) * 2 - 1
-        return ((matrix * 127).round() if kind == torch.int8 else matrix).to(kind)
-
-    def __call__(self):
-        torch.backends.cuda.matmul.allow_tf32 = self.fmt == "tf32"
-        if self.fmt.startswith("fp8"):
-            return torch._scaled_mm(self.a, self.b, scale_a=self.one, scale_b=self.one, out_dtype=torch.bfloat16)
-        return torch._int_mm(self.a, self.b) if self.fmt == "int8" else torch.matmul(self.a, self.b)
 
 
 def ours(options, fmt, sizes, budget):
@@ -61,9 +36,9 @@ def ours(options, fmt, sizes, budget):
 
 def theirs(timer, fmt, size, batch):
     """Seconds of one round, or raises what PyTorch says."""
-    works = {fmt: Product(fmt, size, timer.device)}
+    works = {fmt: Product(fmt, (size,) * 3, timer.device)}
     if fmt != "fp32":
-        works["fp32"] = Product("fp32", size, timer.device)
+        works["fp32"] = Product("fp32", (size,) * 3, timer.device)
     medians, errors, _ = timer.medians(works, batches={fmt: batch})
     if fmt in errors:
         raise RuntimeError(errors[fmt])
@@ -136,11 +111,9 @@ def check_product(fmt):
     except (RuntimeError, NotImplementedError, ValueError) as error:
         say(f"{fmt}: not on this CPU: {first_line(error)}")
         return [], 0
-    run = Product(fmt, 64, "cpu")
-    exact = run.a.double() @ run.b.double()
-    off = ((run().double() - exact).abs().max() / exact.abs().max()).item()
-    bad = off > (0.01 if run.a.element_size() < 4 else 1e-5) or not seconds > 0
-    return [f"{fmt}: the loop's product is off by {off}"] if bad else [], 1
+    off, bound = Product(fmt, (64,) * 3, "cpu").worst_error()
+    bad = not off <= bound or not seconds > 0
+    return [f"{fmt}: the loop's product is off by {off}, and {bound} would be rounding"] if bad else [], 1
 
 
 def check(options):

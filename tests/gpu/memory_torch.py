@@ -7,8 +7,9 @@ import torch
 from torch.nn.attention import sdpa_kernel
 
 import networks
+import probe_path
 from memory_cases import Training
-from torch_timer import plain_cpu
+from memscape_probe.timer import plain_cpu
 
 STEPS = 3
 OPTIMIZERS = {"sgd": (torch.optim.SGD, {"lr": 1e-3}), "momentum": (torch.optim.SGD, {"lr": 1e-3, "momentum": 0.9}),

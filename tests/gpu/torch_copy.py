@@ -5,7 +5,7 @@
     torch_copy.py CLI OUT.json [--sizes GIB…] [--rounds R] [--budget SECONDS] [--check]
 
 In every round memscape-cli measures `hierarchy operation=copy` over working sets of both arrays, and PyTorch times Tensor.copy_ of
-arrays as large by the same protocol (torch_timer.py): single launches, the caches as the launch before left them. Bytes read and
+arrays as large by the same protocol (memscape_probe/timer.py): single launches, the caches as the launch before left them. Bytes read and
 written are counted. Ends with 1 when ours reaches less than 95 % at any size or a side fails, with 3 when there is no GPU.
 
 --check needs no GPU: memscape-cli predicts the copies, and PyTorch's loop copies on the CPU."""
@@ -14,25 +14,13 @@ import sys
 
 import torch
 
+import probe_path
 from comparison import Budget, Rounds, add_common, ask, no_gpu, say, series, sweep, write
-from torch_timer import Timer, first_line, has_gpu
+from memscape_probe.layout import Copy
+from memscape_probe.timer import Timer, first_line, has_gpu
 
 GIB = 1 << 30
 GOAL = 0.95
-
-
-class Copy:
-    """Two arrays, and a launch of the copy; the result is compared when it is asked for."""
-
-    def __init__(self, array_bytes, device):
-        self.source = torch.randn(array_bytes // 4, device=device)
-        self.target = torch.empty_like(self.source)
-
-    def __call__(self):
-        self.target.copy_(self.source)
-
-    def is_right(self):
-        return torch.equal(self.source, self.target)
 
 
 def ours(options, verb, device, budget):
@@ -44,7 +32,7 @@ def ours(options, verb, device, budget):
 
 def theirs(timer, array_bytes):
     """Seconds of a round; raises what PyTorch says, and when the copy is wrong."""
-    copy = Copy(array_bytes, timer.device)
+    copy = Copy(torch.randn(array_bytes // 4, device=timer.device))
     medians, errors, _ = timer.medians({"copy": copy}, batches={"copy": 1})
     if errors or not copy.is_right():
         raise RuntimeError(errors.get("copy") or "PyTorch's copy is not equal to its source")

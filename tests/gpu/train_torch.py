@@ -13,95 +13,43 @@ fails, with 3 when there is no GPU.
 
 --check needs no GPU: memscape-cli predicts the step, and PyTorch takes steps on the CPU until the loss falls."""
 import argparse
-import contextlib
 import statistics
 import sys
-import time
 
 import torch
-from torch import nn
 
+import probe_path
 from comparison import Budget, Rounds, add_common, ask, figure, no_gpu, say, write
-from torch_timer import Timer, first_line, has_gpu, plain_cpu
+from memscape_probe.amp import TYPES, Course, Task
+from memscape_probe.timer import Timer, first_line, has_gpu, plain_cpu
 
-CLASSES = 16
-TYPES = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp32": None}
 SCALE = 65536.0
 WARM_STEPS = 5
 
 
-class Task:
-    """Random inputs; the class is the direction that an input points along most."""
-
-    def __init__(self, options, device):
-        self.generator = torch.Generator(device=device).manual_seed(3)
-        self.shape, self.device = (options.batch, options.inputs), device
-        self.directions = torch.randn((options.inputs, CLASSES), generator=self.generator, device=device)
-
-    def batch(self):
-        inputs = torch.randn(self.shape, generator=self.generator, device=self.device)
-        return inputs, (inputs @ self.directions).argmax(1)
-
-
-class Course:
-    """One network's way through the steps."""
-
-    def __init__(self, options, fmt, device, fused=False):
-        torch.manual_seed(4)
-        self.kind, self.device = TYPES[fmt], device
-        hidden = options.hidden
-        self.network = nn.Sequential(nn.Linear(options.inputs, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(),
-                                     nn.Linear(hidden, CLASSES)).to(device)
-        self.optimizer = torch.optim.AdamW(self.network.parameters(), **({"fused": True} if fused else {}))
-        self.scaler = torch.amp.GradScaler(device, init_scale=SCALE, enabled=fmt == "fp16")
-        self.losses = []
-
-    def step(self, inputs, classes):
-        half = torch.autocast(self.device, dtype=self.kind) if self.kind else contextlib.nullcontext()
-        self.optimizer.zero_grad(set_to_none=True)
-        with half:
-            loss = nn.functional.cross_entropy(self.network(inputs), classes)
-        self.scaler.scale(loss).backward()
-        self.scaler.step(self.optimizer)
-        self.scaler.update()
-        return loss.detach()
-
-    def timed(self, inputs, classes):
-        """Seconds of a step, as the GPU's events see it."""
-        if self.device == "cpu":
-            began = time.perf_counter()
-            loss = self.step(inputs, classes)
-            seconds = time.perf_counter() - began
-        else:
-            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            torch.cuda.synchronize()
-            begin.record()
-            loss = self.step(inputs, classes)
-            end.record()
-            torch.cuda.synchronize()
-            seconds = begin.elapsed_time(end) * 1e-3
-        self.losses.append(loss.item())
-        return seconds
+def course_of(options, fmt, device, fused=False):
+    return Course(options.inputs, options.hidden, fmt, device, SCALE if fmt == "fp16" else None, fused=fused)
 
 
 def courses_of(options, fmt, device):
-    courses = {} if fmt == "fp32" else {"torch FP32": Course(options, "fp32", device)}
-    return courses | {"torch": Course(options, fmt, device), "torch fused": Course(options, fmt, device, fused=True)}
+    courses = {} if fmt == "fp32" else {"torch FP32": course_of(options, "fp32", device)}
+    return courses | {"torch": course_of(options, fmt, device), "torch fused": course_of(options, fmt, device, fused=True)}
 
 
 def theirs(options, fmt, device):
     """Median seconds and final losses by course, steps in turn."""
-    task, courses = Task(options, device), courses_of(options, fmt, device)
-    seconds = {name: [] for name in courses}
+    timer, task, courses = Timer(device), Task(options.batch, options.inputs, device), courses_of(options, fmt, device)
+    seconds, losses = {name: [] for name in courses}, {name: [] for name in courses}
     for step in range(WARM_STEPS + options.steps):
-        batch = task.batch()
+        batch = task.batch(step)
         for name, course in courses.items():
-            taken = course.timed(*batch)
+            loss, taken = timer.once(lambda: course.step(*batch))
+            losses[name].append(loss.item())
             if step >= WARM_STEPS:
                 seconds[name].append(taken)
     tenth = max(1, options.steps // 10)
     return ({name: statistics.median(values) for name, values in seconds.items()},
-            {name: statistics.fmean(course.losses[-tenth:]) for name, course in courses.items()})
+            {name: statistics.fmean(values[-tenth:]) for name, values in losses.items()})
 
 
 def peak_of(options, fmt):
@@ -109,10 +57,11 @@ def peak_of(options, fmt):
     warm = torch.ones((64, 64), device="cuda")
     (warm @ warm).sum().item()  # cuBLAS's workspace is taken before
     before = torch.cuda.memory_allocated()
-    course, task = Course(options, fmt, "cuda"), Task(options, "cuda")
-    course.step(*task.batch())
+    course, task = course_of(options, fmt, "cuda"), Task(options.batch, options.inputs, "cuda")
+    course.step(*task.batch(0))
+    batch = task.batch(1)
     torch.cuda.reset_peak_memory_stats()
-    course.step(*task.batch())
+    course.step(*batch)
     torch.cuda.synchronize()
     return torch.cuda.max_memory_allocated() - before
 

@@ -13,9 +13,11 @@ import time
 import unittest
 from unittest import mock
 
-for name in ("torch", "torch.nn", "torch.nn.attention", "torch.nn.functional", "transformers"):
+for name in ("torch", "torch.autograd", "torch.nn", "torch.nn.attention", "torch.nn.functional", "torch.nn.modules", "torch._C", "torch._C._profiler", "torch.utils", "torch.utils.checkpoint",
+             "transformers"):
     sys.modules[name] = mock.MagicMock(name=name)
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+sys.dont_write_bytecode = True
 
 import attention_torch
 import comparison
@@ -23,9 +25,9 @@ import cublaslt
 import matmul_torch
 import memory_cases
 import torch_copy
-import torch_timer
 import train_torch
 import training_memory
+from memscape_probe import timer
 
 RECORD = {
     "measured": {
@@ -156,11 +158,11 @@ class Arithmetic(unittest.TestCase):
         self.assertFalse(comparison.Budget(60).is_over())
 
     def test_batches_and_flushes_are_those_of_pacing(self):  # tests/kernels/cuda/tst_pacing.cpp
-        self.assertEqual([torch_timer.batch_for(s) for s in (0, 1e-7, 3e-6, 40e-6, 60e-6)], [200, 200, 67, 5, 1])
+        self.assertEqual([timer.batch_for(s) for s in (0, 1e-7, 3e-6, 40e-6, 60e-6)], [200, 200, 67, 5, 1])
         mega = 1_000_000
-        self.assertEqual(torch_timer.flush_bytes(4 * mega, 16_000 * mega), 256 * mega)
-        self.assertEqual(torch_timer.flush_bytes(126 * mega, 180_000 * mega), 378 * mega)
-        self.assertEqual(torch_timer.flush_bytes(4 * mega, 400 * mega), 100 * mega)
+        self.assertEqual(timer.flush_bytes(4 * mega, 16_000 * mega), 256 * mega)
+        self.assertEqual(timer.flush_bytes(126 * mega, 180_000 * mega), 378 * mega)
+        self.assertEqual(timer.flush_bytes(4 * mega, 400 * mega), 100 * mega)
 
     def test_operations_of_attention(self):
         case = {"batch": 2, "heads": 3, "sequence": 4, "head_dim": 5, "causal": False, "pass": "forward"}

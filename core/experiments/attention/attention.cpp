@@ -40,6 +40,7 @@ public:
                "than causal, sequences of different length, and the speed of kernels made for Hopper "
                "alone, of which version 8 is one.";
     }
+    bool isMeasuredInPytorch() const override { return true; }
     const Schema& schema() const override { return m_schema; }
     std::vector<std::string> headlines() const override
     {

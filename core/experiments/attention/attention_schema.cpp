@@ -45,6 +45,21 @@ std::string versionHelp()
     return help;
 }
 
+/// Predictions are of our own programs, whatever it says.
+ParameterSpec backend()
+{
+    ParameterSpec spec = choiceSpec(
+        "backend", "backend",
+        "Which backend of PyTorch's scaled_dot_product_attention runs as flash, on the devices pytorch:…; it alone "
+        "is allowed. Elsewhere it changes nothing.",
+        {{"flash", "flash", "FlashAttention; on a CPU PyTorch's own tiles"},
+         {"efficient", "efficient", "memory-efficient attention (xFormers): GPUs, float32 too"},
+         {"cudnn", "cuDNN", "cuDNN's fused attention: GPUs, half precision"},
+         {"math", "math", "composed inside PyTorch: it writes the matrix that flash never does"}});
+    spec.appliesTo = AppliesTo::Pytorch;
+    return spec;
+}
+
 } // namespace
 
 Schema attentionSchema()
@@ -73,7 +88,8 @@ Schema attentionSchema()
                         {"both", "both", "the two in turn, on the same inputs"}},
                        "both"),
             integerSpec("version", "version", versionHelp(),
-                        {.most = 99, .words = {{"0", "best", "the best that can run here"}}})};
+                        {.most = 99, .words = {{"0", "best", "the best that can run here"}}}),
+            backend()};
 }
 
 DType attentionDType(const Parameters& parameters)

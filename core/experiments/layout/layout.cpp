@@ -32,6 +32,7 @@ public:
                "the result touches, simulates its cache misses, and says after how many reads contiguous() pays off. "
                "Left out: other programs, page walks, hashed cache sets.";
     }
+    bool isMeasuredInPytorch() const override { return true; }
     const Schema& schema() const override { return m_schema; }
     std::vector<std::string> headlines() const override
     {

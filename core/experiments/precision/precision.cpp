@@ -33,6 +33,7 @@ public:
                "small classifier, simulated allocation by allocation. Left out: the effect of rounding on the loss, "
                "which only a run shows, and scales of tensors and blocks.";
     }
+    bool isMeasuredInPytorch() const override { return true; }
     const Schema& schema() const override { return m_schema; }
     std::vector<std::string> idleParameters(const Device&, const Parameters& parameters) const override
     {

@@ -50,6 +50,7 @@ public:
     {
         return device.framework ? std::string() : notMeasured();
     }
+    bool isMeasuredInPytorch() const override { return true; }
     const Schema& schema() const override { return m_schema; }
     std::vector<std::string> idleParameters(const Device& device, const Parameters& parameters) const override
     {

@@ -138,21 +138,10 @@ Result<SampleSets> AttentionMeasurement::visit(const Parameters& point, int pass
 Result<Figures> AttentionMeasurement::figures(const Parameters& point, const MergedSamples& samples)
 {
     MEMSCAPE_TRY(tasks, attentionTasks(m_session.device(), point));
-    Figures figures;
-    for (const AttentionTask& task : tasks) {
-        const Summary seconds = summarize(samples.at(attentionTimeKey(task)).merged());
-        for (Figure& figure : attentionTaskFigures(task, seconds, m_bytes.at(nameOf(task, &point))))
-            figures.push_back(std::move(figure));
-    }
-    if (tasks.size() < 2)
-        return figures;
-    for (Figure& figure : attentionComparison(summarize(samples.at("standard_time").merged()),
-                                              summarize(samples.at("flash_time").merged()))) {
-        m_speedups[point.integer("sequence")] = figure.number();
-        figures.push_back(std::move(figure));
-    }
-    figures.push_back(attentionCrossoverFigure(m_speedups));
-    return figures;
+    std::map<std::string, AttentionBytes> bytes;
+    for (const AttentionTask& task : tasks)
+        bytes[attentionTimeKey(task)] = m_bytes.at(nameOf(task, &point));
+    return attentionPointFigures(tasks, samples, bytes, m_speedups);
 }
 
 } // namespace

@@ -8,6 +8,7 @@
 
 #include "kernels/host/layout/layout_kernels.h"
 #include "kernels/host/measurement.h"
+#include "kernels/programs/layout/layout_figures.h"
 
 #include <algorithm>
 #include <cmath>
@@ -233,33 +234,8 @@ Result<Figures> LayoutMeasurement::figures(const Parameters& point, const Merged
                                        {},
                                        "counted by the processor",
                                        {"lines that prefetchers brought in vain count, too"}}));
-    const auto summaryOf = [&samples](const char* key, double share = 1) {
-        const auto found = samples.find(key);
-        std::vector<double> values = found == samples.end() ? std::vector<double>() : found->second.merged();
-        for (double& value : values)
-            value *= share;
-        return summarize(values);
-    };
-    const Summary view = summaryOf("view_total", 1 / double(answer.asked.reads));
-    const Summary dense = summaryOf("contiguous_time"), copy = summaryOf("copy_time");
-    figures.push_back(timeFigure("view_time", "read through the view", view, false));
-    figures.push_back(timeFigure("contiguous_time", "read after contiguous()", dense, false));
-    if (answer.asked.needsCopy()) {
-        figures.push_back(timeFigure("copy_time", "contiguous()", copy, false));
-        const double bytes = 2 * double(answer.asked.view.elements()) * double(answer.asked.itemBytes());
-        figures.push_back(rateFigure("copy_bandwidth", "copy bandwidth", bytes, copy));
-    } else {
-        figures.push_back({"copy_time", "contiguous()", Unit::Second, 0.0, {}, {}, {}});
-    }
-    figures.push_back({"pays_after",
-                       "copy pays off after (reads)",
-                       Unit::One,
-                       paysAfter(view.median, dense.median, answer.asked.needsCopy() ? copy.median : 0),
-                       {},
-                       {},
-                       {}});
-    figures.push_back(timeFigure("view_total", "all reads, through the view", summaryOf("view_total"), false));
-    figures.push_back(timeFigure("contiguous_total", "all reads, copied first", summaryOf("contiguous_total"), false));
+    for (Figure& figure : sampledLayoutFigures(answer.asked, samples))
+        figures.push_back(std::move(figure));
     return figures;
 }
 

@@ -9,6 +9,7 @@
 #include "kernels/host/precision/onednn.h"
 #include "kernels/host/training-memory/amp_device.h"
 #include "kernels/programs/common/mlp_numbers.h"
+#include "kernels/programs/precision/product_figures.h"
 
 #include <algorithm>
 #include <cmath>
@@ -186,22 +187,7 @@ Result<SampleSets> GemmMeasurement::visit(const Parameters& point, int)
 Result<Figures> GemmMeasurement::figures(const Parameters& point, const MergedSamples& samples)
 {
     const PrecisionCase asked = precisionCase(point);
-    const Summary seconds = summarize(samples.at("time").merged());
-    const Summary single = summarize(samples.at("fp32_time").merged());
-    const double flops = asked.shape.flops();
-    const double bytes = gemmBytes(numberFormat(asked.format), asked.shape);
-    Figure rate = rateFigure("flop_rate", "rate", flops, seconds);
-    rate.unit = Unit::FlopPerSecond;
-    Figures figures{timeFigure("time", "time", seconds, false), std::move(rate)};
-    Figure speedup{"speedup", "speedup", Unit::One,
-                   seconds.median > 0 ? single.median / seconds.median : std::numeric_limits<double>::quiet_NaN()};
-    figures.push_back(std::move(speedup));
-    figures.push_back({"flops", "operations", Unit::One, flops, {}, {}, {}});
-    figures.push_back({"bytes", "bytes", Unit::Byte, bytes, {}, {}, {}});
-    figures.push_back({"intensity", "intensity (FLOP/B)", Unit::One, flops / bytes, {}, {}, {}});
-    if (auto stored = storedFigure(asked.format, asked.value))
-        figures.push_back(std::move(*stored));
-    return figures;
+    return productFigures(asked, samples, storedFigure(asked.format, asked.value));
 }
 
 Json GemmMeasurement::method() const

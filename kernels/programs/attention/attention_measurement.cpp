@@ -70,6 +70,30 @@ Figure attentionCrossoverFigure(const std::map<std::int64_t, double>& speedups)
     return figure;
 }
 
+Figures attentionPointFigures(const std::vector<AttentionTask>& tasks, const MergedSamples& samples,
+                              const std::map<std::string, AttentionBytes>& bytes,
+                              std::map<std::int64_t, double>& speedups)
+{
+    Figures figures;
+    std::vector<Summary> seconds;
+    for (const AttentionTask& task : tasks) {
+        const auto taken = samples.find(attentionTimeKey(task));
+        if (taken == samples.end())
+            continue;
+        seconds.push_back(summarize(taken->second.merged()));
+        for (Figure& figure : attentionTaskFigures(task, seconds.back(), bytes.at(taken->first)))
+            figures.push_back(std::move(figure));
+    }
+    if (seconds.size() < 2)
+        return figures;
+    for (Figure& figure : attentionComparison(seconds.front(), seconds.back())) {
+        speedups[tasks.front().problem.shape.queries] = figure.number();
+        figures.push_back(std::move(figure));
+    }
+    figures.push_back(attentionCrossoverFigure(speedups));
+    return figures;
+}
+
 Result<AttentionBytes> countAttention(AttentionDevice& device, const AttentionTask& task)
 {
     AttentionBytes counted;

@@ -4,10 +4,12 @@
 #pragma once
 
 #include "core/experiments/attention/attention.h"
-#include "kernels/measure/statistics.h"
+#include "kernels/measure/sweep_run.h"
 #include "kernels/programs/attention/attention_device.h"
 
 #include <map>
+#include <string>
+#include <vector>
 
 namespace memscape {
 
@@ -25,6 +27,12 @@ Figures attentionComparison(const Summary& standard, const Summary& flash);
 /// The shortest sequence from which flash was faster at every longer one that was measured; 0: at
 /// none.
 Figure attentionCrossoverFigure(const std::map<std::int64_t, double>& speedups);
+
+/// The figures of a point, from the samples and bytes of each task that ran, by attentionTimeKey(). `speedups`, by
+/// sequence, of all points so far: this one's is put in.
+Figures attentionPointFigures(const std::vector<AttentionTask>& tasks, const MergedSamples& samples,
+                              const std::map<std::string, AttentionBytes>& bytes,
+                              std::map<std::int64_t, double>& speedups);
 
 /// Forward (and backward) once, counted: the peak of the pass and what was saved. For the first run
 /// of a device, which also meets its pages.

@@ -5,9 +5,7 @@
 #pragma once
 
 #include "kernels/measure/backend.h"
-#include "kernels/measure/quality.h"
-#include "kernels/measure/sweep_run.h"
-#include "kernels/programs/training-memory/amp_trainer.h"
+#include "kernels/programs/training-memory/taken_training.h"
 
 #include <memory>
 #include <optional>
@@ -40,9 +38,6 @@ public:
     /// What the machine's own conversion makes of a value; nothing where it has none.
     virtual std::optional<Figure> stored(Format format, double value) = 0;
 };
-
-/// Whether the parameters' format is trained in. Errors: run.skipped.
-Result<void> checkTrained(const Parameters& parameters);
 
 /// A run of steps for every point; both must outlive it. Errors of visits: run.skipped for formats that are not trained
 /// in, run.memory, check.failed, run.cancelled, where the steps from the second on are kept.

@@ -66,3 +66,8 @@ def describe(device, workload=None):
     if workload is not None and workload.library != "torch":
         facts[workload.library] = __import__(workload.library).__version__
     return facts
+
+
+def measure(request):
+    """`machine`: nothing is measured; torch is imported, and the device described."""
+    return {"figures": {}, "series": [], "detail": {}}, describe(torch.device(request.device))

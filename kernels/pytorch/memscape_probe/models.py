@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 
 from . import networks
-from .problem import Problem, skipped
+from .problem import Problem, first_line, skipped
 
 TORCHVISION_NAMES = {"alexnet": "alexnet", "vgg": None, "resnet": None, "mobilenet_v2": "mobilenet_v2"}  # None: the catalogue's name
 PICTURE_SIDE = 224
@@ -274,7 +274,3 @@ def set_dropout(config, probability):
     for key, value in config.to_dict().items():
         if isinstance(value, float) and "drop" in key and "layer" not in key and "path" not in key:
             setattr(config, key, probability)
-
-
-def first_line(error):
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

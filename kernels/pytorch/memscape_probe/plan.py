@@ -175,17 +175,20 @@ class Plan:
 
 @contextlib.contextmanager
 def only_kernel(attention, device):
+    """scaled_dot_product_attention may take this backend alone: flash, efficient, cudnn, math."""
     try:
         from torch.nn.attention import SDPBackend, sdpa_kernel
-        names = {"flash": SDPBackend.FLASH_ATTENTION, "efficient": SDPBackend.EFFICIENT_ATTENTION}
-        with sdpa_kernel(names[attention]):
+        name = {"flash": "FLASH_ATTENTION", "efficient": "EFFICIENT_ATTENTION", "cudnn": "CUDNN_ATTENTION", "math": "MATH"}[attention]
+        if not hasattr(SDPBackend, name):
+            raise RuntimeError(f"PyTorch {torch.__version__} has no backend {name}")
+        with sdpa_kernel(getattr(SDPBackend, name)):
             yield
     except ImportError:  # torch 2.0 to 2.2
         if device.type != "cuda":  # one kernel, which decides by itself
             yield
             return
         with torch.backends.cuda.sdp_kernel(enable_flash=attention == "flash", enable_mem_efficient=attention == "efficient",
-                                            enable_math=False):
+                                            enable_math=attention == "math"):
             yield
 
 

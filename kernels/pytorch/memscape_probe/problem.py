@@ -13,5 +13,11 @@ class Problem(Exception):
         return {"code": self.code, "message": self.message, "hint": self.hint, "place": self.place}
 
 
-def skipped(message, hint):
-    return Problem("run.skipped", message, hint)
+def skipped(message, hint, place=""):
+    """place: the parameter that cannot be had."""
+    return Problem("run.skipped", message, hint, place)
+
+
+def first_line(error):
+    """Of an exception's text; its type where it says nothing."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -26,6 +26,10 @@ PROGRESS_EVERY = 1 / 30
 EXPERIMENTS = {  # module of this package that has measure(request)
     "training-memory": "training",
     "inference-memory": "inference",
+    "attention": "attention",
+    "layout": "layout",
+    "precision": "precision",
+    "machine": "machine",
 }
 
 

@@ -236,7 +236,7 @@ private slots:
                 const Texts idle = experiment->idleParameters(device, standardParameters(*experiment, device));
                 for (const ParameterSpec& spec : experiment->schema()) {
                     const AppliesTo elsewhere = device.isGpu() ? AppliesTo::Hosts : AppliesTo::Gpus;
-                    if (spec.appliesTo == elsewhere)
+                    if (spec.appliesTo == elsewhere || spec.appliesTo == AppliesTo::Pytorch)
                         QVERIFY2(std::find(idle.begin(), idle.end(), spec.key) != idle.end(), spec.key.c_str());
                 }
             }
