@@ -93,8 +93,12 @@ bool hasRank(ProgramRunner& r, std::size_t i, int least, int most = maxRank)
     return false;
 }
 
+/// A colon alone makes a node before PyTorch 2.0.
 Results narrow(ProgramRunner& r)
 {
+    const bool isWhole = r.hasInputs(1) && r.shape() == r.input(0).shape();
+    if (isWhole && !r.builder().options().rules.slicesWholeDimensions)
+        return one(r.input(0));
     return hasDimension(r) ? one(r.builder().narrow(r.input(0), r.dimension(), r.shape()[r.dimension()])) : Results();
 }
 Results select(ProgramRunner& r)
@@ -425,12 +429,24 @@ Results attention(ProgramRunner& r)
     }));
 }
 
+/// Of a result: under autocast the widest of what the operator takes.
+DType computedType(ProgramRunner& r)
+{
+    if (!r.hasWeightsType() || !r.builder().options().autocast)
+        return r.dtype();
+    DType widest = *r.builder().options().autocast;
+    for (const Variable& input : r.allInputs())
+        if (isFloating(input.dtype()) && elementBytes(input.dtype()) > elementBytes(widest))
+            widest = input.dtype();
+    return widest;
+}
+
 Results other(ProgramRunner& r)
 {
     const FileAttributes& a = r.attributes();
     if (!r.hasInputs(1))
         return {};
-    return one(r.builder().other(r.allInputs(), Layout(r.shape()), r.dtype(),
+    return one(r.builder().other(r.allInputs(), Layout(r.shape()), computedType(r),
                                  {a.keepsInputs, a.keepsResult, a.temporaries}, a.isInPlace));
 }
 

@@ -104,7 +104,7 @@ void ProgramRunner::makeOwned(const std::vector<FileNamedTensor>& list, bool isP
             scope.emplace(m_builder, owner, type == types.end() ? "" : type->second);
         const Shape shape = shapeOf(named.tensor);
         m_values[named.tensor.id] = isParameter ? m_builder.parameter(name, shape, named.isTrained)
-                                                : m_builder.buffer(name, shape, named.tensor.dtype);
+                                                : m_builder.buffer(name, shape, typeOf(named.tensor));
     }
 }
 

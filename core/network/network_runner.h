@@ -30,6 +30,7 @@ public:
     int dimension() const { return attributes().dimensions.empty() ? 0 : attributes().dimensions[0]; }
     Shape shape(std::size_t output = 0) const { return shapeOf(m_step->outputs[output]); }
     DType dtype(std::size_t output = 0) const { return typeOf(m_step->outputs[output]); }
+    bool hasWeightsType() const { return m_step->outputs[0].hasWeightsType; } ///< the first result
     /// The last component of the path of the module that runs.
     std::string moduleName() const;
     bool hasInputs(std::size_t least); ///< else it refuses

@@ -127,7 +127,8 @@ void Autograd::applyRule(const Operator& op, Gradient& given)
     if (op.kind == Kind::Embedding && m_rules.isOnCpu)
         embeddingScratch(op, given);
     const bool scatters = op.kind == Kind::Gather || op.kind == Kind::Maximum;
-    if (scatters && m_rules.isOnCpu && elementBytes(given.dtype) < 4) // scatter_add sums in float
+    if (scatters && m_rules.isOnCpu && !m_rules.isBefore2
+        && elementBytes(given.dtype) < 4) // scatter_add sums in float, since 2.0
         m_live.release(scratch(layoutOf(inputs[0]).elements() * 4));
 }
 

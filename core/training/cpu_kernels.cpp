@@ -76,15 +76,17 @@ void chosenNumberKernel(std::int64_t elementSize, KernelWriter& kernel)
     kernel.free(number);
 }
 
-/// A sum, divided by a number in place; of halves in float beside the result.
-void meanKernel(const Layout& input, const Layout& result, std::int64_t elementSize, KernelWriter& kernel)
+/// A sum, divided by a number in place; of halves in float beside the result, since 2.0.
+void meanKernel(const Layout& input, const Layout& result, std::int64_t elementSize, bool isBefore2,
+                KernelWriter& kernel)
 {
     kernel.output(0);
-    const bool isHalf = elementSize < 4;
+    const bool isHalf = elementSize < 4 && !isBefore2;
     const std::uint32_t sum = isHalf ? kernel.temporary(4 * result.elements()) : 0;
     if (isHalf)
         kernel.free(kernel.temporary(4 * input.elements()));
-    const std::uint32_t number = kernel.temporary(numberTensorBytes), cast = kernel.temporary(4);
+    const std::uint32_t number = kernel.temporary(numberTensorBytes),
+                        cast = kernel.temporary(isBefore2 ? elementSize : 4);
     kernel.free(cast);
     kernel.free(number);
     if (isHalf)
@@ -137,11 +139,11 @@ void embeddingKernel(const Layout& indices, KernelWriter& kernel)
         kernel.free(copy);
 }
 
-/// Elements of halves are gathered as float.
-void gatherKernel(const Graph& graph, TensorId result, KernelWriter& kernel)
+/// Elements of halves are gathered as float, since 2.0.
+void gatherKernel(const Graph& graph, TensorId result, bool isBefore2, KernelWriter& kernel)
 {
     kernel.output(0);
-    if (elementBytes(graph.tensors[result].dtype) < 4)
+    if (!isBefore2 && elementBytes(graph.tensors[result].dtype) < 4)
         kernel.free(kernel.temporary(graph.layoutOf(result).elements() * 4));
 }
 
@@ -220,11 +222,11 @@ KernelSteps cpuKernelSteps(const Graph& graph, const Operator& op, const EagerRu
     case Kind::Dropout: dropoutKernel(sizeOf(graph.inputs(op)[0]), kernel); break;
     case Kind::Mean:
         meanKernel(graph.layoutOf(graph.inputs(op)[0]), graph.layoutOf(graph.outputs(op)[0]),
-                   sizeOf(graph.outputs(op)[0]), kernel);
+                   sizeOf(graph.outputs(op)[0]), rules.isBefore2, kernel);
         break;
     case Kind::Convolution: convolutionKernel(graph, op, kernel); break;
     case Kind::Embedding: embeddingKernel(graph.layoutOf(graph.inputs(op)[1]), kernel); break;
-    case Kind::Gather: gatherKernel(graph, graph.outputs(op)[0], kernel); break;
+    case Kind::Gather: gatherKernel(graph, graph.outputs(op)[0], rules.isBefore2, kernel); break;
     case Kind::MseLoss: squaredErrorKernel(graph.storageOf(graph.outputs(op)[0]).bytes, kernel); break;
     case Kind::BatchNorm: batchNormKernel(graph.layoutOf(graph.inputs(op)[0])[1], kernel); break;
     case Kind::FlashAttention: attentionKernel(graph, op, rules.threads, kernel); break;

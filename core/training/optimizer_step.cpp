@@ -15,6 +15,15 @@ bool updatesOnDevice(const Plan& plan)
     return plan.hasOptimizer() && plan.offload == Offload::None;
 }
 
+/// record_function of PyTorch 1, in which every optimizer runs: a number, and 288 B that die at once.
+void recordFunction(Trace& trace, const Plan& plan)
+{
+    if (!plan.isOnCpu || !plan.isBefore2 || !plan.hasOptimizer())
+        return;
+    const NameId name = trace.name(std::string(recordFunctionName));
+    const Temporary number(trace, 4, name, 0, Category::Workspace), handle(trace, 288, name, 0, Category::Workspace);
+}
+
 /// Half gradients as fp32, alive for the whole update.
 std::vector<Temporary> fp32Gradients(Trace& trace, const Plan& plan, const std::vector<ParameterTensor>& updated)
 {
@@ -103,12 +112,15 @@ void updateParameters(Trace& trace, const Plan& plan, OptimizerBlocks& blocks)
     if (!updatesOnDevice(plan))
         return;
     const std::vector<Temporary> gradients = fp32Gradients(trace, plan, blocks.updated);
+    recordFunction(trace, plan);
     UpdateRules(trace, plan, blocks).run();
 }
 
 void zeroGradients(Trace& trace, const Plan& plan, std::vector<BlockId>& gradients)
 {
     trace.enter(Phase::ZeroGrad);
+    if (precisionRule(plan.precision).master == 0) // else weights are freed of their gradients by hand
+        recordFunction(trace, plan);
     if (!plan.setsGradientsToNone)
         return;
     for (BlockId& gradient : gradients)

@@ -13,7 +13,8 @@
 // largest.
 //
 // On a CPU numbers are tensors of 8 B, cast to the type of what they meet, the norms of clipping are made one by one,
-// and PyTorch 1's foreach makes two copies of sqrt(v).
+// and PyTorch 1's foreach makes two copies of sqrt(v); its record_function, in which step and zero_grad run, makes
+// tensors.
 //
 // Left out: partial results of large reductions inside kernels, GradScaler's scalars, the time of a
 // step on the host under offload (nothing happens on the device then).
@@ -22,9 +23,13 @@
 #include "core/training/cpu_kernels.h"
 #include "core/training/optimizer_state.h"
 
+#include <string_view>
+
 namespace memscape {
 
 inline constexpr std::int64_t normChunk = 65536; ///< elements of a chunk of a multi-tensor kernel
+
+inline constexpr std::string_view recordFunctionName = "record_function"; ///< of events of PyTorch 1
 
 /// What `allocateOptimizer` made and the step may replace.
 struct OptimizerBlocks

@@ -4,10 +4,9 @@
 #include "core/base/number.h"
 #include "core/device/catalogue.h"
 #include "core/experiment/record.h"
-#include "core/network/inventory.h"
-#include "core/network/model_names.h"
 #include "kernels/measure/kept_samples.h"
 #include "kernels/measure/memory.h"
+#include "kernels/pytorch/described_model.h"
 #include "kernels/pytorch/measured_memory.h"
 #include "kernels/pytorch/probe.h"
 #include "kernels/pytorch/sampled_run.h"
@@ -21,39 +20,6 @@
 namespace memscape {
 
 namespace {
-
-std::string_view activationText(ActivationKind kind)
-{
-    switch (kind) {
-    case ActivationKind::Relu: return "relu";
-    case ActivationKind::GeluNew: return "gelu_new";
-    default: return "";
-    }
-}
-
-/// What the probe cannot know of the model by itself: the sizes of recipes, the catalogue's name of an alias.
-Json described(const std::string& text)
-{
-    const auto model = readModel(text);
-    if (!model)
-        return {};
-    const auto tensors = inventory(*model);
-    return {{"name", model->name},
-            {"parameters", tensors ? Json(tensors->total) : Json()},
-            {"architecture", model->architecture},
-            {"family", familyText(model->family)},
-            {"layers", model->layers},
-            {"hidden", model->hidden},
-            {"heads", model->heads},
-            {"kv_heads", model->kvHeads},
-            {"head_dim", model->headDim},
-            {"ffn", model->ffn},
-            {"vocab", model->vocab},
-            {"positions", model->maxPositions},
-            {"tied", model->tied},
-            {"activation", activationText(model->activation)},
-            {"mlp", model->mlpSizes}};
-}
 
 /// A step that is predicted to need more memory than is free is not begun, unless it is to be.
 Result<void> checkRoom(const Experiment& experiment, const Device& device, const Parameters& point, RunSink& sink)
@@ -124,7 +90,7 @@ private:
         there.setSweep({});
         MEMSCAPE_CHECK(checkRoom(m_experiment, m_device.device, there, m_sink));
         Json words = parametersToJson(there);
-        words["described"] = described(there.text("model"));
+        words["described"] = describedModel(there.text("model"));
         MEMSCAPE_TRY(done, m_probe.run(m_experiment.id(), std::move(words)));
         if (done.result.is_object()) {
             MEMSCAPE_TRY(memory, measuredMemory(m_device.device, there, done.result));

@@ -149,7 +149,7 @@ Result<Graph> fromScratchDecoder(const ModelDescription& model, const BuildOptio
     const Shape tokens{options.batch, options.sequence};
     const Variable indices = b.input("tokens", tokens, DType::Int64);
     const std::int64_t positions = std::max(model.maxPositions, options.sequence);
-    const Variable table = b.buffer("cos_sin", {2, positions, model.headDim / 2}, DType::Float32);
+    const Variable table = b.buffer("cos_sin", {2, positions, model.headDim / 2}, options.weights);
     Variable x;
     {
         const ModuleScope scope(b, "token_embeddings", "Embedding");

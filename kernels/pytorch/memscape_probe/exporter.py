@@ -101,7 +101,8 @@ class _Trace(TorchFunctionMode):
 
     def __init__(self, trained):
         super().__init__()
-        self.events, self.constants, self.assumptions = [], [], {}
+        self.events, self.constants, self.assumptions, self.writes = [], [], {}, {}
+        self.views = set()      # numbers of tensors in another's memory
         self.count = 0
         self.known = {}         # id(tensor) -> [numbers]
         self.gradient = set()   # numbers that need one
@@ -138,6 +139,16 @@ class _Trace(TorchFunctionMode):
             return number
         return self.known[id(tensor)][-1]
 
+    def is_differentiated(self, values):
+        return torch.is_grad_enabled() and any(self.needs(v) for v in values)
+
+    def note_view(self, tensor, what):
+        """Of a write into a tensor that shares its memory with others, whose gradients are not followed."""
+        if self.number(tensor) in self.views:
+            where = self.modules[-1] if self.modules else "the model"
+            self.writes.setdefault(what, f"{what} (in {where}) writes into a view: backward through the tensor it is a "
+                                   "view of is predicted as if nothing had been written.")
+
     def needs(self, tensor):
         return isinstance(tensor, torch.Tensor) and self.number(tensor) in self.gradient
 
@@ -156,6 +167,8 @@ class _Trace(TorchFunctionMode):
             number = self.give(each)
             if wants and each.is_floating_point():
                 self.gradient.add(number)
+            if numbers and kind != "detach" and _same_memory(inputs[0], each) and each is not inputs[0]:
+                self.views.add(number)
             fields["out"].append({"id": number, "shape": list(each.shape), "dtype": str(each.dtype)[6:]})
 
     def scratch(self, like, shape):
@@ -196,6 +209,9 @@ class _Trace(TorchFunctionMode):
         result = function(*args, **kwargs)
         if name == "iter":
             return operators.HANDLERS[name](self, name, args, kwargs, result, False)
+        if name == "setitem":
+            operators.HANDLERS[name](self, name, args, kwargs, None, True)
+            return result
         if name in operators.IGNORED or not any(True for _ in _tensors([result])):
             return result
         is_same = any(result is v for v in args)
@@ -471,6 +487,7 @@ def _document(model, runs, sizes, assumptions):
             program.append({"leave": value})
     assumptions += [f"{name} (in {where or 'the model'}) has no rule of its own: it {what}, and its backward makes one "
                     f"gradient for each input and nothing else." for name, (where, what) in one.trace.assumptions.items()]
+    assumptions += one.trace.writes.values()
     tensor = lambda f: {"shape": list(f.shape), "dtype": str(f.dtype)[6:]}
     sized = lambda pick, i: [scaled.size(v) for v in zip(*(pick(runs[k])[i][2].shape for k in scaled.keys))]
     weight = {p.dtype for p in model.parameters()}
@@ -481,7 +498,7 @@ def _document(model, runs, sizes, assumptions):
         "weights": str(next(iter(weight)))[6:] if len(weight) == 1 else "mixed",
         "modules": list(modules.values()),
         "parameters": [{"id": n, "name": name, **tensor(f), "trained": trained} for n, name, f, trained in one.parameters],
-        "buffers": [{"id": n, "name": name, **tensor(f)} for n, name, f in one.buffers]
+        "buffers": [{"id": n, "name": name, "shape": list(f.shape), "dtype": _own(f)} for n, name, f in one.buffers]
         + [{"id": n, "name": f"constant{i}", **tensor(f)} for i, (n, f) in enumerate(one.constants)],
         "inputs": [{"id": n, "name": name, "role": role, "dtype": _own(f), "shape": sized(pick, i)}
                    for role, pick in (("input", lambda r: r.inputs), ("target", lambda r: r.targets))

@@ -10,6 +10,7 @@ downloaded.
 `described` is what Memscape knows of the model: name, architecture, family and sizes, params:N already resolved."""
 import contextlib
 import importlib.util
+import inspect
 import json
 import os
 import pathlib
@@ -33,7 +34,8 @@ class Workload:
     inputs(batch, sequence): what the module is called with, and the targets. forward(inputs): what the loss is made of."""
 
     def __init__(self, module, library, kind, vocab=0, side=PICTURE_SIDE, classes=0, width=0, has_float_logits=False,
-                 loss=None):
+                 loss=None, returns_loss=False):
+        self.returns_loss = returns_loss  # the model computes it: forward_with_loss()
         self.module, self.library, self.kind = module, library, kind
         self.vocab, self.side, self.classes, self.width = vocab, side, classes, width
         self.has_float_logits, self.own_loss = has_float_logits, loss
@@ -60,6 +62,13 @@ class Workload:
             return output.logits
         pooled = getattr(output, "pooler_output", None)
         return pooled if pooled is not None else output.last_hidden_state
+
+    def forward_with_loss(self, inputs, targets):
+        """(output, loss) of a model that returns both."""
+        if self.library == "transformers":  # labels alone would be shifted, which makes copies of them
+            output = self.module(input_ids=inputs[0], labels=targets, shift_labels=targets)
+            return output.logits, output.loss
+        return self.module(*inputs, loss_of=lambda output: self.loss(output, targets))
 
     def loss(self, output, targets):
         if self.own_loss is not None:
@@ -141,7 +150,8 @@ def own_network(architecture, described, plan, sequence):
         if sequence > sizes.positions:
             raise Problem("model.range", f"{sequence} tokens are more than the {sizes.positions} positions of the model",
                           f"choose sequence={sizes.positions} or less")
-        return Workload(networks.Gpt2(sizes, options), "torch", "tokens", vocab=sizes.vocab, has_float_logits=plan.has_float_logits)
+        return Workload(networks.Gpt2(sizes, options), "torch", "tokens", vocab=sizes.vocab, has_float_logits=plan.has_float_logits,
+                        returns_loss=True)
     loss = networks.written_out_cross_entropy if plan.is_written_out else None
     return Workload(networks.Decoder(sizes, sequence, options), "torch", "tokens", vocab=sizes.vocab, loss=loss)
 
@@ -238,7 +248,14 @@ def from_transformers(fields, family, plan, model):
     if getattr(config, "is_encoder_decoder", False):
         kind = "pairs"
     return Workload(module, "transformers", kind, vocab=getattr(text, "vocab_size", 0) or 0, side=side or PICTURE_SIDE,
-                    classes=getattr(config, "num_labels", 0), has_float_logits=plan.has_float_logits)
+                    classes=getattr(config, "num_labels", 0), has_float_logits=plan.has_float_logits,
+                    returns_loss=plan.has_float_logits and takes_shifted_labels(module))
+
+
+def takes_shifted_labels(module):
+    """Decoders of transformers 4.50 and newer hand what they do not know to their loss."""
+    kinds = [p.kind for p in inspect.signature(type(module).forward).parameters.values()]
+    return type(module).__name__.endswith("ForCausalLM") and inspect.Parameter.VAR_KEYWORD in kinds
 
 
 def configuration(transformers, fields):

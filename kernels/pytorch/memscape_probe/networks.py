@@ -249,19 +249,28 @@ class Gpt2Attention(nn.Module):
         mask = torch.tril(torch.ones(1, 1, sizes.positions, sizes.positions, dtype=torch.bool))
         self.register_buffer("mask", mask, persistent=False)
 
-    def core(self, q, k, v):
+    def weights(self, q, k):
         length = q.shape[2]
         scores = (q @ k.transpose(-2, -1)) * (self.width ** -0.5)
         scores = scores.masked_fill(self.mask[:, :, :length, :length] == 0, float("-inf"))
         scores = F.softmax(scores, dim=-1)
         scores = dropped(scores, self)
-        return scores @ v
+        return scores
+
+    def core(self, q, k, v):
+        return self.weights(q, k) @ v
 
     def forward(self, x):
         batch, length, _ = x.shape
         q, k, v = self.qkv(x).chunk(3, dim=2)
         q, k, v = (t.view(batch, length, self.heads, self.width).transpose(1, 2) for t in (q, k, v))
-        y = self.options.core(self.core, q, k, v) if self.options.attention == "eager" else fused_attention(q, k, v)
+        if self.options.attention != "eager":
+            y = fused_attention(q, k, v)
+        elif self.options.checkpoints_core:
+            y = self.options.core(self.core, q, k, v)
+        else:
+            scores = self.weights(q, k)  # nanoGPT names them until the method ends
+            y = scores @ v
         y = y.transpose(1, 2).contiguous().view(batch, length, self.heads * self.width)
         return dropped(self.proj(y), self)
 
@@ -302,13 +311,15 @@ class Gpt2(Network):
         self.head = None if sizes.is_tied else nn.Linear(sizes.hidden, sizes.vocab, bias=False)
         self.register_buffer("pos", torch.arange(sizes.positions)[None], persistent=False)
 
-    def forward(self, tokens):
+    def forward(self, tokens, loss_of=None):
+        """Logits, or logits and the loss that loss_of makes of them."""
         x = self.wte(tokens) + self.wpe(self.pos[:, :tokens.shape[1]])
         x = dropped(x, self)
         for step in self.steps(self.blocks):
             x = step(x)
         x = self.lnf(x)
-        return self.head(x) if self.head is not None else F.linear(x, self.wte.weight)
+        logits = self.head(x) if self.head is not None else F.linear(x, self.wte.weight)
+        return logits if loss_of is None else (logits, loss_of(logits))
 
 
 # --- a chain of linear layers -----------------------------------------------------------------------------------------

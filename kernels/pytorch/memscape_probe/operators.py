@@ -31,7 +31,10 @@ BINARY = {"add": "add", "sub": "sub", "subtract": "sub", "mul": "mul", "multiply
           "true_divide": "div", "truediv": "div"}
 REFLECTED = {"radd": "add", "rmul": "mul", "rsub": "sub"}
 IN_PLACE_NAMES = {"i" + name for name in ("add", "sub", "mul", "div", "truediv", "pow")}
-IGNORED = {"setitem", "requires_grad", "copy", "retain_grad", "zero", "fill", "len", "repr", "format", "record_stream"}
+FACTORIES = {f"{word}_like" for word in ("zeros", "ones", "empty", "full", "rand", "randn", "randint")} \
+    | {f"new_{word}" for word in ("zeros", "ones", "empty", "full", "tensor")}
+WRITES = {"copy", "zero", "fill"}  # into all of a tensor
+IGNORED = {"requires_grad", "retain_grad", "len", "repr", "format", "record_stream"}
 
 
 def name_of(function):
@@ -177,11 +180,9 @@ def _getitem(t, name, args, kwargs, result, in_place):
             if kind == "narrow":
                 full = tuple(slice(None) for _ in range(dim)) + (piece,)
                 part = now[full]
-                if part.shape == now.shape and not tensors:
-                    if now is x and at + 1 == len(steps):
-                        t.emit("view", [now], result)
-                        return
-                    continue  # a colon alone makes no node
+                if part.shape == now.shape and now is x and at + 1 == len(steps) and not tensors:
+                    t.emit("view", [now], result)
+                    return
             else:
                 part = now.select(dim, 0) if kind == "select" else now.unsqueeze(dim)
             is_last = at + 1 == len(steps) and not tensors
@@ -388,6 +389,22 @@ def _keeps(what):
     return lambda t, name, args, kwargs, result, in_place: t.emit_other(name, args, kwargs, result, what, in_place, known=True)
 
 
+def _setitem(t, name, args, kwargs, result, in_place):
+    """x[...] = value. Its backward makes a whole gradient of x, and one of what was written (CopySlices)."""
+    _overwritten(t, "x[...] = ...", (args[0], args[2]), kwargs, args[0], True)
+
+
+def _overwritten(t, name, args, kwargs, result, in_place):
+    """x.copy_(value), x.zero_(). Without a gradient they make nothing."""
+    if t.is_differentiated(args[:2]):
+        t.note_view(args[0], name)
+        t.emit_other(name, args[:2], {}, result, "nothing", True)
+
+
+def _made(t, name, args, kwargs, result, in_place):
+    t.emit("fill", [], result)
+
+
 def _chunk(t, name, args, kwargs, result, in_place):
     t.emit("split", [args[0]], list(result), dim=_dim(args[0], _argument(args, kwargs, 2, "dim", 0)))
 
@@ -399,7 +416,7 @@ def _reshaped(t, name, args, kwargs, result, in_place):
 HANDLERS = {
     **{name: _keeps("inputs") for name in KEEPS_INPUT}, **{name: _keeps("result") for name in KEEPS_RESULT},
     **{name: _keeps("nothing") for name in KEEPS_NOTHING},
-    **{name: _unary for name in UNARY}, **{name: _binary for name in [*BINARY, *REFLECTED]},
+    "setitem": _setitem, **{name: _overwritten for name in WRITES}, **{name: _made for name in FACTORIES}, **{name: _unary for name in UNARY}, **{name: _binary for name in [*BINARY, *REFLECTED]},
     **{name: _view for name in VIEWS}, **{name: _cast for name in CASTS},
     "pow": _power, "transpose": _transpose, "swapaxes": _transpose, "swapdims": _transpose, "t": _t, "T": _t, "mT": _t,
     "permute": _permute, "movedim": _movedim, "moveaxis": _movedim, "expand": _expand, "expand_as": _expand,

@@ -31,32 +31,41 @@ class Loop:
         self.optimizer = plan.make_optimizer(workload.module)
         self.scaler = plan.make_scaler()
         self.gradient_bytes = 0
+        self.output = self.loss = None
 
     def step(self, region=lambda name: contextlib.nullcontext()):
-        """Answers what the loop's variables hold at its end."""
-        output = loss = None
+        """One step; what it computed stays named until forget()."""
         for micro_batch in range(self.plan.accumulation if self.plan.phase == "training" else 1):
             with region(f"forward {micro_batch}"):
-                output, loss = self.forward()
+                self.forward()
             if self.plan.phase != "training":
-                return output, loss
+                return
             with region(f"backward {micro_batch}"), self.plan.kernels():
-                (self.scaler.scale(loss) if self.scaler else loss).backward()
+                (self.scaler.scale(self.loss) if self.scaler else self.loss).backward()
         with region("optimizer 0"):
             self.update()
         with region("zero_grad 0"):
             self.zero_gradients()
-        return output, loss
 
     def forward(self):
+        """Names the output and the loss. A model that returns both does so at once: the former ones live until then."""
         gradients = contextlib.nullcontext() if self.plan.phase != "inference" else torch.no_grad()
+        workload, keeps = self.workload, self.plan.keeps_logits
         with gradients, self.plan.kernels(), self.plan.autocast():
             if self.plan.phase != "training":
-                return self.workload.forward(self.inputs), None
-            if not self.plan.keeps_logits:
-                return None, self.workload.loss(self.workload.forward(self.inputs), self.targets)
-            output = self.workload.forward(self.inputs)
-            return output, self.workload.loss(output, self.targets)
+                self.output = workload.forward(self.inputs)
+            elif workload.returns_loss and keeps:
+                self.output, self.loss = workload.forward_with_loss(self.inputs, self.targets)
+            elif workload.returns_loss:
+                self.loss = workload.forward_with_loss(self.inputs, self.targets)[1]
+            elif keeps:
+                self.output = workload.forward(self.inputs)
+                self.loss = workload.loss(self.output, self.targets)
+            else:
+                self.loss = workload.loss(workload.forward(self.inputs), self.targets)
+
+    def forget(self):
+        self.output = self.loss = None
 
     def update(self):
         self.gradient_bytes = sum(p.grad.numel() * p.grad.element_size() for p in self.parameters if p.grad is not None)
@@ -122,8 +131,7 @@ def measure(request):
     loop = Loop(workload, plan, batch, sequence)
     timed = Timed(request, plan)
     try:
-        first = warm_up(loop, timed, request)
-        del first
+        warm_up(loop, timed, request)
         timed.run(loop)
         request.progress(timed.done, timed.total, "recording a step")
         trace, reserved = recorded(loop)
@@ -178,6 +186,7 @@ def warm_up(loop, timed, request):
         request.check()
         begin = time.perf_counter()
         guarded(loop.step)
+        loop.forget()
         machine.synchronize(loop.plan.device)
         timed.estimate = time.perf_counter() - begin
 
@@ -213,6 +222,7 @@ class Timed:
             self.request.check()
             started = time.perf_counter()
             guarded(loop.step)
+            loop.forget()
             machine.synchronize(self.plan.device)
             self.seconds.append(time.perf_counter() - started)
             self.done = len(self.seconds)
@@ -237,9 +247,9 @@ def recorded(loop):
     with collector:
         for _ in range(RECORDED_STEPS):
             labels = loop.labels()
-            kept = guarded(loop.step, region)
+            guarded(loop.step, region)
             collector.step()
-            del kept
+            loop.forget()
     recording = collector.recording()
     seen = sum(-(-block.bytes // 512) * 512 for block in recording.existing)
     granularity = 512 if device.type == "cuda" else 1

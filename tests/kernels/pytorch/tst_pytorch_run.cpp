@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The probe in a real Python: with a package `torch` that is none, for its manners; with PyTorch where there is one
 // (python3-torch), for its figures.
-#include "kernels/pytorch/python_torch.h"
 #include "kernels/pytorch/pytorch_backend.h"
 #include "tests/cli/run_cli.h"
 #include "tests/kernels/pytorch/fake_python.h"
+#include "tests/kernels/pytorch/python_with_torch.h"
 
 #include <cmath>
 
@@ -13,17 +13,9 @@ using namespace memscape::test;
 
 namespace {
 
-/// The first Python here that has PyTorch; empty: none.
-QString pythonWithTorch()
+QString torchPython()
 {
-    static const QString found = [] {
-        for (const QString& python : {QString::fromStdString(chosenPython()), QString("/usr/bin/python3")}) {
-            if (findTorch(python.toStdString(), 20))
-                return python;
-        }
-        return QString();
-    }();
-    return found;
+    return QString::fromStdString(pythonWithTorch().python);
 }
 
 /// A folder for PYTHONPATH whose torch says that it is 2.9.1 and does something when it is imported.
@@ -55,7 +47,7 @@ double figure(const Figures& figures, const char* key)
 
 MeasuredRun run(const std::string& id, const std::vector<std::string>& assignments)
 {
-    const auto backend = makePytorchBackend(pythonWithTorch().toStdString());
+    const auto backend = makePytorchBackend(pythonWithTorch().python);
     const Experiment& experiment = **findExperiment(id);
     Listener listener;
     auto measured =
@@ -135,8 +127,8 @@ private slots:
 
     void a_training_step()
     {
-        if (pythonWithTorch().isEmpty())
-            QSKIP("python3-torch is not installed");
+        if (pythonWithTorch().python.empty())
+            QSKIP(noTorchHere);
         const MeasuredRun measured = run("training-memory", decoderWith({"precision=fp32"}));
         const Figures& figures = measured.measurement.figures;
         // 2 x 211 x 64 + 3 (4 x 64 x 64 + 3 x 64 x 128 + 2 x 64) + 64
@@ -166,8 +158,8 @@ private slots:
 
     void what_changes_a_step()
     {
-        if (pythonWithTorch().isEmpty())
-            QSKIP("python3-torch is not installed");
+        if (pythonWithTorch().python.empty())
+            QSKIP(noTorchHere);
         const auto with = [](const std::vector<std::string>& more) {
             std::vector<std::string> assignments = decoderWith(more);
             assignments.emplace_back("optimizer=sgd");
@@ -184,8 +176,8 @@ private slots:
 
     void a_sweep()
     {
-        if (pythonWithTorch().isEmpty())
-            QSKIP("python3-torch is not installed");
+        if (pythonWithTorch().python.empty())
+            QSKIP(noTorchHere);
         const MeasuredRun measured = run("training-memory", {"model=mlp:64,64,8", "batch=8,16,32", "precision=fp32"});
         const Series* activations = measured.measurement.findSeries("activations");
         QVERIFY(activations != nullptr);
@@ -196,8 +188,8 @@ private slots:
 
     void a_forward_pass()
     {
-        if (pythonWithTorch().isEmpty())
-            QSKIP("python3-torch is not installed");
+        if (pythonWithTorch().python.empty())
+            QSKIP(noTorchHere);
         const MeasuredRun measured =
             run("inference-memory", {"model=mlp:64,64,8", "batch=4", "precision=fp32", "context=16", "sequence=16"});
         const Figures& figures = measured.measurement.figures;
@@ -208,25 +200,25 @@ private slots:
 
     void what_is_not_installed_or_not_possible()
     {
-        if (pythonWithTorch().isEmpty())
-            QSKIP("python3-torch is not installed");
+        if (pythonWithTorch().python.empty())
+            QSKIP(noTorchHere);
         const Ran missing = cli({"measure", "training-memory", "model=torchvision:none_such", "batch=1", "--device",
-                                 "pytorch:cpu", "--python", pythonWithTorch()});
+                                 "pytorch:cpu", "--python", torchPython()});
         QVERIFY(missing.code != 0);
         QVERIFY(missing.says("pip install torchvision") || missing.says("torchvision has no model"));
-        const Ran sharded = cli(words(pythonWithTorch(), {"zero=2", "data_parallel=2"}));
+        const Ran sharded = cli(words(torchPython(), {"zero=2", "data_parallel=2"}));
         QVERIFY(sharded.says("ZeRO shards over several processes"));
         const Ran predicted = cli({"predict", "training-memory", "model=mlp:64,64,8", "--device", "pytorch:cpu",
-                                   "--python", pythonWithTorch(), "--json"});
+                                   "--python", torchPython(), "--json"});
         QCOMPARE(predicted.code, 0);
         QCOMPARE(predicted.json()["device"].toObject()["framework"].toObject()["name"].toString(), QString("pytorch"));
     }
 
     void its_own_check()
     {
-        if (pythonWithTorch().isEmpty())
-            QSKIP("python3-torch is not installed");
-        const Ran ran = cli({"selftest", "--device", "pytorch:cpu", "--python", pythonWithTorch()});
+        if (pythonWithTorch().python.empty())
+            QSKIP(noTorchHere);
+        const Ran ran = cli({"selftest", "--device", "pytorch:cpu", "--python", torchPython()});
         QCOMPARE(ran.code, 0);
         QVERIFY(ran.out.contains("memscape_probe"));
     }
