@@ -404,16 +404,17 @@ class _Stream:
 
     def _differ(self):
         self.differs = True
-        self.notes.append(f"Step {len(self.ends)} (from 0) differs from the one before it: what it did from there on has "
+        step = self.index or len(self.candidates)
+        self.notes.append(f"Step {step} (from 0) differs from the one before it: what it did from there on has "
                           f"no labels until recording whole began again.")
 
     def _ended(self):
-        self.ends.append(len(self.events))
         if self.pattern is not None and not self.differs:
             if self.place == len(self.pattern):
                 self.repeated += 1
             else:
                 self._differ()
+        self.ends.append(len(self.events))
         self.place = 0
 
     # --- ticks ------------------------------------------------------------------------------------
