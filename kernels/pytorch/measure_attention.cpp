@@ -56,7 +56,8 @@ private:
 
 } // namespace
 
-Result<MeasuredRun> measureAttentionInPytorch(Probe& probe, const Experiment& experiment, const Parameters& parameters)
+Result<MeasuredRun> measureAttentionInPytorch(PytorchProbe& probe, const Experiment& experiment,
+                                              const Parameters& parameters)
 {
     return runSampled<AttentionInPytorch>(probe, experiment, parameters);
 }

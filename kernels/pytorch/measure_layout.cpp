@@ -48,7 +48,8 @@ protected:
 
 } // namespace
 
-Result<MeasuredRun> measureLayoutInPytorch(Probe& probe, const Experiment& experiment, const Parameters& parameters)
+Result<MeasuredRun> measureLayoutInPytorch(PytorchProbe& probe, const Experiment& experiment,
+                                           const Parameters& parameters)
 {
     return runSampled<LayoutInPytorch>(probe, experiment, parameters);
 }

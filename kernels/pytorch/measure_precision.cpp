@@ -24,7 +24,7 @@ Result<std::optional<double>> storedOf(const JsonReader& detail)
     return std::optional<double>(value);
 }
 
-std::optional<Figure> storedFigure(const std::optional<double>& value)
+std::optional<Figure> storedAs(const std::optional<double>& value)
 {
     if (!value)
         return {};
@@ -38,7 +38,7 @@ public:
 
     Result<Figures> figures(const Parameters& point, const MergedSamples& samples) override
     {
-        return productFigures(precisionCase(point), samples, storedFigure(m_stored));
+        return productFigures(precisionCase(point), samples, storedAs(m_stored));
     }
 
 protected:
@@ -54,7 +54,7 @@ private:
     std::optional<double> m_stored; ///< of the last visit, whose figures are asked for next
 };
 
-Result<std::vector<double>> numbersAt(const JsonReader& reader, const char* key)
+Result<std::vector<double>> stepNumbers(const JsonReader& reader, const char* key)
 {
     MEMSCAPE_TRY(array, reader.at(key));
     return array.numbers();
@@ -83,9 +83,9 @@ Result<AmpCourse> courseFromJson(const JsonReader& reader)
     MEMSCAPE_TRY(peak, reader.at("peak"));
     MEMSCAPE_TRY(peakBytes, peak.numberOrNan());
     course.peak = peakBytes; // null when it was stopped before that step
-    MEMSCAPE_TRY(losses, numbersAt(reader, "loss"));
-    MEMSCAPE_TRY(seconds, numbersAt(reader, "seconds"));
-    MEMSCAPE_TRY(scales, numbersAt(reader, "scale"));
+    MEMSCAPE_TRY(losses, stepNumbers(reader, "loss"));
+    MEMSCAPE_TRY(seconds, stepNumbers(reader, "seconds"));
+    MEMSCAPE_TRY(scales, stepNumbers(reader, "scale"));
     MEMSCAPE_TRY(skipped, flagsAt(reader, "skipped"));
     MEMSCAPE_TRY(counted, flagsAt(reader, "counted"));
     const std::size_t count = losses.size();
@@ -101,7 +101,7 @@ Result<AmpCourse> courseFromJson(const JsonReader& reader)
 Result<GradientCounts> countsFromJson(const JsonReader& reader)
 {
     GradientCounts counts;
-    MEMSCAPE_TRY(bars, numbersAt(reader, "bars"));
+    MEMSCAPE_TRY(bars, stepNumbers(reader, "bars"));
     for (const double bar : bars)
         counts.bars.push_back(std::uint64_t(std::max(bar, 0.0)));
     MEMSCAPE_TRY(zeros, reader.number("zeros", 0.0));
@@ -118,7 +118,7 @@ Result<GradientCounts> countsFromJson(const JsonReader& reader)
 class TrainingInPytorch final : public TrainingSource
 {
 public:
-    explicit TrainingInPytorch(Probe& probe)
+    explicit TrainingInPytorch(PytorchProbe& probe)
         : m_probe(probe)
         , m_watch(probe.device().device)
     { }
@@ -149,7 +149,7 @@ public:
         return taken;
     }
 
-    std::optional<Figure> stored(Format, double) override { return storedFigure(m_stored); }
+    std::optional<Figure> stored(Format, double) override { return storedAs(m_stored); }
 
 private:
     Result<TakenTraining> takenFromJson(const JsonReader& detail)
@@ -173,14 +173,15 @@ private:
         return taken;
     }
 
-    Probe& m_probe;
+    PytorchProbe& m_probe;
     ProbeWatch m_watch;
     std::optional<double> m_stored; ///< of the last training
 };
 
 } // namespace
 
-Result<MeasuredRun> measurePrecisionInPytorch(Probe& probe, const Experiment& experiment, const Parameters& parameters)
+Result<MeasuredRun> measurePrecisionInPytorch(PytorchProbe& probe, const Experiment& experiment,
+                                              const Parameters& parameters)
 {
     if (!precisionCase(parameters).trains())
         return runSampled<ProductInPytorch>(probe, experiment, parameters);

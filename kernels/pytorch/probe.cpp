@@ -14,14 +14,14 @@ constexpr double cancelPatience = 0.8; ///< s; the probe itself gives up after 0
 
 } // namespace
 
-Probe::Probe(const PythonTorch& torch, const BackendDevice& device, RunSink& sink)
+PytorchProbe::PytorchProbe(const PythonTorch& torch, const BackendDevice& device, RunSink& sink)
     : m_torch(torch)
     , m_device(device)
     , m_sink(sink)
     , m_worker(cancelPatience)
 { }
 
-Result<void> Probe::start()
+Result<void> PytorchProbe::start()
 {
     MEMSCAPE_TRY(hello, m_worker.start(probeCommand(m_torch.python, "worker"), m_sink));
     if (hello.protocol == protocol::version && hello.worker == programVersion())
@@ -32,7 +32,7 @@ Result<void> Probe::start()
                 "remove the other one: python3 -m pip uninstall memscape-probe");
 }
 
-Result<protocol::Done> Probe::run(const std::string& experiment, Json words)
+Result<protocol::Done> PytorchProbe::run(const std::string& experiment, Json words)
 {
     return m_worker.run({++m_runs, experiment, m_device.id, std::move(words), m_sink.isForced()}, m_sink);
 }

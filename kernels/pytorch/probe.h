@@ -8,11 +8,11 @@
 
 namespace memscape {
 
-class Probe
+class PytorchProbe
 {
 public:
     /// All must outlive it.
-    Probe(const PythonTorch& torch, const BackendDevice& device, RunSink& sink);
+    PytorchProbe(const PythonTorch& torch, const BackendDevice& device, RunSink& sink);
 
     /// Errors: those of WorkerProcess::start(), run.skipped when it is of another version.
     Result<void> start();

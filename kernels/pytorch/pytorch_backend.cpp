@@ -49,7 +49,7 @@ Result<void> checkRoom(const Experiment& experiment, const Device& device, const
 class Measuring
 {
 public:
-    Measuring(Probe& probe, const Experiment& experiment, const Parameters& parameters)
+    Measuring(PytorchProbe& probe, const Experiment& experiment, const Parameters& parameters)
         : m_probe(probe)
         , m_experiment(experiment)
         , m_device(probe.device())
@@ -132,7 +132,7 @@ private:
         return run;
     }
 
-    Probe& m_probe;
+    PytorchProbe& m_probe;
     const Experiment& m_experiment;
     const BackendDevice& m_device;
     const Parameters& m_parameters;
@@ -171,7 +171,7 @@ public:
             return fail(torch.error());
         if (const std::string reason = experiment.notMeasuredOn(device.device); !reason.empty())
             return fail("run.skipped", reason, "look at the prediction, or choose another device");
-        Probe probe(*torch, device, sink);
+        PytorchProbe probe(*torch, device, sink);
         if (const MeasureInPytorch measure = sampledInPytorch(experiment.id()))
             return measure(probe, experiment, parameters);
         return Measuring(probe, experiment, parameters).measured();

@@ -27,7 +27,7 @@ double largestCacheOf(const Device& device)
 class ProbedMachine final : public SweepMachine
 {
 public:
-    ProbedMachine(Probe& probe, Json facts, bool hasBudget)
+    ProbedMachine(PytorchProbe& probe, Json facts, bool hasBudget)
         : m_probe(probe)
         , m_facts(std::move(facts))
         , m_budget(hasBudget ? probeBudget : std::numeric_limits<double>::infinity())
@@ -40,7 +40,7 @@ public:
     Json facts() override { return m_facts; }
 
 private:
-    Probe& m_probe;
+    PytorchProbe& m_probe;
     Json m_facts;
     SteadyClock m_clock;
     double m_budget;
@@ -104,7 +104,7 @@ RunConditions ProbeWatch::end(std::size_t samples)
     return m_watch.conditions(readSystemTicks(), samples);
 }
 
-Result<MeasuredRun> runProbed(Probe& probe, const Experiment& experiment, const Parameters& parameters,
+Result<MeasuredRun> runProbed(PytorchProbe& probe, const Experiment& experiment, const Parameters& parameters,
                               PointMeasurer& points)
 {
     MEMSCAPE_CHECK(probe.start());

@@ -20,7 +20,7 @@ class ProbedMeasurement : public SampledMeasurement
 {
 public:
     /// `experiment`: its id. `points`: of the sweep, when a page's own sweep is limited in time; 0: it is not.
-    ProbedMeasurement(Probe& probe, std::string experiment, std::size_t points)
+    ProbedMeasurement(PytorchProbe& probe, std::string experiment, std::size_t points)
         : m_probe(probe)
         , m_experiment(std::move(experiment))
         , m_points(points)
@@ -38,7 +38,7 @@ protected:
     const Device& device() const { return m_probe.device().device; }
 
 private:
-    Probe& m_probe;
+    PytorchProbe& m_probe;
     std::string m_experiment;
     std::size_t m_points;
     Json m_method = Json::object();
@@ -63,22 +63,25 @@ private:
     ContentionWatch m_watch;
 };
 
-using MeasureInPytorch = Result<MeasuredRun> (*)(Probe&, const Experiment&, const Parameters&);
+using MeasureInPytorch = Result<MeasuredRun> (*)(PytorchProbe&, const Experiment&, const Parameters&);
 /// Null for the experiments whose bytes are traced (training-memory, inference-memory) and for those that PyTorch does
 /// not measure.
 MeasureInPytorch sampledInPytorch(const std::string& experiment);
 
 // One for each experiment. Errors: those of runSweep(), run.skipped.
-Result<MeasuredRun> measureAttentionInPytorch(Probe& probe, const Experiment& experiment, const Parameters& parameters);
-Result<MeasuredRun> measureLayoutInPytorch(Probe& probe, const Experiment& experiment, const Parameters& parameters);
-Result<MeasuredRun> measurePrecisionInPytorch(Probe& probe, const Experiment& experiment, const Parameters& parameters);
+Result<MeasuredRun> measureAttentionInPytorch(PytorchProbe& probe, const Experiment& experiment,
+                                              const Parameters& parameters);
+Result<MeasuredRun> measureLayoutInPytorch(PytorchProbe& probe, const Experiment& experiment,
+                                           const Parameters& parameters);
+Result<MeasuredRun> measurePrecisionInPytorch(PytorchProbe& probe, const Experiment& experiment,
+                                              const Parameters& parameters);
 
 /// The points of `parameters`, once the probe has imported PyTorch and said where it runs.
-Result<MeasuredRun> runProbed(Probe& probe, const Experiment& experiment, const Parameters& parameters,
+Result<MeasuredRun> runProbed(PytorchProbe& probe, const Experiment& experiment, const Parameters& parameters,
                               PointMeasurer& points);
 /// The same of a measurement of samples, made for so many points.
 template <class Made>
-Result<MeasuredRun> runSampled(Probe& probe, const Experiment& experiment, const Parameters& parameters)
+Result<MeasuredRun> runSampled(PytorchProbe& probe, const Experiment& experiment, const Parameters& parameters)
 {
     const Device& device = probe.device().device;
     Made measurement(probe, experiment.id(),

@@ -3,15 +3,16 @@
 // reports: the same figures in the same units, the same columns, samples and grades at the same places, the same words
 // for what went wrong, whatever the experiment.
 #include "tests/kernels/cuda/fake_run.h"
+#include "tests/support/run_shape.h"
 
 #include <QtTest>
 
 #include <algorithm>
-#include <set>
 
 #include <nlohmann/json.hpp>
 
 using namespace memscape;
+using namespace memscape::test;
 
 namespace {
 
@@ -60,58 +61,6 @@ Result<MeasuredRun> onHost(const char* id, const std::vector<std::string>& given
     return backend->measure(**experiment, backend->devices().front(), parameters, sink);
 }
 
-QStringList keysOf(const Json& object)
-{
-    QStringList keys;
-    for (const auto& [key, value] : object.items())
-        keys << QString::fromStdString(key);
-    keys.sort();
-    return keys;
-}
-
-QStringList figuresOf(const MeasuredRun& run)
-{
-    QStringList figures;
-    for (const Series& series : run.measurement.series)
-        figures << QStringLiteral("curve %1 over %2 in %3")
-                       .arg(QString::fromStdString(series.key), QString::fromStdString(series.x.key))
-                       .arg(int(series.yUnit));
-    figures.sort();
-    return figures;
-}
-
-QStringList samplesOf(const MeasuredRun& run)
-{
-    std::set<QString> keys;
-    for (const Json& one : run.provenance.samples)
-        keys.insert(keysOf(one).join(u' '));
-    return {keys.begin(), keys.end()};
-}
-
-/// The first thing that a run must say and this one does not; empty when it says all.
-QString lacking(const MeasuredRun& run)
-{
-    const Json written = provenanceToJson(run.provenance, run.complete);
-    for (const char* key :
-         {"backend", "time", "forced", "passes", "grade", "reason", "method", "samples", "complete"}) {
-        if (!written.contains(key))
-            return QStringLiteral("provenance.%1").arg(QLatin1String(key));
-    }
-    if (written.contains("grade_reason"))
-        return QStringLiteral("grade_reason is of version 0.1.0");
-    if (!run.provenance.method.is_object() || run.provenance.samples.empty() || run.provenance.quality->reason.empty())
-        return QStringLiteral("a method, samples, or the reason of the grade");
-    if (!run.measurement.detail.contains("points"))
-        return QStringLiteral("detail.points");
-    for (const Json& point : run.measurement.detail["points"]) {
-        for (const char* key : {"x", "grade", "reason", "samples"}) {
-            if (!point.contains(key))
-                return QStringLiteral("%1 of %2").arg(QLatin1String(key), QString::fromStdString(point.dump()));
-        }
-    }
-    return {};
-}
-
 } // namespace
 
 class TestSameShape : public QObject
@@ -149,8 +98,8 @@ void TestSameShape::aRunHasOneShape()
     const auto gpu = runOnFake(id, given, gpuSink).run;
     QVERIFY2(gpu, gpu ? "" : gpu.error().text().c_str());
 
-    QCOMPARE(figuresOf(*gpu), figuresOf(*host));
-    QCOMPARE(samplesOf(*gpu), samplesOf(*host));
+    QCOMPARE(curvesOf(*gpu), curvesOf(*host));
+    QCOMPARE(sampleColumnsOf(*gpu), sampleColumnsOf(*host));
     for (const MeasuredRun* run : {&*host, &*gpu})
         QVERIFY2(lacking(*run).isEmpty(), qPrintable(lacking(*run)));
     for (Sink* sink : {&hostSink, &gpuSink}) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/measure/backend.h"
+#include "kernels/pytorch/python_torch.h"
 
 #include <csignal>
 

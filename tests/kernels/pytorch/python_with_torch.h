@@ -27,6 +27,12 @@ inline const PythonTorch& pythonWithTorch()
     return found;
 }
 
+/// Its path.
+inline QString torchPython()
+{
+    return QString::fromStdString(pythonWithTorch().python);
+}
+
 constexpr const char* noTorchHere =
     "no Python here has PyTorch: apt install python3-torch, or name one in MEMSCAPE_PYTHON";
 

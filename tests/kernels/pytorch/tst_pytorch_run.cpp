@@ -13,11 +13,6 @@ using namespace memscape::test;
 
 namespace {
 
-QString torchPython()
-{
-    return QString::fromStdString(pythonWithTorch().python);
-}
-
 /// A folder for PYTHONPATH whose torch says that it is 2.9.1 and does something when it is imported.
 FakePython fakeTorch(const QByteArray& onImport)
 {
