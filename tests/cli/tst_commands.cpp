@@ -71,6 +71,16 @@ private slots:
         const QStringList ids = keysOf(ran.json()["experiments"], "id");
         QVERIFY(ids.contains("stride") && ids.contains("hierarchy"));
         QVERIFY(cli({"list"}).out.contains("stride"));
+        QMap<QString, QStringList> kinds;
+        for (const QJsonValue& experiment : ran.json()["experiments"].toArray()) {
+            for (const QJsonValue& kind : experiment.toObject()["measured_on"].toArray())
+                kinds[experiment.toObject()["id"].toString()] << kind.toString();
+        }
+        QCOMPARE(kinds["stride"], QStringList({"cpu", "cuda"}));
+        QCOMPARE(kinds["attention"], QStringList({"cpu", "cuda", "pytorch"}));
+        QCOMPARE(kinds["training-memory"], QStringList({"pytorch"}));
+        QCOMPARE(kinds["bank-conflicts"], QStringList({"cuda"}));
+        QVERIFY(cli({"describe", "layout"}).out.contains("Measured on cpu, cuda, pytorch\n"));
     }
 
     void devices()
@@ -83,6 +93,8 @@ private slots:
         QCOMPARE(cpu["id"].toString(), "cpu");
         QCOMPARE(cpu["kind"].toString(), "live");
         QCOMPARE(cpu["available"].toBool(), true);
+        QVERIFY(cpu["measures"].toArray().contains("stride"));
+        QVERIFY(!cpu["measures"].toArray().contains("bank-conflicts"));
     }
 
     void describe()

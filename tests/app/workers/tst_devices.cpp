@@ -166,6 +166,24 @@ private slots:
         QCOMPARE(directory.problems().size(), problems + 2);
     }
 
+    void ofRecordsOnlyMachinesThatAreNotElsewhereAreListed()
+    {
+        DeviceDirectory directory(fake(QStringLiteral("ok")));
+        std::vector<Device> recorded;
+        for (const char* id :
+             {"cpu", "cuda:3", "pytorch:cpu", "pytorch:cuda:0", "nvidia-h200", "lab/pytorch:cpu", "mine"}) {
+            recorded.emplace_back();
+            recorded.back().id = id;
+        }
+        directory.setRecorded(recorded);
+        QStringList listed;
+        for (const DeviceEntry& entry : directory.entries()) {
+            if (entry.source == DeviceSource::Record)
+                listed << QString::fromStdString(entry.id);
+        }
+        QCOMPARE(listed, QStringList{QStringLiteral("mine")});
+    }
+
     void catalogueDevicesAreForPredictions()
     {
         const DeviceDirectory directory(fake(QStringLiteral("ok")));
