@@ -7,6 +7,7 @@
 #include "core/network/network_file.h"
 #include "core/network/safetensors.h"
 
+#include <algorithm>
 #include <fstream>
 #include <mutex>
 #include <optional>
@@ -69,7 +70,9 @@ Result<ModelDescription> readNetworkFile(const fs::path& path, std::size_t size)
         problem.place = path.string() + (problem.place.empty() ? "" : ", " + problem.place);
         return fail(std::move(problem));
     }
+    MEMSCAPE_TRY(positions, JsonReader(*json, path.string()).integer("positions", 0));
     kept = Kept{path, size, time, tracedModel(std::move(*file), path)};
+    kept->model.maxPositions = std::max<std::int64_t>(positions, 0);
     return kept->model;
 }
 

@@ -38,6 +38,19 @@ Gpt2Shape gpt2Shape(const ModelDescription& model, const BuildOptions& options)
     return shape;
 }
 
+/// Of a network file with a table of positions.
+Result<void> checkPositions(const ModelDescription& model, std::int64_t sequence)
+{
+    if (model.maxPositions < 1 || model.program->sequence < 1 || sequence <= model.maxPositions)
+        return {};
+    Error error{
+        "network.shape",
+        fmt::format("a sequence of {} is longer than the {} positions of this model", sequence, model.maxPositions),
+        "sequence", fmt::format("take at most {0} tokens: sequence={0}", model.maxPositions)};
+    error.remedy = Remedy{"sequence", fmt::format("{}", model.maxPositions)};
+    return fail(std::move(error));
+}
+
 Result<Graph> recorded(const ModelDescription& model, const BuildOptions& options)
 {
     switch (model.family) {
@@ -46,7 +59,9 @@ Result<Graph> recorded(const ModelDescription& model, const BuildOptions& option
     case Family::Encoder: return bert(model, options);
     case Family::VisionTransformer: return visionTransformer(model, options);
     case Family::EncoderDecoder: return t5(model, options);
-    case Family::Traced: return runNetworkFile(*model.program, options);
+    case Family::Traced:
+        MEMSCAPE_CHECK(checkPositions(model, options.sequence));
+        return runNetworkFile(*model.program, options);
     case Family::Decoder: break;
     }
     if (model.architecture == "gpt2")

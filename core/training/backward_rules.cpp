@@ -80,8 +80,16 @@ Autograd::Gradient Autograd::elementwise(const Gradient& given, TensorId other)
     const DType dtype = m_graph.tensors[other].dtype;
     const std::array<const Layout*, 2> like{&given.layout, &factor};
     const auto shape = Shape::broadcast(given.layout.shape, factor.shape);
-    const bool isWider = factor.rank() > 0 && isFloating(dtype) && elementBytes(dtype) > elementBytes(given.dtype);
-    return fresh(elementwiseLayout(shape ? *shape : given.layout.shape, like), isWider ? dtype : given.dtype);
+    const std::int64_t size = elementBytes(dtype), givenSize = elementBytes(given.dtype);
+    const bool isWider = factor.rank() > 0 && isFloating(dtype) && size > givenSize;
+    // A CPU's kernels cast the operand of the smaller type first.
+    const bool isCast = m_rules.isOnCpu && factor.rank() > 0 && isFloating(dtype) && size != givenSize;
+    const LiveId cast = isCast ? scratch(isWider ? given.layout.elements() * size : factor.elements() * givenSize) : 0;
+    const Gradient result =
+        fresh(elementwiseLayout(shape ? *shape : given.layout.shape, like), isWider ? dtype : given.dtype);
+    if (cast)
+        m_live.release(cast);
+    return result;
 }
 
 Autograd::Gradient Autograd::elementwiseAfter(int count, const Gradient& given, TensorId other)

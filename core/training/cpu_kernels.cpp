@@ -93,23 +93,33 @@ void meanKernel(const Layout& input, const Layout& result, std::int64_t elementS
         kernel.free(sum);
 }
 
-/// The squares, their mean: a sum divided by a number in place.
-void squaredErrorKernel(std::int64_t bytes, KernelWriter& kernel)
+/// The squares, their mean: a sum divided by a number in place; of halves in float.
+void squaredErrorKernel(std::int64_t bytes, bool isHalf, KernelWriter& kernel)
 {
     kernel.output(0);
     const std::uint32_t squares = kernel.temporary(bytes);
+    const std::uint32_t sum = isHalf ? kernel.temporary(4) : 0;
+    if (isHalf)
+        kernel.free(kernel.temporary(2 * bytes));
     const std::uint32_t number = kernel.temporary(numberTensorBytes), cast = kernel.temporary(4);
     kernel.free(cast);
     kernel.free(number);
+    if (isHalf)
+        kernel.free(sum);
     kernel.free(squares);
 }
 
-void batchNormKernel(std::int64_t channels, KernelWriter& kernel)
+/// PyTorch 1 makes the result between the pairs.
+void batchNormKernel(std::int64_t channels, bool isBefore2, KernelWriter& kernel)
 {
     kernel.free(kernel.temporary(numberTensorBytes)); // num_batches_tracked += 1
-    for (const std::uint32_t output : {0u, 1u, 2u})
-        kernel.output(output);
+    if (!isBefore2)
+        kernel.output(0);
+    kernel.output(1);
+    kernel.output(2);
     for (int pair = 0; pair < 2; ++pair) {
+        if (isBefore2 && pair > 0)
+            kernel.output(0);
         const std::uint32_t first = kernel.temporary(4 * channels), second = kernel.temporary(4 * channels);
         kernel.free(first);
         kernel.free(second);
@@ -227,8 +237,10 @@ KernelSteps cpuKernelSteps(const Graph& graph, const Operator& op, const EagerRu
     case Kind::Convolution: convolutionKernel(graph, op, kernel); break;
     case Kind::Embedding: embeddingKernel(graph.layoutOf(graph.inputs(op)[1]), kernel); break;
     case Kind::Gather: gatherKernel(graph, graph.outputs(op)[0], rules.isBefore2, kernel); break;
-    case Kind::MseLoss: squaredErrorKernel(graph.storageOf(graph.outputs(op)[0]).bytes, kernel); break;
-    case Kind::BatchNorm: batchNormKernel(graph.layoutOf(graph.inputs(op)[0])[1], kernel); break;
+    case Kind::MseLoss:
+        squaredErrorKernel(graph.storageOf(graph.outputs(op)[0]).bytes, sizeOf(graph.outputs(op)[0]) < 4, kernel);
+        break;
+    case Kind::BatchNorm: batchNormKernel(graph.layoutOf(graph.inputs(op)[0])[1], rules.isBefore2, kernel); break;
     case Kind::FlashAttention: attentionKernel(graph, op, rules.threads, kernel); break;
     default: break;
     }

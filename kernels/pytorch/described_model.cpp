@@ -41,7 +41,8 @@ Json describedModel(const std::string& text)
             {"positions", model->maxPositions},
             {"tied", model->tied},
             {"activation", activationText(model->activation)},
-            {"mlp", model->mlpSizes}};
+            {"mlp", model->mlpSizes},
+            {"stored", model->storedDtype}};
 }
 
 } // namespace memscape

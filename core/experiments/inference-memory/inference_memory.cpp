@@ -140,6 +140,11 @@ Result<Answer> answerOf(const Device& device, const Parameters& parameters)
     Answer answer;
     MEMSCAPE_TRY(model, readModel(parameters.text("model")));
     MEMSCAPE_TRY(request, requestOf(device, parameters));
+    if (model.program && model.maxPositions > 0 && request.context > model.maxPositions)
+        return fail("network.shape",
+                    fmt::format("a context of {} tokens is longer than the {} positions of this model", request.context,
+                                model.maxPositions),
+                    fmt::format("take at most {0} tokens: context={0}", model.maxPositions), "context");
     MEMSCAPE_TRY(pass, passOf(device, model, parameters, request, request.batch));
     MEMSCAPE_TRY(weights,
                  servedWeights(model, request.weights, elementBytes(request.computed), request.tensorParallel));

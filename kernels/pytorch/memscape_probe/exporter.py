@@ -503,9 +503,19 @@ def _document(model, runs, sizes, assumptions):
         "inputs": [{"id": n, "name": name, "role": role, "dtype": _own(f), "shape": sized(pick, i)}
                    for role, pick in (("input", lambda r: r.inputs), ("target", lambda r: r.targets))
                    for i, (n, name, f) in enumerate(pick(one))],
-        "program": program, "output": named.output, "loss": named.loss, "returns_loss": named.returns_loss,
+        "positions": _positions(merged, one, scaled), "program": program, "output": named.output, "loss": named.loss, "returns_loss": named.returns_loss,
         "assumptions": assumptions,
     }
+
+
+def _positions(merged, run, scaled):
+    """Rows of the smallest table that is looked up by position: one index for each token of the sequence, whatever the
+    batch. 0: none."""
+    shapes = {out["id"]: out["shape"] for fields in merged for out in fields["out"]}
+    tables = {number: tensor.shape[0] for number, _, tensor, _ in run.parameters if tensor.dim() == 2}
+    found = [tables[fields["in"][1]] for fields in merged if fields["op"] == "embedding" and fields["in"][1] in tables
+             and [size for size in shapes.get(fields["in"][0], ()) if size != 1] == [[0, 0, 1, 0]]]
+    return min((rows for rows in found if rows >= scaled.s), default=0)
 
 
 def _own(tensor):

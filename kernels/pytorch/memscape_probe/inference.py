@@ -31,6 +31,24 @@ def plan_of(parameters, device):
     return plan
 
 
+PUBLISHED = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
+
+
+def note_stored(parameters, request):
+    """Published weights of another type than the one that is computed in are cast before they are measured: said, since
+    their prediction has the published type."""
+    if parameters.get("weight_precision", "stored") != "stored":
+        return []
+    published = (parameters.get("described") or {}).get("stored") or "bfloat16"
+    precision = parameters.get("precision", "bf16")
+    if PUBLISHED.get(published, published) == precision:
+        return []
+    text = (f"the weights were run in {precision}; as stored they are {published}. Choose weight_precision={precision} to predict "
+            "what was measured")
+    request.note("warning", "probe.weights", text)
+    return [text]
+
+
 def cache_tensors(cache):
     """Keys and values of a cache of transformers (5, 4.x, or tuples)."""
     layers = getattr(cache, "layers", None)
@@ -89,13 +107,14 @@ def measure(request):
     plan = plan_of(parameters, request.device)
     batch, context = int(parameters["batch"]), int(parameters["context"])
     sequence = min(int(parameters.get("sequence", 512)), context)
+    notes = note_stored(parameters, request)
     request.progress(0, 0, "building the model")
     workload = prepared(request, plan, parameters, sequence)
     generation = Generation(workload, plan, batch, context, request)
     if workload.kind != "tokens" or workload.library != "transformers":
         generation.inputs, _ = workload.inputs(batch, sequence, plan.device, plan.dtype)
     check_cache(parameters, generation)
-    return result_of(*filled(generation, chunks(context, sequence)))
+    return result_of(*filled(generation, chunks(context, sequence)), notes)
 
 
 def check_cache(parameters, generation):
@@ -144,7 +163,7 @@ def recorded(generation, sizes):
     return StepTrace(collector.recording(), labels, granularity=512 if plan.device.type == "cuda" else 1, kept=kept)
 
 
-def result_of(generation, prefill, decode, trace):
+def result_of(generation, prefill, decode, trace, notes):
     plan, module = generation.plan, generation.workload.module
     is_cuda = plan.device.type == "cuda"
     parameters = list(module.parameters())
@@ -159,6 +178,6 @@ def result_of(generation, prefill, decode, trace):
                "activations": figure(max(0, peak - weights - cache), "B", "activations")}
     if generation.has_cache:
         figures["kv_cache"] = figure(cache, "B", "KV cache")
-    detail = {"trace": trace.to_json(), "samples": {"prefill_time": prefill, "token_time": decode}, "notes": [],
+    detail = {"trace": trace.to_json(), "samples": {"prefill_time": prefill, "token_time": decode}, "notes": notes,
               "context": context_bytes(plan.device)}
     return {"figures": figures, "series": [], "detail": detail}, machine.describe(plan.device, generation.workload)

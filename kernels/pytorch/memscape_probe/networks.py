@@ -294,7 +294,8 @@ class Gpt2Block(nn.Module):
     def feed(self, x):
         x = self.fc(x)
         x = self.activation(x)
-        return dropped(self.pj(x), self)
+        x = self.pj(x)
+        return dropped(x, self)
 
     def forward(self, x):
         x = x + self.attn(self.ln1(x))

@@ -27,6 +27,8 @@ class Loop:
     def __init__(self, workload, plan, batch, sequence):
         self.workload, self.plan = workload, plan
         self.inputs, self.targets = workload.inputs(batch, sequence, plan.device, plan.dtype)
+        if plan.phase != "training":
+            self.targets = None  # only a loss reads them
         self.parameters = [p for p in workload.module.parameters() if p.requires_grad]
         self.optimizer = plan.make_optimizer(workload.module)
         self.scaler = plan.make_scaler()
@@ -108,7 +110,7 @@ class Loop:
     def labels(self):
         """address -> category of tensors that only the loop knows, and of state that the collector may not have seen."""
         found = self.state_labels()
-        found.update((tensor.data_ptr(), "input") for tensor in (*self.inputs, self.targets))
+        found.update((tensor.data_ptr(), "input") for tensor in (*self.inputs, self.targets) if tensor is not None)
         found.update((master.data_ptr(), "master") for master in self.masters())
         return found
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recorder and the collector beneath it, with whatever torch this Python has; 77 where it has none."""
+"""The recorder and the collector beneath it, with the torch of this Python or of another one here; 77 where none has it."""
 import io
 import os
 import pickle
@@ -18,7 +18,11 @@ sys.path.insert(0, PACKAGE)
 try:
     import torch
 except ImportError:
-    print("skipped: this python3 has no torch")
+    for python in (os.environ.get("MEMSCAPE_PYTHON"), os.path.join(PACKAGE, "../../build/pytorch/bin/python"), "/usr/bin/python3"):
+        looks = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
+        if python and os.path.exists(python) and subprocess.run([python, "-c", looks]).returncode == 0:
+            os.execv(python, [python, *sys.argv])
+    print("skipped: no python3 here has torch")
     sys.exit(77)
 
 import torch.nn.functional as F
