@@ -84,6 +84,7 @@ findings: growth a step, out of memory, retained graphs, gradients kept, cache h
 
   memscape-cli snapshot oom.pickle
   memscape-cli snapshot oom.pickle --json | jq .measured.detail.findings
+  memscape-cli snapshot oom.pickle model=gpt2 batch=32       what would have saved how much where it ran out
   memscape-cli snapshot run.memscape-run --range 25%:75%
   memscape-cli snapshot oom.pickle --to html -o oom.html
   memscape-cli snapshot run.memscape-run --to memory_viz -o run.pickle   for pytorch.org/memory_viz
@@ -220,6 +221,8 @@ void addDocuments(CLI::App& app, Arguments& arguments)
         ->type_name("")
         ->expected(1)
         ->required();
+    snapshot.add_option("PARAMETERS", arguments.assignments, "KEY=VALUE: the plan of the run, as for training-memory")
+        ->type_name("");
     snapshot.add_option("--range", arguments.range, "only these events")->type_name("FIRST:LAST");
     addDevice(snapshot, arguments, "cuda:0, cuda:1 … of the file (default: the one with most events)");
     addJson(snapshot, arguments);

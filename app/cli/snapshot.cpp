@@ -4,6 +4,8 @@
 #include "app/cli/commands.h"
 #include "app/cli/output.h"
 #include "core/base/text.h"
+#include "core/device/catalogue.h"
+#include "core/experiments/memory/memory_advice.h"
 #include "core/report/memory_tables.h"
 #include "core/report/report.h"
 #include "core/report/snapshot_record.h"
@@ -53,20 +55,12 @@ private:
     int m_shown = -1;
 };
 
-std::size_t eventsOf(const Snapshot& snapshot, std::uint32_t device)
-{
-    return device < snapshot.traces.size() ? snapshot.traces[device].size() : 0;
-}
-
 /// "1", "cuda:1"; nothing said: the device with most events.
 Result<std::uint32_t> deviceOf(const Snapshot& snapshot, std::string_view text)
 {
+    if (text.empty())
+        return busiestDevice(snapshot);
     const auto devices = snapshot.devices();
-    if (text.empty()) {
-        const auto most =
-            std::ranges::max_element(devices, {}, [&](std::uint32_t device) { return eventsOf(snapshot, device); });
-        return most == devices.end() ? 0 : *most;
-    }
     const std::string_view digits = text.substr(text.rfind(':') == text.npos ? 0 : text.rfind(':') + 1);
     std::uint32_t device = 0;
     const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), device);
@@ -78,8 +72,34 @@ Result<std::uint32_t> deviceOf(const Snapshot& snapshot, std::string_view text)
     return device;
 }
 
+/// Its findings; where memory ran out with the fixes of the plan, if one is named. Bytes, not times: the device of a
+/// snapshot is not known, so a common one is taken.
+Result<std::vector<SnapshotFinding>> findingsFor(const SnapshotDevice& device, const EventRange& range,
+                                                 const std::vector<std::string>& plan)
+{
+    std::vector<SnapshotFinding> findings = findingsOf(device, range.first, range.last);
+    if (plan.empty())
+        return findings;
+    MEMSCAPE_TRY(experiment, findExperiment("training-memory"));
+    MEMSCAPE_TRY(parameters, resolve(experiment->schema(), plan));
+    if (parameters.sweep())
+        return fail("snapshot.plan", "a run has one plan: nothing can be swept", "give each parameter one value");
+    if (std::ranges::find(findings, "out-of-memory", &SnapshotFinding::id) == findings.end()) {
+        std::fprintf(stderr, "note: no request was refused: the plan is for nothing\n");
+        return findings;
+    }
+    MEMSCAPE_TRY(common, findDevice("nvidia-h100-sxm"));
+    const auto phase = refusedPhase(device, findings);
+    MEMSCAPE_TRY(levers, leversAt(common, parameters, phase));
+    std::vector<SnapshotFix> fixes;
+    for (const LeverOutcome& one : levers)
+        fixes.push_back({one.lever.label, phase ? one.phaseSaving[std::size_t(*phase)] : one.saving});
+    offerFixes(findings, fixes, fmt::format("{}", fmt::join(plan, " ")), phase);
+    return findings;
+}
+
 Result<std::string> exported(const SnapshotDevice& device, const EventRange& range, const std::string& name,
-                             std::string_view format)
+                             std::string_view format, const std::vector<SnapshotFinding>& findings)
 {
     std::string text;
     const auto append = [&](std::string_view piece) {
@@ -91,9 +111,9 @@ Result<std::string> exported(const SnapshotDevice& device, const EventRange& ran
     else if (format == "csv")
         MEMSCAPE_CHECK(writeBlocksCsv(device, range, append));
     else if (format == "html")
-        text = reportHtml({snapshotRecord(device, range, name)}, name);
+        text = reportHtml({snapshotRecord(device, range, name, findings)}, name);
     else
-        text = jsonText(recordToJson(snapshotRecord(device, range, name)));
+        text = jsonText(recordToJson(snapshotRecord(device, range, name, findings)));
     return text;
 }
 
@@ -174,13 +194,16 @@ int runSnapshot(const Arguments& arguments)
     const auto range = parseEventRange(arguments.range, (*device)->lifetimes().events());
     if (!range)
         return refused(range.error());
+    const auto findings = findingsFor(**device, *range, arguments.assignments);
+    if (!findings)
+        return refused(findings.error());
     if (!arguments.format.empty()) {
-        const auto text = exported(**device, *range, name, arguments.format);
+        const auto text = exported(**device, *range, name, arguments.format, *findings);
         if (!text)
             return refused(text.error());
         return deliver(arguments.output.empty() ? "-" : arguments.output, *text, false, 0);
     }
-    const Record record = snapshotRecord(**device, *range, name);
+    const Record record = snapshotRecord(**device, *range, name, *findings);
     const bool json = arguments.json || arguments.output == "-";
     if (!json)
         printOut(summaryText(record));

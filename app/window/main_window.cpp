@@ -297,8 +297,17 @@ void MainWindow::makeSnapshotPage()
     });
     connect(m_snapshot, &SnapshotPage::compareWanted, this, &MainWindow::compareSnapshot);
     connect(m_snapshot, &SnapshotPage::budgetWanted, this, [this] { showPage(QStringLiteral("training-memory")); });
+    connect(m_snapshot, &SnapshotPage::playWanted, this, [this] { playSnapshot(m_snapshot->file()); });
     connect(m_snapshot, &SnapshotPage::updated, this, &MainWindow::pageUpdated);
     m_stack->addWidget(m_snapshot);
+}
+
+/// On the page Allocator, with the setting that the run had.
+void MainWindow::playSnapshot(const QString& path)
+{
+    if (showPage(QStringLiteral("allocator")))
+        static_cast<void>(page()->setTexts({{"trace", QFileInfo(path).absoluteFilePath().toStdString()}, {"setting", "recorded"}},
+                                           tr("Play %1").arg(QFileInfo(path).fileName())));
 }
 
 void MainWindow::openSnapshot(const QString& path)
@@ -535,7 +544,11 @@ void MainWindow::dropEvent(QDropEvent* event)
             paths << url.toLocalFile();
     }
     event->acceptProposedAction();
-    m_files->openPaths(paths);
+    const bool isToBePlayed = page() && page()->experiment().id() == "allocator" && paths.size() == 1;
+    if (isToBePlayed && isSnapshotFile(paths.front()))
+        playSnapshot(paths.front());
+    else
+        m_files->openPaths(paths);
 }
 
 void MainWindow::applyLook()

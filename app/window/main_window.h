@@ -75,6 +75,7 @@ public:
     SnapshotPage* snapshot() const;
     /// Shows a snapshot or a run file, as a step of the history.
     void openSnapshot(const QString& path);
+    void playSnapshot(const QString& path);
     /// Layout of the last time, last study when `reopen`; call before show().
     void restore(bool reopen);
     void restoreDefaultLayout();

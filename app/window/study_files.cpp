@@ -66,8 +66,15 @@ bool isModelFile(const QString& path)
         && (name == QStringLiteral("config.json") || json->contains("model_type") || json->contains("architectures"));
 }
 
-/// By its name, or by its first bytes. A broken one is a snapshot too: the page shows its error.
-bool isSnapshot(const QString& path)
+Result<Record> recordOf(const QByteArray& text)
+{
+    MEMSCAPE_TRY(json, parseJson(std::string_view(text.constData(), std::size_t(text.size()))));
+    return recordFromJson(json);
+}
+
+} // namespace
+
+bool isSnapshotFile(const QString& path)
 {
     const QString suffix = QFileInfo(path).suffix().toLower();
     for (const char* known : {"pickle", "pkl", "memscape-run"}) {
@@ -80,14 +87,6 @@ bool isSnapshot(const QString& path)
     const QByteArray beginning = file.read(2);
     return looksLikePickle(std::string_view(beginning.constData(), std::size_t(beginning.size())));
 }
-
-Result<Record> recordOf(const QByteArray& text)
-{
-    MEMSCAPE_TRY(json, parseJson(std::string_view(text.constData(), std::size_t(text.size()))));
-    return recordFromJson(json);
-}
-
-} // namespace
 
 StudyFiles::StudyFiles(StudyDocument& document, Settings& settings, Banner& banner, QWidget* window)
     : QObject(window)
@@ -175,7 +174,7 @@ bool StudyFiles::openPath(const QString& path)
         emit modelFileOpened(path);
         return true;
     }
-    if (isSnapshot(path)) {
+    if (isSnapshotFile(path)) {
         m_settings.setLastFolder(QStringLiteral("study"), QFileInfo(path).absolutePath());
         m_settings.addRecentFile(QFileInfo(path).absoluteFilePath());
         emit snapshotOpened(path);

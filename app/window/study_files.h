@@ -20,6 +20,9 @@ namespace memscape {
 
 enum class SaveAnswer { Save, Discard, Cancel };
 
+/// A PyTorch snapshot or a run file, by its name or by its first bytes. A broken one is one too: its error is shown.
+bool isSnapshotFile(const QString& path);
+
 class StudyFiles : public QObject
 {
     Q_OBJECT

@@ -61,14 +61,15 @@ Json stepsJson(const SnapshotSteps& steps)
     return {{"how", steps.how}, {"count", steps.steps.size()}, {"steady", {steps.steady, steps.steadyEnd}}};
 }
 
-Json detailOf(const SnapshotDevice& device, const EventRange& range, const std::string& name)
+Json detailOf(const SnapshotDevice& device, const EventRange& range, const std::string& name,
+              const std::vector<SnapshotFinding>& found)
 {
     const Snapshot& snapshot = device.snapshot();
     Json sources = Json::object();
     for (std::size_t i = 0; i < device.categories().shares().size(); ++i)
         sources[std::string(categorySourceText(CategorySource(i)))] = jsonNumber(device.categories().shares()[i]);
     Json findings = Json::array();
-    for (const SnapshotFinding& finding : findingsOf(device, range.first, range.last))
+    for (const SnapshotFinding& finding : found)
         findings.push_back(findingToJson(finding));
     std::vector<std::string> notes = snapshot.notes;
     if (snapshot.run)
@@ -133,6 +134,12 @@ std::vector<Series> seriesOf(const SnapshotDevice& device, const EventRange& ran
 
 Record snapshotRecord(const SnapshotDevice& device, const EventRange& range, const std::string& name)
 {
+    return snapshotRecord(device, range, name, findingsOf(device, range.first, range.last));
+}
+
+Record snapshotRecord(const SnapshotDevice& device, const EventRange& range, const std::string& name,
+                      const std::vector<SnapshotFinding>& findings)
+{
     Record record;
     record.experiment = "snapshot";
     record.name = name;
@@ -141,7 +148,7 @@ Record snapshotRecord(const SnapshotDevice& device, const EventRange& range, con
     Measurement measured;
     measured.figures = snapshotFigures(device, range);
     measured.series = seriesOf(device, range);
-    measured.detail = detailOf(device, range, name);
+    measured.detail = detailOf(device, range, name, findings);
     record.measured = std::move(measured);
     record.provenance = programProvenance();
     record.provenance["file"] = name;

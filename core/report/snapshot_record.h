@@ -19,5 +19,8 @@ namespace memscape {
 /// `name`: the file's name without its folder, for people.
 /// Reports of it are those of any record (report.h).
 Record snapshotRecord(const SnapshotDevice& device, const EventRange& range, const std::string& name);
+/// The same with findings that were made before, fixes among them.
+Record snapshotRecord(const SnapshotDevice& device, const EventRange& range, const std::string& name,
+                      const std::vector<SnapshotFinding>& findings);
 
 } // namespace memscape

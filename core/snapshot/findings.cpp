@@ -14,6 +14,8 @@ namespace memscape {
 namespace {
 
 constexpr std::array<std::string_view, 3> levelTexts{"problem", "hint", "note"};
+constexpr std::string_view packingRemedy = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True first";
+constexpr std::size_t mostFixes = 5; ///< that are named
 
 bool emptiesCache(const Snapshot& snapshot, StackId stack)
 {
@@ -176,9 +178,8 @@ void findOutOfMemory(const FindingInput& input, std::vector<SnapshotFinding>& fi
         bytesText(double(layout.free)), bytesText(double(layout.largestFree)),
         packingHelps ? "packed, they would have served it" : "even packed, they would not have served it",
         events.size() > 1 ? fmt::format(" This is the last of {} refusals.", events.size()) : "");
-    finding.remedy = packingHelps
-        ? "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True first; then " + remedyFor(finding.groups)
-        : remedyFor(finding.groups);
+    finding.remedy =
+        packingHelps ? fmt::format("{}; then {}", packingRemedy, remedyFor(finding.groups)) : remedyFor(finding.groups);
     finding.figures = {{"wanted", "asked for", Unit::Byte, double(failed.size)},
                        {"device_free", "left on the device", Unit::Byte, double(failed.address)},
                        {"largest_free", "largest hole", Unit::Byte, double(layout.largestFree)},
@@ -268,6 +269,31 @@ std::vector<SnapshotFinding> findingsOf(const SnapshotDevice& device, std::size_
     return findings;
 }
 
+void offerFixes(std::vector<SnapshotFinding>& findings, const std::vector<SnapshotFix>& fixes, const std::string& plan,
+                std::optional<Phase> phase)
+{
+    if (fixes.empty())
+        return;
+    const std::string where = phase ? fmt::format("in the {}", phaseText(*phase)) : std::string("at the peak");
+    std::vector<std::string> lines;
+    for (std::size_t i = 0; i < std::min(fixes.size(), mostFixes); ++i)
+        lines.push_back(fmt::format("{}: {} less", fixes[i].label, bytesText(double(fixes[i].saving), 3)));
+    for (SnapshotFinding& finding : findings) {
+        if (finding.id != "out-of-memory")
+            continue;
+        finding.fixes = fixes;
+        const bool wasPacking = finding.remedy.starts_with(packingRemedy);
+        finding.remedy = fmt::format("{}simulated for {}, {}: {}", wasPacking ? std::string(packingRemedy) + "; " : "",
+                                     plan, where, fmt::join(lines, "; "));
+    }
+}
+
+std::optional<Phase> refusedPhase(const SnapshotDevice& device, const std::vector<SnapshotFinding>& findings)
+{
+    const auto found = std::ranges::find(findings, "out-of-memory", &SnapshotFinding::id);
+    return found == findings.end() ? std::nullopt : device.categories().phaseOf(found->firstEvent);
+}
+
 Json findingToJson(const SnapshotFinding& finding)
 {
     Json figures = Json::object();
@@ -277,6 +303,9 @@ Json findingToJson(const SnapshotFinding& finding)
     Json groups = Json::array();
     for (const SnapshotGroup& group : finding.groups)
         groups.push_back({{"label", group.label}, {"bytes", group.bytes}, {"blocks", group.blocks}});
+    Json fixes = Json::array();
+    for (const SnapshotFix& fix : finding.fixes)
+        fixes.push_back({{"label", fix.label}, {"saving", fix.saving}});
     return {{"id", finding.id},
             {"level", findingLevelText(finding.level)},
             {"title", finding.title},
@@ -284,6 +313,7 @@ Json findingToJson(const SnapshotFinding& finding)
             {"remedy", finding.remedy},
             {"figures", std::move(figures)},
             {"groups", std::move(groups)},
+            {"fixes", std::move(fixes)},
             {"events", {finding.firstEvent, finding.lastEvent}}};
 }
 

@@ -188,6 +188,10 @@ void findGradientsKept(const FindingInput& input, std::vector<SnapshotFinding>& 
             ++event;
         if (event == step.last || step.first == 0)
             continue;
+        const std::size_t backward = event;
+        while (event > step.first && device.categories().phaseOf(event) != Phase::Forward)
+            --event; // what is freed between the two was alive beside all activations
+        event = event == step.first ? backward : event + 1;
         std::int64_t bytes = 0;
         for (const LifetimeId id : device.lifetimes().aliveAt(event)) {
             const Lifetime& lifetime = device.lifetimes()[id];
@@ -204,7 +208,7 @@ void findGradientsKept(const FindingInput& input, std::vector<SnapshotFinding>& 
     finding.level = FindingLevel::Hint;
     finding.title = fmt::format("{} of gradients are kept through the next forward", bytesText(double(least), 3));
     finding.evidence =
-        fmt::format("When the backward of {} steady steps begins, gradients of the step before are alive: "
+        fmt::format("When the forward of {} steady steps ends, gradients of the step before are alive: "
                     "at least {}, {} of the peak.",
                     counted, bytesText(double(least)), percentText(double(least) / double(input.peakAllocated)));
     finding.remedy = "optimizer.zero_grad(set_to_none=True) directly after optimizer.step(), before the next forward";

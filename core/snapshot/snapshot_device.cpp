@@ -38,6 +38,16 @@ Result<std::size_t> boundary(std::string_view text, std::size_t events, std::siz
 
 } // namespace
 
+std::uint32_t busiestDevice(const Snapshot& snapshot)
+{
+    const std::vector<std::uint32_t> devices = snapshot.devices();
+    const auto eventsOf = [&](std::uint32_t device) {
+        return device < snapshot.traces.size() ? snapshot.traces[device].size() : 0;
+    };
+    const auto most = std::ranges::max_element(devices, {}, eventsOf);
+    return most == devices.end() ? 0 : *most;
+}
+
 Result<std::shared_ptr<const SnapshotDevice>> SnapshotDevice::analyse(std::shared_ptr<const Snapshot> snapshot,
                                                                       std::uint32_t device, Pace::Tell progress)
 {

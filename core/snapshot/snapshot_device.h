@@ -48,6 +48,9 @@ private:
     std::unique_ptr<SnapshotTimeline> m_timeline;
 };
 
+/// The device with most events.
+std::uint32_t busiestDevice(const Snapshot& snapshot);
+
 /// Events [first, last): "1200:2400", "25%:75%", "0.25:0.75" (shares of the trace), ":2400", "1200:"; nothing means
 /// all. Errors: snapshot.range.
 struct EventRange

@@ -255,32 +255,45 @@ Result<CachingAllocator> CachingAllocator::continued(const AllocatorOptions& opt
                                                      const std::vector<AllocatorSegment>& segments)
 {
     CachingAllocator allocator(options);
-    for (const AllocatorSegment& segment : segments)
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
+    for (const AllocatorSegment& segment : segments) {
         MEMSCAPE_CHECK(allocator.adopt(segment));
+        ranges.emplace_back(segment.address, segment.address + std::uint64_t(segment.size));
+    }
+    std::sort(ranges.begin(), ranges.end());
+    for (std::size_t i = 1; i < ranges.size(); ++i)
+        if (ranges[i].first < ranges[i - 1].second)
+            return fail("allocator.segments", "two segments lie over each other");
+    allocator.joinExpandable();
     return allocator;
 }
 
 Result<void> CachingAllocator::adopt(const AllocatorSegment& segment)
 {
-    if (segment.isExpandable)
-        return fail("allocator.segments", "a recorded expandable segment can't be continued");
     std::uint64_t end = segment.address;
+    std::int64_t unmapped = 0;
     BlockIndex previous = 0;
     for (AllocatorBlock block : segment.blocks) {
-        if (block.address != end || block.size <= 0)
+        const bool isPage = segment.isExpandable || block.state != BlockState::Unmapped;
+        if (block.address != end || block.size <= 0 || !isPage)
             return fail("allocator.segments", "the blocks of a segment leave gaps or overlap");
         end += std::uint64_t(block.size);
         block.stream = segment.stream;
         block.isSmall = segment.isSmall;
-        block.isExpandable = false;
+        block.isExpandable = segment.isExpandable;
         block.previous = block.next = 0;
         const BlockIndex index = newBlock(block);
         if (previous)
             linkAfter(index, previous);
         previous = index;
+        if (block.state == BlockState::Unmapped) {
+            pool(block.isSmall).unmapped.insert(key(index));
+            unmapped += block.size;
+            continue;
+        }
         if (block.state == BlockState::Free) {
             insertFree(index);
-            if (segment.blocks.size() > 1)
+            if (segment.blocks.size() > 1 && !segment.isExpandable)
                 change(&AllocatorCounts::inactiveSplit, block.size);
             continue;
         }
@@ -293,10 +306,18 @@ Result<void> CachingAllocator::adopt(const AllocatorSegment& segment)
     }
     if (end != segment.address + std::uint64_t(segment.size))
         return fail("allocator.segments", "the blocks of a segment leave gaps or overlap");
-    change(&AllocatorCounts::segments, 1);
-    change(&AllocatorCounts::reserved, segment.size);
+    change(&AllocatorCounts::segments, segment.isExpandable ? 0 : 1);
+    change(&AllocatorCounts::reserved, segment.size - unmapped);
     m_nextAddress = std::max(m_nextAddress, (end + largeRounding - 1) / largeRounding * largeRounding);
     return {};
+}
+
+bool CachingAllocator::isTaken(std::uint64_t address, std::int64_t size) const
+{
+    return std::any_of(m_blocks.begin(), m_blocks.end(), [&](const AllocatorBlock& block) {
+        return block.state != BlockState::Unused && block.address < address + std::uint64_t(size)
+            && address < block.address + std::uint64_t(block.size);
+    });
 }
 
 std::vector<std::uint64_t> CachingAllocator::freePlaces() const

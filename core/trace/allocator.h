@@ -59,8 +59,9 @@ class CachingAllocator
 public:
     explicit CachingAllocator(const AllocatorOptions& options = {});
     /// Continues from a recorded state. Blocks get the indices 1, 2, … in the order of `segments`.
-    /// Errors: allocator.segments when blocks don't tile their segment, or when it is expandable (a
-    /// snapshot doesn't say where its address space ends).
+    /// Expandable ones of a stream and pool are one range of addresses, unmapped between them and behind the last (a
+    /// snapshot doesn't say what is unmapped before the first).
+    /// Errors: allocator.segments when blocks don't tile their segment, or segments lie over each other.
     static Result<CachingAllocator> continued(const AllocatorOptions& options,
                                               const std::vector<AllocatorSegment>& segments);
 
@@ -80,8 +81,8 @@ public:
     /// Room for so many blocks in the program's hands.
     void reserve(std::size_t blocks) { m_blocks.reserve(blocks + blocks / 2); }
 
-    /// The address of the next segment, for a replay that knows where a real driver put it.
-    void placeNextSegment(std::uint64_t address) { m_nextAddress = address; }
+    /// Where a real driver put the segment that is taken next: it comes there unless something is there. 0: not known.
+    void placeNextSegment(std::uint64_t address) { m_placed = address; }
 
     /// torch.cuda.empty_cache().
     void emptyCache();
@@ -127,6 +128,9 @@ private:
     BlockIndex handOut(BlockIndex index, const Request& request, std::int64_t bytes);
     std::int64_t merge(BlockIndex into, BlockIndex other);
     Result<void> adopt(const AllocatorSegment& segment);
+    void joinExpandable();
+    void addUnmapped(BlockIndex behind, std::uint64_t end);
+    bool isTaken(std::uint64_t address, std::int64_t size) const;
     bool isOversize(std::int64_t size) const { return m_options.maxSplit && size >= *m_options.maxSplit; }
 
     // allocator_driver.cpp: what passes between the cache and the driver
@@ -152,6 +156,7 @@ private:
     std::vector<BlockIndex> m_pending;
     Pool m_pools[2];
     std::uint64_t m_nextAddress = 0x7f0000000000;
+    std::uint64_t m_placed = 0; ///< of the next segment, where it is known
     std::int64_t m_refused = 0;
 };
 

@@ -21,11 +21,14 @@ BlockIndex CachingAllocator::newSegment(const Request& request, bool isRetry)
     if (!driverHas(size))
         return 0;
     AllocatorBlock block;
-    block.address = m_nextAddress;
+    const bool isPlaced = m_placed != 0 && !isTaken(m_placed, size);
+    block.address = isPlaced ? m_placed : m_nextAddress;
+    m_placed = 0;
     block.size = size;
     block.stream = request.stream;
     block.isSmall = request.isSmall;
-    m_nextAddress += std::uint64_t((size + largeRounding - 1) / largeRounding * largeRounding);
+    const std::uint64_t end = block.address + std::uint64_t((size + largeRounding - 1) / largeRounding * largeRounding);
+    m_nextAddress = std::max(m_nextAddress, end);
     ++m_statistics.deviceAllocations;
     m_statistics.takenBytes += size;
     change(&AllocatorCounts::segments, 1);

@@ -5,6 +5,8 @@
 // lost between them.
 #include "core/trace/allocator.h"
 
+#include <algorithm>
+
 namespace memscape {
 
 namespace {
@@ -28,6 +30,58 @@ std::uint64_t roundedUp(std::uint64_t value, std::uint64_t step)
 }
 
 } // namespace
+
+/// Address space behind a mapped block of a recorded segment.
+void CachingAllocator::addUnmapped(BlockIndex behind, std::uint64_t end)
+{
+    AllocatorBlock unmapped;
+    unmapped.stream = m_blocks[behind].stream;
+    unmapped.isSmall = m_blocks[behind].isSmall;
+    unmapped.isExpandable = true;
+    unmapped.state = BlockState::Unmapped;
+    unmapped.address = m_blocks[behind].address + std::uint64_t(m_blocks[behind].size);
+    unmapped.size = std::int64_t(end - unmapped.address);
+    if (unmapped.size <= 0)
+        return;
+    const BlockIndex index = newBlock(unmapped);
+    linkAfter(index, behind);
+    pool(unmapped.isSmall).unmapped.insert(key(index));
+}
+
+/// Of a recorded state: the mapped ranges of a stream and pool become one segment.
+void CachingAllocator::joinExpandable()
+{
+    std::vector<BlockIndex> heads; // by address
+    for (BlockIndex index = 1; index < m_blocks.size(); ++index)
+        if (m_blocks[index].isExpandable && m_blocks[index].previous == 0)
+            heads.push_back(index);
+    std::sort(heads.begin(), heads.end(),
+              [&](BlockIndex a, BlockIndex b) { return m_blocks[a].address < m_blocks[b].address; });
+    const auto lastOf = [&](BlockIndex index) {
+        while (m_blocks[index].next)
+            index = m_blocks[index].next;
+        return index;
+    };
+    for (std::size_t i = 0; i < heads.size(); ++i) {
+        const AllocatorBlock head = m_blocks[heads[i]];
+        const BlockIndex last = lastOf(heads[i]);
+        const bool isFollowed = i + 1 < heads.size() && m_blocks[heads[i + 1]].stream == head.stream
+            && m_blocks[heads[i + 1]].isSmall == head.isSmall;
+        if (isFollowed) {
+            addUnmapped(last, m_blocks[heads[i + 1]].address);
+            const BlockIndex before = lastOf(last);
+            m_blocks[before].next = heads[i + 1];
+            m_blocks[heads[i + 1]].previous = before;
+            continue;
+        }
+        std::uint64_t end = head.address + roundedUp(addressSpace(m_options), pageOf(head));
+        for (const AllocatorBlock& other : m_blocks) // the real range may be shorter: others lie behind it
+            if (other.state != BlockState::Unused && other.address > m_blocks[last].address)
+                end = std::min(end, other.address);
+        addUnmapped(last, end);
+        m_nextAddress = std::max(m_nextAddress, roundedUp(end, pageOf(head)));
+    }
+}
 
 /// The lowest place that can grow to the request: an unmapped block, or the free one before it.
 BlockIndex CachingAllocator::findExpandable(const Request& request)

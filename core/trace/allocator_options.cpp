@@ -140,6 +140,27 @@ Result<AllocatorOptions> parseAllocatorOptions(std::string_view text)
     return options;
 }
 
+std::string allocatorOptionsText(const AllocatorOptions& options)
+{
+    const AllocatorOptions standard;
+    std::vector<std::string> words;
+    if (options.maxSplit)
+        words.push_back(fmt::format("max_split_size_mb:{}", *options.maxSplit / mebibyte));
+    if (options.maxNonSplitRounding != standard.maxNonSplitRounding)
+        words.push_back(fmt::format("max_non_split_rounding_mb:{}", options.maxNonSplitRounding / mebibyte));
+    if (options.powerOf2Divisions != standard.powerOf2Divisions) {
+        std::vector<std::string> pairs;
+        for (std::size_t i = 0; i < options.powerOf2Divisions.size(); ++i)
+            pairs.push_back(fmt::format("{}:{}", std::size_t(1) << i, options.powerOf2Divisions[i]));
+        words.push_back(fmt::format("roundup_power2_divisions:[{}]", fmt::join(pairs, ",")));
+    }
+    if (options.expandableSegments)
+        words.emplace_back("expandable_segments:True");
+    if (options.garbageCollectionThreshold > 0)
+        words.push_back(fmt::format("garbage_collection_threshold:{}", numberText(options.garbageCollectionThreshold)));
+    return fmt::format("{}", fmt::join(words, ","));
+}
+
 std::int64_t roundedRequest(std::int64_t bytes, const AllocatorOptions& options)
 {
     if (bytes < smallestBlock)

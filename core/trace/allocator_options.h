@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace memscape {
@@ -50,6 +51,9 @@ struct AllocatorOptions
 /// backend:native …) are accepted and ignored. Errors: allocator.option with the nearest names,
 /// allocator.value, allocator.backend (cudaMallocAsync is another allocator).
 Result<AllocatorOptions> parseAllocatorOptions(std::string_view text);
+
+/// A text that reads back as these options, limits aside: "max_split_size_mb:128"; empty where all are the defaults.
+std::string allocatorOptionsText(const AllocatorOptions& options);
 
 /// The size of the block that serves a request of `bytes` > 0 (before any block is left unsplit).
 std::int64_t roundedRequest(std::int64_t bytes, const AllocatorOptions& options);

@@ -272,7 +272,7 @@ PolicyAct Heap::play(const Request& request, const RequestedBlock& block)
         return act;
     case RequestKind::Synchronize:
     case RequestKind::EmptyCache: // which synchronizes first
-        for (const BlockId pending : std::exchange(m_pending, {}))
+        for (const BlockId pending : completedBy(request, m_pending))
             static_cast<void>(free(pending));
         act.kind = ActKind::Waited;
         return request.kind == RequestKind::EmptyCache ? emptyCache() : act;

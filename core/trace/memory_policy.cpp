@@ -18,14 +18,16 @@ namespace {
 class CachingPolicy final : public MemoryPolicy
 {
 public:
-    CachingPolicy(const AllocatorOptions& options, std::size_t blocks)
+    CachingPolicy(const AllocatorOptions& options, CachingAllocator allocator, std::size_t blocks)
         : m_options(options)
-        , m_allocator(options)
+        , m_allocator(std::move(allocator))
         , m_served(blocks, 0)
         , m_isRecorded(blocks)
     {
         m_allocator.reserve(blocks);
     }
+    /// Goes on from a recording; errors: allocator.segments.
+    static Result<std::unique_ptr<MemoryPolicy>> recorded(const AllocatorOptions& options, const RequestTrace& trace);
     std::unique_ptr<MemoryPolicy> clone() const override { return std::make_unique<CachingPolicy>(*this); }
 
     PolicyAct play(const Request& request, const RequestedBlock& block) override
@@ -59,6 +61,8 @@ private:
     PolicyAct requested(const Request& request, const RequestedBlock& block);
     PolicyAct allocate(const Request& request, const RequestedBlock& block);
     PolicyAct freed(BlockIndex index) const;
+    PolicyAct found(BlockIndex index) const;
+    std::uint64_t recordedPlace(BlockId block) const;
     static const char* poolOf(bool isSmall) { return isSmall ? "small pool" : "large pool"; }
 
     AllocatorOptions m_options;
@@ -66,11 +70,55 @@ private:
     std::vector<BlockIndex> m_served; ///< by BlockId
     std::vector<bool> m_isRecorded;
     std::vector<BlockId> m_pending; ///< freed, and not complete
+    std::vector<bool> m_isFound;    ///< by BlockId: there when the recording began; empty without one
+    std::shared_ptr<const Recording> m_recording;
 };
+
+Result<std::unique_ptr<MemoryPolicy>> CachingPolicy::recorded(const AllocatorOptions& options,
+                                                              const RequestTrace& trace)
+{
+    const Recording& recording = *trace.recording;
+    MEMSCAPE_TRY(allocator, CachingAllocator::continued(options, recording.segments));
+    auto policy = std::make_unique<CachingPolicy>(options, std::move(allocator), trace.blocks.size());
+    policy->m_recording = trace.recording;
+    policy->m_isFound.resize(trace.blocks.size());
+    for (std::size_t i = 0; i < recording.owners.size(); ++i) {
+        const BlockId owner = recording.owners[i];
+        if (owner == noBlock)
+            continue;
+        policy->m_served[owner] = BlockIndex(i + 1); // as continued() numbers them
+        policy->m_isFound[owner] = true;
+    }
+    return std::unique_ptr<MemoryPolicy>(std::move(policy));
+}
+
+PolicyAct CachingPolicy::found(BlockIndex index) const
+{
+    const AllocatorBlock& block = m_allocator.block(index);
+    PolicyAct act;
+    act.kind = ActKind::Found;
+    act.address = block.address;
+    act.given = act.found = block.size;
+    act.pool = poolOf(block.isSmall);
+    return act;
+}
+
+/// Where the driver put the segment that it gave for this block; 0: it gave none, or that is not known.
+std::uint64_t CachingPolicy::recordedPlace(BlockId block) const
+{
+    if (!m_recording)
+        return 0;
+    const auto& places = m_recording->places;
+    const auto place = std::lower_bound(places.begin(), places.end(), std::pair(block, std::uint64_t(0)));
+    return place != places.end() && place->first == block ? place->second : 0;
+}
 
 PolicyAct CachingPolicy::allocate(const Request& request, const RequestedBlock& block)
 {
     PolicyAct act;
+    if (!m_isFound.empty() && m_isFound[request.block])
+        return found(m_served[request.block]);
+    m_allocator.placeNextSegment(recordedPlace(request.block));
     const BlockIndex index = m_allocator.allocate(block.bytes, block.stream);
     m_served[request.block] = index;
     if (index == 0) {
@@ -134,9 +182,8 @@ PolicyAct CachingPolicy::requested(const Request& request, const RequestedBlock&
         act.kind = ActKind::Recorded;
         return act;
     case RequestKind::Synchronize:
-        for (const BlockId pending : m_pending)
+        for (const BlockId pending : completedBy(request, m_pending))
             m_allocator.completeFree(m_served[pending]);
-        m_pending.clear();
         act.kind = ActKind::Waited;
         return act;
     case RequestKind::EmptyCache:
@@ -214,6 +261,11 @@ Result<PolicySetting> readSetting(std::string_view text)
         options.expandableSegments = true;
         return PolicySetting{PolicyKind::Caching, options, key, cachingLabel(key)};
     }
+    if (key == recordedSetting) {
+        PolicySetting setting{PolicyKind::Caching, {}, key, "PyTorch, as recorded"};
+        setting.goesOn = true;
+        return setting;
+    }
     auto options = parseAllocatorOptions(key);
     if (options)
         return PolicySetting{PolicyKind::Caching, *options, key, cachingLabel(key)};
@@ -230,7 +282,18 @@ Result<PolicySetting> readSetting(std::string_view text)
 Result<std::unique_ptr<MemoryPolicy>> makePolicy(const PolicySetting& setting, const RequestTrace& trace)
 {
     switch (setting.kind) {
-    case PolicyKind::Caching: return std::make_unique<CachingPolicy>(setting.options, trace.blocks.size());
+    case PolicyKind::Caching: {
+        if (!setting.goesOn)
+            return std::make_unique<CachingPolicy>(setting.options, CachingAllocator(setting.options),
+                                                   trace.blocks.size());
+        if (!trace.recording)
+            return fail("allocator.recorded", "these requests were not recorded: no setting is known",
+                        "choose default, or play a snapshot");
+        AllocatorOptions options = trace.recording->options;
+        options.deviceLimit = setting.options.deviceLimit;
+        options.fractionLimit = setting.options.fractionLimit;
+        return CachingPolicy::recorded(options, trace);
+    }
     case PolicyKind::PowersOfTwo: return makePowersOfTwo(setting.options.deviceLimit);
     case PolicyKind::LargestFirst:
     case PolicyKind::LifetimeColour: {

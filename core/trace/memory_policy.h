@@ -61,6 +61,7 @@ enum class ActKind : std::uint8_t {
     Waited,   ///< the streams are synchronized
     Emptied,  ///< empty_cache()
     Recorded, ///< record_stream()
+    Found,    ///< its block was there when the recording began
 };
 
 /// What the newest request did.
@@ -113,6 +114,7 @@ struct PolicySetting
     AllocatorOptions options; ///< of Caching; deviceLimit of every kind
     std::string key;          ///< text that reads back as this: "best-fit", "max_split_size_mb:128"
     std::string label;        ///< "best fit, one arena"
+    bool goesOn = false;      ///< "recorded": with the options of the trace's recording, from where that begins
     /// Whether the plan is made with the whole trace in sight.
     bool isPlanned() const { return kind == PolicyKind::LargestFirst || kind == PolicyKind::LifetimeColour; }
 };
@@ -127,11 +129,15 @@ struct PolicyWord
 };
 const std::vector<PolicyWord>& policyWords();
 
-/// "default", "expandable_segments", a word of the above, or any text of PYTORCH_CUDA_ALLOC_CONF. Errors:
+/// "recorded", which is of Caching; its options are those of a trace's recording.
+inline constexpr std::string_view recordedSetting = "recorded";
+
+/// "default", "expandable_segments", "recorded", a word of the above, or any text of PYTORCH_CUDA_ALLOC_CONF. Errors:
 /// allocator.setting with near names, allocator.value, allocator.backend.
 Result<PolicySetting> readSetting(std::string_view text);
 
-/// Errors: packing.length (a plan of more blocks than can be planned), predict.cancelled.
+/// Errors: allocator.recorded (a trace without a recording), allocator.segments, packing.length (a plan of more blocks
+/// than can be planned), predict.cancelled.
 Result<std::unique_ptr<MemoryPolicy>> makePolicy(const PolicySetting& setting, const RequestTrace& trace);
 
 /// How a heap takes memory and finds a place in it.

@@ -123,9 +123,8 @@ PolicyAct Planned::play(const Request& request, const RequestedBlock& block)
     case RequestKind::Record: m_recorded.insert(id); return actAt(ActKind::Recorded, id);
     case RequestKind::Synchronize:
     case RequestKind::EmptyCache: // the plan's memory stays
-        for (const BlockId pending : m_pending)
+        for (const BlockId pending : completedBy(request, m_pending))
             m_used.erase(address(pending));
-        m_pending.clear();
         return actAt(request.kind == RequestKind::EmptyCache ? ActKind::Emptied : ActKind::Waited, noBlock);
     }
     return {};

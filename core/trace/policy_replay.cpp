@@ -20,6 +20,10 @@ void raise(PolicyCounts& peak, const PolicyCounts& now)
 ReservedPeak peakAt(std::size_t request, const PolicyCounts& now, const PolicyAct& act, std::int64_t bytes)
 {
     ReservedPeak peak{request, now.reserved, act.taken, 0, 0};
+    if (act.kind == ActKind::Found) { // taken before the recording: for what is not known
+        peak.rounding = now.allocated - now.requested;
+        return peak;
+    }
     const std::int64_t before = now.reserved - act.taken;
     const std::int64_t allocated = now.allocated - act.given;
     peak.rounding = allocated - (now.requested - bytes);

@@ -152,6 +152,7 @@ std::vector<std::string> actText(const RequestTrace& trace, std::size_t request,
         return {fmt::format("{} freed, but another stream still uses it", sizeText(act.given)),
                 "it can be used again after synchronize"};
     case ActKind::Waited: return {"every stream has finished: what waited is free"};
+    case ActKind::Found: return {fmt::format("{}: there when the recording began", sizeText(block.bytes))};
     case ActKind::Recorded: return {"another stream uses the block too: its free will wait for that"};
     case ActKind::Emptied:
         return act.returned > 0

@@ -151,6 +151,13 @@ void divideSizes(RequestTrace& trace, std::int64_t divisor)
         block.bytes = block.bytes / divisor + (block.bytes % divisor != 0);
 }
 
+std::vector<BlockId> completedBy(const Request& call, std::vector<BlockId>& pending)
+{
+    if (call.block == noBlock)
+        return std::exchange(pending, {});
+    return std::vector<BlockId>(std::erase(pending, call.block), call.block);
+}
+
 std::vector<LifeSpan> lifetimesOf(const RequestTrace& trace)
 {
     const auto last = std::uint32_t(trace.requests.size());
@@ -168,9 +175,8 @@ std::vector<LifeSpan> lifetimesOf(const RequestTrace& trace)
             if (isRecorded[request.block])
                 pending.push_back(request.block);
         } else {
-            for (const BlockId block : pending) // both wait for the streams
+            for (const BlockId block : completedBy(request, pending)) // both wait for the streams
                 lifetimes[block].end = i;
-            pending.clear();
         }
     }
     for (const BlockId block : pending)

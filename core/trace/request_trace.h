@@ -6,10 +6,13 @@
 // Not modelled: the time between two requests, and which thread asks.
 #pragma once
 
+#include "core/trace/allocator.h"
 #include "core/trace/trace.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace memscape {
@@ -18,14 +21,14 @@ enum class RequestKind : std::uint8_t {
     Allocate,
     Free,
     Record,      ///< tensor.record_stream(): a free becomes complete when the streams are synchronized
-    Synchronize, ///< torch.cuda.synchronize()
+    Synchronize, ///< torch.cuda.synchronize(); of one block: its other streams have come past its free
     EmptyCache,  ///< torch.cuda.empty_cache()
 };
 constexpr std::size_t requestKindCount = std::size_t(RequestKind::EmptyCache) + 1;
 
 struct Request
 {
-    BlockId block = noBlock; ///< of the first three kinds
+    BlockId block = noBlock; ///< of the first three kinds, and of Synchronize where it is about one block
     RequestKind kind = RequestKind::Allocate;
     Phase phase = Phase::Setup;
 };
@@ -40,11 +43,25 @@ struct RequestedBlock
     Category category = Category::Unknown;
 };
 
+/// What a recording adds to its requests: with it PyTorch's allocator goes on from where the recording begins, and does
+/// what it did then (core/snapshot/snapshot_requests.h).
+struct Recording
+{
+    AllocatorOptions options;               ///< of that run; deviceLimit where the driver refused something
+    std::vector<AllocatorSegment> segments; ///< before the first event
+    std::vector<BlockId> owners;            ///< of their blocks, one after the other; noBlock: free
+    /// Where the driver put the segment that it gave for a block; by block.
+    std::vector<std::pair<BlockId, std::uint64_t>> places;
+    std::int64_t peakReserved = 0, endReserved = 0; ///< B, as recorded
+    std::int64_t segmentsAtTheEnd = 0;
+};
+
 struct RequestTrace
 {
     std::vector<Request> requests;
     std::vector<RequestedBlock> blocks{1}; ///< by BlockId; [0] is none
     std::vector<std::string> names, modules;
+    std::shared_ptr<const Recording> recording; ///< of a snapshot alone
 
     /// "transformer.h.3.mlp · softmax", "weight", or "block 7" where it has no name.
     std::string nameOf(BlockId block) const;
@@ -66,6 +83,9 @@ RequestTrace withEmptyCache(RequestTrace trace, std::size_t before);
 
 /// Sizes divided by `divisor`, rounded up, at least one byte.
 void divideSizes(RequestTrace& trace, std::int64_t divisor);
+
+/// Takes out of the blocks whose free waits those that a Synchronize or EmptyCache completes: its one, or all.
+std::vector<BlockId> completedBy(const Request& call, std::vector<BlockId>& pending);
 
 /// First and last request of each block's life; a block that is never freed ends behind the last request.
 struct LifeSpan

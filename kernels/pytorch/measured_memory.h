@@ -13,7 +13,8 @@ struct MeasuredMemory
     Figures figures; ///< in the order of the prediction's
     Json detail = Json::object();
     std::optional<Series> timeline;
-    std::vector<double> seconds; ///< of each timed step
+    std::vector<Series> curves = {}; ///< others
+    std::vector<double> seconds;     ///< of each timed step
 };
 
 /// `result`: what a run of `training-memory` or `inference-memory` ended with; its trace may be missing where the

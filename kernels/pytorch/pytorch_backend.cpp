@@ -7,6 +7,7 @@
 #include "kernels/measure/kept_samples.h"
 #include "kernels/measure/memory.h"
 #include "kernels/pytorch/described_model.h"
+#include "kernels/pytorch/measured_allocator.h"
 #include "kernels/pytorch/measured_memory.h"
 #include "kernels/pytorch/probe.h"
 #include "kernels/pytorch/sampled_run.h"
@@ -90,10 +91,20 @@ private:
         there.setSweep({});
         MEMSCAPE_CHECK(checkRoom(m_experiment, m_device.device, there, m_sink));
         Json words = parametersToJson(there);
-        words["described"] = describedModel(there.text("model"));
+        std::optional<AllocatorCase> played;
+        if (m_experiment.id() == "allocator") {
+            MEMSCAPE_TRY(asked, allocatorCase(m_device.device, there, m_context));
+            MEMSCAPE_TRY(trace, playedByProbe(m_device.device, asked));
+            words["played"] = std::move(trace);
+            played = std::move(asked);
+        } else {
+            words["described"] = describedModel(there.text("model"));
+        }
         MEMSCAPE_TRY(done, m_probe.run(m_experiment.id(), std::move(words)));
         if (done.result.is_object()) {
-            MEMSCAPE_TRY(memory, measuredMemory(m_device.device, there, done.result));
+            MEMSCAPE_TRY(memory,
+                         played ? measuredAllocator(m_device.device, *played, done.result)
+                                : measuredMemory(m_device.device, there, done.result));
             const double* const number = std::get_if<double>(&value);
             keep({number ? *number : double(index), valueText(value), memory.figures, {}}, sweep.key, memory);
             m_provenance = done.provenance;
@@ -123,6 +134,7 @@ private:
         run.measurement.figures = m_first.figures;
         if (m_first.timeline)
             run.measurement.series.insert(run.measurement.series.begin(), *m_first.timeline);
+        run.measurement.series.insert(run.measurement.series.begin(), m_first.curves.begin(), m_first.curves.end());
         run.measurement.detail = m_first.detail;
         run.provenance.machine = m_provenance.is_object() ? m_provenance : Json::object();
         run.provenance.time = utcNow();
@@ -139,6 +151,7 @@ private:
     RunSink& m_sink;
     std::vector<Point> m_points;
     MeasuredMemory m_first;
+    PredictionContext m_context;
     Quality m_quality;
     Json m_samples = Json::array(), m_provenance;
 };

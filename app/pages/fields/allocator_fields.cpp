@@ -16,15 +16,17 @@ TraceField::TraceField(const ParameterSpec& spec, QWidget* parent)
     : TextField(spec, parent)
 {
     askFile = [this] {
-        return QFileDialog::getOpenFileName(this, tr("Open a script of requests, or the configuration of a network"),
-                                            {}, tr("Scripts and networks (*.txt *.json *.safetensors);;All files (*)"));
+        return QFileDialog::getOpenFileName(
+            this, tr("Open a snapshot, a script of requests, or the configuration of a network"), {},
+            tr("Snapshots, scripts and networks (*.pickle *.pkl *.memscape-run *.txt "
+               "*.json *.safetensors);;All files (*)"));
     };
     QToolButton* open = addFileButton(tr("open…"),
-                                      tr("Lines like \"alloc a 96MiB\", \"free a\", \"empty_cache\", or a "
-                                         "network's config.json"));
+                                      tr("A PyTorch snapshot, lines like \"alloc a 96MiB\", \"free a\", "
+                                         "\"empty_cache\", or a network's config.json"));
     open->setObjectName(QStringLiteral("openTrace"));
-    open->setAccessibleName(tr("Open a script of requests"));
-    edit()->setPlaceholderText(tr("gpt2, a script, alloc a 96MiB; free a"));
+    open->setAccessibleName(tr("Open a snapshot or a script of requests"));
+    edit()->setPlaceholderText(tr("gpt2, run.pickle, alloc a 96MiB; free a"));
 }
 
 /// The list is read when the line is first used: every model is a file.
@@ -42,7 +44,11 @@ bool TraceField::eventFilter(QObject* watched, QEvent* event)
 SettingField::SettingField(const ParameterSpec& spec, QWidget* parent)
     : TextField(spec, parent)
 {
-    QStringList words{"default", "expandable_segments", "max_split_size_mb:128", "roundup_power2_divisions:8",
+    QStringList words{"default",
+                      "recorded",
+                      "expandable_segments",
+                      "max_split_size_mb:128",
+                      "roundup_power2_divisions:8",
                       "garbage_collection_threshold:0.8"};
     for (const PolicyWord& word : policyWords())
         words << QString::fromLatin1(word.key);

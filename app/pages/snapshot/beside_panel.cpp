@@ -156,11 +156,17 @@ void BesidePanel::ask()
     const DeviceEntry* entry = m_services.devices.find(deviceId());
     if (!m_isOn || entry == nullptr)
         return;
+    const Parameters parameters = this->parameters();
+    m_predictor.request(memory, entry->device, parameters);
+    m_finder.request(entry->device, parameters, 0);
+}
+
+Parameters BesidePanel::parameters() const
+{
     Parameters parameters = m_services.document.parameters(memory);
     parameters.setSweep(std::nullopt);
     parameters.set("advice", std::string("none"));
-    m_predictor.request(memory, entry->device, parameters);
-    m_finder.request(entry->device, parameters, 0);
+    return parameters;
 }
 
 std::vector<double> BesidePanel::step() const

@@ -30,6 +30,8 @@ public:
     /// Whether there is a prediction at all.
     void setOn(bool on);
     bool isOn() const { return m_isOn; }
+    /// Of Memory budget, without sweep and advice.
+    Parameters parameters() const;
     const Record* prediction() const { return m_isOn ? m_prediction.get() : nullptr; }
     /// Allocated bytes after each event of the predicted step; empty while not known.
     std::vector<double> step() const;

@@ -72,21 +72,6 @@ private:
     QElapsedTimer m_timer;
 };
 
-std::uint32_t busiestDevice(const Snapshot& snapshot)
-{
-    const std::vector<std::uint32_t> devices = snapshot.devices();
-    std::uint32_t best = devices.empty() ? 0 : devices.front();
-    std::size_t most = 0;
-    for (const std::uint32_t device : devices) {
-        const std::size_t events = device < snapshot.traces.size() ? snapshot.traces[device].size() : 0;
-        if (events > most) {
-            most = events;
-            best = device;
-        }
-    }
-    return best;
-}
-
 SnapshotOpener::SnapshotOpener(QObject* parent)
     : QObject(parent)
 {

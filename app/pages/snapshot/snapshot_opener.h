@@ -54,7 +54,4 @@ private:
     std::uint64_t m_opening = 0; ///< counts them: what was posted for an earlier one is passed over
 };
 
-/// The device of a file that has most to show.
-std::uint32_t busiestDevice(const Snapshot& snapshot);
-
 } // namespace memscape

@@ -7,6 +7,7 @@
 #include "app/pages/snapshot/snapshot_words.h"
 #include "app/plots/plot_style.h"
 #include "app/settings/words.h"
+#include "core/experiments/memory/memory_advice.h"
 
 #include <QButtonGroup>
 #include <QComboBox>
@@ -111,7 +112,10 @@ void SnapshotPage::moveTo(std::size_t moment)
 void SnapshotPage::documentChanged(const ChangeEvent& event)
 {
     const auto* changed = std::get_if<ViewChanged>(&event);
-    if (!std::holds_alternative<StudyReset>(event) && !(changed && changed->experiment == snapshotPageId))
+    const bool isOfRecords = std::holds_alternative<RecordAdded>(event) || std::holds_alternative<RecordRemoved>(event)
+        || std::holds_alternative<RecordRenamed>(event);
+    if (!std::holds_alternative<StudyReset>(event) && !isOfRecords
+        && !(changed && changed->experiment == snapshotPageId))
         return;
     m_isStale = true;
     if (isVisible())
@@ -130,6 +134,10 @@ void SnapshotPage::readDocument()
 {
     m_isStale = false;
     readFile();
+    if (file().isEmpty()) {
+        showHeader();
+        showStart();
+    }
     m_compare->setOther(pathSetting("compare"));
     m_inspector->beside()->setOn(setting("beside") == Json(true));
     m_byTime->setChecked(setting("time") == Json(true));
@@ -217,6 +225,9 @@ void SnapshotPage::drop()
     m_figures.clear();
     m_figuresWork.cancel();
     m_findingsWork.cancel();
+    m_fixesWork.cancel();
+    m_found.clear();
+    m_fixes.clear();
     m_inspector->beside()->setSnapshot(nullptr);
     m_findings->setFindings({}, m_services.settings.byteStyle());
     showHeader();
@@ -234,17 +245,40 @@ void SnapshotPage::showStart()
         m_start->showStopped(m_asked);
     else
         m_start->showEmpty();
+    if (const Record* shown = record(); shown != nullptr && m_stack->currentWidget() != m_splitter) {
+        m_recordPane->setRecord(*shown, m_services.settings.byteStyle());
+        m_stack->setCurrentWidget(m_recordPane);
+        return;
+    }
     m_stack->setCurrentIndex(m_opened.device && !m_opener.isBusy() ? 1 : 0);
+}
+
+/// The newest one of a snapshot, while no file is named.
+const Record* SnapshotPage::record() const
+{
+    const std::vector<Record>& records = m_services.document.records();
+    const auto found = std::find_if(records.rbegin(), records.rend(),
+                                    [](const Record& one) { return one.experiment == snapshotPageId; });
+    return file().isEmpty() && found != records.rend() ? &*found : nullptr;
+}
+
+const RecordPane* SnapshotPage::recordShown() const
+{
+    return m_stack->currentWidget() == m_recordPane ? m_recordPane : nullptr;
 }
 
 QString SnapshotPage::title() const
 {
+    if (const Record* shown = record())
+        return tr("Record of %1").arg(toQString(shown->name));
     const QString name = QFileInfo(file()).fileName();
     return name.isEmpty() ? tr("Snapshot") : name;
 }
 
 QString SnapshotPage::facts() const
 {
+    if (record() != nullptr)
+        return tr("Its figures, findings and curves; blocks, stacks and moments are in the snapshot itself");
     if (!m_opened.device)
         return toQString(snapshotPageInfo().question);
     const Snapshot& snapshot = *m_opened.snapshot;
@@ -260,6 +294,7 @@ void SnapshotPage::showHeader()
     m_title->setText(title());
     m_title->setToolTip(file());
     m_facts->setText(facts());
+    m_playButton->setEnabled(m_opened.device != nullptr);
     m_compareButton->setEnabled(m_opened.device != nullptr);
     m_export->setEnabled(m_opened.device != nullptr);
     QStringList notes;
@@ -383,9 +418,46 @@ void SnapshotPage::askFindings()
     m_findingsWork.start([this, device = m_opened.device]() -> BackgroundWork::Finish {
         auto findings = findingsOf(*device, 0, device->lifetimes().events());
         return [this, findings = std::move(findings)] {
-            m_findings->setFindings(findings, m_services.settings.byteStyle());
-            QTimer::singleShot(0, this, &SnapshotPage::fitBelow); // new cards have no height before
-            emit updated();
+            m_found = findings;
+            showFindings();
+            askFixes();
+        };
+    });
+}
+
+void SnapshotPage::showFindings()
+{
+    std::vector<SnapshotFinding> findings = m_found;
+    if (m_opened.device)
+        offerFixes(findings, m_fixes, m_fixedPlan.toStdString(), refusedPhase(*m_opened.device, findings));
+    m_findings->setFindings(std::move(findings), m_services.settings.byteStyle());
+    QTimer::singleShot(0, this, &SnapshotPage::fitBelow); // new cards have no height before
+    emit updated();
+}
+
+/// Of the prediction beside, in the phase in which memory ran out.
+void SnapshotPage::askFixes()
+{
+    const BesidePanel* beside = m_inspector->beside();
+    const bool isRefused = std::ranges::find(m_found, "out-of-memory", &SnapshotFinding::id) != m_found.end();
+    const auto* record = beside->prediction();
+    if (!isRefused || !m_opened.device || record == nullptr) {
+        m_fixesWork.cancel();
+        if (!std::exchange(m_fixes, {}).empty())
+            showFindings();
+        return;
+    }
+    const auto phase = refusedPhase(*m_opened.device, m_found);
+    m_fixesWork.start([this, device = record->device, parameters = beside->parameters(),
+                       phase]() -> BackgroundWork::Finish {
+        std::vector<SnapshotFix> fixes;
+        for (const LeverOutcome& one : leversAt(device, parameters, phase).value_or(std::vector<LeverOutcome>()))
+            fixes.push_back({one.lever.label, phase ? one.phaseSaving[std::size_t(*phase)] : one.saving});
+        return [this, fixes = std::move(fixes),
+                plan = tr("%1, batch %2").arg(toQString(parameters.text("model"))).arg(parameters.integer("batch"))] {
+            m_fixes = fixes;
+            m_fixedPlan = plan;
+            showFindings();
         };
     });
 }
@@ -408,14 +480,14 @@ void SnapshotPage::goTo(const SnapshotFinding& finding)
 bool SnapshotPage::isSettled() const
 {
     return !m_isStale && !m_opener.isBusy() && !m_figuresWork.isBusy() && !m_findingsWork.isBusy()
-        && !m_compare->isBusy() && !m_inspector->beside()->isBusy() && !(m_flame->isVisible() && m_flame->isBusy())
-        && !(m_table->isVisible() && m_table->isBusy());
+        && !m_fixesWork.isBusy() && !m_compare->isBusy() && !m_inspector->beside()->isBusy()
+        && !(m_flame->isVisible() && m_flame->isBusy()) && !(m_table->isVisible() && m_table->isBusy());
 }
 
 QWidget* SnapshotPage::stage() const
 {
-    if (m_stack->currentIndex() == 0)
-        return m_start;
+    if (m_stack->currentIndex() != 1)
+        return m_stack->currentWidget();
     if (m_views->currentWidget() == m_flame)
         return m_flame->flame();
     return m_views->currentWidget() == m_table ? static_cast<QWidget*>(m_table->table()) : m_views->currentWidget();

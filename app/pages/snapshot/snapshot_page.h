@@ -7,6 +7,8 @@
 //   "range"            [first, last]       "time"   true: even in time      "beside"   true: with a prediction
 //   "device"           number of the device within the file
 //
+// Without a file the page shows the newest record of a snapshot that the study holds, see record_pane.h.
+//
 // Reading, rebuilding and every sum run beside the window's thread; what is shown stays until its successor is there.
 #pragma once
 
@@ -14,6 +16,7 @@
 #include "app/pages/snapshot/compare_pane.h"
 #include "app/pages/snapshot/findings_list.h"
 #include "app/pages/snapshot/groups_pane.h"
+#include "app/pages/snapshot/record_pane.h"
 #include "app/pages/snapshot/snapshot_inspector.h"
 #include "app/pages/snapshot/snapshot_opener.h"
 #include "app/pages/snapshot/start_pane.h"
@@ -69,6 +72,8 @@ public:
     ComparePane* comparison() const { return m_compare; }
     FindingsList* findings() const { return m_findings; }
     StartPane* start() const { return m_start; }
+    /// What is shown of a record; null while none is.
+    const RecordPane* recordShown() const;
     QWidget* stage() const; ///< where the keyboard belongs
     /// The picture that an export draws; null where a table is shown.
     const SnapshotView* picture() const;
@@ -82,6 +87,7 @@ signals:
     void exampleWanted();
     void compareWanted();
     void budgetWanted();
+    void playWanted(); ///< its requests, on the page Allocator
     void updated();
 
 protected:
@@ -116,6 +122,9 @@ private:
     void showStatus(const QString& hover);
     void askFigures();
     void askFindings();
+    void askFixes();
+    void showFindings();
+    const Record* record() const;
     void showBeside();
     void goTo(const SnapshotFinding& finding);
     void set(const std::string& key, const Json& value);
@@ -124,7 +133,10 @@ private:
 
     PageServices m_services;
     SnapshotOpener m_opener;
-    BackgroundWork m_figuresWork, m_findingsWork;
+    BackgroundWork m_figuresWork, m_findingsWork, m_fixesWork;
+    std::vector<SnapshotFinding> m_found; ///< with general remedies
+    std::vector<SnapshotFix> m_fixes;     ///< simulated for the prediction beside
+    QString m_fixedPlan;
     OpenedSnapshot m_opened; ///< no device: none is open
     SnapshotShown m_shown;
     Figures m_figures; ///< of the range
@@ -140,6 +152,7 @@ private:
     QLabel* m_notes = nullptr;
     QComboBox* m_devices = nullptr;
     QPushButton* m_openButton = nullptr;
+    QPushButton* m_playButton = nullptr;
     QPushButton* m_compareButton = nullptr;
     QPushButton* m_export = nullptr;
     QLabel* m_heading = nullptr;
@@ -154,6 +167,7 @@ private:
     QSplitter* m_centre = nullptr;
     QSplitter* m_splitter = nullptr;
     StartPane* m_start;
+    RecordPane* m_recordPane;
     TimelineView* m_timeline;
     BlocksView* m_blocks;
     BlocksView* m_strip;

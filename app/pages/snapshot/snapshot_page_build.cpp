@@ -21,6 +21,7 @@ SnapshotPage::SnapshotPage(PageServices services, QWidget* parent)
     : QWidget(parent)
     , m_services(services)
     , m_start(new StartPane(this))
+    , m_recordPane(new RecordPane(this))
     , m_timeline(new TimelineView(this))
     , m_blocks(new BlocksView(this))
     , m_strip(new BlocksView(this))
@@ -63,6 +64,7 @@ void SnapshotPage::build()
     m_splitter->setChildrenCollapsible(false);
     m_stack->addWidget(m_start);
     m_stack->addWidget(m_splitter);
+    m_stack->addWidget(m_recordPane);
     fitInspector();
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
@@ -104,6 +106,10 @@ QWidget* SnapshotPage::buildHeader()
     m_devices->hide();
     m_openButton = new QPushButton(tr("Open…"), header);
     m_openButton->setToolTip(tr("Open a snapshot or a run file (Ctrl+O); or drop it on the window"));
+    m_playButton = new QPushButton(tr("Play in Allocator"), header);
+    m_playButton->setObjectName(QStringLiteral("play"));
+    m_playButton->setToolTip(
+        tr("Play these requests through PyTorch's allocator with other settings, and through others"));
     m_compareButton = new QPushButton(tr("Compare…"), header);
     m_compareButton->setObjectName(QStringLiteral("compare"));
     m_compareButton->setProperty("role", "primary");
@@ -119,8 +125,9 @@ QWidget* SnapshotPage::buildHeader()
     row->setContentsMargins(20, 12, 20, 12);
     row->setSpacing(8);
     row->addLayout(words, 1);
-    for (QWidget* control : {static_cast<QWidget*>(m_devices), static_cast<QWidget*>(m_openButton),
-                             static_cast<QWidget*>(m_compareButton), static_cast<QWidget*>(m_export)})
+    for (QWidget* control :
+         {static_cast<QWidget*>(m_devices), static_cast<QWidget*>(m_openButton), static_cast<QWidget*>(m_playButton),
+          static_cast<QWidget*>(m_compareButton), static_cast<QWidget*>(m_export)})
         row->addWidget(control, 0, Qt::AlignVCenter);
     return header;
 }
@@ -236,6 +243,7 @@ void SnapshotPage::connectAll()
     connect(m_start, &StartPane::stopWanted, &m_opener, &SnapshotOpener::stop);
     connect(m_start, &StartPane::againWanted, this, [this] { open(file()); });
     connect(m_openButton, &QPushButton::clicked, this, &SnapshotPage::openWanted);
+    connect(m_playButton, &QPushButton::clicked, this, &SnapshotPage::playWanted);
     connect(m_compareButton, &QPushButton::clicked, this, &SnapshotPage::compareWanted);
     connect(m_devices, &QComboBox::activated, this,
             [this](int index) { set("device", Json(m_devices->itemData(index).toUInt())); });
@@ -248,7 +256,10 @@ void SnapshotPage::connectAll()
             [this] { select(0, m_opened.device ? m_opened.device->lifetimes().events() : 0); });
     connect(m_inspector->beside(), &BesidePanel::chosen, this,
             [this](bool on) { set("beside", on ? Json(true) : Json()); });
-    connect(m_inspector->beside(), &BesidePanel::changed, this, &SnapshotPage::showBeside);
+    connect(m_inspector->beside(), &BesidePanel::changed, this, [this] {
+        showBeside();
+        askFixes();
+    });
     connect(m_inspector->beside(), &BesidePanel::openWanted, this, &SnapshotPage::budgetWanted);
 }
 

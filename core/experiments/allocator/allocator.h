@@ -27,7 +27,8 @@ struct AllocatorCase
     std::int64_t divisor = 1;  ///< of all sizes
     std::int64_t peakLive = 0; ///< B; no allocator can do with less
     FirstTouch touch = FirstTouch::Lazy;
-    double driverCall = 0; ///< s; 0: not known
+    double driverCall = 0;          ///< s
+    bool assumesDriverCall = false; ///< driver_call was not given
 };
 /// Errors: script.*, model.*, trace.*, file.*, allocator.*, plan.*.
 Result<AllocatorCase> allocatorCase(const Device& device, const Parameters& parameters, PredictionContext& context);
@@ -75,6 +76,8 @@ Figures predictedAllocator(const Device& device, const AllocatorAnswer& answer);
 /// `allocated` and `reserved` over the requests, few enough points to draw; every peak is among them.
 std::vector<Series> requestSeries(const std::vector<double>& allocated, const std::vector<double>& reserved);
 
+/// The requests as they are written and sent: requests, calls, bytes and streams of allocator_detail.cpp.
+Json requestsJson(const RequestTrace& trace);
 Json allocatorDetail(const AllocatorAnswer& answer);
 /// `trace` of a detail, for a picture that plays it. Errors: json.*, detail.trace.
 Result<RequestTrace> requestsFromJson(const JsonReader& trace);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the parameters of `allocator` to requests: a step of a model as Memory budget simulates it, or a script.
+// From the parameters of `allocator` to requests: a step of a model as Memory budget simulates it, a script, or the
+// history of a PyTorch snapshot.
 #include "core/experiments/allocator/allocator.h"
 
 #include "core/base/file.h"
@@ -8,10 +9,13 @@
 #include "core/experiments/memory/memory_detail.h"
 #include "core/experiments/memory/memory_parameters.h"
 #include "core/network/model_names.h"
+#include "core/snapshot/snapshot_reader.h"
+#include "core/snapshot/snapshot_requests.h"
 #include "core/trace/trace_script.h"
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include <fmt/format.h>
 
@@ -21,6 +25,12 @@ namespace {
 
 constexpr std::string_view modelPrefix = "model:";
 constexpr std::size_t largestScript = 64 << 20; // B
+
+/// Of a call of the driver whose cost is not given, s. No catalogue has it. cudaMalloc: an assumption; a card of 2010
+/// took 50 us from 4 KiB to 512 KiB and more above (M. Boyer, University of Virginia, Memory Allocation Overhead). A
+/// host: mmap and munmap of 2 MiB took 8 to 22 us each on a busy virtual machine of 2 cores.
+constexpr double assumedGpuCall = 100e-6;
+constexpr double assumedHostCall = 10e-6;
 
 bool isScriptText(const std::string& text)
 {
@@ -76,24 +86,53 @@ Result<RequestSource> stepSource(const Device& device, const std::string& name, 
                          true};
 }
 
-/// A file of requests. A PyTorch snapshot (core/snapshot) is read here, once it can be: its first byte is 0x80.
+bool isPickle(const std::string& path)
+{
+    std::ifstream file(path, std::ios::binary);
+    char beginning[2] = {};
+    file.read(beginning, 2);
+    return file && looksLikePickle({beginning, 2});
+}
+
+/// Of the device with most events.
+Result<RequestSource> snapshotSource(const std::string& path)
+{
+    const std::string name = std::filesystem::path(path).filename().string();
+    const auto read = [&]() -> Result<RequestSource> {
+        MEMSCAPE_TRY(snapshot, readSnapshot(path));
+        const auto shared = std::make_shared<const Snapshot>(std::move(snapshot));
+        MEMSCAPE_TRY(device, SnapshotDevice::analyse(shared, busiestDevice(*shared)));
+        MEMSCAPE_TRY(trace, requestsOf(*device, mostRequests));
+        return RequestSource{std::move(trace), name, false};
+    };
+    auto source = read();
+    if (source || source.error().code == "predict.cancelled")
+        return source;
+    Error error = source.error();
+    error.message = fmt::format("{} cannot be played: {}", quotedForMessage(name), error.message);
+    if (error.hint.empty())
+        error.hint = "write it anew: torch.cuda.memory._dump_snapshot()";
+    error.place = "trace";
+    return fail(std::move(error));
+}
+
+/// A PyTorch snapshot, or a file of lines.
 Result<RequestSource> fileSource(const std::string& path)
 {
+    if (isPickle(path))
+        return snapshotSource(path);
     auto text = readFile(path, largestScript);
     if (!text) {
         Error error = text.error();
         if (error.code == "file.missing")
-            error.hint = "name a model (gpt2), a file of lines like \"alloc a 96MiB\" and \"free a\", or the lines "
-                         "themselves with ; between them";
+            error.hint =
+                "name a model (gpt2), a PyTorch snapshot, a file of lines like \"alloc a 96MiB\" and \"free a\", "
+                "or the lines themselves with ; between them";
         if (error.code == "file.limit")
             error.hint = "keep a part of it: one step is enough";
         error.place = "trace";
         return fail(std::move(error));
     }
-    if (text->starts_with('\x80'))
-        return fail("trace.snapshot",
-                    fmt::format("{} is a pickle: snapshots are not played yet", quotedForMessage(path)),
-                    "give a model, or a script of alloc and free lines", "trace");
     MEMSCAPE_TRY(trace, parseTraceScript(*text, path));
     return RequestSource{std::move(trace), std::filesystem::path(path).filename().string(), false};
 }
@@ -112,6 +151,15 @@ Result<RequestSource> requestSource(const Device& device, const Parameters& para
     return stepSource(device, text, parameters);
 }
 
+/// Size and time of a file, which tell whether it is still the one that was read; empty where the text names none.
+std::string stampOf(const std::string& path)
+{
+    std::error_code missing;
+    const auto size = std::filesystem::file_size(path, missing);
+    const auto time = std::filesystem::last_write_time(path, missing);
+    return missing ? std::string() : fmt::format("{} {}", size, time.time_since_epoch().count());
+}
+
 /// The source of the last question, for the next one: another setting asks the same requests.
 struct KeptSource
 {
@@ -127,12 +175,12 @@ Result<RequestSource> keptSource(const Device& device, const Parameters& paramet
         key.push_back(fmt::format("{}", parameters.integer(number)));
     key.push_back(parameters.choice("precision"));
     key.push_back(parameters.choice("optimizer"));
-    const bool canKeep = isModelText(trace); // a file may be another one by now
-    if (const auto* kept = std::any_cast<KeptSource>(&context.kept); canKeep && kept && kept->key == key)
+    if (!isModelText(trace))
+        key.push_back(stampOf(std::string(trimmed(trace))));
+    if (const auto* kept = std::any_cast<KeptSource>(&context.kept); kept && kept->key == key)
         return kept->source;
     MEMSCAPE_TRY(source, requestSource(device, parameters));
-    if (canKeep)
-        context.kept = KeptSource{std::move(key), source};
+    context.kept = KeptSource{std::move(key), source};
     return source;
 }
 
@@ -153,7 +201,27 @@ std::int64_t divisorOf(const Device& device, const Parameters& parameters, std::
     return divisor;
 }
 
-Result<PolicySetting> policySetting(const Device& device, const Parameters& parameters)
+/// Of setting=recorded. A host begins with nothing reserved: it plays what a recording finds as requests like others.
+Result<PolicySetting> recordedSettingOf(const Device& device, const RequestTrace& trace, bool isWhole)
+{
+    if (!trace.recording)
+        return fail("allocator.recorded", "these requests were not recorded: no setting is known",
+                    "choose setting=default, or play a snapshot (trace=run.pickle)", "setting");
+    const AllocatorOptions& options = trace.recording->options;
+    if (!options.caches)
+        return readSetting("malloc"); // PyTorch's allocator of a processor
+    const std::string text = allocatorOptionsText(options);
+    if (!device.isGpu() || !isWhole)
+        return readSetting(text);
+    MEMSCAPE_TRY(setting, readSetting(recordedSetting));
+    setting.options = options;
+    if (!text.empty())
+        setting.label += ": " + text;
+    return setting;
+}
+
+Result<PolicySetting> policySetting(const Device& device, const Parameters& parameters, const RequestTrace& trace,
+                                    bool isWhole)
 {
     auto setting = readSetting(parameters.text("setting"));
     if (!setting) {
@@ -163,11 +231,17 @@ Result<PolicySetting> policySetting(const Device& device, const Parameters& para
             error.hint = "write it as PYTORCH_CUDA_ALLOC_CONF has it: max_split_size_mb:128,expandable_segments:True";
         return fail(std::move(error));
     }
+    if (setting->goesOn) {
+        MEMSCAPE_TRY(recorded, recordedSettingOf(device, trace, isWhole));
+        setting = std::move(recorded);
+    }
+    if (setting->key == "default" && device.framework && !device.isGpu())
+        setting = readSetting("malloc"); // what PyTorch takes memory from on a processor
     AllocatorOptions& options = setting->options;
     const auto capacity = capacityOf(device);
     if (const std::int64_t limit = parameters.integer("limit"); limit > 0)
         options.deviceLimit = limit;
-    else if (device.isGpu() && capacity)
+    else if (device.isGpu() && capacity && !setting->goesOn)
         options.deviceLimit = capacity;
     if (const double fraction = parameters.number("fraction"); fraction > 0 && setting->kind == PolicyKind::Caching) {
         const std::int64_t whole = options.deviceLimit.value_or(capacity.value_or(0));
@@ -190,8 +264,9 @@ bool isModelText(const std::string& trace)
 Result<AllocatorCase> allocatorCase(const Device& device, const Parameters& parameters, PredictionContext& context)
 {
     AllocatorCase asked;
-    MEMSCAPE_TRY(setting, policySetting(device, parameters));
-    asked.setting = std::move(setting);
+    if (auto setting = policySetting(device, parameters, {}, true);
+        !setting && setting.error().code != "allocator.recorded")
+        return fail(std::move(setting).error()); // before a step is simulated for it
     MEMSCAPE_TRY(source, keptSource(device, parameters, context));
     asked.title = std::move(source.title);
     asked.isStep = source.isStep;
@@ -199,12 +274,17 @@ Result<AllocatorCase> allocatorCase(const Device& device, const Parameters& para
     asked.divisor = divisorOf(device, parameters, peakOfLiveBytes(trace));
     if (asked.divisor > 1)
         divideSizes(trace, asked.divisor);
+    MEMSCAPE_TRY(setting, policySetting(device, parameters, trace, asked.divisor == 1));
+    asked.setting = std::move(setting);
     if (const std::int64_t at = parameters.integer("empty_cache"); at > 0)
         trace = withEmptyCache(std::move(trace), std::size_t(at - 1));
     asked.peakLive = peakOfLiveBytes(trace);
     asked.trace = std::make_shared<const RequestTrace>(std::move(trace));
     asked.touch = touches.of(parameters.choice("touch"));
     asked.driverCall = parameters.number("driver_call");
+    asked.assumesDriverCall = asked.driverCall == 0;
+    if (asked.assumesDriverCall)
+        asked.driverCall = device.isGpu() ? assumedGpuCall : assumedHostCall;
     return asked;
 }
 
@@ -226,15 +306,16 @@ Schema allocatorSchema()
     return {
         textSpec(
             "trace", "trace",
-            "The requests that are played: a training step of a model (gpt2, or what Memory budget takes), a file of "
-            "lines like \"alloc a 96MiB\", \"free a\" and \"empty_cache\", or such lines here with ; between them.",
+            "The requests that are played: a training step of a model (gpt2, or what Memory budget takes), a PyTorch "
+            "memory snapshot or run file, a file of lines like \"alloc a 96MiB\", \"free a\" and \"empty_cache\", or "
+            "such lines here with ; between them.",
             "gpt2", 1),
-        textSpec(
-            "setting", "setting",
-            "The allocator: default, expandable_segments, max_split_size_mb:128 or any text of "
-            "PYTORCH_CUDA_ALLOC_CONF; first-fit, best-fit, powers-of-two, malloc, cudaMalloc, cudaMallocAsync; or a "
-            "plan made beforehand: largest-first, lifetime-colouring.",
-            "default"),
+        textSpec("setting", "setting",
+                 "The allocator: default, expandable_segments, max_split_size_mb:128 or any text of "
+                 "PYTORCH_CUDA_ALLOC_CONF; recorded, as a snapshot's run had it; first-fit, best-fit, powers-of-two, "
+                 "malloc, cudaMalloc, cudaMallocAsync; or a "
+                 "plan made beforehand: largest-first, lifetime-colouring.",
+                 "default"),
         ofTheStep("batch", "8"),
         ofTheStep("sequence", "1024"),
         ofTheStep("precision", "bf16-mixed"),
@@ -249,16 +330,19 @@ Schema allocatorSchema()
                      .standard = "0",
                      .unit = Unit::Byte,
                      .scale = Scale::Log2,
-                     .words = {{"0", "automatic", "a GPU's memory; none on a processor"}}}),
+                     .words = {{"0", "automatic",
+                                "a GPU's memory, none on a processor; of setting=recorded what the run had, where the "
+                                "driver refused something"}}}),
         realSpec(
             "fraction", "process fraction",
             "torch.cuda.set_per_process_memory_fraction(): without it garbage_collection_threshold does nothing. 0: "
             "not called.",
             {.most = 1}),
-        realSpec(
-            "driver_call", "a driver's call",
-            "Seconds that one cudaMalloc or cudaFree takes, when you know it: a measurement says it. 0: not known.",
-            {.most = 1, .standard = "0", .unit = Unit::Second}),
+        realSpec("driver_call", "a driver's call",
+                 "Seconds that one cudaMalloc or cudaFree takes, when you know it: a measurement says it. 0: assumed, "
+                 "100 us "
+                 "on a GPU and 10 us on a processor.",
+                 {.most = 1, .standard = "0", .unit = Unit::Second}),
         integerSpec("scale", "sizes divided by", "So that a large trace fits a small machine.",
                     {.most = 1 << 20,
                      .standard = "0",

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `detail` of a prediction of `allocator`:
 //   trace      {"title","count","requests":[…],"calls":[[index, kind, block]…],"phases":[[first, phase]…],
-//              "bytes","streams","categories","names","modules" by block from 1 on, "name_table","module_table"};
+//              "bytes","streams","categories","names","modules" by block from 1 on, "name_table","module_table",
+//              "recording" of a snapshot: {"options","peak_reserved","end_reserved","segments_at_the_end",
+//              "segments":[[address, size, stream, small, expandable, [[size, requested, block]…]]…],
+//              "places":[[block, address]…]}};
 //              a request is the block that is made, or its negative where it is freed, 0 for a call
 //   setting    {"key","label","planned"}, with "limit" and "fraction" in B where there are any
 //   elsewhere  the trace under each allocator: [{"key","label","peak_reserved","wasted","unusable","segments",
@@ -13,6 +16,7 @@
 #include "core/experiments/memory/memory_detail.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -52,30 +56,47 @@ Json callsOf(const RequestTrace& trace)
     return calls;
 }
 
+/// Its segments with their blocks ([size, requested, whose; 0: free, -1: not mapped]), and where the driver put later
+/// ones.
+Json recordingJson(const Recording& recording)
+{
+    Json segments = Json::array();
+    std::size_t block = 0;
+    for (const AllocatorSegment& segment : recording.segments) {
+        Json blocks = Json::array();
+        for (const AllocatorBlock& one : segment.blocks) {
+            const auto owner = std::int64_t(recording.owners[block++]);
+            blocks.push_back({one.size, one.requested, one.state == BlockState::Unmapped ? -1 : owner});
+        }
+        segments.push_back({segment.address, segment.size, segment.stream, int(segment.isSmall),
+                            int(segment.isExpandable), std::move(blocks)});
+    }
+    return {{"options", allocatorOptionsText(recording.options)},
+            {"peak_reserved", recording.peakReserved},
+            {"end_reserved", recording.endReserved},
+            {"segments_at_the_end", recording.segmentsAtTheEnd},
+            {"segments", std::move(segments)},
+            {"places", recording.places}};
+}
+
 Json traceJson(const AllocatorCase& asked)
 {
     const RequestTrace& trace = *asked.trace;
-    Json json = objectWithRoom(12);
+    const bool isWritten = trace.requests.size() <= writtenRequests;
+    Json json = isWritten ? requestsJson(trace) : Json::object();
     json["title"] = asked.title;
     json["count"] = trace.requests.size();
-    if (trace.requests.size() > writtenRequests)
+    if (!isWritten)
         return json;
     const std::size_t blocks = trace.blocks.size() - 1;
-    json["requests"] = arrayOf(trace.requests.size(), [&](std::size_t i) {
-        const Request& request = trace.requests[i];
-        return request.kind == RequestKind::Allocate ? std::int64_t(request.block)
-            : request.kind == RequestKind::Free      ? -std::int64_t(request.block)
-                                                     : std::int64_t(0);
-    });
-    json["calls"] = callsOf(trace);
     json["phases"] = phasesOf(trace);
-    json["bytes"] = arrayOf(blocks, [&](std::size_t i) { return trace.blocks[i + 1].bytes; });
-    json["streams"] = arrayOf(blocks, [&](std::size_t i) { return trace.blocks[i + 1].stream; });
     json["categories"] = arrayOf(blocks, [&](std::size_t i) { return int(trace.blocks[i + 1].category); });
     json["names"] = arrayOf(blocks, [&](std::size_t i) { return trace.blocks[i + 1].name; });
     json["modules"] = arrayOf(blocks, [&](std::size_t i) { return trace.blocks[i + 1].module; });
     json["name_table"] = trace.names;
     json["module_table"] = trace.modules;
+    if (trace.recording)
+        json["recording"] = recordingJson(*trace.recording);
     return json;
 }
 
@@ -166,6 +187,68 @@ Result<std::vector<std::string>> texts(const JsonReader& trace, std::string_view
     return all;
 }
 
+/// [address, size, stream, small, expandable, [[size, requested, block]…]]
+Result<AllocatorSegment> segmentFromJson(const JsonReader& item, std::size_t blocks, std::vector<BlockId>& owners)
+{
+    constexpr double most = 0x1p53;
+    MEMSCAPE_TRY(parts, item.items());
+    if (parts.size() != 6)
+        return badTrace(item, "this is no segment");
+    std::array<double, 5> numbers{};
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        MEMSCAPE_TRY(number, parts[i].number());
+        if (!(number >= 0 && number < most) || (i == 2 && number > 65535))
+            return badTrace(parts[i], fmt::format("{} is out of range", numberText(number)));
+        numbers[i] = number;
+    }
+    AllocatorSegment segment{std::uint64_t(numbers[0]), std::int64_t(numbers[1]), std::uint16_t(numbers[2]),
+                             numbers[3] != 0,           numbers[4] != 0,          {}};
+    MEMSCAPE_TRY(items, parts[5].items());
+    std::uint64_t address = segment.address;
+    for (const JsonReader& one : items) {
+        MEMSCAPE_TRY(block, one.numbers());
+        if (block.size() != 3 || !(block[0] >= 1 && block[0] < most) || !(block[1] >= 0 && block[1] < most)
+            || !(block[2] >= -1 && block[2] < double(blocks)))
+            return badTrace(one, "this is no block of a segment");
+        const bool isMapped = block[2] >= 0;
+        owners.push_back(isMapped ? BlockId(block[2]) : noBlock);
+        AllocatorBlock made;
+        made.address = address;
+        made.size = std::int64_t(block[0]);
+        made.requested = std::int64_t(block[1]);
+        made.state = !isMapped         ? BlockState::Unmapped
+            : owners.back() == noBlock ? BlockState::Free
+                                       : BlockState::Active;
+        segment.blocks.push_back(made);
+        address += std::uint64_t(made.size);
+    }
+    return segment;
+}
+
+Result<std::shared_ptr<const Recording>> recordingFromJson(const JsonReader& json, std::size_t blocks)
+{
+    auto made = std::make_shared<Recording>();
+    MEMSCAPE_TRY(text, json.string("options"));
+    MEMSCAPE_TRY(options, parseAllocatorOptions(text));
+    made->options = options;
+    MEMSCAPE_TRY(segments, json.at("segments"));
+    MEMSCAPE_TRY(segmentItems, segments.items());
+    for (const JsonReader& item : segmentItems) {
+        MEMSCAPE_TRY(segment, segmentFromJson(item, blocks, made->owners));
+        made->segments.push_back(std::move(segment));
+    }
+    MEMSCAPE_TRY(places, json.at("places"));
+    MEMSCAPE_TRY(placeItems, places.items());
+    for (const JsonReader& item : placeItems) {
+        MEMSCAPE_TRY(place, item.numbers());
+        if (place.size() != 2 || !(place[0] >= 1 && place[0] < double(blocks)) || !(place[1] >= 0 && place[1] < 0x1p53))
+            return badTrace(item, "this is no place of a segment");
+        made->places.emplace_back(BlockId(place[0]), std::uint64_t(place[1]));
+    }
+    std::sort(made->places.begin(), made->places.end());
+    return std::shared_ptr<const Recording>(std::move(made));
+}
+
 /// Each block is made before it is freed, and freed once.
 Result<void> checkLives(const RequestTrace& made, const JsonReader& trace)
 {
@@ -183,6 +266,22 @@ Result<void> checkLives(const RequestTrace& made, const JsonReader& trace)
 }
 
 } // namespace
+
+Json requestsJson(const RequestTrace& trace)
+{
+    const std::size_t blocks = trace.blocks.size() - 1;
+    Json json = objectWithRoom(13); // those of a detail, too
+    json["requests"] = arrayOf(trace.requests.size(), [&](std::size_t i) {
+        const Request& request = trace.requests[i];
+        return request.kind == RequestKind::Allocate ? std::int64_t(request.block)
+            : request.kind == RequestKind::Free      ? -std::int64_t(request.block)
+                                                     : std::int64_t(0);
+    });
+    json["calls"] = callsOf(trace);
+    json["bytes"] = arrayOf(blocks, [&](std::size_t i) { return trace.blocks[i + 1].bytes; });
+    json["streams"] = arrayOf(blocks, [&](std::size_t i) { return trace.blocks[i + 1].stream; });
+    return json;
+}
 
 std::vector<Series> requestSeries(const std::vector<double>& allocated, const std::vector<double>& reserved)
 {
@@ -264,6 +363,11 @@ Result<RequestTrace> requestsFromJson(const JsonReader& trace)
             made.requests[i].phase = Phase(int(phase[1]));
     }
     MEMSCAPE_CHECK(checkLives(made, trace));
+    if (trace.has("recording")) {
+        MEMSCAPE_TRY(json, trace.at("recording"));
+        MEMSCAPE_TRY(recording, recordingFromJson(json, made.blocks.size()));
+        made.recording = std::move(recording);
+    }
     return made;
 }
 

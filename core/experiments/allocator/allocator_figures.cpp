@@ -138,13 +138,13 @@ Why timeWhy(const AllocatorAnswer& answer)
     const auto calls = double(answer.replay.totals.takes + answer.replay.totals.returns);
     Why why;
     why.formula = "time = driver calls × what one costs";
-    why.with = answer.asked.driverCall > 0
-        ? fmt::format("= {:.0f} × {}", calls, quantityText(answer.asked.driverCall, Unit::Second))
-        : fmt::format("{:.0f} calls of the driver; what one costs on this device is not known: measure it, or give "
-                      "driver_call",
-                      calls);
-    why.terms = {{"calls", calls, Unit::One, "of the driver", "replayed"}};
-    why.source = "counted";
+    const bool isAssumed = answer.asked.assumesDriverCall;
+    why.with = fmt::format("= {:.0f} × {}{}", calls, quantityText(answer.asked.driverCall, Unit::Second),
+                           isAssumed ? ", which is assumed: measure it, or give driver_call" : "");
+    why.terms = {
+        {"calls", calls, Unit::One, "of the driver", "replayed"},
+        {"call", answer.asked.driverCall, Unit::Second, "of the driver", isAssumed ? "assumed" : "driver_call"}};
+    why.source = isAssumed ? "calls counted, what one costs assumed" : "calls counted, what one costs given";
     why.omits = {"what the allocator itself takes for a request that it serves from its cache"};
     return why;
 }
@@ -183,8 +183,7 @@ AllocatorNumbers numbersOf(const AllocatorCase& asked, const PolicyReplay& repla
     numbers.segments = double(replay.peak.segments);
     numbers.driverCalls = double(replay.totals.takes + replay.totals.returns);
     numbers.retries = double(replay.totals.retries);
-    if (asked.driverCall > 0)
-        numbers.seconds = asked.driverCall * numbers.driverCalls;
+    numbers.seconds = asked.driverCall * numbers.driverCalls;
     if (replay.refusal)
         numbers.outOfMemory = fmt::format("at {}", requestName(asked, replay.refusal->request));
     return numbers;

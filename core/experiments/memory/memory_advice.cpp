@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/experiments/memory/memory_advice.h"
 
+#include "core/base/cancellation.h"
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/experiments/memory/memory_detail.h"
@@ -218,6 +219,9 @@ LeverOutcome leverOutcome(Lever lever, const TrainingAnswer& now, const Training
     outcome.peak = then.simulation.allocatedBytes();
     outcome.device = then.deviceBytes();
     outcome.saving = now.deviceBytes() - outcome.device;
+    for (std::size_t phase = 0; phase < phaseCount; ++phase)
+        outcome.phaseSaving[phase] =
+            now.simulation.trace.peakBytes(Phase(phase)) - then.simulation.trace.peakBytes(Phase(phase));
     outcome.seconds = then.time.total;
     outcome.timeChange = now.time.total > 0 ? then.time.total / now.time.total - 1 : 0;
     outcome.fits = then.fits;
@@ -291,6 +295,21 @@ std::vector<LeverOutcome> tryLevers(const Device& device, const Parameters& para
     }
     std::stable_sort(outcomes.begin(), outcomes.end(),
                      [](const LeverOutcome& a, const LeverOutcome& b) { return a.saving > b.saving; });
+    return outcomes;
+}
+
+Result<std::vector<LeverOutcome>> leversAt(const Device& device, const Parameters& parameters,
+                                           std::optional<Phase> phase)
+{
+    MEMSCAPE_TRY(answer, answerTraining(device, parameters));
+    std::vector<LeverOutcome> outcomes = tryLevers(device, parameters, answer);
+    MEMSCAPE_CHECK(checkWanted());
+    const auto saving = [&](const LeverOutcome& one) {
+        return phase ? one.phaseSaving[std::size_t(*phase)] : one.saving;
+    };
+    std::erase_if(outcomes, [&](const LeverOutcome& one) { return saving(one) <= 0; });
+    std::stable_sort(outcomes.begin(), outcomes.end(),
+                     [&](const LeverOutcome& a, const LeverOutcome& b) { return saving(a) > saving(b); });
     return outcomes;
 }
 

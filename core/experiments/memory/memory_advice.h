@@ -11,6 +11,7 @@
 
 #include "core/experiments/training-memory/training_memory.h"
 
+#include <array>
 #include <utility>
 
 namespace memscape {
@@ -30,9 +31,10 @@ struct Lever
 struct LeverOutcome
 {
     Lever lever;
-    std::int64_t peak = 0;   ///< B allocated
-    std::int64_t device = 0; ///< B, device total
-    std::int64_t saving = 0; ///< B of the device total; positive is less
+    std::int64_t peak = 0;                              ///< B allocated
+    std::int64_t device = 0;                            ///< B, device total
+    std::int64_t saving = 0;                            ///< B of the device total; positive is less
+    std::array<std::int64_t, phaseCount> phaseSaving{}; ///< B of the most that is alive in each phase
     double seconds = 0;
     double timeChange = 0; ///< share of the step time, +0.31 is slower
     bool fits = false;
@@ -61,6 +63,11 @@ LeverOutcome leverOutcome(Lever lever, const TrainingAnswer& now, const Training
 
 /// Each lever simulated, those that save nothing left out, best saving first.
 std::vector<LeverOutcome> tryLevers(const Device& device, const Parameters& parameters, const TrainingAnswer& answer);
+
+/// The levers that lower the most that is alive in a phase (else the device total), best first. Errors: those of
+/// answerTraining(), predict.cancelled.
+Result<std::vector<LeverOutcome>> leversAt(const Device& device, const Parameters& parameters,
+                                           std::optional<Phase> phase);
 
 struct FitOutcome
 {

@@ -92,7 +92,7 @@ public:
         case RequestKind::Synchronize:
         case RequestKind::EmptyCache:
             static_cast<void>(waitFor(m_session.stream()));
-            for (const BlockId pending : std::exchange(m_pending, {}))
+            for (const BlockId pending : completedBy(request, m_pending))
                 release(pending);
             if (request.kind == RequestKind::EmptyCache)
                 trim();

@@ -169,7 +169,7 @@ public:
         case RequestKind::Record: m_isRecorded[request.block] = true; return true;
         case RequestKind::Synchronize:
         case RequestKind::EmptyCache:
-            for (const BlockId pending : std::exchange(m_pending, {}))
+            for (const BlockId pending : completedBy(request, m_pending))
                 free(pending);
             if (request.kind == RequestKind::EmptyCache)
                 malloc_trim(0);

@@ -12,20 +12,6 @@ namespace {
 constexpr int replayPasses = 3;
 constexpr std::size_t stopEvery = 4096; ///< requests between two looks whether to stop
 
-/// The peak of what was really reserved, and what of it was of no use to the request that made it.
-void addPeaks(AllocatorNumbers& numbers, std::size_t peak, const std::vector<PolicyCounts>& counts)
-{
-    if (counts.empty())
-        return;
-    const PolicyCounts before = peak > 0 ? counts[peak - 1] : PolicyCounts{};
-    const auto reserved = double(counts[peak].reserved);
-    numbers.peakReserved = reserved;
-    numbers.unusable =
-        reserved > 0 ? double(std::max<std::int64_t>(0, before.reserved - before.requested)) / reserved : 0;
-    numbers.endAllocated = double(counts.back().allocated);
-    numbers.endReserved = double(counts.back().reserved);
-}
-
 class ReplayRun
 {
 public:
@@ -55,7 +41,6 @@ Result<void> ReplayRun::note()
     AllocatorNumbers& numbers = m_result.numbers;
     std::vector<PolicyCounts> counts;
     counts.reserve(m_trace.requests.size());
-    std::size_t peak = 0;
     for (m_played = 0; m_played < m_trace.requests.size(); ++m_played) {
         if (m_played % stopEvery == 0)
             MEMSCAPE_CHECK(m_machine.checkStopped());
@@ -65,15 +50,10 @@ Result<void> ReplayRun::note()
             break;
         }
         counts.push_back(allocator->counts());
-        const PolicyCounts& now = counts.back();
-        if (now.reserved > counts[peak].reserved)
-            peak = m_played;
-        numbers.peakAllocated = std::max(numbers.peakAllocated, double(now.allocated));
-        numbers.segments = std::max(numbers.segments, double(now.segments));
     }
     if (const std::string wrong = allocator->wrong(); !wrong.empty())
         return fail("check.failed", wrong, "an allocator that gives a byte twice is not timed; please report this");
-    addPeaks(numbers, peak, counts);
+    addPeaks(numbers, counts);
     numbers.driverCalls = allocator->driverCalls();
     numbers.retries = allocator->retries();
     for (const PolicyCounts& now : counts) {
@@ -130,6 +110,24 @@ Result<AllocatorRun> ReplayRun::run()
 
 } // namespace
 
+void addPeaks(AllocatorNumbers& numbers, const std::vector<PolicyCounts>& counts)
+{
+    if (counts.empty())
+        return;
+    const auto peak = std::ranges::max_element(counts, {}, &PolicyCounts::reserved);
+    const PolicyCounts before = peak != counts.begin() ? *std::prev(peak) : PolicyCounts{};
+    const auto reserved = double(peak->reserved);
+    numbers.peakReserved = reserved;
+    numbers.unusable =
+        reserved > 0 ? double(std::max<std::int64_t>(0, before.reserved - before.requested)) / reserved : 0;
+    for (const PolicyCounts& now : counts) {
+        numbers.peakAllocated = std::max(numbers.peakAllocated, double(now.allocated));
+        numbers.segments = std::max(numbers.segments, double(now.segments));
+    }
+    numbers.endAllocated = double(counts.back().allocated);
+    numbers.endReserved = double(counts.back().reserved);
+}
+
 Result<AllocatorRun> runAllocator(const AllocatorCase& asked, const AllocatorMachine& machine)
 {
     return ReplayRun(asked, machine).run();
@@ -138,6 +136,7 @@ Result<AllocatorRun> runAllocator(const AllocatorCase& asked, const AllocatorMac
 Result<void> AllocatorMeasurer::visit(std::size_t index, const Parameters& at, int)
 {
     MEMSCAPE_TRY(asked, allocatorCase(m_device, at, m_context));
+    asked.setting.goesOn = false; // what a recording found cannot be taken again: it is asked for like the rest
     MEMSCAPE_TRY(run, runAllocator(asked, m_machine));
     m_method = run.method;
     m_runs.insert_or_assign(index, Measured{std::move(asked), std::move(run)});

@@ -38,6 +38,10 @@ public:
     virtual std::string wrong() const { return {}; }
 };
 
+/// From what was counted after each request: peaks, what of the reserved peak was of no use to the request that made
+/// it, and the end.
+void addPeaks(AllocatorNumbers& numbers, const std::vector<PolicyCounts>& counts);
+
 struct AllocatorRun
 {
     PassSamples seconds;                     ///< of whole replays

@@ -26,6 +26,7 @@ PROGRESS_EVERY = 1 / 30
 EXPERIMENTS = {  # module of this package that has measure(request)
     "training-memory": "training",
     "inference-memory": "inference",
+    "allocator": "allocator",
     "attention": "attention",
     "layout": "layout",
     "precision": "precision",

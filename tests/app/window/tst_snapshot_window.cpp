@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A snapshot comes into the window by every door, is remembered, exported in every format, and leaves as it came.
 #include "app/document/pages.h"
+#include "app/plots/plot_view.h"
 #include "app/settings/words.h"
 #include "core/base/file.h"
 #include "core/device/catalogue.h"
+#include "core/report/snapshot_record.h"
 #include "core/snapshot/snapshot_reader.h"
 #include "tests/support/quiet_window.h"
 
@@ -11,6 +13,7 @@
 #include <QFileInfo>
 #include <QMenu>
 #include <QMimeData>
+#include <QPushButton>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QUndoStack>
@@ -87,6 +90,50 @@ private slots:
         QApplication::sendEvent(m_window.get(), &event);
         QTRY_VERIFY(m_window->snapshot() && m_window->snapshot()->shown().device);
         QCOMPARE(m_window->snapshot()->title(), QString("dump.bin"));
+    }
+
+    void itsRequestsArePlayedInTheAllocator()
+    {
+        openExample();
+        m_window->snapshot()->findChild<QPushButton*>("play")->click();
+        QVERIFY(m_window->page() && m_window->page()->experiment().id() == "allocator");
+        const auto trace = [&] { return m_window->document().parameters("allocator").text("trace"); };
+        QCOMPARE(QString::fromStdString(trace()), exampleSnapshot());
+        QCOMPARE(m_window->document().parameters("allocator").text("setting"), std::string("recorded"));
+        QTRY_VERIFY(m_window->page()->upToDate() && m_window->page()->prediction());
+        m_window->document().undoStack()->undo();
+        QVERIFY(QString::fromStdString(trace()) != exampleSnapshot());
+    }
+
+    void aFileDroppedOnTheAllocatorIsPlayed()
+    {
+        m_window->showPage("allocator");
+        QMimeData data;
+        data.setUrls({QUrl::fromLocalFile(exampleSnapshot())});
+        QDropEvent event(QPointF(400, 300), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(m_window.get(), &event);
+        QVERIFY(m_window->page() && !m_window->snapshot());
+        QCOMPARE(QString::fromStdString(m_window->document().parameters("allocator").text("trace")), exampleSnapshot());
+    }
+
+    void aRecordOfOneShowsWhatItHolds()
+    {
+        const auto snapshot = readSnapshot(exampleSnapshot().toStdString());
+        const auto device = SnapshotDevice::analyse(std::make_shared<const Snapshot>(*snapshot), 0).value();
+        const Record record = snapshotRecord(*device, {0, device->lifetimes().events()}, "gpt2-tiny.pickle");
+        const QString path = m_folder.filePath("snapshot.json");
+        QVERIFY(writeFileAtomically(path.toStdString(), jsonText(recordToJson(record))));
+        QVERIFY(m_window->files().openPath(path));
+        QVERIFY(m_window->snapshot());
+        const RecordPane* shown = m_window->snapshot()->recordShown();
+        QVERIFY(shown);
+        QCOMPARE(m_window->snapshot()->title(), QString("Record of gpt2-tiny.pickle"));
+        QCOMPARE(shown->figures()->figures()->rows().size(), record.measured->figures.size());
+        QCOMPARE(shown->findings()->findings().size(), record.measured->detail["findings"].size());
+        QCOMPARE(shown->plot()->curves().size(), std::size_t(2));
+        QVERIFY(shown->holders()->model()->rowCount() > 0);
+        openExample(); // the snapshot itself takes its place
+        QVERIFY(!m_window->snapshot()->recordShown());
     }
 
     void lookingAtAFileIsNoChangeThatWantsSaving()

@@ -3,6 +3,7 @@
 // the figures against arithmetic of their own, real networks, bad input, and what a picture reads back.
 #include "core/device/catalogue.h"
 #include "core/experiments/allocator/allocator.h"
+#include "core/snapshot/snapshot_reader.h"
 #include "core/trace/trace_script.h"
 #include "tests/support/pytorch_data.h"
 
@@ -100,6 +101,9 @@ private slots:
     void badInput_data();
     void badInput();
     void aFileIsReadAndItsLinesAreNamed();
+    void aSnapshotIsPlayed_data();
+    void aSnapshotIsPlayed();
+    void aPictureGoesOnFromARecording();
     void parametersOfAStepMeanNothingToAScript();
 };
 
@@ -266,8 +270,11 @@ void TestAllocatorExperiment::aHostDividesSizesUntilTheyFit()
 void TestAllocatorExperiment::timeIsWhatCallsCost()
 {
     const std::string trace = "trace=alloc a 40MiB; free a; alloc b 60MiB";
-    QVERIFY(std::isnan(figureIn(*predictedWith({trace}), "time")));
-    QVERIFY(findFigure(predictedWith({trace})->figures, "time")->why->with.find("not known") != std::string::npos);
+    const auto assumed = predictedWith({trace}); // two segments, 100 us each
+    QCOMPARE(figureIn(*assumed, "time"), 200e-6);
+    QVERIFY(findFigure(assumed->figures, "time")->why->with.find("assumed") != std::string::npos);
+    QCOMPARE(figureIn(*predictedWith({trace}, "cpu"), "time"),
+             10e-6 * figureIn(*predictedWith({trace}, "cpu"), "driver_calls"));
     const auto known = predictedWith({trace, "driver_call=1ms"});
     QCOMPARE(figureIn(*known, "time"), 2e-3);
     QCOMPARE(figureIn(*known, "request_time"), 2e-3 / 3);
@@ -359,6 +366,7 @@ void TestAllocatorExperiment::badInput_data()
     row("a million steps", {"steps=1000000"}, "parameter.range");
     row("empty_cache before nothing", {"empty_cache=-1"}, "parameter.range");
     row("no trace", {"trace="}, "parameter.range");
+    row("a step was not recorded", {"trace=alloc a 1MiB", "setting=recorded"}, "allocator.recorded");
 }
 
 void TestAllocatorExperiment::badInput()
@@ -387,7 +395,66 @@ void TestAllocatorExperiment::aFileIsReadAndItsLinesAreNamed()
     QVERIFY(file.open(QIODevice::WriteOnly));
     file.write("\x80\x04pickle");
     file.close();
-    QCOMPARE(predictedWith({"trace=" + path.toStdString()}).error().code, std::string("trace.snapshot"));
+    const auto broken = predictedWith({"trace=" + path.toStdString()});
+    QVERIFY(!broken);
+    QVERIFY2(broken.error().code.starts_with("pickle."), broken.error().code.c_str());
+    QCOMPARE(broken.error().place, std::string("trace"));
+    QVERIFY(!broken.error().hint.empty());
+}
+
+/// What the file itself holds; a request that was refused changes neither.
+void TestAllocatorExperiment::aSnapshotIsPlayed_data()
+{
+    QTest::addColumn<QString>("family");
+    for (const char* family :
+         {"gpt2_mid_peak_expandable", "gpt2_tiny_end", "gpt2_tiny_mid_backward", "llama_tiny_old_format",
+          "random_expandable_unmap", "random_oom_pending", "vgg_small_mid"})
+        QTest::newRow(family) << QString(family);
+}
+
+void TestAllocatorExperiment::aSnapshotIsPlayed()
+{
+    QFETCH(QString, family);
+    const std::string path = std::string(TEST_DATA) + "/snapshots/" + family.toStdString() + ".p4.pickle";
+    const auto prediction = predictedWith({"trace=" + path, "setting=recorded"});
+    QVERIFY2(prediction, prediction ? "" : prediction.error().text().c_str());
+    const auto snapshot = readSnapshot(path);
+    double reserved = 0, segments = 0;
+    for (const SnapshotSegment& segment : snapshot->segments) {
+        reserved += double(segment.size);
+        segments += segment.isExpandable ? 0 : 1;
+    }
+    const std::vector<double>& curve = prediction->findSeries("reserved")->y;
+    QCOMPARE(curve.back(), reserved);
+    if (family == "random_oom_pending") { // whose cache was emptied
+        QCOMPARE(findFigure(prediction->figures, "out_of_memory")->text().substr(0, 2), std::string("at"));
+        QVERIFY(figureIn(*prediction, "segments") > segments);
+    } else {
+        QCOMPARE(figureIn(*prediction, "segments"), segments);
+        QVERIFY(family == "random_expandable_unmap" || figureIn(*prediction, "peak_reserved") == reserved);
+    }
+    QVERIFY(predictedWith({"trace=" + path, "setting=best-fit"}));
+    QVERIFY(predictedWith({"trace=" + path, "setting=recorded"}, "cpu"));
+}
+
+void TestAllocatorExperiment::aPictureGoesOnFromARecording()
+{
+    const std::string path = std::string(TEST_DATA) + "/snapshots/random_oom_pending.p4.pickle";
+    const auto prediction = predictedWith({"trace=" + path, "setting=recorded"});
+    const auto read = requestsFromJson(JsonReader(prediction->detail["trace"], "trace"));
+    QVERIFY2(read, read ? "" : read.error().text().c_str());
+    QVERIFY(read->recording);
+    PolicySetting setting = readSetting(prediction->detail["setting"]["key"].get<std::string>()).value();
+    setting.options.deviceLimit = prediction->detail["setting"]["limit"].get<std::int64_t>();
+    const auto replay = replayRequests(*read, setting);
+    QVERIFY(replay);
+    QCOMPARE(double(replay->peak.reserved), figureIn(*prediction, "peak_reserved"));
+    Json broken = prediction->detail["trace"];
+    for (const char* bad : {R"([[1,2]])", R"([["a",1,0,0,0,[]]])", R"([[0,512,0,0,0,[[512,0,999999]]]])",
+                            R"([[0,512,70000,0,0,[[512,0,0]]]])"}) {
+        broken["recording"]["segments"] = Json::parse(bad);
+        QVERIFY(!requestsFromJson(JsonReader(broken)));
+    }
 }
 
 void TestAllocatorExperiment::parametersOfAStepMeanNothingToAScript()

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is said about a run: something where something is wrong, nothing where nothing is; and what is written from it.
+#include "made_run.h"
 #include "snapshot_files.h"
 
+#include "core/device/catalogue.h"
+#include "core/experiments/memory/memory_advice.h"
 #include "core/report/report.h"
 #include "core/report/snapshot_record.h"
 #include "core/snapshot/snapshot_comparison.h"
@@ -53,6 +56,67 @@ std::shared_ptr<const SnapshotDevice> madeLoop(int steps, int perStep, std::int6
     for (const std::uint64_t address : keptAt)
         snapshot.blocks.push_back({address, kept, kept, noStack, SnapshotBlockState::Active});
     return SnapshotDevice::analyse(std::make_shared<const Snapshot>(std::move(snapshot)), 0).value();
+}
+
+constexpr std::int64_t mib = 1 << 20;
+
+/// When a training loop frees its gradients.
+enum class ZeroGrad { AfterTheStep, BeforeTheBackward, Never };
+
+/// Five steps: weights of 64 MiB, activations of 40 MiB, gradients of `gradients`.
+std::shared_ptr<const SnapshotDevice> trainingLoop(ZeroGrad zeroGrad, std::int64_t gradients = 64 * mib)
+{
+    MadeRun run;
+    run.alloc(64 * mib, "init");
+    BlockIndex gradient = 0;
+    const auto drop = [&] {
+        if (gradient != 0)
+            run.free(std::exchange(gradient, 0), "zero_grad");
+    };
+    for (int step = 0; step < 5; ++step) {
+        const BlockIndex activation = run.alloc(40 * mib, "forward");
+        if (zeroGrad == ZeroGrad::BeforeTheBackward)
+            drop();
+        if (gradient == 0)
+            gradient = run.alloc(gradients, "backward");
+        else
+            run.free(run.alloc(2 * mib, "backward"), "backward"); // added into what is there
+        run.free(activation, "backward");
+        run.free(run.alloc(3 * mib, "optimizer"), "optimizer");
+        if (zeroGrad == ZeroGrad::AfterTheStep)
+            drop();
+    }
+    return run.device();
+}
+
+/// Blocks of one size that stay, after one of `loading` bytes that came and went; then four training steps.
+std::shared_ptr<const SnapshotDevice> loadedAndTrained(std::int64_t loading, bool emptiesCache)
+{
+    MadeRun run;
+    run.free(run.alloc(loading, "init"), "init");
+    if (emptiesCache)
+        run.emptyCache();
+    run.alloc(12 * mib, "init");
+    for (int step = 0; step < 4; ++step) {
+        const BlockIndex activation = run.alloc(12 * mib, "forward");
+        const BlockIndex gradient = run.alloc(12 * mib, "backward");
+        run.free(activation, "backward");
+        run.free(run.alloc(2 * mib, "optimizer"), "optimizer");
+        run.free(gradient, "zero_grad");
+    }
+    return run.device();
+}
+
+std::shared_ptr<const SnapshotDevice> blocksOf(std::int64_t bytes, int count, bool freesSome = false)
+{
+    MadeRun run;
+    std::vector<BlockIndex> blocks;
+    for (int i = 0; i < count; ++i)
+        blocks.push_back(run.alloc(bytes, "forward"));
+    if (freesSome) // all of them at the peak, whole segments behind it
+        for (int i = 0; i < count; i += 2)
+            run.free(blocks[std::size_t(i)], "backward");
+    return run.device();
 }
 
 } // namespace
@@ -114,6 +178,88 @@ private slots:
         QVERIFY(finding);
         QCOMPARE(numberOf(*finding, "growth_per_step"), double(1 << 16));
         QVERIFY(!find(findingsOf(*madeLoop(12, 20, 0)), "growth"));
+    }
+
+    void gradientsThatStayThroughTheForward()
+    {
+        const auto gradients = [](const std::shared_ptr<const SnapshotDevice>& device) {
+            const auto findings = findingsOf(*device);
+            const SnapshotFinding* finding = find(findings, "gradients-kept");
+            return finding ? numberOf(*finding, "gradients") : 0.0;
+        };
+        QCOMPARE(gradients(trainingLoop(ZeroGrad::Never)), double(64 * mib)); // set_to_none=False
+        QCOMPARE(gradients(trainingLoop(ZeroGrad::BeforeTheBackward)), double(64 * mib));
+        QCOMPARE(gradients(trainingLoop(ZeroGrad::AfterTheStep)), 0.0);
+        QCOMPARE(gradients(trainingLoop(ZeroGrad::Never, 12 * mib)), double(12 * mib));
+        QCOMPARE(gradients(trainingLoop(ZeroGrad::Never, 5 * mib)), 0.0); // less than 5 % of the peak
+    }
+
+    void aCacheThatIsHeld()
+    {
+        const auto findings = findingsOf(*loadedAndTrained(200 * mib, false));
+        const SnapshotFinding* finding = find(findings, "cache-held");
+        QVERIFY(finding);
+        QVERIFY(numberOf(*finding, "free_whole") >= 64 * mib);
+        QVERIFY(numberOf(*finding, "allocated") * 2 <= numberOf(*finding, "reserved"));
+        QVERIFY(finding->remedy.find("empty_cache") != std::string::npos);
+        QVERIFY(!find(findingsOf(*loadedAndTrained(200 * mib, true)), "cache-held"));
+        QVERIFY(!find(findingsOf(*loadedAndTrained(60 * mib, false)), "cache-held")); // not worth a word
+    }
+
+    /// Two blocks of 8 MiB in a segment of 20 MiB: 4 MiB between them that nothing fits.
+    void holesInSegmentsThatAreInUse()
+    {
+        const auto findings = findingsOf(*blocksOf(8 * mib, 16));
+        const SnapshotFinding* finding = find(findings, "fragmentation");
+        QVERIFY(finding);
+        QCOMPARE(numberOf(*finding, "holes"), double(8 * 4 * mib));
+        QCOMPARE(numberOf(*finding, "largest_free"), double(4 * mib));
+        QCOMPARE(numberOf(*finding, "reserved"), double(160 * mib));
+        QVERIFY(!find(findingsOf(*blocksOf(8 * mib, 14)), "fragmentation"));        // 28 MiB
+        QVERIFY(!find(findingsOf(*blocksOf(10 * mib, 16)), "fragmentation"));       // a segment each
+        QVERIFY(!find(findingsOf(*blocksOf(10 * mib, 16, true)), "fragmentation")); // and free ones are whole
+    }
+
+    void simulatedFixesTakeThePlaceOfGeneralRemedies()
+    {
+        const auto device = analysed(familyFile("random_oom_pending.p4.pickle"));
+        const auto general = findingsOf(*device);
+        auto findings = general;
+        offerFixes(findings, {}, "gpt2", {});
+        QCOMPARE(find(findings, "out-of-memory")->remedy, find(general, "out-of-memory")->remedy);
+        offerFixes(findings, {{"Checkpoint every block", 3 * mib}, {"8-bit AdamW", mib}}, "gpt2", Phase::Backward);
+        const SnapshotFinding& finding = *find(findings, "out-of-memory");
+        QVERIFY2(finding.remedy.ends_with("simulated for gpt2, in the backward: Checkpoint every block: 3 MiB less; "
+                                          "8-bit AdamW: 1 MiB less"),
+                 finding.remedy.c_str());
+        QVERIFY(finding.remedy.starts_with("PYTORCH_CUDA_ALLOC_CONF")); // packing would have served it
+        QCOMPARE(findingToJson(finding)["fixes"][0]["saving"].get<std::int64_t>(), 3 * mib);
+        QCOMPARE(find(findings, "retries")->remedy, find(general, "retries")->remedy);
+    }
+
+    /// What a lever saves in a phase is the difference of two steps that are simulated whole.
+    void fixesSaveWhatTheStepsDiffer()
+    {
+        const Device gpu = *findDevice("nvidia-h100-sxm");
+        const Experiment& memory = **findExperiment("training-memory");
+        const auto parameters =
+            resolve(memory.schema(),
+                    std::vector<std::string>{"model=mlp:512,512,512,10", "batch=4096", "precision=fp32"})
+                .value();
+        const auto plain = answerTraining(gpu, parameters);
+        for (const Phase phase : {Phase::Forward, Phase::Backward, Phase::Optimizer}) {
+            const auto levers = leversAt(gpu, parameters, phase);
+            QVERIFY2(levers, levers ? "" : levers.error().text().c_str());
+            std::int64_t last = std::numeric_limits<std::int64_t>::max();
+            for (const LeverOutcome& one : *levers) {
+                const auto then = answerTraining(gpu, changed(parameters, one.lever.changes).value());
+                const std::int64_t saving = one.phaseSaving[std::size_t(phase)];
+                QCOMPARE(saving, plain->simulation.trace.peakBytes(phase) - then->simulation.trace.peakBytes(phase));
+                QVERIFY(saving > 0 && saving <= last);
+                last = saving;
+            }
+            QVERIFY(!levers->empty());
+        }
     }
 
     void ofARangeOnlyItsStepsCount()

@@ -244,8 +244,60 @@ private slots:
         QCOMPARE(whole->statistics().current.inactiveSplit, 3072);
         QCOMPARE(whole->statistics().current.allocated, 1024);
         checkInvariants(*whole);
-        segment.isExpandable = true;
-        QVERIFY(!CachingAllocator::continued({}, {segment}));
+        QVERIFY(!CachingAllocator::continued({}, {segment, segment})); // one over the other
+    }
+
+    /// Two mapped ranges are one segment: the place between them is mapped before what lies behind.
+    void aRecordedExpandableSegmentGoesOn()
+    {
+        constexpr std::int64_t page = 20 << 20;
+        AllocatorOptions options;
+        options.expandableSegments = true;
+        const auto range = [&](std::uint64_t address) {
+            return AllocatorSegment{address, page, 0, false, true, {blockAt(address, page, page, true)}};
+        };
+        const std::uint64_t first = std::uint64_t(page) * 100, second = first + 2 * std::uint64_t(page);
+        auto allocator = CachingAllocator::continued(options, {range(second), range(first)});
+        QVERIFY2(allocator, allocator ? "" : allocator.error().text().c_str());
+        QCOMPARE(allocator->statistics().current.reserved, 2 * page);
+        QCOMPARE(allocator->statistics().current.segments, 0); // as PyTorch counts
+        QCOMPARE(allocator->block(allocator->allocate(page)).address, first + std::uint64_t(page));
+        QCOMPARE(allocator->block(allocator->allocate(page)).address, second + std::uint64_t(page));
+        QCOMPARE(allocator->statistics().current.reserved, 4 * page);
+        checkInvariants(*allocator);
+    }
+
+    void aPlacedSegmentComesThereUnlessSomethingIs()
+    {
+        CachingAllocator allocator;
+        constexpr std::uint64_t place = 0x100000000;
+        allocator.placeNextSegment(place);
+        QCOMPARE(allocator.block(allocator.allocate(30 << 20)).address, place);
+        allocator.placeNextSegment(place + (10 << 20)); // within the first
+        const BlockIndex other = allocator.allocate(40 << 20);
+        QVERIFY(allocator.block(other).address >= place + (30 << 20));
+        checkInvariants(allocator);
+    }
+
+    void optionsReadBackFromTheirText_data()
+    {
+        QTest::addColumn<QString>("text");
+        for (const char* text : {"", "max_split_size_mb:128", "expandable_segments:True",
+                                 "roundup_power2_divisions:[256:1,512:2,1024:4,>:8],garbage_collection_threshold:0.8",
+                                 "max_split_size_mb:64,max_non_split_rounding_mb:40"})
+            QTest::newRow(text) << QString(text);
+    }
+    void optionsReadBackFromTheirText()
+    {
+        QFETCH(QString, text);
+        const AllocatorOptions options = parseAllocatorOptions(text.toStdString()).value();
+        const auto again = parseAllocatorOptions(allocatorOptionsText(options));
+        QVERIFY2(again, again ? "" : again.error().text().c_str());
+        QCOMPARE(again->maxSplit, options.maxSplit);
+        QCOMPARE(again->maxNonSplitRounding, options.maxNonSplitRounding);
+        QCOMPARE(again->powerOf2Divisions, options.powerOf2Divisions);
+        QCOMPARE(again->expandableSegments, options.expandableSegments);
+        QCOMPARE(again->garbageCollectionThreshold, options.garbageCollectionThreshold);
     }
 
     void outOfMemoryNamesTheEvent()

@@ -193,6 +193,29 @@ private slots:
         QVERIFY(figure(figures, "prefill_time") > 0);
     }
 
+    /// The same figures as a host's, of blocks that PyTorch takes from malloc: 63 MiB are written, 4 KiB a fault.
+    void requests_of_an_allocator()
+    {
+        if (pythonWithTorch().isEmpty())
+            QSKIP("python3-torch is not installed");
+        constexpr double mib = 1 << 20;
+        const MeasuredRun measured =
+            run("allocator", {"trace=alloc a 40MiB; alloc b 3MiB; free a; alloc c 20MiB; empty_cache"});
+        const Figures& figures = measured.measurement.figures;
+        QVERIFY(figure(figures, "peak_allocated") >= 43 * mib && figure(figures, "peak_allocated") < 44 * mib);
+        QVERIFY(figure(figures, "peak_reserved") >= figure(figures, "peak_allocated"));
+        QVERIFY(figure(figures, "page_faults") >= 63 * mib / 4096 && figure(figures, "page_faults") < 64 * mib / 4096);
+        QVERIFY(figure(figures, "time") > 0 && figure(figures, "first_touch") > 0);
+        QCOMPARE(figure(figures, "bound"), 43 * mib);
+        const Series* reserved = measured.measurement.findSeries("reserved");
+        QVERIFY(reserved && reserved->y.size() == 5);
+        QVERIFY(measured.complete);
+        const Ran refused = cli({"measure", "allocator", "trace=alloc a 1MiB", "setting=best-fit", "--device",
+                                 "pytorch:cpu", "--python", pythonWithTorch()});
+        QVERIFY(refused.code != 0);
+        QVERIFY(refused.says("choose setting=default or malloc"));
+    }
+
     void what_is_not_installed_or_not_possible()
     {
         if (pythonWithTorch().python.empty())
