@@ -92,8 +92,8 @@ bool settle(MainWindow& window)
     return false;
 }
 
-/// "file=run.pickle", "view=blocks", "compare=other.pickle", "range=1200:2400" or "range=25%:75%", "time=true";
-/// anything else is a parameter of the prediction that is drawn beside it.
+/// "file=run.pickle", "record=run.json", "view=blocks", "compare=other.pickle", "range=1200:2400" or "range=25%:75%",
+/// "time=true"; anything else is a parameter of the prediction that is drawn beside it.
 Result<void> applySnapshot(MainWindow& window, const LaunchOptions& options)
 {
     std::vector<std::string> beside;
@@ -103,6 +103,8 @@ Result<void> applySnapshot(MainWindow& window, const LaunchOptions& options)
         const QString key = assignment.section(u'=', 0, 0), value = assignment.section(u'=', 1);
         if (key == QStringLiteral("file"))
             window.snapshot()->open(value);
+        else if (key == QStringLiteral("record"))
+            window.files().openPath(value);
         else if (key == QStringLiteral("compare"))
             window.snapshot()->compareWith(value);
         else if (key == QStringLiteral("view"))
