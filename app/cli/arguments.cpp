@@ -106,6 +106,40 @@ snapshots. Exits with 2 when any file has an error.
 
   memscape-cli check lesson.memscape resources/devices/*.json)";
 
+constexpr auto labExamples = R"(
+A lab has steps: read, predict, lock the prediction, measure, explain, tune. Answers are a text file, *.mlab.
+
+For students:
+  memscape-cli lab list                                      the labs; --json for programs
+  memscape-cli lab show cache-size --for "Ada L."            its text with Ada's parameters
+  memscape-cli lab start cache-size --for "Ada L." -o ada.mlab
+  memscape-cli lab answer ada.mlab                           which steps are open, locked, done
+  memscape-cli lab answer ada.mlab guess l1=48KiB l2=1MiB --lock
+  memscape-cli lab answer ada.mlab run --record run.json     what measure -o run.json wrote
+  memscape-cli lab answer ada.mlab run --replay              the lab's recorded run instead
+  memscape-cli lab answer ada.mlab guess --hint              the next hint; it may cost points
+
+For teachers:
+  memscape-cli lab new my-lab --title "My lab"               a small lab that works, to be changed
+  memscape-cli lab check my-lab                              texts, links, points, solution; without a name: all
+  memscape-cli lab pack my-lab --student -o handout/my-lab   without solution and checks
+  memscape-cli lab start my-lab --for "Ada L." --solution -o full.mlab
+  memscape-cli grade my-lab submissions/ --format csv -o class.csv
+
+A LAB is an id of the list or the folder of a lab. Exit codes: 0 done, 2 the input was wrong, 3 the lab is broken.)";
+
+constexpr auto gradeExamples = R"(
+Grades answers to a lab; of a folder every *.mlab below it, in the order of their names. What can be recomputed is
+recomputed; a submission that cannot be graded says why and does not stop the rest.
+
+  memscape-cli grade cache-size ada.mlab
+  memscape-cli grade cache-size submissions/ --format csv -o class.csv
+  memscape-cli grade cache-size ada.mlab --format gradescope -o results.json
+  memscape-cli grade cache-size full.mlab --fail-under 100
+
+Formats: text, json, csv, autolab, gradescope, junit. Exit codes: 0 all graded whatever the points, 1 a submission could
+not be graded or is under --fail-under, 2 usage, 3 the lab itself is broken (or checks nothing).)";
+
 constexpr auto selftestExamples = R"(
 Runs every measuring kernel on small inputs and compares the results with a plain reference.
 Without --device: every device of this machine. Exits with 1 when a kernel is wrong.)";
@@ -246,6 +280,42 @@ void addDocuments(CLI::App& app, Arguments& arguments)
     addPython(addCommand(app, "worker", "measure for another program: JSON lines", workerExamples), arguments);
 }
 
+void addLabs(CLI::App& app, Arguments& arguments)
+{
+    CLI::App& lab = addCommand(app, "lab", "labs: list, show, start, answer; check, pack, new", labExamples);
+    lab.add_option("ACTION", arguments.action, "list, show, start, answer, check, pack or new")
+        ->type_name("")
+        ->required();
+    lab.add_option("WORDS", arguments.files, "the lab, or what the action takes")->type_name("");
+    addJson(lab, arguments);
+    lab.add_option("--for", arguments.student, "show, start: whose parameters")->type_name("NAME");
+    lab.add_option("--title", arguments.title, "new: the lab's title")->type_name("TEXT");
+    lab.add_option("--lab", arguments.labFolder, "answer: the folder of a lab that does not ship with the program")
+        ->type_name("FOLDER");
+    lab.add_option("--record", arguments.record, "answer: the run of a measure step")->type_name("FILE");
+    lab.add_flag("--replay", arguments.replay, "answer: the lab's recorded run instead")->excludes("--record");
+    lab.add_flag("--lock", arguments.lock, "answer: commit the prediction; the measurement opens");
+    lab.add_flag("--hint", arguments.hint, "answer: the next hint");
+    lab.add_flag("--student", arguments.forStudents, "pack: leave out solution and checks");
+    lab.add_flag("--solution", arguments.solution, "start: with the teacher's answers");
+    addOutput(lab, arguments, "start: the answers; pack: the folder");
+
+    CLI::App& grade = addCommand(app, "grade", "answers to a lab: points, and why", gradeExamples);
+    grade.add_option("LAB", arguments.labFolder, "its id, or the folder of a lab")->type_name("")->required();
+    grade.add_option("ANSWERS", arguments.files, "files, or folders of them")->type_name("")->required();
+    grade.add_option("--format", arguments.format, "text (default), json, csv, autolab, gradescope, junit")
+        ->type_name("FORMAT");
+    grade.add_option("-o,--output,--out", arguments.output, "where to (default, or -: standard output)")
+        ->type_name("FILE");
+    grade.add_option("--show", arguments.show, "hidden: also what hidden checks say")->type_name("WHAT");
+    grade.add_option("--jobs", arguments.jobs, "submissions at a time (default: as many as cores)")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1024));
+    grade.add_option("--fail-under", arguments.failUnder, "exit with 1 when one has fewer percent")
+        ->type_name("P")
+        ->check(CLI::Range(0.0, 100.0));
+}
+
 std::vector<std::string> optionNames(const CLI::App& command)
 {
     std::vector<std::string> names;
@@ -313,6 +383,7 @@ std::variant<Arguments, Answered> parseArguments(int argc, char** argv)
     addLookups(app, arguments);
     addQuestions(app, arguments);
     addDocuments(app, arguments);
+    addLabs(app, arguments);
 
     const std::vector<std::string> words(argv + 1, argv + argc);
     if (words.empty()) {

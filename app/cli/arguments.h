@@ -21,7 +21,15 @@ struct Arguments
     std::string range;   ///< of a snapshot: "1200:2400"; empty: all
     std::string snippet; ///< of a prediction: "pytorch", "deepspeed"; empty: the prediction itself
     std::string title;
-    std::string output; ///< -o; empty: not given, "-": standard output
+    std::string output;    ///< -o; empty: not given, "-": standard output
+    std::string action;    ///< of lab: "list", "show" …
+    std::string student;   ///< of lab: a name; empty: not given
+    std::string record;    ///< of lab answer: the file of a run
+    std::string labFolder; ///< of grade: the lab; of lab answer: where the lab lies that the answers name
+    std::string show;      ///< of grade: "hidden"
+    double failUnder = -1; ///< of grade: percent; −1: not given
+    std::size_t jobs = 0;  ///< of grade; 0: as many as cores
+    bool forStudents = false, solution = false, lock = false, replay = false, hint = false; ///< of lab
     bool json = false;
     bool events = false;
     bool comments = false;

@@ -18,6 +18,8 @@ int runReport(const Arguments& arguments);
 int runSnapshot(const Arguments& arguments);
 int runCompare(const Arguments& arguments);
 int runCheck(const Arguments& arguments);
+int runLab(const Arguments& arguments);
+int runGrade(const Arguments& arguments);
 int runSelftest(const Arguments& arguments);
 int runWorkerCommand(const Arguments& arguments);
 

@@ -7,6 +7,7 @@
 #include "core/checkpoint/chain.h"
 #include "core/experiment/document.h"
 #include "core/experiment/study_size.h"
+#include "core/lab/lab_attempt.h"
 #include "core/network/inventory.h"
 #include "core/network/model_config.h"
 #include "core/network/network_file.h"
@@ -59,6 +60,24 @@ Result<std::string> describeChain(const Json& json)
     MEMSCAPE_TRY(chain, chainFromJson(JsonReader(json)));
     return fmt::format("chain of {} stage{}{}", chain.length(), chain.length() == 1 ? "" : "s",
                        chain.units.isBytes ? "" : ", in abstract units");
+}
+
+/// The text alone; `memscape-cli lab check` looks at the whole folder.
+Result<std::string> describeLab(const Json& json)
+{
+    MEMSCAPE_TRY(id, JsonReader(json).string("id"));
+    MEMSCAPE_TRY(steps, JsonReader(json).at("steps"));
+    MEMSCAPE_TRY(items, steps.items());
+    return fmt::format("lab {} of {} steps", quotedForMessage(id), items.size());
+}
+
+Result<std::string> describeAnswers(const Json& json, const std::string& text)
+{
+    MEMSCAPE_TRY(id, JsonReader(json).string("lab"));
+    MEMSCAPE_TRY(lab, findLab(id));
+    MEMSCAPE_TRY(attempt, LabAttempt::parse(lab, text));
+    return fmt::format("answers of {} to the lab {}{}", quotedForMessage(attempt.student()), id,
+                       attempt.isOfThisLab() ? "" : ", written for another version of it");
 }
 
 Result<std::string> describeConfig(const Json& json)
@@ -146,6 +165,10 @@ Result<std::string> describeDocument(std::string_view text)
         return describeStudy(document);
     if (format == "memscape-device")
         return describeDevice(json);
+    if (format == "memscape-lab")
+        return describeLab(json);
+    if (format == "memscape-answers")
+        return describeAnswers(json, document.text());
     return describeChain(json);
 }
 

@@ -9,8 +9,8 @@
 
 namespace memscape {
 
-/// "memscape-record", "memscape-study", "memscape-device", "memscape-chain"; document.format with
-/// what it looks like instead (a config.json, a snapshot, not JSON).
+/// "memscape-record", "memscape-study", "memscape-device", "memscape-chain", "memscape-lab", "memscape-answers";
+/// document.format with what it looks like instead (a config.json, a snapshot, not JSON).
 Result<std::string> documentFormat(const Json& json);
 
 class Document

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// A lab in progress: what opens when, what a lock keeps, and the document read back.
+#include "tests/core/lab/lab_folder.h"
+
+#include <QtTest>
+
+#include <set>
+
+using namespace memscape;
+using test::LabFolder;
+
+class TestLabAttempt : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void initTestCase() { m_lab = *m_folder.read(); }
+
+    void stepsOpenInOrder()
+    {
+        LabAttempt attempt(m_lab, "Ada");
+        QVERIFY(attempt.isDone("start"));
+        QVERIFY(attempt.isOpen("guess"));
+        QVERIFY(!attempt.isOpen("repair"));
+        QCOMPARE(code(attempt.answer("repair", "choice", {{"stride", "2"}})), QStringLiteral("lab.closed"));
+        QCOMPARE(code(attempt.lock("guess")), QStringLiteral("lab.answer"));
+        QVERIFY(attempt.answer("guess", "used", "25%"));
+        QVERIFY(!attempt.isOpen("repair"));
+        QVERIFY(attempt.lock("guess"));
+        QVERIFY(attempt.isLocked("guess"));
+        QVERIFY(attempt.isOpen("repair"));
+        QCOMPARE(code(attempt.answer("guess", "used", 0.5)), QStringLiteral("lab.locked"));
+        QCOMPARE(code(attempt.lock("guess")), QStringLiteral("lab.locked"));
+        QCOMPARE(code(attempt.lock("repair")), QStringLiteral("lab.step"));
+        QVERIFY(attempt.answer("repair", "choice", {{"stride", "2"}}));
+        QVERIFY(attempt.isDone("repair"));
+    }
+
+    void wrongAnswersSayWhatIsExpected_data()
+    {
+        QTest::addColumn<QString>("step");
+        QTest::addColumn<QString>("question");
+        QTest::addColumn<QString>("given");
+        QTest::addColumn<QString>("code");
+        QTest::newRow("no step") << "gess"
+                                 << "used"
+                                 << "1"
+                                 << "lab.step";
+        QTest::newRow("no question") << "guess"
+                                     << "us"
+                                     << "1"
+                                     << "lab.question";
+        QTest::newRow("a word") << "guess"
+                                << "used"
+                                << "\"much\""
+                                << "lab.answer";
+        QTest::newRow("a comma") << "guess"
+                                 << "used"
+                                 << "\"0,25\""
+                                 << "lab.answer";
+        QTest::newRow("a unit") << "guess"
+                                << "used"
+                                << "\"3 ns\""
+                                << "lab.answer";
+        QTest::newRow("a list") << "guess"
+                                << "used"
+                                << "[1]"
+                                << "lab.answer";
+        QTest::newRow("nothing") << "guess"
+                                 << "used"
+                                 << "null"
+                                 << "lab.answer";
+    }
+    void wrongAnswersSayWhatIsExpected()
+    {
+        QFETCH(QString, step);
+        QFETCH(QString, question);
+        QFETCH(QString, given);
+        LabAttempt attempt(m_lab, "Ada");
+        const auto kept = attempt.answer(step.toStdString(), question.toStdString(), *parseJson(given.toStdString()));
+        QTEST(code(kept), "code");
+    }
+
+    void parametersAreTheFreeOnes()
+    {
+        LabAttempt attempt(m_lab, "Ada");
+        QVERIFY(attempt.answer("guess", "used", 1));
+        QVERIFY(attempt.lock("guess"));
+        QCOMPARE(code(attempt.answer("repair", "choice", {{"element", "int8"}})), QStringLiteral("lab.answer"));
+        QCOMPARE(code(attempt.answer("repair", "choice", {{"stride", "many"}})), QStringLiteral("number.syntax"));
+        QCOMPARE(code(attempt.answer("repair", "choice", "stride=2")), QStringLiteral("lab.answer"));
+    }
+
+    void otherKindsOfAnswers()
+    {
+        LabQuestion ranking;
+        ranking.key = "order";
+        ranking.kind = LabQuestionKind::Ranking;
+        ranking.options = {{"a", "A", "1"}, {"b", "B", "2"}};
+        const LabStep& step = m_lab->steps.front();
+        QCOMPARE(readLabAnswer(ranking, step, "b, a")->ranking, (std::vector<std::string>{"b", "a"}));
+        QCOMPARE(readLabAnswer(ranking, step, Json::array({"a", "b"}))->ranking, (std::vector<std::string>{"a", "b"}));
+        QVERIFY(!readLabAnswer(ranking, step, "a, a"));
+        LabQuestion curve;
+        curve.kind = LabQuestionKind::Curve;
+        curve.unit = Unit::Second;
+        curve.x = {"1", "2"};
+        QCOMPARE(readLabAnswer(curve, step, Json::array({"1.5 ns", 2e-9}))->curve, (std::vector<double>{1.5e-9, 2e-9}));
+        QVERIFY(!readLabAnswer(curve, step, Json::array({1})));
+        LabQuestion bytes;
+        bytes.unit = Unit::Byte;
+        QCOMPARE(readLabAnswer(bytes, step, " 48 KiB ")->number, 49152.0);
+    }
+
+    void theDocumentIsReadBack()
+    {
+        LabAttempt attempt(m_lab, "Ada \"L\"", "2026-01-02T03:04:05Z");
+        QVERIFY(attempt.hint("guess"));
+        QCOMPARE(code(attempt.hint("guess")), QStringLiteral("lab.hint"));
+        QVERIFY(attempt.answer("guess", "used", "25 %", "2026-01-02T03:05:05Z"));
+        QVERIFY(attempt.lock("guess", "2026-01-02T03:06:05Z"));
+        Json json = attempt.toJson();
+        json["colour"] = "red"; // another program's keys stay
+        json["steps"]["guess"]["seen"] = 3;
+        json["steps"]["removed"] = {{"answers", {{"x", 1}}}};
+        const auto again = LabAttempt::parse(m_lab, jsonText(json));
+        QVERIFY2(again, again ? "" : again.error().text().c_str());
+        QVERIFY(again->isLocked("guess"));
+        QVERIFY(again->isOfThisLab());
+        QCOMPARE(jsonText(again->toJson()), jsonText(json));
+    }
+
+    void foreignDocumentsAreRefused_data()
+    {
+        QTest::addColumn<QString>("key");
+        QTest::addColumn<QString>("value");
+        QTest::addColumn<QString>("code");
+        QTest::newRow("format") << "format"
+                                << "\"memscape-study\""
+                                << "document.format";
+        QTest::newRow("newer") << "version"
+                               << "99"
+                               << "document.newer";
+        QTest::newRow("old") << "version"
+                             << "0"
+                             << "document.format";
+        QTest::newRow("another lab") << "lab"
+                                     << "\"other\""
+                                     << "lab.answers";
+        QTest::newRow("steps") << "steps"
+                               << "[1]"
+                               << "json.type";
+        QTest::newRow("a record that is not there") << "steps"
+                                                    << "{\"guess\": {\"record\": 3}}"
+                                                    << "lab.answers";
+        QTest::newRow("study") << "study"
+                               << "{\"format\": \"memscape-record\"}"
+                               << "document.format";
+    }
+    void foreignDocumentsAreRefused()
+    {
+        QFETCH(QString, key);
+        QFETCH(QString, value);
+        Json json = LabAttempt(m_lab, "Ada").toJson();
+        json[key.toStdString()] = *parseJson(value.toStdString());
+        const auto attempt = LabAttempt::parse(m_lab, jsonText(json));
+        QVERIFY(!attempt);
+        QTEST(QString::fromStdString(attempt.error().code), "code");
+        QVERIFY(!LabAttempt::parse(m_lab, "{\"format\": \"memscape-ans"));
+    }
+
+    void variantsAreDealtByName()
+    {
+        std::set<std::size_t> rows;
+        for (int i = 0; i < 40; ++i)
+            rows.insert(labVariant(*m_lab, "student " + std::to_string(i)));
+        QCOMPARE(rows.size(), m_lab->variants.size());
+        QCOMPARE(labVariant(*m_lab, " ADA "), labVariant(*m_lab, "ada"));
+    }
+
+private:
+    template <typename Value> static QString code(const Result<Value>& result)
+    {
+        return result ? QStringLiteral("kept") : QString::fromStdString(result.error().code);
+    }
+
+    LabFolder m_folder;
+    std::shared_ptr<const Lab> m_lab;
+};
+
+QTEST_GUILESS_MAIN(TestLabAttempt)
+#include "tst_lab_attempt.moc"
