@@ -38,7 +38,7 @@ public:
     }
     void reading(const SnapshotPreview& preview, double share)
     {
-        if (!isDue())
+        if (preview.events() == 0 || !isDue())
             return;
         post([opener = m_opener, columns = preview.columns(), share] { emit opener->preview(columns, share); });
         progress(readingShare * share, tr("reading"));

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The page Snapshot as a person uses it: open a file, look at it from all sides, select, undo, compare, put a
 // prediction beside it; and what it says of files that are broken, missing, or stopped on the way.
+#include "app/pages/snapshot/preview_curve.h"
 #include "app/pages/snapshot/snapshot_page.h"
 #include "app/settings/theme.h"
 #include "core/device/catalogue.h"
+#include "core/snapshot/pickle_writer.h"
 #include "tests/support/page_fixture.h"
 
 #include <QClipboard>
@@ -34,6 +36,42 @@ QByteArray exampleBytes()
 {
     QFile file(exampleFile());
     return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+}
+
+/// A trace of 200,000 pairs of an allocation and its free, over one block that stays.
+QByteArray largeBytes()
+{
+    QByteArray bytes;
+    PickleWriter out([&](std::string_view piece) {
+        bytes.append(piece.data(), qsizetype(piece.size()));
+        return true;
+    });
+    const auto event = [&](const char* action, std::int64_t address, std::int64_t size) {
+        out.beginDictionary();
+        out.key("action");
+        out.text(action);
+        out.key("addr");
+        out.integer(address);
+        out.key("size");
+        out.integer(size);
+        out.endDictionary();
+    };
+    out.beginDictionary();
+    out.key("device_traces");
+    out.beginList();
+    out.beginList();
+    event("alloc", 1 << 20, 5 << 20);
+    for (int i = 0; i < 200'000; ++i) {
+        event("alloc", 1 << 24, 1 << 20);
+        event("free_completed", 1 << 24, 1 << 20);
+    }
+    out.endList();
+    out.endList();
+    out.key("segments");
+    out.beginList();
+    out.endList();
+    out.endDictionary();
+    return out.finish() ? bytes : QByteArray();
 }
 
 void turnWheel(QWidget& widget, QPointF at, int delta, Qt::KeyboardModifiers modifiers = {})
@@ -123,6 +161,38 @@ private slots:
         }
         QVERIFY(!m_page->flame()->flame()->items().empty());
         QVERIFY(m_page->table()->table()->numbers()->rowCount() > 0);
+    }
+
+    /// Of a file of some MiB: first a curve of what is read, then how far rebuilding is, then the page; or a stop.
+    void theFirstPictureStandsWhileAFileOpens()
+    {
+        const QString path = written("large.pickle", largeBytes());
+        open(path);
+        QVERIFY(m_page->shown().device);
+        QVERIFY(!m_page->start()->preview()->isEmpty());
+        QVERIFY(m_page->start()->preview()->share() > 0 && m_page->start()->preview()->share() < 1);
+        SnapshotOpener opener;
+        QSignalSpy stopped(&opener, &SnapshotOpener::stopped), opened(&opener, &SnapshotOpener::opened);
+        std::vector<double> shares;
+        QStringList parts;
+        bool stops = false;
+        connect(&opener, &SnapshotOpener::progress, this, [&](double share, const QString& part) {
+            shares.push_back(share);
+            parts << part;
+            if (stops && part != "reading")
+                opener.stop();
+        });
+        opener.open(path);
+        QTRY_COMPARE(opened.size(), 1);
+        QVERIFY(std::ranges::is_sorted(shares));
+        QCOMPARE(parts.first(), QString("reading"));
+        QCOMPARE(parts.last(), QString("rebuilding every moment"));
+        stops = true;
+        opener.open(path);
+        QTRY_COMPARE(stopped.size(), 1);
+        QTest::qWait(50);
+        QCOMPARE(opened.size(), 1);
+        QVERIFY(!opener.isBusy());
     }
 
     void openingIsAStepOfTheHistory()

@@ -216,7 +216,7 @@ private slots:
             file += piece;
             return true;
         });
-        const std::size_t events = 100'000;
+        const std::size_t events = 200'000;
         out.beginDictionary();
         out.key("device_traces");
         out.beginList();
