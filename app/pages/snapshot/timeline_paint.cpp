@@ -96,20 +96,20 @@ void fillColumns(QPainter& painter, const TimelineChart& chart, const TimelineSh
 
 void paintShapes(QPainter& painter, const TimelineChart& chart, const Theme& theme)
 {
+    const bool byColumns = painter.paintEngine()->type() == QPaintEngine::Raster;
     for (const TimelineShape& shape : chart.shapes) {
-        const QPolygonF outline = outlineOf({chart.edges, shape.column, shape.low, shape.high});
-        const QRectF box = outline.boundingRect();
-        if (!box.intersects(chart.area))
-            continue;
         const QColor colour = colourOf(shape, theme);
         const bool hasRim = shape.lifetime != noLifetime && shape.low.front() - shape.high.front() > thinnestRim;
-        painter.setPen(hasRim ? QPen(mix(theme.background, colour, 0.55), 1) : QPen(Qt::NoPen));
-        const bool byColumns = painter.paintEngine()->type() == QPaintEngine::Raster;
         if (byColumns)
             fillColumns(painter, chart, shape, colour);
+        if (byColumns && !hasRim)
+            continue;
+        const QPolygonF outline = outlineOf({chart.edges, shape.column, shape.low, shape.high});
+        if (!outline.boundingRect().intersects(chart.area))
+            continue;
+        painter.setPen(hasRim ? QPen(mix(theme.background, colour, 0.55), 1) : QPen(Qt::NoPen));
         painter.setBrush(byColumns ? QBrush(Qt::NoBrush) : QBrush(colour));
-        if (hasRim || !byColumns)
-            painter.drawPolygon(outline);
+        painter.drawPolygon(outline);
     }
     painter.setFont(plotFont(0.75));
     for (const TimelineShape& shape : chart.shapes) {
