@@ -29,10 +29,11 @@ numbering). An operator is the innermost that does more than make an empty tenso
 Bytes are those asked of the CPU allocator; on CUDA the caching allocator's block sizes (multiples of 512 B).
 
 Repeated steps. Of that, operators cost most: about a microsecond each, and there are more of them than allocations. A
-collector with `repeats=True` (on a CPU; torch ≥ 2.0, before it the ticks of such steps allocate) records steps whole until one is like the step before it in every event and
-label, three to five of them. From there on it records allocations and frees alone, and each step whose events are, one
-after the other, as large as those of the last whole step has the labels of that. At the first that is not, what comes
-after the difference stays without labels, and recording whole begins again and lasts.
+collector with `repeats=True` (on a CPU; torch ≥ 2.0, before it the ticks of such steps allocate) records steps whole
+until one is like the step before it in every event and label, three to five of them. From there on it records
+allocations and frees alone, and each step whose events are, one after the other, as large as those of the last whole
+step has the labels of that: other operators with the same bytes in the same order are taken for it. At the first event
+that is not, what comes after it stays without labels, and recording whole begins again and lasts.
 
 Left out, on a CPU: allocations of threads other than the one that collects (data loaders, pin_memory): the profiler
 does not report them; tensors that only C++ holds when collecting begins. A tensor that existed before and dies is
