@@ -148,10 +148,12 @@ Variable NetworkBuilder::batchNorm(Variable x, Variable weight, Variable bias, V
     const Layout layout = x.layout();
     const Layout channels(Shape{x.size(1)});
     const DType dtype = x.dtype();
+    const bool isInFloat = m_options.rules.normStatisticsInFloat || weight.dtype() != dtype;
+    const DType statistics = isInFloat ? DType::Float32 : dtype; // a CPU's are of the parameters' type
     begin(OperatorKind::BatchNorm, std::array{x.id(), weight.id(), bias.id(), runningMean.id(), runningVariance.id()});
     const TensorId result = addOutput({layout, dtype}, true);
-    const TensorId mean = addOutput({channels, DType::Float32}, false);
-    const TensorId deviation = addOutput({channels, DType::Float32}, false);
+    const TensorId mean = addOutput({channels, statistics}, false);
+    const TensorId deviation = addOutput({channels, statistics}, false);
     for (const TensorId tensor : {x.id(), weight.id(), runningMean.id(), runningVariance.id(), mean, deviation})
         save(tensor);
     return settled(Variable(*this, result), x, weight, bias, runningMean, runningVariance);

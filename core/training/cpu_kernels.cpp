@@ -110,7 +110,7 @@ void squaredErrorKernel(std::int64_t bytes, bool isHalf, KernelWriter& kernel)
 }
 
 /// PyTorch 1 makes the result between the pairs.
-void batchNormKernel(std::int64_t channels, bool isBefore2, KernelWriter& kernel)
+void batchNormKernel(std::int64_t statistics, bool isBefore2, KernelWriter& kernel)
 {
     kernel.free(kernel.temporary(numberTensorBytes)); // num_batches_tracked += 1
     if (!isBefore2)
@@ -120,7 +120,7 @@ void batchNormKernel(std::int64_t channels, bool isBefore2, KernelWriter& kernel
     for (int pair = 0; pair < 2; ++pair) {
         if (isBefore2 && pair > 0)
             kernel.output(0);
-        const std::uint32_t first = kernel.temporary(4 * channels), second = kernel.temporary(4 * channels);
+        const std::uint32_t first = kernel.temporary(statistics), second = kernel.temporary(statistics);
         kernel.free(first);
         kernel.free(second);
     }
@@ -240,7 +240,7 @@ KernelSteps cpuKernelSteps(const Graph& graph, const Operator& op, const EagerRu
     case Kind::MseLoss:
         squaredErrorKernel(graph.storageOf(graph.outputs(op)[0]).bytes, sizeOf(graph.outputs(op)[0]) < 4, kernel);
         break;
-    case Kind::BatchNorm: batchNormKernel(graph.layoutOf(graph.inputs(op)[0])[1], rules.isBefore2, kernel); break;
+    case Kind::BatchNorm: batchNormKernel(graph.storageOf(graph.outputs(op)[1]).bytes, rules.isBefore2, kernel); break;
     case Kind::FlashAttention: attentionKernel(graph, op, rules.threads, kernel); break;
     default: break;
     }
