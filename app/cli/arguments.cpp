@@ -251,9 +251,12 @@ void addDocuments(CLI::App& app, Arguments& arguments)
     report.add_flag("--comments", arguments.comments, "csv: lines with # on top that name the units");
 
     CLI::App& snapshot = addCommand(app, "snapshot", "a PyTorch memory snapshot: peaks and findings", snapshotExamples);
-    snapshot.add_option("FILE", arguments.files, "snapshot or *.memscape-run; - is standard input")
+    // One text, not the list itself: a list would take the parameters behind it.
+    snapshot
+        .add_option_function<std::string>(
+            "FILE", [&arguments](const std::string& file) { arguments.files = {file}; },
+            "snapshot or *.memscape-run; - is standard input")
         ->type_name("")
-        ->expected(1)
         ->required();
     snapshot.add_option("PARAMETERS", arguments.assignments, "KEY=VALUE: the plan of the run, as for training-memory")
         ->type_name("");

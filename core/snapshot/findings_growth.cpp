@@ -191,7 +191,7 @@ void findGradientsKept(const FindingInput& input, std::vector<SnapshotFinding>& 
         const std::size_t backward = event;
         while (event > step.first && device.categories().phaseOf(event) != Phase::Forward)
             --event; // what is freed between the two was alive beside all activations
-        event = event == step.first ? backward : event + 1;
+        event = device.categories().phaseOf(event) == Phase::Forward ? event + 1 : backward;
         std::int64_t bytes = 0;
         for (const LifetimeId id : device.lifetimes().aliveAt(event)) {
             const Lifetime& lifetime = device.lifetimes()[id];

@@ -219,9 +219,6 @@ LeverOutcome leverOutcome(Lever lever, const TrainingAnswer& now, const Training
     outcome.peak = then.simulation.allocatedBytes();
     outcome.device = then.deviceBytes();
     outcome.saving = now.deviceBytes() - outcome.device;
-    for (std::size_t phase = 0; phase < phaseCount; ++phase)
-        outcome.phaseSaving[phase] =
-            now.simulation.trace.peakBytes(Phase(phase)) - then.simulation.trace.peakBytes(Phase(phase));
     outcome.seconds = then.time.total;
     outcome.timeChange = now.time.total > 0 ? then.time.total / now.time.total - 1 : 0;
     outcome.fits = then.fits;
@@ -302,8 +299,18 @@ Result<std::vector<LeverOutcome>> leversAt(const Device& device, const Parameter
                                            std::optional<Phase> phase)
 {
     MEMSCAPE_TRY(answer, answerTraining(device, parameters));
-    std::vector<LeverOutcome> outcomes = tryLevers(device, parameters, answer);
-    MEMSCAPE_CHECK(checkWanted());
+    std::vector<LeverOutcome> outcomes;
+    for (const Lever& lever : leversFor(parameters, answer)) { // whole steps: totals know no phases
+        MEMSCAPE_CHECK(checkWanted());
+        const auto then = changed(parameters, lever.changes);
+        const auto result = then ? answerTraining(device, *then, answer.networks) : fail(then.error());
+        if (!result) // not for this model
+            continue;
+        outcomes.push_back(leverOutcome(lever, answer, *result));
+        for (std::size_t i = 0; i < phaseCount; ++i)
+            outcomes.back().phaseSaving[i] =
+                answer.simulation.trace.peakBytes(Phase(i)) - result->simulation.trace.peakBytes(Phase(i));
+    }
     const auto saving = [&](const LeverOutcome& one) {
         return phase ? one.phaseSaving[std::size_t(*phase)] : one.saving;
     };

@@ -34,7 +34,7 @@ struct LeverOutcome
     std::int64_t peak = 0;                              ///< B allocated
     std::int64_t device = 0;                            ///< B, device total
     std::int64_t saving = 0;                            ///< B of the device total; positive is less
-    std::array<std::int64_t, phaseCount> phaseSaving{}; ///< B of the most that is alive in each phase
+    std::array<std::int64_t, phaseCount> phaseSaving{}; ///< B of the most that is alive in each phase; by leversAt()
     double seconds = 0;
     double timeChange = 0; ///< share of the step time, +0.31 is slower
     bool fits = false;

@@ -32,7 +32,7 @@ def read(path):
 
 def high_water():
     """Bytes of the largest resident size of this process so far, or None."""
-    found = re.search(r"^VmHWM: *(\d+) kB", read("/proc/self/status"), re.M)
+    found = re.search(r"^VmHWM:\s*(\d+) kB", read("/proc/self/status"), re.M)
     return int(found.group(1)) * 1024 if found else None
 
 
