@@ -65,12 +65,18 @@ def malloc_bytes():
     return now
 
 
+def trim():
+    """Free memory of malloc goes back to the system, where it can (glibc)."""
+    getattr(ctypes.CDLL(None), "malloc_trim", lambda _: 0)(0)
+
+
 class OnCpu:
     """One replay; blocks go when it does."""
 
     def __init__(self, played):
         self.blocks = [None] * len(played.bytes)
         self.bytes, self.requested, self.malloc = played.bytes, 0, malloc_bytes()
+        trim()  # what an earlier replay has left
         self.before = self.malloc() if self.malloc else None
 
     def make(self, block):
@@ -78,7 +84,7 @@ class OnCpu:
 
     def call(self, kind, block):
         if kind == EMPTY_CACHE:  # nothing of PyTorch's own is kept on a CPU
-            ctypes.CDLL(None).malloc_trim(0)
+            trim()
 
     def counts(self):
         """requested, allocated, reserved (B), segments"""
