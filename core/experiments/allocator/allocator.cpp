@@ -50,6 +50,7 @@ public:
                "kept. Only the first two are lost. Left out: CUDA graphs' pools, fragmentation inside the driver, and "
                "what a call costs, which a measurement says.";
     }
+    std::string notMeasuredOn(const Device&) const override { return {}; } // PyTorch's own allocator, too
     const Schema& schema() const override { return m_schema; }
     std::vector<std::string> idleParameters(const Device& device, const Parameters& parameters) const override
     {

@@ -235,6 +235,9 @@ Figures predictedAllocator(const Device& device, const AllocatorAnswer& answer)
     explain(figures, "bound", boundWhy(answer));
     explain(figures, "segments", segmentsWhy(answer));
     explain(figures, "driver_calls", callsWhy(answer));
+    for (Figure& figure : figures)
+        if (answer.asked.assumesDriverCall && (figure.key == "time" || figure.key == "request_time"))
+            figure.label += " (a call's cost assumed)";
     explain(figures, "time", timeWhy(answer));
     explain(figures, "request_time", timeWhy(answer));
     explain(figures, "page_faults", pagesWhy(answer, "page faults = pages written for the first time"));

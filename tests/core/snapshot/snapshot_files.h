@@ -12,6 +12,8 @@
 
 namespace memscape::test {
 
+inline constexpr std::int64_t mib = 1 << 20;
+
 inline std::filesystem::path familyFile(const std::string& name)
 {
     return std::filesystem::path(TEST_DATA) / "snapshots" / name;

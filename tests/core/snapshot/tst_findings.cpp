@@ -58,8 +58,6 @@ std::shared_ptr<const SnapshotDevice> madeLoop(int steps, int perStep, std::int6
     return SnapshotDevice::analyse(std::make_shared<const Snapshot>(std::move(snapshot)), 0).value();
 }
 
-constexpr std::int64_t mib = 1 << 20;
-
 /// When a training loop frees its gradients.
 enum class ZeroGrad { AfterTheStep, BeforeTheBackward, Never };
 

@@ -73,8 +73,6 @@ struct Script
     }
 };
 
-constexpr std::int64_t mib = 1 << 20;
-
 } // namespace
 
 class TestSnapshotRequests : public QObject
