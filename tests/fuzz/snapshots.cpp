@@ -37,7 +37,7 @@ void readsBack(const SnapshotDevice& device)
         return true;
     };
     fuzz::promise(writeMemoryViz(device, all, append).has_value(), "what was read can be written");
-    const auto again = readSnapshotBytes(written, {{}, 1000, 64u << 20});
+    const auto again = readSnapshotBytes(written, {{}, {}, 1000, 64u << 20});
     fuzz::promise(again.has_value(), again ? "" : ("what is written can be read: " + again.error().text()).c_str());
     std::size_t known = 0;
     for (std::size_t event = 0; event < all.last; ++event)
