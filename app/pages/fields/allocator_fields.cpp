@@ -36,7 +36,7 @@ bool TraceField::eventFilter(QObject* watched, QEvent* event)
         QStringList names;
         for (const KnownModel& known : knownModels())
             names << QString::fromStdString(known.name);
-        offer(new QStringListModel(names));
+        suggest(new QStringListModel(names));
     }
     return TextField::eventFilter(watched, event);
 }
@@ -52,7 +52,7 @@ SettingField::SettingField(const ParameterSpec& spec, QWidget* parent)
                       "garbage_collection_threshold:0.8"};
     for (const PolicyWord& word : policyWords())
         words << QString::fromLatin1(word.key);
-    offer(new QStringListModel(words));
+    suggest(new QStringListModel(words));
 }
 
 Result<void> SettingField::check(const QString& text) const

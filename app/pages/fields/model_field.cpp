@@ -48,7 +48,7 @@ ModelField::ModelField(const ParameterSpec& spec, QWidget* parent)
 bool ModelField::eventFilter(QObject* watched, QEvent* event)
 {
     if (watched == edit() && event->type() == QEvent::FocusIn && edit()->completer() == nullptr)
-        offer(modelList());
+        suggest(modelList());
     return TextField::eventFilter(watched, event);
 }
 

@@ -53,7 +53,7 @@ bool TextField::eventFilter(QObject* watched, QEvent* event)
     return ParameterField::eventFilter(watched, event);
 }
 
-void TextField::offer(QAbstractItemModel* choices)
+void TextField::suggest(QAbstractItemModel* choices)
 {
     auto* completer = new QCompleter(choices, this);
     choices->setParent(completer);

@@ -31,7 +31,7 @@ protected:
 
     QLineEdit* edit() const { return m_edit; }
     /// Offers those rows of `choices` that contain what is typed, whatever the case; the field owns them.
-    void offer(QAbstractItemModel* choices);
+    void suggest(QAbstractItemModel* choices);
     /// A button beside the label that proposes the file `askFile` answers with.
     QToolButton* addFileButton(const QString& text, const QString& tip);
     /// Whether a text means something; what it says otherwise stands under the line.

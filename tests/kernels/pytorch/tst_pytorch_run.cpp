@@ -196,8 +196,8 @@ private slots:
     /// The same figures as a host's, of blocks that PyTorch takes from malloc: 63 MiB are written, 4 KiB a fault.
     void requests_of_an_allocator()
     {
-        if (pythonWithTorch().isEmpty())
-            QSKIP("python3-torch is not installed");
+        if (pythonWithTorch().python.empty())
+            QSKIP(noTorchHere);
         constexpr double mib = 1 << 20;
         const MeasuredRun measured =
             run("allocator", {"trace=alloc a 40MiB; alloc b 3MiB; free a; alloc c 20MiB; empty_cache"});
@@ -211,7 +211,7 @@ private slots:
         QVERIFY(reserved && reserved->y.size() == 5);
         QVERIFY(measured.complete);
         const Ran refused = cli({"measure", "allocator", "trace=alloc a 1MiB", "setting=best-fit", "--device",
-                                 "pytorch:cpu", "--python", pythonWithTorch()});
+                                 "pytorch:cpu", "--python", torchPython()});
         QVERIFY(refused.code != 0);
         QVERIFY(refused.says("choose setting=default or malloc"));
     }
