@@ -13,7 +13,7 @@ from .events import Collector
 from .networks import repeated_heads
 from .plan import only_kernel
 from .problem import skipped
-from .sampling import Visit, one_version, refusing
+from .sampling import Visit, note_once, one_version, refusing
 from .storages import address_of
 
 BACKENDS = ("flash", "efficient", "cudnn", "math")
@@ -158,7 +158,7 @@ def implementations(request):
         missing = f"PyTorch {torch.__version__} has no scaled_dot_product_attention, 2.0 or newer has it"
         if asked == "flash":
             raise skipped(missing, "choose implementation=standard", "implementation")
-        request.note("warning", "probe.sdpa", f"{missing}: composed attention alone is measured")
+        note_once(request, "probe.sdpa", f"{missing}: composed attention alone is measured")
         del wanted["flash"]
     return wanted
 

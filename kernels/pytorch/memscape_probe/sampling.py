@@ -14,6 +14,7 @@ from .timer import Pacing, Timer
 
 FEWEST = 2  # samples of a visit, however long one takes: six in all, the least that has a grade
 CHECKED = {}  # what was checked by this worker -> what was found
+NOTED = set()  # codes of notes that it has sent
 
 
 class Visit:
@@ -52,6 +53,13 @@ class Visit:
     def answer(self, samples, **detail):
         detail["samples"] = samples
         return {"figures": {}, "series": [], "detail": detail}, machine.describe(self.device)
+
+
+def note_once(request, code, text):
+    """A warning; a sweep would say it at every visit."""
+    if code not in NOTED:
+        NOTED.add(code)
+        request.note("warning", code, text)
 
 
 @contextlib.contextmanager
