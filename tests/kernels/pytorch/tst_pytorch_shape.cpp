@@ -85,6 +85,7 @@ private slots:
     {
         if (torchPython().isEmpty())
             QSKIP("no Python here has torch");
+        qputenv("OMP_NUM_THREADS", "1"); // on a busy machine threads wait for each other at every operator
     }
 
     void a_run_has_the_hosts_shape_data()
