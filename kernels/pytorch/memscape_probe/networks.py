@@ -112,8 +112,10 @@ class RotaryEmbedding(nn.Module):
 
     def __init__(self, positions, width):
         super().__init__()
-        angles = torch.outer(torch.arange(positions), 10000.0 ** -(torch.arange(0, width, 2) / width))
-        self.register_buffer("table", torch.stack((angles.cos(), angles.sin())), persistent=False)
+        count = functools.partial(torch.arange, dtype=torch.float32)
+        angles = torch.outer(count(positions), 10000.0 ** -(count(0, width, 2) / width))
+        table = torch.stack((angles.cos(), angles.sin())).to(torch.get_default_dtype())
+        self.register_buffer("table", table, persistent=False)
 
     def forward(self, x):
         batch, heads, length, width = x.shape

@@ -105,8 +105,9 @@ class Plan:
     # --- the parts of a step ------------------------------------------------------------------------------------------------
     @contextlib.contextmanager
     def kernels(self):
-        """Only the attention that was asked for may run, also where backward runs a block again."""
-        if self.attention == "eager":
+        """Only the attention that was asked for may run, also where backward runs a block again. Eager is the product of
+        matrices that PyTorch's fused function is written out as, for libraries that call that."""
+        if not hasattr(torch.nn.functional, "scaled_dot_product_attention"):
             yield
             return
         with contextlib.ExitStack() as stack:
@@ -175,10 +176,11 @@ class Plan:
 
 @contextlib.contextmanager
 def only_kernel(attention, device):
-    """scaled_dot_product_attention may take this backend alone: flash, efficient, cudnn, math."""
+    """scaled_dot_product_attention may take this backend alone: flash, efficient, cudnn, math (eager, the same)."""
     try:
         from torch.nn.attention import SDPBackend, sdpa_kernel
-        name = {"flash": "FLASH_ATTENTION", "efficient": "EFFICIENT_ATTENTION", "cudnn": "CUDNN_ATTENTION", "math": "MATH"}[attention]
+        name = {"flash": "FLASH_ATTENTION", "efficient": "EFFICIENT_ATTENTION", "cudnn": "CUDNN_ATTENTION", "math": "MATH",
+                "eager": "MATH"}[attention]
         if not hasattr(SDPBackend, name):
             raise RuntimeError(f"PyTorch {torch.__version__} has no backend {name}")
         with sdpa_kernel(getattr(SDPBackend, name)):
@@ -188,7 +190,7 @@ def only_kernel(attention, device):
             yield
             return
         with torch.backends.cuda.sdp_kernel(enable_flash=attention == "flash", enable_mem_efficient=attention == "efficient",
-                                            enable_math=attention == "math"):
+                                            enable_math=attention in ("math", "eager")):
             yield
 
 

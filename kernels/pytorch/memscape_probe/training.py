@@ -129,7 +129,7 @@ def measure(request):
     plan = Plan(parameters, request.device)
     request.progress(0, 0, "building the model")
     batch, sequence = int(parameters["batch"]), int(parameters.get("sequence", 1))
-    workload = prepared(request, plan, parameters, sequence)
+    workload = guarded(prepared, request, plan, parameters, sequence)
     loop = Loop(workload, plan, batch, sequence)
     timed = Timed(request, plan)
     try:
