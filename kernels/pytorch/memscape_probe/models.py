@@ -34,8 +34,8 @@ class Workload:
     inputs(batch, sequence): what the module is called with, and the targets. forward(inputs): what the loss is made of."""
 
     def __init__(self, module, library, kind, vocab=0, side=PICTURE_SIDE, classes=0, width=0, has_float_logits=False,
-                 loss=None, returns_loss=False):
-        self.returns_loss = returns_loss  # the model computes it: forward_with_loss()
+                 loss=None, returns_loss=False, takes_labels=False):
+        self.returns_loss, self.takes_labels = returns_loss, takes_labels  # the model computes it: forward_with_loss()
         self.module, self.library, self.kind = module, library, kind
         self.vocab, self.side, self.classes, self.width = vocab, side, classes, width
         self.has_float_logits, self.own_loss = has_float_logits, loss
@@ -65,9 +65,12 @@ class Workload:
 
     def forward_with_loss(self, inputs, targets):
         """(output, loss) of a model that returns both."""
-        if self.library == "transformers":  # labels alone would be shifted, which makes copies of them
+        if self.takes_labels:  # labels alone would be shifted, which makes copies of them
             output = self.module(input_ids=inputs[0], labels=targets, shift_labels=targets)
             return output.logits, output.loss
+        if self.library == "transformers":
+            output = self.forward(inputs)
+            return output, self.loss(output, targets)
         return self.module(*inputs, loss_of=lambda output: self.loss(output, targets))
 
     def loss(self, output, targets):
@@ -249,7 +252,8 @@ def from_transformers(fields, family, plan, model):
         kind = "pairs"
     return Workload(module, "transformers", kind, vocab=getattr(text, "vocab_size", 0) or 0, side=side or PICTURE_SIDE,
                     classes=getattr(config, "num_labels", 0), has_float_logits=plan.has_float_logits,
-                    returns_loss=plan.has_float_logits and takes_shifted_labels(module))
+                    returns_loss=type(module).__name__.endswith(("ForCausalLM", "ForMaskedLM", "ForConditionalGeneration")),
+                    takes_labels=plan.has_float_logits and takes_shifted_labels(module))
 
 
 def takes_shifted_labels(module):
