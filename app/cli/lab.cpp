@@ -73,7 +73,10 @@ int showLab(const Arguments& arguments)
         if (!words)
             return refusedLabs(words.error());
         text += fmt::format("\n--- {} ({}{})\n\n{}", step.id, labStepKindText(step.kind),
-                            step.points() > 0 ? fmt::format(", {} points", numberText(step.points())) : "", *words);
+                            step.points() > 0
+                                ? fmt::format(", {} point{}", numberText(step.points()), step.points() == 1 ? "" : "s")
+                                : "",
+                            *words);
     }
     printOut(text);
     return 0;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -146,11 +147,12 @@ Json labListJson(const std::vector<std::shared_ptr<const Lab>>& labs)
 {
     Json list = Json::array();
     for (const auto& lab : labs)
-        list.push_back({{"id", lab->id},
-                        {"title", lab->title},
-                        {"minutes", lab->minutes},
-                        {"needs", {{"gpu", lab->needsGpu}}},
-                        {"points", lab->points}});
+        list.push_back(
+            {{"id", lab->id},
+             {"title", lab->title},
+             {"minutes", lab->minutes},
+             {"needs", {{"gpu", lab->needsGpu}}},
+             {"points", lab->points == std::floor(lab->points) ? Json(std::int64_t(lab->points)) : Json(lab->points)}});
     return list;
 }
 

@@ -223,7 +223,10 @@ Result<LabValue> LabContext::answerOf(const LabQuestion& question) const
     const Json* given = m_attempt.given(question);
     if (!given)
         return fail("lab.missing", fmt::format("{} has no answer", question.key));
-    MEMSCAPE_TRY(answer, readLabAnswer(question, *m_attempt.lab().stepOf(question), *given));
+    const LabStep& step = *m_attempt.lab().stepOf(question);
+    if (step.kind == LabStepKind::Predict && !m_attempt.isLocked(step.id))
+        return fail("lab.missing", fmt::format("the prediction {} is not locked", question.key));
+    MEMSCAPE_TRY(answer, readLabAnswer(question, step, *given));
     if (question.kind == LabQuestionKind::Number)
         return labNumber(answer.number, question.unit);
     if (question.kind == LabQuestionKind::Choice || question.kind == LabQuestionKind::Text)

@@ -87,7 +87,7 @@ private slots:
         QVERIFY(attempt.answer("guess", "used", 1));
         QVERIFY(attempt.lock("guess"));
         QCOMPARE(code(attempt.answer("repair", "choice", {{"element", "int8"}})), QStringLiteral("lab.answer"));
-        QCOMPARE(code(attempt.answer("repair", "choice", {{"stride", "many"}})), QStringLiteral("number.syntax"));
+        QCOMPARE(code(attempt.answer("repair", "choice", {{"stride", "many"}})), QStringLiteral("parameter.type"));
         QCOMPARE(code(attempt.answer("repair", "choice", "stride=2")), QStringLiteral("lab.answer"));
     }
 
@@ -105,7 +105,9 @@ private slots:
         curve.kind = LabQuestionKind::Curve;
         curve.unit = Unit::Second;
         curve.x = {"1", "2"};
-        QCOMPARE(readLabAnswer(curve, step, Json::array({"1.5 ns", 2e-9}))->curve, (std::vector<double>{1.5e-9, 2e-9}));
+        const auto drawn = readLabAnswer(curve, step, Json::array({"1.5 ns", 2e-9}))->curve;
+        QCOMPARE(drawn.size(), std::size_t(2));
+        QVERIFY(qFuzzyCompare(drawn[0], 1.5e-9) && drawn[1] == 2e-9);
         QVERIFY(!readLabAnswer(curve, step, Json::array({1})));
         LabQuestion bytes;
         bytes.unit = Unit::Byte;

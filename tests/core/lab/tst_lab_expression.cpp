@@ -110,10 +110,11 @@ private slots:
     void textsAreFilled()
     {
         const auto text = filledLabText("{{16KiB}}, {{ far.latency / latency | percent }}, {{1e9|decimal}}, {{bound}}, "
-                                        "{{12345 | count}}, {{2/3 | digits 2}}",
+                                        "{{1234567 | count}}, {{2/3 | digits 2}}",
                                         scope());
         QVERIFY2(text, text ? "" : text.error().text().c_str());
-        QCOMPARE(QString::fromStdString(*text), QString::fromUtf8("16 KiB, 900 %, 1 GB, memory, 12\u202f345, 0.67"));
+        QCOMPARE(QString::fromStdString(*text),
+                 QString::fromUtf8("16 KiB, 900 %, 1 GB, memory, 1\u202f234\u202f567, 0.67"));
         QCOMPARE(QString::fromStdString(*filledLabText("{{later}}", scope())), QStringLiteral("(not measured yet)"));
         const auto open = filledLabText("a\nb {{1", scope());
         QVERIFY(!open);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Grading: points, hints, dependencies, what cannot be graded, runs that are not what they say, and the formats.
+#include "core/experiment/document.h"
 #include "core/lab/lab_report.h"
 #include "tests/core/lab/lab_folder.h"
 
@@ -101,185 +102,188 @@ private slots:
         const char* choice = R"({"type": "choice", "options": [{"key": "a"}, {"key": "b"}]})";
         row("choice", choice, R"({"kind": "equals", "value": "b"})", "\"b\"", true);
         row("other choice", choice, R"({"kind": "equals", "value": "b"})", "\"a\"", false);
-        row("computed choice", choice, R"({"kind": "equals", "value": "if(near.efficiency > 0.5, \"a\", \"b\")"
-    })", "\"a\"",
-            true);
-    const char* ranking = R"({"type": "ranking", "items": [{"key": "a", "by": "1"}, {"key": "b", "by": "3"},
+        row("computed choice", choice,
+            "{\"kind\": \"equals\", \"value\": \"if(near.efficiency > 0.5, \\\"a\\\", \\\"b\\\")\"}", "\"a\"", true);
+        const char* ranking = R"({"type": "ranking", "items": [{"key": "a", "by": "1"}, {"key": "b", "by": "3"},
                                  {"key": "c", "by": "2.9"}]})";
-    row("order", ranking, R"({"kind": "order"})", "[\"b\", \"c\", \"a\"]", true);
-    row("wrong order", ranking, R"({"kind": "order"})", "[\"c\", \"b\", \"a\"]", false);
-    row("tie", ranking, R"({"kind": "order", "tie": 0.05})", "[\"c\", \"b\", \"a\"]", true);
-    row("smallest first", ranking, R"({"kind": "order", "smallest_first": true})", "\"a, c, b\"", true);
-    const char* curve = R"({"type": "curve", "unit": "1", "x": ["1", "2", "8"]})";
-    const char* near = R"({"kind": "within", "curve": "walk.efficiency", "decades": 0.05})";
-    row("curve", curve, near, "[1, 0.5, 0.125]", true); // float32 at strides 1, 2, 8
-    row("between points", curve, near, "[1, 0.55, 0.13]", true);
-    row("far curve", curve, near, "[3, 1.5, 0.4]", false);
-    row("shape of a curve", curve, R"({"kind": "within", "curve": "walk.efficiency", "decades": 0.05, "shape": true})",
-        "[3, 1.5, 0.375]", true);
-    row("no curve", curve, near, "[0, 0.5, 0.125]", false);
-} void kindsOfChecks()
-{
-    QFETCH(QString, question);
-    QFETCH(QString, check);
-    QFETCH(QString, answer);
-    QFETCH(bool, passes);
-    LabFolder folder;
-    folder.json["predictions"].push_back({{"key", "walk"},
-                                          {"experiment", "stride"},
-                                          {"device", "amd-epyc-zen4-vm"},
-                                          {"parameters", {{"stride", "1:16:x2"}}}});
-    Json& step = folder.json["steps"][1];
-    step["questions"][0] = *parseJson(question.toStdString());
-    step["questions"][0]["key"] = "used";
-    step["questions"][0]["ask"] = "?";
-    step["checks"][0] = *parseJson(check.toStdString());
-    step["checks"][0]["question"] = "used";
-    step["checks"][0]["points"] = 2;
-    const auto lab = folder.read();
-    QVERIFY2(lab, lab ? "" : lab.error().text().c_str());
-    LabAttempt attempt(*lab, "Ada");
-    const auto kept = attempt.answer("guess", "used", *parseJson(answer.toStdString()));
-    QVERIFY2(kept, kept ? "" : kept.error().text().c_str());
-    QVERIFY(attempt.lock("guess"));
-    const LabGrade grade = graded(attempt);
-    QCOMPARE(verdict(grade, "guess.used"), passes ? LabVerdict::Passed : LabVerdict::Failed);
-    QCOMPARE(grade.points, passes ? 2.0 : 0.0);
-    QVERIFY(!grade.checks.front().actual.empty() || !grade.checks.front().message.empty());
-}
+        row("order", ranking, R"({"kind": "order"})", "[\"b\", \"c\", \"a\"]", true);
+        row("wrong order", ranking, R"({"kind": "order"})", "[\"c\", \"b\", \"a\"]", false);
+        row("tie", ranking, R"({"kind": "order", "tie": 0.05})", "[\"c\", \"b\", \"a\"]", true);
+        row("smallest first", ranking, R"({"kind": "order", "smallest_first": true})", "\"a, c, b\"", true);
+        const char* curve = R"({"type": "curve", "unit": "1", "x": ["1", "2", "8"]})";
+        const char* near = R"({"kind": "within", "curve": "walk.efficiency", "decades": 0.05})";
+        row("curve", curve, near, "[1, 0.5, 0.125]", true); // float32 at strides 1, 2, 8
+        row("between points", curve, near, "[1, 0.55, 0.13]", true);
+        row("far curve", curve, near, "[3, 1.5, 0.4]", false);
+        row("shape of a curve", curve,
+            R"({"kind": "within", "curve": "walk.efficiency", "decades": 0.05, "shape": true})", "[3, 1.5, 0.375]",
+            true);
+        row("no curve", curve, near, "[0, 0.5, 0.125]", false);
+    }
+    void kindsOfChecks()
+    {
+        QFETCH(QString, question);
+        QFETCH(QString, check);
+        QFETCH(QString, answer);
+        QFETCH(bool, passes);
+        LabFolder folder;
+        folder.json["predictions"].push_back({{"key", "walk"},
+                                              {"experiment", "stride"},
+                                              {"device", "amd-epyc-zen4-vm"},
+                                              {"parameters", {{"stride", "1:16:x2"}}}});
+        Json& step = folder.json["steps"][1];
+        step["questions"][0] = *parseJson(question.toStdString());
+        step["questions"][0]["key"] = "used";
+        step["questions"][0]["ask"] = "?";
+        step["checks"][0] = *parseJson(check.toStdString());
+        step["checks"][0]["question"] = "used";
+        step["checks"][0]["points"] = 2;
+        const auto lab = folder.read();
+        QVERIFY2(lab, lab ? "" : lab.error().text().c_str());
+        LabAttempt attempt(*lab, "Ada");
+        const auto kept = attempt.answer("guess", "used", *parseJson(answer.toStdString()));
+        QVERIFY2(kept, kept ? "" : kept.error().text().c_str());
+        QVERIFY(attempt.lock("guess"));
+        const LabGrade grade = graded(attempt);
+        QCOMPARE(verdict(grade, "guess.used"), passes ? LabVerdict::Passed : LabVerdict::Failed);
+        QCOMPARE(grade.points, passes ? 2.0 : 0.0);
+        QVERIFY(!grade.checks.front().actual.empty() || !grade.checks.front().message.empty());
+    }
 
-void runsThatAreNotWhatTheySay()
-{
-    const Record run = *readRecord(SOURCE_FOLDER "/resources/records/zen4-vm-hierarchy.json");
-    QCOMPARE(runProblems(run).size(), std::size_t(0));
-    Record faster = run; // a curve typed in
-    for (Series& series : faster.measured->series)
-        for (double& y : series.y)
-            y /= 2;
-    QVERIFY(!runProblems(faster).empty());
-    QVERIFY2(runProblems(faster).front().find("outside of its") != std::string::npos,
-             runProblems(faster).front().c_str());
-    Record samples = run;
-    samples.provenance["samples"][1]["values"][0] = 1e-12;
-    QVERIFY(runProblems(samples).front().find("fastest sample") != std::string::npos);
-    Record moved = run;
-    moved.provenance["samples"][0]["x"] = 5000;
-    QVERIFY(runProblems(moved).front().find("no point is") != std::string::npos);
-    Record predicted = *predictRecord(**findExperiment("stride"), run.device,
-                                      *resolve((*findExperiment("stride"))->schema(), std::vector<std::string>{}));
-    QCOMPARE(reproductionProblem(predicted), std::string());
-    predicted.predicted->series.front().y.front() *= 1.001;
-    QVERIFY(!reproductionProblem(predicted).empty());
-    QVERIFY(!runProblems(predicted).empty());
-}
+    void runsThatAreNotWhatTheySay()
+    {
+        const Record run = *readRecord(SOURCE_FOLDER "/resources/records/zen4-vm-hierarchy.json");
+        QCOMPARE(runProblems(run).size(), std::size_t(0));
+        Record faster = run; // a curve typed in
+        for (Series& series : faster.measured->series)
+            for (double& y : series.y)
+                y /= 2;
+        QVERIFY(!runProblems(faster).empty());
+        QVERIFY2(runProblems(faster).front().find("outside of its") != std::string::npos,
+                 runProblems(faster).front().c_str());
+        Record samples = run;
+        samples.provenance["samples"][1]["values"][0] = 1e-12;
+        QVERIFY(runProblems(samples).front().find("fastest sample") != std::string::npos);
+        Record moved = run;
+        moved.provenance["samples"][0]["x"] = 5000;
+        QVERIFY(runProblems(moved).front().find("no point is") != std::string::npos);
+        Record predicted = *predictRecord(**findExperiment("stride"), run.device,
+                                          *resolve((*findExperiment("stride"))->schema(), std::vector<std::string>{}));
+        QCOMPARE(reproductionProblem(predicted), std::string());
+        predicted.predicted->series.front().y.front() *= 1.001;
+        QVERIFY(!reproductionProblem(predicted).empty());
+        QVERIFY(!runProblems(predicted).empty());
+    }
 
-void aRunMadeBeforeTheLockIsFlagged()
-{
-    LabFolder folder;
-    folder.write("replay/run.json", *readFile(SOURCE_FOLDER "/resources/records/zen4-vm-stride.json"));
-    folder.json["steps"].push_back({{"id", "run"},
-                                    {"title", "Measure"},
-                                    {"kind", "measure"},
-                                    {"text", "steps/1-start.md"},
-                                    {"after", {"guess"}},
-                                    {"experiment", "stride"},
-                                    {"replay", "replay/run.json"},
-                                    {"checks",
-                                     {{{"kind", "ratio_at_least"},
-                                       {"id", "falls"},
-                                       {"a", "at(run, \"useful_bandwidth\", 1)"},
-                                       {"b", "at(run, \"useful_bandwidth\", 16)"},
-                                       {"x", 2},
-                                       {"points", 1}}}}});
-    folder.json["points"] = 5;
-    const auto lab = folder.read();
-    QVERIFY2(lab, lab ? "" : lab.error().text().c_str());
-    LabAttempt attempt(*lab, "Ada");
-    QVERIFY(!attempt.replay("run")); // closed
-    QVERIFY(attempt.answer("guess", "used", 1));
-    QVERIFY(attempt.lock("guess", "2030-01-01T00:00:00Z"));
-    QVERIFY(attempt.replay("run"));
-    LabGrade grade = graded(attempt);
-    QCOMPARE(verdict(grade, "run.falls"), LabVerdict::Passed);
-    QVERIFY(grade.flags.front().find("recorded run was played") != std::string::npos);
-    Record own = (*lab)->replays.begin()->second;
-    QVERIFY(attempt.attach("run", own));
-    grade = graded(attempt);
-    QVERIFY2(grade.flags.front().find("locked at 2030") != std::string::npos, grade.flags.front().c_str());
-    own.experiment = "hierarchy";
-    QVERIFY(!attempt.attach("run", own));
-    own = (*lab)->replays.begin()->second;
-    own.measured.reset();
-    QVERIFY(!attempt.attach("run", own));
-}
+    void aRunMadeBeforeTheLockIsFlagged()
+    {
+        LabFolder folder;
+        folder.write("replay/run.json", *readFile(SOURCE_FOLDER "/resources/records/zen4-vm-stride.json"));
+        folder.json["steps"].push_back({{"id", "run"},
+                                        {"title", "Measure"},
+                                        {"kind", "measure"},
+                                        {"text", "steps/1-start.md"},
+                                        {"after", {"guess"}},
+                                        {"experiment", "stride"},
+                                        {"replay", "replay/run.json"},
+                                        {"checks",
+                                         {{{"kind", "ratio_at_least"},
+                                           {"id", "falls"},
+                                           {"a", "at(run, \"useful_bandwidth\", 1)"},
+                                           {"b", "at(run, \"useful_bandwidth\", 16)"},
+                                           {"x", 2},
+                                           {"points", 1}}}}});
+        folder.json["points"] = 5;
+        const auto lab = folder.read();
+        QVERIFY2(lab, lab ? "" : lab.error().text().c_str());
+        LabAttempt attempt(*lab, "Ada");
+        QVERIFY(!attempt.replay("run")); // closed
+        QVERIFY(attempt.answer("guess", "used", 1));
+        QVERIFY(attempt.lock("guess", "2030-01-01T00:00:00Z"));
+        QVERIFY(attempt.replay("run"));
+        LabGrade grade = graded(attempt);
+        QCOMPARE(verdict(grade, "run.falls"), LabVerdict::Passed);
+        QVERIFY(grade.flags.front().find("recorded run was played") != std::string::npos);
+        Record own = (*lab)->replays.begin()->second;
+        QVERIFY(attempt.attach("run", own));
+        grade = graded(attempt);
+        QVERIFY2(grade.flags.front().find("locked at 2030") != std::string::npos, grade.flags.front().c_str());
+        own.experiment = "hierarchy";
+        QVERIFY(!attempt.attach("run", own));
+        own = (*lab)->replays.begin()->second;
+        own.measured.reset();
+        QVERIFY(!attempt.attach("run", own));
+    }
 
-void formats()
-{
-    LabFolder folder;
-    folder.json["steps"][2]["checks"][0]["hidden"] = true;
-    const auto lab = *folder.read();
-    LabGrade full = graded(*solvedLab(lab, "=Ada, \"A\""));
-    full.file = "a.mlab";
-    LabGrade nothing = graded(LabAttempt(lab, "<Bob>\x1b[31m"));
-    LabGrade broken;
-    broken.file = "c.mlab";
-    broken.problem = Error{"json.syntax", "not valid JSON"};
-    const std::vector<LabGrade> all{full, nothing, broken};
+    void formats()
+    {
+        LabFolder folder;
+        folder.json["steps"][2]["checks"][0]["hidden"] = true;
+        const auto lab = *folder.read();
+        LabGrade full = graded(*solvedLab(lab, "=Ada, \"A\""));
+        full.file = "a.mlab";
+        LabGrade nothing = graded(LabAttempt(lab, "<Bob>\x1b[31m"));
+        LabGrade broken;
+        broken.file = "c.mlab";
+        broken.problem = Error{"json.syntax", "not valid JSON"};
+        const std::vector<LabGrade> all{full, nothing, broken};
 
-    const QString csv = QString::fromStdString(gradesReport(GradeFormat::Csv, *lab, all, false));
-    const QStringList lines = csv.split("\r\n");
-    QCOMPARE(lines[0],
-             QStringLiteral("student,file,points,most,percent,by_person,guess.used,repair.half,hints,flags,problem"));
-    QCOMPARE(lines[1], QStringLiteral("\"'=Ada, \"\"A\"\"\",a.mlab,4,4,100,0,2,2,0,,"));
-    QVERIFY(lines[3].endsWith("not valid JSON"));
-    QCOMPARE(lines[3].count(','), lines[0].count(','));
+        const QString csv = QString::fromStdString(gradesReport(GradeFormat::Csv, *lab, all, false));
+        const QStringList lines = csv.split("\r\n");
+        QCOMPARE(
+            lines[0],
+            QStringLiteral("student,file,points,most,percent,by_person,guess.used,repair.half,hints,flags,problem"));
+        QCOMPARE(lines[1], QStringLiteral("\"'=Ada, \"\"A\"\"\",a.mlab,4,4,100,0,2,2,0,,"));
+        QVERIFY(lines[3].endsWith("not valid JSON"));
+        QCOMPARE(lines[3].count(','), lines[0].count(','));
 
-    const QJsonObject json =
-        QJsonDocument::fromJson(gradesReport(GradeFormat::Json, *lab, all, false).c_str()).object();
-    QCOMPARE(json["submissions"].toArray().size(), 3);
-    const QJsonObject hidden = json["submissions"][0]["checks"][1].toObject();
-    QVERIFY(hidden["hidden"].toBool() && !hidden.contains("expected"));
+        const QJsonObject json =
+            QJsonDocument::fromJson(gradesReport(GradeFormat::Json, *lab, all, false).c_str()).object();
+        QCOMPARE(json["submissions"].toArray().size(), 3);
+        const QJsonObject hidden = json["submissions"].toArray()[0].toObject()["checks"].toArray()[1].toObject();
+        QVERIFY(hidden["hidden"].toBool() && !hidden.contains("expected"));
 
-    const QString text = QString::fromStdString(gradesReport(GradeFormat::Text, *lab, all, false));
-    QVERIFY(text.contains("4 of 4 points") && text.contains("hidden check") && !text.contains(QChar(0x1b)));
-    QVERIFY(!text.contains("repair.half"));
-    QVERIFY(QString::fromStdString(gradesReport(GradeFormat::Text, *lab, all, true)).contains("repair.half"));
+        const QString text = QString::fromStdString(gradesReport(GradeFormat::Text, *lab, all, false));
+        QVERIFY(text.contains("4 of 4 points") && text.contains("hidden check") && !text.contains(QChar(0x1b)));
+        QVERIFY(!text.contains("repair.half"));
+        QVERIFY(QString::fromStdString(gradesReport(GradeFormat::Text, *lab, all, true)).contains("repair.half"));
 
-    const auto lastLine =
-        QString::fromStdString(gradesReport(GradeFormat::Autolab, *lab, {full}, false)).trimmed().split('\n').last();
-    QCOMPARE(QJsonDocument::fromJson(lastLine.toUtf8()).object()["scores"]["guess"].toDouble(), 2.0);
-    const QJsonObject scope =
-        QJsonDocument::fromJson(gradesReport(GradeFormat::Gradescope, *lab, {full}, false).c_str()).object();
-    QCOMPARE(scope["score"].toDouble(), 4.0);
-    QCOMPARE(scope["tests"][1]["visibility"].toString(), QStringLiteral("hidden"));
-    const QString junit = QString::fromStdString(gradesReport(GradeFormat::Junit, *lab, all, false));
-    QXmlStreamReader xml(junit);
-    while (!xml.atEnd())
-        xml.readNext();
-    QVERIFY2(!xml.hasError(), qPrintable(xml.errorString()));
-    QCOMPARE(junit.count("<testsuite "), 3);
-    QVERIFY(!gradeFormatFromText("xml"));
-}
+        const auto lastLine = QString::fromStdString(gradesReport(GradeFormat::Autolab, *lab, {full}, false))
+                                  .trimmed()
+                                  .split('\n')
+                                  .last();
+        QCOMPARE(QJsonDocument::fromJson(lastLine.toUtf8()).object()["scores"].toObject()["guess"].toDouble(), 2.0);
+        const QJsonObject scope =
+            QJsonDocument::fromJson(gradesReport(GradeFormat::Gradescope, *lab, {full}, false).c_str()).object();
+        QCOMPARE(scope["score"].toDouble(), 4.0);
+        QCOMPARE(scope["tests"].toArray()[1].toObject()["visibility"].toString(), QStringLiteral("hidden"));
+        const QString junit = QString::fromStdString(gradesReport(GradeFormat::Junit, *lab, all, false));
+        QXmlStreamReader xml(junit);
+        while (!xml.atEnd())
+            xml.readNext();
+        QVERIFY2(!xml.hasError(), qPrintable(xml.errorString()));
+        QCOMPARE(junit.count("<testsuite "), 3);
+        QVERIFY(!gradeFormatFromText("xml"));
+    }
 
 private:
-LabGrade graded(const LabAttempt& attempt)
-{
-    LabPredictions predictions;
-    const auto grade = gradeLab(attempt, predictions);
-    if (!grade)
-        qWarning("%s", grade.error().text().c_str());
-    return grade.value_or(LabGrade());
-}
-static LabVerdict verdict(const LabGrade& grade, const std::string& id)
-{
-    for (const LabCheckResult& one : grade.checks)
-        if (one.id == id)
-            return one.verdict;
-    qWarning("there is no check %s", id.c_str());
-    return LabVerdict::Failed;
-}
-}
-;
+    LabGrade graded(const LabAttempt& attempt)
+    {
+        LabPredictions predictions;
+        const auto grade = gradeLab(attempt, predictions);
+        if (!grade)
+            qWarning("%s", grade.error().text().c_str());
+        return grade.value_or(LabGrade());
+    }
+    static LabVerdict verdict(const LabGrade& grade, const std::string& id)
+    {
+        for (const LabCheckResult& one : grade.checks)
+            if (one.id == id)
+                return one.verdict;
+        qWarning("there is no check %s", id.c_str());
+        return LabVerdict::Failed;
+    }
+};
 
 QTEST_GUILESS_MAIN(TestLabGrade)
 #include "tst_lab_grade.moc"

@@ -58,7 +58,7 @@ private slots:
         row("question of the name of a step", "/steps/1/questions/0/key", "\"guess\"", "lab.key", "question guess");
         row("name of nothing", "/steps/1/checks/0/value", "\"fra.efficiency\"", "lab.key", "check guess.used");
         row("syntax", "/steps/1/checks/0/value", "\"far.efficiency *\"", "lab.expression", "check guess.used");
-        row("no such question", "/steps/1/checks/0/question", "\"unused\"", "lab.key", "check guess.used, question");
+        row("no such question", "/steps/1/checks/0/question", "\"unused\"", "lab.key", "check guess.unused, question");
         row("tolerance", "/steps/1/checks/0/rel", "", "lab.key", "check guess.used");
         row("later step", "/steps/0/after", "[\"guess\"]", "lab.key", "step start, after");
         row("itself", "/steps/1/after", "[\"guess\"]", "lab.key", "step guess, after");
