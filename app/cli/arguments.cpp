@@ -47,6 +47,18 @@ Examples:
 
 The device may be any that `memscape-cli devices` lists, measured or not, or a device file.)";
 
+constexpr auto claimsExamples = R"(
+What five course notes claim of memory and time, with our number for the device, a verdict (holds,
+holds when …, does not hold, cannot be tested here: why), and what is right. Every number is
+predicted by the experiment and the parameters that are named below it.
+
+  memscape-cli claims                                            judged for this machine's CPU
+  memscape-cli claims --device nvidia-h200 --source vram-bottleneck
+  memscape-cli claims --experiment checkpoint --json | jq '.[] | .verdict'
+
+Sources: memory-and-execution, device-and-memory-theory, gpu-memory-management,
+batch-size-optimization, vram-bottleneck.)";
+
 constexpr auto measureExamples = R"(
 Examples:
   memscape-cli measure stride --device cpu --json > stride.json
@@ -217,6 +229,12 @@ void addQuestions(CLI::App& app, Arguments& arguments)
     predict.add_option("--as", arguments.snippet, "the setting as lines for another program: pytorch, deepspeed")
         ->type_name("PROGRAM")
         ->excludes("--json");
+
+    CLI::App& claims = addCommand(app, "claims", "what course notes claim, each with a verdict", claimsExamples);
+    claims.add_option("--source", arguments.source, "only those of one note (default: all)")->type_name("NOTE");
+    claims.add_option("--experiment", arguments.experiment, "only those that this experiment shows")->type_name("ID");
+    addDevice(claims, arguments, "judged for which device (default: cpu)");
+    addJson(claims, arguments);
 
     CLI::App& measure = addCommand(app, "measure", "measure memory and time: a real run beside the prediction", "");
     measure.footer(std::string(parameterHelp) + "\n" + measureExamples);

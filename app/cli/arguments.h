@@ -20,6 +20,7 @@ struct Arguments
     std::string format;  ///< of a report, or of a snapshot's export
     std::string range;   ///< of a snapshot: "1200:2400"; empty: all
     std::string snippet; ///< of a prediction: "pytorch", "deepspeed"; empty: the prediction itself
+    std::string source;  ///< of claims: "vram-bottleneck"; empty: all
     std::string title;
     std::string output;    ///< -o; empty: not given, "-": standard output
     std::string action;    ///< of lab: "list", "show" …

@@ -18,21 +18,6 @@ namespace memscape::cli {
 
 namespace {
 
-/// `text` in lines of at most 96 characters, each after `indent` spaces.
-std::string wrapped(const std::string& text, std::size_t indent)
-{
-    const std::string start(indent, ' ');
-    std::string out, line;
-    for (const std::string& word : split(text, ' ')) {
-        if (!line.empty() && indent + textWidth(line) + 1 + textWidth(word) > 96) {
-            out += start + line + "\n";
-            line.clear();
-        }
-        line += (line.empty() ? "" : " ") + word;
-    }
-    return out + start + line + "\n";
-}
-
 std::string rangeText(const ParameterSpec& spec)
 {
     switch (spec.kind) {
@@ -92,7 +77,7 @@ Json describeJson(const Experiment& experiment)
 std::string describeText(const Experiment& experiment)
 {
     std::string out = fmt::format("{}: {}\n{}\n\n", experiment.id(), experiment.title(), experiment.question());
-    out += wrapped(experiment.help(), 0) + "\n";
+    out += wrappedText(experiment.help(), 0) + "\n";
     out += fmt::format("Measured on {}\n\n", join(kindsThatMeasure(experiment), ", "));
     out += parametersText(experiment);
     TextTable figures{{{"key", false}, {"figure", false}, {"unit", false}, {"curve", false}}, {}};
@@ -117,7 +102,7 @@ std::string parametersText(const Experiment& experiment)
             if (spec.group != group)
                 continue;
             out += fmt::format("  {}={}\n", spec.key, spec.standard);
-            out += wrapped(spec.help, 6) + wrapped(rangeText(spec), 6);
+            out += wrappedText(spec.help, 6) + wrappedText(rangeText(spec), 6);
         }
     }
     return out;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/output.h"
 
+#include "core/base/text.h"
+#include "core/report/text_table.h"
+
 #include "core/base/file.h"
 #include "core/report/text_table.h"
 
@@ -146,6 +149,20 @@ int deliver(const std::string& path, const std::string& text, bool printed, int 
         note("  there is no room for a temporary file either: the record is on standard output");
     }
     return static_cast<int>(ExitCode::BadInput);
+}
+
+std::string wrappedText(const std::string& text, std::size_t indent)
+{
+    const std::string start(indent, ' ');
+    std::string out, line;
+    for (const std::string& word : split(text, ' ')) {
+        if (!line.empty() && indent + textWidth(line) + 1 + textWidth(word) > 96) {
+            out += start + line + "\n";
+            line.clear();
+        }
+        line += (line.empty() ? "" : " ") + word;
+    }
+    return out + start + line + "\n";
 }
 
 } // namespace memscape::cli

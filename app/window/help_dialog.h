@@ -12,7 +12,7 @@ class QWidget;
 
 namespace memscape {
 
-/// A chapter of resources/help as Markdown: "start", "measuring", "pytorch", "accuracy", "glossary".
+/// A chapter of resources/help as Markdown: "start", "measuring", "pytorch", "accuracy", "claims", "glossary".
 QString helpChapter(const QString& name);
 QString shortcutsHelp(const Actions& actions);
 QString experimentHelp(const Experiment& experiment);

@@ -310,6 +310,13 @@ void defineSettingsAndHelp(Actions& actions)
                  {},
                  "help",
                  0});
+    actions.add({"help.claims",
+                 tr("What course notes clai&m"),
+                 tr("The claims of five course notes, each with a verdict: how they are judged"),
+                 {},
+                 {},
+                 "help",
+                 0});
     actions.add({"help.glossary",
                  tr("G&lossary"),
                  tr("Warp, working set, ridge, ZeRO … in a sentence each"),

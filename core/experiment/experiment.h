@@ -26,6 +26,7 @@ struct Claim
     std::string source;  ///< "Device management and memory theory, course notes"
     std::string verdict; ///< "holds", "holds when …", "does not hold"
     std::string ours;    ///< our number, in words, computed for this device and these parameters
+    std::string id = {}; ///< of the table in resources/claims/; empty: the words are the experiment's own
 };
 
 /// [{"quote","source","verdict","ours"}…]

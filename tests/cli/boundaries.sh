@@ -34,6 +34,9 @@ complain 'core includes neither kernels nor app' \
 complain 'core/base includes nothing, core/precision core/base alone' \
     "$(grep_in '#include *"' core/base core/precision | grep -vE '"core/base/' |
        grep -vE '^core/precision/.*"core/precision/')"
+complain 'core/claims knows no experiment, and what it is made of knows no claims' \
+    "$(grep_in '#include *"core/experiments/' core/claims; grep_in '#include *"core/claims/' core |
+       grep -vE '^core/(claims|experiments)/')"
 complain 'kernels/measure knows neither programs nor machines' \
     "$(grep_in '#include *"kernels/(programs|host|cuda|worker)/' kernels/measure)"
 complain 'programs know no machine' "$(grep_in '#include *"kernels/(host|cuda|worker)/' kernels/programs)"

@@ -46,7 +46,7 @@ private slots:
     {
         QTest::addColumn<QString>("command");
         for (const char* command : {"list", "devices", "describe", "predict", "measure", "calibrate", "report", "check",
-                                    "selftest", "worker"})
+                                    "selftest", "worker", "claims"})
             QTest::newRow(command) << QString(command);
     }
     void everyHelpTeaches()
@@ -62,6 +62,30 @@ private slots:
     void helpOfAnExperimentShowsItsParameters()
     {
         QVERIFY(cli({"predict", "stride", "--help"}).out.contains("element=float32"));
+    }
+
+    void claims()
+    {
+        const Ran ran = cli({"claims", "--source", "vram-bottleneck", "--device", "nvidia-h200", "--json"});
+        QCOMPARE(ran.code, 0);
+        const QJsonArray claims = QJsonDocument::fromJson(ran.out).array();
+        QVERIFY(claims.size() >= 21);
+        for (const QJsonValue& claim : claims) {
+            for (const char* key : {"source", "place", "quote", "ours", "verdict", "right", "experiment", "parameters"})
+                QVERIFY2(claim.toObject().contains(key), key);
+        }
+        const Ran text = cli({"claims", "--experiment", "checkpoint"});
+        QCOMPARE(text.code, 0);
+        QVERIFY(text.out.contains("O(√n)") && text.out.contains("Shown by: checkpoint"));
+        QVERIFY(text.out.indexOf("(device-and-memory-theory)") < text.out.indexOf("(vram-bottleneck)"));
+        const Ran unknown = cli({"claims", "--source", "vram"});
+        QCOMPARE(unknown.code, 2);
+        QVERIFY(unknown.says("vram-bottleneck"));
+        QCOMPARE(cli({"claims", "--experiment", "strid"}).code, 2);
+        QCOMPARE(cli({"claims", "--device", "nvidia-h20"}).code, 3);
+        const Ran nowhere = cli({"claims"}, {}, {"MEMSCAPE_RESOURCES=/nowhere"});
+        QCOMPARE(nowhere.code, 2);
+        QVERIFY(nowhere.says("MEMSCAPE_RESOURCES"));
     }
 
     void list()

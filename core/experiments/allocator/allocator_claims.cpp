@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the course notes say about allocators, with the numbers of this trace beside it. Every number is of a replay (or
 // of the measurement, where there is one), and every verdict is drawn from them.
+#include "core/claims/claim_quotes.h"
 #include "core/experiments/allocator/allocator.h"
 #include "core/experiments/common/judged_number.h"
-#include "core/experiments/common/sources.h"
 
 #include <algorithm>
 
@@ -30,14 +30,14 @@ Claim notesFragmentation(const AllocatorAnswer& answer, const Measurement& measu
     const JudgedNumber notes = judgedNumber(measured, "notes_fragmentation", predicted);
     const JudgedNumber lost = judgedNumber(measured, "unusable", answer.replay.reservedPeak.share());
     const bool isHigh = notes.value > 0.2, isLost = lost.value > 0.2;
-    return {"fragmentation = (reserved - allocated) / reserved * 100; > 20: High fragmentation detected!",
-            managementNotes,
-            isHigh && !isLost ? "does not hold here: most of it is a cache that the next step uses"
-                : isHigh      ? "holds here"
-                : isLost      ? "does not hold here: it is missed, behind the last request nothing shows it"
-                              : "holds here: both are low",
-            fmt::format("behind the last request it reads {} ({}); at the peak {} of reserved could not be used",
-                        percentText(notes.value, 3), notes.side(), percentText(lost.value, 3))};
+    return quotedClaim(
+        "notes-fragmentation",
+        isHigh && !isLost ? "does not hold here: most of it is a cache that the next step uses"
+            : isHigh      ? "holds here"
+            : isLost      ? "does not hold here: it is missed, behind the last request nothing shows it"
+                          : "holds here: both are low",
+        fmt::format("behind the last request it reads {} ({}); at the peak {} of reserved could not be used",
+                    percentText(notes.value, 3), notes.side(), percentText(lost.value, 3)));
 }
 
 Claim roundingAlone(const AllocatorAnswer& answer)
@@ -46,12 +46,12 @@ Claim roundingAlone(const AllocatorAnswer& answer)
     const auto reserved = double(replay.peak.reserved);
     const double rounding = reserved > 0 ? double(replay.peak.allocated - replay.peak.requested) / reserved : 0;
     const double pieces = reserved > 0 ? double(replay.reservedPeak.free) / reserved : 0;
-    return {"Fragment_ratio = (Allocated_memory - Used_memory) / Total_memory", batchNotes,
-            pieces > leastDifference && pieces > rounding
-                ? "does not hold here: it sees rounding alone, not the free pieces that fit nothing"
-                : "holds here: hardly anything is lost beside rounding",
-            fmt::format("rounding {} of reserved, free pieces that did not fit {}", percentText(rounding, 3),
-                        percentText(pieces, 3))};
+    return quotedClaim("fragment-ratio",
+                       pieces > leastDifference && pieces > rounding
+                           ? "does not hold here: it sees rounding alone, not the free pieces that fit nothing"
+                           : "holds here: hardly anything is lost beside rounding",
+                       fmt::format("rounding {} of reserved, free pieces that did not fit {}", percentText(rounding, 3),
+                                   percentText(pieces, 3)));
 }
 
 /// Of a host whose blocks are written when they are made.
@@ -59,25 +59,23 @@ Claim lazyAllocation(const AllocatorAnswer& answer, const Measurement& measured)
 {
     const auto reserved = double(answer.replay.peak.reserved);
     const JudgedNumber resident = judgedNumber(measured, "resident", double(answer.pages->highest * hostPage));
-    return {
-        "Lazy allocation: memory allocated when first accessed, efficient memory usage; eager allocation: potential "
-        "memory waste, higher peak usage",
-        theoryNotes,
-        resident.value < (1 - leastDifference) * reserved ? "holds here: part of what is reserved is never written"
-                                                          : "makes no difference here: all that is reserved is written",
-        fmt::format("{} resident ({}) of {} reserved", bytesText(resident.value), resident.side(),
-                    bytesText(reserved))};
+    return quotedClaim("lazy-allocation",
+                       resident.value < (1 - leastDifference) * reserved
+                           ? "holds here: part of what is reserved is never written"
+                           : "makes no difference here: all that is reserved is written",
+                       fmt::format("{} resident ({}) of {} reserved", bytesText(resident.value), resident.side(),
+                                   bytesText(reserved)));
 }
 
 Claim poolsFragmentLess(const PolicyReplay& pool, const PolicyReplay& heap)
 {
     const double more = double(pool.peak.reserved) / double(heap.peak.reserved) - 1;
-    return {"Memory pools: decreased memory fragmentation; traditional malloc: fragmentation issues", batchNotes,
-            more > leastDifference        ? "does not hold here: the caching pool reserves more than a plain heap"
-                : more < -leastDifference ? "holds here"
-                                          : "makes no difference here",
-            fmt::format("the same requests: PyTorch's pool reserves {}, best fit in one arena {}",
-                        sizeText(pool.peak.reserved), sizeText(heap.peak.reserved))};
+    return quotedClaim("pools-fragment-less",
+                       more > leastDifference ? "does not hold here: the caching pool reserves more than a plain heap"
+                           : more < -leastDifference ? "holds here"
+                                                     : "makes no difference here",
+                       fmt::format("the same requests: PyTorch's pool reserves {}, best fit in one arena {}",
+                                   sizeText(pool.peak.reserved), sizeText(heap.peak.reserved)));
 }
 
 Claim poolsCallLess(const AllocatorAnswer& answer, const PolicyReplay& pool)
@@ -85,31 +83,31 @@ Claim poolsCallLess(const AllocatorAnswer& answer, const PolicyReplay& pool)
     const auto requests =
         std::int64_t(answer.asked.trace->count(RequestKind::Allocate) + answer.asked.trace->count(RequestKind::Free));
     const std::int64_t calls = pool.totals.takes + pool.totals.returns;
-    return {
-        "Memory pools: reduced allocation/deallocation overhead", theoryNotes,
+    return quotedClaim(
+        "pools-call-less",
         calls * 2 <= requests ? "holds here: most requests never reach the driver"
                               : "does not hold here: too few requests find a block that was used before",
-        fmt::format("{} calls of the driver for {} requests", countText(double(calls)), countText(double(requests)))};
+        fmt::format("{} calls of the driver for {} requests", countText(double(calls)), countText(double(requests))));
 }
 
 Claim largestFirst(const AllocatorAnswer& answer, const PolicyReplay& planned)
 {
     const double above = double(planned.peak.reserved) / double(answer.asked.peakLive) - 1;
-    return {"Heuristics: largest-first allocation, lifetime analysis", batchNotes,
-            above <= leastDifference ? "holds here: as good as perfect"
-                                     : "holds when a plan is possible, and stays above the bound here",
-            fmt::format("largest first {}, {} above the bound of {}", sizeText(planned.peak.reserved),
-                        percentText(above, 2), sizeText(answer.asked.peakLive))};
+    return quotedClaim("largest-first",
+                       above <= leastDifference ? "holds here: as good as perfect"
+                                                : "holds when a plan is possible, and stays above the bound here",
+                       fmt::format("largest first {}, {} above the bound of {}", sizeText(planned.peak.reserved),
+                                   percentText(above, 2), sizeText(answer.asked.peakLive)));
 }
 
 Claim colouring(const PolicyReplay& coloured, const PolicyReplay& planned)
 {
     const double more = double(coloured.peak.reserved) / double(planned.peak.reserved) - 1;
-    return {"Optimal scheduling: graph coloring problem", batchNotes,
-            more > leastDifference ? "does not hold here: colours share whole buffers, offsets pack closer"
-                                   : "holds here: sizes are alike",
-            fmt::format("buffers by colour {}, offsets largest first {}", sizeText(coloured.peak.reserved),
-                        sizeText(planned.peak.reserved))};
+    return quotedClaim("graph-colouring",
+                       more > leastDifference ? "does not hold here: colours share whole buffers, offsets pack closer"
+                                              : "holds here: sizes are alike",
+                       fmt::format("buffers by colour {}, offsets largest first {}", sizeText(coloured.peak.reserved),
+                                   sizeText(planned.peak.reserved)));
 }
 
 Claim reuse(const AllocatorAnswer& answer)
@@ -118,9 +116,9 @@ Claim reuse(const AllocatorAnswer& answer)
     for (const RequestedBlock& block : answer.asked.trace->blocks)
         all += double(block.bytes);
     const auto peak = double(answer.asked.peakLive);
-    return {"Reuse memory across non-overlapping tensors: peak memory reduction", batchNotes,
-            peak < (1 - leastDifference) * all ? "holds here" : "does not hold here: all blocks live at once",
-            fmt::format("all blocks together {}, at most {} at once", bytesText(all), bytesText(peak))};
+    return quotedClaim(
+        "pool-reuse", peak < (1 - leastDifference) * all ? "holds here" : "does not hold here: all blocks live at once",
+        fmt::format("all blocks together {}, at most {} at once", bytesText(all), bytesText(peak)));
 }
 
 } // namespace

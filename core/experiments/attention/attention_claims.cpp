@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the course notes and papers say about attention, with this problem's numbers beside it.
+#include "core/claims/claim_quotes.h"
 #include "core/experiments/attention/attention.h"
 #include "core/experiments/common/judged_number.h"
-#include "core/experiments/common/sources.h"
 
 #include <algorithm>
 #include <cmath>
@@ -58,11 +58,12 @@ Claim lessMemory(const Device& device, const AttentionAnswers& answers, const Me
                      : "does not hold here: inputs and outputs counted, it saves less";
     const std::string where = first == 0 ? std::string("no sequence has 10 to 20 times")
                                          : fmt::format("10 to 20 times is at sequences of about {} to {}", first, last);
-    return {"Flash Attention: 10-20x less memory", managementNotes, when,
-            fmt::format("at {}: {} with inputs and outputs ({}), {} of what is saved for the backward "
-                        "({} against {}); {}",
-                        answers.shape.keys, timesText(total), ofStandard.side(), timesText(saved),
-                        bytesText(double(standard.memory.saved), 3), bytesText(double(flash.memory.saved), 3), where)};
+    return quotedClaim("flash-less", when,
+                       fmt::format("at {}: {} with inputs and outputs ({}), {} of what is saved for the backward "
+                                   "({} against {}); {}",
+                                   answers.shape.keys, timesText(total), ofStandard.side(), timesText(saved),
+                                   bytesText(double(standard.memory.saved), 3),
+                                   bytesText(double(flash.memory.saved), 3), where));
 }
 
 Claim faster(const Device& device, const AttentionAnswers& answers, const Measurement& measured)
@@ -75,10 +76,10 @@ Claim faster(const Device& device, const AttentionAnswers& answers, const Measur
         : ratio >= 3                ? "holds here"
         : ratio > 1                 ? "does not hold here: it gains less"
                                     : "does not hold here: it is slower";
-    return {"Flash Attention: 3-4x faster than standard attention", managementNotes, verdict,
-            fmt::format("{} here {}; by the model {}", speedup.side(), timesText(ratio),
-                        crossover > 0 ? fmt::format("flash is faster from sequence {} on", crossover)
-                                      : "flash is faster at no length")};
+    return quotedClaim("flash-faster", verdict,
+                       fmt::format("{} here {}; by the model {}", speedup.side(), timesText(ratio),
+                                   crossover > 0 ? fmt::format("flash is faster from sequence {} on", crossover)
+                                                 : "flash is faster at no length"));
 }
 
 /// What flash takes beside its inputs at twice the length: twice as much when it is linear.
@@ -92,14 +93,14 @@ Claim linearMemory(const Device& device, const AttentionAnswers& answers)
     const double grows =
         longer ? double(longer->peak(answers.pass)) / double(answers.flash->memory.peak(answers.pass)) : 0;
     const double perToken = double(answers.flash->memory.saved) / double(answers.shape.batch * answers.shape.queries);
-    return {
-        "Flash Attention: O(N) memory", managementNotes,
+    return quotedClaim(
+        "flash-linear",
         !longer           ? "open: twice this length is too long to be counted"
             : grows < 1.7 ? "does not hold at this length: it takes less than proportionally"
             : grows < 2.3 ? "holds for what it takes beside its inputs; the operations stay quadratic"
                           : "does not hold at this length: it takes more than proportionally",
         fmt::format("at twice the length {} of the extra memory; {} per token saved; {} operations per token and key",
-                    timesText(grows), bytesText(perToken, 3), 4 * answers.shape.headDim * answers.shape.heads)};
+                    timesText(grows), bytesText(perToken, 3), 4 * answers.shape.headDim * answers.shape.heads));
 }
 
 /// The notes' own numbers: 8 × 16 heads × 4096².
@@ -107,15 +108,16 @@ Claim twoGigabytes(const AttentionAnswers& answers)
 {
     const double elements = 8.0 * 16 * 4096 * 4096;
     const double bytes = elements * double(elementBytes(answers.dtype));
-    return {"seq_len=4096, batch=8, heads=16: 2GB just for attention", managementNotes,
-            std::fabs(bytes / 2e9 - 1) < 0.1
-                ? "holds for one of the two arrays"
-                : fmt::format("does not hold: in {} one of the two arrays takes {}; it is 2 G elements, not bytes",
-                              dtypeText(answers.dtype), quantityText(bytes, Unit::Byte, ByteStyle::Decimal)),
-            fmt::format("{} elements: {} in a half format, {} in float32, for one of the two arrays",
-                        quantityText(elements / 1e9, Unit::One) + "·10⁹",
-                        quantityText(2 * elements, Unit::Byte, ByteStyle::Decimal),
-                        quantityText(4 * elements, Unit::Byte, ByteStyle::Decimal))};
+    return quotedClaim(
+        "two-gigabytes",
+        std::fabs(bytes / 2e9 - 1) < 0.1
+            ? "holds for one of the two arrays"
+            : fmt::format("does not hold: in {} one of the two arrays takes {}; it is 2 G elements, not bytes",
+                          dtypeText(answers.dtype), quantityText(bytes, Unit::Byte, ByteStyle::Decimal)),
+        fmt::format("{} elements: {} in a half format, {} in float32, for one of the two arrays",
+                    quantityText(elements / 1e9, Unit::One) + "·10⁹",
+                    quantityText(2 * elements, Unit::Byte, ByteStyle::Decimal),
+                    quantityText(4 * elements, Unit::Byte, ByteStyle::Decimal)));
 }
 
 Claim sparse(const AttentionAnswers& answers)
@@ -123,39 +125,40 @@ Claim sparse(const AttentionAnswers& answers)
     const double n = double(answers.shape.keys);
     const double rows = double(answers.shape.queryRows()), e = double(elementBytes(answers.dtype));
     const double kept = rows * std::min(std::sqrt(n), std::log2(std::max(2.0, n))) * e;
-    return {"Sparse attention patterns: O(n√n) or O(n log n) memory", theoryNotes,
-            kept > 4 * rows ? "holds for the scores that are kept; the answer is another one than "
-                              "attention's, and flash attention saves less with the same answer"
-                            : "holds at this length, and saves less than flash attention; the answer "
-                              "is another one than attention's",
-            fmt::format("full {}, n√n {}, n log₂ n {}; flash saves {}", bytesText(rows * n * e, 3),
-                        bytesText(rows * std::sqrt(n) * e, 3), bytesText(rows * std::log2(std::max(2.0, n)) * e, 3),
-                        bytesText(4 * rows, 3))};
+    return quotedClaim("attention-sparse",
+                       kept > 4 * rows ? "holds for the scores that are kept; the answer is another one than "
+                                         "attention's, and flash attention saves less with the same answer"
+                                       : "holds at this length, and saves less than flash attention; the answer "
+                                         "is another one than attention's",
+                       fmt::format("full {}, n√n {}, n log₂ n {}; flash saves {}", bytesText(rows * n * e, 3),
+                                   bytesText(rows * std::sqrt(n) * e, 3),
+                                   bytesText(rows * std::log2(std::max(2.0, n)) * e, 3), bytesText(4 * rows, 3)));
 }
 
 Claim linearAttention(const AttentionAnswers& answers)
 {
     const double n = double(answers.shape.keys), d = double(answers.shape.headDim);
-    return {"Linear attention: O(n) memory complexity", theoryNotes,
-            n > d ? "holds, with another kernel in place of the softmax"
-                  : "holds, but a sequence shorter than the head dimension gains nothing",
-            fmt::format("2 n d² against 2 n² d operations a head and product: {} of them at n = {}, d = {}",
-                        percentText(d / n, 3), n, d)};
+    return quotedClaim("attention-linear",
+                       n > d ? "holds, with another kernel in place of the softmax"
+                             : "holds, but a sequence shorter than the head dimension gains nothing",
+                       fmt::format("2 n d² against 2 n² d operations a head and product: {} of them at n = {}, d = {}",
+                                   percentText(d / n, 3), n, d));
 }
 
 Claim complexity(const AttentionAnswers& answers)
 {
     const double n = double(answers.shape.keys), d = double(answers.shape.headDim);
     const double ratio = (n * n * d + n * d * d) / (n * n + 4 * n * d);
-    return {"Self-attention memory: O(L² × d + L × d²)", batchNotes,
-            ratio > 0.5 && ratio < 2
-                ? "holds here, where d is so small that it does not show"
-                : fmt::format("does not hold: that is the count of operations, here {} what exists; the scores are "
-                              "L² per head without d",
-                              timesText(ratio)),
-            fmt::format("L² d = {} numbers a head; what exists is L² = {} and 4 L d = {}",
-                        quantityText(n * n * d, Unit::One), quantityText(n * n, Unit::One),
-                        quantityText(4 * n * d, Unit::One))};
+    return quotedClaim(
+        "attention-complexity",
+        ratio > 0.5 && ratio < 2
+            ? "holds here, where d is so small that it does not show"
+            : fmt::format("does not hold: that is the count of operations, here {} what exists; the scores are "
+                          "L² per head without d",
+                          timesText(ratio)),
+        fmt::format("L² d = {} numbers a head; what exists is L² = {} and 4 L d = {}",
+                    quantityText(n * n * d, Unit::One), quantityText(n * n, Unit::One),
+                    quantityText(4 * n * d, Unit::One)));
 }
 
 Claim traffic(const Device& device, const AttentionAnswers& answers)
@@ -179,13 +182,14 @@ Claim memoryEfficient(const AttentionAnswers& answers)
     const double rows = double(answers.shape.batch * answers.shape.heads);
     const double padded = std::ceil(double(answers.shape.queries) / 32) * 32;
     const bool isPadded = 4 * rows * padded > 1.25 * 4 * double(answers.shape.queryRows());
-    return {"xFormers memory-efficient attention: O(N) memory", managementNotes,
-            isPadded ? "does not hold at this length: rows are saved in whole 32"
-                     : "holds, as for flash attention: keys in chunks (Rabe and Staats 2021), one number a "
-                       "row saved",
-            fmt::format("PyTorch's \"efficient\" kernel saves the log-sum-exp in rows of whole 32: {}; "
-                        "flash {}",
-                        bytesText(4 * rows * padded, 3), bytesText(4 * double(answers.shape.queryRows()), 3))};
+    return quotedClaim("xformers-efficient",
+                       isPadded ? "does not hold at this length: rows are saved in whole 32"
+                                : "holds, as for flash attention: keys in chunks (Rabe and Staats 2021), one number a "
+                                  "row saved",
+                       fmt::format("PyTorch's \"efficient\" kernel saves the log-sum-exp in rows of whole 32: {}; "
+                                   "flash {}",
+                                   bytesText(4 * rows * padded, 3),
+                                   bytesText(4 * double(answers.shape.queryRows()), 3)));
 }
 
 } // namespace

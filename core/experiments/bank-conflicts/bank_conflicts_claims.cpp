@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the course notes, NVIDIA's guides and every tutorial say about bank conflicts, with this request's
 // numbers beside it.
+#include "core/claims/claim_quotes.h"
 #include "core/experiments/bank-conflicts/bank_conflicts.h"
 #include "core/experiments/common/judged_number.h"
 #include "core/experiments/common/sources.h"
@@ -47,11 +48,12 @@ Claim accessTime(const Device& device, const BankAccess& access, const std::opti
                  const Measurement& measured)
 {
     const JudgedNumber lone = loneCycles(time, measured);
-    Claim claim{"Shared memory access time: 1-32 cycles depending on bank conflicts", theoryNotes,
-                lone.value > 32                 ? "holds for the banks; a lone access waits longer"
-                    : std::isfinite(lone.value) ? "holds"
-                                                : "holds for the banks; the time of a lone access is not known here",
-                fmt::format("this request: {} wavefronts", access.wavefronts)};
+    Claim claim = quotedClaim("shared-cycles",
+                              lone.value > 32 ? "holds for the banks; a lone access waits longer"
+                                  : std::isfinite(lone.value)
+                                  ? "holds"
+                                  : "holds for the banks; the time of a lone access is not known here",
+                              fmt::format("this request: {} wavefronts", access.wavefronts));
     if (std::isfinite(lone.value))
         claim.ours += fmt::format(", {:.0f} cycles alone ({})", lone.value, lone.side());
     if (time && time->latency.known()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the course notes say about the batch, with the numbers of this model on this device beside it.
+#include "core/claims/claim_quotes.h"
 #include "core/experiments/batch-size/batch_size.h"
 #include "core/experiments/common/judged_number.h"
-#include "core/experiments/common/sources.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,10 +15,7 @@ namespace {
 
 Claim criticalClaim(const BatchStudy& study, const Measurement& measured)
 {
-    Claim claim{"Critical batch size: B_crit = σ²/ε², ε the learning rate",
-                batchNotes,
-                "open: without a gradient and a rate it cannot be judged here",
-                {}};
+    Claim claim = quotedClaim("critical-batch", "open: without a gradient and a rate it cannot be judged here", {});
     const BatchNoise& noise = study.noise;
     if (noise.source == BatchNoise::Source::Regression && noise.knowsSteps()) {
         NoisyRegression problem(noise.mlpSizes[0], noise.mlpSizes[1]);
@@ -52,12 +49,12 @@ Claim beyondClaim(const BatchStudy& study, const Measurement& measured)
     const JudgedNumber critical = judgedNumber(measured, "critical_batch", study.noise.hyperbola.critical());
     // Each doubling saves B_crit / (B_crit + B) / 2 of the steps: 50 % of them far below, 25 % at B_crit.
     const double saved = critical.value / (critical.value + update) / 2;
-    Claim claim{"Beyond B_crit: diminishing returns in convergence speed",
-                batchNotes,
-                update < critical.value && saved < 0.4 ? "holds, and begins before: there is no edge at B_crit"
-                    : update < critical.value          ? "not reached: this update is far below B_crit"
-                                                       : "holds: this update is beyond B_crit",
-                {}};
+    Claim claim =
+        quotedClaim("beyond-critical",
+                    update < critical.value && saved < 0.4 ? "holds, and begins before: there is no edge at B_crit"
+                        : update < critical.value          ? "not reached: this update is far below B_crit"
+                                                           : "holds: this update is beyond B_crit",
+                    {});
     claim.ours = fmt::format(
         "doubling the update of {} saves {} of the steps and costs {} more examples; at B_crit = {} ({}) both are "
         "a factor of 2 from the fewest",
@@ -74,11 +71,12 @@ std::optional<Claim> halvingClaim(const BatchStudy& study)
     if (!half)
         return {};
     const double ratio = double(half->device) / double(study.point.device);
-    Claim claim{"Out of memory: halve the batch", batchNotes,
-                ratio < 0.55 ? "holds here: the batch is nearly all of it"
-                             : "does not hold: only what belongs to the batch is halved",
-                fmt::format("half the batch takes {} of the memory: {} instead of {}", percentText(ratio),
-                            bytesText(double(half->device), 3), bytesText(double(study.point.device), 3))};
+    Claim claim =
+        quotedClaim("oom-halve",
+                    ratio < 0.55 ? "holds here: the batch is nearly all of it"
+                                 : "does not hold: only what belongs to the batch is halved",
+                    fmt::format("half the batch takes {} of the memory: {} instead of {}", percentText(ratio),
+                                bytesText(double(half->device), 3), bytesText(double(study.point.device), 3)));
     if (study.largest)
         claim.ours += fmt::format("; halving from twice the largest ends at {} or below it, and {} would fit",
                                   *study.largest, *study.largest);
@@ -96,7 +94,7 @@ std::optional<Claim> costClaim(const BatchStudy& study)
         if (&split != &study.splits.front() && overhead(split) < 0.05)
             cheapest = &split; // the smallest micro-batch below 5 %
     }
-    Claim claim{"Gradient accumulation: typically < 5 % overhead", batchNotes, {}, {}};
+    Claim claim = quotedClaim("accumulation-overhead", {}, {});
     claim.verdict = overhead(*dearest) < 0.05 ? "holds for every split"
         : cheapest                            ? fmt::format("holds down to micro-batches of {}", cheapest->batch)
                                               : "does not hold here";
@@ -116,20 +114,18 @@ std::optional<Claim> savingClaim(const BatchStudy& study)
     const BatchPoint &whole = study.splits.front(), &last = study.splits.back();
     const double promised = double(whole.batch) / double(last.batch),
                  got = double(whole.allocated) / double(last.allocated);
-    return Claim{"Gradient accumulation: memory reduction ≈ B_eff / B_micro", batchNotes,
-                 got > 0.9 * promised ? "holds here: activations are nearly all"
-                                      : "does not hold: weights, gradients and state stay",
-                 fmt::format("{} in micro-batches of {}: {} instead of {}, a factor of {} and not {}", whole.batch,
-                             last.batch, bytesText(double(last.allocated), 3), bytesText(double(whole.allocated), 3),
-                             shortNumber(got, 3), shortNumber(promised, 3))};
+    return quotedClaim("accumulation-factor",
+                       got > 0.9 * promised ? "holds here: activations are nearly all"
+                                            : "does not hold: weights, gradients and state stay",
+                       fmt::format("{} in micro-batches of {}: {} instead of {}, a factor of {} and not {}",
+                                   whole.batch, last.batch, bytesText(double(last.allocated), 3),
+                                   bytesText(double(whole.allocated), 3), shortNumber(got, 3),
+                                   shortNumber(promised, 3)));
 }
 
 Claim scheduleClaim(const BatchStudy& study)
 {
-    Claim claim{"AdaBatch: B(t+1) = clip(α B_opt + (1 − α) B, B_min, B_max), B_opt = σ²/ε²",
-                batchNotes,
-                "open: no schedule ran to the target",
-                {}};
+    Claim claim = quotedClaim("adabatch", "open: no schedule ran to the target", {});
     const auto isReached = [](const std::optional<ScheduleRun>& run) { return run && run->isReached; };
     if (isReached(study.schedule) && isReached(study.constant)) {
         const bool steps = study.schedule->steps<0.99 * study.constant->steps, examples = study.schedule->examples> 1.01

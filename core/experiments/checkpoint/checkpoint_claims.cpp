@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What textbooks and READMEs say about checkpointing, with this chain's numbers beside it. Every
 // number is of a replayed schedule or of Revolve's closed form, and every verdict is drawn from them.
+#include "core/claims/claim_quotes.h"
 #include "core/experiments/checkpoint/checkpoint.h"
 
 #include "core/checkpoint/knapsack.h"
@@ -65,14 +66,15 @@ Claim squareRootMemory(const Ground& ground)
     const double segments = double(ground.segments.peak), layers = double(ground.layers.peak);
     const double share = segments / ground.full(), allowed = 2 / std::sqrt(ground.length);
     const bool holds = share < 1 && share <= 1.25 * allowed; // gradients and the input come on top
-    return {"Checkpointing brings memory down to O(√n)", "Chen, Xu, Zhang, Guestrin 2016; most course notes",
-            holds ? "holds for the number of activations of two-level segments on equal layers; not for "
-                    "weights, gradients and optimizer, and not when "
-                    "every layer is its own segment"
-                  : "does not hold for this chain: its stages are too few or too different",
-            fmt::format("everything {}, √n segments {} ({}; 2/√n is {}), every stage its own segment {} ({})",
-                        ground.memory(ground.full()), ground.memory(segments), percentText(share, 3),
-                        percentText(allowed, 3), ground.memory(layers), percentText(layers / ground.full(), 3))};
+    return quotedClaim(
+        "sqrt-memory",
+        holds ? "holds for the number of activations of two-level segments on equal layers; not for "
+                "weights, gradients and optimizer, and not when "
+                "every layer is its own segment"
+              : "does not hold for this chain: its stages are too few or too different",
+        fmt::format("everything {}, √n segments {} ({}; 2/√n is {}), every stage its own segment {} ({})",
+                    ground.memory(ground.full()), ground.memory(segments), percentText(share, 3),
+                    percentText(allowed, 3), ground.memory(layers), percentText(layers / ground.full(), 3)));
 }
 
 Claim oneThird(const Ground& ground)
@@ -80,40 +82,41 @@ Claim oneThird(const Ground& ground)
     const double step = ground.answer.fullTime, twice = ground.extra(ground.recomputed) / step,
                  kept = ground.extra(ground.segments) / step;
     const double ratio = ground.forward > 0 ? ground.backward / ground.forward : 0;
-    return {"Checkpointing costs 33 % more compute", "Chen et al. 2016; most course notes",
-            std::fabs(twice - 1.0 / 3) < 0.005
-                ? "holds when every stage runs twice, the last segment too"
-                : "does not hold for this chain: only when the backward takes twice the forward and "
-                  "every stage runs twice",
-            fmt::format("here backward / forward = {}, so every stage twice costs {}; with the "
-                        "last segment kept {}",
-                        quantityText(ratio, Unit::One), percentText(twice, 3), percentText(kept, 3))};
+    return quotedClaim("checkpoint-third",
+                       std::fabs(twice - 1.0 / 3) < 0.005
+                           ? "holds when every stage runs twice, the last segment too"
+                           : "does not hold for this chain: only when the backward takes twice the forward and "
+                             "every stage runs twice",
+                       fmt::format("here backward / forward = {}, so every stage twice costs {}; with the "
+                                   "last segment kept {}",
+                                   quantityText(ratio, Unit::One), percentText(twice, 3), percentText(kept, 3)));
 }
 
 Claim memoryReduction(const Ground& ground)
 {
     const double claimed = 1 - 1 / std::sqrt(ground.length), real = 1 - double(ground.segments.peak) / ground.full();
-    return {
-        "√n checkpoints reduce memory by (1 − 1/√n)", "course notes, gradient checkpointing",
+    return quotedClaim(
+        "memory-reduction",
         std::fabs(claimed - real) < 0.01
             ? "holds"
             : "does not hold: it counts the checkpoints and omits the segment that is being reversed",
-        fmt::format("the formula gives {}, the replayed schedule {}", percentText(claimed, 3), percentText(real, 3))};
+        fmt::format("the formula gives {}, the replayed schedule {}", percentText(claimed, 3), percentText(real, 3)));
 }
 
 Claim oneSegment(const Ground& ground)
 {
     const double root = std::sqrt(ground.length), claimed = (root - 1) / ground.length;
     const double ofForward = ground.forward > 0 ? ground.extra(ground.segments) / ground.forward : 0;
-    return {"The compute overhead is (√n − 1)/n", "course notes, gradient checkpointing",
-            std::fabs(claimed - ofForward) < 0.01
-                ? "holds for this chain: all but the last segment is one run again"
-                : "does not hold: that is one segment run again; all but the last are, 1 − 1/√n of a forward",
-            fmt::format("the formula gives {}, the replayed schedule runs {} of a forward again, {} of "
-                        "the step (1 − 1/√n = {})",
-                        percentText(claimed, 3), percentText(ofForward, 3),
-                        percentText(ground.extra(ground.segments) / ground.answer.fullTime, 3),
-                        percentText(1 - 1 / root, 3))};
+    return quotedClaim(
+        "compute-overhead",
+        std::fabs(claimed - ofForward) < 0.01
+            ? "holds for this chain: all but the last segment is one run again"
+            : "does not hold: that is one segment run again; all but the last are, 1 − 1/√n of a forward",
+        fmt::format("the formula gives {}, the replayed schedule runs {} of a forward again, {} of "
+                    "the step (1 − 1/√n = {})",
+                    percentText(claimed, 3), percentText(ofForward, 3),
+                    percentText(ground.extra(ground.segments) / ground.answer.fullTime, 3),
+                    percentText(1 - 1 / root, 3)));
 }
 
 /// A schedule against the best in the same memory: refuted by a quicker one, confirmed by the bound.

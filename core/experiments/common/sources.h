@@ -6,9 +6,6 @@ namespace memscape {
 
 inline constexpr const char* coalescingGuide = "CUDA C++ Best Practices Guide, Coalesced Access to Global Memory";
 inline constexpr const char* sharedMemoryGuide = "CUDA Programming Guide, Shared Memory Access Patterns";
-inline constexpr const char* theoryNotes = "course notes, device and memory theory";
 inline constexpr const char* managementNotes = "course notes, GPU memory management";
-inline constexpr const char* executionNotes = "course notes, memory and execution";
-inline constexpr const char* batchNotes = "course notes, batch size optimization";
 
 } // namespace memscape

@@ -5,6 +5,7 @@
 // core/timing/working_set.h: shares of levels × their own latency (time per byte), with measured knees
 // and the cost of address translation for the pages chosen.
 // Left out: other tenants of a shared cache, NUMA, the loaded latency under full bandwidth.
+#include "core/claims/claim_quotes.h"
 #include "core/experiment/schema.h"
 #include "core/experiments/common/answers.h"
 #include "core/timing/working_set.h"
@@ -300,18 +301,18 @@ std::vector<Claim> Hierarchy::claims(const Device& device, const Parameters&, co
 {
     struct Quoted
     {
-        std::string_view kind, level, quote;
+        std::string_view kind, level, id;
         double low, high;
     };
     // The notes' table of cycles; a level's latency on this device says whether it holds here.
-    constexpr Quoted host[] = {{"host", "L1", "L1 cache: ~4 cycles", 3.5, 5.5},
-                               {"host", "L2", "L2 cache: ~10 cycles", 8, 12.5},
-                               {"host", "L3", "L3 cache: ~40 cycles", 32, 50},
-                               {"host", "DRAM", "RAM: ~100 cycles", 80, 125},
-                               {"host", "SSD", "Storage (SSD): ~10,000 cycles", 8000, 12500}};
-    constexpr Quoted gpu[] = {{"gpu", "L1", "GPU L1: 1-10 cycles", 1, 10},
-                              {"gpu", "L2", "GPU L2: 10-100 cycles", 10, 100},
-                              {"gpu", "DRAM", "Global memory: 200-800 cycles", 200, 800}};
+    constexpr Quoted host[] = {{"host", "L1", "host-l1", 3.5, 5.5},
+                               {"host", "L2", "host-l2", 8, 12.5},
+                               {"host", "L3", "host-l3", 32, 50},
+                               {"host", "DRAM", "host-ram", 80, 125},
+                               {"host", "SSD", "host-ssd", 8000, 12500}};
+    constexpr Quoted gpu[] = {{"gpu", "L1", "gpu-l1-cycles", 1, 10},
+                              {"gpu", "L2", "gpu-l2-cycles", 10, 100},
+                              {"gpu", "DRAM", "gpu-memory-cycles", 200, 800}};
     std::vector<Claim> made;
     const auto add = [&](const Quoted& quoted) {
         const MemoryLevel* level = device.level(quoted.level);
@@ -323,10 +324,11 @@ std::vector<Claim> Hierarchy::claims(const Device& device, const Parameters&, co
             return;
         const double cycles = latency * device.clock.value;
         const bool holds = cycles >= quoted.low && cycles <= quoted.high;
-        made.push_back({std::string(quoted.quote), "course notes, memory hierarchy", holds ? "holds" : "does not hold",
+        made.push_back(
+            quotedClaim(quoted.id, holds ? "holds" : "does not hold",
                         fmt::format("{} here: {} cycles ({}{})", level->id,
                                     quantityText(cycles, Unit::One, ByteStyle::Binary, cycles < 1000 ? 3 : 4),
-                                    quantityText(latency, Unit::Second), std::isfinite(seen) ? ", measured" : "")});
+                                    quantityText(latency, Unit::Second), std::isfinite(seen) ? ", measured" : "")));
     };
     if (device.isGpu())
         std::for_each(std::begin(gpu), std::end(gpu), add);

@@ -4,10 +4,10 @@
 // y = f(x) needs room for y beside x; f_(x) writes over x. What autograd says of that: in_place_rules.cpp. Bytes and
 // seconds: in_place_figures.cpp. Left out: views of part of a tensor, expanded tensors, types that change.
 #include "core/experiments/in-place/in_place.h"
+#include "core/claims/claim_quotes.h"
 
 #include "core/experiment/schema.h"
 #include "core/experiments/common/judged_number.h"
-#include "core/experiments/common/sources.h"
 
 #include <cmath>
 
@@ -124,24 +124,24 @@ std::vector<Claim> inPlaceClaims(const InPlaceCase& asked, const Measurement& me
     const double saved = out.value - in.value, savedAfter = n * (rules.outAfter - rules.inAfter);
     const double page = 0x1p21; // what a measured peak may be rounded to
     return {
-        {"Standard Operations: O(n) additional memory for output; In-Place Operations: O(1) additional memory",
-         theoryNotes,
-         in.value - given > n / 2 + page
-             ? "does not hold here: autograd copies the input first, so in place is O(n) too"
-             : "holds here",
-         fmt::format("beside {} that are there: {} out of place, {} in place ({})", bytesText(given),
-                     bytesText(out.value - given), bytesText(in.value - given), in.side())},
-        {"Memory Saved = Input Tensor Size", theoryNotes,
-         saved < n / 2        ? "does not hold here: nothing is saved"
-             : savedAfter > 0 ? "holds here"
-                              : "holds at the peak only: afterwards as much is alive out of place",
-         fmt::format("a tensor of {}: {} less at the peak ({}), {} less afterwards", bytesText(n), bytesText(saved),
-                     in.side(), bytesText(savedAfter))},
-        {"Gradient Computation Risk = Potential autograd breakage", theoryNotes,
-         rules.isAllowed() ? "does not hold here: PyTorch allows it, and the gradients are the same bits"
-             : asked.operation == Function::Gelu ? "does not arise: there is no in-place form"
-                                                 : "holds here, but not silently: PyTorch refuses it",
-         rules.isAllowed() ? "0 rules broken" : fmt::format("1 rule broken, found {}: {}", rules.at, rules.error)},
+        quotedClaim("in-place-constant",
+                    in.value - given > n / 2 + page
+                        ? "does not hold here: autograd copies the input first, so in place is O(n) too"
+                        : "holds here",
+                    fmt::format("beside {} that are there: {} out of place, {} in place ({})", bytesText(given),
+                                bytesText(out.value - given), bytesText(in.value - given), in.side())),
+        quotedClaim("in-place-saved",
+                    saved < n / 2        ? "does not hold here: nothing is saved"
+                        : savedAfter > 0 ? "holds here"
+                                         : "holds at the peak only: afterwards as much is alive out of place",
+                    fmt::format("a tensor of {}: {} less at the peak ({}), {} less afterwards", bytesText(n),
+                                bytesText(saved), in.side(), bytesText(savedAfter))),
+        quotedClaim("in-place-breakage",
+                    rules.isAllowed() ? "does not hold here: PyTorch allows it, and the gradients are the same bits"
+                        : asked.operation == Function::Gelu ? "does not arise: there is no in-place form"
+                                                            : "holds here, but not silently: PyTorch refuses it",
+                    rules.isAllowed() ? "0 rules broken"
+                                      : fmt::format("1 rule broken, found {}: {}", rules.at, rules.error)),
     };
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the course notes say about contiguity and layouts, with this tensor's own answer beside it.
+#include "core/claims/claim_quotes.h"
 #include "core/experiments/common/judged_number.h"
-#include "core/experiments/common/sources.h"
 #include "core/experiments/layout/layout.h"
 
 #include <cmath>
@@ -35,14 +35,14 @@ std::optional<Claim> breakingClaim(const TensorView& base)
         if (const auto view = after(base, text))
             (view->isContiguous() ? kept : broken).push_back(text);
     }
-    return Claim{"Operations affecting contiguity: breaking: transpose, permute, select, narrow", theoryNotes,
-                 kept.empty()         ? "holds for this tensor"
-                     : broken.empty() ? "does not hold for this tensor: none of them breaks it"
-                                      : "does not hold for all: a cut of the slowest dimension stays contiguous",
-                 fmt::format("of this tensor {} stay contiguous; {}",
-                             kept.empty() ? std::string("none") : fmt::format("{}", fmt::join(kept, ", ")),
-                             broken.empty() ? std::string("none is broken")
-                                            : fmt::format("{} do not", fmt::join(broken, ", ")))};
+    return quotedClaim("contiguity-breaking",
+                       kept.empty()         ? "holds for this tensor"
+                           : broken.empty() ? "does not hold for this tensor: none of them breaks it"
+                                            : "does not hold for all: a cut of the slowest dimension stays contiguous",
+                       fmt::format("of this tensor {} stay contiguous; {}",
+                                   kept.empty() ? std::string("none") : fmt::format("{}", fmt::join(kept, ", ")),
+                                   broken.empty() ? std::string("none is broken")
+                                                  : fmt::format("{} do not", fmt::join(broken, ", "))));
 }
 
 std::optional<Claim> restoringClaim(const LayoutCase& asked)
@@ -50,11 +50,11 @@ std::optional<Claim> restoringClaim(const LayoutCase& asked)
     const auto cloned = after(asked.view, "clone()");
     if (!cloned || asked.view.isContiguous())
         return {};
-    return Claim{"Restoring: .contiguous(), .clone()", theoryNotes,
-                 cloned->isContiguous() ? "holds"
-                                        : "does not hold for clone() of a dense tensor, which keeps its strides",
-                 fmt::format("clone() of the result has strides {}, contiguous() {}", sizesText(cloned->stride),
-                             sizesText(asked.dense().stride))};
+    return quotedClaim("contiguity-restoring",
+                       cloned->isContiguous() ? "holds"
+                                              : "does not hold for clone() of a dense tensor, which keeps its strides",
+                       fmt::format("clone() of the result has strides {}, contiguous() {}", sizesText(cloned->stride),
+                                   sizesText(asked.dense().stride)));
 }
 
 Claim strideClaim(const LayoutCase& asked)
@@ -62,11 +62,11 @@ Claim strideClaim(const LayoutCase& asked)
     Sizes bytes = asked.view.stride;
     for (std::int64_t& one : bytes)
         one *= asked.itemBytes();
-    return {"Stride: number of bytes to jump to next element in each dimension", executionNotes,
-            asked.itemBytes() == 1 ? "holds for elements of one byte, in PyTorch as in NumPy"
-                                   : "does not hold in PyTorch, which counts elements; it does in NumPy",
-            fmt::format("here x.stride() is {} in PyTorch and x.strides {} in NumPy", sizesText(asked.view.stride),
-                        sizesText(bytes))};
+    return quotedClaim("stride-bytes",
+                       asked.itemBytes() == 1 ? "holds for elements of one byte, in PyTorch as in NumPy"
+                                              : "does not hold in PyTorch, which counts elements; it does in NumPy",
+                       fmt::format("here x.stride() is {} in PyTorch and x.strides {} in NumPy",
+                                   sizesText(asked.view.stride), sizesText(bytes)));
 }
 
 std::optional<Claim> speedClaim(const LayoutAnswer& answer, const Measurement& measured)
@@ -81,15 +81,15 @@ std::optional<Claim> speedClaim(const LayoutAnswer& answer, const Measurement& m
     const double ratio = isMeasured ? view.value / dense.value : answer.view.seconds / answer.dense.seconds;
     const double pays = isMeasured ? paysAfter(view.value, dense.value, copy.value)
                                    : paysAfter(answer.view.seconds, answer.dense.seconds, answer.copy.seconds);
-    return Claim{"Contiguous: faster operations, better cache locality, optimized GPU performance", executionNotes,
-                 !(ratio > 1.05) ? "does not hold for this walk"
-                     : pays <= double(answer.asked.reads)
-                     ? "holds for this walk and its reads"
-                     : "holds for this walk, but the copy costs more than these reads save",
-                 fmt::format("one pass through the view takes {} × that over a contiguous copy ({}); the copy {}",
-                             quantityText(ratio, Unit::One), isMeasured ? "measured" : "predicted",
-                             std::isfinite(pays) ? fmt::format("pays off after {} reads", pays)
-                                                 : std::string("never pays off in this order"))};
+    return quotedClaim("contiguous-faster",
+                       !(ratio > 1.05) ? "does not hold for this walk"
+                           : pays <= double(answer.asked.reads)
+                           ? "holds for this walk and its reads"
+                           : "holds for this walk, but the copy costs more than these reads save",
+                       fmt::format("one pass through the view takes {} × that over a contiguous copy ({}); the copy {}",
+                                   quantityText(ratio, Unit::One), isMeasured ? "measured" : "predicted",
+                                   std::isfinite(pays) ? fmt::format("pays off after {} reads", pays)
+                                                       : std::string("never pays off in this order")));
 }
 
 /// Reading the channels of each pixel, from NCHW and from NHWC.
@@ -109,8 +109,8 @@ std::optional<Claim> channelsClaim(const Device& device, const LayoutCase& asked
     if (!slow || !fast || !conversion || !requests)
         return {};
     const double gain = slow->seconds / fast->seconds, saved = slow->seconds - fast->seconds;
-    return Claim{
-        "NHWC (channels-last): better for modern GPU architectures; can be 20-50% faster for CNNs", theoryNotes,
+    return quotedClaim(
+        "channels-last",
         gain < 1.05 ? "does not hold for reading this tensor pixel by pixel"
             : saved < conversion->seconds
             ? "holds for reading only while the layout is kept: one conversion cancels the gain"
@@ -119,7 +119,7 @@ std::optional<Claim> channelsClaim(const Device& device, const LayoutCase& asked
         fmt::format("predicted: reading pixel by pixel takes {} from NCHW ({} sectors a request) and {} from NHWC; the "
                     "conversion {}",
                     quantityText(slow->seconds, Unit::Second), quantityText(requests->sectors, Unit::One),
-                    quantityText(fast->seconds, Unit::Second), quantityText(conversion->seconds, Unit::Second))};
+                    quantityText(fast->seconds, Unit::Second), quantityText(conversion->seconds, Unit::Second)));
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/experiments/memory/memory_textbook.h"
+#include "core/claims/claim_quotes.h"
 #include "core/experiments/common/sources.h"
 
 #include "core/training/textbook.h"
@@ -111,9 +112,9 @@ TextbookLine notesLine(const TrainingAnswer& answer, double activations)
     return line;
 }
 
-Claim claim(std::string quote, std::string source, bool holds, std::string otherwise, std::string ours)
+Claim claim(std::string_view id, bool holds, std::string otherwise, std::string ours)
 {
-    return {std::move(quote), std::move(source), holds ? "holds" : std::move(otherwise), std::move(ours)};
+    return quotedClaim(id, holds ? "holds" : std::move(otherwise), std::move(ours));
 }
 
 /// Weights in every copy that the step keeps of them, against 4 bytes each.
@@ -124,7 +125,7 @@ Claim halvedParameters(const TrainingAnswer& answer)
     single.precision = Precision::Fp32;
     const KeptBytes &kept = answer.simulation.kept, whole = keptBytes(answer.simulation.parameters(), single);
     const double ours = double(kept.weights + kept.master), full = double(whole.weights + whole.master);
-    return claim("Mixed precision halves the memory of the parameters", theoryNotes, ours < 0.55 * full,
+    return claim("amp-halves-parameters", ours < 0.55 * full,
                  isAutocast(plan.precision) ? "does not hold: autocast keeps fp32 weights and adds half copies of them"
                      : kept.master > 0      ? "does not hold: the master copy adds 4 bytes to the 2 of each weight"
                                             : "does not hold: the weights are not halved",
@@ -202,8 +203,7 @@ std::vector<Claim> trainingClaims(const TrainingAnswer& answer, const TrainingAn
     if (halved) {
         const double ratio = double(halved->simulation.allocatedBytes()) / allocated;
         made.push_back(
-            claim("Out of memory: halve the batch", batchNotes, ratio < 0.55,
-                  "does not hold: only what belongs to the batch is halved",
+            claim("oom-halve", ratio < 0.55, "does not hold: only what belongs to the batch is halved",
                   fmt::format("half the batch takes {} of the memory: {} instead of {}", percentText(ratio),
                               decimalBytes(double(halved->simulation.allocatedBytes())), decimalBytes(allocated))));
     }
@@ -211,8 +211,7 @@ std::vector<Claim> trainingClaims(const TrainingAnswer& answer, const TrainingAn
     // The quote is of FP32 throughout: beside any other recipe it would be judged by another question.
     if (count > 6e9 && count < 8e9 && answer.setup.step.plan.precision == Precision::Fp32) {
         const double states = double(answer.simulation.kept.device());
-        made.push_back(claim("A model of 7B parameters needs about 120 GB (FP32)", managementNotes,
-                             std::abs(allocated / 120e9 - 1) < 0.1,
+        made.push_back(claim("seven-billion-single", std::abs(allocated / 120e9 - 1) < 0.1,
                              allocated > 120e9 ? "does not hold for this step: it needs more"
                                                : "does not hold for this step: it needs less",
                              fmt::format("here {}: {} of states, {} of activations", decimalBytes(allocated),
@@ -221,8 +220,7 @@ std::vector<Claim> trainingClaims(const TrainingAnswer& answer, const TrainingAn
     const BuildOptions& build = answer.setup.build;
     if (answer.model.architecture == "bert" && answer.model.layers == 12 && build.batch == 32
         && build.sequence == 512) {
-        made.push_back(claim("BERT-base with batch 32 and sequence 512: about 8 GB of activations", executionNotes,
-                             std::abs(activations / 8e9 - 1) < 0.1,
+        made.push_back(claim("bert-activations", std::abs(activations / 8e9 - 1) < 0.1,
                              activations > 8e9 ? "does not hold with this attention, precision and dropout: it is more"
                                                : "does not hold with this attention, precision and dropout: it is less",
                              fmt::format("here {}", decimalBytes(activations))));

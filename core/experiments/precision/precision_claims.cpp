@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the course notes say about mixed precision, with the numbers of this device, this product and
 // this network beside it.
+#include "core/claims/claim_quotes.h"
 #include "core/experiments/common/judged_number.h"
-#include "core/experiments/common/sources.h"
 #include "core/experiments/precision/precision.h"
 
 #include <cmath>
@@ -65,12 +65,11 @@ std::optional<Claim> speedClaim(const Device& device, const PrecisionCase& asked
     const JudgedNumber gain = judgedNumber(isShort(asked.format) ? measured : Measurement(), "speedup", predicted);
     if (!std::isfinite(gain.value))
         return {};
-    Claim claim{"Mixed precision: 2-3x speedup on Tensor Cores",
-                executionNotes,
-                gain.value < 1.95       ? "does not hold here: it gains less"
-                    : gain.value < 3.05 ? "holds here"
-                                        : "does not hold here: it gains more",
-                {}};
+    Claim claim = quotedClaim("tensor-core-speedup",
+                              gain.value < 1.95       ? "does not hold here: it gains less"
+                                  : gain.value < 3.05 ? "holds here"
+                                                      : "does not hold here: it gains more",
+                              {});
     claim.ours = fmt::format("{} in {} is {} as fast as in FP32 ({}); ", asked.trains() ? "this step" : "this product",
                              numberFormat(format).label, times(gain.value), gain.side());
     if (asked.trains())
@@ -88,12 +87,12 @@ std::optional<Claim> unitsClaim(const Device& device)
     if (!half || !single)
         return {};
     const double units = productRate(device, *half)->dense.value / single->dense.value;
-    return Claim{
-        "Uses Tensor Cores (up to 8x faster)", executionNotes,
+    return quotedClaim(
+        "eight-times",
         std::fabs(units - 8) < 1 ? "holds"
             : units > 8          ? "does not hold for this device: more"
                                  : "does not hold for this device: less",
-        fmt::format("{}: {} gives {} of FP32's dense rate", device.name, numberFormat(*half).label, times(units))};
+        fmt::format("{}: {} gives {} of FP32's dense rate", device.name, numberFormat(*half).label, times(units)));
 }
 
 std::string perParameter(const RecipeStep& step, double count)
@@ -127,16 +126,16 @@ Claim halfClaim(const PrecisionCase& asked, const Recipes& recipes, const Measur
 {
     const JudgedNumber ratio =
         judgedNumber(isShort(asked.format) ? measured : Measurement(), "memory_ratio", recipes.share(recipes.autocast));
-    return {"50% memory reduction", executionNotes,
-            ratio.value < 0.45       ? "does not hold: it saves more"
-                : ratio.value < 0.55 ? "holds"
-                : ratio.value < 0.99 ? "does not hold: it saves less"
-                                     : "does not hold: it saves nothing",
-            fmt::format("this step peaks at {} of FP32's under autocast ({}); predicted {} with half "
-                        "weights and a master copy, {} all in BF16: {}, {}",
-                        percentText(ratio.value, 3), ratio.side(), recipes.shareText(recipes.mixed),
-                        recipes.shareText(recipes.pure), perParameter(recipes.single, recipes.count),
-                        perParameter(recipes.autocast, recipes.count))};
+    return quotedClaim("half-memory",
+                       ratio.value < 0.45       ? "does not hold: it saves more"
+                           : ratio.value < 0.55 ? "holds"
+                           : ratio.value < 0.99 ? "does not hold: it saves less"
+                                                : "does not hold: it saves nothing",
+                       fmt::format("this step peaks at {} of FP32's under autocast ({}); predicted {} with half "
+                                   "weights and a master copy, {} all in BF16: {}, {}",
+                                   percentText(ratio.value, 3), ratio.side(), recipes.shareText(recipes.mixed),
+                                   recipes.shareText(recipes.pure), perParameter(recipes.single, recipes.count),
+                                   perParameter(recipes.autocast, recipes.count)));
 }
 
 Claim activationsClaim(const Recipes& recipes)
@@ -144,17 +143,17 @@ Claim activationsClaim(const Recipes& recipes)
     const RecipeStep &single = recipes.single, &cast = recipes.autocast;
     const bool activations = double(cast.activations) < 0.55 * double(single.activations);
     const bool gradients = double(cast.gradients) < 0.55 * double(single.gradients);
-    return {"Mixed precision halves activation and gradient memory", executionNotes,
-            activations && gradients ? "holds"
-                : activations        ? "holds for the activations, not for the gradients"
-                : gradients          ? "holds for the gradients, not for the activations"
-                                     : "does not hold for this step: neither is halved",
-            fmt::format("under autocast activations and cast weights {} instead of {}, gradients {} "
-                        "instead of {}",
-                        quantityText(double(cast.activations), Unit::Byte),
-                        quantityText(double(single.activations), Unit::Byte),
-                        quantityText(double(cast.gradients), Unit::Byte),
-                        quantityText(double(single.gradients), Unit::Byte))};
+    return quotedClaim("halves-activations",
+                       activations && gradients ? "holds"
+                           : activations        ? "holds for the activations, not for the gradients"
+                           : gradients          ? "holds for the gradients, not for the activations"
+                                                : "does not hold for this step: neither is halved",
+                       fmt::format("under autocast activations and cast weights {} instead of {}, gradients {} "
+                                   "instead of {}",
+                                   quantityText(double(cast.activations), Unit::Byte),
+                                   quantityText(double(single.activations), Unit::Byte),
+                                   quantityText(double(cast.gradients), Unit::Byte),
+                                   quantityText(double(single.gradients), Unit::Byte)));
 }
 
 /// Two sentences in one: that the whole is halved, and that no accuracy is paid for it.
@@ -162,15 +161,15 @@ Claim brainClaim(const PrecisionCase& asked, const Recipes& recipes)
 {
     const double stored = rounded(numberFormat(Format::Bf16), asked.value);
     const bool saves = recipes.share(recipes.pure) < 0.55, isFree = stored == asked.value;
-    return {"BF16 saves all memory; cost: none (if HW supports)", executionNotes,
-            saves && isFree ? "holds for this step all in BF16 and for this value"
-                : saves     ? "does not hold: it halves this step, and costs precision"
-                : isFree    ? "does not hold: this value loses nothing, but the step is not halved"
-                            : "does not hold: the step is not halved, and it costs precision",
-            fmt::format("all in BF16 the step peaks at {} of FP32's, under autocast at {}; {} is stored "
-                        "as {} with 8 bits of precision instead of 24",
-                        recipes.shareText(recipes.pure), recipes.shareText(recipes.autocast), numberText(asked.value),
-                        numberText(stored))};
+    return quotedClaim("bf16-saves-all",
+                       saves && isFree ? "holds for this step all in BF16 and for this value"
+                           : saves     ? "does not hold: it halves this step, and costs precision"
+                           : isFree    ? "does not hold: this value loses nothing, but the step is not halved"
+                                       : "does not hold: the step is not halved, and it costs precision",
+                       fmt::format("all in BF16 the step peaks at {} of FP32's, under autocast at {}; {} is stored "
+                                   "as {} with 8 bits of precision instead of 24",
+                                   recipes.shareText(recipes.pure), recipes.shareText(recipes.autocast),
+                                   numberText(asked.value), numberText(stored)));
 }
 
 /// The run's own gradients where there was one: what they are is the whole question.
@@ -184,14 +183,15 @@ Claim scalingClaim(const PrecisionCase& asked, const Measurement& measured)
     const JudgedNumber before = judgedNumber(run, "unscaled_underflow_share", assumed.underflow);
     const JudgedNumber after = judgedNumber(run, "underflow_share", scaled.underflow);
     const JudgedNumber overflow = judgedNumber(run, "overflow_share", scaled.overflow);
-    return {"Loss scaling prevents underflow in FP16 gradients", executionNotes,
-            overflow.value > 1e-4                  ? "does not hold at this scale: it makes others overflow"
-                : before.value < few               ? "not needed here: without it hardly any become zero"
-                : after.value < 0.1 * before.value ? "holds"
-                                                   : "does not hold at this scale: most stay zero",
-            fmt::format("of {} gradients {} become zero without it, {} at {}, where {} overflow",
-                        before.isMeasured ? "the measured" : "assumed", shareText(before.value), shareText(after.value),
-                        quantityText(asked.lossScale, Unit::One, ByteStyle::Binary, 6), shareText(overflow.value))};
+    return quotedClaim(
+        "loss-scaling",
+        overflow.value > 1e-4                  ? "does not hold at this scale: it makes others overflow"
+            : before.value < few               ? "not needed here: without it hardly any become zero"
+            : after.value < 0.1 * before.value ? "holds"
+                                               : "does not hold at this scale: most stay zero",
+        fmt::format("of {} gradients {} become zero without it, {} at {}, where {} overflow",
+                    before.isMeasured ? "the measured" : "assumed", shareText(before.value), shareText(after.value),
+                    quantityText(asked.lossScale, Unit::One, ByteStyle::Binary, 6), shareText(overflow.value)));
 }
 
 Claim rangeClaim(const PrecisionCase& asked)
@@ -201,15 +201,16 @@ Claim rangeClaim(const PrecisionCase& asked)
         return std::fabs(rounded(format, asked.value) - asked.value);
     };
     const double ofHalf = error(half), ofBrain = error(brain);
-    return {"BF16: better numerical properties than FP16", executionNotes,
-            ofBrain < ofHalf       ? "holds for this value, by its range"
-                : ofBrain > ofHalf ? "does not hold for this value: its precision is less; its range is larger"
-                                   : "neither is better for this value",
-            fmt::format("{} is stored as {} in BF16, {} in FP16; BF16 reaches {:.3g} and 1 ± {:.2g}, FP16 "
-                        "{:.5g} and 1 ± {:.2g}",
-                        numberText(asked.value), numberText(rounded(brain, asked.value)),
-                        numberText(rounded(half, asked.value)), brain.largest(), brain.epsilon(), half.largest(),
-                        half.epsilon())};
+    return quotedClaim("bf16-better",
+                       ofBrain < ofHalf ? "holds for this value, by its range"
+                           : ofBrain > ofHalf
+                           ? "does not hold for this value: its precision is less; its range is larger"
+                           : "neither is better for this value",
+                       fmt::format("{} is stored as {} in BF16, {} in FP16; BF16 reaches {:.3g} and 1 ± {:.2g}, FP16 "
+                                   "{:.5g} and 1 ± {:.2g}",
+                                   numberText(asked.value), numberText(rounded(brain, asked.value)),
+                                   numberText(rounded(half, asked.value)), brain.largest(), brain.epsilon(),
+                                   half.largest(), half.epsilon()));
 }
 
 } // namespace

@@ -9,6 +9,7 @@
 // stand under the device's ceilings, predicted and measured by those experiments. Left out: ceilings
 // within a core (no vectors, no overlap), energy, bytes that hardware counters would show.
 #include "core/experiments/roofline/roofline.h"
+#include "core/claims/claim_quotes.h"
 #include "core/experiment/schema.h"
 #include "core/experiments/common/answers.h"
 #include "core/experiments/precision/precision.h"
@@ -194,36 +195,29 @@ std::vector<Claim> Roofline::claims(const Device& device, const Parameters&, con
 {
     struct Threshold
     {
-        const char* quote;
         const char* name;
         double value;
     };
-    std::vector<Claim> made;
-    const double bandwidth = bandwidthOf(device, {});
-    for (const Threshold& threshold : {Threshold{"A100: ~10 FLOPs/byte", "A100", 10},
-                                       {"V100: ~17 FLOPs/byte", "V100", 17},
-                                       {"H100: ~20 FLOPs/byte", "H100", 20}}) {
+    const double bandwidth = bandwidthOf(device, {}), ridge = denseRate(device, Format::Fp32) / bandwidth;
+    for (const Threshold& threshold : {Threshold{"A100", 10}, {"V100", 17}, {"H100", 20}}) {
         if (device.name.find(threshold.name) == std::string::npos)
             continue;
         std::string ours;
         for (const Format format : productFormats(device))
             ours += fmt::format("{}{} {}", ours.empty() ? "" : ", ", numberFormat(format).label,
                                 shortNumber(denseRate(device, format) / bandwidth, 3));
-        const double ridge = denseRate(device, Format::Fp32) / bandwidth;
-        made.push_back({std::string("Compute-bound above: ") + threshold.quote, "course notes",
-                        std::fabs(ridge / threshold.value - 1) < 0.25 ? "holds for plain FP32"
-                                                                      : "does not hold, not even for plain FP32",
-                        "the ridge in FLOP/B by format: " + ours});
+        return {quotedClaim("ridge-points",
+                            std::fabs(ridge / threshold.value - 1) < 0.25 ? "holds for plain FP32"
+                                                                          : "does not hold, not even for plain FP32",
+                            "the ridge in FLOP/B by format: " + ours)};
     }
-    if (made.empty() && std::isfinite(bandwidth)) {
-        const double ridge = denseRate(device, Format::Fp32) / bandwidth;
-        made.push_back({"Compute-bound above: A100 ~10, V100 ~17, H100 ~20 FLOPs/byte", "course notes",
+    if (!std::isfinite(bandwidth))
+        return {};
+    return {quotedClaim("ridge-points",
                         ridge < 8        ? "does not hold for this device: in FP32 it is compute-bound earlier"
                             : ridge > 25 ? "does not hold for this device: in FP32 it is memory-bound for longer"
                                          : "holds for this device too, in plain FP32",
-                        fmt::format("{}: {} in FP32", device.name, shortNumber(ridge, 3))});
-    }
-    return made;
+                        fmt::format("{}: {} in FP32", device.name, shortNumber(ridge, 3)))};
 }
 
 } // namespace

@@ -8,6 +8,7 @@
 // what the memory gives is the device's own rate (core/timing/stride_time.h).
 // Left out: see the omits of each figure.
 #include "core/experiments/stride/stride.h"
+#include "core/claims/claim_quotes.h"
 #include "core/experiment/schema.h"
 #include "core/experiments/common/answers.h"
 #include "core/experiments/common/judged_number.h"
@@ -261,14 +262,14 @@ std::vector<Claim> Stride::claims(const Device& device, const Parameters& parame
     const JudgedNumber useful = judgedNumber(measured, "useful_bandwidth", walk->usefulBytes() / time->seconds);
     const double formula = theory * walk->usefulBytes() / time->movedBytes;
     const double ratio = useful.value / formula;
-    made.push_back(
-        {"Effective bandwidth = theoretical bandwidth × (requested bytes / transferred bytes)", theoryNotes,
-         std::fabs(ratio - 1) < 0.1 ? "holds here"
-             : ratio > 1
-             ? "does not hold here: a cache gives more than the memory's bandwidth"
-             : "does not hold here: the core, the latency or what streams reach of the datasheet is the limit",
-         fmt::format("the formula gives {}, {} {}", quantityText(formula, Unit::BytePerSecond), useful.side(),
-                     quantityText(useful.value, Unit::BytePerSecond))});
+    made.push_back(quotedClaim(
+        "effective-bandwidth",
+        std::fabs(ratio - 1) < 0.1 ? "holds here"
+            : ratio > 1
+            ? "does not hold here: a cache gives more than the memory's bandwidth"
+            : "does not hold here: the core, the latency or what streams reach of the datasheet is the limit",
+        fmt::format("the formula gives {}, {} {}", quantityText(formula, Unit::BytePerSecond), useful.side(),
+                    quantityText(useful.value, Unit::BytePerSecond))));
     return made;
 }
 

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the course notes claim, as data: the note's words and place, the experiment and the parameters that show it, how
+// our number is formed from the figures, and the rule of the verdict. One file for each note in resources/claims/:
+//
+//     {"format": "memscape-claims", "version": 1, "source": "vram-bottleneck", "title": "Day 19: memory optimization",
+//      "claims": [{
+//        "id": "zero-1-saves", "line": 33, "heading": "2. ZeRO", "quote": "Stage 1: Shard Optimizer States. (4x …)",
+//        "topic": "sharding", "experiment": "training-memory", "parameters": ["model=params:7.5e9", "advice=none"],
+//        "cases": {"one": [], "many": ["zero=1", "data_parallel=64"]}, "devices": {"one": "nvidia-h100-sxm"},
+//        "ours": "{one.weights} …", "verdict": [["near(one.x / many.x, 4, 0.1)", "holds"], ["", "does not hold: …"]],
+//        "right": "…"}]}
+//
+// `parameters` go for every case; without `cases` there is one, "here". A case without a device is asked of the user's.
+// In place of a rule, "verdict" is "experiment": the experiment's own judgement of the claim (Experiment::claims()) at
+// the first case, of the claim `judge` (the entry's own id where it is missing). "cannot": why nothing here can test
+// it. "on": "gpu" or "host": the kind of device that the claim is about. "as": the id of an entry whose other keys hold
+// here too. Left out: sweeps (cases are few and named), measured figures.
+#pragma once
+
+#include "core/claims/claim_template.h"
+#include "core/experiment/experiment.h"
+
+#include <filesystem>
+
+namespace memscape {
+
+struct ClaimCase
+{
+    std::string name;   ///< "here", "one"
+    std::string device; ///< empty: the one that is asked
+    std::vector<std::string> assignments;
+    Parameters parameters;
+};
+
+struct ClaimRule
+{
+    std::vector<ClaimExpression> when; ///< none: in every other case
+    ClaimTemplate verdict;
+};
+
+struct ClaimEntry
+{
+    std::string id;
+    std::string source; ///< "vram-bottleneck"
+    std::string title;  ///< of the note
+    std::string heading;
+    int line = 0;
+    std::string quote;
+    std::string topic;
+    std::string on;                         ///< "gpu", "host" or empty
+    const Experiment* experiment = nullptr; ///< none: only arithmetic shows it, or nothing
+    std::vector<ClaimCase> cases;           ///< none without an experiment
+    std::string judge;                      ///< id of the experiment's own claim; empty: the rules judge
+    std::vector<ClaimRule> rules;           ///< the first that applies
+    std::string cannot;                     ///< why nothing here can test it
+    ClaimTemplate ours, right;
+
+    std::string place() const; ///< "2. ZeRO, line 33"
+};
+
+/// Every claim of a folder, file by file. Errors: file.*, json.*, claims.* (claims.empty, claims.key, claims.twice,
+/// claims.verdict, claims.expression, claims.template), experiment.unknown, parameter.*; the place names the file and
+/// the entry.
+Result<std::vector<ClaimEntry>> readClaimTable(const std::filesystem::path& folder);
+
+} // namespace memscape
