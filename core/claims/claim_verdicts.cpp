@@ -86,23 +86,32 @@ bool isElsewhere(const ClaimEntry& entry, const Device& asked)
     return (entry.on == "gpu" && !asked.isGpu()) || (entry.on == "host" && asked.isGpu());
 }
 
+/// Of the kind that the claim is about, so that what is right is said with numbers of some device all the same.
+const char* standInFor(const ClaimEntry& entry)
+{
+    return entry.on == "gpu" ? "nvidia-h200" : "amd-epyc-9654";
+}
+
+Result<const Device*> deviceNamed(Asking& asking, const std::string& id)
+{
+    auto known = asking.devices.find(id);
+    if (known == asking.devices.end()) {
+        MEMSCAPE_TRY(found, findDevice(id));
+        known = asking.devices.emplace(id, std::move(found)).first;
+    }
+    return &known->second;
+}
+
 Result<AskedEntry> prepared(Asking& asking, const ClaimEntry& entry, const Device& asked)
 {
     AskedEntry made{&entry};
     for (const ClaimCase& one : entry.cases) {
         const Device* device = &asked;
-        if (!one.device.empty()) {
-            auto known = asking.devices.find(one.device);
-            if (known == asking.devices.end()) {
-                MEMSCAPE_TRY(found, findDevice(one.device));
-                known = asking.devices.emplace(one.device, std::move(found)).first;
-            }
-            device = &known->second;
+        if (!one.device.empty() || isElsewhere(entry, asked)) {
+            MEMSCAPE_TRY(found, deviceNamed(asking, one.device.empty() ? standInFor(entry) : one.device));
+            device = found;
         }
         made.cases.push_back({&one, device, nullptr});
-        if (isElsewhere(entry, asked)
-            || (!entry.cannot.empty() && entry.ours.names().empty() && entry.right.names().empty()))
-            continue;
         const std::string key =
             fmt::format("{} {} {}", entry.experiment->id(), device->id, jsonLine(parametersToJson(one.parameters)));
         ClaimQuestion& question = asking.questions[key];
@@ -254,22 +263,22 @@ Result<JudgedClaim> judged(const AskedEntry& asked, const Device& device)
     for (const AskedCase& one : asked.cases)
         made.devices.push_back(one.device->id);
     const ClaimLookup lookup = lookupIn(asked);
+    for (const AskedCase& one : asked.cases) {
+        if (one.question->answer)
+            continue;
+        const Error& error = one.question->answer.error();
+        if (error.code == "run.cancelled")
+            return fail(error);
+        // What was refused has no numbers: what is right is said where it needs none.
+        made.verdict = untestable + error.message;
+        made.right = entry.right.names().empty() ? entry.right.filled(lookup).value_or("") : "";
+        return made;
+    }
     if (isElsewhere(entry, device)) {
         made.verdict = fmt::format("{}the claim is about {}, {} is none", untestable,
                                    entry.on == "gpu" ? "GPUs" : "processors", device.name);
-    } else {
-        for (const AskedCase& one : asked.cases) {
-            if (one.question && !one.question->answer) {
-                const Error& error = one.question->answer.error();
-                if (error.code == "run.cancelled")
-                    return fail(error);
-                made.verdict = untestable + error.message;
-            }
-        }
-    }
-    if (!made.verdict.empty()) {
-        // Nothing was predicted: what is right is said where it needs no number.
-        made.right = entry.right.names().empty() ? entry.right.filled(lookup).value_or("") : "";
+        MEMSCAPE_TRY(right, entry.right.filled(lookup));
+        made.right = fmt::format("Of {}: {}", asked.cases.front().device->name, right);
         return made;
     }
     if (!entry.cannot.empty()) {

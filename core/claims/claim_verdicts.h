@@ -15,8 +15,10 @@ struct JudgedClaim
     std::vector<std::string> devices; ///< id of each case's device
 };
 
-/// In the order of `entries`. `asked` is the device of every case that names none. Errors: claims.figure,
-/// claims.device, claims.expression, device.* of a case's own, each with source and id as place; run.cancelled.
+/// In the order of `entries`. `asked` is the device of every case that names none; a claim about the other kind of
+/// device is not tested, and what is right is said of a device of that kind (an H200, an EPYC 9654). Errors:
+/// claims.figure, claims.device, claims.expression, device.* of a case's own, each with source and id as place;
+/// run.cancelled.
 Result<std::vector<JudgedClaim>> judgeClaims(const std::vector<const ClaimEntry*>& entries, const Device& asked);
 
 /// {"id", "source", "title", "place", "line", "quote", "topic", "ours", "verdict", "right", "experiment", "parameters",

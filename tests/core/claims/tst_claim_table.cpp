@@ -60,16 +60,18 @@ private:
 
 Json goodEntry()
 {
-    return {{"id", "good"},
-            {"line", 1},
-            {"heading", "Heading"},
-            {"quote", "A page holds 4 KiB"},
-            {"topic", "pages"},
-            {"experiment", "stride"},
-            {"parameters", {"stride=2"}},
-            {"ours", "{efficiency:%}"},
-            {"verdict", {{"efficiency > 0.9", "holds"}, {"", "does not hold: {efficiency:%}"}}},
-            {"right", "It depends."}};
+    return {
+        {"id", "good"},
+        {"line", 1},
+        {"heading", "Heading"},
+        {"quote", "A page holds 4 KiB"},
+        {"topic", "pages"},
+        {"experiment", "stride"},
+        {"parameters", Json::array({"stride=2"})},
+        {"ours", "{efficiency:%}"},
+        {"verdict",
+         Json::array({Json::array({"efficiency > 0.9", "holds"}), Json::array({"", "does not hold: {efficiency:%}"})})},
+        {"right", "It depends."}};
 }
 
 Json changedEntry(const char* key, const Json& value)
@@ -166,17 +168,21 @@ void TestClaimTable::brokenTables_data()
     row("no claims", Json::array(), "the table has no claims");
     row("foreign key", changedEntry("verdickt", "holds"), "did you mean verdict");
     row("experiment", changedEntry("experiment", "strid"), "did you mean stride");
-    row("parameter", changedEntry("parameters", {"strde=2"}), "stride");
-    row("value", changedEntry("parameters", {"stride=many"}), "stride");
-    row("sweep", changedEntry("parameters", {"stride=1:8:x2"}), "sweeps");
+    row("parameter", changedEntry("parameters", Json::array({"strde=2"})), "stride");
+    row("value", changedEntry("parameters", Json::array({"stride=many"})), "stride");
+    row("sweep", changedEntry("parameters", Json::array({"stride=1:8:x2"})), "sweeps");
     row("type", changedEntry("line", "one"), "expected");
     row("case of a device", changedEntry("devices", {{"there", "nvidia-h200"}}), "\"there\"");
-    row("verdict", changedEntry("verdict", {{"", "perhaps"}}), "\"perhaps\"");
-    row("rule", changedEntry("verdict", {{"efficiency > 1"}}), "a condition and a verdict");
-    row("no last rule", changedEntry("verdict", {{"efficiency > 1", "holds"}}), "every condition is false");
+    row("verdict", changedEntry("verdict", Json::array({Json::array({"", "perhaps"})})), "\"perhaps\"");
+    row("rule", changedEntry("verdict", Json::array({Json::array({"efficiency > 1"})})), "a condition and a verdict");
+    row("no last rule", changedEntry("verdict", Json::array({Json::array({"efficiency > 1", "holds"})})),
+        "every condition is false");
     row("no rules", changedEntry("verdict", Json::array()), "no rule is left");
     row("word", changedEntry("verdict", "expriment"), "neither rules");
-    row("condition", changedEntry("verdict", {{"efficiency >", "holds"}, {"", "does not hold"}}), "lacks a number");
+    row("condition",
+        changedEntry("verdict",
+                     Json::array({Json::array({"efficiency >", "holds"}), Json::array({"", "does not hold"})})),
+        "lacks a number");
     row("place", changedEntry("ours", "{efficiency"), "misses a }");
     row("no number", changedEntry("ours", "much"), "ours has no number");
     row("kind", changedEntry("on", "tpu"), "gpu or host");
