@@ -311,7 +311,7 @@ void defineSettingsAndHelp(Actions& actions)
                  "help",
                  0});
     actions.add({"help.claims",
-                 tr("What course notes clai&m"),
+                 tr("What course &notes claim"),
                  tr("The claims of five course notes, each with a verdict: how they are judged"),
                  {},
                  {},
