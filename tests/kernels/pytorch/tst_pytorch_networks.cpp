@@ -60,6 +60,7 @@ constexpr KnownDifference knownDifferences[]{
     {"recurrent", 160, "the backward of a write into a part makes zeros of that part, which are not predicted"},
     {"vit, adamw, bf16 autocast", 0, "PyTorch 1 copies what it joins to a tensor of another type", 200},
     {"gpt2, attention checkpointed", 0, "scores die in the checkpointed function, here when the method ends"},
+    {"decoder of fused operators, flash, checkpointed", 0, "rms_norm frees its root at its end where nothing is kept"},
     {"llama, ", 256, "transformers keeps frequencies of rotary positions, and makes a mask"},
     {"bert, momentum, checkpointed", 0, "transformers names more results"},
     {"bert, adamw, bf16 autocast", 0, "transformers names more results"},
