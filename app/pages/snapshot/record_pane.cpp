@@ -55,6 +55,7 @@ RecordPane::RecordPane(QWidget* parent)
     , m_holders(new NumbersTable(this))
 {
     setObjectName(QStringLiteral("snapshotRecord"));
+    m_figures->setCompared(true); // its values are measured ones
     m_figures->setPredicted(false);
     m_figures->setAccessibleName(tr("Figures of the record"));
     m_holders->setAccessibleName(tr("Who held the bytes at the peak"));
@@ -63,7 +64,6 @@ RecordPane::RecordPane(QWidget* parent)
     left->addWidget(toneLabel(tr("Findings"), "subtitle", this));
     left->addWidget(m_findings, 2);
     auto* right = new QVBoxLayout;
-    right->addWidget(toneLabel(tr("Figures"), "subtitle", this));
     right->addWidget(m_figures);
     right->addWidget(toneLabel(tr("Who held the bytes at the peak"), "subtitle", this));
     right->addWidget(m_holders, 1);
@@ -80,7 +80,7 @@ void RecordPane::setRecord(const Record& record, ByteStyle bytes)
     const Outcome& measured = record.measured ? *record.measured : nothing;
     CurveInput input;
     input.measured = &measured;
-    input.measuredOn = tr("recorded");
+    input.measuredOn = tr("allocated, recorded");
     const std::vector<SeriesGroup> groups = seriesGroups(measured);
     m_plot->setEmptyText(tr("This record has no curves."));
     if (!groups.empty()) {
