@@ -27,7 +27,7 @@ std::vector<std::string> keysOfOptions(const LabQuestion& question)
     return keys;
 }
 
-/// A number, or a text such as "1.5 GiB" or "3/4".
+/// A number, or a text such as "1.5 GiB" or "25 %".
 Result<double> numberAnswer(const LabQuestion& question, const Json& given)
 {
     if (given.is_number())
