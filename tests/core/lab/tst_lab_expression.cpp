@@ -22,9 +22,9 @@ private slots:
         QTest::newRow("power of the right") << "2 ^ 3 ^ 2"
                                             << "512";
         QTest::newRow("minus") << "-(3 - 5) * -1"
-                               << "-2";
+                               << "−2";
         QTest::newRow("minus of a power") << "-2 ^ 2"
-                                          << "-4";
+                                          << "−4";
         QTest::newRow("bytes") << "16KiB * 3"
                                << "48 KiB";
         QTest::newRow("share") << "25% * 8"
