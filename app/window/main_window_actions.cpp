@@ -179,6 +179,7 @@ void MainWindow::connectHelpActions()
     onChapter("help.pytorch", tr("Your own PyTorch programs"), "pytorch");
     onChapter("help.accuracy", tr("What was checked against what"), "accuracy");
     onChapter("help.claims", tr("What course notes claim"), "claims");
+    onChapter("help.labs", tr("Labs"), "labs");
     onChapter("help.glossary", tr("Glossary"), "glossary");
     on("help.first", [this] { m_settings.setFirstSteps(0); });
     on("help.shortcuts", [this] { showHelp(this, tr("Keyboard shortcuts"), shortcutsHelp(m_actions)); });

@@ -317,6 +317,13 @@ void defineSettingsAndHelp(Actions& actions)
                  {},
                  "help",
                  0});
+    actions.add({"help.labs",
+                 tr("La&bs"),
+                 tr("Predict, lock, measure, explain: for students and teachers"),
+                 {},
+                 {},
+                 "help",
+                 0});
     actions.add({"help.glossary",
                  tr("G&lossary"),
                  tr("Warp, working set, ridge, ZeRO … in a sentence each"),
