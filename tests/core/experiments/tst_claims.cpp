@@ -40,7 +40,11 @@ const std::vector<Case>& cases()
         {"precision", "eight-times", "nvidia-v100-sxm2", {}, "holds"},
         {"precision", "eight-times", "nvidia-h200", {}, "does not hold for this device: more"},
         {"precision", "half-memory", "nvidia-a100-80gb", {"operation=train", "m=65536", "n=512", "k=16"}, "holds"},
-        {"precision", "half-memory", "nvidia-a100-80gb", {"operation=train", "m=512", "n=4096", "k=4096"}, "does not hold"},
+        {"precision",
+         "half-memory",
+         "nvidia-a100-80gb",
+         {"operation=train", "m=512", "n=4096", "k=4096"},
+         "does not hold"},
         {"precision",
          "halves-activations",
          "nvidia-a100-80gb",
@@ -99,7 +103,11 @@ const std::vector<Case>& cases()
          "nvidia-h200",
          {"trace=alloc a 20MiB; alloc b 40MiB"},
          "makes no difference"},
-        {"allocator", "pools-call-less", "nvidia-h200", {"trace=alloc a 20MiB; free a; alloc b 20MiB; free b"}, "holds here"},
+        {"allocator",
+         "pools-call-less",
+         "nvidia-h200",
+         {"trace=alloc a 20MiB; free a; alloc b 20MiB; free b"},
+         "holds here"},
         {"allocator", "pools-call-less", "nvidia-h200", {"trace=alloc a 20MiB; alloc b 40MiB"}, "does not hold here"},
         {"allocator", "pool-reuse", "nvidia-h200", {"trace=alloc a 20MiB; free a; alloc b 20MiB"}, "holds here"},
         {"allocator", "pool-reuse", "nvidia-h200", {"trace=alloc a 20MiB; alloc b 20MiB"}, "does not hold here"},
@@ -129,11 +137,7 @@ const std::vector<Case>& cases()
          {"sequence=16384", "head_dim=32", "pass=forward"},
          "does not hold here: it is faster still"},
         {"attention", "flash-linear", "nvidia-h200", {"sequence=2048"}, "holds for what it takes"},
-        {"attention",
-         "flash-linear",
-         "nvidia-h200",
-         {"sequence=1", "heads=1"},
-         "does not hold at this length"},
+        {"attention", "flash-linear", "nvidia-h200", {"sequence=1", "heads=1"}, "does not hold at this length"},
         {"attention",
          "two-gigabytes",
          "nvidia-h200",
@@ -177,7 +181,11 @@ const std::vector<Case>& cases()
         {"batch-size", "oom-halve", "nvidia-h200", {"model=gpt2", "sequence=1024", "batch=64"}, "holds here"},
         {"batch-size", "oom-halve", "nvidia-h200", {"model=gpt2", "sequence=64", "batch=2"}, "does not hold"},
         {"batch-size", "accumulation-overhead", "nvidia-h200", {"model=gpt2", "sequence=1024", "batch=64"}, "holds"},
-        {"batch-size", "accumulation-overhead", "nvidia-h200", {"model=gpt2", "sequence=64", "batch=2"}, "does not hold here"},
+        {"batch-size",
+         "accumulation-overhead",
+         "nvidia-h200",
+         {"model=gpt2", "sequence=64", "batch=2"},
+         "does not hold here"},
         {"batch-size", "accumulation-factor", "nvidia-h200", {"model=gpt2", "sequence=64", "batch=2"}, "does not hold"},
         {"batch-size",
          "accumulation-factor",
@@ -345,7 +353,8 @@ void TestClaims::everyClaimHasACaseEachWay()
             for (const Claim& claim : claimsOf(experiment->id().c_str(), device, {})) {
                 std::set<std::string> verdicts;
                 for (const Case& one : cases()) {
-                    if (experiment->id() == one.experiment && (claim.id == one.quote || claim.quote.find(one.quote) != std::string::npos))
+                    if (experiment->id() == one.experiment
+                        && (claim.id == one.quote || claim.quote.find(one.quote) != std::string::npos))
                         verdicts.insert(one.verdict);
                 }
                 QVERIFY2(verdicts.size() > 1 || fixed.contains(claim.quote), claim.quote.c_str());
