@@ -118,8 +118,8 @@ private slots:
 
     void aRecordOfOneShowsWhatItHolds()
     {
-        const auto snapshot = readSnapshot(exampleSnapshot().toStdString());
-        const auto device = SnapshotDevice::analyse(std::make_shared<const Snapshot>(*snapshot), 0).value();
+        auto snapshot = readSnapshot(exampleSnapshot().toStdString());
+        const auto device = SnapshotDevice::analyse(std::make_shared<const Snapshot>(std::move(*snapshot)), 0).value();
         const Record record = snapshotRecord(*device, {0, device->lifetimes().events()}, "gpt2-tiny.pickle");
         const QString path = m_folder.filePath("snapshot.json");
         QVERIFY(writeFileAtomically(path.toStdString(), jsonText(recordToJson(record))));
