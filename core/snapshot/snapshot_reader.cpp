@@ -16,6 +16,14 @@ Result<Snapshot> readFrom(PickleInput& input, const SnapshotReadOptions& options
     PickleObjects objects;
     PickleMachine machine(input, objects);
     SnapshotPreview preview;
+    const auto tell = [&](std::uint64_t done, std::uint64_t total) {
+        if (options.progress)
+            options.progress(done, total);
+        if (options.preview) {
+            preview.follow(objects.snapshot().events);
+            options.preview(preview);
+        }
+    };
     const double limit = options.memoryFactor * double(input.total()) + double(options.memoryBase);
     input.onMove([&](std::uint64_t done, std::uint64_t total) -> Result<void> {
         MEMSCAPE_CHECK(checkWanted());
@@ -24,15 +32,11 @@ Result<Snapshot> readFrom(PickleInput& input, const SnapshotReadOptions& options
                         fmt::format("reading takes more than {:.0f} MiB of memory for a file of {:.0f} MiB",
                                     limit / 1048576, double(total) / 1048576),
                         "PyTorch's snapshots take less than the file: this one is damaged or hostile");
-        if (options.progress)
-            options.progress(done, total);
-        if (options.preview) {
-            preview.follow(objects.snapshot().events);
-            options.preview(preview);
-        }
+        tell(done, total);
         return {};
     });
     MEMSCAPE_TRY(top, machine.run());
+    tell(input.total(), input.total());
     const std::uint64_t end = input.position();
     MEMSCAPE_TRY(snapshot, assembleSnapshot(objects, top));
     if (end < input.total())
@@ -40,8 +44,6 @@ Result<Snapshot> readFrom(PickleInput& input, const SnapshotReadOptions& options
             fmt::format("{} bytes after the end of the pickle were passed over.", input.total() - end));
     snapshot.fileBytes = input.total();
     snapshot.protocol = machine.protocol();
-    if (options.progress)
-        options.progress(input.total(), input.total());
     return snapshot;
 }
 

@@ -13,7 +13,7 @@ import time
 import unittest
 from unittest import mock
 
-for name in ("torch", "torch.autograd", "torch.nn", "torch.nn.attention", "torch.nn.functional", "torch.nn.modules", "torch._C", "torch._C._profiler", "torch.utils", "torch.utils.checkpoint",
+for name in ("torch", "torch.autograd", "torch.autograd.profiler", "torch.nn", "torch.nn.attention", "torch.nn.functional", "torch.nn.modules", "torch._C", "torch._C._profiler", "torch.utils", "torch.utils.checkpoint",
              "transformers"):
     sys.modules[name] = mock.MagicMock(name=name)
 sys.path.insert(0, str(pathlib.Path(__file__).parent))

@@ -110,6 +110,8 @@ private slots:
         m_window->showPage("allocator");
         QMimeData data;
         data.setUrls({QUrl::fromLocalFile(exampleSnapshot())});
+        QDragEnterEvent enter(QPoint(400, 300), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(m_window.get(), &enter);
         QDropEvent event(QPointF(400, 300), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
         QApplication::sendEvent(m_window.get(), &event);
         QVERIFY(m_window->page() && !m_window->snapshot());

@@ -232,7 +232,7 @@ private slots:
             }
         }
         measured.sort();
-        QCOMPARE(measured, (QStringList{"attention", "inference-memory", "layout", "precision", "training-memory"}));
+        QCOMPARE(measured, (QStringList{"allocator", "attention", "inference-memory", "layout", "precision", "training-memory"}));
     }
 };
 
