@@ -21,7 +21,7 @@ Json keysBeyond(const Json& json, std::initializer_list<const char*> known)
 {
     Json extra = Json::object();
     for (const auto& [key, value] : json.items())
-        if (std::none_of(known.begin(), known.end(), [&](const char* one) { return key == one; }))
+        if (std::none_of(known.begin(), known.end(), [&, &key = key](const char* one) { return key == one; }))
             extra[key] = value;
     return extra;
 }
@@ -380,7 +380,7 @@ Result<void> checkLabRun(const LabAttempt& attempt, const LabStep& step, const R
             continue;
         for (const auto& [name, value] : wanted.values()) {
             const auto is = std::find_if(record.parameters.values().begin(), record.parameters.values().end(),
-                                         [&](const auto& one) { return one.first == key; });
+                                         [&, &key = key](const auto& one) { return one.first == key; });
             if (name == key && is != record.parameters.values().end() && is->second != value)
                 return differs(key, valueText(is->second), valueText(value));
         }

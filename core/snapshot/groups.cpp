@@ -194,7 +194,7 @@ std::vector<FlameNode> flameTree(const Snapshot& snapshot, const Lifetimes& life
     for (const auto& [stack, sum] : sums) {
         std::uint32_t at = 0;
         const auto frames = snapshot.stacks[stack];
-        const auto count = [&](std::uint32_t node) {
+        const auto count = [&, &sum = sum](std::uint32_t node) {
             nodes[node].bytes += sum.bytes;
             nodes[node].blocks += sum.blocks;
         };

@@ -18,8 +18,8 @@ std::span<const Lifetimes::Extra> Lifetimes::extrasOf(std::size_t event) const
 {
     if (m_extras.empty())
         return {};
-    const auto range = std::ranges::equal_range(m_extras, Moment32(event), {}, &Extra::first);
-    return {range.begin(), range.end()};
+    const auto first = std::ranges::lower_bound(m_extras, Moment32(event), {}, &Extra::first);
+    return {first, std::ranges::upper_bound(first, m_extras.end(), Moment32(event), {}, &Extra::first)};
 }
 
 std::int64_t Lifetimes::reservedChange(std::size_t event) const

@@ -162,6 +162,7 @@ void SnapshotPage::readFile()
             m_isStopped = false; // it is not wanted any more
             return drop();
         }
+        m_start->showPreview({}, 0); // that of another file ends
         m_patience.start();
         return m_opener.open(path, device);
     }

@@ -109,8 +109,6 @@ void StartPane::showEmpty()
 void StartPane::showProgress(const QString& path, double share, const QString& what)
 {
     const QFileInfo file(path);
-    if (share <= 0)
-        m_preview->setColumns({}, 0); // of another file
     set(State::Progress, tr("Opening %1").arg(file.fileName()),
         tr("%1 · %2 · %3 %").arg(fileSizeText(std::uint64_t(file.size())), what).arg(int(share * 100)));
     m_bar->setValue(int(share * 1000));
