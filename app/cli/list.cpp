@@ -24,8 +24,8 @@ int runList(const Arguments& arguments)
     }
     TextTable table{{{"experiment", false}, {"group", false}, {"measured on", false}, {"question", false}}, {}};
     for (const Experiment* experiment : experiments())
-        table.rows.push_back({experiment->id(), experiment->group(), join(kindsThatMeasure(*experiment), ", "),
-                              experiment->question()});
+        table.rows.push_back(
+            {experiment->id(), experiment->group(), join(kindsThatMeasure(*experiment), ", "), experiment->question()});
     printOut(alignedText(table));
     return 0;
 }

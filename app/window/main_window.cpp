@@ -306,8 +306,9 @@ void MainWindow::makeSnapshotPage()
 void MainWindow::playSnapshot(const QString& path)
 {
     if (showPage(QStringLiteral("allocator")))
-        static_cast<void>(page()->setTexts({{"trace", QFileInfo(path).absoluteFilePath().toStdString()}, {"setting", "recorded"}},
-                                           tr("Play %1").arg(QFileInfo(path).fileName())));
+        static_cast<void>(
+            page()->setTexts({{"trace", QFileInfo(path).absoluteFilePath().toStdString()}, {"setting", "recorded"}},
+                             tr("Play %1").arg(QFileInfo(path).fileName())));
 }
 
 void MainWindow::openSnapshot(const QString& path)

@@ -232,7 +232,8 @@ private slots:
             }
         }
         measured.sort();
-        QCOMPARE(measured, (QStringList{"allocator", "attention", "inference-memory", "layout", "precision", "training-memory"}));
+        QCOMPARE(measured,
+                 (QStringList{"allocator", "attention", "inference-memory", "layout", "precision", "training-memory"}));
     }
 };
 
