@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formats against reference implementations: FP16 against the compiler's _Float16, FP32 against its
+// The formats against reference implementations: FP16 against the compiler's, FP32 against its
 // float, FP8, BF16 and INT8 against PyTorch, ml_dtypes, numpy and CUDA's cuda_fp8.h over four million
 // floats (data/precision/make_conversions.py), ranges against the OCP and IEEE tables.
 #include "core/precision/number_format.h"
+#include "tests/support/compilers_half.h"
 
 #include <QtTest>
 
@@ -92,10 +93,8 @@ void TestNumberFormat::everyNumberOf16BitsIsTheCompilers()
     const NumberFormat& half = formatOf("fp16");
     const NumberFormat& brain = formatOf("bf16");
     for (std::uint32_t bits = 0; bits < 65536; ++bits) {
-        const auto word = std::uint16_t(bits);
-        _Float16 value;
-        std::memcpy(&value, &word, 2);
-        QVERIFY2(same(decode(half, bits), double(float(value))), qPrintable(QString::number(bits)));
+        QVERIFY2(same(decode(half, bits), double(test::compilersFloat(std::uint16_t(bits)))),
+                 qPrintable(QString::number(bits)));
         // BF16 is the upper half of a float's word.
         const double upper = std::bit_cast<float>(bits << 16);
         QVERIFY2(same(decode(brain, bits), upper), qPrintable(QString::number(bits)));
@@ -196,8 +195,8 @@ void TestNumberFormat::floatsAreTheCompilers()
         QVERIFY(same(rounded(single, value), double(float(value))));
         QCOMPARE(encode(single, value), std::uint64_t(std::bit_cast<std::uint32_t>(float(value))));
         const float number = floatNumber(i);
-        const auto compiled = _Float16(number);
-        QVERIFY(same(rounded(half, double(number)), double(float(compiled))));
+        const float compiled = test::compilersFloat(test::compilersHalf(number));
+        QVERIFY(same(rounded(half, double(number)), double(compiled)));
     }
 }
 
