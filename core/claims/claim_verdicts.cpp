@@ -2,6 +2,7 @@
 #include "core/claims/claim_verdicts.h"
 
 #include "core/base/cancellation.h"
+#include "core/base/json_path.h"
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/claims/claim_device.h"
@@ -127,16 +128,9 @@ Result<AskedEntry> prepared(Asking& asking, const ClaimEntry& entry, const Devic
 
 ClaimValue detailValue(const Json& detail, const std::string& path)
 {
-    const Json* node = &detail;
-    for (const std::string& key : split(path, '.')) {
-        const auto index = parseNumber(key);
-        if (node->is_object() && node->contains(key))
-            node = &(*node)[key];
-        else if (node->is_array() && index && *index >= 0 && *index < double(node->size()))
-            node = &(*node)[std::size_t(*index)];
-        else
-            return {};
-    }
+    const Json* const node = nodeAt(detail, path);
+    if (node == nullptr)
+        return {};
     if (node->is_string())
         return {nan, Unit::One, node->get<std::string>(), true};
     if (node->is_boolean())

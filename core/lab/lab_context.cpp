@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/lab/lab_context.h"
 
+#include "core/base/json_path.h"
 #include "core/base/text.h"
 #include "core/device/catalogue.h"
 
@@ -37,20 +38,12 @@ Result<LabValue> valueOfFigure(const Figures& figures, const std::string& key, c
     return labNumber(figure->number(), figure->unit);
 }
 
-/// "phases.1.begin": keys of objects, indices of arrays.
 Result<LabValue> valueInDetail(const Json& detail, const std::string& path, const std::string& source)
 {
-    const Json* node = &detail;
-    for (const std::string& key : split(path, '.')) {
-        const auto index = parseNumber(key);
-        if (node->is_object() && node->contains(key))
-            node = &(*node)[key];
-        else if (node->is_array() && index && *index >= 0 && *index < double(node->size()))
-            node = &(*node)[std::size_t(*index)];
-        else
-            return fail("lab.key", fmt::format("the detail of {} has no \"{}\"", source, path),
-                        "memscape-cli predict --json shows it");
-    }
+    const Json* const node = nodeAt(detail, path);
+    if (node == nullptr)
+        return fail("lab.key", fmt::format("the detail of {} has no \"{}\"", source, path),
+                    "memscape-cli predict --json shows it");
     if (node->is_string())
         return labWord(node->get<std::string>());
     if (node->is_boolean())

@@ -13,7 +13,7 @@ namespace memscape {
 
 namespace {
 
-/// Errors that are the student's, or nobody's: the check ends, the lab goes on.
+/// Errors of the student's answer or run, and of what is not there yet: the check fails, the lab goes on.
 bool isOfStudent(const Error& error)
 {
     return error.code == "lab.missing" || error.code == "lab.answer" || error.code == "lab.run"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // FNV-1a of 64 bits (Fowler, Noll, Vo; draft-eastlake-fnv): the same number on every machine. It tells one version of a
-// lab from another and deals variants out; it keeps nobody from forging anything.
+// lab from another and deals variants out; it does not prevent forgery.
 #pragma once
 
 #include <cstdint>

@@ -94,7 +94,7 @@ Why unusableWhy(const AllocatorAnswer& answer)
     why.with = fmt::format("= ({} + {}) / {}, at {}", sizeText(peak.free), sizeText(peak.rounding),
                            sizeText(peak.reserved), requestName(answer.asked, peak.request));
     why.terms = {{"free", double(peak.free), Unit::Byte,
-                  "reserved before that request, in nobody's hands, and too small or in another pool", "replayed"},
+                  "reserved before that request, not in use, and too small or in another pool", "replayed"},
                  {"rounding", double(peak.rounding), Unit::Byte, "of blocks beyond what was asked for", "replayed"},
                  {"taken", double(peak.taken), Unit::Byte, "from the driver for that request", "replayed"}};
     why.source =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What steps of training in FP32 and in a format were, whoever took them, and what is said of them: figures, losses
-// over the steps, shares of gradients that a loss scale loses, grades. Our own programs (amp_training.h) and PyTorch's
+// The steps that a training took in FP32 and in a format, and what is derived from them: figures, losses over the
+// steps, shares of gradients that a loss scale loses, grades. Our own programs (amp_training.h) and PyTorch's
 // (kernels/pytorch/measure_precision.cpp) answer through this.
 #pragma once
 

@@ -9,7 +9,7 @@
             r.step()                             # a step ends here
 
 The first `steps` steps are recorded, one after the other; on a CPU those that repeat the one before allocation by
-allocation without operators, which costs little (events.py); after them the program runs as if nobody recorded, and
+allocation without operators, which costs little (events.py); after them the program runs unrecorded, and
 the file says what recording cost against those later steps. The file is written when the block ends, also by an
 exception, which it holds and which goes on. A file that cannot be written is a message on standard error: the program
 goes on. On CUDA the allocator's own history (the last million entries) goes on until the end, so that an

@@ -161,7 +161,7 @@ class Commands:
         for line in sys.stdin.buffer:
             if line.strip():
                 self.take(line)
-        os._exit(0)  # whoever asked has gone
+        os._exit(0)  # the asking program has ended
 
     def take(self, line):
         try:

@@ -186,7 +186,7 @@ void TestClaimTable::brokenTables_data()
     row("place", changedEntry("ours", "{efficiency"), "misses a }");
     row("no number", changedEntry("ours", "much"), "ours has no number");
     row("kind", changedEntry("on", "tpu"), "gpu or host");
-    row("as", changedEntry("as", "nobody"), "\"nobody\"");
+    row("as", changedEntry("as", "nothing"), "\"nothing\"");
     row("twice", Json::array({goodEntry(), goodEntry()}), "two claims have this id");
 }
 
