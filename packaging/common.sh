@@ -41,6 +41,30 @@ install() {
         stop "apt-get could not install: ${missing[*]} (is the network there? is this Debian 12 or newer?)"
 }
 
+# has_fuzzer: whether clang is there with libFuzzer's runtime.
+has_fuzzer() {
+    command -v clang++ >/dev/null && [ -e "$(clang++ -print-resource-dir)/lib/linux/libclang_rt.fuzzer-$(uname -m).a" ]
+}
+
+# install_fuzzer: clang and libFuzzer, whose package has clang's number in its name.
+install_fuzzer() {
+    has_fuzzer && return 0
+    install clang
+    install "libclang-rt-$(clang++ -dumpversion | cut -d. -f1)-dev"
+}
+
+# configure_sanitized: build/asan, with clang and libFuzzer where they are, so that the tests and tests/fuzz/run share
+# one build; with g++ otherwise. A folder that another compiler configured is configured anew.
+configure_sanitized() {
+    local compiler=${CXX:-g++} fuzz=OFF options=()
+    if has_fuzzer; then
+        export CC=clang CXX=clang++
+        compiler=clang++ fuzz=ON options=(-DMEMSCAPE_WERROR=OFF) # g++ names what is an error
+    fi
+    [ ! -e build/asan/CMakeCache.txt ] || grep -q "^CMAKE_CXX_COMPILER:.*/$compiler\$" build/asan/CMakeCache.txt || options+=(--fresh)
+    cmake --preset asan -DMEMSCAPE_FUZZ=$fuzz "${options[@]}" -Wno-dev >&2
+}
+
 # measure_and_report CLI FOLDER: three experiments on this CPU with sweeps that take less than a minute
 # together, their records and an HTML report in FOLDER, the verdicts on the terminal.
 measure_and_report() {

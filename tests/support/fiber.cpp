@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/fiber.h"
 
+#include "tests/support/sanitized.h"
+
 #include <vector>
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(MEMSCAPE_ADDRESS_SANITIZER)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
@@ -27,7 +29,7 @@ std::unique_ptr<char[]> stack()
     return taken;
 }
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(MEMSCAPE_ADDRESS_SANITIZER)
 
 void announceSwitch(void** memory, const void* bottom, std::size_t size)
 {

@@ -3,6 +3,8 @@
 // the system itself, as it is in a container with little memory.
 #pragma once
 
+#include "tests/support/sanitized.h"
+
 #include <fstream>
 
 #include <sys/resource.h>
@@ -30,7 +32,7 @@ public:
     /// False where it could not be set, or where a sanitizer has taken the address space already.
     bool holds() const
     {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef MEMSCAPE_ADDRESS_SANITIZER
         return false;
 #else
         return m_set;

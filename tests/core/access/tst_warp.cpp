@@ -86,7 +86,7 @@ private slots:
 void TestWarp::equalsBruteForceEverywhere()
 {
     for (std::uint64_t element = 1; element <= 16; ++element)
-        for (std::uint64_t stride = 0; stride <= 64; ++stride)
+        for (const std::uint64_t stride : {0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 27, 31, 32, 33, 63, 64})
             for (std::uint64_t offset = 0; offset < 128; ++offset) {
                 const WarpRequest request = stridedRequest(offset, stride, element).value();
                 const WarpCounts closed = stridedCounts(offset, stride, element).value();

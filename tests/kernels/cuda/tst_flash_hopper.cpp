@@ -43,6 +43,9 @@ HopperRun attend(AttentionSizes s, Drawn kind = Drawn::Normal)
     memory.writable("O", output.data(), output.size() * sizeof(Element));
     memory.writable("LSE", logSumExp.data(), logSumExp.size() * sizeof(float));
     AttentionArrays arrays;
+    arrays.query = q.elements.data();
+    arrays.key = k.elements.data();
+    arrays.value = v.elements.data();
     arrays.output = output.data();
     arrays.logSumExp = logSumExp.data();
     const TileMap query = queryMap<Tile>(s, q.elements.data(), false), key = keyMap<Tile>(s, k.elements.data(), false),
