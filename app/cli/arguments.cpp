@@ -130,6 +130,7 @@ For students:
   memscape-cli lab answer ada.mlab run --record run.json     what measure -o run.json wrote
   memscape-cli lab answer ada.mlab run --replay              the lab's recorded run instead
   memscape-cli lab answer ada.mlab guess --hint              the next hint; it may cost points
+  memscape-cli lab report ada.mlab -o ada.html               answers, points and runs as a page
 
 For teachers:
   memscape-cli lab new my-lab --title "My lab"               a small lab that works, to be changed
@@ -137,6 +138,7 @@ For teachers:
   memscape-cli lab pack my-lab --student -o handout/my-lab   without solution and checks
   memscape-cli lab start my-lab --for "Ada L." --solution -o full.mlab
   memscape-cli grade my-lab submissions/ --format csv -o class.csv
+  memscape-cli lab report submissions/ -o pages/             a page for each *.mlab below the folder
 
 A LAB is an id of the list or the folder of a lab. Exit codes: 0 done, 2 the input was wrong, 3 the lab is broken.)";
 
@@ -303,15 +305,16 @@ void addDocuments(CLI::App& app, Arguments& arguments)
 
 void addLabs(CLI::App& app, Arguments& arguments)
 {
-    CLI::App& lab = addCommand(app, "lab", "labs: list, show, start, answer; check, pack, new", labExamples);
-    lab.add_option("ACTION", arguments.action, "list, show, start, answer, check, pack or new")
+    CLI::App& lab = addCommand(app, "lab", "labs: list, show, start, answer, report; check, pack, new", labExamples);
+    lab.add_option("ACTION", arguments.action, "list, show, start, answer, report, check, pack or new")
         ->type_name("")
         ->required();
     lab.add_option("WORDS", arguments.files, "the lab, or what the action takes")->type_name("");
     addJson(lab, arguments);
     lab.add_option("--for", arguments.student, "show, start: whose parameters")->type_name("NAME");
     lab.add_option("--title", arguments.title, "new: the lab's title")->type_name("TEXT");
-    lab.add_option("--lab", arguments.labFolder, "answer: the folder of a lab that does not ship with the program")
+    lab.add_option("--lab", arguments.labFolder,
+                   "answer, report: the folder of a lab that does not ship with the program")
         ->type_name("FOLDER");
     lab.add_option("--record", arguments.record, "answer: the run of a measure step")->type_name("FILE");
     lab.add_flag("--replay", arguments.replay, "answer: the lab's recorded run instead")->excludes("--record");
@@ -319,7 +322,7 @@ void addLabs(CLI::App& app, Arguments& arguments)
     lab.add_flag("--hint", arguments.hint, "answer: the next hint");
     lab.add_flag("--student", arguments.forStudents, "pack: leave out solution and checks");
     lab.add_flag("--solution", arguments.solution, "start: with the teacher's answers");
-    addOutput(lab, arguments, "start: the answers; pack: the folder");
+    addOutput(lab, arguments, "start: the answers; report: the page; pack, report of a folder: the folder");
 
     CLI::App& grade = addCommand(app, "grade", "answers to a lab: points, and why", gradeExamples);
     grade.add_option("LAB", arguments.labFolder, "its id, or the folder of a lab")->type_name("")->required();

@@ -2,15 +2,14 @@
 // Submissions are read, graded and dropped a few at a time: a class of runs would not fit the memory at once. Exit
 // codes: 0 all graded (whatever the score), 1 a submission could not be graded or is under --fail-under, 2 usage, 3 the
 // lab itself is broken.
+#include "app/cli/answers.h"
 #include "app/cli/commands.h"
 #include "app/cli/output.h"
-#include "core/base/file.h"
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/lab/lab_report.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -18,32 +17,7 @@ namespace memscape::cli {
 
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr int ungraded = 1, brokenLab = 3;
-
-/// The files themselves, of a folder every *.mlab below it, sorted.
-Result<std::vector<std::string>> submissionsIn(const std::vector<std::string>& names)
-{
-    std::vector<std::string> files;
-    for (const std::string& name : names) {
-        std::error_code problem;
-        if (!fs::is_directory(name, problem)) {
-            files.push_back(name);
-            continue;
-        }
-        std::vector<std::string> inside;
-        for (fs::recursive_directory_iterator at(name, problem), end; !problem && at != end; at.increment(problem))
-            if (at->path().extension() == ".mlab" && at->is_regular_file(problem))
-                inside.push_back(at->path().string());
-        if (inside.empty())
-            return fail("usage", fmt::format("there are no answers (*.mlab) in {}", name),
-                        "name the folder that holds them");
-        std::sort(inside.begin(), inside.end());
-        files.insert(files.end(), inside.begin(), inside.end());
-    }
-    return files;
-}
+constexpr int ungraded = 1;
 
 /// Of a submission that cannot be read or graded the problem is in the grade; an error is the lab's.
 Result<LabGrade> graded(const std::shared_ptr<const Lab>& lab, const std::string& file, LabPredictions& predictions)
@@ -86,7 +60,7 @@ int runGrade(const Arguments& arguments)
     const auto format = gradeFormatFromText(arguments.format.empty() ? "text" : arguments.format);
     if (!format)
         return refused(format.error());
-    const auto files = submissionsIn(arguments.files);
+    const auto files = answerFiles(arguments.files);
     if (!files)
         return refused(files.error());
     if (const auto sound = checkOptions(arguments, *format, files->size()); !sound)

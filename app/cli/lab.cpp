@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a student and a teacher do with labs without the window: list, show, start, answer; check, pack, new.
+// What a student and a teacher do with labs without the window: list, show, start, answer, report; check, pack, new.
+#include "app/cli/answers.h"
 #include "app/cli/commands.h"
 #include "app/cli/output.h"
 #include "core/base/file.h"
@@ -18,14 +19,12 @@ namespace memscape::cli {
 
 namespace {
 
-constexpr int brokenLabs = 3;
-
 int refusedLabs(const Error& error)
 {
     complain(error);
     const bool usage = error.code == "usage" || error.code == "lab.unknown" || error.code == "lab.missing"
         || error.code.starts_with("file.");
-    return usage ? static_cast<int>(ExitCode::BadInput) : brokenLabs;
+    return usage ? static_cast<int>(ExitCode::BadInput) : brokenLab;
 }
 
 int listLabs(const Arguments& arguments)
@@ -101,7 +100,7 @@ int checkLabs(const Arguments& arguments)
         for (const Error& one : problems)
             note(fmt::format("{}: {}", (*lab)->id, one.text()));
         if (!problems.empty()) {
-            code = brokenLabs;
+            code = brokenLab;
             continue;
         }
         printOut(fmt::format("{}: {} steps, {} checks, {} points, {} variant{}: sound\n", (*lab)->id,
@@ -227,10 +226,7 @@ int answerLab(const Arguments& arguments)
     const auto text = readFile(file);
     if (!text)
         return refused(text.error());
-    const auto json = parseJson(*text);
-    if (!json)
-        return refused(json.error());
-    const auto id = JsonReader(*json).string("lab");
+    const auto id = labIdOfAnswers(*text);
     if (!id)
         return refused(id.error());
     const auto lab = findLab(arguments.labFolder.empty() ? *id : arguments.labFolder);
@@ -263,6 +259,7 @@ constexpr std::array labActions{
     LabAction{"show", showLab, 1, 2, "LAB [STEP]"},
     LabAction{"start", startLab, 1, 1, "LAB --for NAME -o FILE"},
     LabAction{"answer", answerLab, 1, many, "FILE [STEP QUESTION=ANSWER …]"},
+    LabAction{"report", reportAnswers, 1, 1, "FILE or FOLDER"},
     LabAction{"check", checkLabs, 0, many, "[LAB …]"},
     LabAction{"pack", packLab, 1, 1, "LAB --student -o FOLDER"},
     LabAction{"new", newLab, 1, 1, "FOLDER"},

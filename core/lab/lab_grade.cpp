@@ -330,6 +330,11 @@ std::string_view labVerdictText(LabVerdict verdict)
     return "cannot be graded";
 }
 
+std::string labPointsText(double points)
+{
+    return numberText(double(std::int64_t(points * 100 + (points < 0 ? -0.5 : 0.5))) / 100);
+}
+
 Result<LabGrade> gradeLab(const LabAttempt& attempt, LabPredictions& predictions)
 {
     const Lab& lab = attempt.lab();

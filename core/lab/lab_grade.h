@@ -11,6 +11,7 @@ namespace memscape {
 
 enum class LabVerdict { Passed, Failed, Skipped, Ungraded };
 std::string_view labVerdictText(LabVerdict verdict); ///< "passed", "failed", "skipped", "cannot be graded"
+std::string labPointsText(double points);            ///< "2.25": at most two decimals
 
 struct LabCheckResult
 {

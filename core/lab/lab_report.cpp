@@ -14,11 +14,6 @@ namespace {
 
 constexpr std::array<std::string_view, 6> gradeFormats{"text", "json", "csv", "autolab", "gradescope", "junit"};
 
-std::string twoDigits(double points)
-{
-    return numberText(double(std::int64_t(points * 100 + (points < 0 ? -0.5 : 0.5))) / 100);
-}
-
 /// Control characters of answers must not reach a terminal.
 std::string plainLine(const std::string& text)
 {
@@ -39,18 +34,18 @@ std::string submissionText(const LabGrade& grade, bool showHidden)
         fmt::format("{}{}\n", nameOfGrade(grade), grade.file.empty() ? "" : " (" + plainLine(grade.file) + ")");
     if (grade.problem)
         return text + fmt::format("  cannot be graded: {}\n", plainLine(grade.problem->text()));
-    text += fmt::format("  {} of {} points, {} %", twoDigits(grade.points), twoDigits(grade.most),
-                        twoDigits(grade.percent()));
+    text += fmt::format("  {} of {} points, {} %", labPointsText(grade.points), labPointsText(grade.most),
+                        labPointsText(grade.percent()));
     if (grade.byPerson > 0)
-        text += fmt::format("; texts for up to {} points wait for a person", twoDigits(grade.byPerson));
+        text += fmt::format("; texts for up to {} points wait for a person", labPointsText(grade.byPerson));
     text += "\n";
     for (const LabStepResult& step : grade.steps) {
         if (step.most <= 0)
             continue;
-        text += fmt::format("  {}: {} of {}\n", step.title, twoDigits(step.points), twoDigits(step.most));
+        text += fmt::format("  {}: {} of {}\n", step.title, labPointsText(step.points), labPointsText(step.most));
         if (step.hintCost > 0)
             text += fmt::format("    {} hint{} cost {}\n", step.hints, step.hints == 1 ? "" : "s",
-                                twoDigits(step.hintCost));
+                                labPointsText(step.hintCost));
         for (const LabCheckResult& check : grade.checks) {
             if (check.step != step.id)
                 continue;
@@ -59,7 +54,7 @@ std::string submissionText(const LabGrade& grade, bool showHidden)
                 continue;
             }
             text += fmt::format("    {}: {} ({} of {})", check.id, labVerdictText(check.verdict),
-                                twoDigits(check.points), twoDigits(check.most));
+                                labPointsText(check.points), labPointsText(check.most));
             if (!check.message.empty())
                 text += ": " + plainLine(check.message);
             text += "\n";
@@ -71,7 +66,7 @@ std::string submissionText(const LabGrade& grade, bool showHidden)
         }
     }
     for (const LabTextAnswer& one : grade.texts)
-        text += fmt::format("  to be read, up to {} points: {}\n    {}\n", twoDigits(one.most), plainLine(one.ask),
+        text += fmt::format("  to be read, up to {} points: {}\n    {}\n", labPointsText(one.most), plainLine(one.ask),
                             one.text.empty() ? "(no answer)" : plainLine(one.text));
     for (const std::string& flag : grade.flags)
         text += fmt::format("  look at: {}\n", plainLine(flag));
@@ -142,10 +137,10 @@ std::string gradesCsv(const Lab& lab, const std::vector<LabGrade>& grades)
             text += std::string(4 + lab.checkCount() + 2, ',') + "," + cell(grade.problem->text()) + "\r\n";
             continue;
         }
-        text += fmt::format(",{},{},{},{}", twoDigits(grade.points), twoDigits(grade.most), twoDigits(grade.percent()),
-                            twoDigits(grade.byPerson));
+        text += fmt::format(",{},{},{},{}", labPointsText(grade.points), labPointsText(grade.most),
+                            labPointsText(grade.percent()), labPointsText(grade.byPerson));
         for (const LabCheckResult& check : grade.checks)
-            text += "," + twoDigits(check.points);
+            text += "," + labPointsText(check.points);
         std::size_t hints = 0;
         for (const LabStepResult& step : grade.steps)
             hints += step.hints;

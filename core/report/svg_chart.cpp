@@ -18,6 +18,7 @@ namespace {
 // The light theme of the window: Okabe and Ito's blue, and their orange a little darker for paper.
 constexpr auto predictedColour = "#0072B2";
 constexpr auto measuredColour = "#D98C00";
+constexpr auto drawnColour = "#CC79A7"; // their reddish purple, as on the page of a lab
 constexpr auto inkColour = "#333333";
 constexpr auto gridColour = "#DDDDDD";
 
@@ -29,6 +30,19 @@ bool plottable(ChartScale scale, double value)
     if (!std::isfinite(value) || std::abs(value) > largestValue)
         return false;
     return (scale != ChartScale::Log2 && scale != ChartScale::Log10) || value > 1e-290;
+}
+
+std::string_view roleText(ChartRole role)
+{
+    return role == ChartRole::Predicted ? "predicted" : role == ChartRole::Drawn ? "drawn" : "measured";
+}
+
+/// Attributes of a curve that is a line.
+std::string lineStyle(ChartRole role)
+{
+    if (role == ChartRole::Drawn)
+        return fmt::format("stroke=\"{}\" stroke-width=\"3\"", drawnColour);
+    return fmt::format("stroke=\"{}\" stroke-width=\"2\" stroke-dasharray=\"7 4\"", predictedColour);
 }
 
 struct ValueRange
@@ -211,16 +225,16 @@ std::vector<std::vector<std::size_t>> runsOf(const Chart& chart, const ChartCurv
     return runs;
 }
 
-std::string predictedText(const Chart& chart, const ChartLayout& layout, const ChartCurve& curve)
+/// Straight lines from point to point, with gaps.
+std::string lineText(const Chart& chart, const ChartLayout& layout, const ChartCurve& curve)
 {
     std::string path;
     for (const auto& run : runsOf(chart, curve, false))
         for (const std::size_t i : run)
             path += fmt::format("{}{:.2f} {:.2f}", i == run.front() ? "M" : "L", layout.x(curve.x[i]),
                                 layout.y(curve.y[i]));
-    return fmt::format("<path class=\"predicted\" d=\"{}\" fill=\"none\" stroke=\"{}\" "
-                       "stroke-width=\"2\" stroke-dasharray=\"7 4\"/>\n",
-                       path, predictedColour);
+    return fmt::format("<path class=\"{}\" d=\"{}\" fill=\"none\" {}/>\n", roleText(curve.role), path,
+                       lineStyle(curve.role));
 }
 
 std::string measuredText(const Chart& chart, const ChartLayout& layout, const ChartCurve& curve)
@@ -251,10 +265,9 @@ std::string legendText(const Chart& chart, const ChartLayout& layout)
     std::string out = fmt::format("<g class=\"legend\" fill=\"{}\">\n", inkColour);
     double x = layout.left;
     for (const ChartCurve& curve : chart.curves) {
-        if (curve.role == ChartRole::Predicted)
-            out += fmt::format("<path class=\"predicted\" d=\"M{:.2f} 37H{:.2f}\" fill=\"none\" "
-                               "stroke=\"{}\" stroke-width=\"2\" stroke-dasharray=\"7 4\"/>\n",
-                               x, x + 25, predictedColour);
+        if (curve.role != ChartRole::Measured)
+            out += fmt::format("<path class=\"{}\" d=\"M{:.2f} 37H{:.2f}\" fill=\"none\" {}/>\n", roleText(curve.role),
+                               x, x + 25, lineStyle(curve.role));
         else
             out += fmt::format("<circle class=\"measured\" cx=\"{:.2f}\" cy=\"37\" r=\"3.5\" "
                                "fill=\"{}\"/>\n",
@@ -330,8 +343,7 @@ std::string svgChart(const Chart& chart)
                   fmt::format(" class=\"title\" font-weight=\"bold\" fill=\"{}\"", inkColour));
     out += legendText(chart, layout) + axesText(chart, layout);
     for (const ChartCurve& curve : chart.curves)
-        out += curve.role == ChartRole::Predicted ? predictedText(chart, layout, curve)
-                                                  : measuredText(chart, layout, curve);
+        out += curve.role == ChartRole::Measured ? measuredText(chart, layout, curve) : lineText(chart, layout, curve);
     return out + "</svg>\n";
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A small line chart as SVG text: a prediction and its measurement on the same axes, for HTML reports
 // and for figures without a display. Predicted is the blue dashed line, measured the
-// orange dots with their band, as everywhere in Memscape; shape says the same as colour.
+// orange dots with their band, as everywhere in Memscape, what a student drew a purple line; shape says the same as
+// colour.
 //
 // Axes are linear, log2 (bytes, powers of two), log10 or categories; ticks are whole powers or
 // 1-2-5 steps written with their unit. Same input, same bytes: coordinates have two decimals. Points
@@ -27,7 +28,7 @@ struct ChartAxis
     std::vector<std::string> names; ///< of a category axis, at 0, 1, 2 …
 };
 
-enum class ChartRole { Predicted, Measured };
+enum class ChartRole { Predicted, Measured, Drawn };
 
 struct ChartCurve
 {
@@ -50,7 +51,7 @@ struct Chart
 Chart chartOf(const Series* predicted, const Series* measured);
 
 /// A whole `<svg>` element, without XML declaration. Colours are presentation attributes beside
-/// classes (axis, grid, predicted, measured, band), so a page can restyle them for a dark theme.
+/// classes (axis, grid, predicted, measured, drawn, band), so a page can restyle them for a dark theme.
 std::string svgChart(const Chart& chart);
 
 /// Tick positions inside [low, high], ascending; exposed for tests.
