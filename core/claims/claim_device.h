@@ -4,14 +4,14 @@
 // known.
 #pragma once
 
-#include "core/claims/claim_expression.h"
 #include "core/device/device.h"
+#include "core/expression/expression_value.h"
 
 namespace memscape {
 
 /// Levels (registers shared L1 L2 L3 DRAM SSD, lastcache) have .capacity .latency .bandwidth .copy (B/s of what a copy
 /// reads and writes) .cycles (latency at the device's clock) .total (capacity × instances); the links host and peer
 /// .bandwidth (one direction) and .latency. Errors: claims.device for a name that no device has.
-Result<ClaimValue> claimDeviceValue(const Device& device, std::string_view name);
+Result<ExpressionValue> claimDeviceValue(const Device& device, std::string_view name);
 
 } // namespace memscape

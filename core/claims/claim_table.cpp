@@ -93,6 +93,18 @@ Result<std::vector<ClaimCase>> casesOf(const JsonReader& reader, const Experimen
     return cases;
 }
 
+/// A lone brace is refused: a place that is not one would be printed as it stands.
+Result<ExpressionTemplate> sentenceOf(const std::string& text)
+{
+    MEMSCAPE_TRY(sentence, ExpressionTemplate::parse(text));
+    for (const std::string& words : sentence.words()) {
+        if (words.find_first_of("{}") != std::string::npos)
+            return fail("claims.sentence", fmt::format("the sentence \"{}\" has a lone brace", quotedForMessage(text)),
+                        "write numbers as {{expression}} or {{expression | style}}");
+    }
+    return sentence;
+}
+
 Result<ClaimRule> ruleOf(const JsonReader& reader)
 {
     MEMSCAPE_TRY(parts, textsOf(reader));
@@ -105,10 +117,10 @@ Result<ClaimRule> ruleOf(const JsonReader& reader)
                     "begin it with \"holds\", \"does not hold\" or \"cannot be tested here\"", reader.path());
     ClaimRule rule;
     if (!parts[0].empty()) {
-        MEMSCAPE_TRY(when, ClaimExpression::parse(parts[0]));
+        MEMSCAPE_TRY(when, Expression::parse(parts[0]));
         rule.when.push_back(std::move(when));
     }
-    MEMSCAPE_TRY(verdict, ClaimTemplate::parse(parts[1]));
+    MEMSCAPE_TRY(verdict, sentenceOf(parts[1]));
     rule.verdict = std::move(verdict);
     return rule;
 }
@@ -169,12 +181,12 @@ Result<ClaimEntry> entryOf(const Json& json)
     MEMSCAPE_CHECK(readVerdict(entry, reader));
     MEMSCAPE_TRY(ours, reader.string("ours", ""));
     MEMSCAPE_TRY(right, reader.string("right"));
-    MEMSCAPE_TRY(oursTemplate, ClaimTemplate::parse(ours));
-    MEMSCAPE_TRY(rightTemplate, ClaimTemplate::parse(right));
+    MEMSCAPE_TRY(oursTemplate, sentenceOf(ours));
+    MEMSCAPE_TRY(rightTemplate, sentenceOf(right));
     entry.ours = std::move(oursTemplate);
     entry.right = std::move(rightTemplate);
-    if (entry.cannot.empty() && entry.judge.empty() && !entry.ours.hasNumbers())
-        return fail("claims.key", "ours has no number", "name a figure in it: {peak_allocated}", "ours");
+    if (entry.cannot.empty() && entry.judge.empty() && !entry.ours.hasValues())
+        return fail("claims.key", "ours has no number", "name a figure in it: {{peak_allocated}}", "ours");
     return entry;
 }
 

@@ -7,18 +7,18 @@
 //        "id": "zero-1-saves", "line": 33, "heading": "2. ZeRO", "quote": "Stage 1: Shard Optimizer States. (4x …)",
 //        "topic": "sharding", "experiment": "training-memory", "parameters": ["model=params:7.5e9", "advice=none"],
 //        "cases": {"one": [], "many": ["zero=1", "data_parallel=64"]}, "devices": {"one": "nvidia-h100-sxm"},
-//        "ours": "{one.weights} …", "verdict": [["near(one.x / many.x, 4, 0.1)", "holds"], ["", "does not hold: …"]],
+//        "ours": "{{one.weights}} …", "verdict": [["near(one.x / many.x, 4, 0.1)", "holds"], ["", "does not hold: …"]],
 //        "right": "…"}]}
 //
 // `parameters` go for every case; without `cases` there is one, "here". A case without a device is asked of the user's.
 // In place of a rule, "verdict" is "experiment": the experiment's own judgement of the claim (Experiment::claims()) at
 // the first case, of the claim `judge` (the entry's own id where it is missing). "cannot": why nothing here can test
 // it. "on": "gpu" or "host": the kind of device that the claim is about. "as": the id of an entry whose other keys hold
-// here too. Left out: sweeps (cases are few and named), measured figures.
+// here too. Expressions and sentences: core/expression. Left out: sweeps (cases are few and named), measured figures.
 #pragma once
 
-#include "core/claims/claim_template.h"
 #include "core/experiment/experiment.h"
+#include "core/expression/expression_template.h"
 
 #include <filesystem>
 
@@ -34,8 +34,8 @@ struct ClaimCase
 
 struct ClaimRule
 {
-    std::vector<ClaimExpression> when; ///< none: in every other case
-    ClaimTemplate verdict;
+    std::vector<Expression> when; ///< none: in every other case
+    ExpressionTemplate verdict;
 };
 
 struct ClaimEntry
@@ -53,13 +53,13 @@ struct ClaimEntry
     std::string judge;                      ///< id of the experiment's own claim; empty: the rules judge
     std::vector<ClaimRule> rules;           ///< the first that applies
     std::string cannot;                     ///< why nothing here can test it
-    ClaimTemplate ours, right;
+    ExpressionTemplate ours, right;
 
     std::string place() const; ///< "2. ZeRO, line 33"
 };
 
 /// Every claim of a folder, file by file. Errors: file.*, json.*, claims.* (claims.empty, claims.key, claims.twice,
-/// claims.verdict, claims.expression, claims.template), experiment.unknown, parameter.*; the place names the file and
+/// claims.verdict, claims.sentence), expression.*, experiment.unknown, parameter.*; the place names the file and
 /// the entry.
 Result<std::vector<ClaimEntry>> readClaimTable(const std::filesystem::path& folder);
 

@@ -19,6 +19,7 @@ namespace memscape {
 namespace {
 
 constexpr const char* untestable = "cannot be tested here: ";
+const FillStyle claimStyle{ByteStyle::Decimal}; // as the notes write bytes
 
 /// What is asked of an experiment, and its answer. The same question is asked once for all claims.
 struct ClaimQuestion
@@ -75,7 +76,7 @@ bool wantsDetail(const ClaimEntry& entry)
     add(entry.right.names());
     for (const ClaimRule& rule : entry.rules) {
         add(rule.verdict.names());
-        for (const ClaimExpression& when : rule.when)
+        for (const Expression& when : rule.when)
             add(when.names());
     }
     return std::any_of(names.begin(), names.end(),
@@ -126,20 +127,20 @@ Result<AskedEntry> prepared(Asking& asking, const ClaimEntry& entry, const Devic
     return made;
 }
 
-ClaimValue detailValue(const Json& detail, const std::string& path)
+ExpressionValue detailValue(const Json& detail, const std::string& path)
 {
     const Json* const node = nodeAt(detail, path);
     if (node == nullptr)
-        return {};
+        return numberValue(nan);
     if (node->is_string())
-        return {nan, Unit::One, node->get<std::string>(), true};
+        return wordValue(node->get<std::string>());
     if (node->is_boolean())
-        return {double(node->get<bool>())};
-    return {node->is_number() ? node->get<double>() : nan};
+        return numberValue(double(node->get<bool>()));
+    return numberValue(node->is_number() ? node->get<double>() : nan);
 }
 
 /// A figure, a value of the detail, a parameter or a part of the device of one case.
-Result<ClaimValue> valueIn(const AskedCase& asked, const std::string& name)
+Result<ExpressionValue> valueIn(const AskedCase& asked, const std::string& name)
 {
     if (name.starts_with("device."))
         return claimDeviceValue(*asked.device, std::string_view(name).substr(7));
@@ -148,13 +149,13 @@ Result<ClaimValue> valueIn(const AskedCase& asked, const std::string& name)
         return detailValue(prediction.detail, name.substr(7));
     if (const Figure* figure = findFigure(prediction.figures, name)) {
         if (figure->isNumber())
-            return ClaimValue{figure->number(), figure->unit};
-        return ClaimValue{nan, Unit::One, figure->text(), true};
+            return numberValue(figure->number(), figure->unit);
+        return wordValue(figure->text());
     }
     for (const auto& [key, value] : asked.given->parameters.values()) {
         if (key == name)
-            return std::holds_alternative<double>(value) ? ClaimValue{std::get<double>(value)}
-                                                         : ClaimValue{nan, Unit::One, valueText(value), true};
+            return std::holds_alternative<double>(value) ? numberValue(std::get<double>(value))
+                                                         : wordValue(valueText(value));
     }
     std::vector<std::string> known;
     for (const Figure& figure : prediction.figures)
@@ -163,9 +164,9 @@ Result<ClaimValue> valueIn(const AskedCase& asked, const std::string& name)
                 didYouMean(name, known));
 }
 
-ClaimLookup lookupIn(const AskedEntry& asked)
+ExpressionScope scopeOf(const AskedEntry& asked)
 {
-    return [&asked](const std::string& name) -> Result<ClaimValue> {
+    return {[&asked](const std::string& name) -> Result<ExpressionValue> {
         const std::size_t point = name.find('.');
         for (const AskedCase& one : asked.cases) {
             if (point != std::string::npos && name.compare(0, point, one.given->name) == 0
@@ -176,15 +177,15 @@ ClaimLookup lookupIn(const AskedEntry& asked)
             return fail("claims.figure", fmt::format("\"{}\" is named, and no experiment is", name),
                         "name an experiment and its parameters");
         return valueIn(asked.cases.front(), name);
-    };
+    }};
 }
 
 /// A name whose number is not known on this device; empty where all are.
-Result<std::string> unknownName(const std::vector<std::string>& names, const ClaimLookup& lookup)
+Result<std::string> unknownName(const std::vector<std::string>& names, const ExpressionScope& scope)
 {
     for (const std::string& name : names) {
-        MEMSCAPE_TRY(value, lookup(name));
-        if (!value.isWord && !std::isfinite(value.number))
+        MEMSCAPE_TRY(value, scope.name(name));
+        if (!value.isWord() && !std::isfinite(value.number()))
             return name;
     }
     return std::string();
@@ -202,32 +203,32 @@ std::string nameInWords(std::string name)
     return words;
 }
 
-Result<void> judgeByRules(JudgedClaim& judged, const ClaimLookup& lookup, const std::string& device)
+Result<void> judgeByRules(JudgedClaim& judged, const ExpressionScope& scope, const std::string& device)
 {
     const ClaimEntry& entry = *judged.entry;
     std::vector<std::string> names = entry.ours.names();
     for (const ClaimRule& rule : entry.rules) {
-        for (const ClaimExpression& when : rule.when) {
+        for (const Expression& when : rule.when) {
             const auto more = when.names();
             names.insert(names.end(), more.begin(), more.end());
         }
     }
-    MEMSCAPE_TRY(unknown, unknownName(names, lookup));
+    MEMSCAPE_TRY(unknown, unknownName(names, scope));
     if (!unknown.empty()) {
         judged.verdict = fmt::format("{}the {} is not known for {}", untestable, nameInWords(unknown), device);
         return {};
     }
-    MEMSCAPE_TRY(ours, entry.ours.filled(lookup));
+    MEMSCAPE_TRY(ours, entry.ours.filled(scope, claimStyle));
     judged.ours = ours;
     for (const ClaimRule& rule : entry.rules) {
         bool applies = true;
-        for (const ClaimExpression& when : rule.when) {
-            MEMSCAPE_TRY(value, when.evaluate(lookup));
-            applies = !value.isWord && value.number != 0;
+        for (const Expression& when : rule.when) {
+            MEMSCAPE_TRY(value, when.evaluate(scope));
+            applies = value.isTrue();
         }
         if (!applies)
             continue;
-        MEMSCAPE_TRY(verdict, rule.verdict.filled(lookup));
+        MEMSCAPE_TRY(verdict, rule.verdict.filled(scope, claimStyle));
         judged.verdict = verdict;
         return {};
     }
@@ -256,7 +257,7 @@ Result<JudgedClaim> judged(const AskedEntry& asked, const Device& device)
     made.entry = &entry;
     for (const AskedCase& one : asked.cases)
         made.devices.push_back(one.device->id);
-    const ClaimLookup lookup = lookupIn(asked);
+    const ExpressionScope scope = scopeOf(asked);
     for (const AskedCase& one : asked.cases) {
         if (one.question->answer)
             continue;
@@ -265,26 +266,26 @@ Result<JudgedClaim> judged(const AskedEntry& asked, const Device& device)
             return fail(error);
         // What was refused has no numbers: what is right is said where it needs none.
         made.verdict = untestable + error.message;
-        made.right = entry.right.names().empty() ? entry.right.filled(lookup).value_or("") : "";
+        made.right = entry.right.names().empty() ? entry.right.filled(scope, claimStyle).value_or("") : "";
         return made;
     }
     if (isElsewhere(entry, device)) {
         made.verdict = fmt::format("{}the claim is about {}, {} is none", untestable,
                                    entry.on == "gpu" ? "GPUs" : "processors", device.name);
-        MEMSCAPE_TRY(right, entry.right.filled(lookup));
+        MEMSCAPE_TRY(right, entry.right.filled(scope, claimStyle));
         made.right = fmt::format("Of {}: {}", asked.cases.front().device->name, right);
         return made;
     }
     if (!entry.cannot.empty()) {
         made.verdict = untestable + entry.cannot;
-        MEMSCAPE_TRY(ours, entry.ours.filled(lookup));
+        MEMSCAPE_TRY(ours, entry.ours.filled(scope, claimStyle));
         made.ours = ours;
     } else if (entry.judge.empty()) {
-        MEMSCAPE_CHECK(judgeByRules(made, lookup, device.name));
+        MEMSCAPE_CHECK(judgeByRules(made, scope, device.name));
     } else {
         judgeByExperiment(made, *asked.cases.front().question);
     }
-    MEMSCAPE_TRY(right, entry.right.filled(lookup));
+    MEMSCAPE_TRY(right, entry.right.filled(scope, claimStyle));
     made.right = right;
     return made;
 }

@@ -17,7 +17,7 @@ struct JudgedClaim
 
 /// In the order of `entries`. `asked` is the device of every case that names none; a claim about the other kind of
 /// device is not tested, and what is right is said of a device of that kind (an H200, an EPYC 9654). Errors:
-/// claims.figure, claims.device, claims.expression, device.* of a case's own, each with source and id as place;
+/// claims.figure, claims.device, expression.*, device.* of a case's own, each with source and id as place;
 /// run.cancelled.
 Result<std::vector<JudgedClaim>> judgeClaims(const std::vector<const ClaimEntry*>& entries, const Device& asked);
 

@@ -140,7 +140,7 @@ inline constexpr std::size_t labReplayLimit = 32u << 20;
 
 /// Reads the folder. Errors name file, step and key, with the remedy: lab.missing (no such file), lab.format, lab.key
 /// (unknown, twice or missing), lab.value, lab.path (outside of the folder), lab.points (they do not add up),
-/// lab.absolute, lab.expression, json.*, document.newer.
+/// lab.absolute, expression.*, json.*, document.newer.
 Result<std::shared_ptr<const Lab>> readLab(const std::filesystem::path& folder);
 
 /// Folders of the labs that ship with the program, sorted as they are taught; those in "order.json" first.

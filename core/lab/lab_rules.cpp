@@ -66,7 +66,16 @@ private:
     /// An expression is read, and each of its names leads somewhere.
     Result<void> names(const std::string& expression, const std::string& place)
     {
-        auto found = namesInLab(expression);
+        return known(namesInLab(expression), place);
+    }
+
+    Result<void> placeholders(const std::string& text, const std::string& place)
+    {
+        return known(namesInLabText(text), place);
+    }
+
+    Result<void> known(Result<std::vector<std::string>> found, const std::string& place)
+    {
         for (std::size_t i = 0; found && i < found->size(); ++i) {
             const std::string name = (*found)[i].substr(0, (*found)[i].find('.'));
             if (!m_names.contains(name))
@@ -83,16 +92,6 @@ private:
         Error error = std::move(result).error();
         error.place = error.place.empty() ? place : fmt::format("{}, {}", place, error.place);
         return fail(std::move(error));
-    }
-
-    Result<void> placeholders(const std::string& text, const std::string& place)
-    {
-        const auto all = placeholdersOf(text);
-        if (!all)
-            return at(all, place);
-        for (const std::string& expression : *all)
-            MEMSCAPE_CHECK(names(expression, place));
-        return {};
     }
 
     Result<void> parameters(const LabRequest& request, const std::string& place)

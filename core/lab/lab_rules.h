@@ -7,7 +7,7 @@
 
 namespace memscape {
 
-/// Errors: lab.key (a name twice, or one that leads nowhere), lab.points, lab.absolute, lab.value, lab.expression; the
+/// Errors: lab.key (a name twice, or one that leads nowhere), lab.points, lab.absolute, lab.value, expression.*; the
 /// place is that in lab.json or "steps/x.md, line 3".
 Result<void> checkLabRules(const Lab& lab);
 

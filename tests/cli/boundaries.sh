@@ -31,9 +31,9 @@ complain 'qcustomplot.h only in app/plots (it costs nine seconds a file)' \
     "$(grep_in '#include *[<"]qcustomplot' core kernels app tests | grep -v '^app/plots/')"
 complain 'core includes neither kernels nor app' \
     "$(grep_in '#include *"(kernels|app)/' core)"
-complain 'core/base includes nothing, core/precision core/base alone' \
-    "$(grep_in '#include *"' core/base core/precision | grep -vE '"core/base/' |
-       grep -vE '^core/precision/.*"core/precision/')"
+complain 'core/base includes nothing, core/precision and core/expression core/base alone' \
+    "$(grep_in '#include *"' core/base core/precision core/expression | grep -vE '"core/base/' |
+       grep -vE '^core/(precision|expression)/.*"core/\1/')"
 complain 'core/claims knows no experiment, and what it is made of knows no claims' \
     "$(grep_in '#include *"core/experiments/' core/claims; grep_in '#include *"core/claims/' core |
        grep -vE '^core/(claims|experiments)/')"

@@ -60,18 +60,18 @@ private:
 
 Json goodEntry()
 {
-    return {
-        {"id", "good"},
-        {"line", 1},
-        {"heading", "Heading"},
-        {"quote", "A page holds 4 KiB"},
-        {"topic", "pages"},
-        {"experiment", "stride"},
-        {"parameters", Json::array({"stride=2"})},
-        {"ours", "{efficiency:%}"},
-        {"verdict",
-         Json::array({Json::array({"efficiency > 0.9", "holds"}), Json::array({"", "does not hold: {efficiency:%}"})})},
-        {"right", "It depends."}};
+    return {{"id", "good"},
+            {"line", 1},
+            {"heading", "Heading"},
+            {"quote", "A page holds 4 KiB"},
+            {"topic", "pages"},
+            {"experiment", "stride"},
+            {"parameters", Json::array({"stride=2"})},
+            {"ours", "{{efficiency | percent 3}}"},
+            {"verdict",
+             Json::array({Json::array({"efficiency > 0.9", "holds"}),
+                          Json::array({"", "does not hold: {{efficiency | percent 3}}"})})},
+            {"right", "It depends."}};
 }
 
 Json changedEntry(const char* key, const Json& value)
@@ -142,7 +142,7 @@ void TestClaimTable::entriesSayWhatIsNeeded()
         QVERIFY2(entry.line > 0 && entry.line < 720, entry.id.c_str());
         QVERIFY2(!entry.quote.empty() && entry.quote.size() < 320 && !entry.heading.empty(), entry.id.c_str());
         QVERIFY2(!entry.topic.empty() && !entry.right.empty(), entry.id.c_str());
-        QVERIFY2(entry.experiment || !entry.cannot.empty() || entry.ours.hasNumbers(), entry.id.c_str());
+        QVERIFY2(entry.experiment || !entry.cannot.empty() || entry.ours.hasValues(), entry.id.c_str());
     }
 }
 
@@ -182,8 +182,9 @@ void TestClaimTable::brokenTables_data()
     row("condition",
         changedEntry("verdict",
                      Json::array({Json::array({"efficiency >", "holds"}), Json::array({"", "does not hold"})})),
-        "lacks a number");
-    row("place", changedEntry("ours", "{efficiency"), "misses a }");
+        "expected a value");
+    row("place", changedEntry("ours", "{{efficiency"), "has no }}");
+    row("lone brace", changedEntry("ours", "{efficiency} {{efficiency}}"), "a lone brace");
     row("no number", changedEntry("ours", "much"), "ours has no number");
     row("kind", changedEntry("on", "tpu"), "gpu or host");
     row("as", changedEntry("as", "nothing"), "\"nothing\"");
@@ -216,9 +217,9 @@ void TestClaimTable::brokenFiles()
 
 void TestClaimTable::anUnknownFigureIsAnErrorOfTheTable()
 {
-    const std::pair<const char*, const char*> cases[] = {{"{eficiency:%}", "did you mean efficiency"},
-                                                         {"{device.L9.capacity}", "L9"},
-                                                         {"{there.efficiency}", "no figure \"there.efficiency\""}};
+    const std::pair<const char*, const char*> cases[] = {{"{{eficiency}}", "did you mean efficiency"},
+                                                         {"{{device.L9.capacity}}", "L9"},
+                                                         {"{{there.efficiency}}", "no figure \"there.efficiency\""}};
     for (const auto& [ours, word] : cases) {
         const auto table = ClaimFolder(changedEntry("ours", ours)).read();
         QVERIFY2(table, table ? "" : table.error().text().c_str());

@@ -57,7 +57,7 @@ private slots:
         row("twice", "/predictions/0/key", "\"far\"", "lab.key", "predictions");
         row("question of the name of a step", "/steps/1/questions/0/key", "\"guess\"", "lab.key", "question guess");
         row("name of nothing", "/steps/1/checks/0/value", "\"fra.efficiency\"", "lab.key", "check guess.used");
-        row("syntax", "/steps/1/checks/0/value", "\"far.efficiency *\"", "lab.expression", "check guess.used");
+        row("syntax", "/steps/1/checks/0/value", "\"far.efficiency *\"", "expression.syntax", "check guess.used");
         row("no such question", "/steps/1/checks/0/question", "\"unused\"", "lab.key", "check guess.unused, question");
         row("tolerance", "/steps/1/checks/0/rel", "", "lab.key", "check guess.used");
         row("later step", "/steps/0/after", "[\"guess\"]", "lab.key", "step start, after");
@@ -66,8 +66,8 @@ private slots:
         row("ask", "/steps/1/questions/0/ask", "\"{{x}}?\"", "lab.key", "question used");
         row("a time", "/steps/1/questions/0/unit", "\"s\"", "lab.absolute", "check guess.used");
         row("a rate", "/steps/1/questions/0/unit", "\"B/s\"", "lab.absolute", "check guess.used");
-        row("a time in a ratio", "/steps/2/checks/0/b", "\"10us\"", "lab.absolute", "check repair.half");
-        row("a time in a value", "/values", "{\"limit\": \"10ns\"}", "lab.absolute", "values.limit");
+        row("a time in a ratio", "/steps/2/checks/0/b", "\"10us\"", "expression.absolute", "check repair.half");
+        row("a time in a value", "/values", "{\"limit\": \"10ns\"}", "expression.absolute", "values.limit");
         row("a read step with checks", "/steps/1/kind", "\"read\"", "lab.key", "step guess");
         row("a tune step without choice", "/steps/2/questions", "[]", "lab.key", "step repair");
     }
