@@ -40,7 +40,7 @@ private slots:
         row("{{2 / 3 | digits 2}} {{3e9 | B}} {{2e-6 | s}}", "0.67 3 GB 2 µs");
         row("{{bound}} and {{bound | count}}", "compute-bound and compute-bound");
         row("{{6738415616 | count}} {{6738415616}}", "6\u202f738\u202f415\u202f616 6\u202f738\u202f415\u202f616");
-        row("{{4096}} {{4096.5}} {{0.5}} {{0 / 0}}", "4096 4100 0.5 –");
+        row("{{4096}} {{0.5}} {{0 / 0}} {{-1 / 0}}", "4096 0.5 – −∞");
         row("{{5e9 | decimal}}", "5 GB");
     }
     void sentences()

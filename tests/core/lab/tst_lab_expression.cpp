@@ -13,7 +13,7 @@ class TestLabExpression : public QObject
 private slots:
     void sourcesAreAsked()
     {
-        QCOMPARE(evaluateLab("at(far, \"latency\", 4KiB) / latency", scope())->text(), std::string("4100"));
+        QCOMPARE(evaluateLab("at(far, \"latency\", 4KiB) / latency", scope())->text(), std::string("4096"));
         QCOMPARE(evaluateLab("if(far.latency > latency, \"slower\", \"quicker\")", scope())->word(),
                  std::string("slower"));
         QCOMPARE(*namesInLab("at(far, \"latency\", x) + bound"), (std::vector<std::string>{"far.", "x", "bound"}));
