@@ -125,6 +125,7 @@ For students:
   memscape-cli lab list                                      the labs; --json for programs
   memscape-cli lab show cache-size --for "Ada L."            its text with Ada's parameters
   memscape-cli lab start cache-size --for "Ada L." -o ada.mlab
+  memscape-cli lab start zero --for Ada -o ada.mlab --study start.memscape   with pages prepared for the window
   memscape-cli lab answer ada.mlab                           which steps are open, locked, done
   memscape-cli lab answer ada.mlab guess l1=48KiB l2=1MiB --lock
   memscape-cli lab answer ada.mlab run --record run.json     what measure -o run.json wrote
@@ -321,6 +322,8 @@ void addLabs(CLI::App& app, Arguments& arguments)
     lab.add_flag("--lock", arguments.lock, "answer: commit the prediction; the measurement opens");
     lab.add_flag("--hint", arguments.hint, "answer: the next hint");
     lab.add_flag("--student", arguments.forStudents, "pack: leave out solution and checks");
+    lab.add_option("--study", arguments.study, "start: pages that tune and fix steps begin with, for the window")
+        ->type_name("FILE");
     lab.add_flag("--solution", arguments.solution, "start: with the teacher's answers");
     addOutput(lab, arguments, "start: the answers; report: the page; pack, report of a folder: the folder");
 

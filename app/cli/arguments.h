@@ -26,6 +26,7 @@ struct Arguments
     std::string action;    ///< of lab: "list", "show" …
     std::string student;   ///< of lab: a name; empty: not given
     std::string record;    ///< of lab answer: the file of a run
+    std::string study;     ///< of lab start: the file of its first pages; empty: not given
     std::string labFolder; ///< of grade: the lab; of lab answer: where the lab lies that the answers name
     std::string show;      ///< of grade: "hidden"
     double failUnder = -1; ///< of grade: percent; −1: not given

@@ -8,6 +8,7 @@
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/lab/lab_report.h"
+#include "core/report/text_table.h"
 
 #include <algorithm>
 
@@ -91,8 +92,13 @@ int runGrade(const Arguments& arguments)
             grades.push_back(std::move(*one));
         }
     }
-    if (streams)
+    const auto before = flagCopiedRuns(grades);
+    if (streams) {
+        for (std::size_t i = 0; i < grades.size(); ++i)
+            for (std::size_t j = before[i]; j < grades[i].flags.size(); ++j)
+                printOut(printable(fmt::format("{}: look at: {}", grades[i].student, grades[i].flags[j])) + "\n");
         return code;
+    }
     const std::string output = arguments.output.empty() ? "-" : arguments.output;
     return deliver(output, gradesReport(*format, **lab, grades, showHidden), false, code);
 }

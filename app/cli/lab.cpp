@@ -151,12 +151,25 @@ int startLab(const Arguments& arguments)
         && std::filesystem::is_regular_file(arguments.output, problem))
         return refused(
             {"usage", fmt::format("{} is there already", arguments.output), {}, "answers are not overwritten"});
-    if (!arguments.solution)
-        return deliver(arguments.output, jsonText(LabAttempt(*lab, arguments.student).toJson()), false, 0);
-    const auto solved = solvedLab(*lab, arguments.student);
-    if (!solved)
-        return refusedLabs(solved.error());
-    return deliver(arguments.output, jsonText(solved->toJson()), false, 0);
+    LabAttempt attempt(*lab, arguments.student);
+    if (arguments.solution) {
+        auto solved = solvedLab(*lab, arguments.student);
+        if (!solved)
+            return refusedLabs(solved.error());
+        attempt = std::move(*solved);
+    }
+    std::string study;
+    if (!arguments.study.empty()) {
+        if (const auto fits = writable(arguments.study); !fits)
+            return refused(fits.error());
+        LabPredictions predictions;
+        const auto start = labStartStudy(LabAttempt(*lab, arguments.student), predictions);
+        if (!start)
+            return refusedLabs(start.error());
+        study = jsonText(studyToJson(*start));
+    }
+    const int code = deliver(arguments.output, jsonText(attempt.toJson()), false, 0);
+    return code != 0 || study.empty() ? code : deliver(arguments.study, study, false, 0);
 }
 
 /// "l1=48KiB", or a list or object as JSON: "order=[\"a\", \"b\"]".

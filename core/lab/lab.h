@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A lab: steps in which a student predicts, locks, measures, explains and tunes, and the checks that grade them. A
-// folder with lab.json, steps/*.md, solution.json (left out of what students get), start.memscape and replay/*.json
-// (real recorded runs, so that a class without the hardware does the same lab). resources/help/labs.md describes it.
+// folder with lab.json, steps/*.md, solution.json (left out of what students get) and replay/*.json (real recorded
+// runs, so that a class without the hardware does the same lab); a study beside them, start.memscape, is handed out as
+// it is. resources/help/labs.md describes it.
 //     {"format": "memscape-lab", "version": 1, "id": "cache-size", "title": …, "minutes": 45, "level": "intro",
 //      "needs": {"gpu": false}, "points": 20, "variants": [{"small": "16KiB"}, …], "predictions": […], "values": […],
 //      "steps": […]}

@@ -6,6 +6,7 @@
 #include "core/experiment/document.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -206,6 +207,39 @@ std::string withNames(std::string_view text, const std::string& id, const std::s
     return all;
 }
 
+/// Adds the names that the expressions of a text or of a list need.
+void addNames(const Result<std::vector<std::string>>& names, std::set<std::string>& all)
+{
+    if (names) // the lab was read: its expressions are sound
+        for (const std::string& name : *names)
+            all.insert(name.substr(0, name.find('.')));
+}
+
+/// The names of values without which a student could not read the lab; those that checks alone use are answers.
+std::set<std::string> valuesForStudents(const Lab& lab)
+{
+    std::set<std::string> needed;
+    for (const LabStep& step : lab.steps) {
+        addNames(namesInLabText(step.text), needed);
+        for (const LabHint& hint : step.hints)
+            addNames(namesInLabText(hint.text), needed);
+        for (const LabQuestion& question : step.questions) {
+            addNames(namesInLabText(question.ask), needed);
+            for (const LabOption& option : question.options)
+                addNames(namesInLabText(option.label), needed);
+            for (const std::string& x : question.x)
+                addNames(namesInLab(x), needed);
+        }
+    }
+    for (std::size_t before = 0; before != needed.size();) { // values name others
+        before = needed.size();
+        for (const auto& [key, expression] : lab.values)
+            if (needed.contains(key))
+                addNames(namesInLab(expression), needed);
+    }
+    return needed;
+}
+
 Result<void> makeFolder(const fs::path& folder)
 {
     std::error_code problem;
@@ -253,8 +287,17 @@ Result<void> packLabForStudents(const Lab& lab, const fs::path& folder)
     MEMSCAPE_CHECK(refuseExisting(folder));
     MEMSCAPE_TRY(text, readFile(lab.folder / "lab.json", labFileLimit));
     MEMSCAPE_TRY(json, parseJson(text));
-    for (Json& step : json["steps"])
+    Json none = Json::array();
+    for (Json& step : json["steps"]) {
         step.erase("checks");
+        for (Json& question : step.contains("questions") ? step["questions"] : none)
+            for (Json& item : question.contains("items") ? question["items"] : none)
+                item.erase("by");
+    }
+    const auto needed = valuesForStudents(lab);
+    for (const auto& [key, expression] : lab.values)
+        if (!needed.contains(key))
+            json["values"].erase(key);
     json["student_pack"] = true;
     json["hash"] = lab.hash;
     std::error_code problem;
@@ -268,6 +311,24 @@ Result<void> packLabForStudents(const Lab& lab, const fs::path& folder)
     }
     MEMSCAPE_CHECK(makeFolder(folder));
     return writeFileAtomically(folder / "lab.json", jsonText(json));
+}
+
+Result<Study> labStartStudy(const LabAttempt& attempt, LabPredictions& predictions)
+{
+    Study study;
+    study.title = attempt.lab().title;
+    for (const LabStep& step : attempt.lab().steps) {
+        if (step.kind != LabStepKind::Tune && step.kind != LabStepKind::Fix)
+            continue;
+        const LabContext context(attempt, predictions);
+        MEMSCAPE_TRY(record, context.predicted(step.id));
+        study.records.push_back(*record);
+        study.records.back().name = step.title;
+    }
+    if (study.records.empty())
+        return fail("lab.step", fmt::format("the lab {} has no tune or fix step to begin from", attempt.lab().id),
+                    "its measure steps name what to run");
+    return study;
 }
 
 Result<void> writeNewLab(const fs::path& folder, const std::string& title)

@@ -3,6 +3,7 @@
 
 #include "core/base/json_values.h"
 #include "core/base/text.h"
+#include "core/lab/lab_hash.h"
 
 #include <algorithm>
 #include <cmath>
@@ -290,8 +291,9 @@ Result<LabCheckResult> gradedCheck(const LabAttempt& attempt, const LabContext& 
 }
 
 /// What stands against a run: its samples, and when it was made.
-void flagRuns(const LabAttempt& attempt, std::vector<std::string>& flags)
+void flagRuns(const LabAttempt& attempt, LabGrade& grade)
 {
+    std::vector<std::string>& flags = grade.flags;
     std::string locked;
     for (const LabStep& step : attempt.lab().steps) {
         const LabStepState* state = attempt.state(step.id);
@@ -304,6 +306,8 @@ void flagRuns(const LabAttempt& attempt, std::vector<std::string>& flags)
             flags.push_back(fmt::format("{}: the lab's recorded run was played, nothing was measured", step.id));
             continue;
         }
+        if (const Json& samples = listOf(run->provenance, "samples"); !samples.empty())
+            grade.runs[step.id] = labHash(jsonLine(samples));
         if (const auto fits = checkLabRun(attempt, step, *run); !fits)
             flags.push_back(fmt::format("{}: {}", step.id, fits.error().message));
         for (const std::string& problem : runProblems(*run))
@@ -378,8 +382,29 @@ Result<LabGrade> gradeLab(const LabAttempt& attempt, LabPredictions& predictions
         grade.flags.emplace_back("the answers were written for another version of this lab");
     if (trimmed(attempt.student()).empty())
         grade.flags.emplace_back("the answers name no student");
-    flagRuns(attempt, grade.flags);
+    flagRuns(attempt, grade);
     return grade;
+}
+
+std::vector<std::size_t> flagCopiedRuns(std::vector<LabGrade>& grades)
+{
+    std::map<std::pair<std::string, std::uint64_t>, std::vector<LabGrade*>> owners;
+    std::vector<std::size_t> before;
+    for (LabGrade& grade : grades) {
+        before.push_back(grade.flags.size());
+        for (const auto& run : grade.runs)
+            owners[run].push_back(&grade);
+    }
+    const auto isSame = [](const LabGrade* one, const LabGrade* other) {
+        return lowered(trimmed(one->student)) == lowered(trimmed(other->student));
+    };
+    for (const auto& [run, all] : owners)
+        for (LabGrade* grade : all)
+            for (const LabGrade* other : all)
+                if (!isSame(grade, other))
+                    grade->flags.push_back(fmt::format("{}: the run has the samples of {}'s ({})", run.first,
+                                                       other->student, other->file));
+    return before;
 }
 
 } // namespace memscape

@@ -2,7 +2,7 @@
 // Grading: every check of a lab against one student's answers, in the lab's order. What can be recomputed is
 // recomputed: predictions with the student's parameters, the prediction inside of a run, a drawn curve against the
 // measured one. A check whose dependency failed is skipped; one that cannot be graded says why and the rest goes on.
-// Left out: the sense of texts (a person reads them), and proof of who did the work.
+// Left out: copied texts, the sense of texts (a person reads them), and proof of who did the work.
 #pragma once
 
 #include "core/lab/lab_context.h"
@@ -48,7 +48,8 @@ struct LabGrade
     std::vector<LabStepResult> steps;
     std::vector<LabCheckResult> checks;
     std::vector<LabTextAnswer> texts;
-    std::vector<std::string> flags; ///< what a teacher should look at, a sentence each
+    std::vector<std::string> flags;            ///< what a teacher should look at, a sentence each
+    std::map<std::string, std::uint64_t> runs; ///< by step: what tells the samples of the student's own run from others
 
     double percent() const { return most > 0 ? 100 * points / most : 0; }
 };
@@ -56,6 +57,10 @@ struct LabGrade
 /// Errors are the lab's own: lab.broken with the check (an expression that cannot be computed), lab.empty (a lab
 /// without checks grades nothing). What is the student's is in the answer.
 Result<LabGrade> gradeLab(const LabAttempt& attempt, LabPredictions& predictions);
+
+/// Flags runs of different students with the same samples: no two measurements agree in all of them. Returns for each
+/// grade how many flags it had before.
+std::vector<std::size_t> flagCopiedRuns(std::vector<LabGrade>& grades);
 
 /// Why a run is not what it says: its curves lie elsewhere than its parameters' sweep, a sample belongs to no point,
 /// counts, medians or minima differ from the samples', its values lie outside of their bands. Empty: nothing found.

@@ -87,8 +87,13 @@ private:
             out += runHtml(step);
         for (const LabQuestion& question : step.questions) {
             out += htmlElement("h3", filled(question.ask)) + answerHtml(question, step);
-            for (const LabCheckResult* result : resultsOf(question.key))
-                out += checkHtml(*result);
+            for (LabCheckResult result : resultsOf(question.key)) {
+                if (question.kind == LabQuestionKind::Choice && !result.expected.empty())
+                    result.expected = labelsIn(question, result.expected);
+                if (question.kind != LabQuestionKind::Curve)
+                    result.actual.clear(); // it stands above
+                out += checkHtml(result);
+            }
             if (question.points > 0)
                 out += htmlElement("p", fmt::format("A person gives up to {} points.", labPointsText(question.points)));
         }
@@ -140,6 +145,18 @@ private:
         return key;
     }
 
+    /// "a or b", keys of options, as their labels.
+    std::string labelsIn(const LabQuestion& question, const std::string& keys) const
+    {
+        std::vector<std::string> labels;
+        for (const LabOption& one : question.options) {
+            const std::string padded = " " + keys + " ";
+            if (padded.find(" " + one.key + " ") != std::string::npos)
+                labels.push_back(filled(one.label));
+        }
+        return labels.empty() ? keys : join(labels, " or ");
+    }
+
     static std::string unreadHtml(const Json& given, const Error& error)
     {
         return htmlElement("p", "Answer: " + quotedForMessage(jsonLine(given), 2000)) + htmlElement("p", error.text());
@@ -160,8 +177,10 @@ private:
         case LabQuestionKind::Choice: return htmlElement("p", "Answer: " + labelOf(question, answer->word));
         case LabQuestionKind::Ranking: {
             std::string items;
-            for (const std::string& key : answer->ranking)
-                items += htmlElement("li", labelOf(question, key));
+            for (const std::string& key : answer->ranking) {
+                const std::string label = labelOf(question, key);
+                items += htmlElement("li", label == key ? key : fmt::format("{} ({})", label, key));
+            }
             return "<ol>\n" + items + "</ol>\n";
         }
         case LabQuestionKind::Parameters: {
@@ -265,13 +284,13 @@ private:
         return nullptr;
     }
 
-    std::vector<const LabCheckResult*> resultsOf(const std::string& question) const
+    std::vector<LabCheckResult> resultsOf(const std::string& question) const
     {
-        std::vector<const LabCheckResult*> results;
+        std::vector<LabCheckResult> results;
         for (const LabStep& step : m_lab.steps)
             for (const LabCheck& check : step.checks)
                 if (const LabCheckResult* result = check.question == question ? resultOf(check.id) : nullptr)
-                    results.push_back(result);
+                    results.push_back(*result);
         return results;
     }
 

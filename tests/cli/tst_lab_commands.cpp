@@ -107,6 +107,59 @@ private slots:
         QFile::remove(broken.fileName());
     }
 
+    /// kill -9 at any moment: the file holds the answers before or after the command.
+    void killedWhileAnswersAreWritten()
+    {
+        const QString mine = m_folder.filePath("killed.mlab");
+        QCOMPARE(cli({"lab", "start", "cache-size", "--for", "Ada", "--solution", "-o", mine}).code, 0);
+        QCOMPARE(cli({"lab", "answer", mine, "run", "--record",
+                      SOURCE_FOLDER "/resources/labs/cache-size/replay/latency.json"})
+                     .code,
+                 0);
+        int killed = 0, written = 0;
+        for (int i = 0; i < 40; ++i) {
+            const QByteArray before = contentOf(mine);
+            QProcess process;
+            process.start(memscape::test::cliPath,
+                          {"lab", "answer", mine, "read_off", QStringLiteral("l1=%1KiB").arg(i + 1)});
+            QVERIFY(process.waitForStarted());
+            QTest::qWait(i % 20 * 4);
+            process.kill();
+            QVERIFY(process.waitForFinished());
+            killed += process.exitStatus() == QProcess::CrashExit;
+            written += contentOf(mine) != before;
+            const Ran ran = cli({"lab", "answer", mine});
+            QVERIFY2(ran.code == 0, ran.err);
+        }
+        QVERIFY2(killed > 0 && written > 0,
+                 qPrintable(QStringLiteral("%1 killed, %2 written").arg(killed).arg(written)));
+    }
+
+    void aPageOfAnswers()
+    {
+        const QString full = m_folder.filePath("class/full.mlab"), page = m_folder.filePath("full.html");
+        QCOMPARE(cli({"lab", "report", full, "--lab", m_lab, "-o", page}).code, 0);
+        QVERIFY(contentOf(page).contains("5 of 5, 100 %"));
+        QCOMPARE(cli({"lab", "report", full, "--lab", m_lab}).out, contentOf(page));
+        const QString pack = m_folder.filePath("handout/my-lab"); // no checks: the answers without points
+        QVERIFY(cli({"lab", "report", full, "--lab", pack}).out.contains("not graded"));
+        QCOMPARE(cli({"lab", "report", full}).code, 2); // no shipped lab has that name
+        QCOMPARE(cli({"lab", "report"}).code, 2);
+    }
+
+    void pagesAreBegunWithAStudy()
+    {
+        const QString mine = m_folder.filePath("begun.mlab"), study = m_folder.filePath("start.memscape");
+        QCOMPARE(cli({"lab", "start", "zero", "--for", "Ada", "-o", mine, "--study", study}).code, 0);
+        const Ran ran = cli({"check", study});
+        QVERIFY2(ran.code == 0 && ran.out.contains("study of 1 record"), ran.err + ran.out);
+        QVERIFY(contentOf(study).contains("params:7.5e9"));
+        QCOMPARE(cli({"lab", "start", "zero", "--for", "Ada", "-o", m_folder.filePath("b.mlab"), "--study",
+                      m_folder.filePath("none/start.memscape")})
+                     .code,
+                 2);
+    }
+
     void exitCodes()
     {
         const QString full = m_folder.filePath("class/full.mlab");
@@ -134,6 +187,11 @@ private:
         QFile file(m_lab + '/' + name);
         QVERIFY(file.open(QIODevice::WriteOnly));
         file.write(text.toUtf8());
+    }
+    static QByteArray contentOf(const QString& path)
+    {
+        QFile file(path);
+        return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
     }
     QString read(const QString& name)
     {

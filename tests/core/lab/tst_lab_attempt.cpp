@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A lab in progress: what opens when, what a lock keeps, and the document read back.
+#include "core/lab/lab_grade.h"
 #include "tests/core/lab/lab_folder.h"
 
 #include <QtTest>
@@ -169,6 +170,102 @@ private slots:
         QVERIFY(!attempt);
         QTEST(QString::fromStdString(attempt.error().code), "code");
         QVERIFY(!LabAttempt::parse(m_lab, "{\"format\": \"memscape-ans"));
+    }
+
+    /// A copy that stopped halfway: an error that says so, and never answers that are not the student's.
+    void truncatedAnswersAreRefused()
+    {
+        LabAttempt attempt(m_lab, "Ada");
+        QVERIFY(attempt.answer("guess", "used", 0.5));
+        QVERIFY(attempt.lock("guess"));
+        const std::string whole = jsonText(attempt.toJson());
+        for (std::size_t length = 0; length + 2 < whole.size(); ++length) {
+            const auto parsed = LabAttempt::parse(m_lab, whole.substr(0, length));
+            QVERIFY2(!parsed, std::to_string(length).c_str());
+            QVERIFY(!parsed.error().message.empty());
+        }
+        QVERIFY(LabAttempt::parse(m_lab, whole));
+    }
+
+    void hostileAnswersEndInAnErrorOrAreKept_data()
+    {
+        QTest::addColumn<QString>("path");
+        QTest::addColumn<QString>("value");
+        QTest::addColumn<bool>("isRead");
+        const auto row = [](const char* name, const char* path, const QString& value, bool isRead) {
+            QTest::newRow(name) << path << value << isRead;
+        };
+        row("record below 0", "/steps/guess/record", "-5", true);
+        row("record far away", "/steps/guess/record", "9223372036854775807", false);
+        row("record beyond integers", "/steps/guess/record", "1e300", false);
+        row("hints without end", "/steps/guess/hints", "9223372036854775807", true);
+        row("hints below 0", "/steps/guess/hints", "-1", true);
+        row("a path for a replay", "/steps/guess/replay", "\"../../../../etc/passwd\"", true);
+        row("locked by a number", "/steps/guess/locked", "1", false);
+        row("answers as a list", "/steps/guess/answers", "[1, 2]", false);
+        row("an answer of lists", "/steps/guess/answers/used", QString(40, '[') + QString(40, ']'), true);
+        row("too deep", "/steps/guess/answers/used", QString(200, '[') + QString(200, ']'), false);
+        row("a long name", "/student", "\"" + QString(1 << 20, 'x') + "\"", true);
+        row("a name of lists", "/student", "[\"Ada\"]", false);
+        row("a step that is none", "/steps/../../x", "{\"answers\": {\"used\": 1}}", true);
+        row("records of numbers", "/study/records", "[1]", false);
+    }
+    void hostileAnswersEndInAnErrorOrAreKept()
+    {
+        QFETCH(QString, path);
+        QFETCH(QString, value);
+        QFETCH(bool, isRead);
+        LabAttempt attempt(m_lab, "Ada");
+        QVERIFY(attempt.answer("guess", "used", 0.5));
+        Json json = attempt.toJson();
+        if (path == "/steps/../../x")
+            json["steps"]["../../x"] = "HERE";
+        else
+            json[Json::json_pointer(path.toStdString())] = "HERE";
+        std::string text = jsonText(json);
+        text.replace(text.find("\"HERE\""), 6, value.toStdString());
+        const auto parsed = LabAttempt::parse(m_lab, text);
+        QCOMPARE(bool(parsed), isRead);
+        if (!parsed) {
+            QVERIFY2(parsed.error().text().size() < 1000, parsed.error().text().c_str());
+            return;
+        }
+        LabPredictions predictions;
+        const auto grade = gradeLab(*parsed, predictions);
+        QVERIFY2(grade, grade ? "" : grade.error().text().c_str());
+        QCOMPARE(grade->points, 0.0); // nothing is locked
+        QVERIFY(!parsed->run("guess"));
+    }
+
+    /// The teacher corrects a lab while students work: what fits stays, what does not is kept in the file.
+    void aLabChangedUnderAnAttempt()
+    {
+        LabAttempt attempt(m_lab, "Ada");
+        QVERIFY(
+            attempt.answer("guess", "used", m_lab->variants[labVariant(*m_lab, "Ada")][0].second == "4" ? 0.25 : 0.5));
+        QVERIFY(attempt.lock("guess"));
+        QVERIFY(attempt.answer("repair", "choice", {{"stride", "2"}}));
+
+        LabFolder other;
+        other.json["steps"][1]["questions"][0]["ask"] = "The same, asked better?";
+        other.json["steps"][1]["questions"].push_back({{"key", "more"}, {"ask", "New?"}, {"type", "number"}});
+        other.json["steps"][2]["id"] = "mend"; // the step that the second answer was given to is gone
+        other.json["steps"][2]["checks"][0]["a"] = "mend.efficiency";
+        const auto changed = *other.read();
+        QVERIFY(changed->hash != m_lab->hash);
+        const auto parsed = LabAttempt::parse(changed, jsonText(attempt.toJson()));
+        QVERIFY2(parsed, parsed ? "" : parsed.error().text().c_str());
+        QVERIFY(!parsed->isOfThisLab());
+        QVERIFY(parsed->isLocked("guess"));
+        QVERIFY(!parsed->given(*changed->question("more")));
+        LabPredictions predictions;
+        const auto grade = gradeLab(*parsed, predictions);
+        QVERIFY(grade);
+        QCOMPARE(grade->points, 2.0); // of the question that is still asked
+        QVERIFY(std::find(grade->flags.begin(), grade->flags.end(),
+                          "the answers were written for another version of this lab")
+                != grade->flags.end());
+        QCOMPARE(parsed->toJson()["steps"]["repair"]["answers"]["choice"]["stride"], Json("2"));
     }
 
     void variantsAreDealtByName()

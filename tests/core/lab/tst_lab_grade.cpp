@@ -2,6 +2,7 @@
 // Grading: points, hints, dependencies, what cannot be graded, runs that are not what they say, and the formats.
 #include "core/experiment/document.h"
 #include "core/lab/lab_report.h"
+#include "core/lab/lab_report_page.h"
 #include "tests/core/lab/lab_folder.h"
 
 #include <QJsonArray>
@@ -9,6 +10,9 @@
 #include <QJsonObject>
 #include <QXmlStreamReader>
 #include <QtTest>
+
+#include <clocale>
+#include <locale>
 
 using namespace memscape;
 using test::LabFolder;
@@ -38,6 +42,71 @@ private slots:
         QCOMPARE(verdict(grade, "guess.used"), LabVerdict::Passed);
         QCOMPARE(grade.points, 1.5); // the hint cost half a point
         QCOMPARE(verdict(grade, "repair.half"), LabVerdict::Ungraded);
+    }
+
+    /// A program that runs with a comma as decimal sign reads and writes the same.
+    void theLocaleDoesNotMatter()
+    {
+        struct Comma : std::numpunct<char>
+        {
+            char do_decimal_point() const override { return ','; }
+            char do_thousands_sep() const override { return '.'; }
+            std::string do_grouping() const override { return "\3"; }
+        };
+        const LabFolder folder;
+        const auto outputs = [&] {
+            const auto lab = *folder.read();
+            LabAttempt attempt(lab, "Ada", "2026-01-02T03:04:05Z");
+            attempt.answer("guess", "used", "12.5 %", "2026-01-02T03:04:05Z").value();
+            attempt.lock("guess", "2026-01-02T03:04:05Z").value();
+            const auto parsed = LabAttempt::parse(lab, jsonText(attempt.toJson()));
+            const LabGrade grade = graded(*parsed);
+            std::string all = jsonText(parsed->toJson());
+            for (const GradeFormat format : {GradeFormat::Text, GradeFormat::Json, GradeFormat::Csv,
+                                             GradeFormat::Autolab, GradeFormat::Gradescope, GradeFormat::Junit})
+                all += gradesReport(format, *lab, {grade}, true);
+            LabPredictions predictions;
+            return all + labAnswersHtml(*parsed, grade, predictions);
+        };
+        const std::string plain = outputs();
+        std::setlocale(LC_ALL, "de_DE.UTF-8"); // where the machine has it
+        const std::locale before = std::locale::global(std::locale(std::locale::classic(), new Comma));
+        const std::string comma = outputs();
+        std::locale::global(before);
+        std::setlocale(LC_ALL, "C");
+        QCOMPARE(QString::fromStdString(comma), QString::fromStdString(plain));
+    }
+
+    void runsOfOthersAreFlagged()
+    {
+        const auto lab = *findLab("cache-size");
+        const auto measured = [&](const char* student, double factor) {
+            LabAttempt attempt(lab, student);
+            for (const LabQuestion& question : lab->step("guess")->questions)
+                attempt
+                    .answer("guess", question.key,
+                            question.kind == LabQuestionKind::Curve ? Json{1e-9, 1e-9, 1e-9, 1e-9} : Json(3))
+                    .value();
+            attempt.lock("guess").value();
+            Record run = lab->replays.begin()->second;
+            Json& values = run.provenance["samples"][0]["values"];
+            values[0] = values[0].get<double>() * factor;
+            attempt.attach("run", std::move(run)).value();
+            return graded(attempt);
+        };
+        std::vector<LabGrade> grades{measured("Ada", 1), measured("Bob", 1), measured("Carl", 1.001),
+                                     measured("ada ", 1)};
+        const std::string flag = "run: the run has the samples of Ada's";
+        const auto before = flagCopiedRuns(grades);
+        const auto added = [&](std::size_t i) { return grades[i].flags.size() - before[i]; };
+        QCOMPARE(added(0), std::size_t(1)); // Bob's, not the one handed in twice
+        QCOMPARE(added(1), std::size_t(2));
+        QCOMPARE(added(2), std::size_t(0));
+        QVERIFY2(grades[1].flags[before[1]].starts_with(flag), grades[1].flags[before[1]].c_str());
+
+        // A recorded run is everyone's.
+        std::vector<LabGrade> replays{graded(*solvedLab(lab, "Dora")), graded(*solvedLab(lab, "Emil"))};
+        QCOMPARE(flagCopiedRuns(replays)[0], replays[0].flags.size());
     }
 
     void aCheckWhoseDependencyFailedIsSkipped()
