@@ -81,7 +81,7 @@ private:
 
     std::string stepHtml(const LabStep& step) const
     {
-        std::string out = "<section>\n" + htmlElement("h2", step.title);
+        std::string out = "<div>\n" + htmlElement("h2", step.title);
         out += htmlElement("p", stateText(step));
         if (step.kind == LabStepKind::Measure)
             out += runHtml(step);
@@ -101,7 +101,7 @@ private:
         for (const LabCheck& check : step.checks)
             if (const LabCheckResult* result = check.question.empty() ? resultOf(check.id) : nullptr)
                 others += htmlElement("h3", "Check " + result->id) + checkHtml(*result);
-        return out + others + "</section>\n";
+        return out + others + "</div>\n";
     }
 
     std::string stateText(const LabStep& step) const
