@@ -57,8 +57,8 @@ private slots:
         const auto outputs = [&] {
             const auto lab = *folder.read();
             LabAttempt attempt(lab, "Ada", "2026-01-02T03:04:05Z");
-            attempt.answer("guess", "used", "12.5 %", "2026-01-02T03:04:05Z").value();
-            attempt.lock("guess", "2026-01-02T03:04:05Z").value();
+            mustWork(attempt.answer("guess", "used", "12.5 %", "2026-01-02T03:04:05Z"));
+            mustWork(attempt.lock("guess", "2026-01-02T03:04:05Z"));
             const auto parsed = LabAttempt::parse(lab, jsonText(attempt.toJson()));
             const LabGrade grade = graded(*parsed);
             std::string all = jsonText(parsed->toJson());
@@ -82,16 +82,15 @@ private slots:
         const auto lab = *findLab("cache-size");
         const auto measured = [&](const char* student, double factor) {
             LabAttempt attempt(lab, student);
-            for (const LabQuestion& question : lab->step("guess")->questions)
-                attempt
-                    .answer("guess", question.key,
-                            question.kind == LabQuestionKind::Curve ? Json{1e-9, 1e-9, 1e-9, 1e-9} : Json(3))
-                    .value();
-            attempt.lock("guess").value();
+            for (const LabQuestion& question : lab->step("guess")->questions) {
+                const bool isCurve = question.kind == LabQuestionKind::Curve;
+                mustWork(attempt.answer("guess", question.key, isCurve ? Json{1e-9, 1e-9, 1e-9, 1e-9} : Json(3)));
+            }
+            mustWork(attempt.lock("guess"));
             Record run = lab->replays.begin()->second;
             Json& values = run.provenance["samples"][0]["values"];
             values[0] = values[0].get<double>() * factor;
-            attempt.attach("run", std::move(run)).value();
+            mustWork(attempt.attach("run", std::move(run)));
             return graded(attempt);
         };
         std::vector<LabGrade> grades{measured("Ada", 1), measured("Bob", 1), measured("Carl", 1.001),
@@ -336,6 +335,7 @@ private slots:
     }
 
 private:
+    static void mustWork(const Result<void>& done) { QVERIFY2(done, done ? "" : done.error().text().c_str()); }
     LabGrade graded(const LabAttempt& attempt)
     {
         LabPredictions predictions;

@@ -148,7 +148,7 @@ private slots:
         folder.write("start.memscape", "{\"format\": \"memscape-study\", \"version\": 1, \"records\": [1]}");
         const auto problems = checkLab(lab);
         QCOMPARE(problems.size(), std::size_t(1));
-        QVERIFY2(problems[0].text().find("records") != std::string::npos, problems[0].text().c_str());
+        QVERIFY2(problems[0].text().find("start.memscape") != std::string::npos, problems[0].text().c_str());
     }
 
 private:
