@@ -55,7 +55,7 @@ Result<void> onlyNumbers(const std::vector<ExpressionValue>& values)
     return {};
 }
 
-bool compared(std::string_view sign, double a, double b)
+bool isComparisonTrue(std::string_view sign, double a, double b)
 {
     return sign == "<" ? a < b
         : sign == "<=" ? a <= b
@@ -70,8 +70,8 @@ bool isComparison(std::string_view sign)
     return sign == "<" || sign == "<=" || sign == ">" || sign == ">=" || sign == "==" || sign == "!=";
 }
 
-Result<ExpressionValue> comparison(std::string_view sign, const ExpressionValue& a, const ExpressionValue& b,
-                                   bool anyMachine)
+Result<ExpressionValue> comparedValues(std::string_view sign, const ExpressionValue& a, const ExpressionValue& b,
+                                       bool anyMachine)
 {
     if (a.isWord() != b.isWord())
         return fail("expression.unit", fmt::format("compares a word with a number: {} and {}", a.text(), b.text()),
@@ -82,7 +82,7 @@ Result<ExpressionValue> comparison(std::string_view sign, const ExpressionValue&
         return numberValue((a.word() == b.word()) == (sign == "=="));
     }
     MEMSCAPE_CHECK(sharedDimension(a, b, anyMachine));
-    return numberValue(compared(sign, a.number(), b.number()));
+    return numberValue(isComparisonTrue(sign, a.number(), b.number()));
 }
 
 Result<ExpressionValue> ofOne(std::string_view function, const ExpressionValue& value, bool anyMachine)
@@ -160,7 +160,7 @@ Result<ExpressionValue> applied(std::string_view function, const std::vector<Exp
     if (function == "if")
         return values[0].isTrue() ? values[1] : values[2];
     if (isComparison(function))
-        return comparison(function, values[0], values[1], anyMachine);
+        return comparedValues(function, values[0], values[1], anyMachine);
     MEMSCAPE_CHECK(onlyNumbers(values));
     if (values.size() == 1)
         return ofOne(function, values[0], anyMachine);

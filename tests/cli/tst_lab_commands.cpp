@@ -9,6 +9,8 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
+#include <unistd.h>
+
 using memscape::test::cli;
 using memscape::test::Ran;
 
@@ -117,9 +119,15 @@ private slots:
                       SOURCE_FOLDER "/resources/labs/cache-size/replay/latency.json"})
                      .code,
                  0);
+        const QString old =
+            m_folder.filePath("old.mlab"); // written beside and renamed: another name keeps the old file
+        const QByteArray first = contentOf(mine);
+        QCOMPARE(::link(qPrintable(mine), qPrintable(old)), 0);
         QElapsedTimer timer;
         timer.start();
         QCOMPARE(cli({"lab", "answer", mine, "read_off", "l1=48KiB"}).code, 0);
+        QCOMPARE(contentOf(old), first);
+        QVERIFY(contentOf(mine) != first);
         const double whole = double(timer.elapsed());
         int killed = 0, written = 0;
         for (int i = 0; i < 24; ++i) { // from at once to when it has surely ended

@@ -89,6 +89,17 @@ private slots:
             QVERIFY2(svg.find(label) != std::string::npos, label);
     }
 
+    /// What a student drew is no prediction: a solid line, without dots.
+    void aDrawnCurveIsASolidLine()
+    {
+        Chart chart;
+        chart.curves.push_back({"drawn", ChartRole::Drawn, {1, 2, 3}, {1, 4, 9}, {}, {}});
+        const QString svg = QString::fromStdString(svgChart(chart));
+        const QString line = svg.mid(svg.lastIndexOf("<path class=\"drawn\""));
+        QCOMPARE(line.left(line.indexOf("/>")).count('L'), 2);
+        QVERIFY(!svg.contains("stroke-dasharray") && !svg.contains("<circle"));
+    }
+
     void yIsLogarithmicBeyondTwoDecades()
     {
         Series series = speedSeries({1e9, 2e9, 150e9});
