@@ -50,7 +50,7 @@ int listLabs(const Arguments& arguments)
     return code;
 }
 
-/// The whole lab for a student, or of answers in progress what is open.
+/// The whole lab for a student, or one step; texts of later steps are not kept back.
 int showLab(const Arguments& arguments)
 {
     const auto lab = findLab(arguments.files.front());

@@ -126,8 +126,8 @@ std::vector<double> log10Ticks(double low, double high, int atMost)
 std::string tickText(const ChartAxis& axis, double value)
 {
     if (axis.scale == ChartScale::Category) {
-        const auto index = static_cast<std::size_t>(std::lround(value));
-        return index < axis.names.size() ? axis.names[index] : std::string();
+        const bool has = value > -0.5 && value < double(axis.names.size()) - 0.5; // or lround() would overflow
+        return has ? axis.names[static_cast<std::size_t>(std::lround(value))] : std::string();
     }
     return quantityText(value, axis.unit);
 }

@@ -101,6 +101,19 @@ private slots:
         QVERIFY(text.contains("Student 30: look at: run: the run has the samples of Student 29's"));
     }
 
+    /// What cannot be read is not written over.
+    void filesThatCannotBeReadStayAsTheyAre()
+    {
+        for (const int student : {23, 24, 25, 27}) {
+            const QByteArray before = contentOf(fileOf(student));
+            const Ran ran = cli({"lab", "answer", fileOf(student), "--lab", SOURCE_FOLDER "/resources/labs/cache-size",
+                                 "guess", "ratio=2"});
+            QCOMPARE(ran.code, 2);
+            QVERIFY(!ran.err.isEmpty());
+            QCOMPARE(contentOf(fileOf(student)), before);
+        }
+    }
+
     void theOrderOfJobsDoesNotMatter()
     {
         const QByteArray one = cli({"grade", classLab, in(), "--format", "json", "--jobs", "1"}).out;

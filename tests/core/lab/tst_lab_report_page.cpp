@@ -85,6 +85,7 @@ private slots:
         QTest::newRow("x without a value") << QStringList{"0 / 0", "2", "8"} << "[1, 2, 3]";
         QTest::newRow("x backwards") << QStringList{"8", "2", "1"} << "[1, 2, 3]";
         QTest::newRow("words") << QStringList{"\"a\"", "\"b\"", "\"a\""} << "[1, 2, 3]";
+        QTest::newRow("a word and a huge number") << QStringList{"\"a\"", "1e200", "2"} << "[1, 2, 3]";
         QTest::newRow("huge") << plain << "[1e300, 1e308, 1]";
         QTest::newRow("too few") << plain << "[1]";
     }
