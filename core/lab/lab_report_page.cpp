@@ -157,9 +157,11 @@ private:
         return labels.empty() ? keys : join(labels, " or ");
     }
 
-    static std::string unreadHtml(const Json& given, const Error& error)
+    /// Where checks follow, they say what is wrong with it.
+    std::string unreadHtml(const LabQuestion& question, const Json& given, const Error& error) const
     {
-        return htmlElement("p", "Answer: " + quotedForMessage(jsonLine(given), 2000)) + htmlElement("p", error.text());
+        return htmlElement("p", "Answer: " + quotedForMessage(jsonLine(given), 2000))
+            + (resultsOf(question.key).empty() ? htmlElement("p", error.text()) : "");
     }
 
     std::string answerHtml(const LabQuestion& question, const LabStep& step) const
@@ -169,7 +171,7 @@ private:
             return "<p class=\"dim\">No answer.</p>\n";
         const auto answer = readLabAnswer(question, step, *given);
         if (!answer)
-            return unreadHtml(*given, answer.error());
+            return unreadHtml(question, *given, answer.error());
         switch (question.kind) {
         case LabQuestionKind::Text:
             return "<blockquote style=\"white-space: pre-wrap\">" + escapedForXml(answer->word) + "</blockquote>\n";
@@ -212,7 +214,7 @@ private:
         for (std::size_t i = 0; i < answer.curve.size(); ++i) {
             const auto x = evaluateLab(question.x[i], m_context.scope());
             if (!x)
-                return unreadHtml(*m_attempt.given(question), x.error());
+                return unreadHtml(question, *m_attempt.given(question), x.error());
             if (const double at = x->isWord() ? placeOf(x->word(), chart.x) : x->number(); std::isfinite(at))
                 points.emplace_back(at, answer.curve[i]);
             table.rows.push_back({x->text(), quantityText(answer.curve[i], question.unit)});
