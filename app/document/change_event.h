@@ -14,7 +14,7 @@ struct StudyReset
 { };
 struct TitleChanged
 { };
-/// The page that is shown. Saved with the study, not a modification and not a step of the history.
+/// The page that is shown. Saved with the study; a step of the history only where a page led to another at a setting.
 struct PageChanged
 { };
 /// Parameters of an experiment's page.

@@ -24,18 +24,43 @@ std::vector<PageInfo> pagesOf(const std::vector<const Experiment*>& experiments)
     std::vector<PageInfo> pages;
     for (const Experiment* experiment : experiments) {
         const std::string id = experiment->id();
-        pages.push_back({id, experiment->title(), experiment->question(), id});
+        pages.push_back({id, experiment->title(), experiment->question(), id, experiment->group(), {}});
         for (const Further& page : furtherPages) {
             if (page.experiment == id)
-                pages.push_back({std::string(page.id), std::string(page.title), std::string(page.question), id});
+                pages.push_back({std::string(page.id),
+                                 std::string(page.title),
+                                 std::string(page.question),
+                                 id,
+                                 experiment->group(),
+                                 {}});
         }
     }
     return pages;
 }
 
-PageInfo snapshotPageInfo()
+const std::vector<PageInfo>& toolPages()
 {
-    return {snapshotPageId, "Snapshot", "Where did the memory of a recorded run go, and why was it not enough?", {}};
+    static const std::vector<PageInfo> pages{{snapshotPageId,
+                                              "Snapshot",
+                                              "Where did the memory of a recorded run go, and why was it not enough?",
+                                              {},
+                                              "training",
+                                              "snapshot"}};
+    return pages;
+}
+
+const PageInfo* findToolPage(std::string_view id)
+{
+    const std::vector<PageInfo>& pages = toolPages();
+    const auto found = std::find_if(pages.begin(), pages.end(), [&](const PageInfo& one) { return one.id == id; });
+    return found == pages.end() ? nullptr : &*found;
+}
+
+std::vector<PageInfo> allPages(const std::vector<const Experiment*>& experiments)
+{
+    std::vector<PageInfo> pages = pagesOf(experiments);
+    pages.insert(pages.end(), toolPages().begin(), toolPages().end());
+    return pages;
 }
 
 PageInfo pageOf(const Experiment& experiment, std::string_view page)

@@ -301,4 +301,13 @@ void StudyDocument::setPage(const std::string& experiment)
     emitEvent(PageChanged{});
 }
 
+void StudyDocument::visitPage(const std::string& page)
+{
+    if (page == m_page)
+        return;
+    push(new ChangeValue<std::string>(
+        tr("Change page"),
+        {"page", [this]() -> std::string& { return m_page; }, [this](bool) { emitEvent(PageChanged{}); }}, page, 0));
+}
+
 } // namespace memscape

@@ -145,6 +145,8 @@ public:
     void moveRecord(std::size_t from, std::size_t to);
     /// Saved, but neither a step nor a modification. Undoing an edit of another page shows it.
     void setPage(const std::string& experiment);
+    /// The same as a step of the history: undoing it leads back.
+    void visitPage(const std::string& page);
 
 signals:
     void changed(const memscape::ChangeEvent& event);

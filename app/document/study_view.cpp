@@ -48,7 +48,7 @@ PageState readPage(const std::string& experiment, const Json& json, std::vector<
     const std::string place = "view.pages." + experiment;
     PageState state;
     const auto found = findExperiment(experiment);
-    const bool isKnown = found || experiment == snapshotPageId;
+    const bool isKnown = found || findToolPage(experiment);
     if (!isKnown || !json.is_object()) {
         state.foreign = json;
         return state;

@@ -145,7 +145,10 @@ void ExperimentPage::connectAll()
     connect(m_picture, &Picture::changesWanted, this, [this](const ParameterChanges& changes, const QString& step) {
         static_cast<void>(setTexts(changes, step)); // what a picture offers parses
     });
-    connect(m_picture, &Picture::experimentWanted, this, &ExperimentPage::experimentWanted);
+    connect(m_picture, &Picture::experimentWanted, this,
+            [this](const QString& experiment, const ParameterChanges& changes, const QString& step) {
+                emit pageWanted({experiment, changes, {}, step});
+            });
     connect(m_picture, &Picture::editing, this, &ExperimentPage::setEditing);
     connect(m_picture, &Picture::hoverText, m_plot, &PagePlot::setHoverText);
 }

@@ -18,6 +18,8 @@
 #include "app/pages/page_extension.h"
 #include "app/pages/page_header.h"
 #include "app/pages/page_plot.h"
+#include "app/pages/page_services.h"
+#include "app/pages/page_visit.h"
 #include "app/pages/records/records_strip.h"
 #include "app/pages/records/shown_measurement.h"
 #include "app/pictures/common/picture.h"
@@ -31,15 +33,6 @@
 class QSplitter;
 
 namespace memscape {
-
-/// What every page works with; the window owns them and they outlive it.
-struct PageServices
-{
-    StudyDocument& document;
-    DeviceDirectory& devices;
-    Settings& settings;
-    RunController& runs;
-};
 
 class ExperimentPage : public QWidget
 {
@@ -107,9 +100,8 @@ public:
     void setZooms(const QVariantMap& zooms);
 
 signals:
-    void updated(); ///< something on the page changed
-    /// Another experiment at these parameters, as one step of the history.
-    void experimentWanted(const QString& experiment, const memscape::ParameterChanges& changes, const QString& step);
+    void updated();                                    ///< something on the page changed
+    void pageWanted(const memscape::PageVisit& visit); ///< as one step of the history
 
 protected:
     void showEvent(QShowEvent* event) override;

@@ -3,7 +3,6 @@
 
 #include "app/pages/experiment_page.h"
 #include "app/pages/records/record_text.h"
-#include "app/pages/snapshot/snapshot_page.h"
 
 #include <QBuffer>
 #include <QFileInfo>
@@ -153,23 +152,6 @@ Sheet sheetOf(const ExperimentPage& page)
         sheet.pictureHeight = picture->sizeHint().height();
     }
     sheet.plot = page.plot()->isFolded() ? nullptr : page.plot()->view();
-    sheet.figures = page.inspector()->figures()->figures()->rows();
-    return sheet;
-}
-
-Sheet sheetOf(const SnapshotPage& page)
-{
-    Sheet sheet;
-    sheet.bytes = page.shown().bytes;
-    sheet.title = page.title();
-    sheet.question = page.facts();
-    sheet.subtitle = page.inspector()->rangeText();
-    sheet.footer = QObject::tr("Memscape %1").arg(QString::fromStdString(programVersion()));
-    if (const SnapshotView* view = page.picture()) {
-        sheet.picture = [view](QPainter& painter, const QRectF& rect, const Theme& theme) {
-            view->paintTo(painter, rect, theme);
-        };
-    }
     sheet.figures = page.inspector()->figures()->figures()->rows();
     return sheet;
 }

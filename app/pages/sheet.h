@@ -23,7 +23,6 @@ namespace memscape {
 
 class ExperimentPage;
 class PlotView;
-class SnapshotPage;
 
 struct Sheet
 {
@@ -41,7 +40,6 @@ struct Sheet
 
 /// What is on the page now; the page must outlive it.
 Sheet sheetOf(const ExperimentPage& page);
-Sheet sheetOf(const SnapshotPage& page);
 
 void paintSheet(QPainter& painter, const QRectF& rect, const Sheet& sheet, const Theme& theme);
 

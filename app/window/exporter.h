@@ -4,7 +4,8 @@
 #pragma once
 
 #include "app/document/study_document.h"
-#include "app/pages/snapshot/background_work.h"
+#include "app/pages/background_work.h"
+#include "app/pages/tool_page.h"
 #include "app/settings/settings.h"
 #include "app/window/banner.h"
 
@@ -15,7 +16,6 @@
 namespace memscape {
 
 class ExperimentPage;
-class SnapshotPage;
 
 class Exporter : public QObject
 {
@@ -39,15 +39,15 @@ public:
     /// The chosen setting as lines of "pytorch" or a configuration of "deepspeed", to the clipboard.
     void copySnippet(ExperimentPage& page, const std::string& key);
 
-    // exporter_snapshot.cpp
-    void plot(const SnapshotPage& page);
-    void page(const SnapshotPage& page);
-    void csv(const SnapshotPage& page);
-    void json(const SnapshotPage& page);
-    void report(const SnapshotPage& page);
-    void memoryViz(const SnapshotPage& page);
-    void copyPlot(const SnapshotPage& page);
-    void copyData(const SnapshotPage& page);
+    // exporter_tool.cpp
+    void plot(const ToolPage& page);
+    void page(const ToolPage& page);
+    void csv(const ToolPage& page);
+    void json(const ToolPage& page);
+    void report(const ToolPage& page);
+    void memoryViz(const ToolPage& page);
+    void copyPlot(const ToolPage& page);
+    void copyData(const ToolPage& page);
     bool isBusy() const { return m_work.isBusy(); }
 
 private:
@@ -56,7 +56,8 @@ private:
     void tell(const QString& path, const Result<void>& written);
     QString baseName(const ExperimentPage& page) const;
     static QString pictureFilters();
-    void writeBeside(const QString& path, std::function<Result<void>()> produce);
+    void file(const QString& what, const PageExports& page, const QString& suffix, const QString& filters,
+              const PageExports::Write& write);
 
     StudyDocument& m_document;
     Settings& m_settings;

@@ -4,9 +4,10 @@
 #include "app/document/pages.h"
 #include "app/pages/icons.h"
 #include "app/pages/records/record_text.h"
+#include "app/pages/snapshot/snapshot_page.h"
 #include "app/settings/theme.h"
+#include "app/window/tool_pages.h"
 #include "app/window/window_actions.h"
-#include "core/device/catalogue.h"
 
 #include <QApplication>
 #include <QCloseEvent>
@@ -177,11 +178,9 @@ void MainWindow::build()
             [this](const QString& path) { openFor(QStringLiteral("model"), QStringLiteral("training-memory"), path); });
     connect(m_files, &StudyFiles::chainFileOpened, this,
             [this](const QString& path) { openFor(QStringLiteral("chain"), QStringLiteral("checkpoint"), path); });
-    connect(m_files, &StudyFiles::snapshotOpened, this, &MainWindow::openSnapshot);
-    connect(m_files, &StudyFiles::deviceFileOpened, this, [this](const QString& path) {
-        if (page())
-            m_document.setDevice(page()->experiment().id(), path.toStdString());
-    });
+    connect(m_files, &StudyFiles::pageFileOpened, this, &MainWindow::openOn);
+    connect(m_files, &StudyFiles::deviceFileOpened, this,
+            [this](const QString& path) { chooseDevice(path.toStdString()); });
 }
 
 void MainWindow::takeFirstStep(FirstStep step)
@@ -282,49 +281,66 @@ ExperimentPage* MainWindow::page() const
     return at == m_pages.end() ? nullptr : at->second;
 }
 
-SnapshotPage* MainWindow::snapshot() const
+ToolPage* MainWindow::tool() const
 {
-    return m_page == QLatin1String(snapshotPageId) ? m_snapshot : nullptr;
+    const auto at = m_tools.find(m_page.toStdString());
+    return at == m_tools.end() ? nullptr : at->second;
 }
 
-void MainWindow::makeSnapshotPage()
+ToolPage* MainWindow::makeTool(const QString& id)
 {
-    m_snapshot = new SnapshotPage({m_document, m_devices, m_settings, m_runs}, this);
-    m_snapshot->setExportMenu(m_exportMenu);
-    connect(m_snapshot, &SnapshotPage::openWanted, m_files, &StudyFiles::open);
-    connect(m_snapshot, &SnapshotPage::exampleWanted, this, [this] {
-        openSnapshot(QString::fromStdString((resourcesFolder() / "records" / "gpt2-tiny.pickle").string()));
+    ToolPage* made = makeToolPage(id.toStdString(), {m_document, m_devices, m_settings, m_runs}, this);
+    made->setExportMenu(m_exportMenu);
+    made->askFile = [this] { return m_files->askOpen(); };
+    connect(made, &ToolPage::openWanted, this, [this, id](const QString& path) {
+        if (path.isEmpty())
+            m_files->open();
+        else
+            openOn(id, path);
     });
-    connect(m_snapshot, &SnapshotPage::compareWanted, this, &MainWindow::compareSnapshot);
-    connect(m_snapshot, &SnapshotPage::budgetWanted, this, [this] { showPage(QStringLiteral("training-memory")); });
-    connect(m_snapshot, &SnapshotPage::playWanted, this, [this] { playSnapshot(m_snapshot->file()); });
-    connect(m_snapshot, &SnapshotPage::updated, this, &MainWindow::pageUpdated);
-    m_stack->addWidget(m_snapshot);
+    connect(made, &ToolPage::pageWanted, this, &MainWindow::visit);
+    connect(made, &ToolPage::workerWanted, this, &MainWindow::addWorker);
+    connect(made, &ToolPage::updated, this, &MainWindow::pageUpdated);
+    m_stack->addWidget(made);
+    return made;
 }
 
-/// On the page Allocator, with the setting that the run had.
-void MainWindow::playSnapshot(const QString& path)
-{
-    if (showPage(QStringLiteral("allocator")))
-        static_cast<void>(
-            page()->setTexts({{"trace", QFileInfo(path).absoluteFilePath().toStdString()}, {"setting", "recorded"}},
-                             tr("Play %1").arg(QFileInfo(path).fileName())));
-}
-
-void MainWindow::openSnapshot(const QString& path)
+void MainWindow::openOn(const QString& page, const QString& path)
 {
     const bool wasEmpty = m_document.fileName().isEmpty() && !m_document.isModified();
-    showPage(QLatin1String(snapshotPageId));
-    m_snapshot->open(path);
+    showPage(page);
+    tool()->open(path);
     if (wasEmpty)
         m_document.undoStack()->setClean(); // looking at a file is no change that wants saving
 }
 
+void MainWindow::visit(const PageVisit& visit)
+{
+    if (visit.changes.empty() && visit.device.empty()) {
+        showPage(visit.page);
+        return;
+    }
+    m_document.undoStack()->beginMacro(visit.step);
+    m_document.visitPage(visit.page.toStdString());
+    if (page()) {
+        if (!visit.device.empty())
+            m_document.setDevice(page()->experiment().id(), visit.device);
+        static_cast<void>(page()->setTexts(visit.changes, visit.step)); // they parse, or stay
+    }
+    m_document.undoStack()->endMacro();
+}
+
+void MainWindow::chooseDevice(const std::string& id)
+{
+    if (page())
+        m_document.setDevice(page()->experiment().id(), id);
+    else if (tool())
+        tool()->setDevice(id);
+}
+
 QSplitter* MainWindow::shownSplitter() const
 {
-    if (const SnapshotPage* shown = snapshot())
-        return shown->splitter();
-    return page() ? page()->splitter() : nullptr;
+    return page() ? page()->splitter() : tool() ? tool()->splitter() : nullptr;
 }
 
 /// A page comes on top, its panels as wide as those of the one before.
@@ -333,8 +349,8 @@ void MainWindow::shown(const QString& id, QWidget* page)
     const QSplitter* before = m_page != id ? shownSplitter() : nullptr;
     const QList<int> sizes = before ? before->sizes() : QList<int>();
     m_page = id;
-    if (!sizes.isEmpty() && sizes.front() > 0)
-        shownSplitter()->setSizes(sizes);
+    if (QSplitter* splitter = shownSplitter(); splitter && !sizes.isEmpty() && sizes.front() > 0)
+        splitter->setSizes(sizes);
     m_rail->setPage(id);
     setPanels();
     m_stack->setCurrentWidget(page);
@@ -342,41 +358,43 @@ void MainWindow::shown(const QString& id, QWidget* page)
     pageUpdated();
 }
 
+ExperimentPage* MainWindow::makePage(const Experiment& experiment, const QString& id)
+{
+    auto* made = new ExperimentPage(experiment, {m_document, m_devices, m_settings, m_runs}, this, id.toStdString());
+    made->header()->setExportMenu(m_exportMenu);
+    connect(made->header()->device(), &DeviceButton::commandWanted, this, &MainWindow::addWorker);
+    connect(made->header()->device(), &DeviceButton::fileWanted, m_files, &StudyFiles::open);
+    connect(made->inspector()->records(), &RecordsList::exportWanted, m_exporter, &Exporter::record);
+    connect(made->plot()->view(), &PlotView::exportRequested, this,
+            [this] { m_actions.at(QStringLiteral("file.exportPlot")).trigger(); });
+    connect(made->plot()->view(), &PlotView::failed, this, [this](const QString& message) {
+        m_banner->showError({"export.write", message.toStdString()});
+    });
+    connect(made, &ExperimentPage::updated, this, &MainWindow::pageUpdated);
+    connect(made, &ExperimentPage::pageWanted, this, &MainWindow::visit);
+    m_stack->addWidget(made);
+    if (m_options.remember)
+        m_views.restore(*made);
+    return made;
+}
+
 bool MainWindow::showPage(const QString& id)
 {
-    if (id == QLatin1String(snapshotPageId)) {
-        if (m_snapshot == nullptr)
-            makeSnapshotPage();
+    if (findToolPage(id.toStdString())) {
+        ToolPage*& made = m_tools[id.toStdString()];
+        if (made == nullptr)
+            made = makeTool(id);
         m_banner->setPage(id);
-        shown(id, m_snapshot);
+        shown(id, made);
         return true;
     }
     const auto experiment = findExperiment(experimentOfPage(id.toStdString()));
     if (!experiment)
         return false;
     ExperimentPage*& made = m_pages[id.toStdString()];
-    if (made == nullptr) {
-        made = new ExperimentPage(**experiment, {m_document, m_devices, m_settings, m_runs}, this, id.toStdString());
-        made->header()->setExportMenu(m_exportMenu);
-        connect(made->header()->device(), &DeviceButton::commandWanted, this, &MainWindow::addWorker);
-        connect(made->header()->device(), &DeviceButton::fileWanted, m_files, &StudyFiles::open);
-        connect(made->inspector()->records(), &RecordsList::exportWanted, m_exporter, &Exporter::record);
-        connect(made->plot()->view(), &PlotView::exportRequested, this,
-                [this] { m_actions.at(QStringLiteral("file.exportPlot")).trigger(); });
-        connect(made->plot()->view(), &PlotView::failed, this, [this](const QString& message) {
-            m_banner->showError({"export.write", message.toStdString()});
-        });
-        connect(made, &ExperimentPage::updated, this, &MainWindow::pageUpdated);
-        connect(made, &ExperimentPage::experimentWanted, this,
-                [this](const QString& wanted, const ParameterChanges& changes, const QString& step) {
-                    if (showPage(wanted) && page())
-                        static_cast<void>(page()->setTexts(changes, step)); // they parse, or stay
-                });
-        m_stack->addWidget(made);
-        if (m_options.remember)
-            m_views.restore(*made);
-    }
-    m_banner->setPage(QString::fromStdString(made->experiment().id()));
+    if (made == nullptr)
+        made = makePage(**experiment, id);
+    m_banner->setPage(QString::fromStdString((*experiment)->id()));
     shown(id, made);
     return true;
 }
@@ -395,8 +413,8 @@ void MainWindow::pageUpdated()
 {
     if (page())
         m_rail->setDevice(page()->deviceId());
-    else if (snapshot())
-        m_rail->setDevice(snapshot()->deviceId());
+    else if (tool())
+        m_rail->setDevice(tool()->deviceId());
     refreshRun();
 }
 
@@ -472,7 +490,8 @@ void MainWindow::refreshRun()
         .setEnabled(m_actions.at(QStringLiteral("run.measure")).isEnabled());
     m_actions.at(QStringLiteral("run.calibrate")).setEnabled(free && m_runs.obstacle(page()->deviceId()).isEmpty());
     m_actions.at(QStringLiteral("run.stop")).setEnabled(running);
-    m_actions.at(QStringLiteral("file.exportMemoryViz")).setEnabled(snapshot() && snapshot()->shown().device);
+    const PageExports exports = tool() ? tool()->exports() : PageExports();
+    m_actions.at(QStringLiteral("file.exportMemoryViz")).setEnabled(bool(exports.memoryViz));
     m_rail->setBusy(running);
     const std::vector<Snippet> snippets = page() ? page()->snippets() : std::vector<Snippet>();
     for (const auto& [action, key] : {std::pair{"edit.copyPytorch", "pytorch"}, {"edit.copyDeepspeed", "deepspeed"}}) {
@@ -547,7 +566,7 @@ void MainWindow::dropEvent(QDropEvent* event)
     event->acceptProposedAction();
     const bool isToBePlayed = page() && page()->experiment().id() == "allocator" && paths.size() == 1;
     if (isToBePlayed && isSnapshotFile(paths.front()))
-        playSnapshot(paths.front());
+        visit(playSnapshot(paths.front()));
     else
         m_files->openPaths(paths);
 }

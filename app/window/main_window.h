@@ -6,7 +6,7 @@
 #include "app/document/autosave.h"
 #include "app/document/study_document.h"
 #include "app/pages/experiment_page.h"
-#include "app/pages/snapshot/snapshot_page.h"
+#include "app/pages/tool_page.h"
 #include "app/settings/settings.h"
 #include "app/settings/window_session.h"
 #include "app/window/actions.h"
@@ -69,13 +69,14 @@ public:
     /// resolve().
     Result<Parameters> standardParameters(const Experiment& experiment,
                                           const std::vector<std::string>& assignments) const;
-    /// The shown page of an experiment; null while that of a snapshot is shown.
+    /// The shown page of an experiment; null while another is shown.
     ExperimentPage* page() const;
-    /// The shown page of a snapshot; null while another is shown.
-    SnapshotPage* snapshot() const;
-    /// Shows a snapshot or a run file, as a step of the history.
-    void openSnapshot(const QString& path);
-    void playSnapshot(const QString& path);
+    /// The shown page that is no experiment; null while another is shown.
+    ToolPage* tool() const;
+    /// Shows a file of that tool page, as a step of the history.
+    void openOn(const QString& page, const QString& path);
+    /// Another page at a setting, as one step of the history; where nothing is set it is only shown.
+    void visit(const PageVisit& visit);
     /// Layout of the last time, last study when `reopen`; call before show().
     void restore(bool reopen);
     void restoreDefaultLayout();
@@ -99,7 +100,9 @@ private:
     void documentChanged(const ChangeEvent& event);
     void openFor(const QString& key, const QString& otherwise, const QString& path);
     void exchangeViews();
-    void makeSnapshotPage();
+    ToolPage* makeTool(const QString& id);
+    ExperimentPage* makePage(const Experiment& experiment, const QString& id);
+    void chooseDevice(const std::string& id);
     QSplitter* shownSplitter() const;
     void shown(const QString& id, QWidget* page);
     void refreshTitle();
@@ -125,9 +128,8 @@ private:
     void fillMenus();
     void on(const char* id, const std::function<void()>& run);
     void onPage(const char* id, const std::function<void(ExperimentPage&)>& run,
-                const std::function<void(SnapshotPage&)>& onSnapshot = {});
+                const std::function<void(ToolPage&)>& onTool = {});
     void setPanels();
-    void compareSnapshot();
     void zoom(int step);
     void addWorker();
     void tellOfWorker(const QString& name);
@@ -151,8 +153,8 @@ private:
     StudyFiles* m_files;
     Exporter* m_exporter;
     CommandPalette* m_palette;
-    std::map<std::string, ExperimentPage*> m_pages;
-    SnapshotPage* m_snapshot = nullptr; ///< made when first wanted
+    std::map<std::string, ExperimentPage*> m_pages; ///< made when first wanted, as are m_tools
+    std::map<std::string, ToolPage*> m_tools;
     QString m_page;
     bool m_started = false;
     bool m_closing = false; ///< as soon as the run has stopped

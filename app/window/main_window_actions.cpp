@@ -22,13 +22,13 @@ void MainWindow::on(const char* id, const std::function<void()>& run)
 }
 
 void MainWindow::onPage(const char* id, const std::function<void(ExperimentPage&)>& run,
-                        const std::function<void(SnapshotPage&)>& onSnapshot)
+                        const std::function<void(ToolPage&)>& onTool)
 {
-    on(id, [this, run, onSnapshot] {
+    on(id, [this, run, onTool] {
         if (page())
             run(*page());
-        else if (snapshot() && onSnapshot && snapshot()->shown().device)
-            onSnapshot(*snapshot());
+        else if (tool() && onTool)
+            onTool(*tool());
     });
 }
 
@@ -51,30 +51,30 @@ void MainWindow::connectFileActions()
     on("file.quit", [this] { close(); });
     onPage(
         "file.exportPlot", [this](ExperimentPage& page) { m_exporter->plot(page); },
-        [this](SnapshotPage& page) { m_exporter->plot(page); });
+        [this](ToolPage& page) { m_exporter->plot(page); });
     onPage(
         "file.exportPage", [this](ExperimentPage& page) { m_exporter->page(page); },
-        [this](SnapshotPage& page) { m_exporter->page(page); });
+        [this](ToolPage& page) { m_exporter->page(page); });
     onPage(
         "file.exportCsv", [this](ExperimentPage& page) { m_exporter->csv(page); },
-        [this](SnapshotPage& page) { m_exporter->csv(page); });
+        [this](ToolPage& page) { m_exporter->csv(page); });
     onPage(
         "file.exportJson", [this](ExperimentPage& page) { m_exporter->json(page); },
-        [this](SnapshotPage& page) { m_exporter->json(page); });
+        [this](ToolPage& page) { m_exporter->json(page); });
     on("file.exportReport", [this] {
-        if (snapshot() && snapshot()->shown().device && m_document.records().empty())
-            m_exporter->report(*snapshot());
+        if (tool() && tool()->exports().report && m_document.records().empty())
+            m_exporter->report(*tool());
         else
             m_exporter->report(page());
     });
     onPage(
-        "file.exportMemoryViz", [](ExperimentPage&) {}, [this](SnapshotPage& page) { m_exporter->memoryViz(page); });
+        "file.exportMemoryViz", [](ExperimentPage&) {}, [this](ToolPage& page) { m_exporter->memoryViz(page); });
     onPage(
         "edit.copyPlot", [this](ExperimentPage& page) { m_exporter->copyPlot(page); },
-        [this](SnapshotPage& page) { m_exporter->copyPlot(page); });
+        [this](ToolPage& page) { m_exporter->copyPlot(page); });
     onPage(
         "edit.copyData", [this](ExperimentPage& page) { m_exporter->copyData(page); },
-        [this](SnapshotPage& page) { m_exporter->copyData(page); });
+        [this](ToolPage& page) { m_exporter->copyData(page); });
     onPage("edit.copyPytorch", [this](ExperimentPage& page) { m_exporter->copySnippet(page, "pytorch"); });
     onPage("edit.copyDeepspeed", [this](ExperimentPage& page) { m_exporter->copySnippet(page, "deepspeed"); });
     on("edit.palette", [this] { openPalette(); });
@@ -127,15 +127,13 @@ void MainWindow::connectViewActions()
     on("view.bases", [this] { m_settings.setShowBases(m_actions.at(QStringLiteral("view.bases")).isChecked()); });
     onPage(
         "view.resetPlot", [](ExperimentPage& page) { page.plot()->view()->resetView(); },
-        [](SnapshotPage& page) { page.timeline()->setSight(page.timeline()->whole()); });
+        [](ToolPage& page) { page.resetView(); });
     on("view.restoreLayout", [this] { restoreDefaultLayout(); });
 }
 
 void MainWindow::connectRunActions()
 {
-    std::vector<PageInfo> pages = pagesOf(experiments());
-    pages.push_back(snapshotPageInfo());
-    for (const PageInfo& info : pages) {
+    for (const PageInfo& info : allPages(experiments())) {
         const QString id = QString::fromStdString(info.id);
         connect(&m_actions.at(QStringLiteral("page.") + id), &QAction::triggered, this, [this, id] { showPage(id); });
     }
@@ -168,8 +166,9 @@ void MainWindow::connectHelpActions()
     on("help.experiment", [this] {
         if (page())
             showHelp(this, QString::fromStdString(page()->experiment().title()), experimentHelp(page()->experiment()));
-        else
-            showHelp(this, tr("Snapshot"), helpChapter(QStringLiteral("snapshot")));
+        else if (tool())
+            showHelp(this, QString::fromStdString(tool()->info().title),
+                     helpChapter(QString::fromStdString(tool()->info().chapter)));
     });
     const auto onChapter = [this](const char* action, const QString& title, const char* chapter) {
         on(action, [this, title, chapter] { showHelp(this, title, helpChapter(QString::fromLatin1(chapter))); });
@@ -216,20 +215,13 @@ void MainWindow::setPanels()
         if (shown->picture())
             shown->picture()->setVisible(checked("view.picture"));
     }
-    if (snapshot())
-        snapshot()->inspector()->setVisible(checked("view.inspector"));
+    if (tool() && tool()->inspector())
+        tool()->inspector()->setVisible(checked("view.inspector"));
     const char* const themes[] = {"view.themeSystem", "view.themeLight", "view.themeDark"};
     m_actions.at(QString::fromLatin1(themes[int(m_settings.theme())])).setChecked(true);
     m_actions.at(QStringLiteral("settings.decimal")).setChecked(m_settings.byteStyle() == ByteStyle::Decimal);
     m_actions.at(QStringLiteral("view.bases")).setChecked(m_settings.showBases());
     m_actions.at(QStringLiteral("settings.motion")).setChecked(m_settings.reducedMotion());
-}
-
-void MainWindow::compareSnapshot()
-{
-    const QString path = m_files->askOpen();
-    if (!path.isEmpty() && m_snapshot)
-        m_snapshot->compareWith(path);
 }
 
 void MainWindow::zoom(int step)
@@ -318,9 +310,7 @@ QList<PaletteEntry> MainWindow::paletteEntries()
                                 device.measurable() ? basisText(device.device) : tr("predictions only"),
                                 {},
                                 {},
-                                [this, id = device.id] {
-                                    m_document.setDevice(page() ? page()->experiment().id() : "training-memory", id);
-                                }};
+                                [this, id = device.id] { chooseDevice(id); }};
     }
     const std::vector<Record>& records = m_document.records();
     for (std::size_t i = 0; i < records.size(); ++i) {

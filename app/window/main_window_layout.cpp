@@ -29,8 +29,8 @@ void MainWindow::restore(bool reopen)
         showPage(fallback);
     if (page())
         page()->stage()->setFocus();
-    else if (snapshot())
-        snapshot()->stage()->setFocus();
+    else if (tool())
+        tool()->stage()->setFocus();
     const QByteArray splitter = layout.value(QStringLiteral("splitter")).toByteArray();
     if (shownSplitter() && !splitter.isEmpty())
         shownSplitter()->restoreState(splitter);
@@ -62,10 +62,13 @@ void MainWindow::restoreDefaultLayout()
     m_toolbar->hide();
     resize(standardSize);
     shrinkToScreen();
+    const QList<int> sizes{width() - m_rail->width() - 340, 340};
     for (const auto& [id, page] : m_pages)
-        page->splitter()->setSizes({width() - m_rail->width() - 340, 340});
-    if (m_snapshot)
-        m_snapshot->splitter()->setSizes({width() - m_rail->width() - 340, 340});
+        page->splitter()->setSizes(sizes);
+    for (const auto& [id, page] : m_tools) {
+        if (page->splitter())
+            page->splitter()->setSizes(sizes);
+    }
 }
 
 void MainWindow::shrinkToScreen()

@@ -9,6 +9,7 @@
 #include "app/window/main_window.h"
 #include "core/base/file.h"
 #include "core/base/text.h"
+#include "core/device/catalogue.h"
 
 #include <QApplication>
 #include <QBuffer>
@@ -81,9 +82,8 @@ bool settle(MainWindow& window)
     timer.start();
     while (timer.elapsed() < patience) {
         QApplication::processEvents(QEventLoop::AllEvents, 20);
-        const bool isDone = window.snapshot()
-            ? window.snapshot()->isSettled()
-            : window.page() && window.page()->upToDate() && !window.page()->isSeeking();
+        const bool isDone = window.tool() ? window.tool()->isSettled()
+                                          : window.page() && window.page()->upToDate() && !window.page()->isSeeking();
         if (isDone) {
             QApplication::processEvents(QEventLoop::AllEvents, 50);
             return true;
@@ -92,51 +92,30 @@ bool settle(MainWindow& window)
     return false;
 }
 
-/// "file=run.pickle", "record=run.json", "view=blocks", "compare=other.pickle", "range=1200:2400" or "range=25%:75%",
-/// "time=true"; anything else is a parameter of the prediction that is drawn beside it.
-Result<void> applySnapshot(MainWindow& window, const LaunchOptions& options)
+/// The device of --device as the window lists it; a file joins the list.
+Result<std::string> listedDevice(MainWindow& window, const QString& device)
 {
-    std::vector<std::string> beside;
-    QString range;
-    window.showPage(options.page);
-    for (const QString& assignment : options.values) {
-        const QString key = assignment.section(u'=', 0, 0), value = assignment.section(u'=', 1);
-        if (key == QStringLiteral("file"))
-            window.snapshot()->open(value);
-        else if (key == QStringLiteral("record"))
-            window.files().openPath(value);
-        else if (key == QStringLiteral("compare"))
-            window.snapshot()->compareWith(value);
-        else if (key == QStringLiteral("view"))
-            window.snapshot()->setKind(value);
-        else if (key == QStringLiteral("range"))
-            range = value;
-        else if (key == QStringLiteral("time"))
-            window.document().setViewSetting(snapshotPageId, "time", Json(value == QStringLiteral("true")));
-        else
-            beside.push_back(assignment.toStdString());
+    if (!device.isEmpty() && window.devices().find(device.toStdString()) == nullptr) {
+        MEMSCAPE_CHECK(findDevice(device.toStdString()));
+        window.devices().setDeviceFiles({device});
     }
-    if (!beside.empty()) {
-        MEMSCAPE_TRY(experiment, findExperiment("training-memory"));
-        if (!options.device.isEmpty())
-            window.document().setDevice("training-memory", options.device.toStdString());
-        MEMSCAPE_TRY(parameters, window.standardParameters(*experiment, beside));
-        window.document().setParameters("training-memory", parameters, QStringLiteral("parameters"));
-        window.document().setViewSetting(snapshotPageId, "beside", Json(true));
-    }
-    window.show(); // a page that is not seen opens nothing
-    if (range.isEmpty())
-        return {};
-    if (!settle(window))
-        return fail("run.timeout", "the snapshot takes too long to open");
-    if (!window.snapshot()->shown().device)
-        return {}; // the page says why
-    MEMSCAPE_TRY(events, parseEventRange(range.toStdString(), window.snapshot()->shown().device->lifetimes().events()));
-    window.snapshot()->select(events.first, events.last);
-    return {};
+    return device.toStdString();
 }
 
-Result<void> applyPage(MainWindow& window, const LaunchOptions& options)
+Result<void> applyTool(MainWindow& window, const LaunchOptions& options, const std::string& device)
+{
+    window.showPage(options.page);
+    window.show(); // a page that is not seen reads nothing
+    return window.tool()->apply({options.values, device,
+                                 [&](const QString& path) { return window.files().openPath(path); },
+                                 [&]() -> Result<void> {
+                                     if (settle(window))
+                                         return {};
+                                     return fail("run.timeout", "the page takes too long to be made");
+                                 }});
+}
+
+Result<void> applyPage(MainWindow& window, const LaunchOptions& options, const std::string& device)
 {
     const auto experiment = findExperiment(experimentOfPage(options.page.toStdString()));
     if (!experiment)
@@ -145,14 +124,8 @@ Result<void> applyPage(MainWindow& window, const LaunchOptions& options)
     for (const QString& value : options.values)
         assignments.push_back(value.toStdString());
     const std::string id = (*experiment)->id();
-    if (!options.device.isEmpty()) {
-        const std::string device = options.device.toStdString();
-        if (window.devices().find(device) == nullptr) {
-            MEMSCAPE_TRY(found, findDevice(device));
-            window.devices().setDeviceFiles({options.device});
-        }
+    if (!device.empty())
         window.document().setDevice(id, device);
-    }
     MEMSCAPE_TRY(parameters, window.standardParameters(**experiment, assignments));
     window.document().setParameters(id, parameters, QStringLiteral("parameters"));
     window.showPage(options.page);
@@ -194,9 +167,10 @@ Result<void> screenshotPage(const LaunchOptions& options)
     quiet.firstSteps = false;
     quiet.theme = options.theme.isEmpty() ? QStringLiteral("dark") : options.theme;
     MainWindow window(quiet);
-    const bool isSnapshot = options.page == QLatin1String(snapshotPageId);
+    const bool isTool = findToolPage(options.page.toStdString()) != nullptr;
     window.resize(options.size.isValid() ? options.size : QSize(1440, 900));
-    MEMSCAPE_CHECK(isSnapshot ? applySnapshot(window, options) : applyPage(window, options));
+    MEMSCAPE_TRY(device, listedDevice(window, options.device));
+    MEMSCAPE_CHECK(isTool ? applyTool(window, options, device) : applyPage(window, options, device));
     window.show();
     if (window.page()) {
         window.page()->stage()->setFocus();
@@ -204,8 +178,8 @@ Result<void> screenshotPage(const LaunchOptions& options)
     }
     if (!settle(window))
         return fail("run.timeout", "the prediction took too long", "choose a smaller sweep");
-    if (window.snapshot())
-        window.snapshot()->stage()->setFocus();
+    if (window.tool())
+        window.tool()->stage()->setFocus();
     if (window.page() && window.page()->prediction() == nullptr)
         return fail("predict.failed", window.page()->inspector()->noteText().toStdString());
     QByteArray bytes;

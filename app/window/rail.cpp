@@ -15,7 +15,7 @@
 #include <QVBoxLayout>
 
 #include <algorithm>
-#include <iterator>
+#include <utility>
 
 namespace memscape {
 
@@ -56,12 +56,12 @@ Rail::Rail(const std::vector<const Experiment*>& experiments, DeviceDirectory& d
     m_list = new QVBoxLayout(list);
     m_list->setContentsMargins(0, 0, 0, 0);
     m_list->setSpacing(2);
-    addGroup(QStringLiteral("hardware"), tr("HARDWARE"), experiments);
-    addGroup(QStringLiteral("tensors"), tr("TENSORS"), experiments);
-    addGroup(QStringLiteral("training"), tr("TRAINING"), experiments);
-    addPage(snapshotPageInfo());
-    addGroup(QStringLiteral("kernels"), tr("KERNELS"), experiments);
-    addGroup(QStringLiteral("learn"), tr("LEARN"), experiments);
+    const std::vector<PageInfo> pages = allPages(experiments);
+    addGroup("hardware", tr("HARDWARE"), pages);
+    addGroup("tensors", tr("TENSORS"), pages);
+    addGroup("training", tr("TRAINING"), pages);
+    addGroup("kernels", tr("KERNELS"), pages);
+    addGroup("learn", tr("LEARN"), pages);
     m_list->addStretch(1);
     m_scroll->setWidget(list);
     m_scroll->setWidgetResizable(true);
@@ -92,18 +92,16 @@ void Rail::changeEvent(QEvent* event)
         fitWidth();
 }
 
-void Rail::addGroup(const QString& group, const QString& title, const std::vector<const Experiment*>& experiments)
+void Rail::addGroup(const std::string& group, const QString& title, const std::vector<PageInfo>& pages)
 {
     bool titled = false;
-    std::vector<const Experiment*> members;
-    std::copy_if(experiments.begin(), experiments.end(), std::back_inserter(members),
-                 [&](const Experiment* one) { return QString::fromStdString(one->group()) == group; });
-    for (const PageInfo& page : pagesOf(members)) {
-        if (!titled) {
+    for (const PageInfo& page : pages) {
+        if (page.group != group)
+            continue;
+        if (!std::exchange(titled, true)) {
             auto* label = toneLabel(title, "section", this);
             label->setContentsMargins(8, 10, 0, 2);
             m_list->addWidget(label);
-            titled = true;
         }
         addPage(page);
     }

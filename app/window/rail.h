@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The left rail: the experiments of the registry in their groups, and at the foot the device of the
-// page and whether it is calibrated. Groups without an experiment are not shown.
+// The left rail: the pages in their groups, and at the foot the device of the page and whether it is
+// calibrated. Groups without a page are not shown.
 #pragma once
 
 #include "app/document/pages.h"
@@ -42,7 +42,7 @@ private:
     void fitWidth();
     QWidget* makeDeviceCard();
     void addPage(const PageInfo& page);
-    void addGroup(const QString& group, const QString& title, const std::vector<const Experiment*>& experiments);
+    void addGroup(const std::string& group, const QString& title, const std::vector<PageInfo>& pages);
     void refreshDevice();
 
     DeviceDirectory& m_devices;

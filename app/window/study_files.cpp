@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/window/study_files.h"
 
+#include "app/document/pages.h"
 #include "app/workers/devices.h"
 #include "core/base/file.h"
 #include "core/base/json.h"
@@ -177,7 +178,7 @@ bool StudyFiles::openPath(const QString& path)
     if (isSnapshotFile(path)) {
         m_settings.setLastFolder(QStringLiteral("study"), QFileInfo(path).absolutePath());
         m_settings.addRecentFile(QFileInfo(path).absoluteFilePath());
-        emit snapshotOpened(path);
+        emit pageFileOpened(QLatin1String(snapshotPageId), path);
         return true;
     }
     auto file = readDocument(path);

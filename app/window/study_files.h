@@ -57,7 +57,7 @@ signals:
     void deviceFileOpened(const QString& path);
     void modelFileOpened(const QString& path); ///< config.json or safetensors of a network
     void chainFileOpened(const QString& path);
-    void snapshotOpened(const QString& path); ///< of PyTorch, or a run file
+    void pageFileOpened(const QString& page, const QString& path); ///< of that tool page
     void recordsAdded(const QString& experiment);
     void recordOpened(); ///< a record file became the study: show it with its own parameters
 

@@ -345,9 +345,7 @@ void defineActions(Actions& actions, const std::vector<const Experiment*>& exper
     defineEdit(actions);
     defineView(actions);
     int number = 1;
-    std::vector<PageInfo> pages = pagesOf(experiments);
-    pages.push_back(snapshotPageInfo());
-    for (const PageInfo& page : pages) {
+    for (const PageInfo& page : allPages(experiments)) {
         QList<QKeySequence> shortcuts;
         if (number <= 9)
             shortcuts << keys(qPrintable(QStringLiteral("Ctrl+%1").arg(number++)));

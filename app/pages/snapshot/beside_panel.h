@@ -4,10 +4,10 @@
 #pragma once
 
 #include "app/document/predictor.h"
+#include "app/pages/background_work.h"
 #include "app/pages/experiment_page.h"
 #include "app/pages/fields/parameter_form.h"
 #include "app/pages/moment_finder.h"
-#include "app/pages/snapshot/background_work.h"
 #include "app/pages/snapshot/plan_guess.h"
 
 #include <QTimer>

@@ -2,7 +2,7 @@
 // Two snapshots side by side: their figures, and who holds more at the peak, by category, line or stack.
 #pragma once
 
-#include "app/pages/snapshot/background_work.h"
+#include "app/pages/background_work.h"
 #include "app/pages/snapshot/numbers_table.h"
 #include "app/pages/snapshot/snapshot_opener.h"
 #include "core/snapshot/snapshot_comparison.h"

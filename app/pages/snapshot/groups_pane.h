@@ -3,7 +3,7 @@
 // those alive at the moment, or those allocated in the range. Summing runs beside the window's thread.
 #pragma once
 
-#include "app/pages/snapshot/background_work.h"
+#include "app/pages/background_work.h"
 #include "app/pages/snapshot/flame_view.h"
 #include "app/pages/snapshot/numbers_table.h"
 

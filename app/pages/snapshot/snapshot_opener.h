@@ -3,7 +3,7 @@
 // moment, and the window can close meanwhile.
 #pragma once
 
-#include "app/pages/snapshot/background_work.h"
+#include "app/pages/background_work.h"
 #include "core/snapshot/snapshot_device.h"
 
 #include <QString>

@@ -34,6 +34,14 @@ void release(OpenedSnapshot& opened)
 
 } // namespace
 
+PageVisit playSnapshot(const QString& path)
+{
+    return {QStringLiteral("allocator"),
+            {{"trace", QFileInfo(path).absoluteFilePath().toStdString()}, {"setting", "recorded"}},
+            {},
+            QObject::tr("Play %1").arg(QFileInfo(path).fileName())};
+}
+
 Json SnapshotPage::setting(const std::string& key) const
 {
     return m_services.document.viewSetting(snapshotPageId, key);
@@ -281,7 +289,7 @@ QString SnapshotPage::facts() const
     if (record() != nullptr)
         return tr("Its figures, findings and curves; blocks, stacks and moments are in the snapshot itself");
     if (!m_opened.device)
-        return toQString(snapshotPageInfo().question);
+        return toQString(info().question);
     const Snapshot& snapshot = *m_opened.snapshot;
     return QStringList{
         fileSizeText(snapshot.fileBytes), tr("%1 events").arg(eventsText(m_opened.device->lifetimes().events())),
@@ -483,6 +491,17 @@ bool SnapshotPage::isSettled() const
     return !m_isStale && !m_opener.isBusy() && !m_figuresWork.isBusy() && !m_findingsWork.isBusy()
         && !m_fixesWork.isBusy() && !m_compare->isBusy() && !m_inspector->beside()->isBusy()
         && !(m_flame->isVisible() && m_flame->isBusy()) && !(m_table->isVisible() && m_table->isBusy());
+}
+
+void SnapshotPage::setDevice(const std::string& id)
+{
+    m_services.document.setDevice("training-memory", id);
+}
+
+void SnapshotPage::resetView()
+{
+    if (m_shown.device)
+        m_timeline->setSight(m_timeline->whole());
 }
 
 QWidget* SnapshotPage::stage() const

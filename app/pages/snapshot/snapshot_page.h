@@ -21,21 +21,21 @@
 #include "app/pages/snapshot/snapshot_opener.h"
 #include "app/pages/snapshot/start_pane.h"
 #include "app/pages/snapshot/timeline_view.h"
-
-#include <QWidget>
+#include "app/pages/tool_page.h"
 
 class QButtonGroup;
 class QComboBox;
 class QLabel;
-class QMenu;
 class QPushButton;
-class QSplitter;
 class QStackedWidget;
 class QToolButton;
 
 namespace memscape {
 
-class SnapshotPage : public QWidget
+/// The requests of that file on the page Allocator, with the setting that the run had.
+PageVisit playSnapshot(const QString& path);
+
+class SnapshotPage : public ToolPage
 {
     Q_OBJECT
 
@@ -44,7 +44,7 @@ public:
     ~SnapshotPage() override;
 
     /// As one step of the history: the selection and a comparison are of the file before. The same file is read again.
-    void open(const QString& path);
+    void open(const QString& path) override;
     void compareWith(const QString& path);
     void setKind(const QString& kind); ///< a value of "view"
     QString kind() const;
@@ -54,16 +54,17 @@ public:
     const OpenedSnapshot& opened() const { return m_opened; }
     const Figures& figures() const { return m_figures; }
     /// Of the prediction beside it: the one of Memory budget.
-    std::string deviceId() const { return m_inspector->beside()->deviceId(); }
+    std::string deviceId() const override { return m_inspector->beside()->deviceId(); }
+    void setDevice(const std::string& id) override;
     QString title() const; ///< the file's name
     QString facts() const; ///< "1.4 GB · 2,184,331 events · …"
     QString statusText() const;
     const std::optional<Error>& problem() const { return m_problem; }
     /// Nothing is being read or summed.
-    bool isSettled() const;
+    bool isSettled() const override;
 
-    QSplitter* splitter() const { return m_splitter; }
-    SnapshotInspector* inspector() const { return m_inspector; }
+    QSplitter* splitter() const override { return m_splitter; }
+    SnapshotInspector* inspector() const override { return m_inspector; }
     TimelineView* timeline() const { return m_timeline; }
     BlocksView* blocks() const { return m_blocks; }
     BlocksView* strip() const { return m_strip; } ///< under the timeline
@@ -74,21 +75,17 @@ public:
     StartPane* start() const { return m_start; }
     /// What is shown of a record; null while none is.
     const RecordPane* recordShown() const;
-    QWidget* stage() const; ///< where the keyboard belongs
+    QWidget* stage() const override;
+    void resetView() override;
     /// The picture that an export draws; null where a table is shown.
     const SnapshotView* picture() const;
     QString data() const; ///< of what is shown, as a table for the clipboard
-    void setExportMenu(QMenu* menu);
+    Sheet sheet() const;
+    PageExports exports() const override;
+    void setExportMenu(QMenu* menu) override;
+    Result<void> apply(const ScreenshotRequest& request) override;
     void moveTo(std::size_t moment);
     void select(std::size_t first, std::size_t last);
-
-signals:
-    void openWanted();
-    void exampleWanted();
-    void compareWanted();
-    void budgetWanted();
-    void playWanted(); ///< its requests, on the page Allocator
-    void updated();
 
 protected:
     void showEvent(QShowEvent* event) override;
@@ -106,6 +103,7 @@ private:
     void connectViews();
     void fitInspector();
     void fitStrip();
+    void askComparison();
     // snapshot_page.cpp
     void documentChanged(const ChangeEvent& event);
     void readDocument();

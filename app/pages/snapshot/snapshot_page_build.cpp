@@ -5,6 +5,7 @@
 #include "app/pages/cards/card.h"
 #include "app/plots/plot_style.h"
 #include "app/settings/words.h"
+#include "core/device/catalogue.h"
 
 #include <QButtonGroup>
 #include <QComboBox>
@@ -18,7 +19,7 @@
 namespace memscape {
 
 SnapshotPage::SnapshotPage(PageServices services, QWidget* parent)
-    : QWidget(parent)
+    : ToolPage(snapshotPageId, parent)
     , m_services(services)
     , m_start(new StartPane(this))
     , m_recordPane(new RecordPane(this))
@@ -31,8 +32,6 @@ SnapshotPage::SnapshotPage(PageServices services, QWidget* parent)
     , m_findings(new FindingsList(this))
     , m_inspector(new SnapshotInspector(services, this))
 {
-    setObjectName(QStringLiteral("page"));
-    setAttribute(Qt::WA_StyledBackground);
     m_patience.setSingleShot(true);
     m_patience.setInterval(120);
     build();
@@ -238,18 +237,19 @@ void SnapshotPage::connectAll()
         m_isStopped = true;
         drop();
     });
-    connect(m_start, &StartPane::openWanted, this, &SnapshotPage::openWanted);
-    connect(m_start, &StartPane::exampleWanted, this, &SnapshotPage::exampleWanted);
+    connect(m_start, &StartPane::openWanted, this, [this] { emit openWanted({}); });
+    connect(m_start, &StartPane::exampleWanted, this,
+            [this] { emit openWanted(toQString((resourcesFolder() / "records" / "gpt2-tiny.pickle").string())); });
     connect(m_start, &StartPane::stopWanted, &m_opener, &SnapshotOpener::stop);
     connect(m_start, &StartPane::againWanted, this, [this] { open(file()); });
-    connect(m_openButton, &QPushButton::clicked, this, &SnapshotPage::openWanted);
-    connect(m_playButton, &QPushButton::clicked, this, &SnapshotPage::playWanted);
-    connect(m_compareButton, &QPushButton::clicked, this, &SnapshotPage::compareWanted);
+    connect(m_openButton, &QPushButton::clicked, this, [this] { emit openWanted({}); });
+    connect(m_playButton, &QPushButton::clicked, this, [this] { emit pageWanted(playSnapshot(file())); });
+    connect(m_compareButton, &QPushButton::clicked, this, &SnapshotPage::askComparison);
     connect(m_devices, &QComboBox::activated, this,
             [this](int index) { set("device", Json(m_devices->itemData(index).toUInt())); });
     connect(m_kinds, &QButtonGroup::idClicked, this, [this](int id) { setKind(m_kindKeys.at(id)); });
     connect(m_byTime, &QToolButton::clicked, this, [this](bool on) { set("time", on ? Json(true) : Json()); });
-    connect(m_compare, &ComparePane::otherWanted, this, &SnapshotPage::compareWanted);
+    connect(m_compare, &ComparePane::otherWanted, this, &SnapshotPage::askComparison);
     connect(m_compare, &ComparePane::closeWanted, this, [this] { compareWith({}); });
     connect(m_centre, &QSplitter::splitterMoved, this, [this] { m_isParted = true; });
     connect(m_inspector, &SnapshotInspector::wholeWanted, this,
@@ -260,7 +260,14 @@ void SnapshotPage::connectAll()
         showBeside();
         askFixes();
     });
-    connect(m_inspector->beside(), &BesidePanel::openWanted, this, &SnapshotPage::budgetWanted);
+    connect(m_inspector->beside(), &BesidePanel::openWanted, this,
+            [this] { emit pageWanted({QStringLiteral("training-memory")}); });
+}
+
+void SnapshotPage::askComparison()
+{
+    if (const QString path = askFile(); !path.isEmpty())
+        compareWith(path);
 }
 
 void SnapshotPage::connectViews()

@@ -478,9 +478,10 @@ private slots:
         const auto row =
             std::find_if(rows.begin(), rows.end(), [](const FigureRow& one) { return one.key == "peak_allocated"; });
         QVERIFY(row != rows.end() && row->predicted && row->measured && std::isfinite(row->error));
-        QSignalSpy wanted(m_page.get(), &SnapshotPage::budgetWanted);
+        QStringList wanted;
+        connect(m_page.get(), &SnapshotPage::pageWanted, this, [&](const PageVisit& visit) { wanted << visit.page; });
         m_page->findChild<QPushButton*>("openBudget")->click();
-        QCOMPARE(wanted.size(), 1);
+        QCOMPARE(wanted, QStringList("training-memory"));
         m_fixture->document.undoStack()->undo();
         QVERIFY(m_page->inspector()->beside()->step().empty());
     }

@@ -150,12 +150,12 @@ private slots:
             const QString id = Actions::id(action);
             if (id == "file.quit")
                 continue;
-            if (window.snapshot()) // it has no parameters that the entries after it could change
+            if (window.tool()) // it has no parameters that the entries after it could change
                 window.showPage("stride");
             QTRY_VERIFY(window.page() && window.page()->upToDate());
             const bool checked = action->isChecked();
             action->trigger();
-            QVERIFY2(window.isVisible() && (window.page() || window.snapshot()), qPrintable(id));
+            QVERIFY2(window.isVisible() && (window.page() || window.tool()), qPrintable(id));
             if (action->isCheckable() && !action->actionGroup()) {
                 QVERIFY2(action->isChecked() != checked, qPrintable(id));
                 action->trigger();

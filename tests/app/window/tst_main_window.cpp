@@ -3,6 +3,7 @@
 // closing in the middle of one, layouts of other versions.
 #include "app/document/pages.h"
 #include "app/settings/theme.h"
+#include "app/window/help_dialog.h"
 #include "app/window/worker_dialog.h"
 #include "core/base/file.h"
 #include "core/device/catalogue.h"
@@ -91,6 +92,32 @@ private slots:
         QVERIFY(window.rect().contains(QRect(card->mapTo(&window, QPoint()), card->size())));
         const Inspector* inspector = window.page()->inspector();
         QVERIFY(window.rect().contains(QRect(inspector->mapTo(&window, QPoint()), inspector->size())));
+    }
+
+    void pagesWithoutAnExperimentAreHostedAlike()
+    {
+        MainWindow window(quietWindow());
+        window.restore(false);
+        window.show();
+        for (const PageInfo& page : toolPages()) {
+            const QString id = QString::fromStdString(page.id);
+            QVERIFY2(window.rail().button(id), qPrintable(id));
+            window.actions().at("page." + id).trigger();
+            QVERIFY2(window.tool() && !window.page(), qPrintable(id));
+            QCOMPARE(window.tool()->info().id, page.id);
+            QVERIFY(window.rail().button(id)->isChecked());
+            QVERIFY(window.tool()->stage());
+            QVERIFY2(!window.tool()->deviceId().empty(), qPrintable(id));
+            QVERIFY2(!helpChapter(QString::fromStdString(page.chapter)).isEmpty(), page.chapter.c_str());
+            window.document().newStudy();
+            QCOMPARE(window.document().page(), page.id);
+            QCoreApplication::processEvents();
+            const QSize least = window.minimumSizeHint();
+            QVERIFY2(least.width() <= 944 && least.height() <= 552,
+                     qPrintable(QStringLiteral("%1: %2 × %3").arg(id).arg(least.width()).arg(least.height())));
+        }
+        QVERIFY(window.showPage("stride"));
+        QVERIFY(window.page() && !window.tool());
     }
 
     // With larger text the rail and the inspector are wider: their words were cut at both edges.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A snapshot comes into the window by every door, is remembered, exported in every format, and leaves as it came.
 #include "app/document/pages.h"
+#include "app/pages/snapshot/snapshot_page.h"
 #include "app/plots/plot_view.h"
 #include "app/settings/words.h"
 #include "core/base/file.h"
@@ -38,10 +39,13 @@ class TestSnapshotWindow : public QObject
     std::unique_ptr<MainWindow> m_window;
     QTemporaryDir m_folder;
 
+    /// The page, while it is shown.
+    SnapshotPage* snapshot() const { return qobject_cast<SnapshotPage*>(m_window->tool()); }
+
     void openExample()
     {
         QVERIFY(m_window->files().openPath(exampleSnapshot()));
-        QTRY_VERIFY(m_window->snapshot() && m_window->snapshot()->isSettled() && m_window->snapshot()->shown().device);
+        QTRY_VERIFY(snapshot() && snapshot()->isSettled() && snapshot()->shown().device);
     }
 
 private slots:
@@ -60,10 +64,10 @@ private slots:
     void itIsOnTheRail()
     {
         m_window->rail().button("snapshot")->click();
-        QVERIFY(m_window->snapshot() && !m_window->page());
+        QVERIFY(snapshot() && !m_window->page());
         QVERIFY(m_window->rail().button("snapshot")->isChecked());
         m_window->rail().button("stride")->click();
-        QVERIFY(m_window->page() && !m_window->snapshot());
+        QVERIFY(m_window->page() && !snapshot());
     }
 
     void openedFilesGoToThePageAndIntoTheList()
@@ -74,7 +78,7 @@ private slots:
         m_window->files().fillRecent(recent);
         m_window->showPage("stride");
         recent.actions().front()->trigger();
-        QTRY_VERIFY(m_window->snapshot() && m_window->snapshot()->shown().device);
+        QTRY_VERIFY(snapshot() && snapshot()->shown().device);
     }
 
     void aDroppedFileIsOpenedWhateverItsName()
@@ -88,14 +92,14 @@ private slots:
         QVERIFY(enter.isAccepted());
         QDropEvent event(QPointF(400, 300), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
         QApplication::sendEvent(m_window.get(), &event);
-        QTRY_VERIFY(m_window->snapshot() && m_window->snapshot()->shown().device);
-        QCOMPARE(m_window->snapshot()->title(), QString("dump.bin"));
+        QTRY_VERIFY(snapshot() && snapshot()->shown().device);
+        QCOMPARE(snapshot()->title(), QString("dump.bin"));
     }
 
     void itsRequestsArePlayedInTheAllocator()
     {
         openExample();
-        m_window->snapshot()->findChild<QPushButton*>("play")->click();
+        snapshot()->findChild<QPushButton*>("play")->click();
         QVERIFY(m_window->page() && m_window->page()->experiment().id() == "allocator");
         const auto trace = [&] { return m_window->document().parameters("allocator").text("trace"); };
         QCOMPARE(QString::fromStdString(trace()), exampleSnapshot());
@@ -103,6 +107,10 @@ private slots:
         QTRY_VERIFY(m_window->page()->upToDate() && m_window->page()->prediction());
         m_window->document().undoStack()->undo();
         QVERIFY(QString::fromStdString(trace()) != exampleSnapshot());
+        QVERIFY2(snapshot(), "undoing leads back to the page that was left");
+        m_window->document().undoStack()->redo();
+        QVERIFY(m_window->page() && m_window->page()->experiment().id() == "allocator");
+        QCOMPARE(QString::fromStdString(trace()), exampleSnapshot());
     }
 
     void aFileDroppedOnTheAllocatorIsPlayed()
@@ -114,35 +122,35 @@ private slots:
         QApplication::sendEvent(m_window.get(), &enter);
         QDropEvent event(QPointF(400, 300), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
         QApplication::sendEvent(m_window.get(), &event);
-        QVERIFY(m_window->page() && !m_window->snapshot());
+        QVERIFY(m_window->page() && !snapshot());
         QCOMPARE(QString::fromStdString(m_window->document().parameters("allocator").text("trace")), exampleSnapshot());
     }
 
     void aRecordOfOneShowsWhatItHolds()
     {
-        auto snapshot = readSnapshot(exampleSnapshot().toStdString());
-        const auto device = SnapshotDevice::analyse(std::make_shared<const Snapshot>(std::move(*snapshot)), 0).value();
+        auto read = readSnapshot(exampleSnapshot().toStdString());
+        const auto device = SnapshotDevice::analyse(std::make_shared<const Snapshot>(std::move(*read)), 0).value();
         const Record record = snapshotRecord(*device, {0, device->lifetimes().events()}, "gpt2-tiny.pickle");
         const QString path = m_folder.filePath("snapshot.json");
         QVERIFY(writeFileAtomically(path.toStdString(), jsonText(recordToJson(record))));
         QVERIFY(m_window->files().openPath(path));
-        QVERIFY(m_window->snapshot());
-        const RecordPane* shown = m_window->snapshot()->recordShown();
+        QVERIFY(snapshot());
+        const RecordPane* shown = snapshot()->recordShown();
         QVERIFY(shown);
-        QCOMPARE(m_window->snapshot()->title(), QString("Record of gpt2-tiny.pickle"));
+        QCOMPARE(snapshot()->title(), QString("Record of gpt2-tiny.pickle"));
         QCOMPARE(shown->figures()->figures()->rows().size(), record.measured->figures.size());
         QCOMPARE(shown->findings()->findings().size(), record.measured->detail["findings"].size());
         QCOMPARE(shown->plot()->curves().size(), std::size_t(2));
         QVERIFY(shown->holders()->model()->rowCount() > 0);
         openExample(); // the snapshot itself takes its place
-        QVERIFY(!m_window->snapshot()->recordShown());
+        QVERIFY(!snapshot()->recordShown());
     }
 
     void lookingAtAFileIsNoChangeThatWantsSaving()
     {
         openExample();
         QVERIFY(!m_window->document().isModified());
-        m_window->snapshot()->select(100, 200);
+        snapshot()->select(100, 200);
         QVERIFY(m_window->document().isModified());
         m_window->document().undoStack()->undo();
         QVERIFY(!m_window->document().isModified());
@@ -153,8 +161,8 @@ private slots:
         openExample();
         m_window->showPage("stride");
         m_window->document().undoStack()->undo();
-        QVERIFY(m_window->snapshot());
-        QTRY_VERIFY(!m_window->snapshot()->shown().device);
+        QVERIFY(snapshot());
+        QTRY_VERIFY(!snapshot()->shown().device);
     }
 
     void aStudyOpensItAgain()
@@ -163,16 +171,16 @@ private slots:
         const QString study = m_folder.filePath("study.memscape");
         QVERIFY(m_window->document().saveAs(study));
         m_window->document().newStudy();
-        QTRY_VERIFY(!m_window->snapshot()->shown().device);
+        QTRY_VERIFY(!snapshot()->shown().device);
         QVERIFY(m_window->files().openPath(study));
-        QTRY_VERIFY(m_window->snapshot() && m_window->snapshot()->shown().device);
+        QTRY_VERIFY(snapshot() && snapshot()->shown().device);
     }
 
     void itIsExportedInEveryFormat()
     {
         openExample();
-        m_window->snapshot()->select(100, 700);
-        QTRY_VERIFY(m_window->snapshot()->isSettled());
+        snapshot()->select(100, 700);
+        QTRY_VERIFY(snapshot()->isSettled());
         QString next;
         m_window->exporter().askName = [&](const QString&, const QString&, const QString&) { return next; };
         const auto written = [&](const char* name, const char* action) {
@@ -214,7 +222,7 @@ private slots:
     void memoryBudgetIsOneClickAway()
     {
         openExample();
-        emit m_window->snapshot()->budgetWanted();
+        snapshot()->findChild<QPushButton*>("openBudget")->click();
         QVERIFY(m_window->page());
         QCOMPARE(m_window->page()->experiment().id(), std::string("training-memory"));
     }
@@ -241,7 +249,7 @@ private slots:
     {
         openExample();
         for (const char* kind : {"timeline", "blocks", "flame", "table"}) {
-            m_window->snapshot()->setKind(kind);
+            snapshot()->setKind(kind);
             m_window->resize(944, 552);
             QTRY_COMPARE(m_window->size(), QSize(944, 552));
         }
@@ -251,21 +259,21 @@ private slots:
     {
         openExample();
         QVERIFY(QTest::qWaitForWindowActive(m_window.get()));
-        m_window->snapshot()->timeline()->setFocus();
+        snapshot()->timeline()->setFocus();
         std::set<QWidget*> reached;
         for (int i = 0; i < 300; ++i) {
             QTest::keyClick(QApplication::focusWidget(), Qt::Key_Tab);
             if (!reached.insert(QApplication::focusWidget()).second
-                && QApplication::focusWidget() == m_window->snapshot()->timeline())
+                && QApplication::focusWidget() == snapshot()->timeline())
                 break;
         }
         for (const char* name : {"openSnapshot", "compare", "export", "byTime", "beside", "figures"}) {
-            const auto* widget = m_window->snapshot()->findChild<QWidget*>(name);
+            const auto* widget = snapshot()->findChild<QWidget*>(name);
             if (widget && widget->isVisible() && widget->isEnabled())
                 QVERIFY2(reached.contains(const_cast<QWidget*>(widget)), name);
         }
-        QVERIFY(reached.contains(m_window->snapshot()->inspector()->figures()));
-        QVERIFY(reached.contains(m_window->snapshot()->strip()));
+        QVERIFY(reached.contains(snapshot()->inspector()->figures()));
+        QVERIFY(reached.contains(snapshot()->strip()));
     }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/pages/snapshot/background_work.h"
+#include "app/pages/background_work.h"
 
 #include "core/base/cancellation.h"
 
@@ -75,7 +75,7 @@ void BackgroundWork::deliver(const std::shared_ptr<Job>& job)
         return run(std::exchange(m_waiting, nullptr)); // the place of this one is taken
     m_running.reset();
     if (!job->isCancelled && job->isOutOfMemory)
-        emit failed({"snapshot.memory", "the memory ran out", {}, "close other programs, or choose a shorter range"});
+        emit failed({"work.memory", "the memory ran out", {}, "close other programs, or choose less at once"});
     else if (!job->isCancelled && job->finish)
         job->finish();
     if (!m_running)
