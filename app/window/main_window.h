@@ -129,6 +129,7 @@ private:
     void on(const char* id, const std::function<void()>& run);
     void onPage(const char* id, const std::function<void(ExperimentPage&)>& run,
                 const std::function<void(ToolPage&)>& onTool = {});
+    template <typename Run> void onAnyPage(const char* id, Run run) { onPage(id, run, run); }
     void setPanels();
     void zoom(int step);
     void addWorker();

@@ -49,18 +49,10 @@ void MainWindow::connectFileActions()
     on("file.save", [this] { m_files->save(); });
     on("file.saveAs", [this] { m_files->saveAs(); });
     on("file.quit", [this] { close(); });
-    onPage(
-        "file.exportPlot", [this](ExperimentPage& page) { m_exporter->plot(page); },
-        [this](ToolPage& page) { m_exporter->plot(page); });
-    onPage(
-        "file.exportPage", [this](ExperimentPage& page) { m_exporter->page(page); },
-        [this](ToolPage& page) { m_exporter->page(page); });
-    onPage(
-        "file.exportCsv", [this](ExperimentPage& page) { m_exporter->csv(page); },
-        [this](ToolPage& page) { m_exporter->csv(page); });
-    onPage(
-        "file.exportJson", [this](ExperimentPage& page) { m_exporter->json(page); },
-        [this](ToolPage& page) { m_exporter->json(page); });
+    onAnyPage("file.exportPlot", [this](auto& page) { m_exporter->plot(page); });
+    onAnyPage("file.exportPage", [this](auto& page) { m_exporter->page(page); });
+    onAnyPage("file.exportCsv", [this](auto& page) { m_exporter->csv(page); });
+    onAnyPage("file.exportJson", [this](auto& page) { m_exporter->json(page); });
     on("file.exportReport", [this] {
         if (tool() && tool()->exports().report && m_document.records().empty())
             m_exporter->report(*tool());
@@ -69,12 +61,8 @@ void MainWindow::connectFileActions()
     });
     onPage(
         "file.exportMemoryViz", [](ExperimentPage&) {}, [this](ToolPage& page) { m_exporter->memoryViz(page); });
-    onPage(
-        "edit.copyPlot", [this](ExperimentPage& page) { m_exporter->copyPlot(page); },
-        [this](ToolPage& page) { m_exporter->copyPlot(page); });
-    onPage(
-        "edit.copyData", [this](ExperimentPage& page) { m_exporter->copyData(page); },
-        [this](ToolPage& page) { m_exporter->copyData(page); });
+    onAnyPage("edit.copyPlot", [this](auto& page) { m_exporter->copyPlot(page); });
+    onAnyPage("edit.copyData", [this](auto& page) { m_exporter->copyData(page); });
     onPage("edit.copyPytorch", [this](ExperimentPage& page) { m_exporter->copySnippet(page, "pytorch"); });
     onPage("edit.copyDeepspeed", [this](ExperimentPage& page) { m_exporter->copySnippet(page, "deepspeed"); });
     on("edit.palette", [this] { openPalette(); });
