@@ -55,6 +55,7 @@ predicted by the experiment and the parameters that are named below it.
   memscape-cli claims                                            judged for this machine's CPU
   memscape-cli claims --device nvidia-h200 --source vram-bottleneck
   memscape-cli claims --experiment checkpoint --json | jq '.[] | .verdict'
+  memscape-cli claims --questions --device nvidia-h200               the deep questions, step by step
 
 Sources: memory-and-execution, device-and-memory-theory, gpu-memory-management,
 batch-size-optimization, vram-bottleneck.)";
@@ -236,6 +237,11 @@ void addQuestions(CLI::App& app, Arguments& arguments)
     CLI::App& claims = addCommand(app, "claims", "what course notes claim, each with a verdict", claimsExamples);
     claims.add_option("--source", arguments.source, "only those of one note (default: all)")->type_name("NOTE");
     claims.add_option("--experiment", arguments.experiment, "only those that this experiment shows")->type_name("ID");
+    claims
+        .add_flag("--questions", arguments.questions,
+                  "the deep questions of the notes: their answers, where they are true, and steps that show it")
+        ->excludes("--source")
+        ->excludes("--experiment");
     addDevice(claims, arguments, "judged for which device (default: cpu)");
     addJson(claims, arguments);
 

@@ -32,6 +32,7 @@ struct Arguments
     double failUnder = -1; ///< of grade: percent; −1: not given
     std::size_t jobs = 0;  ///< of grade; 0: as many as cores
     bool forStudents = false, solution = false, lock = false, replay = false, hint = false; ///< of lab
+    bool questions = false; ///< of claims: the deep questions in place of the table
     bool json = false;
     bool events = false;
     bool comments = false;

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The claims of the course notes with a verdict each, for one device: the table of resources/claims, judged by
-// core/claims.
+// core/claims; and the deep questions of the notes (resources/questions.json).
 #include "app/cli/commands.h"
 #include "app/cli/live_device.h"
 #include "app/cli/output.h"
 #include "core/base/text.h"
 #include "core/claims/claim_quotes.h"
-#include "core/claims/claim_verdicts.h"
-#include "core/report/text_table.h"
+#include "core/report/claims_report.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace memscape::cli {
 
@@ -44,70 +42,34 @@ Result<std::vector<const ClaimEntry*>> chosenClaims(const std::vector<ClaimEntry
     return chosen;
 }
 
-std::string shownBy(const ClaimEntry& entry)
-{
-    std::string text = entry.experiment->id();
-    for (const ClaimCase& one : entry.cases) {
-        if (entry.cases.size() > 1)
-            text += fmt::format("{} {}:", &one == &entry.cases.front() ? "" : ";", one.name);
-        for (const std::string& assignment : one.assignments)
-            text += " " + assignment;
-        if (!one.device.empty())
-            text += " --device " + one.device;
-    }
-    return text;
-}
-
-std::string claimText(const JudgedClaim& claim)
-{
-    const ClaimEntry& entry = *claim.entry;
-    std::string out = wrappedText(fmt::format("{}: “{}”", entry.place(), printable(entry.quote)), 2);
-    out += wrappedText(claim.verdict, 6);
-    if (!claim.ours.empty())
-        out += wrappedText("Here: " + claim.ours, 6);
-    if (!claim.right.empty())
-        out += wrappedText("Right: " + claim.right, 6);
-    if (entry.experiment)
-        out += wrappedText("Shown by: " + shownBy(entry), 6);
-    return out;
-}
-
-std::string claimsText(const std::vector<JudgedClaim>& claims, const Device& device)
-{
-    std::string out = fmt::format("Claims of course notes, judged for {}\n", printable(device.name));
-    std::size_t holds = 0, when = 0, fails = 0, untested = 0;
-    const ClaimEntry* before = nullptr;
-    for (const JudgedClaim& claim : claims) {
-        if (!before || before->source != claim.entry->source)
-            out += fmt::format("\n{} ({})\n", claim.entry->title, claim.entry->source);
-        before = claim.entry;
-        out += "\n" + claimText(claim);
-        if (claim.verdict.starts_with("cannot"))
-            ++untested;
-        else if (claim.verdict.starts_with("does not hold"))
-            ++fails;
-        else
-            ++(claim.verdict == "holds" || claim.verdict == "holds here" ? holds : when);
-    }
-    return out
-        + fmt::format("\n{} claims: {} hold, {} hold with a condition, {} do not hold, {} cannot be tested here\n",
-                      claims.size(), holds, when, fails, untested);
-}
-
 Result<void> printClaims(const Arguments& arguments)
 {
     MEMSCAPE_TRY(device, findDeviceToPredict(arguments.device));
     MEMSCAPE_TRY(table, readClaimTable(claimsFolder()));
     MEMSCAPE_TRY(chosen, chosenClaims(table, arguments));
     MEMSCAPE_TRY(claims, judgeClaims(chosen, device));
-    if (!arguments.json) {
-        printOut(claimsText(claims, device));
-        return {};
+    printOut(arguments.json ? claimsDocument(claims) : claimsText(claims, device));
+    return {};
+}
+
+/// The deep questions of the notes, each with the verdict of the table on its answer.
+Result<void> printQuestions(const Arguments& arguments)
+{
+    MEMSCAPE_TRY(device, findDeviceToPredict(arguments.device));
+    MEMSCAPE_TRY(questions, readQuestions(questionsFile()));
+    MEMSCAPE_TRY(table, readClaimTable(claimsFolder()));
+    std::vector<const DeepQuestion*> asked;
+    for (const DeepQuestion& question : questions)
+        asked.push_back(&question);
+    std::vector<const ClaimEntry*> judging;
+    for (const ClaimEntry& entry : table) {
+        if (std::any_of(questions.begin(), questions.end(),
+                        [&](const DeepQuestion& one) { return one.claim == entry.id; }))
+            judging.push_back(&entry);
     }
-    Json list = Json::array();
-    for (const JudgedClaim& claim : claims)
-        list.push_back(judgedJson(claim));
-    printOut(jsonText(list));
+    MEMSCAPE_TRY(answers, answerQuestions(asked, device));
+    MEMSCAPE_TRY(verdicts, judgeClaims(judging, device));
+    printOut(arguments.json ? questionsDocument(answers, verdicts) : questionsText(answers, verdicts, device));
     return {};
 }
 
@@ -115,7 +77,7 @@ Result<void> printClaims(const Arguments& arguments)
 
 int runClaims(const Arguments& arguments)
 {
-    if (const auto printed = printClaims(arguments); !printed)
+    if (const auto printed = arguments.questions ? printQuestions(arguments) : printClaims(arguments); !printed)
         return refused(printed.error());
     return 0;
 }

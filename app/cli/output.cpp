@@ -151,18 +151,4 @@ int deliver(const std::string& path, const std::string& text, bool printed, int 
     return static_cast<int>(ExitCode::BadInput);
 }
 
-std::string wrappedText(const std::string& text, std::size_t indent)
-{
-    const std::string start(indent, ' ');
-    std::string out, line;
-    for (const std::string& word : split(text, ' ')) {
-        if (!line.empty() && indent + textWidth(line) + 1 + textWidth(word) > 96) {
-            out += start + line + "\n";
-            line.clear();
-        }
-        line += (line.empty() ? "" : " ") + word;
-    }
-    return out + start + line + "\n";
-}
-
 } // namespace memscape::cli

@@ -32,9 +32,6 @@ Result<void> writable(const std::string& path);
 /// else in a temporary file that is named. Answers `code`, or 2.
 int deliver(const std::string& path, const std::string& text, bool printed, int code);
 
-/// `text` in lines of at most 96 characters, each after `indent` spaces.
-std::string wrappedText(const std::string& text, std::size_t indent);
-
 /// Figures, why, points: what a person reads after predict and measure.
 std::string recordText(const Record& record);
 

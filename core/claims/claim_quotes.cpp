@@ -66,7 +66,7 @@ Result<std::vector<fs::path>> claimFiles(const fs::path& folder)
     return files;
 }
 
-Result<Json> readClaimFile(const fs::path& path)
+Result<Json> readClaimFile(const fs::path& path, std::string_view format)
 {
     MEMSCAPE_TRY(text, readFile(path, claimFileLimit));
     auto json = parseJson(text);
@@ -76,11 +76,11 @@ Result<Json> readClaimFile(const fs::path& path)
         return fail(std::move(error));
     }
     const JsonReader reader(*json, path.filename().string());
-    if (!json->is_object() || reader.string("format", "").value_or("") != "memscape-claims")
-        return fail("json.format", "not a table of claims", "it begins with \"format\": \"memscape-claims\"",
-                    path.string());
+    if (!json->is_object() || reader.string("format", "").value_or("") != format)
+        return fail("json.format", fmt::format("not a file of {}", format.substr(format.find('-') + 1)),
+                    fmt::format("it begins with \"format\": \"{}\"", format), path.string());
     if (reader.integer("version", 0).value_or(0) != 1)
-        return fail("json.version", "this version of a table of claims is not known", "write \"version\": 1",
+        return fail("json.version", fmt::format("this version of {} is not known", format), "write \"version\": 1",
                     path.string());
     return json;
 }

@@ -15,9 +15,9 @@ std::filesystem::path claimsFolder();
 /// The files of a folder of claims, sorted. Errors: file.missing where there is none.
 Result<std::vector<std::filesystem::path>> claimFiles(const std::filesystem::path& folder);
 
-/// One file as JSON: {"format": "memscape-claims", "version": 1, "source", "title", "claims": […]}.
-/// Errors: file.*, json.*, json.format, json.version, each with the file as place.
-Result<Json> readClaimFile(const std::filesystem::path& path);
+/// One file as JSON: {"format": "memscape-claims", "version": 1, "source", "title", "claims": […]}, or one of another
+/// format. Errors: file.*, json.*, json.format, json.version, each with the file as place.
+Result<Json> readClaimFile(const std::filesystem::path& path, std::string_view format = "memscape-claims");
 
 /// A claim of that id with the note's words and place, and a verdict of the caller. Reads the files once; where the
 /// table cannot be read, the quote says so.

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <set>
+#include <mutex>
 
 #include <fmt/format.h>
 
@@ -26,28 +26,6 @@ Error placed(Error error, const std::string& where)
 {
     error.place = where + (error.place.empty() ? "" : ", " + error.place);
     return error;
-}
-
-Result<std::vector<std::string>> textsOf(const JsonReader& reader)
-{
-    std::vector<std::string> texts;
-    MEMSCAPE_TRY(items, reader.items());
-    for (const JsonReader& item : items) {
-        MEMSCAPE_TRY(text, item.string());
-        texts.push_back(text);
-    }
-    return texts;
-}
-
-Result<void> checkKeys(const JsonReader& reader)
-{
-    MEMSCAPE_TRY(members, reader.members());
-    for (const auto& [key, value] : members) {
-        if (std::find(entryKeys.begin(), entryKeys.end(), key) == entryKeys.end())
-            return fail("claims.key", fmt::format("a claim has no key \"{}\"", quotedForMessage(key)),
-                        didYouMean(key, {entryKeys.begin(), entryKeys.end()}));
-    }
-    return {};
 }
 
 Result<std::vector<ClaimCase>> casesOf(const JsonReader& reader, const Experiment& experiment)
@@ -71,10 +49,7 @@ Result<std::vector<ClaimCase>> casesOf(const JsonReader& reader, const Experimen
     if (cases.empty())
         cases.push_back({"here", {}, common, {}});
     for (ClaimCase& one : cases) {
-        MEMSCAPE_TRY(parameters, resolve(experiment.schema(), one.assignments));
-        if (parameters.sweep())
-            return fail("claims.key", fmt::format("the case \"{}\" sweeps a parameter", one.name),
-                        "write a case for each value");
+        MEMSCAPE_TRY(parameters, caseParameters(experiment, one.assignments, one.name));
         one.parameters = std::move(parameters);
     }
     if (reader.has("devices")) {
@@ -93,18 +68,6 @@ Result<std::vector<ClaimCase>> casesOf(const JsonReader& reader, const Experimen
     return cases;
 }
 
-/// A lone brace is refused: a place that is not one would be printed as it stands.
-Result<ExpressionTemplate> sentenceOf(const std::string& text)
-{
-    MEMSCAPE_TRY(sentence, ExpressionTemplate::parse(text));
-    for (const std::string& words : sentence.words()) {
-        if (words.find_first_of("{}") != std::string::npos)
-            return fail("claims.sentence", fmt::format("the sentence \"{}\" has a lone brace", quotedForMessage(text)),
-                        "write numbers as {{expression}} or {{expression | style}}");
-    }
-    return sentence;
-}
-
 Result<ClaimRule> ruleOf(const JsonReader& reader)
 {
     MEMSCAPE_TRY(parts, textsOf(reader));
@@ -120,7 +83,7 @@ Result<ClaimRule> ruleOf(const JsonReader& reader)
         MEMSCAPE_TRY(when, Expression::parse(parts[0]));
         rule.when.push_back(std::move(when));
     }
-    MEMSCAPE_TRY(verdict, sentenceOf(parts[1]));
+    MEMSCAPE_TRY(verdict, claimSentence(parts[1]));
     rule.verdict = std::move(verdict);
     return rule;
 }
@@ -156,7 +119,7 @@ Result<void> readVerdict(ClaimEntry& entry, const JsonReader& reader)
 Result<ClaimEntry> entryOf(const Json& json)
 {
     const JsonReader reader(json);
-    MEMSCAPE_CHECK(checkKeys(reader));
+    MEMSCAPE_CHECK(checkKeys(reader, {entryKeys.begin(), entryKeys.end()}));
     ClaimEntry entry;
     for (const auto& [key, text] :
          {std::pair{"id", &entry.id}, {"heading", &entry.heading}, {"quote", &entry.quote}, {"topic", &entry.topic}}) {
@@ -181,8 +144,8 @@ Result<ClaimEntry> entryOf(const Json& json)
     MEMSCAPE_CHECK(readVerdict(entry, reader));
     MEMSCAPE_TRY(ours, reader.string("ours", ""));
     MEMSCAPE_TRY(right, reader.string("right"));
-    MEMSCAPE_TRY(oursTemplate, sentenceOf(ours));
-    MEMSCAPE_TRY(rightTemplate, sentenceOf(right));
+    MEMSCAPE_TRY(oursTemplate, claimSentence(ours));
+    MEMSCAPE_TRY(rightTemplate, claimSentence(right));
     entry.ours = std::move(oursTemplate);
     entry.right = std::move(rightTemplate);
     if (entry.cannot.empty() && entry.judge.empty() && !entry.ours.hasValues())
@@ -220,6 +183,49 @@ Result<std::vector<RawEntry>> rawEntries(const std::filesystem::path& folder)
 }
 
 } // namespace
+
+Result<ExpressionTemplate> claimSentence(const std::string& text)
+{
+    MEMSCAPE_TRY(sentence, ExpressionTemplate::parse(text));
+    for (const std::string& words : sentence.words()) {
+        if (words.find_first_of("{}") != std::string::npos)
+            return fail("claims.sentence", fmt::format("the sentence \"{}\" has a lone brace", quotedForMessage(text)),
+                        "write numbers as {{expression}} or {{expression | style}}");
+    }
+    return sentence;
+}
+
+Result<std::vector<std::string>> textsOf(const JsonReader& reader)
+{
+    std::vector<std::string> texts;
+    MEMSCAPE_TRY(items, reader.items());
+    for (const JsonReader& item : items) {
+        MEMSCAPE_TRY(text, item.string());
+        texts.push_back(text);
+    }
+    return texts;
+}
+
+Result<void> checkKeys(const JsonReader& reader, const std::vector<std::string>& known)
+{
+    MEMSCAPE_TRY(members, reader.members());
+    for (const auto& [key, value] : members) {
+        if (std::find(known.begin(), known.end(), key) == known.end())
+            return fail("claims.key", fmt::format("\"{}\" is no key here", quotedForMessage(key)),
+                        didYouMean(key, known));
+    }
+    return {};
+}
+
+Result<Parameters> caseParameters(const Experiment& experiment, const std::vector<std::string>& assignments,
+                                  const std::string& name)
+{
+    MEMSCAPE_TRY(parameters, resolve(experiment.schema(), assignments));
+    if (parameters.sweep())
+        return fail("claims.key", fmt::format("the case \"{}\" sweeps a parameter", name),
+                    "write a case for each value");
+    return parameters;
+}
 
 std::string ClaimEntry::place() const
 {
@@ -260,6 +266,19 @@ Result<std::vector<ClaimEntry>> readClaimTable(const std::filesystem::path& fold
         entries.push_back(std::move(*entry));
     }
     return entries;
+}
+
+Result<std::shared_ptr<const std::vector<ClaimEntry>>> sharedClaimTable()
+{
+    static std::mutex mutex;
+    static std::map<std::filesystem::path, std::shared_ptr<const std::vector<ClaimEntry>>> tables;
+    const std::lock_guard lock(mutex);
+    auto& known = tables[claimsFolder()];
+    if (!known) {
+        MEMSCAPE_TRY(table, readClaimTable(claimsFolder()));
+        known = std::make_shared<const std::vector<ClaimEntry>>(std::move(table));
+    }
+    return known;
 }
 
 } // namespace memscape

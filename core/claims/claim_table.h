@@ -21,6 +21,7 @@
 #include "core/expression/expression_template.h"
 
 #include <filesystem>
+#include <memory>
 
 namespace memscape {
 
@@ -62,5 +63,20 @@ struct ClaimEntry
 /// claims.verdict, claims.sentence), expression.*, experiment.unknown, parameter.*; the place names the file and
 /// the entry.
 Result<std::vector<ClaimEntry>> readClaimTable(const std::filesystem::path& folder);
+
+/// The one of claimsFolder(), read once for all threads; after an error it is read again. Errors: those of
+/// readClaimTable().
+Result<std::shared_ptr<const std::vector<ClaimEntry>>> sharedClaimTable();
+
+/// Parameters of an experiment from assignments, as cases have them. Errors: parameter.*; claims.key for a sweep.
+Result<Parameters> caseParameters(const Experiment& experiment, const std::vector<std::string>& assignments,
+                                  const std::string& name);
+/// A sentence with places for numbers. Errors: expression.*, claims.sentence (a lone brace, which would be printed as
+/// it stands).
+Result<ExpressionTemplate> claimSentence(const std::string& text);
+/// Every text of an array. Errors: json.type.
+Result<std::vector<std::string>> textsOf(const JsonReader& reader);
+/// Errors: claims.key with the nearest of `known`.
+Result<void> checkKeys(const JsonReader& reader, const std::vector<std::string>& known);
 
 } // namespace memscape

@@ -1,16 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/claims/claim_verdicts.h"
 
-#include "core/base/cancellation.h"
-#include "core/base/json_path.h"
-#include "core/base/parallel.h"
-#include "core/base/text.h"
-#include "core/claims/claim_device.h"
-#include "core/device/catalogue.h"
-
 #include <algorithm>
-#include <cmath>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -19,54 +10,11 @@ namespace memscape {
 namespace {
 
 constexpr const char* untestable = "cannot be tested here: ";
-const FillStyle claimStyle{ByteStyle::Decimal}; // as the notes write bytes
-
-/// What is asked of an experiment, and its answer. The same question is asked once for all claims.
-struct ClaimQuestion
-{
-    const Experiment* experiment = nullptr;
-    const Device* device = nullptr;
-    const Parameters* parameters = nullptr;
-    bool wantsDetail = false, wantsJudgement = false;
-
-    Result<Prediction> answer = fail(Error{"claims.unasked", "not asked"});
-    std::vector<Claim> judgements = {};
-};
-
-void ask(ClaimQuestion& question)
-{
-    const Experiment& experiment = *question.experiment;
-    if (question.wantsDetail) {
-        question.answer = experiment.predict(*question.device, *question.parameters);
-    } else {
-        auto figures = experiment.predictPoint(*question.device, *question.parameters);
-        if (figures)
-            question.answer = Prediction{std::move(*figures), {}, Json::object()};
-        else
-            question.answer = fail(figures.error());
-    }
-    if (question.wantsJudgement)
-        question.judgements = experiment.claims(*question.device, *question.parameters);
-}
-
-struct AskedCase
-{
-    const ClaimCase* given = nullptr;
-    const Device* device = nullptr;
-    ClaimQuestion* question = nullptr;
-};
 
 struct AskedEntry
 {
     const ClaimEntry* entry = nullptr;
     std::vector<AskedCase> cases = {};
-};
-
-/// Devices that cases name, and the questions by what they ask.
-struct Asking
-{
-    std::map<std::string, Device> devices = {};
-    std::map<std::string, ClaimQuestion> questions = {};
 };
 
 bool wantsDetail(const ClaimEntry& entry)
@@ -83,124 +31,17 @@ bool wantsDetail(const ClaimEntry& entry)
                        [](const std::string& name) { return name.find("detail.") != std::string::npos; });
 }
 
-bool isElsewhere(const ClaimEntry& entry, const Device& asked)
-{
-    return (entry.on == "gpu" && !asked.isGpu()) || (entry.on == "host" && asked.isGpu());
-}
-
-/// Of the kind that the claim is about, so that what is right is said with numbers of some device all the same.
-const char* standInFor(const ClaimEntry& entry)
-{
-    return entry.on == "gpu" ? "nvidia-h200" : "amd-epyc-9654";
-}
-
-Result<const Device*> deviceNamed(Asking& asking, const std::string& id)
-{
-    auto known = asking.devices.find(id);
-    if (known == asking.devices.end()) {
-        MEMSCAPE_TRY(found, findDevice(id));
-        known = asking.devices.emplace(id, std::move(found)).first;
-    }
-    return &known->second;
-}
-
-Result<AskedEntry> prepared(Asking& asking, const ClaimEntry& entry, const Device& asked)
+Result<AskedEntry> prepared(CaseAsking& asking, const ClaimEntry& entry, const Device& asked)
 {
     AskedEntry made{&entry};
+    const std::string standIn = isElsewhere(entry.on, asked) ? standInFor(entry.on) : "";
     for (const ClaimCase& one : entry.cases) {
-        const Device* device = &asked;
-        if (!one.device.empty() || isElsewhere(entry, asked)) {
-            MEMSCAPE_TRY(found, deviceNamed(asking, one.device.empty() ? standInFor(entry) : one.device));
-            device = found;
-        }
-        made.cases.push_back({&one, device, nullptr});
-        const std::string key =
-            fmt::format("{} {} {}", entry.experiment->id(), device->id, jsonLine(parametersToJson(one.parameters)));
-        ClaimQuestion& question = asking.questions[key];
-        question.experiment = entry.experiment;
-        question.device = device;
-        question.parameters = &one.parameters;
-        question.wantsDetail |= wantsDetail(entry);
-        question.wantsJudgement |= !entry.judge.empty() && made.cases.size() == 1;
-        made.cases.back().question = &question;
+        MEMSCAPE_TRY(added, asking.add(*entry.experiment, one, standIn));
+        added.question->wantsDetail |= wantsDetail(entry);
+        added.question->wantsJudgement |= !entry.judge.empty() && made.cases.empty();
+        made.cases.push_back(added);
     }
     return made;
-}
-
-ExpressionValue detailValue(const Json& detail, const std::string& path)
-{
-    const Json* const node = nodeAt(detail, path);
-    if (node == nullptr)
-        return numberValue(nan);
-    if (node->is_string())
-        return wordValue(node->get<std::string>());
-    if (node->is_boolean())
-        return numberValue(double(node->get<bool>()));
-    return numberValue(node->is_number() ? node->get<double>() : nan);
-}
-
-/// A figure, a value of the detail, a parameter or a part of the device of one case.
-Result<ExpressionValue> valueIn(const AskedCase& asked, const std::string& name)
-{
-    if (name.starts_with("device."))
-        return claimDeviceValue(*asked.device, std::string_view(name).substr(7));
-    const Prediction& prediction = *asked.question->answer;
-    if (name.starts_with("detail."))
-        return detailValue(prediction.detail, name.substr(7));
-    if (const Figure* figure = findFigure(prediction.figures, name)) {
-        if (figure->isNumber())
-            return numberValue(figure->number(), figure->unit);
-        return wordValue(figure->text());
-    }
-    for (const auto& [key, value] : asked.given->parameters.values()) {
-        if (key == name)
-            return std::holds_alternative<double>(value) ? numberValue(std::get<double>(value))
-                                                         : wordValue(valueText(value));
-    }
-    std::vector<std::string> known;
-    for (const Figure& figure : prediction.figures)
-        known.push_back(figure.key);
-    return fail("claims.figure", fmt::format("{} has no figure \"{}\"", asked.question->experiment->id(), name),
-                didYouMean(name, known));
-}
-
-ExpressionScope scopeOf(const AskedEntry& asked)
-{
-    return {[&asked](const std::string& name) -> Result<ExpressionValue> {
-        const std::size_t point = name.find('.');
-        for (const AskedCase& one : asked.cases) {
-            if (point != std::string::npos && name.compare(0, point, one.given->name) == 0
-                && point == one.given->name.size())
-                return valueIn(one, name.substr(point + 1));
-        }
-        if (asked.cases.empty())
-            return fail("claims.figure", fmt::format("\"{}\" is named, and no experiment is", name),
-                        "name an experiment and its parameters");
-        return valueIn(asked.cases.front(), name);
-    }};
-}
-
-/// A name whose number is not known on this device; empty where all are.
-Result<std::string> unknownName(const std::vector<std::string>& names, const ExpressionScope& scope)
-{
-    for (const std::string& name : names) {
-        MEMSCAPE_TRY(value, scope.name(name));
-        if (!value.isWord() && !std::isfinite(value.number()))
-            return name;
-    }
-    return std::string();
-}
-
-/// "device.L3.capacity" as a person says it: "the capacity of L3".
-std::string nameInWords(std::string name)
-{
-    if (const std::size_t device = name.find("device."); device != std::string::npos)
-        name = name.substr(device + 7);
-    const std::size_t point = name.rfind('.');
-    std::string words =
-        point == std::string::npos ? name : fmt::format("{} of {}", name.substr(point + 1), name.substr(0, point));
-    std::replace(words.begin(), words.end(), '_', ' ');
-    return words;
 }
 
 Result<void> judgeByRules(JudgedClaim& judged, const ExpressionScope& scope, const std::string& device)
@@ -236,7 +77,7 @@ Result<void> judgeByRules(JudgedClaim& judged, const ExpressionScope& scope, con
 }
 
 /// The experiment's own words; what it leaves open is not tested.
-void judgeByExperiment(JudgedClaim& judged, const ClaimQuestion& question)
+void judgeByExperiment(JudgedClaim& judged, const CaseQuestion& question)
 {
     for (const Claim& claim : question.judgements) {
         if (claim.id != judged.entry->judge)
@@ -257,7 +98,7 @@ Result<JudgedClaim> judged(const AskedEntry& asked, const Device& device)
     made.entry = &entry;
     for (const AskedCase& one : asked.cases)
         made.devices.push_back(one.device->id);
-    const ExpressionScope scope = scopeOf(asked);
+    const ExpressionScope scope = scopeOf(asked.cases);
     for (const AskedCase& one : asked.cases) {
         if (one.question->answer)
             continue;
@@ -269,7 +110,7 @@ Result<JudgedClaim> judged(const AskedEntry& asked, const Device& device)
         made.right = entry.right.names().empty() ? entry.right.filled(scope, claimStyle).value_or("") : "";
         return made;
     }
-    if (isElsewhere(entry, device)) {
+    if (isElsewhere(entry.on, device)) {
         made.verdict = fmt::format("{}the claim is about {}, {} is none", untestable,
                                    entry.on == "gpu" ? "GPUs" : "processors", device.name);
         MEMSCAPE_TRY(right, entry.right.filled(scope, claimStyle));
@@ -292,14 +133,15 @@ Result<JudgedClaim> judged(const AskedEntry& asked, const Device& device)
 
 } // namespace
 
-Result<std::vector<JudgedClaim>> judgeClaims(const std::vector<const ClaimEntry*>& entries, const Device& asked)
+Result<std::vector<JudgedClaim>> judgeClaims(const std::vector<const ClaimEntry*>& entries, const Device& asked,
+                                             const ClaimProgress& progress)
 {
     const auto placed = [](Error error, const ClaimEntry& entry) {
         error.place =
             fmt::format("{}.json, \"{}\"{}", entry.source, entry.id, error.place.empty() ? "" : ", " + error.place);
         return fail(std::move(error));
     };
-    Asking asking;
+    CaseAsking asking(asked);
     std::vector<AskedEntry> all;
     for (const ClaimEntry* entry : entries) {
         auto made = prepared(asking, *entry, asked);
@@ -307,11 +149,7 @@ Result<std::vector<JudgedClaim>> judgeClaims(const std::vector<const ClaimEntry*
             return placed(made.error(), *entry);
         all.push_back(std::move(*made));
     }
-    std::vector<ClaimQuestion*> questions;
-    for (auto& [key, question] : asking.questions)
-        questions.push_back(&question);
-    inParallel(questions.size(), coreCount(), [&](std::size_t i) { ask(*questions[i]); });
-    MEMSCAPE_CHECK(checkWanted());
+    MEMSCAPE_CHECK(asking.askAll(progress));
     std::vector<JudgedClaim> claims;
     for (const AskedEntry& one : all) {
         auto made = judged(one, asked);
@@ -320,6 +158,15 @@ Result<std::vector<JudgedClaim>> judgeClaims(const std::vector<const ClaimEntry*
         claims.push_back(std::move(*made));
     }
     return claims;
+}
+
+ClaimVerdict verdictKind(std::string_view verdict)
+{
+    if (verdict == "holds" || verdict == "holds here")
+        return ClaimVerdict::Holds;
+    if (verdict.starts_with("holds"))
+        return ClaimVerdict::HoldsWhen;
+    return verdict.starts_with("does not hold") ? ClaimVerdict::Fails : ClaimVerdict::Untested;
 }
 
 Json judgedJson(const JudgedClaim& claim)

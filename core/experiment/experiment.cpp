@@ -192,6 +192,8 @@ Json claimsJson(const std::vector<Claim>& claims)
     for (const Claim& claim : claims) {
         json.push_back(
             {{"quote", claim.quote}, {"source", claim.source}, {"verdict", claim.verdict}, {"ours", claim.ours}});
+        if (!claim.id.empty())
+            json.back()["id"] = claim.id;
     }
     return json;
 }

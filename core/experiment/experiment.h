@@ -29,7 +29,7 @@ struct Claim
     std::string id = {}; ///< of the table in resources/claims/; empty: the words are the experiment's own
 };
 
-/// [{"quote","source","verdict","ours"}…]
+/// [{"quote","source","verdict","ours"}…], with "id" where there is one.
 Json claimsJson(const std::vector<Claim>& claims);
 
 /// Lines for another program that do what the parameters say: PyTorch, a configuration of DeepSpeed.

@@ -40,4 +40,7 @@ std::string escapedForMarkdown(std::string_view text);
 /// `text` for a terminal: control characters, escape sequences among them, become spaces.
 std::string printable(std::string_view text);
 
+/// `text` in lines of at most 96 characters, each after `indent` spaces.
+std::string wrappedText(const std::string& text, std::size_t indent);
+
 } // namespace memscape

@@ -83,6 +83,16 @@ private slots:
         QVERIFY(unknown.says("vram-bottleneck"));
         QCOMPARE(cli({"claims", "--experiment", "strid"}).code, 2);
         QCOMPARE(cli({"claims", "--device", "nvidia-h20"}).code, 3);
+        const Ran questions = cli({"claims", "--questions", "--device", "nvidia-h200", "--json"});
+        QCOMPARE(questions.code, 0);
+        const QJsonArray answers = QJsonDocument::fromJson(questions.out).array();
+        QCOMPARE(answers.size(), qsizetype(6));
+        for (const QJsonValue& answer : answers) {
+            QVERIFY(answer["steps"].toArray().size() >= 3);
+            QVERIFY(!answer["verdict"].toString().isEmpty());
+        }
+        QVERIFY(cli({"claims", "--questions"}).out.contains("memscape-cli predict checkpoint"));
+        QCOMPARE(cli({"claims", "--questions", "--source", "vram-bottleneck"}).code, 2);
         const Ran nowhere = cli({"claims"}, {}, {"MEMSCAPE_RESOURCES=/nowhere"});
         QCOMPARE(nowhere.code, 2);
         QVERIFY(nowhere.says("MEMSCAPE_RESOURCES"));
