@@ -45,7 +45,13 @@ const std::vector<PageInfo>& toolPages()
                                               "Where did the memory of a recorded run go, and why was it not enough?",
                                               {},
                                               "training",
-                                              "snapshot"}};
+                                              "snapshot"},
+                                             {claimsPageId,
+                                              "Claims",
+                                              "What do course notes claim of memory and time, and is it so?",
+                                              {},
+                                              "learn",
+                                              "claims"}};
     return pages;
 }
 

@@ -26,6 +26,8 @@ std::vector<PageInfo> pagesOf(const std::vector<const Experiment*>& experiments)
 
 /// The page of a memory snapshot: it shows a file.
 constexpr auto snapshotPageId = "snapshot";
+/// The page of what course notes claim.
+constexpr auto claimsPageId = "claims";
 
 /// The pages without an experiment.
 const std::vector<PageInfo>& toolPages();

@@ -31,6 +31,7 @@ ExperimentPage::ExperimentPage(const Experiment& experiment, PageServices servic
     , m_info(pageOf(experiment, page))
     , m_services(services)
     , m_improvements(experiment)
+    , m_tableClaims(experiment)
     , m_header(new PageHeader(experiment, m_info, services.devices, services.runs, this))
     , m_picture(makePicture(m_info.id, this))
     , m_plot(new PagePlot(this))
@@ -114,6 +115,10 @@ void ExperimentPage::connectAll()
     connect(m_extension, &PageExtension::markersChanged, this, [this] { m_plot->view()->setMarkers(markers()); });
     connect(&m_bases, &BasisPredictions::changed, this, [this] { schedule(Outputs); });
     connect(&m_improvements, &ImprovementFinder::found, this, [this] { schedule(Outputs); });
+    connect(&m_tableClaims, &TableClaims::found, this, [this] { schedule(Outputs); });
+    connect(m_inspector, &Inspector::claimWanted, this, [this](const QString& id) {
+        emit pageWanted({QLatin1String(claimsPageId), {}, deviceId(), tr("Show the claim"), id});
+    });
     connect(m_header, &PageHeader::measureWanted, this, &ExperimentPage::measure);
     connect(m_header, &PageHeader::changeWanted, this, &ExperimentPage::editText);
     connect(m_header->device(), &DeviceButton::picked, this,

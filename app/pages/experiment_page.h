@@ -22,6 +22,7 @@
 #include "app/pages/page_visit.h"
 #include "app/pages/records/records_strip.h"
 #include "app/pages/records/shown_measurement.h"
+#include "app/pages/table_claims.h"
 #include "app/pictures/common/picture.h"
 #include "app/settings/settings.h"
 
@@ -91,8 +92,8 @@ public:
     /// Does what is due now, without waiting for the event loop: for exports and tests.
     void updateNow();
     bool upToDate() const;
-    /// Looks for what would change the answer most; upToDate() does not wait for that.
-    bool isSeeking() const { return m_improvements.isBusy(); }
+    /// Looks for what would change the answer most, and for claims of the table; upToDate() does not wait for that.
+    bool isSeeking() const { return m_improvements.isBusy() || m_tableClaims.isBusy(); }
     PageExtension* extension() const { return m_extension; }
     /// Zoom of each plot of the page, as far as the user zoomed: for the next session, not the
     /// study.
@@ -157,6 +158,7 @@ private:
     Predictor m_predictor;
     BasisPredictions m_bases;
     ImprovementFinder m_improvements;
+    TableClaims m_tableClaims;
     PageHeader* m_header;
     Picture* m_picture;
     PagePlot* m_plot;

@@ -121,14 +121,14 @@ void ExperimentPage::refreshInspector(const ShownMeasurement& now)
 }
 
 /// Verdicts by what was measured, where a finished measurement answers for what is on the page; else
-/// those that came with the prediction.
+/// those that came with the prediction. With them those of the table at exactly these parameters.
 std::vector<Claim> ExperimentPage::claimsBeside(const ShownMeasurement& now) const
 {
     if (!device() || !m_prediction)
         return {};
     if (!now.outcome || now.live || now.elsewhere)
-        return m_claims;
-    return m_experiment.claims(now.device, now.parameters, *now.outcome);
+        return m_tableClaims.beside(m_claims, false);
+    return m_tableClaims.beside(m_experiment.claims(now.device, now.parameters, *now.outcome), true);
 }
 
 /// The selected point in words, where the shown curve is over a parameter.

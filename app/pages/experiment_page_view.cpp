@@ -27,6 +27,7 @@ void ExperimentPage::refreshInputs()
         else
             m_bases.clear();
         m_extension->request(target->device, now);
+        m_tableClaims.request(target->device, now);
         return;
     }
     m_bases.clear();

@@ -16,6 +16,7 @@ struct PageVisit
     ParameterChanges changes = {}; ///< of its experiment; what is not named stays
     std::string device = {};       ///< id; empty: the page keeps its own
     QString step = {};             ///< its name in the history
+    QString item = {};             ///< of a tool page: what it shows of its own
 };
 
 } // namespace memscape

@@ -73,6 +73,8 @@ public:
     virtual PageExports exports() const { return {}; }
     /// A file that belongs to this page.
     virtual void open(const QString&) { }
+    /// What PageVisit::item names: an entry of this page.
+    virtual void showItem(const QString&) { }
     /// Errors: usage.* for a word that the page does not know, and what its value is refused for.
     virtual Result<void> apply(const ScreenshotRequest& request);
 

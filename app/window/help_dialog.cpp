@@ -75,6 +75,9 @@ QString shortcutsHelp(const Actions& actions)
                 .arg(tr("On a plot"), PlotView::shortcuts(), tr("In the records"),
                      tr("P pins, N notes, F2 renames, Del deletes; Ctrl+click selects a second "
                         "record to compare."));
+    text += QStringLiteral("\n## %1\n\n%2\n")
+                .arg(tr("On the page Claims"),
+                     tr("/ or Ctrl+F searches, arrows walk through the list, Enter shows the first case."));
     return text;
 }
 

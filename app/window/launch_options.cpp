@@ -24,6 +24,7 @@ constexpr auto footer = "Examples:\n"
                         "  memscape --screenshot stride -o stride.png stride=4 element=float32 --size 1280x800\n"
                         "  memscape run.pickle\n"
                         "  memscape --screenshot snapshot file=run.pickle view=blocks -o blocks.png\n"
+                        "  memscape --screenshot claims device=nvidia-h200 entry=four-m -o claim.png\n"
                         "Exit codes: 0 done, 1 it failed while running, 2 the input was wrong, 3 no such device.";
 
 /// Words for QGuiApplication itself (-platform xcb); CLI11 would read them as bundled short flags.

@@ -316,17 +316,18 @@ void MainWindow::openOn(const QString& page, const QString& path)
 
 void MainWindow::visit(const PageVisit& visit)
 {
-    if (visit.changes.empty() && visit.device.empty()) {
+    if (visit.changes.empty() && visit.device.empty() && visit.item.isEmpty()) {
         showPage(visit.page);
         return;
     }
     m_document.undoStack()->beginMacro(visit.step);
     m_document.visitPage(visit.page.toStdString());
-    if (page()) {
-        if (!visit.device.empty())
-            m_document.setDevice(page()->experiment().id(), visit.device);
+    if (!visit.device.empty())
+        chooseDevice(visit.device);
+    if (page())
         static_cast<void>(page()->setTexts(visit.changes, visit.step)); // they parse, or stay
-    }
+    else if (tool())
+        tool()->showItem(visit.item);
     m_document.undoStack()->endMacro();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/window/tool_pages.h"
 
+#include "app/claims/claims_page.h"
 #include "app/pages/snapshot/snapshot_page.h"
 
 namespace memscape {
@@ -14,7 +15,8 @@ template <typename Page> ToolPage* make(PageServices services, QWidget* parent)
     return new Page(services, parent);
 }
 
-constexpr std::pair<const char*, Make> makers[] = {{snapshotPageId, make<SnapshotPage>}};
+constexpr std::pair<const char*, Make> makers[] = {{snapshotPageId, make<SnapshotPage>},
+                                                   {claimsPageId, make<ClaimsPage>}};
 
 } // namespace
 

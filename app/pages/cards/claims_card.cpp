@@ -2,23 +2,12 @@
 #include "app/pages/cards/claims_card.h"
 
 #include "app/pages/byte_words.h"
-
+#include "app/pages/cards/verdict.h"
 #include "app/pictures/common/json_values.h"
 
 #include <nlohmann/json.hpp>
 
 namespace memscape {
-
-namespace {
-
-const char* verdictTone(const std::string& verdict)
-{
-    if (verdict == "holds")
-        return "good";
-    return verdict.rfind("holds", 0) == 0 ? "warning" : "bad";
-}
-
-} // namespace
 
 std::vector<Claim> readClaims(const Json& detail)
 {
@@ -27,7 +16,8 @@ std::vector<Claim> readClaims(const Json& detail)
     if (!json.is_array())
         return claims;
     for (const Json& one : json)
-        claims.push_back({words(one, "quote"), words(one, "source"), words(one, "verdict"), words(one, "ours")});
+        claims.push_back(
+            {words(one, "quote"), words(one, "source"), words(one, "verdict"), words(one, "ours"), words(one, "id")});
     return claims;
 }
 
@@ -47,6 +37,10 @@ void ClaimsCard::setClaims(const std::vector<Claim>& claims, ByteStyle bytes)
                     toneLabel({}, "faint", this, true)};
         for (QLabel* label : {lines.quote, lines.verdict, lines.source})
             column()->addWidget(label);
+        lines.source->setTextFormat(Qt::RichText);
+        lines.source->setTextInteractionFlags(Qt::TextBrowserInteraction);
+        lines.source->setAccessibleName(tr("Where it is claimed"));
+        connect(lines.source, &QLabel::linkActivated, this, &ClaimsCard::claimWanted);
         m_lines.push_back(lines);
     }
     for (std::size_t i = 0; i < m_lines.size(); ++i) {
@@ -59,8 +53,13 @@ void ClaimsCard::setClaims(const std::vector<Claim>& claims, ByteStyle bytes)
         m_lines[i].quote->setText(QStringLiteral("“%1”").arg(QString::fromStdString(claim.quote)));
         const std::string ours = claim.ours.empty() ? claim.verdict : claim.verdict + ": " + claim.ours;
         m_lines[i].verdict->setText(bytesInStyle(QString::fromStdString(ours), bytes));
-        setTone(m_lines[i].verdict, verdictTone(claim.verdict));
-        m_lines[i].source->setText(QString::fromStdString(claim.source));
+        setTone(m_lines[i].verdict, verdictTone(verdictKind(claim.verdict)));
+        QString source = QString::fromStdString(claim.source).toHtmlEscaped();
+        if (!claim.id.empty())
+            source += QStringLiteral(" · <a href=\"%1\">%2</a>")
+                          .arg(QString::fromStdString(claim.id).toHtmlEscaped(), tr("in Claims"));
+        m_lines[i].source->setText(source);
+        m_lines[i].source->setFocusPolicy(claim.id.empty() ? Qt::NoFocus : Qt::StrongFocus);
     }
     setVisible(!claims.empty());
 }

@@ -21,6 +21,9 @@ public:
     /// Hidden while there is no claim.
     void setClaims(const std::vector<Claim>& claims, ByteStyle bytes);
 
+signals:
+    void claimWanted(const QString& id); ///< its entry on the page Claims
+
 private:
     struct Lines
     {

@@ -66,6 +66,7 @@ Inspector::Inspector(const Experiment& experiment, StudyDocument& document, RunC
         if (run)
             run();
     });
+    connect(m_claims, &ClaimsCard::claimWanted, this, &Inspector::claimWanted);
     connect(m_records, &RecordsList::revealWanted, this, [this](QWidget* what) {
         QTimer::singleShot(0, what, [this, what] { m_scroll->ensureWidgetVisible(what, 0, 24); });
     });

@@ -61,6 +61,9 @@ public:
     /// Cards out of sight show what they are to show, too.
     bool isComplete() const { return m_due.empty(); }
 
+signals:
+    void claimWanted(const QString& id); ///< an entry of the page Claims
+
 private:
     using Showing = std::function<void()>;
     /// Runs `show` for a card now, or later in place of what was to be shown there before.
