@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/claims/claim_pane.h"
 
-#include "app/document/pages.h"
+#include "app/pages/byte_words.h"
 #include "app/pages/cards/card.h"
 #include "app/pages/cards/verdict.h"
-#include "app/pages/records/record_text.h"
 #include "app/settings/words.h"
 #include "core/base/text.h"
+#include "core/device/catalogue.h"
 
 #include <QHBoxLayout>
 #include <QLabel>
@@ -30,6 +30,13 @@ QString withCapital(const std::string& words)
 QString assignmentsText(const std::vector<std::string>& assignments)
 {
     return assignments.empty() ? ClaimPane::tr("standard parameters") : toQString(join(assignments, "   "));
+}
+
+/// "NVIDIA H200 SXM" of "nvidia-h200".
+QString deviceName(const std::string& id)
+{
+    const auto device = findDevice(id);
+    return toQString(device ? device->name : id);
 }
 
 QString titleOf(const Experiment& experiment)
@@ -97,7 +104,7 @@ void ClaimPane::addSection(const QString& title, const QString& text)
         return;
     m_column->addSpacing(6);
     add(title, "section");
-    add(text, "plain");
+    add(bytesInStyle(text, m_bytes), "plain");
 }
 
 void ClaimPane::addQuote(const QString& words, const QString& place)
@@ -116,7 +123,7 @@ void ClaimPane::addVerdict(const std::string& verdict)
     auto* mark = new QLabel(m_content);
     mark->setPixmap(verdictPixmap(kind, *this));
     mark->setFixedWidth(fontMetrics().height() + 2);
-    auto* words = toneLabel(withCapital(verdict), verdictTone(kind), m_content, true);
+    auto* words = toneLabel(bytesInStyle(withCapital(verdict), m_bytes), verdictTone(kind), m_content, true);
     words->setObjectName(QStringLiteral("verdict"));
     QFont bold = words->font();
     bold.setBold(true);
@@ -133,7 +140,7 @@ void ClaimPane::addVisit(const QString& words, const QString& parameters, const 
     auto* row = new QHBoxLayout;
     auto* lines = new QVBoxLayout;
     lines->setSpacing(2);
-    lines->addWidget(toneLabel(words, "plain", card, true));
+    lines->addWidget(toneLabel(bytesInStyle(words, m_bytes), "plain", card, true));
     lines->addWidget(toneLabel(parameters, "code", card, true));
     auto* button = new QPushButton(tr("Show it"), card);
     button->setObjectName(QStringLiteral("show.%1").arg(m_visits.size()));
@@ -171,7 +178,7 @@ void ClaimPane::showClaim(const ClaimsOfDevice& result, const JudgedClaim& claim
         const ClaimCase& one = entry.cases[i];
         QString words = entry.cases.size() > 1 ? toQString(one.name) : titleOf(*entry.experiment);
         if (claim.devices[i] != result.device.id)
-            words += tr(" on %1").arg(toQString(claim.devices[i]));
+            words += tr(" on %1").arg(deviceName(claim.devices[i]));
         addVisit(words, assignmentsText(one.assignments),
                  visitOf(*entry.experiment, one.parameters, idFor(result, claim.devices[i], deviceId),
                          tr("Show “%1”").arg(toQString(quotedForMessage(entry.quote, 40)))));
@@ -196,7 +203,8 @@ void ClaimPane::showQuestion(const ClaimsOfDevice& result, const AnsweredQuestio
         connect(link, &QPushButton::clicked, this, [this, id = toQString(question.claim)] { emit claimWanted(id); });
     }
     if (!answer.instead.empty())
-        add(tr("The numbers are those of %1: %2.").arg(toQString(answer.device), toQString(answer.instead)), "warning");
+        add(tr("The numbers are those of %1: %2.").arg(deviceName(answer.device), toQString(answer.instead)),
+            "warning");
     addSection(tr("WHERE IT IS TRUE"), toQString(answer.isTrue));
     addSection(tr("WHERE IT IS NOT"), toQString(answer.isNot));
     m_column->addSpacing(6);

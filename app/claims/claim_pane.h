@@ -24,6 +24,8 @@ class ClaimPane : public QScrollArea
 public:
     explicit ClaimPane(QWidget* parent = nullptr);
 
+    /// Of what is shown from now on: Decimal writes binary bytes as decimal ones.
+    void setByteStyle(ByteStyle style) { m_bytes = style; }
     /// `deviceId`: of the page, in place of the id that the device has of itself.
     void showClaim(const ClaimsOfDevice& result, const JudgedClaim& claim, const std::string& deviceId);
     void showQuestion(const ClaimsOfDevice& result, const AnsweredQuestion& answer, const std::string& deviceId);
@@ -47,6 +49,7 @@ private:
     void addVisit(const QString& words, const QString& parameters, const PageVisit& visit);
     std::string idFor(const ClaimsOfDevice& result, const std::string& device, const std::string& deviceId) const;
 
+    ByteStyle m_bytes = ByteStyle::Binary;
     QWidget* m_content = nullptr;
     QVBoxLayout* m_column = nullptr;
     std::vector<PageVisit> m_visits;

@@ -6,6 +6,7 @@
 #include "app/pages/cards/verdict.h"
 #include "app/pages/records/record_text.h"
 #include "app/pages/run_controller.h"
+#include "app/settings/settings.h"
 #include "app/settings/words.h"
 #include "app/workers/devices.h"
 #include "core/base/file.h"
@@ -112,11 +113,15 @@ void ClaimsPage::changeEvent(QEvent* event)
     }
 }
 
-/// From the search a person goes on with the arrows.
+/// From the search a person goes on with the arrows; Enter in the list shows what is chosen.
 bool ClaimsPage::eventFilter(QObject* watched, QEvent* event)
 {
-    if (watched == m_search && event->type() == QEvent::KeyPress) {
-        const int key = static_cast<QKeyEvent*>(event)->key();
+    const int key = event->type() == QEvent::KeyPress ? static_cast<QKeyEvent*>(event)->key() : 0;
+    if (watched == m_list && (key == Qt::Key_Return || key == Qt::Key_Enter)) {
+        showChosen();
+        return true;
+    }
+    if (watched == m_search) {
         if (key == Qt::Key_Down || key == Qt::Key_Up) {
             m_list->setFocus(Qt::ShortcutFocusReason);
             return true;
@@ -232,7 +237,7 @@ void ClaimsPage::showCounts()
     m_verdicts->button(0)->setText(tr("all %1").arg(all));
     for (int i = 0; i < 4; ++i) {
         auto* chip = static_cast<QToolButton*>(m_verdicts->button(i + 1));
-        chip->setText(QStringLiteral("%1 %2").arg(verdictWord(ClaimVerdict(i))).arg(counts[std::size_t(i)]));
+        chip->setText(QStringLiteral(" %1 %2").arg(verdictWord(ClaimVerdict(i))).arg(counts[std::size_t(i)]));
         chip->setIcon(QIcon(verdictPixmap(ClaimVerdict(i), *this)));
     }
 }
@@ -245,6 +250,7 @@ void ClaimsPage::showChosenRow()
         return m_pane->clear();
     const ClaimsModel::Row& row = m_model.rows()[std::size_t(index.row())];
     m_chosen = {row.kind, row.id};
+    m_pane->setByteStyle(m_services.settings.byteStyle());
     if (row.kind == ClaimsModel::Row::Kind::Question)
         m_pane->showQuestion(*result, *result->answer(row.id), deviceId());
     else if (row.kind == ClaimsModel::Row::Kind::Claim)

@@ -5,7 +5,9 @@
 #include "app/document/study_document.h"
 #include "app/pages/cards/card.h"
 #include "app/pages/cards/verdict.h"
+#include "app/pages/fields/quiet_widgets.h"
 #include "app/pages/run_controller.h"
+#include "app/settings/settings.h"
 #include "app/settings/words.h"
 #include "app/workers/devices.h"
 
@@ -48,6 +50,7 @@ void ClaimsPage::build()
     m_list->setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
     m_list->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     m_list->setMouseTracking(true);
+    m_list->installEventFilter(this);
     m_list->setMinimumWidth(220);
     m_pane->setMinimumWidth(240);
     auto* parts = new QSplitter(Qt::Horizontal, this);
@@ -97,7 +100,7 @@ QWidget* ClaimsPage::buildFilters()
     m_search->setClearButtonEnabled(true);
     m_search->installEventFilter(this);
     const auto choice = [filters](const char* name, const QString& words) {
-        auto* box = new QComboBox(filters);
+        auto* box = new QuietComboBox(filters);
         box->setObjectName(QString::fromLatin1(name));
         box->setAccessibleName(words);
         box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
@@ -243,13 +246,18 @@ void ClaimsPage::connectAll()
         setState(State::Failed, toQString(error.message),
                  toQString(error.place + (error.hint.empty() ? "" : "\n" + error.hint)));
     });
+    connect(&m_services.settings, &Settings::changed, this, [this](Settings::Key key) {
+        if (key == Settings::Key::ByteStyle)
+            showChosenRow();
+    });
     connect(m_search, &QLineEdit::textChanged, this, &ClaimsPage::readFilter);
     connect(m_search, &QLineEdit::returnPressed, this, [this] { m_list->setFocus(Qt::ShortcutFocusReason); });
     connect(m_source, &QComboBox::currentIndexChanged, this, &ClaimsPage::readFilter);
     connect(m_topic, &QComboBox::currentIndexChanged, this, &ClaimsPage::readFilter);
     connect(m_verdicts, &QButtonGroup::idClicked, this, &ClaimsPage::readFilter);
     connect(m_list->selectionModel(), &QItemSelectionModel::currentChanged, this, &ClaimsPage::showChosenRow);
-    connect(m_list, &QListView::activated, this, &ClaimsPage::showChosen);
+    connect(m_list, &QListView::doubleClicked, this,
+            &ClaimsPage::showChosen); // activated is one click on some desktops
     connect(m_pane, &ClaimPane::visitWanted, this, &ClaimsPage::pageWanted);
     connect(
         m_pane, &ClaimPane::claimWanted, this, [this](const QString& id) { showItem(id); },

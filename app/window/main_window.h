@@ -98,13 +98,7 @@ private:
     void build();
     void startLate();
     void documentChanged(const ChangeEvent& event);
-    void openFor(const QString& key, const QString& otherwise, const QString& path);
     void exchangeViews();
-    ToolPage* makeTool(const QString& id);
-    ExperimentPage* makePage(const Experiment& experiment, const QString& id);
-    void chooseDevice(const std::string& id);
-    QSplitter* shownSplitter() const;
-    void shown(const QString& id, QWidget* page);
     void refreshTitle();
     void refreshRun();
     void takeFirstStep(FirstStep step);
@@ -113,10 +107,17 @@ private:
     void offerToWait(const QString& text, const RunningMeasurement& run);
     void offerCalibration(const Error& error, const std::string& deviceId, const std::optional<Device>& calibrated);
     void closeRunBanners();
-    void pageUpdated();
     void applySettings(Settings::Key key);
     void applyLook();
     void setWorkersFromSettings();
+    // main_window_pages.cpp
+    void openFor(const QString& key, const QString& otherwise, const QString& path);
+    ToolPage* makeTool(const QString& id);
+    ExperimentPage* makePage(const Experiment& experiment, const QString& id);
+    void chooseDevice(const std::string& id);
+    QSplitter* shownSplitter() const;
+    void shown(const QString& id, QWidget* page);
+    void pageUpdated();
     // main_window_layout.cpp
     void rememberLayout();
     // main_window_actions.cpp
