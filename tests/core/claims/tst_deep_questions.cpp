@@ -43,13 +43,13 @@ Json goodQuestion()
             {"question", "Why?"},
             {"answer", "Because."},
             {"claim", "contiguous-optimal"},
-            {"true", "{one.efficiency:%}"},
+            {"true", "{{one.efficiency | percent}}"},
             {"not", "never"},
             {"steps",
              Json::array({{{"name", "one"},
                            {"experiment", "stride"},
                            {"parameters", Json::array({"stride=2"})},
-                           {"says", "{efficiency:%}"}}})}};
+                           {"says", "{{efficiency | percent}}"}}})}};
 }
 
 Result<std::vector<DeepQuestion>> readChanged(const char* key, const Json& value)
@@ -226,7 +226,7 @@ private slots:
 
     void anUnknownFigureNamesTheQuestion()
     {
-        const auto questions = readChanged("true", "{one.eficiency:%}");
+        const auto questions = readChanged("true", "{{one.eficiency | percent}}");
         QVERIFY2(questions, questions ? "" : questions.error().text().c_str());
         const auto answers = answerQuestions({&questions->front()}, *findDevice("nvidia-h200"));
         QVERIFY(!answers);
