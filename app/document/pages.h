@@ -28,6 +28,8 @@ std::vector<PageInfo> pagesOf(const std::vector<const Experiment*>& experiments)
 constexpr auto snapshotPageId = "snapshot";
 /// The page of what course notes claim.
 constexpr auto claimsPageId = "claims";
+/// The page on which labs are done.
+constexpr auto labsPageId = "labs";
 
 /// The pages without an experiment.
 const std::vector<PageInfo>& toolPages();

@@ -55,7 +55,7 @@ LabSession::LabSession(LabAnswersFile file, const QString& path, std::unique_ptr
     : m_attempt(std::move(file.attempt))
     , m_path(path)
     , m_lock(std::move(lock))
-    , m_step(lab().step(file.at) ? file.at : lab().steps.front().id)
+    , m_step(m_attempt->isOpen(file.at) ? file.at : lab().steps.front().id)
 {
     m_soon.setSingleShot(true);
     m_soon.setInterval(soon);
@@ -73,9 +73,14 @@ const LabStep& LabSession::step() const
     return *lab().step(m_step);
 }
 
+bool LabSession::mayShow(const std::string& step) const
+{
+    return lab().step(step) && (m_isAuthor || m_attempt->isOpen(step));
+}
+
 void LabSession::show(const std::string& step)
 {
-    if (step == m_step || !lab().step(step))
+    if (step == m_step || !mayShow(step))
         return;
     m_step = step;
     static_cast<void>(keep({}, When::Soon));

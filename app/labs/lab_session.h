@@ -7,7 +7,7 @@
 
 #include "app/labs/lab_store.h"
 #include "app/labs/step_view.h"
-#include "app/pages/snapshot/background_work.h"
+#include "app/pages/background_work.h"
 
 #include <QObject>
 #include <QTimer>
@@ -40,7 +40,9 @@ public:
     bool isUpToDate() const { return !m_work.isBusy(); }
     const std::optional<Error>& saveProblem() const { return m_saveProblem; }
 
-    /// Shows it; one that is not open yet, too: its text is no secret, its questions wait.
+    /// An author sees every step, a student those that are open: a later text may tell an earlier answer.
+    bool mayShow(const std::string& step) const;
+    void setAuthor(bool isAuthor) { m_isAuthor = isAuthor; }
     void show(const std::string& step);
     /// Errors: those of LabAttempt.
     Result<void> answer(const std::string& question, const Json& given);
@@ -74,7 +76,7 @@ private:
     std::unique_ptr<QLockFile> m_lock;
     std::string m_step;
     StepView m_view;
-    bool m_isDirty = false;
+    bool m_isDirty = false, m_isAuthor = false;
     std::optional<Error> m_saveProblem;
     QTimer m_soon;
     BackgroundWork m_work;

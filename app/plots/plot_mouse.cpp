@@ -142,7 +142,10 @@ bool PlotView::Private::mousePress(QMouseEvent& event)
         drag = Drag::MoveMarker;
         dragged = scene.state().markers[static_cast<std::size_t>(marker)].key;
     } else if (rect.contains(pressed)) {
-        drag = rubberBand && event.button() == Qt::LeftButton ? Drag::RubberBand : Drag::Pan;
+        const bool isLeft = event.button() == Qt::LeftButton;
+        drag = rubberBand && isLeft ? Drag::RubberBand : pen && isLeft ? Drag::Pen : Drag::Pan;
+        if (drag == Drag::Pen)
+            drawTo(pressed, pressed); // a click sets a point
     } else if (pressed.y() > rect.bottom() && pressed.x() >= rect.left()) {
         drag = Drag::PanX;
     } else if (pressed.x() < rect.left() && pressed.y() >= rect.top()) {
@@ -166,16 +169,27 @@ bool PlotView::Private::mouseMove(QMouseEvent& event)
     const PlotMapper map = scene.mapper();
     const double dx = (last.x() - at.x()) / map.rect.width();
     const double dy = (at.y() - last.y()) / map.rect.height();
-    last = at;
+    const QPointF before = std::exchange(last, at);
     switch (drag) {
     case Drag::Pan: changeRange(panned(state.xRange, dx), panned(state.yRange, dy)); break;
     case Drag::PanX: changeRange(panned(state.xRange, dx), state.yRange); break;
     case Drag::PanY: changeRange(state.xRange, panned(state.yRange, dy)); break;
     case Drag::MoveMarker: moveMarker(map.fromX(std::clamp(at.x(), map.rect.left(), map.rect.right()))); break;
     case Drag::RubberBand: scene.replotOverlay(); break;
+    case Drag::Pen: drawTo(before, at); break;
     case Drag::None: break;
     }
     return true;
+}
+
+void PlotView::Private::drawTo(QPointF from, QPointF to)
+{
+    const PlotMapper map = scene.mapper();
+    const auto value = [&map](QPointF pixel) {
+        return QPointF(map.fromX(std::clamp(pixel.x(), map.rect.left(), map.rect.right())),
+                       map.fromY(std::clamp(pixel.y(), map.rect.top(), map.rect.bottom())));
+    };
+    emit view->penMoved(value(from), value(to));
 }
 
 void PlotView::Private::moveMarker(double x)
@@ -200,6 +214,8 @@ bool PlotView::Private::mouseRelease(QMouseEvent& event)
             std::find_if(markers.begin(), markers.end(), [&](const Marker& one) { return one.key == dragged; });
         if (marker != markers.end())
             emit view->markerReleased(dragged, double(marker->x)); // a copy: slots replace markers
+    } else if (was == Drag::Pen) {
+        emit view->penLifted();
     } else if (was == Drag::RubberBand && moved) {
         zoomInto(QRectF(pressed, at).normalized());
     } else if (!moved && event.button() == Qt::LeftButton) {
@@ -254,7 +270,7 @@ void PlotView::Private::click(QPointF at)
 
 bool PlotView::Private::mouseDoubleClick(QMouseEvent& event)
 {
-    if (event.button() == Qt::LeftButton && legendAt(event.position()) < 0)
+    if (event.button() == Qt::LeftButton && legendAt(event.position()) < 0 && !pen)
         view->resetView();
     return true;
 }
@@ -309,7 +325,7 @@ void PlotView::Private::hover(QPointF at)
     else if (!inside && at.x() < map.rect.left() && at.y() > map.rect.top())
         widget->setCursor(Qt::SizeVerCursor);
     else
-        widget->setCursor(rubberBand ? Qt::CrossCursor : Qt::ArrowCursor);
+        widget->setCursor(rubberBand || pen ? Qt::CrossCursor : Qt::ArrowCursor);
     if (!crosshairOn)
         return;
     byKeyboard = false;

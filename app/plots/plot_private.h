@@ -17,7 +17,7 @@ class PlotView::Private
 public:
     explicit Private(PlotView* view);
 
-    enum class Drag { None, Pan, PanX, PanY, MoveMarker, RubberBand };
+    enum class Drag { None, Pan, PanX, PanY, MoveMarker, RubberBand, Pen };
 
     void setCrosshair(const Sample& sample, QPointF pointer);
     void paintOverlay(QPainter& painter);
@@ -40,6 +40,7 @@ public:
     bool wheel(QWheelEvent& event);
     void leave();
     void moveMarker(double x);
+    void drawTo(QPointF from, QPointF to); ///< with the pen, pixels
     void zoomInto(const QRectF& rectangle);
     void click(QPointF position);
     void hover(QPointF position);
@@ -79,6 +80,7 @@ public:
     QString dragged; ///< key of the marker
     bool moved = false;
     bool rubberBand = false;
+    bool pen = false;
     bool keyboardFocus = false;
 };
 

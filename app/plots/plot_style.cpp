@@ -141,6 +141,11 @@ CurveStyle styleOf(const Curve& curve, const Theme& theme)
         style.textColour = theme.textDim;
         style.pen = dashed(style.colour, 1.2, {1, 2.5});
         break;
+    case CurveRole::Drawn:
+        style.pen = dashed(style.colour, 2.6, {});
+        style.shape = MarkerShape::Circle;
+        style.size = curve.x.size() <= 16 ? 8 : 0; // points that are kept, not every pixel of a stroke
+        break;
     case CurveRole::Area:
         style.colour = partColour(theme, curve.palette);
         style.textColour = theme.textDim;

@@ -39,6 +39,7 @@ struct PlotMapper
     double toX(double value) const { return rect.left() + x.toShare(value) * rect.width(); }
     double toY(double value) const { return rect.bottom() - y.toShare(value) * rect.height(); }
     double fromX(double pixel) const { return x.fromShare(shareX(pixel)); }
+    double fromY(double pixel) const { return y.fromShare(shareY(pixel)); }
     double shareX(double pixel) const { return (pixel - rect.left()) / rect.width(); }
     double shareY(double pixel) const { return (rect.bottom() - pixel) / rect.height(); }
 };

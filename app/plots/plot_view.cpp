@@ -226,6 +226,11 @@ int PlotView::replotCount() const
     return m_d->scene.replots();
 }
 
+void PlotView::setPen(bool on)
+{
+    m_d->pen = on;
+}
+
 void PlotView::setRubberBand(bool on)
 {
     m_d->rubberBand = on;

@@ -85,6 +85,7 @@ public:
     void zoom(double xFactor, double yFactor); ///< about the middle; below 1 is nearer
     void pan(double xShare, double yShare);    ///< by shares of what is visible
     void setRubberBand(bool on);               ///< a drag selects the rectangle to zoom to
+    void setPen(bool on);                      ///< a drag inside of the axes draws: penMoved() instead of a pan
 
     void setCrosshairEnabled(bool on);
     /// As if the pointer were at x: draws the crosshair and gives the readout.
@@ -123,6 +124,8 @@ signals:
     /// Instead: curves of one point that stand together there, the one on top first.
     void pointsClicked(const QStringList& keys, const QPoint& globalPlace);
     void curveToggled(const QString& key, bool visible); ///< by the legend
+    void penMoved(QPointF from, QPointF to);             ///< a stroke's next piece, in values of the axes
+    void penLifted();                                    ///< a stroke has ended
     void rangeChanged();                                 ///< zoom, pan or reset by a person
     void exportRequested();                              ///< "Export…" in the context menu
     void failed(const QString& message);                 ///< an export from the menu went wrong

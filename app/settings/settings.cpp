@@ -247,6 +247,16 @@ void Settings::setWorkers(const std::vector<SavedWorker>& workers)
     emit changed(Key::Workers);
 }
 
+QString Settings::student() const
+{
+    return m_settings.value(QStringLiteral("labs/student")).toString().left(200);
+}
+
+void Settings::setStudent(const QString& name)
+{
+    set(QStringLiteral("labs/student"), name.trimmed(), Key::Student);
+}
+
 QStringList Settings::deviceFiles() const
 {
     return cleanPaths(m_settings.value(QStringLiteral("files/devices")).toStringList());

@@ -54,7 +54,8 @@ public:
         Shortcuts,
         Bases,
         FirstSteps,
-        Folds
+        Folds,
+        Student
     };
     Q_ENUM(Key)
     static constexpr int version = 1;
@@ -92,6 +93,9 @@ public:
     /// The Python whose PyTorch this machine's worker measures; empty: the first in PATH.
     QString python() const;
     void setPython(const QString& path);
+    /// Who does the labs; a lab's parameters come from this name.
+    QString student() const;
+    void setStudent(const QString& name);
     QStringList deviceFiles() const;
     void setDeviceFiles(const QStringList& paths);
     ExportDefaults exportDefaults() const;

@@ -136,7 +136,7 @@ void DeviceDirectory::setDeviceFiles(const QStringList& paths)
     refresh();
 }
 
-void DeviceDirectory::setRecorded(const std::vector<Device>& devices)
+void DeviceDirectory::setRecorded(const std::vector<Device>& devices, const QString& whose)
 {
     std::vector<Device> recorded;
     for (const Device& device : devices) {
@@ -145,8 +145,9 @@ void DeviceDirectory::setRecorded(const std::vector<Device>& devices)
             recorded.push_back(device);
     }
     const auto sameId = [](const Device& a, const Device& b) { return a.id == b.id; };
-    const bool same = std::equal(recorded.begin(), recorded.end(), m_recorded.begin(), m_recorded.end(), sameId);
-    m_recorded = std::move(recorded);
+    std::vector<Device>& known = m_recorded[whose];
+    const bool same = std::equal(recorded.begin(), recorded.end(), known.begin(), known.end(), sameId);
+    known = std::move(recorded);
     if (!same)
         rebuild();
 }
@@ -225,17 +226,18 @@ void DeviceDirectory::rebuild()
     for (const auto& client : m_clients)
         addLive(*client);
     m_entries.insert(m_entries.end(), m_fileEntries.begin(), m_fileEntries.end());
-    for (const Device& device : m_recorded) {
-        if (find(device.id) || isElsewhere(device.id))
-            continue;
-        DeviceEntry entry;
-        entry.id = device.id;
-        entry.label = QString::fromStdString(device.name);
-        entry.source = DeviceSource::Record;
-        entry.missing = tr("the machine of a record: for predictions only");
-        entry.device = device;
-        m_entries.push_back(std::move(entry));
-    }
+    for (const auto& [whose, devices] : m_recorded)
+        for (const Device& device : devices) {
+            if (find(device.id) || isElsewhere(device.id))
+                continue;
+            DeviceEntry entry;
+            entry.id = device.id;
+            entry.label = QString::fromStdString(device.name);
+            entry.source = DeviceSource::Record;
+            entry.missing = tr("the machine of a record: for predictions only");
+            entry.device = device;
+            m_entries.push_back(std::move(entry));
+        }
     for (const Device& device : m_catalogue) {
         DeviceEntry entry;
         entry.id = device.id;

@@ -66,8 +66,9 @@ public:
     void setWorkers(const std::vector<WorkerCommand>& workers);
     /// Device files to list (calibrations). Unreadable ones are in problems().
     void setDeviceFiles(const QStringList& paths);
-    /// Devices named in records; those that are not known otherwise are listed, for predictions.
-    void setRecorded(const std::vector<Device>& devices);
+    /// Devices named in records; those that are not known otherwise are listed, for predictions. `whose`: the records
+    /// of the study, or of something beside it ("lab").
+    void setRecorded(const std::vector<Device>& devices, const QString& whose = {});
     /// Read the catalogue, the files and the saved calibration again (after a calibration).
     void refresh();
 
@@ -113,7 +114,7 @@ private:
     Device m_host, m_described; // this machine with its calibration, and without
     std::vector<Device> m_catalogue;
     std::vector<DeviceEntry> m_fileEntries;
-    std::vector<Device> m_recorded;
+    std::map<QString, std::vector<Device>> m_recorded; ///< by whose they are
     std::vector<DeviceEntry> m_entries;
     std::vector<Error> m_problems;
 };

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/labs/lab_stage.h"
+
+#include "app/pages/fields/parameter_form.h"
+#include "app/settings/words.h"
+
+#include <QPushButton>
+#include <QVBoxLayout>
+
+#include <algorithm>
+
+namespace memscape {
+
+namespace {
+
+constexpr auto owner = "lab"; ///< of recorded devices
+
+const ParameterValue* valueIn(const Parameters& parameters, const std::string& key)
+{
+    for (const auto& [name, value] : parameters.values())
+        if (name == key)
+            return &value;
+    return nullptr;
+}
+
+} // namespace
+
+const LabStep* stagedStep(const LabAttempt& attempt, const LabStep& step)
+{
+    const auto& steps = attempt.lab().steps;
+    if (step.request)
+        return attempt.isOpen(step.id) ? &step : nullptr;
+    const auto here = std::size_t(&step - steps.data());
+    if (step.kind == LabStepKind::Predict && attempt.isLocked(step.id))
+        for (std::size_t i = here + 1; i < steps.size(); ++i)
+            if (steps[i].request && attempt.isOpen(steps[i].id))
+                return &steps[i];
+    if (step.kind == LabStepKind::Predict || step.kind == LabStepKind::Read)
+        return nullptr;
+    for (std::size_t i = here; i-- > 0;)
+        if (steps[i].request && attempt.isDone(steps[i].id))
+            return &steps[i];
+    return nullptr;
+}
+
+LabStage::LabStage(PageServices window, QWidget* parent)
+    : QWidget(parent)
+    , m_window(window)
+    , m_runs(m_document, window.devices)
+    , m_column(new QVBoxLayout(this))
+{
+    m_column->setContentsMargins(0, 0, 0, 0);
+    connect(&m_document, &StudyDocument::changed, this, &LabStage::documentChanged);
+    connect(&m_runs, &RunController::finished, this, [this](const QString&, int index) {
+        if (index >= 0 && m_step)
+            emit measured(m_step->id, Record(m_document.records()[std::size_t(index)])); // a copy: the study changes
+    });
+}
+
+LabStage::~LabStage()
+{
+    clear(); // before the study that the page reads
+}
+
+void LabStage::clear()
+{
+    delete std::exchange(m_page, nullptr);
+    m_step.reset();
+}
+
+void LabStage::show(const LabAttempt& attempt, const LabStep& step)
+{
+    const LabStep* staged = stagedStep(attempt, step);
+    if (!staged)
+        return clear();
+    const bool isSame = m_page && m_step && m_step->id == staged->id;
+    m_step = *staged; // the lab may be read anew while its author writes it
+    if (!isSame) {
+        delete std::exchange(m_page, nullptr);
+        m_experiment = staged->request->experiment;
+        m_run = Json();
+    }
+    const auto texts = attempt.parameters(*staged);
+    const Experiment& experiment = **findExperiment(m_experiment);
+    const auto parameters = texts ? resolve(experiment.schema(), *texts) : Result<Parameters>(fail(texts.error()));
+    if (!parameters)
+        return clear(); // the step's text says what is wrong with the lab
+    m_fixed = *parameters;
+    if (isSame && staged->kind == LabStepKind::Measure) // where the student reads the curve stays
+        for (const auto& [key, value] : Parameters(m_document.parameters(m_experiment)).values())
+            if (isFree(key))
+                m_fixed.set(key, value);
+    fillDocument(attempt);
+    if (!isSame)
+        build(*staged);
+    m_page->updateNow();
+}
+
+/// The step's run, device and parameters, and nothing else.
+void LabStage::fillDocument(const LabAttempt& attempt)
+{
+    if (m_runs.current())
+        return; // its points would have no place
+    m_isFilling = true;
+    const Record* run = attempt.run(m_step->id);
+    const Json identity = run ? Json{jsonLine(run->provenance.value("time", Json())), run->device.name} : Json(false);
+    if (identity != m_run) {
+        m_run = identity;
+        m_document.newStudy();
+        std::vector<Record> records;
+        if (run)
+            records.push_back(*run);
+        tellMachinesApart(records);
+        std::vector<Device> devices;
+        for (const Record& one : records)
+            devices.push_back(one.device);
+        m_window.devices.setRecorded(devices, QString::fromLatin1(owner));
+        if (!records.empty())
+            m_document.addRecords(std::move(records), tr("The run of the lab"));
+        std::string device = m_step->request->device;
+        if (const auto filled = filledLabParameter(device, attempt.variant()))
+            device = *filled;
+        if (run && m_step->kind == LabStepKind::Measure)
+            device = m_document.records().front().device.id; // beside what was measured there
+        m_document.setDevice(m_experiment, device);
+    }
+    if (!(m_document.parameters(m_experiment) == m_fixed))
+        m_document.setParameters(m_experiment, m_fixed, tr("Parameters of the lab"));
+    m_isFilling = false;
+}
+
+void LabStage::build(const LabStep& step)
+{
+    const Experiment& experiment = **findExperiment(m_experiment);
+    m_page = new ExperimentPage(experiment, {m_document, m_window.devices, m_window.settings, m_runs}, this);
+    m_column->addWidget(m_page);
+    const DeviceEntry* entry = m_window.devices.find(m_page->deviceId());
+    m_reading.clear();
+    if (step.kind == LabStepKind::Measure && entry && !m_fixed.sweep())
+        m_reading = sweepOf(experiment, entry->device, m_fixed).key;
+    // What the window's menus do for a page of its own does not lead anywhere here.
+    if (auto* button = m_page->findChild<QPushButton*>(QStringLiteral("export")))
+        button->hide();
+    const bool isMeasured = step.kind == LabStepKind::Measure;
+    m_page->header()->device()->setEnabled(isMeasured);
+    if (!isMeasured)
+        m_page->header()->device()->setToolTip(tr("The lab asks for this device"));
+    m_page->header()->measureButton()->setVisible(isMeasured);
+    m_page->strip()->hide();
+    m_page->inspector()->records()->hide();
+    connect(m_page, &ExperimentPage::updated, this, &LabStage::dressFields);
+    dressFields();
+    m_page->show();
+}
+
+bool LabStage::isFree(const std::string& key) const
+{
+    const auto& free = m_step->request->free;
+    return key == m_reading || std::find(free.begin(), free.end(), key) != free.end();
+}
+
+/// What the lab fixed is grey and says so.
+void LabStage::dressFields()
+{
+    for (const ParameterSpec& spec : m_page->experiment().schema()) {
+        ParameterField* field = m_page->inspector()->form()->field(toQString(spec.key));
+        if (!field || field->isEnabled() == isFree(spec.key))
+            continue;
+        field->setEnabled(isFree(spec.key));
+        field->setToolTip(isFree(spec.key) ? QString() : tr("The lab sets this"));
+    }
+}
+
+Json LabStage::freeTexts() const
+{
+    Json texts = Json::object();
+    const Parameters now = m_document.parameters(m_experiment);
+    for (const std::string& key : m_step->request->free)
+        if (const ParameterValue* value = valueIn(now, key))
+            texts[key] = valueText(*value);
+    return texts;
+}
+
+void LabStage::documentChanged(const ChangeEvent& event)
+{
+    const auto* change = std::get_if<ParametersChanged>(&event);
+    if (!change || m_isFilling || !m_step || change->experiment != m_experiment)
+        return;
+    const Parameters now = m_document.parameters(m_experiment);
+    Parameters allowed = m_fixed;
+    QString refused;
+    for (const auto& [key, value] : now.values()) {
+        const ParameterSpec* spec = findParameter((*findExperiment(m_experiment))->schema(), key);
+        if (isFree(key))
+            allowed.set(key, value);
+        else if (const ParameterValue* fixed = valueIn(m_fixed, key); fixed && *fixed != value && spec)
+            refused = toQString(spec->label);
+    }
+    if (now.sweep() && !(now.sweep() == m_fixed.sweep()) && refused.isEmpty())
+        refused = tr("a sweep");
+    if (!(allowed == now)) {
+        m_isFilling = true;
+        m_document.setParameters(m_experiment, allowed, tr("Parameters of the lab"));
+        m_isFilling = false;
+        m_page->updateNow();
+        emit putBack(refused);
+        return;
+    }
+    if (m_step->kind != LabStepKind::Measure)
+        emit chosen(m_step->id, freeTexts());
+}
+
+QString LabStage::obstacle() const
+{
+    if (!m_page)
+        return tr("Nothing is measured in this step.");
+    if (m_window.runs.current())
+        return tr("Another page measures: wait for its end, or stop it there.");
+    return m_runs.obstacle(m_experiment, m_page->deviceId());
+}
+
+void LabStage::measure()
+{
+    if (const QString reason = obstacle(); reason.isEmpty())
+        m_page->measure();
+}
+
+} // namespace memscape
