@@ -210,6 +210,12 @@ void LabStage::documentChanged(const ChangeEvent& event)
         emit chosen(m_step->id, freeTexts());
 }
 
+void LabStage::setDevice(const std::string& id)
+{
+    if (m_page && m_step->kind == LabStepKind::Measure)
+        m_document.setDevice(m_experiment, id);
+}
+
 QString LabStage::obstacle() const
 {
     if (!m_page)

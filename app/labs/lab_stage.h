@@ -36,6 +36,7 @@ public:
     RunController& runs() { return m_runs; }
     /// Whether the student may change that parameter.
     bool isFree(const std::string& key) const;
+    void setDevice(const std::string& id); ///< where the student chooses it
     /// Null, or why the shown step cannot be measured now.
     QString obstacle() const;
     void measure();

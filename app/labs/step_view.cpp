@@ -303,7 +303,7 @@ void addCurves(StepView& view, const LabAttempt& attempt, const LabStep& shown, 
             const LabQuestion* question = attempt.lab().question(check.question);
             if (!question || question->kind != LabQuestionKind::Curve || check.hidden)
                 continue;
-            CurveAnswer curve{question->key, {}, {}};
+            CurveAnswer curve{question->key, questionView(*question, context).x, {}, {}};
             const Record* run = attempt.run(check.curve.substr(0, check.curve.find('.')));
             if (const auto measured = context.curve(check.curve); measured && run) {
                 curve.measured = *measured;

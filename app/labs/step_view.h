@@ -33,6 +33,7 @@ struct ResultRow
 struct CurveAnswer
 {
     std::string question;
+    std::vector<LabValue> x; ///< where it is asked
     std::optional<Series> predicted, measured;
 };
 

@@ -181,6 +181,10 @@ bool StudyFiles::openPath(const QString& path)
         emit pageFileOpened(QLatin1String(snapshotPageId), path);
         return true;
     }
+    if (QFileInfo(path).suffix().toLower() == QStringLiteral("mlab")) {
+        emit pageFileOpened(QLatin1String(labsPageId), path);
+        return true;
+    }
     auto file = readDocument(path);
     const auto format = file ? file->format() : Result<std::string>(fail(file.error()));
     if (!format) {

@@ -2,6 +2,7 @@
 #include "app/window/tool_pages.h"
 
 #include "app/claims/claims_page.h"
+#include "app/labs/lab_page.h"
 #include "app/pages/snapshot/snapshot_page.h"
 
 namespace memscape {
@@ -15,8 +16,8 @@ template <typename Page> ToolPage* make(PageServices services, QWidget* parent)
     return new Page(services, parent);
 }
 
-constexpr std::pair<const char*, Make> makers[] = {{snapshotPageId, make<SnapshotPage>},
-                                                   {claimsPageId, make<ClaimsPage>}};
+constexpr std::pair<const char*, Make> makers[] = {
+    {snapshotPageId, make<SnapshotPage>}, {labsPageId, make<LabPage>}, {claimsPageId, make<ClaimsPage>}};
 
 } // namespace
 

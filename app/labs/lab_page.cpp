@@ -1,0 +1,625 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the page does; its parts are put together in lab_page_build.cpp.
+#include "app/labs/lab_page.h"
+
+#include "app/labs/answer_fields.h"
+#include "app/labs/author_panel.h"
+#include "app/labs/curve_board.h"
+#include "app/labs/lab_document.h"
+#include "app/labs/lab_list.h"
+#include "app/labs/lab_stage.h"
+#include "app/labs/result_table.h"
+#include "app/labs/step_pane.h"
+#include "app/pages/cards/card.h"
+#include "app/settings/words.h"
+#include "core/lab/lab_report_page.h"
+
+#include <QDir>
+#include <QFileInfo>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QStackedWidget>
+#include <QTemporaryDir>
+#include <QToolButton>
+
+#include <algorithm>
+#include <cmath>
+
+namespace memscape {
+
+namespace {
+
+enum View { Cover = 0, Board = 1, Stage = 2 };
+
+QString kindText(LabStepKind kind)
+{
+    switch (kind) {
+    case LabStepKind::Read: return tr("read");
+    case LabStepKind::Predict: return tr("predict");
+    case LabStepKind::Measure: return tr("measure");
+    case LabStepKind::Explain: return tr("explain");
+    case LabStepKind::Tune: return tr("tune");
+    case LabStepKind::Fix: break;
+    }
+    return tr("repair");
+}
+
+bool isShipped(const Lab& lab)
+{
+    const auto folders = labFolders();
+    std::error_code problem;
+    return std::any_of(folders.begin(), folders.end(), [&](const std::filesystem::path& one) {
+        return std::filesystem::equivalent(one, lab.folder, problem);
+    });
+}
+
+} // namespace
+
+// Which lab. --------------------------------------------------------------------------------------
+
+bool LabPage::openLab(const QString& idOrFolder)
+{
+    auto lab = findLab(idOrFolder.toStdString());
+    if (!lab) {
+        tell(lab.error());
+        return false;
+    }
+    const QString student = m_list->student();
+    if (student.isEmpty())
+        return false;
+    const QString folder = toQString((*lab)->folder.string());
+    if (!isShipped(**lab)) {
+        m_folders[(*lab)->id] = folder;
+        m_services.settings.setLastFolder(QStringLiteral("labs"), QFileInfo(folder).absolutePath());
+    }
+    const QString path = m_scratch ? m_scratch->filePath(toQString((*lab)->id) + QStringLiteral(".mlab"))
+                                   : labAnswersPath((*lab)->id, student);
+    return start(std::move(*lab), student, path);
+}
+
+bool LabPage::openAnswers(const QString& path)
+{
+    const auto id = labOfAnswers(path);
+    if (!id) {
+        tell(id.error());
+        return false;
+    }
+    const auto known = m_folders.find(*id);
+    auto lab = findLab(known == m_folders.end() ? *id : known->second.toStdString());
+    if (!lab) {
+        Error error = lab.error();
+        if (error.code == "lab.unknown")
+            error.hint = tr("open the folder of that lab first: Open a lab folder…").toStdString();
+        tell(error);
+        return false;
+    }
+    m_services.settings.setLastFolder(QStringLiteral("labs"), QFileInfo(path).absolutePath());
+    return start(std::move(*lab), m_services.settings.student(), QFileInfo(path).absoluteFilePath());
+}
+
+bool LabPage::start(std::shared_ptr<const Lab> lab, const QString& student, const QString& path)
+{
+    if (m_session && m_session->path() == path)
+        closeLab(); // its lock is ours
+    auto session = LabSession::open(lab, student, path);
+    if (!session) {
+        const bool isBroken = session.error().code != "document.locked" && session.error().code != "document.newer"
+            && !session.error().code.starts_with("file.");
+        std::vector<Choice> choices;
+        if (isBroken)
+            choices.push_back({tr("Begin anew, keep that file"), [this, lab, student, path] {
+                                   const auto aside = setBrokenAside(path);
+                                   if (!aside)
+                                       return tell(aside.error());
+                                   if (start(lab, student, path))
+                                       tell(tr("The file that could not be read is now %1.").arg(*aside), "dim");
+                               }});
+        tell(session.error(), std::move(choices));
+        return false;
+    }
+    closeNotice();
+    if (m_session)
+        m_stage->clear();
+    m_session = std::move(*session);
+    m_shownStep.clear();
+    m_shownLab = nullptr;
+    m_ownView = false;
+    connect(m_session.get(), &LabSession::changed, this, &LabPage::refresh);
+    connect(m_session.get(), &LabSession::viewChanged, this, &LabPage::refresh);
+    connect(m_session.get(), &LabSession::saved, this, &LabPage::refresh);
+    if (!m_session->attempt().isOfThisLab())
+        tell(tr("These answers were written for another version of this lab. What still fits is kept."), "warning");
+    m_stack->setCurrentIndex(1);
+    m_edit->setChecked(false);
+    refresh();
+    m_steps->setFocus();
+    emit updated();
+    return true;
+}
+
+void LabPage::closeLab()
+{
+    if (!m_session)
+        return;
+    m_steps->commit();
+    setEditing(false);
+    m_stage->clear();
+    m_session.reset();
+    m_shownStep.clear();
+    m_shownLab = nullptr;
+    closeNotice();
+    m_stack->setCurrentIndex(0);
+    m_list->refresh();
+    refresh();
+    emit updated();
+}
+
+void LabPage::open(const QString& path)
+{
+    if (QFileInfo(path).isDir())
+        openLab(path);
+    else
+        openAnswers(path);
+}
+
+void LabPage::showEvent(QShowEvent* event)
+{
+    ToolPage::showEvent(event);
+    if (!m_session)
+        m_list->refresh();
+}
+
+// What a student does. ----------------------------------------------------------------------------
+
+void LabPage::showStep(const QString& id)
+{
+    if (!m_session || id.isEmpty())
+        return;
+    m_steps->commit();
+    if (!m_session->mayShow(id.toStdString())) {
+        const LabStep* step = m_session->lab().step(id.toStdString());
+        return tell(step ? tr("“%1” is not open yet: finish the steps before it first.").arg(toQString(step->title))
+                         : tr("The lab has no step “%1”.").arg(id),
+                    "warning");
+    }
+    closeNotice();
+    m_ownView = false;
+    m_session->show(id.toStdString());
+}
+
+void LabPage::answer(const std::string& question, const Json& given)
+{
+    if (m_session)
+        report(m_session->answer(question, given), question);
+}
+
+void LabPage::lock()
+{
+    if (!m_session)
+        return;
+    m_steps->commit();
+    for (QuestionField* one : m_steps->fields())
+        if (!one->errorText().isEmpty())
+            return m_steps->showError({}, tr("An answer above cannot be read yet."));
+    report(m_session->lock());
+}
+
+void LabPage::measure()
+{
+    const auto& run = m_stage->runs().current();
+    if (run)
+        m_stage->runs().stop();
+    else
+        m_stage->measure();
+}
+
+void LabPage::playReplay()
+{
+    if (!m_session)
+        return;
+    m_ownView = false;
+    report(m_session->replay());
+}
+
+void LabPage::hint()
+{
+    if (m_session)
+        report(m_session->hint());
+}
+
+void LabPage::handIn(const QString& path)
+{
+    m_steps->commit();
+    const auto written = m_session->saveCopy(path);
+    if (!written)
+        return tell(written.error());
+    m_services.settings.setLastFolder(QStringLiteral("labs"), QFileInfo(path).absolutePath());
+    QStringList missing;
+    for (const LabStep& one : m_session->lab().steps)
+        if (!m_session->attempt().isDone(one.id))
+            missing << toQString(one.title);
+    const QString file = QDir::toNativeSeparators(path);
+    if (missing.isEmpty())
+        tell(tr("Saved as %1: give this file to your teacher.").arg(file), "good");
+    else
+        tell(tr("Saved as %1. Not done yet: %2.").arg(file, missing.join(QStringLiteral(", "))), "warning");
+}
+
+std::string LabPage::reportHtml()
+{
+    auto grade = m_session->grade();
+    LabGrade none;
+    none.lab = m_session->lab().id;
+    none.student = m_session->attempt().student();
+    if (!grade)
+        none.problem = grade.error();
+    return labAnswersHtml(m_session->attempt(), grade ? *grade : none, m_session->predictions());
+}
+
+void LabPage::exportReport(const QString& path)
+{
+    m_steps->commit();
+    const auto written = writeLabDocument(path, reportHtml());
+    if (!written)
+        return tell(written.error());
+    m_services.settings.setLastFolder(QStringLiteral("labs"), QFileInfo(path).absolutePath());
+    tell(tr("The report is %1.").arg(QDir::toNativeSeparators(path)), "good");
+}
+
+// What an author does. ----------------------------------------------------------------------------
+
+void LabPage::setEditing(bool on)
+{
+    if (on && !m_session)
+        return;
+    const QSignalBlocker quiet(m_edit);
+    m_edit->setChecked(on);
+    m_author->setVisible(on);
+    m_author->watch(on ? toQString(m_session->lab().folder.string()) : QString());
+    if (!m_session)
+        return;
+    m_session->setAuthor(on);
+    if (!m_session->mayShow(m_session->step().id))
+        m_session->show(m_session->lab().steps.front().id);
+    refresh();
+}
+
+void LabPage::gradeAttempt()
+{
+    if (!m_session)
+        return;
+    m_steps->commit();
+    const auto grade = m_session->grade();
+    if (!grade)
+        return m_author->tell(toQString(grade.error().text()), false);
+    m_author->showGrade(*grade);
+}
+
+void LabPage::packForStudents(const QString& folder)
+{
+    const auto packed = packLabForStudents(m_session->lab(), pathOf(folder));
+    if (packed)
+        m_author->tell(tr("Packed into %1: no solution, no checks. Grade with the whole lab.").arg(folder), true);
+    else
+        m_author->tell(toQString(packed.error().text()), false);
+}
+
+void LabPage::solveStep()
+{
+    if (!m_session)
+        return;
+    const LabAttempt& mine = m_session->attempt();
+    const auto solved =
+        solvedLab(std::make_shared<const Lab>(m_session->lab()), mine.student());
+    if (!solved)
+        return tell(solved.error());
+    const LabStep step = m_session->step();
+    if (!mine.isLocked(step.id))
+        for (const LabQuestion& one : solved->lab().step(step.id)->questions)
+            if (const Json* given = solved->given(one))
+                answer(one.key, *given);
+    if (step.kind == LabStepKind::Predict && !mine.isLocked(step.id))
+        report(m_session->lock());
+    if (step.kind == LabStepKind::Measure && !mine.run(step.id))
+        playReplay();
+}
+
+// What is shown. ----------------------------------------------------------------------------------
+
+const LabQuestion* LabPage::curveQuestion() const
+{
+    if (!m_session)
+        return nullptr;
+    for (const LabQuestion& one : m_session->step().questions)
+        if (one.kind == LabQuestionKind::Curve)
+            return &one;
+    const StepView& view = m_session->view();
+    if (view.step != m_session->step().id || view.curves.empty())
+        return nullptr;
+    return m_session->lab().question(view.curves.back().question);
+}
+
+void LabPage::refresh()
+{
+    refreshHeader();
+    if (!m_session)
+        return;
+    const bool isNewLab = m_shownLab != &m_session->lab();
+    const bool isNew = isNewLab || m_shownStep != m_session->step().id;
+    m_shownLab = &m_session->lab();
+    m_shownStep = m_session->step().id;
+    m_steps->display(*m_session, isNew);
+    m_stage->show(m_session->attempt(), m_session->step());
+    refreshBoard();
+    refreshResults();
+    chooseView(isNew);
+    refreshMeasuring();
+}
+
+void LabPage::refreshHeader()
+{
+    for (QPushButton* one : {m_allLabs, m_handIn, m_export, m_edit})
+        one->setVisible(m_session != nullptr);
+    if (!m_session) {
+        m_title->setText(toQString(info().title));
+        m_subtitle->setText(toQString(info().question));
+        return;
+    }
+    const Lab& lab = m_session->lab();
+    const LabStep& step = m_session->step();
+    m_title->setText(toQString(lab.title));
+    QStringList parts{tr("step %1 of %2").arg(&step - lab.steps.data() + 1).arg(lab.steps.size()), kindText(step.kind)};
+    if (m_session->view().grade)
+        parts << tr("%1 points so far").arg(pointsText(m_session->view().points, lab.points));
+    else if (lab.isStudentPack)
+        parts << tr("%1 points, given when you hand in").arg(toQString(numberText(lab.points)));
+    if (m_session->attempt().student() != m_services.settings.student().toStdString())
+        parts << tr("answers of %1").arg(toQString(m_session->attempt().student()));
+    m_subtitle->setText(parts.join(QStringLiteral(" · ")));
+}
+
+void LabPage::refreshBoard()
+{
+    const LabQuestion* question = curveQuestion();
+    if (!question)
+        return;
+    const LabAttempt& attempt = m_session->attempt();
+    const LabStep& step = *m_session->lab().stepOf(*question);
+    const StepView& view = m_session->view();
+    if (view.step == step.id)
+        for (std::size_t i = 0; i < step.questions.size() && i < view.questions.size(); ++i)
+            if (&step.questions[i] == question)
+                m_board->setQuestion(*question, view.questions[i].x);
+    if (view.step != step.id && view.step == m_session->step().id)
+        for (const CurveAnswer& one : view.curves)
+            if (one.question == question->key)
+                m_board->setQuestion(*question, one.x);
+    const bool isLocked = attempt.isLocked(step.id);
+    m_board->setLocked(isLocked || !attempt.isOpen(step.id));
+    const Json* given = attempt.given(*question);
+    const auto read = given ? readLabAnswer(*question, step, *given) : Result<LabAnswer>(LabAnswer());
+    if (given && read)
+        m_board->setValues(read->curve);
+    std::optional<Series> predicted, measured;
+    for (const CurveAnswer& one : view.curves)
+        if (one.question == question->key && isLocked) {
+            predicted = one.predicted;
+            measured = one.measured;
+        }
+    m_board->setOthers(predicted, measured);
+    m_board->setNote(!isLocked  ? tr("Ours and the machine’s stay hidden until your curve is locked. Then all three lie on these axes.")
+                     : measured ? QString()
+                                : tr("Your curve is locked. After the measurement all three lie on these axes."));
+}
+
+void LabPage::refreshResults()
+{
+    const StepView& view = m_session->view();
+    const LabStepKind kind = m_session->step().kind;
+    const bool hasGoals = kind == LabStepKind::Tune || kind == LabStepKind::Fix; // beside the step's words
+    const bool isShown = view.step == m_session->step().id && !view.rows.empty() && !hasGoals;
+    m_resultArea->setVisible(isShown);
+    if (isShown)
+        m_results->display(view.rows);
+}
+
+void LabPage::refreshMeasuring()
+{
+    if (!m_session || m_session->step().kind != LabStepKind::Measure)
+        return;
+    const auto& run = m_stage->runs().current();
+    const QString progress = !run ? QString()
+        : run->total > 0          ? tr("Stop (%1 of %2)").arg(run->done).arg(run->total)
+                                  : tr("Stop");
+    m_steps->setMeasuring(run ? QString() : m_stage->obstacle(), progress);
+}
+
+/// What is on the right: for a new step what it is about, until another view is chosen by hand.
+void LabPage::chooseView(bool isNewStep)
+{
+    const LabStep& step = m_session->step();
+    const bool hasPage = m_stage->page() != nullptr, hasCurve = curveQuestion() != nullptr;
+    m_chips->setVisible(hasPage && hasCurve);
+    if (hasPage)
+        m_pageChip->setText(tr("the page %1").arg(m_stage->page()->title()));
+    const bool drawsHere = std::any_of(step.questions.begin(), step.questions.end(),
+                                       [](const LabQuestion& one) { return one.kind == LabQuestionKind::Curve; });
+    const bool isRun = step.kind == LabStepKind::Measure && m_session->attempt().run(step.id);
+    int wanted = drawsHere || (hasCurve && isRun) ? Board : hasPage ? Stage : Cover;
+    const int now = m_views->currentIndex();
+    const bool mayStay = (now == Board && hasCurve) || (now == Stage && hasPage);
+    if (m_ownView && mayStay && !isNewStep)
+        wanted = now;
+    if (wanted == Cover) {
+        const Lab& lab = m_session->lab();
+        const auto next = std::find_if(&step, lab.steps.data() + lab.steps.size(),
+                                       [](const LabStep& one) { return one.request.has_value(); });
+        const bool isLast = next == lab.steps.data() + lab.steps.size();
+        QString text = step.kind == LabStepKind::Predict && !m_session->attempt().isLocked(step.id)
+            ? tr("The model’s answers and the machine’s stay hidden until yours are locked.")
+            : toQString(lab.summary);
+        if (!isLast)
+            text += QStringLiteral("\n\n")
+                + tr("Here the page %1 opens in step %2, “%3”.")
+                      .arg(toQString((*findExperiment(next->request->experiment))->title()))
+                      .arg(next - lab.steps.data() + 1)
+                      .arg(toQString(next->title));
+        m_cover->setText(text);
+    }
+    showView(wanted);
+}
+
+void LabPage::showView(int index)
+{
+    m_views->setCurrentIndex(index);
+    m_curveChip->setChecked(index == Board);
+    m_pageChip->setChecked(index == Stage);
+    emit updated();
+}
+
+void LabPage::tell(const QString& text, const char* tone, std::vector<Choice> choices)
+{
+    clearLayout(m_noticeButtons);
+    m_noticeText->setText(text);
+    setTone(m_noticeText, tone);
+    choices.push_back({tr("Close"), [] {}});
+    for (const Choice& one : choices) {
+        auto* button = new QPushButton(one.text, m_notice);
+        button->setAutoDefault(false);
+        connect(button, &QPushButton::clicked, this, [this, run = one.run] {
+            const auto again = run; // the button is deleted
+            closeNotice();
+            again();
+        });
+        m_noticeButtons->addWidget(button);
+    }
+    m_notice->show();
+}
+
+void LabPage::tell(const Error& error, std::vector<Choice> choices)
+{
+    tell(toQString(error.text()), "bad", std::move(choices));
+}
+
+void LabPage::closeNotice()
+{
+    m_notice->hide();
+}
+
+QString LabPage::noticeText() const
+{
+    return m_notice->isHidden() ? QString() : m_noticeText->text();
+}
+
+void LabPage::report(const Result<void>& result, const std::string& question)
+{
+    m_steps->showError(question, result ? QString() : toQString(result.error().text()));
+    if (result && !question.empty())
+        m_steps->showError({}, {}); // what was missing may be there now
+}
+
+QString LabPage::title() const
+{
+    return m_title->text();
+}
+
+QString LabPage::subtitle() const
+{
+    return m_subtitle->text();
+}
+
+QWidget* LabPage::stage() const
+{
+    if (!m_session)
+        return m_list->name();
+    return m_views->currentIndex() == Board ? static_cast<QWidget*>(m_board->plot()) : m_steps;
+}
+
+std::string LabPage::deviceId() const
+{
+    if (m_stage->page())
+        return m_stage->page()->deviceId();
+    const DeviceEntry* preferred = m_services.devices.preferred();
+    return preferred ? preferred->id : "cpu";
+}
+
+void LabPage::setDevice(const std::string& id)
+{
+    m_stage->setDevice(id);
+}
+
+bool LabPage::isSettled() const
+{
+    const bool isStageReady = !m_stage->page() || !m_stage->page()->isVisible() || m_stage->page()->upToDate();
+    return !m_list->isBusy() && (!m_session || m_session->isUpToDate()) && !m_author->isBusy() && isStageReady;
+}
+
+PageExports LabPage::exports() const
+{
+    if (!m_session)
+        return {};
+    PageExports what;
+    what.name = toQString(m_session->lab().id);
+    const auto attempt = std::make_shared<const LabAttempt>(m_session->attempt());
+    what.report = [attempt](const QString& path) -> Result<void> {
+        LabPredictions predictions;
+        auto grade = gradeLab(*attempt, predictions);
+        LabGrade none;
+        if (!grade)
+            none.problem = grade.error();
+        return writeLabDocument(path, labAnswersHtml(*attempt, grade ? *grade : none, predictions));
+    };
+    return what;
+}
+
+Result<void> LabPage::apply(const ScreenshotRequest& request)
+{
+    QString lab, step, student = QStringLiteral("Ada L."), answers;
+    bool isDone = false, isEditing = false;
+    for (const QString& assignment : request.values) {
+        const QString key = assignment.section(u'=', 0, 0), value = assignment.section(u'=', 1);
+        if (key == QStringLiteral("lab"))
+            lab = value;
+        else if (key == QStringLiteral("step"))
+            step = value;
+        else if (key == QStringLiteral("student"))
+            student = value;
+        else if (key == QStringLiteral("answers"))
+            answers = value;
+        else if (key == QStringLiteral("done"))
+            isDone = value == QStringLiteral("true");
+        else if (key == QStringLiteral("edit"))
+            isEditing = value == QStringLiteral("true");
+        else
+            return fail("usage.extra", "the page Labs knows no \"" + key.toStdString() + "\"",
+                        "lab, step, student, answers, done, edit");
+    }
+    if (lab.isEmpty() && answers.isEmpty())
+        return {};
+    m_scratch = std::make_unique<QTemporaryDir>();
+    m_list->name()->setText(student);
+    if (!answers.isEmpty()) { // a copy, so that a picture changes no file
+        const QString copy = m_scratch->filePath(QFileInfo(answers).fileName());
+        if (!QFile::copy(answers, copy))
+            return fail("file.missing", "cannot read " + answers.toStdString());
+        answers = copy;
+    }
+    if (!(answers.isEmpty() ? openLab(lab) : openAnswers(answers)))
+        return fail("lab.open", noticeText().toStdString());
+    const Lab& opened = m_session->lab();
+    if (!step.isEmpty() && !opened.step(step.toStdString()))
+        return fail("lab.step", "the lab has no step \"" + step.toStdString() + "\"");
+    for (const LabStep& one : std::vector<LabStep>(opened.steps)) {
+        showStep(toQString(one.id));
+        const bool isLast = one.id == step.toStdString() || step.isEmpty();
+        if (!isLast || isDone)
+            solveStep();
+        if (isLast)
+            break;
+    }
+    if (isEditing)
+        setEditing(true);
+    return {};
+}
+
+} // namespace memscape
