@@ -283,8 +283,8 @@ void offerFixes(std::vector<SnapshotFinding>& findings, const std::vector<Snapsh
             continue;
         finding.fixes = fixes;
         const bool wasPacking = finding.remedy.starts_with(packingRemedy);
-        finding.remedy = fmt::format("{}simulated for {}, {}: {}", wasPacking ? std::string(packingRemedy) + "; " : "",
-                                     plan, where, fmt::join(lines, "; "));
+        finding.remedy = fmt::format("{}{}simulated for {}, {}: {}", wasPacking ? packingRemedy : "",
+                                     wasPacking ? "; " : "", plan, where, fmt::join(lines, "; "));
     }
 }
 
