@@ -74,9 +74,9 @@ void NumberAnswer::fill(const QuestionView&)
 void NumberAnswer::display(const Json* given)
 {
     const QString text = given ? answerText(m_question, *given) : QString();
-    if (text == m_shown && m_edit->text() != m_shown)
-        return; // it is being typed
-    m_shown = text;
+    if (text == m_kept)
+        return; // what is being typed, or was refused, stays
+    m_kept = m_reported = text;
     m_edit->setText(text);
     setInvalid(m_edit, false);
 }
@@ -84,11 +84,13 @@ void NumberAnswer::display(const Json* given)
 void NumberAnswer::commit()
 {
     const QString text = m_edit->text().trimmed();
-    if (text == m_shown || !m_edit->isEnabled())
+    if (m_edit->isReadOnly() || text == m_reported)
         return;
-    if (!text.isEmpty())
-        m_shown = text;
-    report(Json(text.toStdString()));
+    m_reported = text;
+    if (text == m_kept)
+        showError({}); // back to what is kept
+    else
+        report(Json(text.toStdString()));
     setInvalid(m_edit, !errorText().isEmpty());
 }
 
@@ -329,9 +331,12 @@ void CurveAnswerField::fill(const QuestionView& view)
 
 void CurveAnswerField::display(const Json* given)
 {
-    if (!given || *given == m_reported || !given->is_array())
+    if (!given || *given == m_kept || !given->is_array())
         return;
-    m_reported = *given;
+    m_kept = *given;
+    if (m_kept == m_reported)
+        return; // it came from here
+    m_reported = m_kept;
     for (std::size_t i = 0; i < m_edits.size() && i < given->size(); ++i) {
         m_edits[i]->setText(answerText(m_question, (*given)[i]));
         m_drawn[i] = (*given)[i].is_number() ? (*given)[i].get<double>() : nan;
@@ -418,7 +423,8 @@ void TextAnswer::fill(const QuestionView&)
 void TextAnswer::display(const Json* given)
 {
     const QString text = given ? toQString(words(*given)) : QString();
-    if (text == m_edit->toPlainText() || m_edit->hasFocus())
+    const bool isTyped = text == m_edit->toPlainText() || m_edit->hasFocus();
+    if (std::exchange(m_kept, text) == text || isTyped)
         return;
     m_isShowing = true;
     m_edit->setPlainText(text);

@@ -30,7 +30,8 @@ protected:
 
 private:
     QLineEdit* m_edit;
-    QString m_shown; ///< as it was displayed or reported last
+    QString m_kept;     ///< the kept answer, as it was displayed last
+    QString m_reported; ///< what was made of it last, kept or refused
 };
 
 /// Options below each other, as wide as their words need.
@@ -112,7 +113,7 @@ private:
     std::vector<QLabel*> m_names;
     std::vector<QLineEdit*> m_edits;
     std::vector<double> m_drawn; ///< the numbers behind the lines that were drawn; NaN: typed
-    Json m_reported;
+    Json m_kept, m_reported; ///< as of a number
 };
 
 /// A few sentences, reported while they are typed.
@@ -132,6 +133,7 @@ protected:
 
 private:
     QPlainTextEdit* m_edit;
+    QString m_kept;
     bool m_isShowing = false;
 };
 

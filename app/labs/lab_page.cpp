@@ -560,8 +560,7 @@ PageExports LabPage::exports() const
         return {};
     PageExports what;
     what.name = toQString(m_session->lab().id);
-    const auto attempt = std::make_shared<const LabAttempt>(m_session->attempt());
-    what.report = [attempt](const QString& path) -> Result<void> {
+    what.report = [attempt = m_session->copy()](const QString& path) -> Result<void> {
         LabPredictions predictions;
         auto grade = gradeLab(*attempt, predictions);
         LabGrade none;

@@ -57,7 +57,11 @@ LabPage::LabPage(PageServices services, QWidget* parent)
     refresh();
 }
 
-LabPage::~LabPage() = default;
+LabPage::~LabPage()
+{
+    if (m_session)
+        disconnect(m_session.get(), nullptr, this, nullptr); // its last save has no page to show it
+}
 
 void LabPage::build()
 {

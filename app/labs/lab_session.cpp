@@ -165,8 +165,8 @@ void LabSession::save()
 
 void LabSession::refresh()
 {
-    auto attempt = std::make_shared<const LabAttempt>(*m_attempt);
-    m_work.start([this, attempt, predictions = m_predictions, id = m_step]() -> BackgroundWork::Finish {
+    m_copy = std::make_shared<const LabAttempt>(*m_attempt);
+    m_work.start([this, attempt = m_copy, predictions = m_predictions, id = m_step]() -> BackgroundWork::Finish {
         auto view = std::make_shared<StepView>(viewOfStep(*attempt, *attempt->lab().step(id), *predictions));
         return [this, view] {
             m_view = std::move(*view);

@@ -32,6 +32,8 @@ public:
 
     const Lab& lab() const { return m_attempt->lab(); }
     const LabAttempt& attempt() const { return *m_attempt; }
+    /// The same as a copy that stays as it is, for other threads.
+    const std::shared_ptr<const LabAttempt>& copy() const { return m_copy; }
     QString path() const { return m_path; }
     const LabStep& step() const;
     LabPredictions& predictions() { return *m_predictions; }
@@ -71,6 +73,7 @@ private:
     void refresh();
 
     std::optional<LabAttempt> m_attempt; ///< never empty
+    std::shared_ptr<const LabAttempt> m_copy;
     std::shared_ptr<LabPredictions> m_predictions = std::make_shared<LabPredictions>();
     QString m_path;
     std::unique_ptr<QLockFile> m_lock;
