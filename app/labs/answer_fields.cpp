@@ -111,8 +111,8 @@ ChoiceAnswer::ChoiceAnswer(const LabQuestion& question, QWidget* parent)
     grid->setColumnStretch(1, 1);
     for (std::size_t i = 0; i < question.options.size(); ++i) {
         auto* button = new QRadioButton(this);
-        button->setObjectName(QStringLiteral("answer.%1.%2").arg(toQString(question.key),
-                                                                toQString(question.options[i].key)));
+        button->setObjectName(
+            QStringLiteral("answer.%1.%2").arg(toQString(question.key), toQString(question.options[i].key)));
         auto* label = new QLabel(toQString(question.options[i].label), this);
         label->setTextFormat(Qt::MarkdownText);
         label->setWordWrap(true);
@@ -268,7 +268,7 @@ void RankingAnswer::reportOrder()
     report(order());
 }
 
-void RankingAnswer::commit()
+void RankingAnswer::confirm()
 {
     if (!m_isAnswered && m_list->isEnabled())
         reportOrder();
@@ -348,9 +348,10 @@ std::vector<double> CurveAnswerField::values() const
 {
     std::vector<double> values;
     for (std::size_t i = 0; i < m_edits.size(); ++i)
-        values.push_back(std::isfinite(m_drawn[i])
-                             ? m_drawn[i]
-                             : parseQuantity(m_edits[i]->text().trimmed().toStdString(), m_question.unit).value_or(nan));
+        values.push_back(
+            std::isfinite(m_drawn[i])
+                ? m_drawn[i]
+                : parseQuantity(m_edits[i]->text().trimmed().toStdString(), m_question.unit).value_or(nan));
     return values;
 }
 
@@ -456,7 +457,19 @@ ParametersAnswer::ParametersAnswer(const LabQuestion& question, QWidget* parent)
 
 void ParametersAnswer::display(const Json* given)
 {
-    m_text->setText(given ? answerText(m_question, *given) : tr("Choose on the page beside this: what it shows is your answer."));
+    if (!given || !given->is_object()) {
+        m_text->setText(tr("Choose on the page beside this: what it shows is your answer."));
+        return;
+    }
+    QStringList lines;
+    for (const auto& [key, value] : given->items()) {
+        const ParameterSpec* spec = findParameter(m_schema, key);
+        const std::string text = value.is_string() ? value.get<std::string>() : jsonLine(value);
+        const auto read = spec ? parseValue(*spec, text) : Result<ParameterValue>(text);
+        lines << (spec && read ? tr("%1: %2").arg(toQString(spec->label), toQString(valueLabel(*spec, *read)))
+                               : QStringLiteral("%1: %2").arg(toQString(key), toQString(text)));
+    }
+    m_text->setText(lines.join(u'\n'));
 }
 
 QString ParametersAnswer::text() const

@@ -63,7 +63,7 @@ class RankingAnswer : public QuestionField
 public:
     RankingAnswer(const LabQuestion& question, QWidget* parent);
     void display(const Json* given) override;
-    void commit() override;
+    void confirm() override;
     QListWidget* list() const { return m_list; }
     /// The current item by so many places.
     void move(int places);
@@ -113,7 +113,7 @@ private:
     std::vector<QLabel*> m_names;
     std::vector<QLineEdit*> m_edits;
     std::vector<double> m_drawn; ///< the numbers behind the lines that were drawn; NaN: typed
-    Json m_kept, m_reported; ///< as of a number
+    Json m_kept, m_reported;     ///< as of a number
 };
 
 /// A few sentences, reported while they are typed.
@@ -145,6 +145,8 @@ class ParametersAnswer : public QuestionField
 public:
     ParametersAnswer(const LabQuestion& question, QWidget* parent);
     void display(const Json* given) override;
+    /// Names its parameters as the page does.
+    void setSchema(const Schema& schema) { m_schema = schema; }
     QString text() const;
 
 protected:
@@ -152,6 +154,7 @@ protected:
 
 private:
     QLabel* m_text;
+    Schema m_schema;
 };
 
 } // namespace memscape

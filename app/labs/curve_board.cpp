@@ -62,7 +62,8 @@ void CurveBoard::setQuestion(const LabQuestion& question, const std::vector<LabV
     for (const LabValue& one : x)
         asked.push_back(one.isWord() ? double(asked.size()) : one.number());
     const bool isSame = m_question && m_question->key == question.key && m_drawing.asked() == asked;
-    if (isSame || asked.empty() || std::any_of(asked.begin(), asked.end(), [](double one) { return !std::isfinite(one); }))
+    if (isSame || asked.empty()
+        || std::any_of(asked.begin(), asked.end(), [](double one) { return !std::isfinite(one); }))
         return;
     m_question = question;
     m_drawing = CurveDrawing(asked);
@@ -85,7 +86,8 @@ void CurveBoard::setQuestion(const LabQuestion& question, const std::vector<LabV
     up.log = 10;
     up.range = wideRange(question.unit);
     m_plot->setAxes(across, up);
-    m_plot->setTitle(tr("%1 by %2").arg(up.label, across.label));
+    const QString title = tr("%1 by %2").arg(up.label, across.label);
+    m_plot->setTitle(title.left(1).toUpper() + title.mid(1));
     std::vector<Band> places;
     for (const double one : asked)
         places.push_back({one, one, {}});
@@ -146,9 +148,8 @@ std::vector<std::size_t> CurveBoard::inOrder() const
     std::vector<std::size_t> order(m_drawing.asked().size());
     for (std::size_t i = 0; i < order.size(); ++i)
         order[i] = i;
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        return m_drawing.asked()[a] < m_drawing.asked()[b];
-    });
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return m_drawing.asked()[a] < m_drawing.asked()[b]; });
     return order;
 }
 
@@ -212,30 +213,36 @@ void CurveBoard::refresh()
     add(m_predicted, CurveRole::Predicted, tr("predicted"));
     add(m_measured, CurveRole::Measured, tr("measured"));
     const std::vector<double> y = values();
+    const auto take = [](Curve& curve, const std::vector<double>& xs, const std::vector<double>& ys) {
+        for (std::size_t i = 0; i < xs.size(); ++i)
+            if (std::isfinite(ys[i])) {
+                curve.x.push_back(xs[i]);
+                curve.y.push_back(ys[i]);
+            }
+    };
     Curve line;
     line.key = QStringLiteral("line");
     line.name = m_isLocked ? tr("yours (locked)") : tr("yours");
     line.role = CurveRole::Drawn;
-    line.x = m_drawing.x();
-    line.y = m_drawing.y();
     Curve points = line;
     points.key = QStringLiteral("points");
     points.listed = false;
-    points.x = m_drawing.asked();
-    points.y = y;
+    take(line, m_drawing.x(), m_drawing.y());
+    take(points, m_drawing.asked(), y);
     curves.push_back(std::move(line));
     curves.push_back(std::move(points));
     m_plot->setCurves(std::move(curves));
     const auto order = inOrder();
     const std::size_t current = order[std::min(m_point, order.size() - 1)];
     const double x = m_drawing.asked()[current];
-    m_plot->setMarkers(m_isLocked ? std::vector<Marker>()
-                                  : std::vector<Marker>{{QStringLiteral("point"), x,
-                                                         axisValueText(m_plot->xAxis(), x), false}});
+    m_plot->setMarkers(
+        m_isLocked ? std::vector<Marker>()
+                   : std::vector<Marker>{{QStringLiteral("point"), x, axisValueText(m_plot->xAxis(), x), false}});
     QStringList texts;
     for (const std::size_t i : order)
-        texts << tr("%1 at %2").arg(std::isfinite(y[i]) ? axisValueText(m_plot->yAxis(), y[i]) : tr("not drawn"),
-                                    axisValueText(m_plot->xAxis(), m_drawing.asked()[i]));
+        texts << tr("%1 at %2")
+                     .arg(std::isfinite(y[i]) ? axisValueText(m_plot->yAxis(), y[i]) : tr("not drawn"),
+                          axisValueText(m_plot->xAxis(), m_drawing.asked()[i]));
     m_status->setText((m_isLocked ? tr("Yours: %1") : tr("Drag to draw; ← → choose a point, ↑ ↓ move it. %1"))
                           .arg(texts.join(QStringLiteral(" · "))));
 }

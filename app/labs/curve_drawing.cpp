@@ -11,6 +11,7 @@ namespace memscape {
 namespace {
 
 constexpr std::size_t samples = 241; ///< finer than a mouse moves on a common screen
+constexpr std::size_t near = 7;      ///< samples: a stroke that ends so near to a point was meant to reach it
 
 } // namespace
 
@@ -85,6 +86,17 @@ void CurveDrawing::clear()
     std::fill(m_y.begin(), m_y.end(), nan);
 }
 
+double CurveDrawing::nearest(std::size_t index) const
+{
+    for (std::size_t step = 1; step <= near; ++step) {
+        if (index + step < m_y.size() && std::isfinite(m_y[index + step]))
+            return m_y[index + step];
+        if (index >= step && std::isfinite(m_y[index - step]))
+            return m_y[index - step];
+    }
+    return nan;
+}
+
 std::vector<double> CurveDrawing::values() const
 {
     std::vector<double> values;
@@ -92,7 +104,10 @@ std::vector<double> CurveDrawing::values() const
         const double place = placeOf(x);
         const auto below = std::size_t(place), above = std::min(below + 1, samples - 1);
         const double share = place - double(below);
-        values.push_back(share < 1e-9 ? m_y[below] : share > 1 - 1e-9 ? m_y[above] : between(m_y[below], m_y[above], share));
+        const double y = share < 1e-9 ? m_y[below]
+            : share > 1 - 1e-9        ? m_y[above]
+                                      : between(m_y[below], m_y[above], share);
+        values.push_back(std::isfinite(y) ? y : nearest(below));
     }
     return values;
 }

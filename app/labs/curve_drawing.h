@@ -30,7 +30,8 @@ public:
     bool isEmpty() const;
 
 private:
-    double placeOf(double x) const; ///< in samples, fractional
+    double placeOf(double x) const;          ///< in samples, fractional
+    double nearest(std::size_t index) const; ///< what is drawn close by; NaN for nothing
     double between(double a, double b, double share) const;
 
     std::vector<double> m_asked, m_x, m_y;

@@ -169,6 +169,16 @@ void LabPage::showEvent(QShowEvent* event)
         m_list->refresh();
 }
 
+/// Another page comes, or the window goes.
+void LabPage::hideEvent(QHideEvent* event)
+{
+    if (m_session) {
+        m_steps->commit();
+        m_session->save();
+    }
+    ToolPage::hideEvent(event);
+}
+
 // What a student does. ----------------------------------------------------------------------------
 
 void LabPage::showStep(const QString& id)
@@ -197,7 +207,7 @@ void LabPage::lock()
 {
     if (!m_session)
         return;
-    m_steps->commit();
+    m_steps->confirm();
     for (QuestionField* one : m_steps->fields())
         if (!one->errorText().isEmpty())
             return m_steps->showError({}, tr("An answer above cannot be read yet."));
@@ -309,8 +319,7 @@ void LabPage::solveStep()
     if (!m_session)
         return;
     const LabAttempt& mine = m_session->attempt();
-    const auto solved =
-        solvedLab(std::make_shared<const Lab>(m_session->lab()), mine.student());
+    const auto solved = solvedLab(std::make_shared<const Lab>(m_session->lab()), mine.student());
     if (!solved)
         return tell(solved.error());
     const LabStep step = m_session->step();
@@ -407,9 +416,11 @@ void LabPage::refreshBoard()
             measured = one.measured;
         }
     m_board->setOthers(predicted, measured);
-    m_board->setNote(!isLocked  ? tr("Ours and the machine’s stay hidden until your curve is locked. Then all three lie on these axes.")
-                     : measured ? QString()
-                                : tr("Your curve is locked. After the measurement all three lie on these axes."));
+    m_board->setNote(
+        !isLocked
+            ? tr("Ours and the machine’s stay hidden until your curve is locked. Then all three lie on these axes.")
+            : measured ? QString()
+                       : tr("Your curve is locked. After the measurement all three lie on these axes."));
 }
 
 void LabPage::refreshResults()

@@ -87,6 +87,7 @@ public:
 
 protected:
     void showEvent(QShowEvent* event) override;
+    void hideEvent(QHideEvent* event) override;
 
 private:
     struct Choice
@@ -119,9 +120,9 @@ private:
     std::string reportHtml();
 
     PageServices m_services;
+    std::unique_ptr<QTemporaryDir> m_scratch; ///< of answers for a picture; outlives the session
     std::unique_ptr<LabSession> m_session;
     std::map<std::string, QString> m_folders; ///< of labs that were opened from elsewhere, by id
-    std::unique_ptr<QTemporaryDir> m_scratch; ///< of answers for a picture
     std::string m_shownStep;
     const Lab* m_shownLab = nullptr;
     bool m_ownView = false; ///< the view was chosen by hand

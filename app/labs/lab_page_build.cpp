@@ -206,7 +206,7 @@ QWidget* LabPage::buildLab()
     m_sides->addWidget(m_right);
     m_sides->setStretchFactor(0, 0);
     m_sides->setStretchFactor(1, 1);
-    m_sides->setSizes({int(370 * plotUnit()), 1000});
+    m_sides->setSizes({int(350 * plotUnit()), 1000});
     m_sides->setChildrenCollapsible(false);
     m_steps->setMinimumWidth(int(260 * plotUnit()));
     m_rows = new QSplitter(Qt::Vertical, this);
@@ -237,7 +237,8 @@ void LabPage::connectAll()
     connect(m_handIn, &QPushButton::clicked, this, [this] {
         if (!m_session)
             return;
-        const QString path = askSave(tr("Hand in"), QFileInfo(m_session->path()).fileName(), tr("Answers to a lab (*.mlab)"));
+        const QString path =
+            askSave(tr("Hand in"), QFileInfo(m_session->path()).fileName(), tr("Answers to a lab (*.mlab)"));
         if (!path.isEmpty())
             handIn(path);
     });
@@ -297,7 +298,8 @@ void LabPage::connectRuns()
     });
     connect(&runs, &RunController::busy, this, [this](const QString& text, const RunningMeasurement& run) {
         tell(tr("%1 The times measured now include this load.").arg(text), "warning",
-             {{tr("Wait"), [this, run] {
+             {{tr("Wait"),
+               [this, run] {
                    m_stage->runs().startWhenQuiet(run);
                    tell(tr("Waiting for a quiet machine."), "dim",
                         {{tr("Measure anyway"), [this, run] { m_stage->runs().startAnyway(run); }},

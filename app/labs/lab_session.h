@@ -64,7 +64,7 @@ public:
 signals:
     void changed(); ///< an answer, a run, a hint or the shown step
     void viewChanged();
-    void saved();   ///< or saveProblem() says why not
+    void saved(); ///< or saveProblem() says why not
 
 private:
     LabSession(LabAnswersFile file, const QString& path, std::unique_ptr<QLockFile> lock);

@@ -2,9 +2,11 @@
 #include "app/labs/lab_stage.h"
 
 #include "app/pages/fields/parameter_form.h"
+#include "app/plots/plot_style.h"
 #include "app/settings/words.h"
 
 #include <QPushButton>
+#include <QSplitter>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -111,10 +113,13 @@ void LabStage::fillDocument(const LabAttempt& attempt)
         if (run)
             records.push_back(*run);
         tellMachinesApart(records);
-        std::vector<Device> devices;
-        for (const Record& one : records)
-            devices.push_back(one.device);
-        m_window.devices.setRecorded(devices, QString::fromLatin1(owner));
+        for (Record& one : records) { // of a device that is not here now, a PyTorch say, under another id
+            listRecorded(one.device);
+            if (m_window.devices.find(one.device.id))
+                continue;
+            one.device.id = "recorded " + one.device.name;
+            listRecorded(one.device);
+        }
         if (!records.empty())
             m_document.addRecords(std::move(records), tr("The run of the lab"));
         std::string device = m_step->request->device;
@@ -129,6 +134,11 @@ void LabStage::fillDocument(const LabAttempt& attempt)
     m_isFilling = false;
 }
 
+void LabStage::listRecorded(const Device& device)
+{
+    m_window.devices.setRecorded({device}, QString::fromLatin1(owner));
+}
+
 void LabStage::build(const LabStep& step)
 {
     const Experiment& experiment = **findExperiment(m_experiment);
@@ -141,16 +151,35 @@ void LabStage::build(const LabStep& step)
     // What the window's menus do for a page of its own does not lead anywhere here.
     if (auto* button = m_page->findChild<QPushButton*>(QStringLiteral("export")))
         button->hide();
-    const bool isMeasured = step.kind == LabStepKind::Measure;
-    m_page->header()->device()->setEnabled(isMeasured);
-    if (!isMeasured)
-        m_page->header()->device()->setToolTip(tr("The lab asks for this device"));
-    m_page->header()->measureButton()->setVisible(isMeasured);
-    m_page->strip()->hide();
+    // Its answer and the changes with the largest effect would solve what is to be tuned.
+    m_page->header()->setVisible(step.kind == LabStepKind::Measure);
+    if (auto* changes = m_page->findChild<QWidget*>(QStringLiteral("changes")))
+        changes->setMaximumHeight(0);
+    m_page->header()->device()->setEnabled(step.request->device.empty());
+    m_page->strip()->setMaximumHeight(0); // the lab has one run
     m_page->inspector()->records()->hide();
     connect(m_page, &ExperimentPage::updated, this, &LabStage::dressFields);
     dressFields();
     m_page->show();
+    fit();
+}
+
+/// The inspector is as wide as its fields need, and where it is low the picture gives its room to the curves.
+void LabStage::fit()
+{
+    if (!m_page)
+        return;
+    const double unit = plotUnit();
+    if (width() < 1000 * unit)
+        m_page->splitter()->setSizes({int(width() - 330 * unit), int(330 * unit)});
+    if (m_page->picture() && !m_page->picture()->isPlot())
+        m_page->picture()->setVisible(height() > 600 * unit);
+}
+
+void LabStage::resizeEvent(QResizeEvent* event)
+{
+    QWidget::resizeEvent(event);
+    fit();
 }
 
 bool LabStage::isFree(const std::string& key) const

@@ -48,9 +48,14 @@ signals:
     /// A fixed parameter was changed, and put back.
     void putBack(const QString& parameter);
 
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+
 private:
+    void fit();
     void build(const LabStep& step);
     void fillDocument(const LabAttempt& attempt);
+    void listRecorded(const Device& device);
     void documentChanged(const ChangeEvent& event);
     void dressFields();
     Json freeTexts() const;
@@ -62,9 +67,9 @@ private:
     ExperimentPage* m_page = nullptr;
     std::optional<LabStep> m_step; ///< that is staged
     std::string m_experiment;
-    Parameters m_fixed;      ///< of the step, free ones at their start
-    std::string m_reading;   ///< parameter of the axis, which reads a measured curve off; empty: fixed, too
-    Json m_run;              ///< which run the document holds, as text of its provenance
+    Parameters m_fixed;    ///< of the step, free ones at their start
+    std::string m_reading; ///< parameter of the axis, which reads a measured curve off; empty: fixed, too
+    Json m_run;            ///< which run the document holds, as text of its provenance
     bool m_isFilling = false;
 };
 

@@ -30,8 +30,10 @@ public:
     void setState(bool mayAnswer, bool isLocked);
     void showError(const QString& text);
     QString errorText() const;
-    /// Reports what stands in the field, where it was not reported yet.
+    /// Reports what was typed and was not reported yet.
     virtual void commit() { }
+    /// Before a prediction is locked: what stands there as it is counts, too.
+    virtual void confirm() { commit(); }
 
 signals:
     void answered(const std::string& question, const memscape::Json& given);

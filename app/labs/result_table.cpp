@@ -80,11 +80,14 @@ void ResultTable::display(const LabGrade& grade)
             one.verdict == LabVerdict::Passed ? QString() : toQString(one.message));
     for (const LabStepResult& one : grade.steps)
         if (one.hintCost > 0)
-            add({tr("hints of %1").arg(toQString(one.id)), {}, {}, QStringLiteral("−") + toQString(numberText(one.hintCost))},
+            add({tr("hints of %1").arg(toQString(one.id)),
+                 {},
+                 {},
+                 QStringLiteral("−") + toQString(numberText(one.hintCost))},
                 {"strong", "dim", "dim", "bad"}, {});
     for (const LabTextAnswer& one : grade.texts)
-        add({toQString(one.question), one.text.empty() ? tr("no answer") : toQString(one.text),
-             tr("a person reads it"), tr("up to %1").arg(toQString(numberText(one.most)))},
+        add({toQString(one.question), one.text.empty() ? tr("no answer") : toQString(one.text), tr("a person reads it"),
+             tr("up to %1").arg(toQString(numberText(one.most)))},
             {"strong", "dim", "dim", "dim"}, {});
     for (const std::string& one : grade.flags)
         add({tr("look at"), toQString(one), {}, {}}, {"warning", "warning", "dim", "dim"}, {});

@@ -66,8 +66,7 @@ void StepCircle::paintEvent(QPaintEvent*)
     painter.drawEllipse(box);
     painter.setFont(plotFont(0.9, true));
     painter.setPen(m_isShown || isDone ? theme.onAccent : m_state == StepState::Closed ? theme.textFaint : theme.text);
-    painter.drawText(box, Qt::AlignCenter,
-                     isDone && !m_isShown ? QStringLiteral("✓") : QString::number(m_number));
+    painter.drawText(box, Qt::AlignCenter, isDone && !m_isShown ? QStringLiteral("✓") : QString::number(m_number));
 }
 
 StepCircles::StepCircles(QWidget* parent)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/labs/step_pane.h"
 
+#include "app/labs/answer_fields.h"
 #include "app/labs/markdown_view.h"
 #include "app/pages/cards/card.h"
 #include "app/pages/records/record_text.h"
 #include "app/settings/words.h"
+#include "core/device/catalogue.h"
 
 #include <QFileInfo>
 #include <QLabel>
@@ -57,6 +59,15 @@ QString costText(double cost)
     return (cost == 1 ? tr("(−%1 point)") : tr("(−%1 points)")).arg(toQString(numberText(cost)));
 }
 
+/// What a goal asks for; of a ratio without the expressions of the lab.
+QString wantedText(const LabStep& step, const LabCheckResult& result)
+{
+    for (const LabCheck& one : step.checks)
+        if (one.id == result.id && one.kind == LabCheckKind::RatioAtLeast)
+            return tr("at least %1 times are wanted").arg(toQString(numberText(one.least)));
+    return toQString(result.expected);
+}
+
 } // namespace
 
 StepPane::StepPane(QWidget* parent)
@@ -75,6 +86,7 @@ StepPane::StepPane(QWidget* parent)
     , m_measure(button(tr("Measure"), "labMeasure", {}, m_run))
     , m_replay(button(tr("Play the recorded run"), "replay",
                       tr("The curve of another machine, recorded once; nothing is measured here"), m_run))
+    , m_obstacle(toneLabel({}, "faint", m_run, true))
     , m_replayText(toneLabel({}, "faint", m_run, true))
     , m_goals(new Card(this))
     , m_hints(new Card(this))
@@ -106,6 +118,7 @@ void StepPane::build()
     runRow->addStretch(1);
     m_run->column()->addWidget(m_runText);
     m_run->column()->addLayout(runRow);
+    m_run->column()->addWidget(m_obstacle);
     m_run->column()->addWidget(m_replayText);
     auto* wayRow = new QHBoxLayout;
     wayRow->addWidget(m_back);
@@ -157,6 +170,8 @@ void StepPane::makeFields(const LabStep& step)
         QuestionField* field = makeQuestionField(one, m_questions);
         m_questions->column()->addWidget(field);
         connect(field, &QuestionField::answered, this, &StepPane::answered);
+        if (auto* chosen = qobject_cast<ParametersAnswer*>(field))
+            chosen->setSchema((*findExperiment(step.request->experiment))->schema());
         m_fields.push_back(field);
     }
     m_questions->setVisible(!step.questions.empty());
@@ -205,9 +220,9 @@ void StepPane::displayQuestions(const LabSession& session)
         m_fields[i]->setState(isOpen, isLocked);
     }
     const bool isPredict = step.kind == LabStepKind::Predict;
-    const bool isCurve = !step.questions.empty() && std::all_of(step.questions.begin(), step.questions.end(), [](const auto& one) {
-        return one.kind == LabQuestionKind::Curve;
-    });
+    const bool isCurve = !step.questions.empty()
+        && std::all_of(step.questions.begin(), step.questions.end(),
+                       [](const auto& one) { return one.kind == LabQuestionKind::Curve; });
     m_lock->setText(isCurve ? tr("Lock my curve") : tr("Lock my answers"));
     m_lock->setVisible(isPredict && !isLocked);
     m_lock->setEnabled(isOpen);
@@ -227,8 +242,9 @@ void StepPane::displayRun(const LabSession& session)
     const bool isReplay = run && state && !state->replay.empty();
     m_runText->setVisible(run != nullptr);
     if (run)
-        m_runText->setText(isReplay ? tr("A recorded run is played; nothing was measured here. It is of %1.").arg(runWords(*run))
-                                    : tr("Measured: %1.").arg(runWords(*run)));
+        m_runText->setText(
+            isReplay ? tr("A recorded run is played; nothing was measured here. It is of %1.").arg(runWords(*run))
+                     : tr("Measured: %1.").arg(runWords(*run)));
     m_runText->setToolTip(run ? recordToolTip(*run) : QString());
     const auto& replays = session.lab().replays;
     const auto recorded = replays.find(step.request->replay);
@@ -242,6 +258,8 @@ void StepPane::displayRun(const LabSession& session)
 void StepPane::setMeasuring(const QString& obstacle, const QString& progress)
 {
     m_measure->setEnabled(obstacle.isEmpty());
+    m_obstacle->setText(obstacle);
+    m_obstacle->setVisible(!obstacle.isEmpty());
     m_measure->setToolTip(obstacle.isEmpty() ? tr("Runs it on the page's device (Ctrl+Shift+M)") : obstacle);
     m_measure->setText(progress.isEmpty() ? tr("Measure") : progress);
 }
@@ -257,6 +275,17 @@ void StepPane::displayGoals(const LabSession& session)
     m_goals->clear();
     m_goalTexts.clear();
     m_goals->column()->addWidget(toneLabel(tr("The goal"), "strong", m_goals));
+    const Schema& schema = (*findExperiment(step.request->experiment))->schema();
+    QStringList free;
+    for (const std::string& key : step.request->free)
+        if (const ParameterSpec* spec = findParameter(schema, key))
+            free << toQString(spec->label);
+    const auto device = filledLabParameter(step.request->device, session.attempt().variant());
+    const auto known = device ? findDevice(*device) : Result<Device>(fail(device.error()));
+    m_goals->column()->addWidget(
+        toneLabel(tr("You choose %1, for %2.")
+                      .arg(free.join(QStringLiteral(", ")), known ? toQString(known->name) : tr("its device")),
+                  "dim", m_goals));
     for (const LabCheckResult& one : session.view().grade->checks) {
         if (one.step != step.id)
             continue;
@@ -264,11 +293,13 @@ void StepPane::displayGoals(const LabSession& session)
         const QString name = spokenKey(one.id.substr(one.id.find('.') + 1));
         const QString text = one.hidden ? tr("%1: checked when you hand in").arg(name)
             : isPassed                  ? tr("✓ %1: %2").arg(name, toQString(one.actual))
-                                        : tr("✗ %1: %2").arg(name, toQString(one.actual.empty() ? one.message : one.actual));
+                       : tr("✗ %1: %2").arg(name, toQString(one.actual.empty() ? one.message : one.actual));
         m_goalTexts << text;
         m_goals->column()->addWidget(toneLabel(text, one.hidden ? "dim" : isPassed ? "good" : "bad", m_goals));
-        if (!one.hidden)
-            m_goals->column()->addWidget(toneLabel(toQString(one.expected), "faint", m_goals));
+        if (const QString wanted = wantedText(step, one); !one.hidden && !wanted.isEmpty())
+            m_goals->column()->addWidget(toneLabel(wanted, "faint", m_goals));
+        if (!one.hidden && !isPassed && !one.because.empty())
+            m_goals->column()->addWidget(markdownLabel(toQString(one.because), m_goals));
     }
 }
 
@@ -294,7 +325,8 @@ void StepPane::displayHints(const LabSession& session)
     const bool hasMore = seen < step.hints.size();
     m_hint->setVisible(hasMore);
     if (hasMore)
-        m_hint->setText((seen == 0 ? tr("Show a hint %1") : tr("Show another hint %1")).arg(costText(step.hints[seen].cost)));
+        m_hint->setText(
+            (seen == 0 ? tr("Show a hint %1") : tr("Show another hint %1")).arg(costText(step.hints[seen].cost)));
     m_hint->setEnabled(session.attempt().isOpen(step.id));
 }
 
@@ -337,6 +369,13 @@ void StepPane::commit()
     const auto fields = m_fields; // an answer may bring other ones
     for (QuestionField* one : fields)
         one->commit();
+}
+
+void StepPane::confirm()
+{
+    const auto fields = m_fields;
+    for (QuestionField* one : fields)
+        one->confirm();
 }
 
 QuestionField* StepPane::field(const std::string& question) const

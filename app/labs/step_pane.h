@@ -33,6 +33,8 @@ public:
     void showError(const std::string& question, const QString& text);
     /// Reports what is typed and was not reported yet.
     void commit();
+    /// The same before a prediction is locked.
+    void confirm();
 
     QuestionField* field(const std::string& question) const;
     const std::vector<QuestionField*>& fields() const { return m_fields; }
@@ -79,6 +81,7 @@ private:
     QLabel* m_runText;
     QPushButton* m_measure;
     QPushButton* m_replay;
+    QLabel* m_obstacle;
     QLabel* m_replayText;
     Card* m_goals;
     QStringList m_goalTexts;

@@ -130,6 +130,10 @@ public:
         if (m_result.verdict == LabVerdict::Failed)
             m_row.why = toQString(m_result.because.empty() ? m_result.message : m_result.because);
         m_row.you = toQString(m_result.actual);
+        if (m_check.kind == LabCheckKind::Reproduces) {
+            m_row.what = tr("the run");
+            m_row.you = m_result.verdict == LabVerdict::Passed ? tr("follows from its parameters") : QString();
+        }
         if (m_question)
             answered();
         return m_row;
@@ -193,7 +197,8 @@ private:
             const auto by = evaluateLab(one.by, m_context.scope());
             if (!by || by->isWord())
                 return;
-            right.emplace_back(by->number(), QStringLiteral("%1 (%2)").arg(toQString(one.label), toQString(by->text())));
+            right.emplace_back(by->number(),
+                               QStringLiteral("%1 (%2)").arg(toQString(one.label), toQString(by->text())));
         }
         std::stable_sort(right.begin(), right.end(), [&](const auto& a, const auto& b) {
             return m_check.smallest ? a.first < b.first : a.first > b.first;
@@ -363,9 +368,9 @@ QString typedNumber(double value, Unit unit)
 QString answerText(const LabQuestion& question, const Json& given)
 {
     const auto one = [&](const Json& value) {
-        return value.is_string()  ? toQString(value.get<std::string>())
-            : value.is_number() ? typedNumber(value.get<double>(), question.unit)
-                                : toQString(jsonLine(value));
+        return value.is_string() ? toQString(value.get<std::string>())
+            : value.is_number()  ? typedNumber(value.get<double>(), question.unit)
+                                 : toQString(jsonLine(value));
     };
     QStringList parts;
     if (given.is_array())

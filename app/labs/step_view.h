@@ -12,9 +12,9 @@ namespace memscape {
 
 struct QuestionView
 {
-    QString ask;                 ///< with values, Markdown
-    QStringList labels;          ///< of the options, in the lab's order
-    std::vector<LabValue> x;     ///< of a curve
+    QString ask;                  ///< with values, Markdown
+    QStringList labels;           ///< of the options, in the lab's order
+    std::vector<LabValue> x;      ///< of a curve
     std::optional<Error> problem; ///< why it cannot be shown
 };
 
@@ -40,14 +40,14 @@ struct CurveAnswer
 struct StepView
 {
     std::string step;
-    QString text;                         ///< Markdown without its heading
-    std::vector<QuestionView> questions;  ///< as many as the step has
-    QStringList hints;                    ///< those that were seen
-    std::vector<ResultRow> rows;          ///< of this step and, of a measurement, of the predictions before it
-    std::vector<CurveAnswer> curves;      ///< of this step, or of the steps before
-    double points = 0;                    ///< so far, hints taken off, without hidden checks
-    std::optional<LabGrade> grade;        ///< none of a student pack, which holds no checks
-    std::optional<Error> problem;         ///< the text or the checks cannot be computed
+    QString text;                        ///< Markdown without its heading
+    std::vector<QuestionView> questions; ///< as many as the step has
+    QStringList hints;                   ///< those that were seen
+    std::vector<ResultRow> rows;         ///< of this step and, of a measurement, of the predictions before it
+    std::vector<CurveAnswer> curves;     ///< of this step, or of the steps before
+    double points = 0;                   ///< so far, hints taken off, without hidden checks
+    std::optional<LabGrade> grade;       ///< none of a student pack, which holds no checks
+    std::optional<Error> problem;        ///< the text or the checks cannot be computed
 };
 
 StepView viewOfStep(const LabAttempt& attempt, const LabStep& step, LabPredictions& predictions);

@@ -173,7 +173,7 @@ PlotHeader layoutHeader(const PlotState& state, double width, double height)
             header.legend = legendInARow(state, QRectF(8 * u, header.title.bottom(), width - 16 * u, row), 24 * u);
         bottom = header.legend.empty() ? header.title.bottom() : header.legend.front().rect.bottom();
     }
-    if (!state.y.label.isEmpty() && !state.empty() && !isLow) {
+    if (!state.y.label.isEmpty() && state.hasAxes() && !isLow) {
         header.yLabel = QRectF(8 * u, bottom, width - 16 * u, textMetrics.height());
         bottom = header.yLabel.bottom();
     }

@@ -272,8 +272,8 @@ void PlotScene::prepare(QSize size, double columns)
           42 * u);
     const bool phases = !m_state.phases.empty() && !m_state.empty();
     plot->xAxis->setLabel(phases ? QString() : m_state.x.label);
-    plot->xAxis->setTickLabels(!phases && !m_state.empty());
-    plot->yAxis->setTickLabels(!m_state.empty());
+    plot->xAxis->setTickLabels(!phases && m_state.hasAxes());
+    plot->yAxis->setTickLabels(m_state.hasAxes());
 
     for (std::size_t i = 0; i < m_graphs->graphs.size(); ++i)
         styleGraph(i, columns);

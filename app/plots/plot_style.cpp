@@ -100,6 +100,11 @@ bool PlotState::empty() const
     return true;
 }
 
+bool PlotState::hasAxes() const
+{
+    return !empty() || (x.range && y.range);
+}
+
 CurveStyle styleOf(const Curve& curve, const Theme& theme)
 {
     CurveStyle style;

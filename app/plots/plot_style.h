@@ -27,7 +27,8 @@ struct PlotState
     std::vector<Callout> callouts;
     AxisRange xRange, yRange;
 
-    bool empty() const; ///< no visible curve has a point
+    bool empty() const;   ///< no visible curve has a point
+    bool hasAxes() const; ///< there is something to read off: points, or limits that were given
 };
 
 /// Values to pixels of the axis rectangle.

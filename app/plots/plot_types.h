@@ -34,7 +34,8 @@ struct AxisSpec
 /// and colour (measured variants: hollow, each of a shape of its own). Pinned: a record put beside, dots and line in
 /// its colour. Datasheet and Uncalibrated: what would be predicted from the vendor's numbers alone, or without the
 /// calibration; thinner than the prediction, in the colour of text and its own. Area: a part of a whole, stacked on the
-/// areas before it; its palette index is a part's (part_colours.h). Drawn: by hand; a wide solid line in a palette colour.
+/// areas before it; its palette index is a part's (part_colours.h). Drawn: by hand; a wide solid line in a palette
+/// colour.
 enum class CurveRole { Predicted, Measured, Variant, MeasuredVariant, Pinned, Datasheet, Uncalibrated, Area, Drawn };
 enum class MarkerShape { Automatic, Circle, Square, Diamond, Triangle, Cross, TriangleDown, Plus };
 

@@ -23,6 +23,7 @@ constexpr auto footer = "Examples:\n"
                         "  memscape --render run.json -o run.svg --theme light\n"
                         "  memscape --screenshot stride -o stride.png stride=4 element=float32 --size 1280x800\n"
                         "  memscape run.pickle\n"
+                        "  memscape --screenshot labs lab=cache-size step=guess -o guess.png\n"
                         "  memscape --screenshot snapshot file=run.pickle view=blocks -o blocks.png\n"
                         "  memscape --screenshot claims device=nvidia-h200 entry=four-m -o claim.png\n"
                         "Exit codes: 0 done, 1 it failed while running, 2 the input was wrong, 3 no such device.";
@@ -101,7 +102,7 @@ Result<LaunchOptions> parseLaunch(const QStringList& arguments)
     cli.footer(footer);
     cli.set_version_flag("--version", "memscape " + programVersion());
     cli.add_option("files", positional,
-                   "studies (*.memscape), records, device files and memory snapshots to open; "
+                   "studies (*.memscape), records, device files, memory snapshots, labs and answers (*.mlab) to open; "
                    "with --screenshot: KEY=VALUE parameters");
     cli.add_option("--render", record, "draw a record's plot into -o, then exit");
     cli.add_option("--screenshot", page, "draw an experiment's page into -o, then exit");

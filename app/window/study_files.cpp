@@ -181,7 +181,8 @@ bool StudyFiles::openPath(const QString& path)
         emit pageFileOpened(QLatin1String(snapshotPageId), path);
         return true;
     }
-    if (QFileInfo(path).suffix().toLower() == QStringLiteral("mlab")) {
+    const bool isLab = QFileInfo(path).isDir() && QFileInfo::exists(path + QStringLiteral("/lab.json"));
+    if (isLab || QFileInfo(path).suffix().toLower() == QStringLiteral("mlab")) {
         emit pageFileOpened(QLatin1String(labsPageId), path);
         return true;
     }

@@ -37,7 +37,10 @@ public:
         page.show();
     }
 
-    bool settles() { return QTest::qWaitFor([this] { return page.isSettled(); }, labPatience); }
+    bool settles()
+    {
+        return QTest::qWaitFor([this] { return page.isSettled(); }, labPatience);
+    }
 
     PageFixture fixture;
     LabPage page;

@@ -81,6 +81,13 @@ private slots:
         QVERIFY(none.values().empty());
     }
 
+    void aStrokeThatNearlyReachesAPointCountsThere()
+    {
+        CurveDrawing drawing({1, 100});
+        drawing.stroke(1.05, 2, 95, 8);
+        QVERIFY(std::abs(drawing.values()[0] - 2) < 0.1 && std::abs(drawing.values()[1] - 8) < 0.1);
+    }
+
     void oneXAlone()
     {
         CurveDrawing drawing({8});

@@ -85,14 +85,14 @@ private slots:
         const auto lab = readLab(labFolders().front());
         QVERIFY(writeLabAnswers(m_path, LabAttempt(*lab, "Ada"), "guess"));
         const std::string whole = *readFile(pathOf(m_path));
-        for (const std::string& broken : {whole.substr(0, whole.size() / 2), std::string("{}"), std::string(),
-                                          std::string(R"({"format": "memscape-answers", "version": 1, "lab": "stride"})"),
-                                          std::string(R"({"format": "memscape-answers", "version": 99, "lab": "cache-size"})")}) {
+        for (const std::string& broken :
+             {whole.substr(0, whole.size() / 2), std::string("{}"), std::string(),
+              std::string(R"({"format": "memscape-answers", "version": 1, "lab": "stride"})"),
+              std::string(R"({"format": "memscape-answers", "version": 99, "lab": "cache-size"})")}) {
             QVERIFY(writeFileAtomically(pathOf(m_path), broken));
             const auto session = LabSession::open(*lab, "Ada", m_path);
             QVERIFY(!session);
-            QVERIFY2(QString::fromStdString(session.error().place).contains("a.mlab"),
-                     session.error().text().c_str());
+            QVERIFY2(QString::fromStdString(session.error().place).contains("a.mlab"), session.error().text().c_str());
             QCOMPARE(*readFile(pathOf(m_path)), broken);
         }
         const auto aside = setBrokenAside(m_path);

@@ -184,6 +184,19 @@ private slots:
         QCOMPARE(listed, QStringList{QStringLiteral("mine")});
     }
 
+    void recordsOfTheStudyAndOfALabAreListedBeside()
+    {
+        DeviceDirectory directory(fake(QStringLiteral("ok")));
+        Device mine, theirs;
+        mine.id = "mine";
+        theirs.id = "theirs";
+        directory.setRecorded({mine});
+        directory.setRecorded({theirs}, QStringLiteral("lab"));
+        QVERIFY(directory.find("mine") && directory.find("theirs"));
+        directory.setRecorded({});
+        QVERIFY(!directory.find("mine") && directory.find("theirs"));
+    }
+
     void catalogueDevicesAreForPredictions()
     {
         const DeviceDirectory directory(fake(QStringLiteral("ok")));
