@@ -23,20 +23,14 @@ CurveDrawing::CurveDrawing(std::vector<double> asked, bool logY)
         return;
     const auto [low, high] = std::minmax_element(m_asked.begin(), m_asked.end());
     m_isLogX = *low > 0;
-    for (std::size_t i = 0; i < samples; ++i) {
+    m_x = m_asked; // exactly; the others lie between
+    for (std::size_t i = 1; i + 1 < samples; ++i) {
         const double share = double(i) / double(samples - 1);
         m_x.push_back(m_isLogX ? *low * std::pow(*high / *low, share) : *low + share * (*high - *low));
     }
-    m_y.assign(samples, nan);
-}
-
-double CurveDrawing::placeOf(double x) const
-{
-    const double low = m_x.front(), high = m_x.back();
-    if (!(high > low))
-        return 0;
-    const double share = m_isLogX ? std::log(std::max(x, low) / low) / std::log(high / low) : (x - low) / (high - low);
-    return std::clamp(share, 0.0, 1.0) * double(samples - 1);
+    std::sort(m_x.begin(), m_x.end());
+    m_x.erase(std::unique(m_x.begin(), m_x.end()), m_x.end());
+    m_y.assign(m_x.size(), nan);
 }
 
 double CurveDrawing::between(double a, double b, double share) const
@@ -48,14 +42,21 @@ void CurveDrawing::stroke(double fromX, double fromY, double toX, double toY)
 {
     if (m_x.empty() || !std::isfinite(fromX) || !std::isfinite(fromY) || !std::isfinite(toX) || !std::isfinite(toY))
         return;
-    double from = placeOf(fromX), to = placeOf(toX);
-    if (from > to) {
-        std::swap(from, to);
+    if (fromX > toX) {
+        std::swap(fromX, toX);
         std::swap(fromY, toY);
     }
-    const auto first = std::size_t(std::lround(from)), last = std::size_t(std::lround(to));
-    for (std::size_t i = first; i <= last; ++i)
-        m_y[i] = last == first ? toY : between(fromY, toY, double(i - first) / double(last - first));
+    const auto share = [&](double x) {
+        return m_isLogX && fromX > 0 ? std::log(x / fromX) / std::log(toX / fromX) : (x - fromX) / (toX - fromX);
+    };
+    bool isPassed = false;
+    for (std::size_t i = 0; i < m_x.size(); ++i)
+        if (m_x[i] >= fromX && m_x[i] <= toX) {
+            m_y[i] = toX > fromX ? between(fromY, toY, share(m_x[i])) : toY;
+            isPassed = true;
+        }
+    if (!isPassed) // between two samples, or outside
+        m_y[nearestSample(toX)] = toY;
 }
 
 void CurveDrawing::setValues(const std::vector<double>& y)
@@ -86,9 +87,18 @@ void CurveDrawing::clear()
     std::fill(m_y.begin(), m_y.end(), nan);
 }
 
+std::size_t CurveDrawing::nearestSample(double x) const
+{
+    const auto above = std::lower_bound(m_x.begin(), m_x.end(), x);
+    if (above == m_x.end())
+        return m_x.size() - 1;
+    const auto index = std::size_t(above - m_x.begin());
+    return index > 0 && x - m_x[index - 1] < m_x[index] - x ? index - 1 : index;
+}
+
 double CurveDrawing::nearest(std::size_t index) const
 {
-    for (std::size_t step = 1; step <= near; ++step) {
+    for (std::size_t step = 0; step <= near; ++step) {
         if (index + step < m_y.size() && std::isfinite(m_y[index + step]))
             return m_y[index + step];
         if (index >= step && std::isfinite(m_y[index - step]))
@@ -100,15 +110,8 @@ double CurveDrawing::nearest(std::size_t index) const
 std::vector<double> CurveDrawing::values() const
 {
     std::vector<double> values;
-    for (const double x : m_asked) {
-        const double place = placeOf(x);
-        const auto below = std::size_t(place), above = std::min(below + 1, samples - 1);
-        const double share = place - double(below);
-        const double y = share < 1e-9 ? m_y[below]
-            : share > 1 - 1e-9        ? m_y[above]
-                                      : between(m_y[below], m_y[above], share);
-        values.push_back(std::isfinite(y) ? y : nearest(below));
-    }
+    for (const double x : m_asked)
+        values.push_back(nearest(nearestSample(x)));
     return values;
 }
 

@@ -14,7 +14,7 @@ public:
     /// `asked`: at least one x, finite, any order; `logY`: between two samples y runs straight in its logarithm.
     explicit CurveDrawing(std::vector<double> asked = {}, bool logY = true);
 
-    /// A piece of a stroke; what lies outside of the stretch is drawn onto its ends.
+    /// A piece of a stroke; one beside all samples sets the nearest.
     void stroke(double fromX, double fromY, double toX, double toY);
     /// Given values at the x asked for; the curve runs straight between those that are finite.
     void setValues(const std::vector<double>& y);
@@ -30,7 +30,7 @@ public:
     bool isEmpty() const;
 
 private:
-    double placeOf(double x) const;          ///< in samples, fractional
+    std::size_t nearestSample(double x) const;
     double nearest(std::size_t index) const; ///< what is drawn close by; NaN for nothing
     double between(double a, double b, double share) const;
 

@@ -61,6 +61,8 @@ LabPage::~LabPage()
 {
     if (m_session)
         disconnect(m_session.get(), nullptr, this, nullptr); // its last save has no page to show it
+    m_steps->disconnect(this);
+    m_stage->disconnect(this);
 }
 
 void LabPage::build()

@@ -164,7 +164,7 @@ void LabStage::build(const LabStep& step)
     fit();
 }
 
-/// The inspector is as wide as its fields need, and where it is low the picture gives its room to the curves.
+/// The inspector is as wide as its fields need, and where there is little room the picture leaves it to the curves.
 void LabStage::fit()
 {
     if (!m_page)
@@ -173,7 +173,7 @@ void LabStage::fit()
     if (width() < 1000 * unit)
         m_page->splitter()->setSizes({int(width() - 330 * unit), int(330 * unit)});
     if (m_page->picture() && !m_page->picture()->isPlot())
-        m_page->picture()->setVisible(height() > 600 * unit);
+        m_page->picture()->setVisible(height() > 600 * unit && width() > 760 * unit);
 }
 
 void LabStage::resizeEvent(QResizeEvent* event)

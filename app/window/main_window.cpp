@@ -110,6 +110,8 @@ MainWindow::MainWindow(WindowOptions options, QWidget* parent)
 MainWindow::~MainWindow()
 {
     m_autosave.reset(); // before the document that it watches
+    for (const auto& [id, tool] : std::exchange(m_tools, {}))
+        delete tool; // a page that is hidden saves what was typed: before the settings and devices that it works with
 }
 
 void MainWindow::build()

@@ -92,7 +92,11 @@ bool answers(const Record& record, const std::string& experiment, const std::str
 {
     if (record.experiment != experiment || record.device.id != device || !record.measured)
         return false;
-    const std::string swept = sweptKey(record);
+    std::string swept = sweptKey(record);
+    if (parameters.sweep()) // a record may have curves over something else beside
+        for (const Series& series : record.measured->series)
+            if (series.x.key == parameters.sweep()->key)
+                swept = series.x.key;
     for (const auto& [key, value] : parameters.values()) {
         if (key == swept)
             continue;
