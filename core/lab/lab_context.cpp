@@ -114,6 +114,8 @@ Result<std::shared_ptr<const Record>> LabPredictions::get(
         return std::make_shared<const Record>(std::move(record));
     };
     auto made = make();
+    if (!made && made.error().code == "predict.cancelled")
+        return made; // it was not wanted any more: the next who asks makes it
     const std::scoped_lock lock(m_mutex);
     if (known)
         m_devices.emplace(device, *known);
