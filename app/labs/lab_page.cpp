@@ -18,6 +18,7 @@
 #include <QFileInfo>
 #include <QPushButton>
 #include <QScrollArea>
+#include <QSplitter>
 #include <QStackedWidget>
 #include <QTemporaryDir>
 #include <QToolButton>
@@ -480,8 +481,22 @@ void LabPage::chooseView(bool isNewStep)
     showView(wanted);
 }
 
+/// Under a cover the questions have more room; each arrangement is as it was left.
+void LabPage::fitSides(bool isCovered)
+{
+    if (std::exchange(m_isCovered, isCovered) == isCovered)
+        return;
+    QList<int> now = m_sides->sizes();
+    const int all = std::max(now.value(0) + now.value(1), width());
+    if (m_otherSizes.isEmpty())
+        m_otherSizes = {int(all * 0.55), all - int(all * 0.55)};
+    now.swap(m_otherSizes);
+    m_sides->setSizes(now);
+}
+
 void LabPage::showView(int index)
 {
+    fitSides(index == Cover);
     m_views->setCurrentIndex(index);
     m_curveChip->setChecked(index == Board);
     m_pageChip->setChecked(index == Stage);

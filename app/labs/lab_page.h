@@ -111,6 +111,7 @@ private:
     void refreshResults();
     void refreshMeasuring();
     void chooseView(bool isNewStep);
+    void fitSides(bool isCovered);
     void showView(int index);
     void tell(const QString& text, const char* tone, std::vector<Choice> choices = {});
     void tell(const Error& error, std::vector<Choice> choices = {});
@@ -125,7 +126,9 @@ private:
     std::map<std::string, QString> m_folders; ///< of labs that were opened from elsewhere, by id
     std::string m_shownStep;
     const Lab* m_shownLab = nullptr;
-    bool m_ownView = false; ///< the view was chosen by hand
+    bool m_ownView = false;   ///< the view was chosen by hand
+    bool m_isCovered = false; ///< the words have the room that the right side does not need
+    QList<int> m_otherSizes;  ///< of the two sides, covered or not, whichever it is not now
 
     LabList* m_list;
     StepPane* m_steps;

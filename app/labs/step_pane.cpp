@@ -296,7 +296,7 @@ void StepPane::displayGoals(const LabSession& session)
                        : tr("✗ %1: %2").arg(name, toQString(one.actual.empty() ? one.message : one.actual));
         m_goalTexts << text;
         m_goals->column()->addWidget(toneLabel(text, one.hidden ? "dim" : isPassed ? "good" : "bad", m_goals));
-        if (const QString wanted = wantedText(step, one); !one.hidden && !wanted.isEmpty())
+        if (const QString wanted = wantedText(step, one); !one.hidden && !isPassed && !wanted.isEmpty())
             m_goals->column()->addWidget(toneLabel(wanted, "faint", m_goals));
         if (!one.hidden && !isPassed && !one.because.empty())
             m_goals->column()->addWidget(markdownLabel(toQString(one.because), m_goals));

@@ -129,8 +129,7 @@ private slots:
         QVERIFY(isRole(page(), CurveRole::Drawn) && isRole(page(), CurveRole::Predicted)
                 && isRole(page(), CurveRole::Measured));
         const QString table = page().results()->texts().join('\n');
-        QVERIFY2(table.contains("your curve | median ") && table.contains("ratio | 80"),
-                 qPrintable(table + QString("[%1 %2 %3 %4]").arg(toQString(page().session()->view().step)).arg(page().session()->view().rows.size()).arg(page().session()->view().grade.has_value()).arg(page().session()->view().problem ? toQString(page().session()->view().problem->text()) : QString())));
+        QVERIFY2(table.contains("your curve | median ") && table.contains("ratio | 80"), qPrintable(table));
     }
 
     void aLockedAnswerStays()

@@ -3,6 +3,7 @@
 // is broken, locked, of another version, or in a folder that cannot be written.
 #include "app/labs/lab_session.h"
 #include "app/settings/words.h"
+#include "core/base/cancellation.h"
 #include "core/base/file.h"
 #include "tests/core/lab/lab_folder.h"
 #include "tests/support/waiting.h"
@@ -146,6 +147,20 @@ private slots:
         QVERIFY(!session->attempt().isOfThisLab());
         QCOMPARE(*session->attempt().given(*(*lab)->question(question)), Json("12"));
         QCOMPARE(session->step().id, step);
+    }
+
+    void aPredictionThatWasStoppedIsMadeAgain()
+    {
+        const auto lab = readLab(labFolders().front());
+        LabPredictions predictions;
+        const LabAttempt attempt(*lab, "Ada");
+        {
+            const std::atomic<bool> isStopped = true;
+            const CancelScope scope(isStopped);
+            static_cast<void>(LabContext(attempt, predictions).predicted("zen"));
+        }
+        const auto made = LabContext(attempt, predictions).predicted("zen");
+        QVERIFY2(made, made ? "" : made.error().text().c_str());
     }
 
     void refusedAnswersAreNotKept()
