@@ -343,7 +343,7 @@ const LabQuestion* LabPage::curveQuestion() const
     for (const LabQuestion& one : m_session->step().questions)
         if (one.kind == LabQuestionKind::Curve)
             return &one;
-    const StepView& view = m_session->view();
+    const LabStepView& view = m_session->view();
     if (view.step != m_session->step().id || view.curves.empty())
         return nullptr;
     return m_session->lab().question(view.curves.back().question);
@@ -395,7 +395,7 @@ void LabPage::refreshBoard()
         return;
     const LabAttempt& attempt = m_session->attempt();
     const LabStep& step = *m_session->lab().stepOf(*question);
-    const StepView& view = m_session->view();
+    const LabStepView& view = m_session->view();
     if (view.step == step.id)
         for (std::size_t i = 0; i < step.questions.size() && i < view.questions.size(); ++i)
             if (&step.questions[i] == question)
@@ -426,7 +426,7 @@ void LabPage::refreshBoard()
 
 void LabPage::refreshResults()
 {
-    const StepView& view = m_session->view();
+    const LabStepView& view = m_session->view();
     const LabStepKind kind = m_session->step().kind;
     const bool hasGoals = kind == LabStepKind::Tune || kind == LabStepKind::Fix; // beside the step's words
     const bool isShown = view.step == m_session->step().id && !view.rows.empty() && !hasGoals;

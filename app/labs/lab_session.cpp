@@ -167,7 +167,7 @@ void LabSession::refresh()
 {
     m_copy = std::make_shared<const LabAttempt>(*m_attempt);
     m_work.start([this, attempt = m_copy, predictions = m_predictions, id = m_step]() -> BackgroundWork::Finish {
-        auto view = std::make_shared<StepView>(viewOfStep(*attempt, *attempt->lab().step(id), *predictions));
+        auto view = std::make_shared<LabStepView>(viewOfStep(*attempt, *attempt->lab().step(id), *predictions));
         return [this, view] {
             m_view = std::move(*view);
             emit viewChanged();

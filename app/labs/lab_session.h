@@ -38,7 +38,7 @@ public:
     const LabStep& step() const;
     LabPredictions& predictions() { return *m_predictions; }
     /// Of step(); the one before while the next is computed.
-    const StepView& view() const { return m_view; }
+    const LabStepView& view() const { return m_view; }
     bool isUpToDate() const { return !m_work.isBusy(); }
     const std::optional<Error>& saveProblem() const { return m_saveProblem; }
 
@@ -78,7 +78,7 @@ private:
     QString m_path;
     std::unique_ptr<QLockFile> m_lock;
     std::string m_step;
-    StepView m_view;
+    LabStepView m_view;
     bool m_isDirty = false, m_isAuthor = false;
     std::optional<Error> m_saveProblem;
     QTimer m_soon;

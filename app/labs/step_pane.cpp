@@ -212,7 +212,7 @@ void StepPane::displayQuestions(const LabSession& session)
     const LabStep& step = session.step();
     const LabAttempt& attempt = session.attempt();
     const bool isLocked = attempt.isLocked(step.id), isOpen = attempt.isOpen(step.id);
-    const StepView& view = session.view();
+    const LabStepView& view = session.view();
     for (std::size_t i = 0; i < m_fields.size(); ++i) {
         if (view.step == step.id && i < view.questions.size())
             m_fields[i]->setView(view.questions[i]);

@@ -276,7 +276,7 @@ bool isShownWith(const Lab& lab, const LabStep& one, const LabStep& shown)
         && lab.step(one.id) != nullptr;
 }
 
-void addRows(StepView& view, const LabAttempt& attempt, const LabStep& shown, const LabContext& context)
+void addRows(LabStepView& view, const LabAttempt& attempt, const LabStep& shown, const LabContext& context)
 {
     const Lab& lab = attempt.lab();
     for (const LabStep& step : lab.steps) {
@@ -299,7 +299,7 @@ void addRows(StepView& view, const LabAttempt& attempt, const LabStep& shown, co
     }
 }
 
-void addCurves(StepView& view, const LabAttempt& attempt, const LabStep& shown, const LabContext& context)
+void addCurves(LabStepView& view, const LabAttempt& attempt, const LabStep& shown, const LabContext& context)
 {
     for (const LabStep& step : attempt.lab().steps) {
         if (&step > &shown || step.kind != LabStepKind::Predict || !attempt.isLocked(step.id))
@@ -322,10 +322,10 @@ void addCurves(StepView& view, const LabAttempt& attempt, const LabStep& shown, 
 
 } // namespace
 
-StepView viewOfStep(const LabAttempt& attempt, const LabStep& step, LabPredictions& predictions)
+LabStepView viewOfStep(const LabAttempt& attempt, const LabStep& step, LabPredictions& predictions)
 {
     const LabContext context(attempt, predictions);
-    StepView view;
+    LabStepView view;
     view.step = step.id;
     const auto text = filledLabText(step.text, context.scope());
     if (!text)

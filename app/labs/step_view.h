@@ -37,7 +37,7 @@ struct CurveAnswer
     std::optional<Series> predicted, measured;
 };
 
-struct StepView
+struct LabStepView
 {
     std::string step;
     QString text;                        ///< Markdown without its heading
@@ -50,7 +50,7 @@ struct StepView
     std::optional<Error> problem;        ///< the text or the checks cannot be computed
 };
 
-StepView viewOfStep(const LabAttempt& attempt, const LabStep& step, LabPredictions& predictions);
+LabStepView viewOfStep(const LabAttempt& attempt, const LabStep& step, LabPredictions& predictions);
 
 /// "page_price" as words: "page price".
 QString spokenKey(const std::string& key);
