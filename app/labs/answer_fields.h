@@ -13,6 +13,11 @@ class QToolButton;
 
 namespace memscape {
 
+/// How such a number is written, as examples: "48 KiB, 1.5 GB".
+QString answerHint(Unit unit);
+/// The red frame of what cannot be read.
+void markInvalid(QLineEdit* edit, bool isInvalid);
+
 /// A line of text, reported when it is left or Enter is pressed.
 class NumberAnswer : public QuestionField
 {

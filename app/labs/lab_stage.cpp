@@ -52,6 +52,7 @@ LabStage::LabStage(PageServices window, QWidget* parent)
     , m_column(new QVBoxLayout(this))
 {
     m_column->setContentsMargins(0, 0, 0, 0);
+    m_runs.setLoadReader(window.runs.loadReader());
     connect(&m_document, &StudyDocument::changed, this, &LabStage::documentChanged);
     connect(&m_runs, &RunController::finished, this, [this](const QString&, int index) {
         if (index >= 0 && m_step)

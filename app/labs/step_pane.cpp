@@ -114,11 +114,11 @@ void StepPane::build()
     lockRow->addWidget(m_lockNote, 1);
     auto* runRow = new QHBoxLayout;
     runRow->addWidget(m_measure);
-    runRow->addWidget(m_replay);
     runRow->addStretch(1);
     m_run->column()->addWidget(m_runText);
     m_run->column()->addLayout(runRow);
     m_run->column()->addWidget(m_obstacle);
+    m_run->column()->addWidget(m_replay, 0, Qt::AlignLeft);
     m_run->column()->addWidget(m_replayText);
     auto* wayRow = new QHBoxLayout;
     wayRow->addWidget(m_back);

@@ -127,6 +127,8 @@ public:
         m_row.points = m_result.verdict == LabVerdict::Ungraded || m_result.verdict == LabVerdict::Skipped
             ? toQString(m_result.message)
             : pointsText(m_result.points, m_result.most);
+        if (m_result.verdict == LabVerdict::Ungraded && isMeasurementMissing())
+            m_row.points = tr("after the measurement");
         if (m_result.verdict == LabVerdict::Failed)
             m_row.why = toQString(m_result.because.empty() ? m_result.message : m_result.because);
         m_row.you = toQString(m_result.actual);
@@ -140,6 +142,14 @@ public:
     }
 
 private:
+    bool isMeasurementMissing() const
+    {
+        const auto& steps = m_attempt.lab().steps;
+        return std::any_of(steps.begin(), steps.end(), [&](const LabStep& one) {
+            return one.kind == LabStepKind::Measure && !m_attempt.run(one.id);
+        });
+    }
+
     void answered()
     {
         const Json* given = m_attempt.given(*m_question);

@@ -57,6 +57,7 @@ public:
     void forgetCalibration(const std::string& deviceId);
     /// How busy this machine is, asked before something is measured on its CPU; none: not asked.
     void setLoadReader(std::function<HostLoad()> load) { m_load = std::move(load); }
+    const std::function<HostLoad()>& loadReader() const { return m_load; }
     /// The answers to busy(): start it all the same, or once the machine has become quiet.
     void startAnyway(const RunningMeasurement& run);
     void startWhenQuiet(const RunningMeasurement& run);

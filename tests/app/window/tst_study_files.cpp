@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Opening, dropping and saving through the window: good files, broken ones, foreign ones, and what
 // the banner says about them.
+#include "app/labs/answer_fields.h"
+#include "app/labs/lab_page.h"
+#include "app/labs/step_pane.h"
+#include "core/base/file.h"
 #include "tests/support/page_fixture.h"
 #include "tests/support/quiet_window.h"
 
 #include <QDir>
 #include <QDropEvent>
 #include <QFile>
+#include <QLineEdit>
 #include <QMimeData>
 #include <QPushButton>
 #include <QTemporaryDir>
@@ -56,6 +61,25 @@ private slots:
         QVERIFY(m_window->files().openPath(file));
         QCOMPARE(m_window->document().records().size(), std::size_t(1));
         QCOMPARE(m_window->page()->parameters().number("stride"), 16.0);
+    }
+
+    void answersToALabOpenOnItsPageAndStayWhenTheWindowGoes()
+    {
+        const auto lab = findLab("cache-size");
+        const QString file = path("ada.mlab");
+        QVERIFY(writeFileAtomically(file.toStdString(), jsonText(LabAttempt(*lab, "Ada").toJson())));
+        QVERIFY(m_window->files().openPath(file));
+        auto* page = qobject_cast<LabPage*>(m_window->tool());
+        QVERIFY(page && page->session());
+        QVERIFY(!m_window->isWindowModified()); // nothing of a lab is the study's
+        page->showStep("guess");
+        m_window->show();
+        qobject_cast<NumberAnswer*>(page->steps()->field("ratio"))->edit()->setText("80");
+        m_window->close(); // while it stands in its line
+        m_window.reset();
+        const auto kept = readLabAnswers(*lab, file);
+        QVERIFY2(kept, kept ? "" : kept.error().text().c_str());
+        QCOMPARE(*kept->attempt.given(*(*lab)->question("ratio")), Json("80"));
     }
 
     void aStudyThatGrowsHeavyIsSaidOnce()
