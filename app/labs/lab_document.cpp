@@ -18,7 +18,8 @@ namespace memscape {
 
 namespace {
 
-constexpr int chartScale = 3; ///< pixels for each unit of a chart
+constexpr int chartScale = 3;  ///< pixels for each unit of a chart
+constexpr int resolution = 96; ///< dots per inch of the page; charts have more
 
 QImage chartImage(const QByteArray& svg)
 {
@@ -67,13 +68,11 @@ Result<void> writeLabDocument(const QString& path, const std::string& html)
     {
         QPdfWriter writer(&buffer);
         writer.setPageSize(QPageSize(QPageSize::A4));
-        writer.setPageMargins(QMarginsF(16, 16, 16, 16), QPageLayout::Millimeter);
-        writer.setResolution(96);
+        writer.setPageMargins(QMarginsF(0, 0, 0, 0)); // QTextDocument leaves 2 cm and numbers the pages
+        writer.setResolution(resolution);
         QTextDocument document;
-        document.documentLayout()->setPaintDevice(&writer);
-        const QSizeF size = writer.pageLayout().paintRectPixels(writer.resolution()).size();
-        document.setPageSize(size);
-        setPage(document, toQString(html), size.width());
+        setPage(document, toQString(html),
+                (writer.pageLayout().fullRect(QPageLayout::Millimeter).width() - 40) / 25.4 * resolution);
         document.print(&writer);
     }
     return writeFileAtomically(pathOf(path), bytes.toStdString());
