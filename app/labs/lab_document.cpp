@@ -45,8 +45,9 @@ void setPage(QTextDocument& document, QString html, double width)
         const QImage image = chartImage(match.captured().toUtf8());
         document.addResource(QTextDocument::ImageResource, QUrl(name), image);
         html.replace(match.capturedStart(), match.capturedLength(),
-                     image.isNull() ? QString()
-                                    : QStringLiteral("<img src=\"%1\" width=\"%2\">").arg(name).arg(int(width * 0.9)));
+                     image.isNull()
+                         ? QString()
+                         : QStringLiteral("<p><img src=\"%1\" width=\"%2\"></p>").arg(name).arg(int(width * 0.9)));
     }
     document.setHtml(html);
 }
