@@ -263,8 +263,7 @@ void ClaimsPage::connectAll()
         m_pane, &ClaimPane::claimWanted, this, [this](const QString& id) { showItem(id); },
         Qt::QueuedConnection); // it replaces the pane that asks
     for (const QKeySequence& keys : {QKeySequence(QStringLiteral("/")), QKeySequence(QKeySequence::Find)}) {
-        auto* find = new QShortcut(keys, this);
-        find->setContext(Qt::WidgetWithChildrenShortcut);
+        auto* find = new QShortcut(keys, this); // also while the rail has the keyboard; only while the page is shown
         connect(find, &QShortcut::activated, this, [this] {
             m_search->setFocus(Qt::ShortcutFocusReason);
             m_search->selectAll();

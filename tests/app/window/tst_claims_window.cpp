@@ -6,6 +6,7 @@
 #include "tests/support/quiet_window.h"
 
 #include <QLabel>
+#include <QLineEdit>
 #include <QListView>
 #include <QPushButton>
 #include <QTemporaryDir>
@@ -57,6 +58,18 @@ private slots:
         for (const QLabel* label : m_window->rail().findChildren<QLabel*>())
             isTitled = isTitled || label->text() == "LEARN";
         QVERIFY(isTitled);
+    }
+
+    void theSearchIsAKeyAway()
+    {
+        QVERIFY(QTest::qWaitForWindowActive(m_window.get()));
+        m_window->rail().button("claims")->setFocus();
+        QTest::keyClick(m_window->rail().button("claims"), '/');
+        QVERIFY(QApplication::focusWidget() == m_window->rail().button("claims")); // another page is shown
+        openClaims();
+        m_window->rail().button("claims")->setFocus();
+        QTest::keyClick(m_window->rail().button("claims"), '/');
+        QCOMPARE(QApplication::focusWidget(), claims()->search());
     }
 
     void aClaimOpensItsPageAndUndoLeadsBack()
