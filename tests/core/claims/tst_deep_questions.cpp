@@ -204,7 +204,7 @@ private slots:
         row("experiment", "steps", withStep("experiment", "strid"), "did you mean stride");
         row("parameter", "steps", withStep("parameters", Json::array({"strde=2"})), "stride");
         row("sweep", "steps", withStep("parameters", Json::array({"stride=1:8:x2"})), "sweeps");
-        row("sentence", "steps", withStep("says", "{efficiency"), "misses a }");
+        row("sentence", "steps", withStep("says", "{efficiency"), "lone brace");
         row("key of a step", "steps", withStep("say", "x"), "did you mean says");
         row("key", "anwser", "x", "did you mean answer");
         row("kind", "on", "tpu", "gpu or host");
