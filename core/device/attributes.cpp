@@ -254,8 +254,10 @@ void markDerived(Device& device)
             derive(*value, 1, why);
         derive(level.oneCoreBandwidth, 1, why);
     }
-    for (Link& link : device.links)
+    for (Link& link : device.links) {
         derive(link.bandwidth, 1, why);
+        derive(link.pageable, 1, why);
+    }
     for (Sourced* value :
          {&device.derating.read, &device.derating.write, &device.derating.copy, &device.launch, &device.clock})
         derive(*value, 1, why);

@@ -37,6 +37,8 @@ Device datasheetOf(Device device)
     for (Link& link : device.links) {
         keepSpecified(link.bandwidth);
         keepSpecified(link.latency);
+        keepSpecified(link.pageable);
+        keepSpecified(link.farBandwidth);
     }
     for (auto& [precision, rate] : device.rates)
         keepSpecified(rate.flops);

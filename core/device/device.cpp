@@ -67,6 +67,12 @@ const MemoryLevel* Device::level(std::string_view wanted) const
     return found == levels.end() ? nullptr : &*found;
 }
 
+const Link* Device::link(std::string_view wanted) const
+{
+    const auto found = std::find_if(links.begin(), links.end(), [&](const Link& link) { return link.id == wanted; });
+    return found == links.end() ? nullptr : &*found;
+}
+
 const MemoryLevel* Device::dram() const
 {
     const auto found = std::find_if(levels.begin(), levels.end(),

@@ -92,12 +92,15 @@ struct Rate
     std::string exception = {}; ///< why the formula does not reproduce it, when it does not
 };
 
+/// A way for bytes. Of a GPU "host" and "peer"; within a host, calibrated, one for each kind of `transfer` ("pipe").
 struct Link
 {
-    std::string id;    ///< "host", "peer"
-    std::string label; ///< "PCIe 5.0 x16"
-    Sourced bandwidth; ///< B/s, one direction
-    Sourced latency;   ///< s
+    std::string id;                           ///< "host", "peer", "pipe"
+    std::string label;                        ///< "PCIe 5.0 x16"
+    Sourced bandwidth;                        ///< B/s, one direction; within a host: of data that its last cache holds
+    Sourced latency;                          ///< s
+    std::optional<Sourced> pageable = {};     ///< B/s of "host" from memory that is not pinned: staged by the driver
+    std::optional<Sourced> farBandwidth = {}; ///< B/s within a host, of data that no cache holds
 };
 
 /// Share of the specified DRAM bandwidth that streams reach.
@@ -201,6 +204,7 @@ struct Device
     const MemoryLevel* dram() const;
     /// The largest cache before DRAM: "L2", or "L2 far" where one SM reaches half of it more slowly.
     const MemoryLevel* lastCache() const;
+    const Link* link(std::string_view id) const;
     double flopRate(const std::string& format) const; ///< FLOP/s of "fp32", "bf16", …; 0 where it is not known
     bool isGpu() const { return kind == DeviceKind::Gpu; }
 };

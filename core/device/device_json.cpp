@@ -101,6 +101,8 @@ void readTranslation(const Fields& fields, Device& device)
         link.label = inner.text("label", link.id);
         link.bandwidth = inner.sourced("bandwidth", bandwidthRange);
         link.latency = inner.sourced("latency", secondsRange);
+        link.pageable = inner.optionalSourced("pageable", bandwidthRange);
+        link.farBandwidth = inner.optionalSourced("far_bandwidth", bandwidthRange);
         device.links.push_back(std::move(link));
     });
 }

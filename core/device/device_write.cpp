@@ -85,10 +85,15 @@ Json linksJson(const Device& device)
 {
     Json links = Json::array();
     for (const Link& link : device.links) {
-        links.push_back({{"id", link.id},
-                         {"label", link.label},
-                         {"bandwidth", sourcedJson(link.bandwidth)},
-                         {"latency", sourcedJson(link.latency)}});
+        Json one{{"id", link.id},
+                 {"label", link.label},
+                 {"bandwidth", sourcedJson(link.bandwidth)},
+                 {"latency", sourcedJson(link.latency)}};
+        if (link.pageable)
+            one["pageable"] = sourcedJson(*link.pageable);
+        if (link.farBandwidth)
+            one["far_bandwidth"] = sourcedJson(*link.farBandwidth);
+        links.push_back(std::move(one));
     }
     return links;
 }
