@@ -128,6 +128,20 @@ void fitRates(Device& device, double describedClock, const HostProbes& probes)
     }
 }
 
+/// Each kind of transfer that its probes determine; the others stay unknown, with a note.
+void fitLinks(Device& device, const HostProbes& probes)
+{
+    for (LinkProbes kind : probes.links) {
+        for (LinkProbe& probe : kind.points)
+            probe.cached = cachedShare(device, 2 * probe.bytes);
+        auto fitted = fitLink(kind);
+        if (fitted)
+            device.links.push_back(std::move(fitted->link));
+        else
+            device.notes.push_back(fitted.error().message);
+    }
+}
+
 } // namespace
 
 Knee fitKnee(const std::vector<Probe>& curve, double capacity, double near, double far)
@@ -170,6 +184,7 @@ Result<Device> fitHostCalibration(const Device& described, const HostProbes& pro
     if (probes.clockHz > 0 && std::isfinite(probes.clockHz))
         device.clock = measuredHere(probes.clockHz, "chain of dependent multiplications of known latency");
     fitRates(device, described.clock.value, probes);
+    fitLinks(device, probes);
     device.basis = "calibrated";
     Calibration calibration;
     calibration.grade = probes.grade;
@@ -220,6 +235,11 @@ Json probesToJson(const HostProbes& probes)
         operations.push_back(
             {hostOperationText(probe.operation), shape.m, shape.n, shape.k, jsonNumber(probe.seconds)});
     }
+    Json links = Json::array();
+    for (const LinkProbes& kind : probes.links) {
+        for (const LinkProbe& probe : kind.points)
+            links.push_back({kind.id, jsonNumber(probe.bytes), jsonNumber(probe.seconds)});
+    }
     return {{"columns", {"x", "value", "low", "high"}},
             {"clock", jsonNumber(probes.clockHz)},
             {"threads", probes.threads},
@@ -228,6 +248,8 @@ Json probesToJson(const HostProbes& probes)
             {"latency_huge", curveToJson(probes.latencyHuge)},
             {"latency_window", curveToJson(probes.latencyWindow)},
             {"bandwidth", std::move(bandwidths)},
+            {"link_columns", {"kind", "bytes", "seconds"}},
+            {"links", std::move(links)},
             {"operation_columns", {"operation", "m", "n", "k", "seconds"}},
             {"operation_probes", std::move(operations)}};
 }

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// α and β: found again in times that were made with them, and in published ones.
+#include "core/timing/link_time.h"
+#include "tests/support/devices.h"
+
+#include <QtTest>
+
+#include <cmath>
+#include <random>
+
+using namespace memscape;
+
+namespace {
+
+constexpr double linkAlpha = 2e-6, nearRate = 8e9, farRate = 3e9; // s, B/s
+
+/// Times of a link with caches, up to `noise` too long.
+LinkProbes madeLinkProbes(double noise)
+{
+    std::mt19937 random(11);
+    std::uniform_real_distribution<double> longer(0, noise);
+    LinkProbes probes{"pipe", "pipe", {}};
+    for (double bytes = 4; bytes <= 0x1p26; bytes *= 4) {
+        const double cached = bytes <= 0x1p20 ? 1 : bytes <= 0x1p22 ? 0.4 : 0;
+        const double seconds = linkAlpha + bytes * (cached / nearRate + (1 - cached) / farRate);
+        probes.points.push_back({bytes, seconds * (1 + longer(random)), cached});
+    }
+    return probes;
+}
+
+bool linkIsWithin(double found, double expected, double share)
+{
+    return std::fabs(found / expected - 1) <= share;
+}
+
+} // namespace
+
+class TestLinkTime : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void theTermsAreFoundAgain();
+    void noiseMovesThemLittleAndIsSaid();
+    void aPublishedLinkIsFitted();
+    void noTermIsBelowZero();
+    void tooFewProbesAreRefused();
+    void cachesServeWhatTheyHold();
+};
+
+void TestLinkTime::theTermsAreFoundAgain()
+{
+    const FittedLink fitted = fitLink(madeLinkProbes(0)).value();
+    QVERIFY(linkIsWithin(fitted.link.latency.value, linkAlpha, 1e-6));
+    QVERIFY(linkIsWithin(fitted.link.bandwidth.value, nearRate, 1e-6));
+    QVERIFY(linkIsWithin(fitted.link.farBandwidth->value, farRate, 1e-6));
+    QVERIFY(fitted.residual < 1e-9);
+    QVERIFY(linkIsWithin(secondsPerByte(fitted.link, 0.5), 0.5 / nearRate + 0.5 / farRate, 1e-6));
+}
+
+void TestLinkTime::noiseMovesThemLittleAndIsSaid()
+{
+    const FittedLink fitted = fitLink(madeLinkProbes(0.1)).value();
+    QVERIFY(linkIsWithin(fitted.link.latency.value, linkAlpha * 1.05, 0.05));
+    QVERIFY(linkIsWithin(fitted.link.bandwidth.value, nearRate / 1.05, 0.1));
+    QVERIFY(fitted.residual > 0.005 && fitted.residual < 0.1);
+    QVERIFY2(fitted.link.latency.method.find("typical residual") != std::string::npos,
+             fitted.link.latency.method.c_str());
+}
+
+/// A V100 over PCIe 3: 12.35 GB/s at large sizes and 30 µs whatever the size (a published table of copies).
+void TestLinkTime::aPublishedLinkIsFitted()
+{
+    LinkProbes probes{"host", "PCIe 3.0 x16", {}};
+    for (const double bytes : {1e3, 1e4, 1e5, 1e6, 1e7, 1e8})
+        probes.points.push_back({bytes, 30e-6 + bytes / 12.35e9, 1});
+    const FittedLink fitted = fitLink(probes).value();
+    QVERIFY(linkIsWithin(fitted.link.bandwidth.value, 12.35e9, 1e-6));
+    QVERIFY(linkIsWithin(fitted.link.latency.value, 30e-6, 1e-6));
+    // Half of the bandwidth is reached at α β: 370.5 kB.
+    const double half = fitted.link.latency.value * fitted.link.bandwidth.value;
+    QVERIFY(linkIsWithin(half / (fitted.link.latency.value + half / 12.35e9), 12.35e9 / 2, 1e-6));
+}
+
+void TestLinkTime::noTermIsBelowZero()
+{
+    // Faster per byte at the smaller size: a straight line through both would have α < 0.
+    const FittedLink fitted = fitLink({"x", "x", {{1000, 1e-6, 1}, {1e6, 2e-3, 1}}}).value();
+    QVERIFY(fitted.link.latency.value >= 0);
+    QVERIFY(fitted.link.bandwidth.value > 0);
+}
+
+void TestLinkTime::tooFewProbesAreRefused()
+{
+    QCOMPARE(fitLink({"x", "x", {}}).error().code, std::string("calibration.probes"));
+    QCOMPARE(fitLink({"x", "x", {{4, 1e-6, 1}}}).error().code, std::string("calibration.probes"));
+    QCOMPARE(fitLink({"x", "x", {{4, 0, 1}, {64, std::nan(""), 1}, {128, -1, 1}}}).error().code,
+             std::string("calibration.probes"));
+}
+
+void TestLinkTime::cachesServeWhatTheyHold()
+{
+    const Device host = test::twoCores("host");
+    QCOMPARE(cachedShare(host, 4096), 1.0);
+    QCOMPARE(cachedShare(host, 1e12), 0.0);
+    QCOMPARE(cachedShare(Device(), 1e12), 1.0);
+    Link link;
+    link.bandwidth.value = 2e9;
+    QCOMPARE(secondsPerByte(link, 0.3), 0.5e-9); // one rate alone
+    QVERIFY(std::isnan(secondsPerByte(Link())));
+}
+
+QTEST_APPLESS_MAIN(TestLinkTime)
+#include "tst_link_time.moc"
