@@ -22,6 +22,7 @@ namespace host {
 // One for every experiment that is a sweep over points.
 std::unique_ptr<HostMeasurement> makeHierarchyMeasurement(HostSession& session);
 std::unique_ptr<HostMeasurement> makeStrideMeasurement(HostSession& session);
+std::unique_ptr<HostMeasurement> makeTransferMeasurement(HostSession& session);
 std::unique_ptr<HostMeasurement> makeLayoutMeasurement(HostSession& session);
 std::unique_ptr<HostMeasurement> makeInPlaceMeasurement(HostSession& session);
 std::unique_ptr<HostMeasurement> makeAttentionMeasurement(HostSession& session);
@@ -44,6 +45,7 @@ Measure measureOf(const std::string& experiment)
     static const std::map<std::string, Measure> all{
         {"hierarchy", swept<host::makeHierarchyMeasurement>},
         {"stride", swept<host::makeStrideMeasurement>},
+        {"transfer", swept<host::makeTransferMeasurement>},
         {"layout", swept<host::makeLayoutMeasurement>},
         {"in-place", swept<host::makeInPlaceMeasurement>},
         {"attention", swept<host::makeAttentionMeasurement>},

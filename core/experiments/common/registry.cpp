@@ -8,6 +8,7 @@ namespace memscape {
 const Experiment& hierarchyExperiment();
 const Experiment& strideExperiment();
 const Experiment& bankConflictsExperiment();
+const Experiment& transferExperiment();
 const Experiment& layoutExperiment();
 const Experiment& inPlaceExperiment();
 const Experiment& trainingMemoryExperiment();
@@ -22,10 +23,10 @@ const Experiment& rooflineExperiment();
 const std::vector<const Experiment*>& experiments()
 {
     static const std::vector<const Experiment*> all{
-        &hierarchyExperiment(), &strideExperiment(),         &bankConflictsExperiment(),   &layoutExperiment(),
-        &inPlaceExperiment(),   &trainingMemoryExperiment(), &inferenceMemoryExperiment(), &checkpointExperiment(),
-        &batchSizeExperiment(), &allocatorExperiment(),      &attentionExperiment(),       &precisionExperiment(),
-        &rooflineExperiment(),
+        &hierarchyExperiment(),  &strideExperiment(),    &bankConflictsExperiment(),  &transferExperiment(),
+        &layoutExperiment(),     &inPlaceExperiment(),   &trainingMemoryExperiment(), &inferenceMemoryExperiment(),
+        &checkpointExperiment(), &batchSizeExperiment(), &allocatorExperiment(),      &attentionExperiment(),
+        &precisionExperiment(),  &rooflineExperiment(),
     };
     return all;
 }

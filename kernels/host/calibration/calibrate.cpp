@@ -7,6 +7,7 @@
 //   - random elements of arrays of growing size;
 //   - walks within L1: how many elements a second a core starts;
 //   - runs, columns and transpositions as `layout` makes them (calibrate_walks.cpp);
+//   - transfers of each kind, 4 B to 64 MiB (transfer.cpp);
 //   - a matrix product of 1536³ in each format: what all cores reach.
 // The order is random and the cached sizes come twice, so that intermittent load of others becomes spread, not shape.
 // Values are of this program's own kernels, which is what predictions are compared with; no point that a prediction is
@@ -21,6 +22,7 @@
 #include "kernels/host/host_backend.h"
 #include "kernels/host/precision/precision.h"
 #include "kernels/host/stride/stride_walk.h"
+#include "kernels/host/transfer/transfer.h"
 #include "kernels/measure/quality.h"
 #include "kernels/measure/sweep.h"
 
@@ -88,6 +90,7 @@ public:
         planRandomRates();
         planIssueRates();
         planWalks();
+        planTransfers();
     }
 
     Result<HostProbes> run()
@@ -293,6 +296,33 @@ private:
                 m_probes.walkRates[index].seconds = std::max(0.0, isShared ? s.median : s.minimum);
             };
             m_tasks.push_back(std::move(task));
+        }
+    }
+
+    /// Every kind of transfer over sizes from which α and both rates follow.
+    void planTransfers()
+    {
+        static constexpr double sizes[] = {4, 0x1p10, 0x1p12, 0x1p15, 0x1p18, 0x1p20, 3 * 0x1p20, 0x1p24, 0x1p26};
+        for (const TransferKind kind : calibratedTransfers()) {
+            const std::size_t index = m_probes.links.size();
+            m_probes.links.push_back({transferKindKey(kind), transferKindLabel(kind), {}});
+            for (const double bytes : sizes) {
+                Task task;
+                task.part = "transfers";
+                task.label = fmt::format("transfer of {}, {}", bytesText(bytes), transferKindKey(kind));
+                task.passes = bytes <= m_lastCache ? 2 : 1;
+                task.measure = [this, kind, bytes](int) -> Result<std::vector<double>> {
+                    auto seconds = measureTransfer(m_session, kind, std::size_t(bytes), probeOptions(0.05));
+                    if (!seconds && seconds.error().code == "run.skipped") // not on this machine
+                        return std::vector<double>();
+                    return seconds;
+                };
+                task.store = [this, index, bytes](const Summary& s) {
+                    if (s.median > 0)
+                        m_probes.links[index].points.push_back({bytes, s.median});
+                };
+                m_tasks.push_back(std::move(task));
+            }
         }
     }
 

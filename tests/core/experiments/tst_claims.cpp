@@ -70,6 +70,14 @@ const std::vector<Case>& cases()
         {"precision", "bf16-better", "nvidia-a100-80gb", {"value=0.1"}, "does not hold for this value"},
         {"precision", "bf16-better", "nvidia-a100-80gb", {"value=1e6"}, "holds for this value"},
 
+        {"transfer", "total-time", "nvidia-h200", {"work=512"}, "does not hold here"},
+        {"transfer", "total-time", "nvidia-h200", {"chunk=0"}, "holds here: next to nothing overlaps"},
+        {"transfer", "total-time", "nvidia-h200", {"kind=pageable"}, "holds here: next to nothing overlaps"},
+        {"transfer", "total-time", "amd-epyc-9654", {"work=0"}, "holds here: nothing is computed"},
+        {"transfer", "pcie-bandwidth", "nvidia-h200", {"chunk=0"}, "does not hold here: more"},
+        {"transfer", "pcie-bandwidth", "nvidia-a100-80gb", {"chunk=0"}, "holds here"},
+        {"transfer", "pcie-bandwidth", "nvidia-a100-80gb", {"chunk=64KiB"}, "does not hold here: less"},
+
         {"in-place", "in-place-constant", "nvidia-h200", {}, "holds here"},
         {"in-place", "in-place-constant", "nvidia-h200", {"operation=silu"}, "does not hold here: autograd copies"},
         {"in-place", "in-place-saved", "nvidia-h200", {}, "holds at the peak only"},

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lanes of a transfer and what each takes for n bytes:
+//
+//     copy      T = α + n/β of the link and kind (core/timing/link_time.h)
+//     kernel    T = launch + n · max(1/memory rate, work/FP32 rate): a roofline over the bytes of the chunk
+//
+//     pageable  α of the host link, β of the staged copy; the call waits, so nothing overlaps
+//     pinned    α and β of the host link
+//     mapped    one kernel reads and writes over the host link: α is its launch, the slower of link and work rules
+//     device    α is a launch, β half the rate of copies in the GPU's memory, which counts reads and writes
+//     peer      β of the link to another GPU; α of the host link where its own is not known
+//     copy      β by the rates of one thread for the working set. An ordinary store fetches its line first: of three
+//               lines that move one is the source's, two are the target's; the array of n bytes lies at one side, the
+//               buffers, which a few chunks share, at the other
+//     the rest  calibrated links of this host
+//
+// The best chunk: with n bytes in chunks of c, the slowest lane's fixed cost f is paid n/c times, and the other lanes
+// take c · r (r their seconds per byte) to fill and drain, so c = √(n f / r).
+//
+// Left out: two lanes that share a memory or a core's clock, the second socket, page faults of the source.
+#include "core/experiments/transfer/transfer.h"
+
+#include "core/timing/link_time.h"
+#include "core/timing/working_set.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+/// Cycles of a call that copies nothing, where no calibration says: a call, two branches, a fence.
+constexpr double emptyCopyCycles = 20;
+
+struct LinkRates
+{
+    double latency = nan, perByte = nan; ///< s, s/B
+    std::string rule = {}, source = {};
+};
+
+tl::unexpected<Error> notKnown(const Device& device, const std::string& what, const std::string& remedy)
+{
+    return fail("predict.device", fmt::format("{} of {} is not known", what, device.name), remedy, device.id);
+}
+
+Result<LinkRates> hostLinkRates(const Device& device, const TransferCase& asked)
+{
+    const Link* const link = device.link("host");
+    const bool isPageable = asked.kind == TransferKind::Pageable;
+    if (!link || !link->bandwidth.known() || (isPageable && !(link->pageable && link->pageable->known())))
+        return notKnown(
+            device, isPageable ? "the rate of copies from pageable memory" : "the bandwidth of the link to the host",
+            "choose a device of the catalogue");
+    const Sourced& rate = isPageable ? *link->pageable : link->bandwidth;
+    const double launch = device.launch.valueOr(0);
+    const bool isMapped = asked.kind == TransferKind::Mapped;
+    LinkRates rates{isMapped ? launch : link->latency.valueOr(launch), 1 / rate.value};
+    rates.rule = isMapped       ? "the kernel asks for the bytes: no copy is set up"
+        : isPageable            ? "the driver copies into a pinned buffer of its own and waits: half as fast or less"
+        : link->latency.known() ? "a copy engine moves pinned memory"
+                                : "one memory: α is a launch";
+    rates.source = fmt::format("{}: {}", link->label, rate.source);
+    return rates;
+}
+
+Result<LinkRates> gpuRates(const Device& device, const TransferCase& asked)
+{
+    const double launch = device.launch.valueOr(0);
+    if (asked.kind == TransferKind::Device) {
+        const double rate = bandwidthOf(device, 2 * double(asked.bytes), Operation::Copy, device.units).bytesPerSecond;
+        if (!std::isfinite(rate))
+            return notKnown(device, "the memory bandwidth", "calibrate it, or choose a device of the catalogue");
+        const double shared = asked.goesIn() && asked.goesOut() ? 2 : 1; // both copies use the one memory
+        return LinkRates{launch, 2 * shared / rate, "the memory reads and writes every byte",
+                         "the device's rates by working set"};
+    }
+    if (asked.kind == TransferKind::Peer) {
+        const Link* const link = device.link("peer");
+        if (!link || !link->bandwidth.known())
+            return notKnown(device, "a link to another GPU", "choose pinned, pageable, mapped or device");
+        const Link* const host = device.link("host");
+        const double like = host ? host->latency.valueOr(launch) : launch;
+        return LinkRates{link->latency.valueOr(like), 1 / link->bandwidth.value,
+                         link->latency.known() ? "the link's own α and β"
+                                               : "its α is not known: that of a copy to the host",
+                         fmt::format("{}: {}", link->label, link->bandwidth.source)};
+    }
+    return hostLinkRates(device, asked);
+}
+
+Result<LinkRates> hostCopyRates(const Device& device, const TransferCase& asked)
+{
+    const double buffer = asked.bufferBytes();
+    const auto perByte = [&](double workingSet) {
+        return 2 / bandwidthOf(device, workingSet, Operation::Copy, 1).bytesPerSecond;
+    };
+    const double array = perByte(double(asked.bytes) + buffer), near = perByte(2 * buffer);
+    LinkRates rates;
+    rates.perByte = asked.goesIn() && asked.goesOut() ? (array + near) / 2
+        : asked.goesIn()                              ? (array + 2 * near) / 3
+                                                      : (near + 2 * array) / 3;
+    if (!std::isfinite(rates.perByte))
+        return notKnown(device, "the memory bandwidth", "calibrate it, or choose a device of the catalogue");
+    const Link* const link = device.link("copy");
+    const bool isKnown = link && link->latency.known();
+    rates.latency = isKnown ? link->latency.value : emptyCopyCycles / device.clock.valueOr(3e9);
+    rates.rule = fmt::format("one thread; {} stay in use", bytesText(double(asked.bytes) + buffer));
+    rates.source = device.calibration ? "calibrated on this machine" : "the device's rates by working set";
+    if (!isKnown)
+        rates.source += "; α is 20 cycles, not measured";
+    return rates;
+}
+
+Result<LinkRates> calibratedRates(const Device& device, const TransferCase& asked)
+{
+    const std::string& id = transferKindKey(asked.kind);
+    const Link* const link = device.link(id);
+    if (!link || !link->bandwidth.known() || !link->latency.known())
+        return notKnown(device, fmt::format("what \"{}\" costs", id),
+                        "calibrate this machine, or choose kind=copy, whose rates every device has");
+    const double cached = cachedShare(device, double(asked.bytes) + asked.bufferBytes());
+    return LinkRates{link->latency.value, secondsPerByte(*link, cached),
+                     fmt::format("{} of the data lie in the last cache", percentText(cached)), link->latency.method};
+}
+
+Result<LinkRates> ratesOf(const Device& device, const TransferCase& asked)
+{
+    if (device.isGpu())
+        return gpuRates(device, asked);
+    return asked.kind == TransferKind::Copy ? hostCopyRates(device, asked) : calibratedRates(device, asked);
+}
+
+Result<TransferLane> kernelLane(const Device& device, const TransferCase& asked)
+{
+    const int threads = device.isGpu() ? device.units : 1;
+    const double operations = device.flopRate("fp32") / (device.isGpu() ? 1 : std::max(1, device.units));
+    const MemoryLevel* const dram = device.dram();
+    const double memory = device.isGpu()
+        ? (dram ? levelBandwidth(device, *dram, Operation::Read).value : nan)
+        : bandwidthOf(device, 2 * asked.bufferBytes(), Operation::Read, threads).bytesPerSecond;
+    if (!(operations > 0))
+        return notKnown(device, "the rate of operations in FP32", "choose work=0, or a device of the catalogue");
+    if (!(memory > 0))
+        return notKnown(device, "the memory bandwidth", "calibrate it, or choose a device of the catalogue");
+    // On a host a chunk is handed from the thread that copies to the one that works.
+    const Link* const handOver = device.isGpu() || asked.depth == 1 ? nullptr : device.link("thread");
+    const double fixed = device.isGpu() ? device.launch.valueOr(0) : handOver ? handOver->latency.valueOr(0) : 0;
+    return TransferLane{"kernel", true, fixed, std::max(1 / memory, asked.work / operations)};
+}
+
+/// The model's time with chunks of `chunk` bytes.
+double secondsWithChunk(TransferModel model, double chunk)
+{
+    const auto most = double(model.asked.bytes);
+    model.asked.chunk = std::uint64_t(std::clamp(std::round(chunk), 1.0, std::max(1.0, most)));
+    return model.seconds();
+}
+
+} // namespace
+
+std::vector<LaneTime> TransferModel::times() const
+{
+    std::vector<LaneTime> times;
+    for (const TransferLane& lane : lanes)
+        times.push_back({lane.seconds(double(asked.chunk)), lane.seconds(double(asked.lastChunk()))});
+    return times;
+}
+
+double TransferModel::copySeconds() const
+{
+    double sum = 0;
+    for (const TransferLane& lane : lanes)
+        sum += lane.isKernel ? 0 : double(asked.chunks()) * lane.fixed + double(asked.bytes) * lane.perByte;
+    return sum;
+}
+
+double TransferModel::kernelSeconds() const
+{
+    double sum = 0;
+    for (const TransferLane& lane : lanes)
+        sum += lane.isKernel ? double(asked.chunks()) * lane.fixed + double(asked.bytes) * lane.perByte : 0;
+    return sum;
+}
+
+double TransferModel::seconds() const
+{
+    if (!isFused)
+        return pipelineSeconds(times(), asked.chunks(), asked.depth);
+    double slowest = 0;
+    for (const TransferLane& lane : lanes)
+        slowest = std::max(slowest, double(asked.bytes) * lane.perByte);
+    return latency + slowest;
+}
+
+Result<TransferModel> transferModel(const Device& device, const TransferCase& asked)
+{
+    MEMSCAPE_TRY(rates, ratesOf(device, asked));
+    TransferModel model;
+    model.asked = asked;
+    model.isFused = asked.kind == TransferKind::Mapped;
+    model.latency = rates.latency;
+    model.bandwidth = 1 / rates.perByte;
+    model.rule = rates.rule;
+    model.source = rates.source;
+    if (asked.goesIn())
+        model.lanes.push_back({"copy in", false, rates.latency, rates.perByte});
+    if (asked.hasKernel()) {
+        MEMSCAPE_TRY(kernel, kernelLane(device, asked));
+        model.lanes.push_back(std::move(kernel));
+    }
+    if (asked.goesOut())
+        model.lanes.push_back({"copy out", false, rates.latency, rates.perByte});
+    return model;
+}
+
+std::uint64_t bestChunk(const TransferModel& model)
+{
+    const auto bytes = double(model.asked.bytes);
+    if (model.isFused || model.asked.depth < 2)
+        return model.asked.bytes;
+    double best = bytes, shortest = secondsWithChunk(model, bytes);
+    for (const TransferLane& slowest : model.lanes) {
+        double others = 0;
+        for (const TransferLane& lane : model.lanes)
+            others += &lane == &slowest ? 0 : lane.perByte;
+        if (!(others > 0) || !(slowest.fixed > 0))
+            continue;
+        const double chunk = std::clamp(std::round(std::sqrt(bytes * slowest.fixed / others)), 1.0, bytes);
+        if (const double seconds = secondsWithChunk(model, chunk); seconds < shortest) {
+            shortest = seconds;
+            best = chunk;
+        }
+    }
+    return std::uint64_t(best);
+}
+
+} // namespace memscape

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// transfer: published α and β of links, what a pipeline of chunks is worth, what each kind of device has, and the
+// optimum chunk against a search.
+#include "core/experiments/transfer/transfer.h"
+#include "tests/support/devices.h"
+
+#include <nlohmann/json.hpp>
+
+#include <QtTest>
+
+#include <cmath>
+
+using namespace memscape;
+
+namespace {
+
+const Experiment& transfer()
+{
+    return **findExperiment("transfer");
+}
+
+Result<Figures> transferFiguresOf(const Device& device, const std::vector<std::string>& assignments)
+{
+    return transfer().predictPoint(device, resolve(transfer().schema(), assignments).value());
+}
+
+double transferFigure(const char* device, const std::vector<std::string>& assignments, const char* key)
+{
+    const auto figures = transferFiguresOf(*findDevice(device), assignments);
+    const Figure* const figure = figures ? findFigure(*figures, key) : nullptr;
+    return figure ? figure->number() : memscape::nan;
+}
+
+bool transferIsWithin(double found, double expected, double share)
+{
+    return std::fabs(found / expected - 1) <= share;
+}
+
+/// Two cores whose ways were calibrated, all alike.
+Device calibratedHost()
+{
+    Device host = test::twoCores("host");
+    host.clock.value = 2e9;
+    host.rates["fp32"].flops.value = 128e9;
+    for (const char* id : {"copy", "stream", "fresh", "huge", "thread", "pipe", "shared"}) {
+        Link link;
+        link.id = link.label = id;
+        link.latency.value = 1e-6;
+        link.bandwidth.value = 8e9;
+        link.farBandwidth = Sourced{4e9, Evidence::Measured, "", ""};
+        host.links.push_back(std::move(link));
+    }
+    return host;
+}
+
+TransferModel transferModelOf(const char* device, const std::vector<std::string>& assignments)
+{
+    const Device target = *findDevice(device);
+    return transferModel(target, transferCase(target, resolve(transfer().schema(), assignments).value()).value())
+        .value();
+}
+
+} // namespace
+
+class TestTransfer : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void largePinnedCopiesReachWhatWasPublished();
+    void halfOfTheBandwidthIsReachedAtHalfSize();
+    void manySmallCopiesPayLatencyEachTime();
+    void chunksHideTheShorterLane();
+    void pageableMemoryHidesNothing();
+    void aMappedKernelTakesTheSlowerOfBoth();
+    void bothDirectionsFillThreeLanes();
+    void theBestChunkIsWhatASearchFinds();
+    void aHostHasItsOwnKinds();
+    void aCopyWithinAHostFollowsItsCaches();
+    void whatADeviceHasNotIsRefusedWithWhatItHas();
+    void tooManyChunksAreRefusedWithARemedy();
+    void coresThatAreMissingLeaveNoOverlap();
+    void theDetailIsBounded();
+};
+
+/// nvbandwidth with copy engines: PCIe 4 25.9 to 26.2 GB/s, PCIe 5 52.8 GB/s; a V100 over PCIe 3 12.35 GB/s.
+void TestTransfer::largePinnedCopiesReachWhatWasPublished()
+{
+    const std::vector<std::string> large{"kind=pinned", "bytes=1GiB", "chunk=0", "work=0"};
+    QVERIFY(transferIsWithin(transferFigure("nvidia-v100-sxm2", large, "bandwidth"), 12.35e9, 0.02));
+    QVERIFY(transferIsWithin(transferFigure("nvidia-a100-80gb", large, "bandwidth"), 26.05e9, 0.02));
+    QVERIFY(transferIsWithin(transferFigure("nvidia-h100-sxm", large, "bandwidth"), 52.8e9, 0.02));
+}
+
+void TestTransfer::halfOfTheBandwidthIsReachedAtHalfSize()
+{
+    const double half = transferFigure("nvidia-h200", {"chunk=0", "work=0"}, "half_size");
+    const double rate = transferFigure("nvidia-h200", {"chunk=0", "work=0", "bytes=1TiB"}, "bandwidth");
+    const std::string bytes = "bytes=" + std::to_string(std::llround(half));
+    QVERIFY(transferIsWithin(transferFigure("nvidia-h200", {bytes, "chunk=0", "work=0"}, "bandwidth"), rate / 2, 1e-3));
+}
+
+void TestTransfer::manySmallCopiesPayLatencyEachTime()
+{
+    const double one = transferFigure("nvidia-h200", {"bytes=64MiB", "chunk=0", "work=0"}, "time");
+    const double many = transferFigure("nvidia-h200", {"bytes=64MiB", "chunk=64KiB", "work=0"}, "time");
+    const double latency = transferFigure("nvidia-h200", {}, "latency");
+    QVERIFY(transferIsWithin(many - one, 1023 * latency, 1e-6));
+}
+
+void TestTransfer::chunksHideTheShorterLane()
+{
+    const std::vector<std::string> chunked{"bytes=1GiB", "chunk=16MiB", "streams=2", "work=512"};
+    const auto of = [&](const char* key) { return transferFigure("nvidia-h200", chunked, key); };
+    const double longer = std::max(of("copy_time"), of("kernel_time"));
+    const double shorter = std::min(of("copy_time"), of("kernel_time"));
+    // All but one chunk of the shorter lane is hidden.
+    QVERIFY(transferIsWithin(of("time"), longer + shorter / 64, 1e-9));
+    QVERIFY(transferIsWithin(of("hidden_time"), shorter * 63 / 64, 1e-9));
+    QCOMPARE(of("chunks"), 64.0);
+    std::vector<std::string> serial = chunked;
+    serial[2] = "streams=1";
+    QVERIFY(std::fabs(transferFigure("nvidia-h200", serial, "hidden_time")) < 1e-12);
+}
+
+void TestTransfer::pageableMemoryHidesNothing()
+{
+    const std::vector<std::string> chunked{"kind=pageable", "bytes=1GiB", "chunk=16MiB", "streams=8", "work=512"};
+    QVERIFY(std::fabs(transferFigure("nvidia-h200", chunked, "hidden_time")) < 1e-12);
+    QVERIFY(transferFigure("nvidia-h200", chunked, "bandwidth") < 0.5 * 53e9);
+    const Figures figures = transferFiguresOf(*findDevice("nvidia-h200"), chunked).value();
+    const std::vector<std::string>& omits = findFigure(figures, "time")->why->omits;
+    QVERIFY(std::any_of(omits.begin(), omits.end(),
+                        [](const std::string& one) { return one.find("pageable memory cannot overlap") == 0; }));
+}
+
+void TestTransfer::aMappedKernelTakesTheSlowerOfBoth()
+{
+    const auto time = [](const char* work) {
+        return transferFigure("nvidia-h200", {"kind=mapped", "bytes=1GiB", std::string("work=") + work}, "time");
+    };
+    QVERIFY(transferIsWithin(time("1"), 0x1p30 / 53e9, 0.01));
+    QVERIFY(time("65536") > 10 * time("1"));
+    QVERIFY(transferFigure("nvidia-h200", {"kind=mapped", "work=512"}, "hidden_time") > 0);
+}
+
+void TestTransfer::bothDirectionsFillThreeLanes()
+{
+    const std::vector<std::string> both{"direction=both", "bytes=1GiB", "chunk=16MiB", "streams=4", "work=64"};
+    const double time = transferFigure("nvidia-h200", both, "time");
+    const double copies = transferFigure("nvidia-h200", both, "copy_time");
+    QVERIFY(time < 0.6 * copies); // in and out at once, the kernel behind them
+    QCOMPARE(transferModelOf("nvidia-h200", both).lanes.size(), std::size_t(3));
+}
+
+void TestTransfer::theBestChunkIsWhatASearchFinds()
+{
+    for (const char* work : {"16", "512", "4096"}) {
+        for (const char* direction : {"to", "from", "both"}) {
+            TransferModel model = transferModelOf(
+                "nvidia-h200",
+                {"bytes=256MiB", "streams=4", std::string("work=") + work, std::string("direction=") + direction});
+            model.asked.chunk = bestChunk(model);
+            const double best = model.seconds();
+            for (double chunk = 4096; chunk <= 0x1p28; chunk *= 1.03) {
+                model.asked.chunk = std::uint64_t(chunk);
+                QVERIFY2(best <= model.seconds() * 1.03, // a short last chunk is not foreseen
+                         qPrintable(QString("%1 %2: chunks of %3").arg(work, direction).arg(chunk)));
+            }
+        }
+    }
+}
+
+void TestTransfer::aHostHasItsOwnKinds()
+{
+    const Device host = calibratedHost();
+    for (const char* kind : {"copy", "stream", "fresh", "huge", "thread", "pipe", "shared"}) {
+        const auto figures = transferFiguresOf(host, {std::string("kind=") + kind, "bytes=64KiB", "chunk=0", "work=0"});
+        QVERIFY2(figures, kind);
+        const double expected = kind == std::string("copy") ? memscape::nan : 1e-6 + 65536 / 8e9;
+        if (std::isfinite(expected))
+            QVERIFY(transferIsWithin(findFigure(*figures, "time")->number(), expected, 1e-9));
+    }
+    const double far =
+        findFigure(*transferFiguresOf(host, {"kind=pipe", "bytes=1GiB", "chunk=0", "work=0"}), "bandwidth")->number();
+    QVERIFY(transferIsWithin(far, 4e9, 0.01));
+}
+
+void TestTransfer::aCopyWithinAHostFollowsItsCaches()
+{
+    const Device host = calibratedHost();
+    const auto rate = [&](const char* bytes) {
+        return findFigure(*transferFiguresOf(host, {std::string("bytes=") + bytes, "chunk=0", "work=0"}), "bandwidth")
+            ->number();
+    };
+    QVERIFY(rate("128KiB") > 1.5 * rate("256MiB"));
+    QVERIFY(rate("4") < 1e8); // α alone
+}
+
+void TestTransfer::whatADeviceHasNotIsRefusedWithWhatItHas()
+{
+    const auto refused = [](const char* device, const char* kind) {
+        const auto figures = transferFiguresOf(*findDevice(device), {std::string("kind=") + kind});
+        return figures ? Error() : figures.error();
+    };
+    QCOMPARE(refused("amd-epyc-9654", "pinned").code, std::string("predict.device"));
+    QVERIFY(refused("amd-epyc-9654", "pinned").hint.find("copy, stream, fresh") != std::string::npos);
+    QVERIFY(refused("nvidia-h200", "pipe").hint.find("pageable, pinned, mapped, device, peer") != std::string::npos);
+    QVERIFY(refused("nvidia-rtx-4090", "peer").hint.find("peer") == std::string::npos);
+    QVERIFY(refused("amd-epyc-9654", "pipe").hint.find("calibrate") != std::string::npos);
+    QVERIFY(refused("nvidia-jetson-agx-orin-64gb", "pageable").code == "predict.device");
+}
+
+void TestTransfer::tooManyChunksAreRefusedWithARemedy()
+{
+    const auto figures = transferFiguresOf(*findDevice("nvidia-h200"), {"bytes=1TiB", "chunk=4KiB"});
+    QVERIFY(!figures);
+    QCOMPARE(figures.error().code, std::string("predict.chunks"));
+    QCOMPARE(figures.error().place, std::string("chunk"));
+    QVERIFY(figures.error().hint.find("chunk=16777216") != std::string::npos);
+    QVERIFY(transferFiguresOf(*findDevice("nvidia-h200"), {"bytes=1TiB", "chunk=16777216"}));
+}
+
+void TestTransfer::coresThatAreMissingLeaveNoOverlap()
+{
+    const Device host = calibratedHost();
+    const auto hidden = [&](const Device& device, const char* kind, const char* direction) {
+        return findFigure(*transferFiguresOf(device,
+                                             {std::string("kind=") + kind, std::string("direction=") + direction,
+                                              "bytes=64MiB", "chunk=1MiB", "work=16"}),
+                          "hidden_time")
+            ->number();
+    };
+    QVERIFY(hidden(host, "copy", "to") > 1e-4);
+    QVERIFY(std::fabs(hidden(host, "copy", "both")) < 1e-12);
+    QVERIFY(std::fabs(hidden(host, "pipe", "to")) < 1e-12); // the other process needs a core, too
+    Device more = host;
+    more.units = more.threads = 4;
+    QVERIFY(hidden(more, "pipe", "to") > 1e-4);
+}
+
+void TestTransfer::theDetailIsBounded()
+{
+    const Parameters parameters =
+        resolve(transfer().schema(),
+                std::vector<std::string>{"bytes=1GiB", "chunk=16KiB", "direction=both", "work=64", "streams=3"})
+            .value();
+    const Json detail = transfer().predictDetail(*findDevice("nvidia-h200"), parameters);
+    QVERIFY(detail["ways"].size() >= 4);
+    for (const Json& way : detail["ways"]) {
+        QVERIFY(way["pieces"].size() <= 256);
+        double end = 0;
+        for (const Json& piece : way["pieces"])
+            end = std::max(end, piece[4].get<double>());
+        QVERIFY2(transferIsWithin(end, way["time"].get<double>(), 1e-9), way["key"].get<std::string>().c_str());
+    }
+    // Nothing to draw where the model refuses.
+    QVERIFY(transfer()
+                .predictDetail(*findDevice("amd-epyc-9654"),
+                               resolve(transfer().schema(), std::vector<std::string>{"kind=pinned"}).value())
+                .empty());
+}
+
+QTEST_APPLESS_MAIN(TestTransfer)
+#include "tst_transfer.moc"
