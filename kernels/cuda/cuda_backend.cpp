@@ -17,6 +17,8 @@ namespace memscape::cuda {
 // One for every experiment; that of `stride` is in experiments.h.
 Result<MeasuredRun> measureHierarchy(GpuSession& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measureLayout(GpuSession& session, const SweepPlan& plan, RunSink& sink);
+Checks checksOfTransfer(int multiprocessors);
+Result<MeasuredRun> measureTransfer(GpuSession& session, const SweepPlan& plan, RunSink& sink);
 Checks checksOfInPlace(int multiprocessors);
 Result<MeasuredRun> measureInPlace(GpuSession& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measureBankConflicts(GpuSession& session, const SweepPlan& plan, RunSink& sink);
@@ -34,6 +36,7 @@ const std::map<std::string, GpuExperiment>& gpuExperiments()
         {"stride", {measureStride}},
         {"hierarchy", {measureHierarchy}},
         {"layout", {measureLayout}},
+        {"transfer", {measureTransfer, checksOfTransfer}},
         {"in-place", {measureInPlace, checksOfInPlace}},
         {"bank-conflicts", {measureBankConflicts}},
         {"attention", {measureAttention}},

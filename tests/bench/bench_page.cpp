@@ -110,6 +110,8 @@ const std::vector<QString> contexts{"512", "1024", "2000", "4096", "8192", "1638
 BENCHMARK_CAPTURE(draggedParameter, stride, "stride", "", "", "stride", strides)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(draggedParameter, hierarchy, "hierarchy", "", "", "working_set", sizes)
     ->Unit(benchmark::kMillisecond);
+const std::vector<QString> chunks{"64KiB", "256KiB", "1MiB", "4MiB", "16MiB", "32MiB"};
+BENCHMARK_CAPTURE(draggedParameter, transfer, "transfer", "", "", "chunk", chunks)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(draggedParameter, budget_of_llama_2_7b, "training-memory", "", "llama-2-7b", "batch", batches)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(draggedParameter, budget_of_gpt2_xl, "training-memory", "", "gpt2-xl", "batch", batches)
@@ -182,6 +184,8 @@ void prediction(benchmark::State& state, const char* experiment, const char* dev
 BENCHMARK_CAPTURE(prediction, stride_on_h200, "stride", "nvidia-h200", {})->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(prediction, hierarchy_on_cpu, "hierarchy", "cpu", {})->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(prediction, attention_of_16384, "attention", "nvidia-h200", {"sequence=16384"})
+    ->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(prediction, transfer_of_65536_chunks, "transfer", "nvidia-h200", {"bytes=1GiB", "chunk=16KiB"})
     ->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(prediction, layout_without_period, "layout", "cpu", {"shape=4097,1023,31", "views=permute(2,1,0)"})
     ->Unit(benchmark::kMicrosecond);

@@ -14,6 +14,7 @@
 #include "app/pictures/stride/stride_picture.h"
 #include "app/pictures/training-memory/moment_picture.h"
 #include "app/pictures/training-memory/training_memory_picture.h"
+#include "app/pictures/transfer/transfer_picture.h"
 #include "app/plots/plot_style.h"
 
 #include <QEvent>
@@ -110,6 +111,7 @@ constexpr std::array pageRows{
     PageRow{"hierarchy", make<HierarchyPicture>},
     PageRow{"stride", make<StridePicture>},
     PageRow{"bank-conflicts", make<BankPicture>, BankPicture::shortcuts},
+    PageRow{"transfer", make<TransferPicture>, TransferPicture::shortcuts},
     PageRow{"layout", make<LayoutPicture>, LayoutPicture::shortcuts},
     PageRow{"in-place", make<InPlacePicture>, InPlacePicture::shortcuts},
     PageRow{"training-memory", [](QWidget* parent) -> Picture* { return new TrainingMemoryPicture(parent, true); }},

@@ -27,8 +27,12 @@ struct FakeGpu
     double launchSeconds = 2.5e-6;
     double sectorBytesPerSecond = 4e12; ///< DRAM, any pattern
     double streamBytesPerSecond = 4.2e12;
-    double flopsPerSecond = 40e12;        ///< products of float matrices
-    double tensorFlopsPerSecond = 400e12; ///< products of halves, attention
+    double flopsPerSecond = 40e12;                        ///< products of float matrices
+    double tensorFlopsPerSecond = 400e12;                 ///< products of halves, attention
+    double linkBytesPerSecond = 50e9, linkLatency = 9e-6; ///< copies of pinned memory
+    double pageableBytesPerSecond = 0;                    ///< of other memory of the host; 0: they take no time
+    double insideBytesPerSecond = 0;                      ///< of copies within its memory; the same
+    int wrongCopyAt = 0;                                  ///< the copy of pinned memory that loses a bit; 0 none
     double l1BytesPerSecond = 25e12, l2BytesPerSecond = 8e12;
     double l1Latency = 16e-9, l2Latency = 140e-9, dramLatency = 350e-9;
     double sharedLatencyCycles = 23;

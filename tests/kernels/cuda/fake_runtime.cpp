@@ -37,6 +37,14 @@ std::map<void*, Allocation> allocations;
 std::uint64_t poolUsed = 0, poolHigh = 0;
 std::uint64_t poolFreed = 0; // but kept until a call synchronises
 
+std::map<char*, std::size_t> pinned; // memory of the host
+bool isInPinned(const void* at)
+{
+    const auto* byte = static_cast<const char*>(at);
+    return std::any_of(pinned.begin(), pinned.end(),
+                       [byte](const auto& one) { return byte >= one.first && byte < one.first + one.second; });
+}
+
 std::map<std::uintptr_t, double> events;
 std::uintptr_t nextEvent = 1;
 
@@ -327,11 +335,13 @@ cudaError_t cudaHostAlloc(void** at, std::size_t bytes, unsigned)
 {
     waitFor("cudaHostAlloc");
     *at = std::calloc(1, bytes);
+    pinned[static_cast<char*>(*at)] = bytes;
     return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* at)
 {
     waitFor("cudaFreeHost");
+    pinned.erase(static_cast<char*>(at));
     std::free(at);
     return cudaSuccess;
 }
@@ -349,13 +359,35 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t)
 {
-    if (kind == cudaMemcpyDeviceToDevice)
+    FakeGpu& gpu = fakeGpu();
+    const bool isPinned = isInPinned(to) || isInPinned(from);
+    if (kind == cudaMemcpyDeviceToDevice || isPinned)
         fakeQueue("cudaMemcpyAsync", 0);
     else
         waitFor("cudaMemcpyAsync of pageable memory");
+    const double rate = isPinned           ? gpu.linkBytesPerSecond
+        : kind == cudaMemcpyDeviceToDevice ? gpu.insideBytesPerSecond
+                                           : gpu.pageableBytesPerSecond;
+    if (rate > 0)
+        pass(gpu.linkLatency + double(bytes) / rate, gpu.clockHz);
     if (lost == cudaSuccess)
         std::memcpy(to, from, bytes);
+    if (isPinned && gpu.wrongCopyAt > 0 && --gpu.wrongCopyAt == 0 && bytes > 0)
+        static_cast<char*>(to)[bytes / 2] ^= 1;
     return lost;
+}
+cudaError_t cudaMemcpyPeerAsync(void*, int, const void*, int, std::size_t, cudaStream_t)
+{
+    return noted(cudaErrorNotSupported); // it has no neighbour
+}
+cudaError_t cudaDeviceCanAccessPeer(int* can, int, int)
+{
+    *can = 0;
+    return cudaSuccess;
+}
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned)
+{
+    return noted(cudaErrorNotSupported);
 }
 cudaError_t cudaMemsetAsync(void* at, int value, std::size_t bytes, cudaStream_t)
 {
@@ -376,6 +408,10 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned)
 cudaError_t cudaStreamDestroy(cudaStream_t)
 {
     return cudaSuccess;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned)
+{
+    return lost; // it has one stream
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t)
 {

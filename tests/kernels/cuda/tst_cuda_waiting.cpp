@@ -98,6 +98,8 @@ void TestCudaWaiting::nothingWaitsBehindTheBlockingKernel_data()
     QTest::newRow("hierarchy") << "hierarchy" << QStringList{"working_set=64KiB,4MiB,512MiB"};
     QTest::newRow("layout") << "layout" << QStringList{"shape=256,256", "reads=1,2"};
     QTest::newRow("in place, a copy first") << "in-place" << QStringList{"operation=silu", "bytes=64KiB,1MiB"};
+    QTest::newRow("transfer") << "transfer" << QStringList{"direction=both", "bytes=16KiB,64KiB", "chunk=8KiB"};
+    QTest::newRow("transfer, mapped") << "transfer" << QStringList{"kind=mapped", "bytes=16KiB,64KiB"};
     QTest::newRow("banks") << "bank-conflicts" << QStringList{"stride=1,2"};
     QTest::newRow("flash") << "attention"
                            << QStringList{"implementation=flash", "pass=both", "heads=2", "sequence=1024,2048"};

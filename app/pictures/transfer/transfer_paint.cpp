@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How lanes are drawn: what is copied and what is worked on in their own colours, chunk numbers where they have room,
+// the time of each way at the right with what it saves.
+#include "app/pictures/transfer/transfer_picture.h"
+
+#include "app/plots/part_colours.h"
+#include "app/plots/plot_style.h"
+#include "app/settings/words.h"
+
+#include <QFontMetricsF>
+
+namespace memscape {
+
+namespace {
+
+struct TransferPen
+{
+    QPainter& painter;
+    const TransferState& state;
+    const TransferLayout& layout;
+    const Theme& theme;
+
+    QColor colourOf(const QString& lane) const
+    {
+        return theme.series(lane == QLatin1String("kernel") ? 1 : lane == QLatin1String("copy in") ? 0 : 4);
+    }
+
+    void line(const QRectF& box, int flags, const QString& text, const QColor& colour, double size, bool isBold) const
+    {
+        painter.setFont(plotFont(size, isBold));
+        painter.setPen(colour);
+        painter.drawText(box, flags | Qt::AlignVCenter,
+                         QFontMetricsF(painter.font()).elidedText(text, Qt::ElideRight, box.width()));
+    }
+
+    /// What it takes, and what that is less than the first way.
+    QString timeText(const TransferWay& way) const
+    {
+        QString text = state.secondsText(way.time);
+        if (way.hidden > 0.001 * way.time)
+            text += tr(" · hidden %1").arg(state.secondsText(way.hidden));
+        const double saved = state.ways.front().time - way.time;
+        if (saved > 0.001 * way.time)
+            text += tr(" · saves %1").arg(state.secondsText(saved));
+        return text;
+    }
+
+    void block(std::size_t index) const
+    {
+        const TransferWay& way = state.ways[index];
+        const TransferBlock& place = layout.blocks[index];
+        QRectF left = place.head, right = place.head;
+        left.setWidth(place.head.width() * 0.48);
+        right.setLeft(left.right());
+        if (way.measured) {
+            const QString text = tr("measured %1").arg(state.secondsText(*way.measured));
+            painter.setFont(plotFont(0.9, true));
+            const double wide = QFontMetricsF(painter.font()).horizontalAdvance(text) + 2;
+            line(QRectF(right.right() - wide, right.top(), wide, right.height()), Qt::AlignRight, text,
+                 theme.measuredText, 0.9, true);
+            right.setRight(right.right() - wide - 10 * layout.unit);
+        }
+        line(left, Qt::AlignLeft, way.label, theme.text, 0.9, true);
+        line(right, Qt::AlignRight, timeText(way), theme.predictedText, 0.9, true);
+        for (qsizetype lane = 0; lane < way.lanes.size(); ++lane) {
+            const QRectF& row = place.lanes[std::size_t(lane)];
+            painter.fillRect(row, mix(theme.background, theme.grid, 0.5));
+            line(place.labels[std::size_t(lane)], Qt::AlignRight, way.lanes[lane], theme.textDim, 0.8, false);
+        }
+    }
+
+    void bar(const TransferBar& bar) const
+    {
+        const TransferWay& way = state.ways[bar.way];
+        const TransferPiece& piece = way.pieces[bar.piece];
+        const QColor colour = colourOf(way.lanes[qsizetype(piece.lane)]);
+        QRectF box = bar.rect;
+        if (box.width() > 3) // a gap between neighbours
+            box.setWidth(box.width() - 1);
+        painter.fillRect(box, colour);
+        painter.setFont(plotFont(0.75, true));
+        const QFontMetricsF metrics(painter.font());
+        const bool isOne = way.chunk >= state.bytes;
+        const QString text = isOne ? state.secondsText(piece.end - piece.begin) : QString::number(piece.first + 1);
+        if (piece.first == piece.last && metrics.horizontalAdvance(text) + 4 < box.width()
+            && metrics.height() <= box.height() + 4) {
+            painter.setPen(textOn(colour));
+            painter.drawText(box, Qt::AlignCenter, text);
+        }
+    }
+
+    void depths(PlayButton play) const
+    {
+        QStringList said;
+        if (!state.serial.isEmpty())
+            said << state.serial;
+        else if (state.bestChunk < state.bytes)
+            said << tr("chunks of %1; best by the model: %2")
+                        .arg(state.bytesText(double(state.chunk)), state.bytesText(double(state.bestChunk)));
+        QRectF words = layout.foot;
+        if (play == PlayButton::None || !state.serial.isEmpty())
+            return line(words, Qt::AlignLeft, said.join(QString()), theme.textDim, 0.85, false);
+        line(layout.depthLabel.adjusted(0, 0, -6 * layout.unit, 0), Qt::AlignRight, tr("buffers"), theme.textDim, 0.8,
+             false);
+        for (std::size_t i = 0; i < layout.depths.size(); ++i) {
+            const bool isUsed = int(i) < state.depth;
+            painter.setPen(QPen(isUsed ? theme.highlightText : theme.textFaint, layout.unit));
+            painter.setBrush(isUsed ? QBrush(theme.highlight) : QBrush(Qt::NoBrush));
+            painter.drawRoundedRect(layout.depths[i], 2, 2);
+        }
+        words.setLeft(layout.depths.back().right() + 12 * layout.unit);
+        line(words, Qt::AlignLeft, said.join(QString()), theme.textDim, 0.85, false);
+    }
+
+    void button(PlayButton play) const
+    {
+        if (play == PlayButton::None)
+            return;
+        painter.setPen(Qt::NoPen);
+        painter.setBrush(theme.predicted);
+        const QPointF c = layout.button.center();
+        const double u = layout.unit;
+        if (play == PlayButton::Pause) {
+            painter.drawRect(QRectF(c.x() - 5 * u, c.y() - 6 * u, 3.5 * u, 12 * u));
+            painter.drawRect(QRectF(c.x() + 1.5 * u, c.y() - 6 * u, 3.5 * u, 12 * u));
+        } else {
+            painter.drawPolygon(
+                QPolygonF{c + QPointF(-4 * u, -6 * u), c + QPointF(6 * u, 0), c + QPointF(-4 * u, 6 * u)});
+        }
+    }
+};
+
+} // namespace
+
+void paintTransfer(QPainter& painter, const TransferState& state, const TransferLayout& layout, double cursor,
+                   PlayButton play, const Theme& theme)
+{
+    painter.save();
+    painter.setRenderHint(QPainter::Antialiasing);
+    const TransferPen pen{painter, state, layout, theme};
+    pen.line(layout.title, Qt::AlignLeft, state.title, theme.text, 1.0, true);
+    for (std::size_t way = 0; way < layout.blocks.size(); ++way)
+        pen.block(way);
+    for (const TransferBar& bar : layout.bars)
+        pen.bar(bar);
+    if (cursor >= 0) {
+        const double x = layout.x(cursor);
+        painter.setPen(QPen(theme.highlightText, 1.5 * layout.unit));
+        painter.drawLine(QPointF(x, layout.times.top()), QPointF(x, layout.times.bottom()));
+    }
+    if (play != PlayButton::None && !layout.handle.isEmpty() && state.serial.isEmpty()) {
+        painter.setPen(QPen(theme.text, layout.unit));
+        painter.setBrush(theme.highlight);
+        painter.drawRoundedRect(layout.handle, 2, 2);
+    }
+    pen.depths(play);
+    pen.button(play);
+    painter.restore();
+}
+
+} // namespace memscape

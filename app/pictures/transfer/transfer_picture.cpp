@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pictures/transfer/transfer_picture.h"
+
+#include "app/plots/plot_style.h"
+#include "core/experiment/outcome.h"
+
+#include <QKeyEvent>
+#include <QMouseEvent>
+#include <QPainter>
+
+#include <algorithm>
+#include <cmath>
+
+namespace memscape {
+
+namespace {
+
+constexpr int walkSteps = 240; ///< of the longest way's time
+
+} // namespace
+
+TransferPicture::TransferPicture(QWidget* parent)
+    : WalkPicture(parent)
+{
+    setAccessibleName(tr("Lanes of copies and kernels over time"));
+}
+
+QString TransferPicture::shortcuts()
+{
+    return Player::shortcuts() + u' '
+        + tr("+ and − double and halve the chunks, B takes the best ones, 1 to 8 set the "
+             "buffers in flight.");
+}
+
+void TransferPicture::setState(const Experiment&, const Device&, const Parameters& parameters,
+                               const Prediction* predicted, const Measurement* measured)
+{
+    m_state = readTransfer(parameters, predicted, measured, byteStyle());
+    setSteps(m_state.empty() ? 0 : walkSteps, walkSteps / 4);
+}
+
+double TransferPicture::secondsOf(int step) const
+{
+    return step < 0 ? -1 : m_state.longest * step / (walkSteps - 1);
+}
+
+TransferLayout TransferPicture::layoutNow() const
+{
+    return layoutTransfer(m_state, QRectF(rect()), plotUnit());
+}
+
+QString TransferPicture::summary() const
+{
+    if (m_state.empty())
+        return problem().isEmpty() ? tr("No prediction.") : problem();
+    QStringList said;
+    for (const TransferWay& way : m_state.ways)
+        said << m_state.wayWords(way);
+    return tr("%1. %2.").arg(m_state.title, said.join(QStringLiteral("; ")));
+}
+
+QString TransferPicture::hint() const
+{
+    return m_state.serial.isEmpty()
+        ? tr("space plays · drag the yellow handle for the chunks, the boxes for the buffers "
+             "· B: best chunks")
+        : m_state.serial;
+}
+
+QSize TransferPicture::sizeHint() const
+{
+    return {int(840 * plotUnit()), int(300 * plotUnit())};
+}
+
+QSize TransferPicture::minimumSizeHint() const
+{
+    return {int(420 * plotUnit()), int(240 * plotUnit())};
+}
+
+QString TransferPicture::wordsOf(int step) const
+{
+    return m_state.empty() || step < 0 ? QString() : m_state.wordsAt(secondsOf(step));
+}
+
+int TransferPicture::stepNear(QPointF at) const
+{
+    if (m_state.empty())
+        return -1;
+    return int(std::lround(layoutNow().secondsAt(at.x()) / m_state.longest * (walkSteps - 1)));
+}
+
+bool TransferPicture::isButton(QPointF at) const
+{
+    const TransferLayout layout = layoutNow();
+    return layout.button.contains(at) || layout.handle.contains(at) || layout.depthAt(at) > 0;
+}
+
+QString TransferPicture::toolTipAt(QPointF at) const
+{
+    const TransferLayout layout = layoutNow();
+    if (layout.button.contains(at))
+        return tr("Play the transfer (Space)");
+    if (layout.handle.contains(at))
+        return tr("Chunks of %1; %2 would be best")
+            .arg(m_state.bytesText(double(m_state.chunk)), m_state.bytesText(double(m_state.bestChunk)));
+    if (const int depth = layout.depthAt(at); depth > 0)
+        return tr("%1 buffers in flight").arg(depth);
+    const int bar = layout.barAt(at);
+    if (bar < 0)
+        return {};
+    const TransferBar& one = layout.bars[std::size_t(bar)];
+    const TransferWay& way = m_state.ways[one.way];
+    return m_state.pieceWords(way, way.pieces[one.piece]);
+}
+
+void TransferPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
+{
+    painter.save();
+    painter.fillRect(rect, theme.background);
+    if (m_state.empty())
+        paintProblem(painter, rect, theme);
+    else
+        paintTransfer(painter, m_state, layoutTransfer(m_state, rect, plotUnit()), cursorSeconds(), PlayButton::None,
+                      theme);
+    painter.restore();
+}
+
+void TransferPicture::paintEvent(QPaintEvent*)
+{
+    QPainter painter(this);
+    const Theme& theme = currentTheme();
+    painter.fillRect(rect(), theme.background);
+    if (m_state.empty())
+        paintProblem(painter, QRectF(rect()), theme);
+    else
+        paintTransfer(painter, m_state, layoutNow(), cursorSeconds(), playSign(), theme);
+    paintFocusRing(painter, theme);
+}
+
+void TransferPicture::setChunk(std::int64_t chunk)
+{
+    if (chunk != m_state.chunk && chunk > 0 && m_state.bytes > 0)
+        emit parameterEdited(QStringLiteral("chunk"), QString::number(chunk));
+}
+
+void TransferPicture::setDepth(int depth)
+{
+    if (depth >= 1 && depth <= 8 && depth != m_state.depth)
+        emit parameterEdited(QStringLiteral("streams"), QString::number(depth));
+}
+
+void TransferPicture::drag(QPointF at)
+{
+    const TransferLayout layout = layoutNow();
+    if (m_drag == Drag::Chunk)
+        setChunk(m_state.chunkEndingAt(layout.secondsAt(at.x())));
+    else if (m_drag == Drag::Depth)
+        setDepth(std::clamp(int((at.x() - layout.depths[0].left()) / (17 * layout.unit)) + 1, 1, 8));
+}
+
+void TransferPicture::mousePressEvent(QMouseEvent* event)
+{
+    const TransferLayout layout = layoutNow();
+    const QPointF at = event->position();
+    if (event->button() != Qt::LeftButton || m_state.empty())
+        return WalkPicture::mousePressEvent(event);
+    m_drag = layout.handle.adjusted(-3, 0, 3, 0).contains(at) ? Drag::Chunk
+        : layout.depthAt(at) > 0                              ? Drag::Depth
+                                                              : Drag::None;
+    if (m_drag == Drag::None)
+        return WalkPicture::mousePressEvent(event);
+    emit editing(true);
+    drag(at);
+}
+
+void TransferPicture::mouseMoveEvent(QMouseEvent* event)
+{
+    if (m_drag != Drag::None)
+        return drag(event->position());
+    WalkPicture::mouseMoveEvent(event);
+    if (const QString words = toolTipAt(event->position()); !words.isEmpty())
+        emit hoverText(words);
+}
+
+void TransferPicture::mouseReleaseEvent(QMouseEvent* event)
+{
+    if (std::exchange(m_drag, Drag::None) != Drag::None)
+        emit editing(false);
+    WalkPicture::mouseReleaseEvent(event);
+}
+
+void TransferPicture::keyPressEvent(QKeyEvent* event)
+{
+    if (m_state.empty())
+        return WalkPicture::keyPressEvent(event);
+    switch (event->key()) {
+    case Qt::Key_Plus:
+    case Qt::Key_Equal: return setChunk(std::min(m_state.bytes, m_state.chunk * 2));
+    case Qt::Key_Minus: return setChunk(std::max<std::int64_t>(m_state.bytes / 65536 + 1, m_state.chunk / 2));
+    case Qt::Key_B: return setChunk(m_state.bestChunk);
+    default: break;
+    }
+    if (event->key() >= Qt::Key_1 && event->key() <= Qt::Key_8)
+        return setDepth(event->key() - Qt::Key_0);
+    WalkPicture::keyPressEvent(event);
+}
+
+} // namespace memscape

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pictures/transfer/transfer_state.h"
+
+#include "app/pictures/common/json_values.h"
+#include "app/settings/words.h"
+#include "core/experiment/outcome.h"
+#include "core/experiment/parameter.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace memscape {
+
+namespace {
+
+constexpr std::size_t mostWays = 8, mostTransferLanes = 3, mostDrawn = 256;
+
+/// Nothing where a number is missing or makes no sense.
+std::optional<TransferPiece> readPiece(const Json& json, std::size_t lanes)
+{
+    if (!json.is_array() || json.size() != 5)
+        return std::nullopt;
+    const std::vector<double> values = numbers(json);
+    const bool isFinite = std::all_of(values.begin(), values.end(), [](double one) { return std::isfinite(one); });
+    if (!isFinite || values[0] < 0 || values[0] >= double(lanes) || values[1] < 0 || values[2] < values[1]
+        || values[2] > 1e9 || values[3] < 0 || values[4] < values[3])
+        return std::nullopt;
+    return TransferPiece{std::size_t(values[0]), std::int64_t(values[1]), std::int64_t(values[2]), values[3],
+                         values[4]};
+}
+
+std::optional<TransferWay> readWay(const Json& json)
+{
+    TransferWay way;
+    way.key = textOf(json, "key");
+    way.label = textOf(json, "label");
+    way.time = number(json, "time");
+    way.hidden = number(json, "hidden", 0);
+    way.chunk = whole(json, "chunk", 0, 0x1p53);
+    way.fixed = number(json, "fixed", 0);
+    way.perByte = number(json, "per_byte", 0);
+    for (const Json& lane : listOf(json, "lanes")) {
+        if (std::size_t(way.lanes.size()) < mostTransferLanes)
+            way.lanes << textOf(lane);
+    }
+    for (const Json& piece : listOf(json, "pieces")) {
+        if (way.pieces.size() == mostDrawn)
+            break;
+        if (const auto read = readPiece(piece, std::size_t(way.lanes.size())))
+            way.pieces.push_back(*read);
+    }
+    if (!(way.time > 0) || !std::isfinite(way.time) || way.pieces.empty())
+        return std::nullopt;
+    return way;
+}
+
+/// The measured time at these bytes.
+std::optional<double> measuredTime(const Parameters& parameters, const Measurement* measured)
+{
+    const Series* const times = measured ? measured->findSeries("time") : nullptr;
+    if (!times || times->x.key != "bytes" || !parameters.has("bytes"))
+        return std::nullopt;
+    for (std::size_t i = 0; i < times->x.values.size() && i < times->y.size(); ++i) {
+        if (times->x.values[i] == parameters.number("bytes") && std::isfinite(times->y[i]))
+            return times->y[i];
+    }
+    return std::nullopt;
+}
+
+} // namespace
+
+int TransferState::draggedWay() const
+{
+    for (int i = int(ways.size()) - 1; i >= 0; --i) {
+        if (ways[std::size_t(i)].chunk < bytes && ways[std::size_t(i)].perByte > 0)
+            return i;
+    }
+    return -1;
+}
+
+std::int64_t TransferState::chunkEndingAt(double seconds) const
+{
+    const int way = draggedWay();
+    if (way < 0)
+        return chunk;
+    const TransferWay& one = ways[std::size_t(way)];
+    const double wanted = std::max(1.0, (seconds - one.fixed) / one.perByte);
+    // Not so small that there are more chunks than the model takes.
+    const double least = std::max(4096.0, double(bytes) / 65536), most = std::max(4096.0, double(bytes) / 2);
+    const double power = std::exp2(std::round(std::log2(std::clamp(wanted, std::min(least, most), most))));
+    return std::int64_t(power < least ? power * 2 : power);
+}
+
+QString TransferState::secondsText(double seconds) const
+{
+    return QString::fromStdString(quantityText(seconds, Unit::Second));
+}
+
+QString TransferState::bytesText(double count) const
+{
+    return QString::fromStdString(quantityText(count, Unit::Byte, byteStyle));
+}
+
+QString TransferState::wayWords(const TransferWay& way) const
+{
+    QString text = tr("%1: %2").arg(way.label, secondsText(way.time));
+    if (way.hidden > 0.001 * way.time)
+        text += tr(", %1 hidden").arg(secondsText(way.hidden));
+    if (way.measured)
+        text += tr(", measured %1").arg(secondsText(*way.measured));
+    return text;
+}
+
+QString TransferState::pieceWords(const TransferWay& way, const TransferPiece& piece) const
+{
+    const QString chunks = piece.first == piece.last ? tr("chunk %1").arg(piece.first + 1)
+                                                     : tr("chunks %1 to %2").arg(piece.first + 1).arg(piece.last + 1);
+    return tr("%1, %2: from %3 to %4, %5")
+        .arg(way.lanes[qsizetype(piece.lane)], chunks, secondsText(piece.begin), secondsText(piece.end),
+             secondsText(piece.end - piece.begin));
+}
+
+QString TransferState::wordsAt(double seconds) const
+{
+    QStringList said;
+    for (const TransferWay& way : ways) {
+        QStringList busy;
+        for (const TransferPiece& piece : way.pieces) {
+            if (piece.begin <= seconds && seconds < piece.end)
+                busy << way.lanes[qsizetype(piece.lane)];
+        }
+        said << tr("%1: %2").arg(way.label,
+                                 seconds >= way.time  ? tr("done")
+                                     : busy.isEmpty() ? tr("waiting")
+                                                      : busy.join(tr(" and ")));
+    }
+    return tr("After %1. %2").arg(secondsText(seconds), said.join(QStringLiteral("; ")));
+}
+
+TransferState readTransfer(const Parameters& parameters, const Prediction* predicted, const Measurement* measured,
+                           ByteStyle style)
+{
+    TransferState state;
+    state.byteStyle = style;
+    if (!predicted)
+        return state;
+    const Json& detail = predicted->detail;
+    state.bytes = whole(detail, "bytes", 0, 0x1p53);
+    state.chunk = whole(detail, "chunk", 0, 0x1p53);
+    state.bestChunk = whole(detail, "best_chunk", 0, 0x1p53);
+    state.depth = int(whole(detail, "depth", 1, 8));
+    state.serial = textOf(detail, "serial");
+    for (const Json& json : listOf(detail, "ways")) {
+        if (auto way = readWay(json); way && state.ways.size() < mostWays)
+            state.ways.push_back(std::move(*way));
+    }
+    for (TransferWay& way : state.ways) {
+        state.longest = std::max(state.longest, way.time);
+        if (way.key == textOf(detail, "asked"))
+            way.measured = measuredTime(parameters, measured);
+    }
+    state.title = tr("%1 in each way").arg(state.bytesText(double(state.bytes)));
+    return state;
+}
+
+} // namespace memscape
