@@ -69,6 +69,23 @@ private slots:
         QCOMPARE(jsonText(deviceToJson(again)), jsonText(json));
     }
 
+    void the_rates_of_links_come_back()
+    {
+        Json json = smallDevice();
+        json["links"] =
+            Json::array({{{"id", "host"}, {"bandwidth", {{"value", 26e9}}}, {"pageable", {{"value", 8e9}}}},
+                         {{"id", "pipe"}, {"latency", {{"value", 2e-6}}}, {"far_bandwidth", {{"value", 1e9}}}}});
+        const Device device = *deviceFromJson(deviceToJson(*deviceFromJson(json)));
+        QCOMPARE(device.link("host")->pageable->value, 8e9);
+        QVERIFY(!device.link("host")->farBandwidth);
+        QCOMPARE(device.link("pipe")->farBandwidth->value, 1e9);
+        QCOMPARE(device.link("pipe")->latency.value, 2e-6);
+        QVERIFY(!device.link("peer"));
+        QVERIFY(!deviceToJson(device)["links"][1].contains("pageable"));
+        json["links"][0]["pageable"] = {{"value", -1}};
+        QCOMPARE(deviceFromJson(json).error().place, std::string("device.links[0].pageable.value"));
+    }
+
     void the_framework_comes_back()
     {
         Json json = smallDevice();

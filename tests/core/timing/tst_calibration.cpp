@@ -22,6 +22,7 @@ private slots:
     void findsAShareOfASharedCache();
     void keepsWhatTheProbesCannotTell();
     void ratesFollowTheClockAndWhatProductsReached();
+    void findsTheLinks();
     void refusesEmptyProbes();
 };
 
@@ -191,6 +192,23 @@ void TestCalibration::ratesFollowTheClockAndWhatProductsReached()
     QCOMPARE(2 * fitted->units * fitted->rates.at("bf16").fmaPerClockPerUnit * 3.6e9, 240e9);
     QCOMPARE(fitted->rates.at("int8").flops.value, 100e9); // has a clock of its own
     QVERIFY(!fitted->rates.contains("fp16"));              // what a device lacks stays lacking
+}
+
+/// A pipe of 1 µs and 2 GB/s; of another kind nothing could be measured.
+void TestCalibration::findsTheLinks()
+{
+    HostProbes probes = probesOf(known(), 0.02);
+    probes.links = {{"pipe", "pipe", {}}, {"huge", "into fresh huge pages", {}}};
+    for (const double bytes : {4.0, 4096.0, 65536.0, 1048576.0})
+        probes.links[0].points.push_back({bytes, 1e-6 + bytes / 2e9});
+    const Device fitted = fitHostCalibration(blank(), probes).value();
+    QVERIFY(fitted.link("pipe"));
+    QVERIFY(std::abs(fitted.link("pipe")->latency.value / 1e-6 - 1) < 0.01);
+    QVERIFY(std::abs(fitted.link("pipe")->bandwidth.value / 2e9 - 1) < 0.01);
+    QVERIFY(!fitted.link("huge"));
+    QVERIFY(std::any_of(fitted.notes.begin(), fitted.notes.end(),
+                        [](const std::string& note) { return note.find("fresh huge pages") != std::string::npos; }));
+    QCOMPARE(fitted.calibration->raw["links"].size(), std::size_t(4));
 }
 
 void TestCalibration::refusesEmptyProbes()

@@ -254,7 +254,7 @@ void TestTransferRoutes::samplesAreTaken()
             continue;
         QVERIFY2(seconds, seconds ? "" : seconds.error().text().c_str());
         QVERIFY(seconds->size() >= 3);
-        QVERIFY(std::all_of(seconds->begin(), seconds->end(), [](double one) { return one > 0 && one < 1; }));
+        QVERIFY(std::all_of(seconds->begin(), seconds->end(), [](double s) { return s > 0 && s < 1; }));
     }
 }
 
