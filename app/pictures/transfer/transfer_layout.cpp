@@ -16,7 +16,7 @@ void placeBlocks(TransferLayout& layout, const TransferState& state, const QRect
         rows += std::size_t(way.lanes.size());
     const double room = layout.foot.top() - 4 * u - top, gap = 5 * u;
     const double heads = double(state.ways.size()) * (16 * u + gap);
-    const double row = std::clamp((room - heads) / double(std::max<std::size_t>(1, rows)), 6 * u, 26 * u);
+    const double row = std::clamp((room - heads) / double(std::max<std::size_t>(1, rows)), 6 * u, 44 * u);
     double y = top;
     for (const TransferWay& way : state.ways) {
         TransferBlock block;

@@ -125,9 +125,11 @@ QString TransferState::wordsAt(double seconds) const
     QStringList said;
     for (const TransferWay& way : ways) {
         QStringList busy;
-        for (const TransferPiece& piece : way.pieces) {
-            if (piece.begin <= seconds && seconds < piece.end)
-                busy << way.lanes[qsizetype(piece.lane)];
+        for (qsizetype lane = 0; lane < way.lanes.size(); ++lane) {
+            if (std::any_of(way.pieces.begin(), way.pieces.end(), [&](const TransferPiece& piece) {
+                    return qsizetype(piece.lane) == lane && piece.begin <= seconds && seconds < piece.end;
+                }))
+                busy << way.lanes[lane];
         }
         said << tr("%1: %2").arg(way.label,
                                  seconds >= way.time  ? tr("done")
@@ -159,7 +161,7 @@ TransferState readTransfer(const Parameters& parameters, const Prediction* predi
         if (way.key == textOf(detail, "asked"))
             way.measured = measuredTime(parameters, measured);
     }
-    state.title = tr("%1 in each way").arg(state.bytesText(double(state.bytes)));
+    state.title = tr("%1, moved in %2 ways").arg(state.bytesText(double(state.bytes))).arg(state.ways.size());
     return state;
 }
 

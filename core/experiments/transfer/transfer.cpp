@@ -67,7 +67,7 @@ Schema transferSchema()
                      .standard = "4MiB",
                      .unit = Unit::Byte,
                      .scale = Scale::Log2,
-                     .words = {{"0", "one piece", {}}}}),
+                     .words = {{"0", "one piece", "nothing is cut: the kernel begins when all of it is there"}}}),
         integerSpec("streams", "streams",
                     "Buffers in flight: a chunk is copied while another is worked on. 1: nothing overlaps.",
                     {.least = 1, .most = 8, .standard = "2"}),
@@ -223,7 +223,7 @@ ShortAnswer Transfer::shortAnswer(const Device& device, const Parameters& parame
                  copy = findFigure(figures, "copy_time")->number();
     const std::string moved = fmt::format("Moving {} takes {} at {}", bytesText(parameters.number("bytes")),
                                           text("copy_time"), text("bandwidth"));
-    ShortAnswer answer{{}, "time", false, {"kind", "chunk", "streams"}};
+    ShortAnswer answer{{}, "time", false, {"chunk", "streams"}};
     if (!(kernel > 0)) {
         answer.sentence = moved + "; there is no kernel to hide behind.";
         return answer;
