@@ -140,7 +140,7 @@ Result<TransferLane> kernelLane(const Device& device, const TransferCase& asked)
     const MemoryLevel* const dram = device.dram();
     const double memory = device.isGpu()
         ? (dram ? levelBandwidth(device, *dram, Operation::Read).value : nan)
-        : bandwidthOf(device, 2 * asked.bufferBytes(), Operation::Read, threads).bytesPerSecond;
+        : bandwidthOf(device, asked.bufferBytes(), Operation::Read, threads).bytesPerSecond;
     if (!(operations > 0))
         return notKnown(device, "the rate of operations in FP32", "choose work=0, or a device of the catalogue");
     if (!(memory > 0))

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transfers measured on the fake GPU, whose copies take a latency and the bytes over a bandwidth: both are found again,
+// chunk by chunk; a bit that is lost on the way fails the run; nothing is left behind.
+#include "tests/kernels/cuda/fake_run.h"
+#include "tests/support/listener.h"
+
+#include <QtTest>
+
+#include <cmath>
+
+using namespace memscape;
+
+namespace {
+
+/// Measured at the last of its points, NaN where the run failed.
+double transferOnFake(const std::vector<std::string>& given, const char* key)
+{
+    test::Listener listener;
+    const auto run = runOnFake("transfer", given, listener).run;
+    const Figure* const figure = run ? findFigure(run->measurement.figures, key) : nullptr;
+    return figure ? figure->number() : memscape::nan;
+}
+
+Error transferErrorOnFake(const std::vector<std::string>& given)
+{
+    test::Listener listener;
+    const auto run = runOnFake("transfer", given, listener).run;
+    return run ? Error() : run.error();
+}
+
+bool isAbout(double found, double expected)
+{
+    return std::fabs(found / expected - 1) < 0.01;
+}
+
+} // namespace
+
+class TestCudaTransfer : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void init() { fakeGpu() = FakeGpu{}; }
+
+    void latencyAndBandwidthAreFoundAgain();
+    void everyChunkPaysTheLatency();
+    void bothDirectionsAreMoved();
+    void pageableAndInnerCopiesHaveTheirOwnRates();
+    void aMappedKernelNeedsNoCopy();
+    void aLostBitFailsTheRun();
+    void aNeighbourThatIsNotThereIsSaid();
+    void nothingIsLeftBehind();
+};
+
+void TestCudaTransfer::latencyAndBandwidthAreFoundAgain()
+{
+    const std::vector<std::string> large{"kind=pinned", "bytes=16MiB,16MiB", "chunk=0", "work=0"};
+    const double seconds = 9e-6 + 0x1p24 / 50e9;
+    QVERIFY(isAbout(transferOnFake(large, "copy_time"), seconds));
+    QVERIFY(isAbout(transferOnFake(large, "time"), seconds));
+    QVERIFY(isAbout(transferOnFake(large, "latency"), 9e-6));
+    QVERIFY(isAbout(transferOnFake(large, "half_size"), 9e-6 * 50e9));
+}
+
+void TestCudaTransfer::everyChunkPaysTheLatency()
+{
+    const std::vector<std::string> chunked{"bytes=1MiB,1MiB", "chunk=64KiB", "streams=4", "work=16"};
+    QVERIFY(isAbout(transferOnFake(chunked, "copy_time"), 16 * 9e-6 + 0x1p20 / 50e9));
+    // The fake has one stream: nothing is hidden, and the lanes add up.
+    QVERIFY(std::fabs(transferOnFake(chunked, "hidden_time")) < 0.01 * transferOnFake(chunked, "time"));
+    QVERIFY(isAbout(transferOnFake(chunked, "kernel_time"),
+                    16 * (2.5e-6 + std::max(0x1p16 / 4.2e12, 16 * 0x1p16 / 40e12))));
+}
+
+void TestCudaTransfer::bothDirectionsAreMoved()
+{
+    const std::vector<std::string> both{"direction=both", "bytes=1MiB,1MiB", "chunk=0", "work=0"};
+    QVERIFY(isAbout(transferOnFake(both, "copy_time"), 2 * (9e-6 + 0x1p20 / 50e9)));
+    QVERIFY(isAbout(transferOnFake({"direction=from", "bytes=1MiB,1MiB", "chunk=0", "work=0"}, "copy_time"),
+                    9e-6 + 0x1p20 / 50e9));
+}
+
+void TestCudaTransfer::pageableAndInnerCopiesHaveTheirOwnRates()
+{
+    fakeGpu().pageableBytesPerSecond = 10e9;
+    QVERIFY(isAbout(transferOnFake({"kind=pageable", "bytes=4MiB,4MiB", "chunk=0", "work=0"}, "copy_time"),
+                    9e-6 + 0x1p22 / 10e9));
+    fakeGpu() = FakeGpu{};
+    fakeGpu().insideBytesPerSecond = 2e12;
+    QVERIFY(isAbout(transferOnFake({"kind=device", "bytes=4MiB,4MiB", "chunk=0", "work=0"}, "copy_time"),
+                    9e-6 + 0x1p22 / 2e12));
+}
+
+void TestCudaTransfer::aMappedKernelNeedsNoCopy()
+{
+    // A launch and the bytes, at the only rate that the fake's kernels have.
+    QVERIFY(isAbout(transferOnFake({"kind=mapped", "bytes=4MiB,4MiB", "work=0"}, "time"), 2.5e-6 + 0x1p22 / 4.2e12));
+}
+
+void TestCudaTransfer::aLostBitFailsTheRun()
+{
+    fakeGpu().wrongCopyAt = 3;
+    const Error error = transferErrorOnFake({"bytes=16KiB,16KiB", "chunk=4KiB", "work=0"});
+    QCOMPARE(error.code, std::string("check.failed"));
+    QVERIFY2(error.message.find("pinned") != std::string::npos, error.message.c_str());
+    QVERIFY(!error.hint.empty());
+}
+
+void TestCudaTransfer::aNeighbourThatIsNotThereIsSaid()
+{
+    const Error error = transferErrorOnFake({"kind=peer", "bytes=16KiB,16KiB"});
+    QCOMPARE(error.code, std::string("run.skipped"));
+    QVERIFY2(error.hint.find("pinned") != std::string::npos, error.hint.c_str());
+}
+
+void TestCudaTransfer::nothingIsLeftBehind()
+{
+    const std::uint64_t before = fakeGpu().usedBytes;
+    QVERIFY(std::isfinite(transferOnFake({"direction=both", "bytes=64KiB,64KiB", "chunk=16KiB", "streams=3"}, "time")));
+    QCOMPARE(fakeGpu().usedBytes, before);
+    QCOMPARE(fakeGpu().heldUp, std::string());
+}
+
+QTEST_GUILESS_MAIN(TestCudaTransfer)
+#include "tst_cuda_transfer.moc"
