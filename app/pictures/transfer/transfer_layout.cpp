@@ -53,7 +53,7 @@ int TransferLayout::barAt(QPointF at) const
 int TransferLayout::depthAt(QPointF at) const
 {
     for (std::size_t i = 0; i < depths.size(); ++i) {
-        if (depths[i].adjusted(-2 * unit, -4 * unit, 2 * unit, 4 * unit).contains(at))
+        if (!depths[i].isEmpty() && depths[i].adjusted(-2 * unit, -4 * unit, 2 * unit, 4 * unit).contains(at))
             return int(i) + 1;
     }
     return 0;
@@ -87,7 +87,7 @@ TransferLayout layoutTransfer(const TransferState& state, const QRectF& rect, do
         layout.handle = {end - 3 * unit, lane.top() - 2 * unit, 6 * unit, lane.height() + 4 * unit};
     }
     layout.depthLabel = {inside.left(), layout.foot.top(), labels, layout.foot.height()};
-    for (std::size_t i = 0; i < layout.depths.size(); ++i)
+    for (std::size_t i = 0; i < layout.depths.size() && state.serial.isEmpty(); ++i)
         layout.depths[i] = {layout.times.left() + double(i) * 17 * unit, layout.foot.center().y() - 6 * unit, 13 * unit,
                             12 * unit};
     return layout;

@@ -148,7 +148,7 @@ void paintTransfer(QPainter& painter, const TransferState& state, const Transfer
         painter.setPen(QPen(theme.highlightText, 1.5 * layout.unit));
         painter.drawLine(QPointF(x, layout.times.top()), QPointF(x, layout.times.bottom()));
     }
-    if (play != PlayButton::None && !layout.handle.isEmpty() && state.serial.isEmpty()) {
+    if (play != PlayButton::None && !layout.handle.isEmpty()) {
         painter.setPen(QPen(theme.text, layout.unit));
         painter.setBrush(theme.highlight);
         painter.drawRoundedRect(layout.handle, 2, 2);

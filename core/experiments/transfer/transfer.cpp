@@ -229,8 +229,9 @@ ShortAnswer Transfer::shortAnswer(const Device& device, const Parameters& parame
         return answer;
     }
     const double shorter = std::min(kernel, copy);
+    const char* const behind = parameters.choice("direction") == "both" ? "the kernel and each other" : "the kernel";
     answer.sentence = hidden > 0.005 * shorter
-        ? fmt::format("{}; {} of that hides behind the kernel.", moved, percentText(std::min(1.0, hidden / copy)))
+        ? fmt::format("{}; {} of that hides behind {}.", moved, percentText(std::min(1.0, hidden / copy)), behind)
         : fmt::format("{}; none of it is hidden.", moved);
     const auto asked = transferCase(device, parameters);
     if (!asked || !asked->serial.empty())

@@ -53,7 +53,7 @@ Result<LinkRates> hostLinkRates(const Device& device, const TransferCase& asked)
     if (!link || !link->bandwidth.known() || (isPageable && !(link->pageable && link->pageable->known())))
         return notKnown(
             device, isPageable ? "the rate of copies from pageable memory" : "the bandwidth of the link to the host",
-            "choose a device of the catalogue");
+            isPageable ? "choose kind=pinned, or another device" : "choose another device");
     const Sourced& rate = isPageable ? *link->pageable : link->bandwidth;
     const double launch = device.launch.valueOr(0);
     const bool isMapped = asked.kind == TransferKind::Mapped;

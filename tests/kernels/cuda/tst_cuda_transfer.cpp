@@ -99,7 +99,7 @@ void TestCudaTransfer::aMappedKernelNeedsNoCopy()
 
 void TestCudaTransfer::aLostBitFailsTheRun()
 {
-    fakeGpu().wrongCopyAt = 3;
+    fakeGpu().wrongCopyAt = 1;
     const Error error = transferErrorOnFake({"bytes=16KiB,16KiB", "chunk=4KiB", "work=0"});
     QCOMPARE(error.code, std::string("check.failed"));
     QVERIFY2(error.message.find("pinned") != std::string::npos, error.message.c_str());
