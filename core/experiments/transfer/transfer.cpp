@@ -99,7 +99,7 @@ std::string serialReason(const Device& device, const TransferCase& asked)
     if (asked.kind == TransferKind::Pageable)
         return "pageable memory cannot overlap: the driver stages it, and the call waits until it has";
     const int lanes = transferLanes(asked.direction, asked.hasKernel());
-    const int cores = lanes + transferHelpers(asked.kind, asked.direction);
+    const int cores = lanes + transferPartners(asked.kind, asked.direction);
     if (!device.isGpu() && lanes > 1 && cores > device.units)
         return fmt::format("side by side this takes {} cores, and there are {}: one after the other", cores,
                            device.units);
@@ -256,7 +256,7 @@ int transferLanes(TransferDirection direction, bool hasKernel)
     return (direction == TransferDirection::Both ? 2 : 1) + hasKernel;
 }
 
-int transferHelpers(TransferKind kind, TransferDirection direction)
+int transferPartners(TransferKind kind, TransferDirection direction)
 {
     return kind < TransferKind::Thread ? 0 : direction == TransferDirection::Both ? 2 : 1;
 }

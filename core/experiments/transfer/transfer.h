@@ -52,7 +52,7 @@ struct TransferCase
 
 /// Cores that move and work at the same time, and those at the other end of links between cores.
 int transferLanes(TransferDirection direction, bool hasKernel);
-int transferHelpers(TransferKind kind, TransferDirection direction);
+int transferPartners(TransferKind kind, TransferDirection direction);
 const std::string& transferKindKey(TransferKind kind);
 std::string transferKindLabel(TransferKind kind);
 

@@ -247,7 +247,7 @@ Json transferDetail(const Device& device, const Parameters& parameters)
     TransferCase naive = whole;
     naive.kind = device.isGpu() ? TransferKind::Pageable : TransferKind::Fresh;
     if (naive.kind != asked->kind && asked->kind != TransferKind::Device
-        && transferHelpers(asked->kind, asked->direction) == 0)
+        && transferPartners(asked->kind, asked->direction) == 0)
         addWay(ways, device, "naive", transferKindLabel(naive.kind) + ", one piece", naive);
     addWay(ways, device, "whole", kind + ", one piece", whole);
     if (asked->chunks() > 1) {

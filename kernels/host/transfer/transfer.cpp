@@ -71,7 +71,7 @@ public:
     Result<void> check()
     {
         Check check;
-        const double seconds = withHelpers(1, [&](int) {
+        const double seconds = withPartners(1, [&](int) {
             for (std::uint64_t i = 0; i < m_asked.chunks() && !stopping(); ++i) {
                 const std::size_t offset = std::size_t(i * m_asked.chunk), bytes = bytesOf(i);
                 if (m_in && !m_in->bring(buffer(i), offset, bytes))
@@ -155,7 +155,7 @@ private:
     }
 
     /// `body` on so many threads, and behind them one for each route that another core has to serve.
-    double withHelpers(int threads, const std::function<void(int)>& body)
+    double withPartners(int threads, const std::function<void(int)>& body)
     {
         std::vector<TransferRoute*> served;
         for (const auto* route : {&m_in, &m_out}) {
@@ -180,7 +180,7 @@ private:
 
     double inTurn(const std::vector<Lane>& lanes, std::size_t repeats)
     {
-        return withHelpers(1, [&](int) {
+        return withPartners(1, [&](int) {
             for (std::size_t k = 0; k < repeats && !stopping(); ++k) {
                 for (std::uint64_t i = 0; i < m_asked.chunks() && !stopping(); ++i) {
                     for (const Lane& lane : lanes)
@@ -203,7 +203,7 @@ private:
             for (unsigned turns = 0; progress[lane].chunks.load(std::memory_order_acquire) < count && !stopping();)
                 waitTurn(turns);
         };
-        return withHelpers(int(lanes.size()), [&](int thread) {
+        return withPartners(int(lanes.size()), [&](int thread) {
             const auto lane = std::size_t(thread);
             for (std::uint64_t k = 0; k < repeats; ++k) {
                 for (std::uint64_t i = 0; i < chunks && !stopping(); ++i) {

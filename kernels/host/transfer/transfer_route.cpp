@@ -267,7 +267,7 @@ private:
 };
 
 /// The processor of another core than those that the lanes use; below 0 where there is none.
-int helperProcessor(HostSession& session, const TransferCase& asked)
+int partnerProcessor(HostSession& session, const TransferCase& asked)
 {
     const auto lanes = std::size_t(asked.depth > 1 ? transferLanes(asked.direction, asked.hasKernel()) : 1);
     const std::vector<int>& all = session.team().processors();
@@ -318,7 +318,7 @@ public:
         std::memset(m_mailbox->data(), 0, std::size_t(asked.chunk)); // touched before it is timed
         if (!m_isProcess)
             return {};
-        return m_child.start({-1, -1}, helperProcessor(m_session, asked), [this] {
+        return m_child.start({-1, -1}, partnerProcessor(m_session, asked), [this] {
             for (unsigned turns = 0;;) {
                 if (answered(*m_mailbox, m_end))
                     turns = 0;
@@ -439,7 +439,7 @@ public:
                         "close other programs, or raise the limit of open files (ulimit -n)");
         std::signal(SIGPIPE, SIG_IGN); // a lost child is an error of write(), as everywhere in a worker
         const int in = m_toChild[0], out = m_fromChild[1];
-        MEMSCAPE_CHECK(m_child.start({std::min(in, out), std::max(in, out)}, helperProcessor(m_session, asked),
+        MEMSCAPE_CHECK(m_child.start({std::min(in, out), std::max(in, out)}, partnerProcessor(m_session, asked),
                                      [this, in, out] { answer(in, out); }));
         ::close(std::exchange(m_toChild[0], -1));
         ::close(std::exchange(m_fromChild[1], -1));
@@ -516,7 +516,7 @@ void waitTurn(unsigned& turns)
 
 Result<std::unique_ptr<TransferRoute>> openTransferRoute(HostSession& session, const TransferCase& asked)
 {
-    if (transferHelpers(asked.kind, asked.direction) == 0)
+    if (transferPartners(asked.kind, asked.direction) == 0)
         return openCopyRoute(session, asked);
     MEMSCAPE_TRY(source, sourceOf(session, asked));
     MEMSCAPE_TRY(sink, allocate(std::size_t(asked.chunk), Pages::Huge, session.memory()));
