@@ -40,24 +40,20 @@ std::vector<PageInfo> pagesOf(const std::vector<const Experiment*>& experiments)
 
 const std::vector<PageInfo>& toolPages()
 {
-    static const std::vector<PageInfo> pages{{snapshotPageId,
-                                              "Snapshot",
-                                              "Where did the memory of a recorded run go, and why was it not enough?",
-                                              {},
-                                              "training",
-                                              "snapshot"},
-                                             {labsPageId,
-                                              "Labs",
-                                              "What will happen, what does happen, and why is there a difference?",
-                                              {},
-                                              "learn",
-                                              "labs"},
-                                             {claimsPageId,
-                                              "Claims",
-                                              "What do course notes claim of memory and time, and is it so?",
-                                              {},
-                                              "learn",
-                                              "claims"}};
+    static const std::vector<PageInfo> pages{
+        {snapshotPageId,
+         "Snapshot",
+         "Where did the memory of a recorded run go, and why was it not enough?",
+         {},
+         "training",
+         "snapshot"},
+        {labsPageId, "Labs", "What will happen, what does happen, and why is there a difference?", {}, "learn", "labs"},
+        {claimsPageId,
+         "Claims",
+         "What do course notes claim of memory and time, and is it so?",
+         {},
+         "learn",
+         "claims"}};
     return pages;
 }
 
