@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cachegrind_loops LOOP|none: runs one loop on real memory and prints where its arrays begin.
-// "none" does everything but the loop, so that the difference of two runs under cachegrind is the
-// loop's own. Compiled with -O1; accesses are volatile, so each is made exactly as written.
+// "none" does everything but the loop. Compiled with -O1: each loop stays a function, whose counts are its own;
+// accesses are volatile, so each is made exactly as written.
 #include "tests/support/cachegrind_loops.h"
 
 #include <cinttypes>
