@@ -1,163 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// Within one thread: ordinary stores, stores past the caches, and both kinds of fresh pages, which are given back
-// before each chunk so that touching them faults again.
-//
 // Between cores and processes the other end serves requests, one at a time: "fill" copies a part of the source into
 // what both see (or writes it into the pipe), "take" copies it away. So T counts one core's write and the other's read.
-// A process is forked and does nothing but copy, read, write and wait: no lock or allocation of this one is touched.
-// It is killed when the route goes, and by the kernel when the thread that made it dies (PR_SET_PDEATHSIG), also after
-// kill -9. Shared memory has no name, so none is left behind.
 //
 // Left out: vmsplice, sockets, io_uring; which node of memory a page lies on.
 #include "kernels/host/transfer/transfer_route.h"
 
-#include "kernels/host/common/streams.h"
+#include "kernels/host/transfer/forked_child.h"
+#include "kernels/host/transfer/route_parts.h"
 #include "kernels/host/transfer/transfer_kernels.h"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <new>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
 #include <sched.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace memscape::host {
 
 namespace {
-
-constexpr std::size_t pageBytes = 4096, hugeBytes = std::size_t(1) << 21;
-
-std::size_t roundedUp(std::size_t bytes, std::size_t to)
-{
-    return (bytes + to - 1) / to * to;
-}
-
-Result<Buffer> sourceOf(HostSession& session, const TransferCase& asked)
-{
-    const auto bytes = std::size_t(asked.bytes);
-    MEMSCAPE_TRY(buffer, allocate(bytes, Pages::Huge, session.memory()));
-    constexpr std::size_t block = std::size_t(1) << 24; // between two looks whether to stop
-    for (std::size_t at = 0; at < bytes; at += block) {
-        MEMSCAPE_CHECK(session.checkStopped());
-        fillSource(buffer.data() + at, at, std::min(block, bytes - at));
-    }
-    return buffer;
-}
-
-/// The copies of one version of the stream kernel, whole words, and what is left over.
-class StreamCopy
-{
-public:
-    explicit StreamCopy(StreamFunction run)
-        : m_run(run)
-    { }
-    void operator()(std::byte* to, const std::byte* from, std::size_t bytes) const
-    {
-        const std::size_t whole = bytes / 8 * 8;
-        if (whole > 0)
-            m_run({to, from, nullptr, whole}, 1);
-        std::memcpy(to + whole, from + whole, bytes - whole);
-    }
-
-private:
-    StreamFunction m_run;
-};
-
-// --- Within a thread ------------------------------------------------------------------------------
-
-class CopyRoute final : public TransferRoute
-{
-public:
-    CopyRoute(TransferKind kind, StreamFunction copy, Buffer source, Buffer sink, std::size_t sinkStride)
-        : m_kind(kind)
-        , m_copy(copy)
-        , m_source(std::move(source))
-        , m_sink(std::move(sink))
-        , m_sinkStride(sinkStride)
-    { }
-
-    bool bring(std::byte* buffer, std::size_t offset, std::size_t bytes) override
-    {
-        refresh(buffer, bytes);
-        m_copy(buffer, m_source.data() + offset, bytes);
-        return true;
-    }
-    bool send(const std::byte* buffer, std::size_t index, std::size_t bytes) override
-    {
-        refresh(sink(index), bytes);
-        m_copy(sink(index), buffer, bytes);
-        return true;
-    }
-    bool hasArrived(const std::byte* buffer, std::size_t index, std::size_t bytes) override
-    {
-        return std::memcmp(sink(index), buffer, bytes) == 0;
-    }
-
-private:
-    std::byte* sink(std::size_t index) const
-    {
-        return m_sink.data() + index * m_sinkStride % std::max<std::size_t>(1, m_sink.bytes());
-    }
-    /// Gives the pages of a buffer back: the next touch of each is a fault.
-    void refresh(std::byte* buffer, std::size_t bytes) const
-    {
-        if (m_kind == TransferKind::Fresh)
-            ::madvise(buffer, roundedUp(bytes, pageBytes), MADV_DONTNEED);
-        else if (m_kind == TransferKind::Huge)
-            ::madvise(buffer, roundedUp(bytes, hugeBytes), MADV_DONTNEED);
-    }
-
-    TransferKind m_kind;
-    StreamCopy m_copy;
-    Buffer m_source, m_sink;
-    std::size_t m_sinkStride;
-};
-
-Result<StreamFunction> copyFunction(TransferKind kind)
-{
-    if (kind != TransferKind::Stream)
-        return bestStream(Operation::Copy).run;
-    StreamFunction past = nullptr;
-    for (const StreamKernel& kernel : streamKernels(Operation::Copy)) {
-        if (kernel.version == 4)
-            past = kernel.run;
-    }
-    if (!past)
-        return fail("run.skipped", "this processor has no stores past the caches that are known here",
-                    "choose another kind");
-    return past;
-}
-
-Result<std::unique_ptr<TransferRoute>> openCopyRoute(HostSession& session, const TransferCase& asked)
-{
-    MEMSCAPE_TRY(copy, copyFunction(asked.kind));
-    MEMSCAPE_TRY(source, sourceOf(session, asked));
-    const bool isFresh = asked.kind == TransferKind::Fresh || asked.kind == TransferKind::Huge;
-    const std::size_t stride = isFresh ? bufferStride(asked) : roundedUp(std::size_t(asked.chunk), cacheLine);
-    Buffer sink;
-    if (asked.goesOut()) {
-        // Fresh pages are given back each time: as many buffers as are in flight do.
-        const std::size_t count = isFresh ? std::size_t(asked.depth) : std::size_t(asked.chunks());
-        const Pages pages = asked.kind == TransferKind::Fresh ? Pages::Small : Pages::Huge;
-        MEMSCAPE_TRY(made, allocate(stride * count, pages, session.memory()));
-        sink = std::move(made);
-        std::memset(sink.data(), 0, sink.bytes());
-    }
-    return std::make_unique<CopyRoute>(asked.kind, copy, std::move(source), std::move(sink), stride);
-}
-
-// --- Between cores and processes ------------------------------------------------------------------
 
 enum class Order : std::uint32_t { None, Fill, Take };
 
@@ -205,67 +71,6 @@ bool answered(Mailbox& mailbox, const FarEnd& end)
     return true;
 }
 
-/// A child that runs `body` and nothing else; killed and waited for when it goes.
-class ForkedChild
-{
-public:
-    ForkedChild() = default;
-    ForkedChild(const ForkedChild&) = delete;
-    ForkedChild& operator=(const ForkedChild&) = delete;
-    ~ForkedChild()
-    {
-        if (m_process <= 0)
-            return;
-        ::kill(m_process, SIGKILL);
-        while (::waitpid(m_process, nullptr, 0) < 0 && errno == EINTR) { }
-    }
-
-    /// `kept`: the only files that stay open, ascending. `processor` below 0: any.
-    template <typename Body> Result<void> start(const std::array<int, 2>& kept, int processor, Body&& body)
-    {
-        const pid_t parent = ::getpid();
-        m_process = ::fork();
-        if (m_process < 0)
-            return fail("run.failed", "a second process cannot be started: " + std::generic_category().message(errno),
-                        "close other programs, or raise the limit of processes (ulimit -u)");
-        if (m_process > 0)
-            return {};
-        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (::getppid() != parent) // it died before that
-            ::_exit(1);
-        closeOthers(kept);
-        if (processor >= 0) {
-            cpu_set_t set;
-            CPU_ZERO(&set);
-            CPU_SET(processor, &set);
-            ::sched_setaffinity(0, sizeof(set), &set);
-        }
-        body();
-        ::_exit(0);
-    }
-    bool isAlive() const
-    {
-        siginfo_t info{};
-        return ::waitid(P_PID, id_t(m_process), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
-    }
-
-private:
-    static void closeOthers(const std::array<int, 2>& kept)
-    {
-        unsigned from = 0;
-        for (const int file : kept) {
-            if (file < 0)
-                continue;
-            if (unsigned(file) > from)
-                ::syscall(SYS_close_range, from, unsigned(file) - 1, 0);
-            from = unsigned(file) + 1;
-        }
-        ::syscall(SYS_close_range, from, ~0U, 0);
-    }
-
-    pid_t m_process = 0;
-};
-
 /// The processor of another core than those that the lanes use; below 0 where there is none.
 int partnerProcessor(HostSession& session, const TransferCase& asked)
 {
@@ -273,29 +78,6 @@ int partnerProcessor(HostSession& session, const TransferCase& asked)
     const std::vector<int>& all = session.team().processors();
     return lanes < all.size() ? all[lanes] : -1;
 }
-
-/// Memory that this process and its child see.
-class SharedMapping
-{
-public:
-    explicit SharedMapping(std::size_t bytes)
-        : m_bytes(bytes)
-        , m_data(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))
-    { }
-    SharedMapping(const SharedMapping&) = delete;
-    SharedMapping& operator=(const SharedMapping&) = delete;
-    ~SharedMapping()
-    {
-        if (isThere())
-            ::munmap(m_data, m_bytes);
-    }
-    bool isThere() const { return m_data != MAP_FAILED; }
-    void* data() const { return m_data; }
-
-private:
-    std::size_t m_bytes;
-    void* m_data;
-};
 
 /// Another core or another process at the other end of memory that both see.
 class MailboxRoute final : public TransferRoute
@@ -497,11 +279,6 @@ private:
 };
 
 } // namespace
-
-std::size_t bufferStride(const TransferCase& asked)
-{
-    return roundedUp(std::size_t(asked.chunk), asked.kind == TransferKind::Huge ? hugeBytes : pageBytes);
-}
 
 void waitTurn(unsigned& turns)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ways of bytes within this machine, one behind the other: chunk by chunk into a buffer, or out of one. See
-// transfer_route.cpp.
+// copy_route.cpp and transfer_route.cpp.
 #pragma once
 
 #include "core/experiments/transfer/transfer.h"
