@@ -85,7 +85,11 @@ bool settle(MainWindow& window)
         const bool isDone = window.tool() ? window.tool()->isSettled()
                                           : window.page() && window.page()->upToDate() && !window.page()->isSeeking();
         if (isDone) {
-            QApplication::processEvents(QEventLoop::AllEvents, 50);
+            // A text whose width changed asks for another height, which its card then asks for, too.
+            for (int level = 0; level < 4; ++level) {
+                QApplication::sendPostedEvents(nullptr, QEvent::LayoutRequest);
+                QApplication::processEvents(QEventLoop::AllEvents, 20);
+            }
             return true;
         }
     }
