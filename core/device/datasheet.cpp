@@ -39,6 +39,7 @@ Device datasheetOf(Device device)
         keepSpecified(link.latency);
         keepSpecified(link.pageable);
         keepSpecified(link.farBandwidth);
+        keepSpecified(link.ownBandwidth);
     }
     for (auto& [precision, rate] : device.rates)
         keepSpecified(rate.flops);

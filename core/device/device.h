@@ -101,6 +101,7 @@ struct Link
     Sourced latency;                          ///< s
     std::optional<Sourced> pageable = {};     ///< B/s of "host" from memory that is not pinned: staged by the driver
     std::optional<Sourced> farBandwidth = {}; ///< B/s within a host, of data that no cache holds
+    std::optional<Sourced> ownBandwidth = {}; ///< B/s within a host, of data that the caches of one core hold
 };
 
 /// Share of the specified DRAM bandwidth that streams reach.

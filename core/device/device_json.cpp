@@ -103,6 +103,7 @@ void readTranslation(const Fields& fields, Device& device)
         link.latency = inner.sourced("latency", secondsRange);
         link.pageable = inner.optionalSourced("pageable", bandwidthRange);
         link.farBandwidth = inner.optionalSourced("far_bandwidth", bandwidthRange);
+        link.ownBandwidth = inner.optionalSourced("own_bandwidth", bandwidthRange);
         device.links.push_back(std::move(link));
     });
 }

@@ -93,6 +93,8 @@ Json linksJson(const Device& device)
             one["pageable"] = sourcedJson(*link.pageable);
         if (link.farBandwidth)
             one["far_bandwidth"] = sourcedJson(*link.farBandwidth);
+        if (link.ownBandwidth)
+            one["own_bandwidth"] = sourcedJson(*link.ownBandwidth);
         links.push_back(std::move(one));
     }
     return links;

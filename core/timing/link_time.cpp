@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 #include <fmt/format.h>
@@ -15,14 +16,16 @@ namespace memscape {
 
 namespace {
 
-/// α, seconds per byte near, seconds per byte far.
-using LinkTerms = std::array<double, 3>;
+/// α, and seconds per byte in the last cache, in no cache, in a core's own.
+constexpr std::size_t termCount = 4;
+using LinkTerms = std::array<double, termCount>;
 
 /// One probe's equation, divided by its time: terms · x = 1.
 LinkTerms relativeTerms(const LinkProbe& probe)
 {
-    return {1 / probe.seconds, probe.bytes * probe.cached / probe.seconds,
-            probe.bytes * (1 - probe.cached) / probe.seconds};
+    const auto& [last, own] = probe.cached;
+    const double rate = probe.bytes / probe.seconds;
+    return {1 / probe.seconds, rate * (last - own), rate * (1 - last), rate * own};
 }
 
 /// Least squares over the terms that are `used` (a bit each), the others zero; none where they do not determine it.
@@ -31,7 +34,7 @@ std::optional<LinkTerms> leastSquares(const std::vector<LinkTerms>& rows, unsign
     // Normal equations in units of each column, which differ by ten orders of magnitude.
     std::vector<std::size_t> columns;
     LinkTerms unit{};
-    for (std::size_t k = 0; k < 3; ++k) {
+    for (std::size_t k = 0; k < termCount; ++k) {
         for (const LinkTerms& row : rows)
             unit[k] += row[k] * row[k];
         unit[k] = std::sqrt(unit[k]);
@@ -42,13 +45,13 @@ std::optional<LinkTerms> leastSquares(const std::vector<LinkTerms>& rows, unsign
         }
     }
     const std::size_t n = columns.size();
-    std::array<std::array<double, 4>, 3> a{};
+    std::array<std::array<double, termCount + 1>, termCount> a{};
     for (const LinkTerms& row : rows) {
         for (std::size_t i = 0; i < n; ++i) {
             const double scaled = row[columns[i]] / unit[columns[i]];
             for (std::size_t j = 0; j < n; ++j)
                 a[i][j] += scaled * row[columns[j]] / unit[columns[j]];
-            a[i][3] += scaled;
+            a[i][termCount] += scaled;
         }
     }
     for (std::size_t i = 0; i < n; ++i) { // Gauss; the matrix is positive definite or refused
@@ -58,21 +61,26 @@ std::optional<LinkTerms> leastSquares(const std::vector<LinkTerms>& rows, unsign
             if (below == i)
                 continue;
             const double factor = a[below][i] / a[i][i];
-            for (std::size_t j = 0; j < 4; ++j)
+            for (std::size_t j = 0; j <= termCount; ++j)
                 a[below][j] -= factor * a[i][j];
         }
     }
     LinkTerms found{};
     for (std::size_t i = 0; i < n; ++i)
-        found[columns[i]] = a[i][3] / a[i][i] / unit[columns[i]];
+        found[columns[i]] = a[i][termCount] / a[i][i] / unit[columns[i]];
     return found;
+}
+
+double modelOf(const LinkTerms& row, const LinkTerms& x)
+{
+    return std::inner_product(row.begin(), row.end(), x.begin(), 0.0);
 }
 
 double squaredError(const std::vector<LinkTerms>& rows, const LinkTerms& x)
 {
     double error = 0;
     for (const LinkTerms& row : rows)
-        error += std::pow(row[0] * x[0] + row[1] * x[1] + row[2] * x[2] - 1, 2);
+        error += std::pow(modelOf(row, x) - 1, 2);
     return error;
 }
 
@@ -80,7 +88,7 @@ double squaredError(const std::vector<LinkTerms>& rows, const LinkTerms& x)
 std::optional<LinkTerms> fittedTerms(const std::vector<LinkTerms>& rows)
 {
     std::optional<LinkTerms> best;
-    for (unsigned used = 1; used < 8; ++used) {
+    for (unsigned used = 1; used < 1U << termCount; ++used) {
         const auto found = leastSquares(rows, used);
         if (!found || std::any_of(found->begin(), found->end(), [](double term) { return term < 0; }))
             continue;
@@ -92,20 +100,31 @@ std::optional<LinkTerms> fittedTerms(const std::vector<LinkTerms>& rows)
 
 } // namespace
 
-double cachedShare(const Device& host, double workingSet)
+CachedShares cachedShares(const Device& host, double workingSet)
 {
-    const MemoryLevel* const cache = host.lastCache();
-    if (!cache || !cache->capacity.known())
-        return 1;
-    return hitShare(workingSet, cache->capacity.value, cache->bandwidthKnee ? *cache->bandwidthKnee : cache->knee);
+    CachedShares shares;
+    const MemoryLevel* const last = host.lastCache();
+    if (!last || !last->capacity.known())
+        return shares;
+    const auto shareOf = [&](const MemoryLevel& cache) {
+        return hitShare(workingSet, cache.capacity.value, cache.bandwidthKnee ? *cache.bandwidthKnee : cache.knee);
+    };
+    shares.last = shareOf(*last);
+    if (last == &host.levels.front())
+        return shares;
+    const MemoryLevel& nearer = *(last - 1);
+    if (nearer.kind == LevelKind::Cache && nearer.capacity.known() && nearer.instances > last->instances)
+        shares.own = std::min(shares.last, shareOf(nearer));
+    return shares;
 }
 
-double secondsPerByte(const Link& link, double cached)
+double secondsPerByte(const Link& link, const CachedShares& cached)
 {
-    const double near = 1 / link.bandwidth.value;
-    if (!link.farBandwidth || !link.farBandwidth->known())
-        return near;
-    return cached * near + (1 - cached) / link.farBandwidth->value;
+    const auto perByte = [&](const std::optional<Sourced>& rate) {
+        return 1 / (rate && rate->known() ? rate->value : link.bandwidth.value);
+    };
+    return cached.own * perByte(link.ownBandwidth) + (cached.last - cached.own) * perByte(link.bandwidth)
+        + (1 - cached.last) * perByte(link.farBandwidth);
 }
 
 Result<FittedLink> fitLink(const LinkProbes& probes)
@@ -119,12 +138,12 @@ Result<FittedLink> fitLink(const LinkProbes& probes)
         }
     }
     const auto terms = rows.size() < 2 ? std::nullopt : fittedTerms(rows);
-    if (!terms || !((*terms)[1] > 0 || (*terms)[2] > 0))
+    if (!terms || !(std::accumulate(terms->begin() + 1, terms->end(), 0.0) > 0))
         return fail("calibration.probes", "the sizes do not determine the bandwidth of " + probes.label,
                     "calibrate again when the machine is quieter");
     std::vector<double> off;
     for (const LinkTerms& row : rows)
-        off.push_back(std::fabs(row[0] * (*terms)[0] + row[1] * (*terms)[1] + row[2] * (*terms)[2] - 1));
+        off.push_back(std::fabs(modelOf(row, *terms) - 1));
     std::sort(off.begin(), off.end());
     FittedLink fitted;
     fitted.residual = median(off);
@@ -133,12 +152,17 @@ Result<FittedLink> fitLink(const LinkProbes& probes)
     const std::string method =
         fmt::format("α + n/β by least squares of the relative error over {} sizes from {} to {}; typical residual {}",
                     rows.size(), bytesText(least->bytes), bytesText(most->bytes), percentText(fitted.residual));
-    const auto rate = [&](double term, double other) { return measuredHere(1 / (term > 0 ? term : other), method); };
+    const auto& [latency, near, far, own] = *terms;
+    const auto firstOf = [&](double term, double other, double third) {
+        return measuredHere(1 / (term > 0 ? term : other > 0 ? other : third), method);
+    };
     fitted.link.id = probes.id;
     fitted.link.label = probes.label;
-    fitted.link.latency = measuredHere((*terms)[0], method);
-    fitted.link.bandwidth = rate((*terms)[1], (*terms)[2]);
-    fitted.link.farBandwidth = rate((*terms)[2], (*terms)[1]);
+    fitted.link.latency = measuredHere(latency, method);
+    fitted.link.bandwidth = firstOf(near, far, own);
+    fitted.link.farBandwidth = firstOf(far, near, own);
+    if (own > 0)
+        fitted.link.ownBandwidth = measuredHere(1 / own, method);
     return fitted;
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a way for bytes costs: T = α + n/β, the latency of a link and its bandwidth. Half of β is reached at αβ bytes.
 //
-// A link within a host goes through its caches: of data that the last cache holds a share h of,
-//     1/β = h/β_near + (1 − h)/β_far,    h by the cache's knee (working_set.h)
-// Both rates and α are fitted to times of several sizes: least squares of the relative error, so that 4 bytes count as
-// much as 64 MiB, and none of the three below zero.
+// A link within a host goes through its caches: of data that a core's own caches hold a share o of, and the last cache
+// a share h,
+//     1/β = o/β_own + (h − o)/β_near + (1 − h)/β_far,    both by the caches' knees (working_set.h)
+// Between cores β_own is the slow one: lines that another core has changed are asked of that core (on a Zen 4, 0.14 ns
+// a byte; 0.06 ns once the last cache holds them). The rates and α are fitted to times of several sizes: least squares
+// of the relative error, so that 4 bytes count as much as 64 MiB, and none of the four below zero.
 //
 // Left out: other traffic, steps between the sizes at which a protocol changes.
 #pragma once
@@ -17,18 +19,23 @@
 
 namespace memscape {
 
-/// The share of `workingSet` bytes that the last cache of a host holds for streams; 1 where no cache is known.
-double cachedShare(const Device& host, double workingSet);
+/// Of the bytes that a stream touches.
+struct CachedShares
+{
+    double last = 1; ///< held by the last cache or a nearer one; 1 where no cache is known
+    double own = 0;  ///< held by the caches that each core has of its own
+};
+CachedShares cachedShares(const Device& host, double workingSet);
 
-/// Seconds per byte of a link, `cached` of the data held by a cache; NaN where the bandwidth is not known.
-double secondsPerByte(const Link& link, double cached = 1);
+/// Seconds per byte of a link; a rate that is not known is that of the last cache. NaN where that is not known.
+double secondsPerByte(const Link& link, const CachedShares& cached = {});
 
 /// A size and the time that it took.
 struct LinkProbe
 {
     double bytes = 0;
     double seconds = 0;
-    double cached = 1; ///< share of what is touched that the last cache holds
+    CachedShares cached = {};
 };
 
 /// What was probed of one kind.

@@ -27,6 +27,8 @@ const std::map<std::string, GpuExperiment>& gpuExperiments();
 Measure measureOf(const std::string& experiment);
 
 Result<MeasuredRun> measureStride(GpuSession& session, const SweepPlan& plan, RunSink& sink); ///< of `stride`
+/// Puts α and β of the links into `device`; what was timed: kind, bytes, seconds. Errors: run.cancelled, those of CUDA.
+Result<Json> calibrateLinks(GpuSession& session, Device& device, RunSink& sink);
 Result<Device> calibrateGpu(GpuSession& session, const BackendDevice& device, RunSink& sink);
 std::vector<SelftestLine> selftestGpu(GpuSession& session, RunSink& sink);
 

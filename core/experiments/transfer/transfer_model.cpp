@@ -121,9 +121,10 @@ Result<LinkRates> calibratedRates(const Device& device, const TransferCase& aske
     if (!link || !link->bandwidth.known() || !link->latency.known())
         return notKnown(device, fmt::format("what \"{}\" costs", id),
                         "calibrate this machine, or choose kind=copy, whose rates every device has");
-    const double cached = cachedShare(device, double(asked.bytes) + asked.bufferBytes());
+    const CachedShares cached = cachedShares(device, double(asked.bytes) + asked.bufferBytes());
     return LinkRates{link->latency.value, secondsPerByte(*link, cached),
-                     fmt::format("{} of the data lie in the last cache", percentText(cached)), link->latency.method};
+                     fmt::format("{} of the data lie in the last cache, {} in a core's own", percentText(cached.last),
+                                 percentText(cached.own)), link->latency.method};
 }
 
 Result<LinkRates> ratesOf(const Device& device, const TransferCase& asked)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A calibrated GPU: latency and bandwidth of each level, sectors per second against the distance
 // between them, the launch period and the SM clock, measured here and put into the description.
-// Every value says which probe it comes from; what is not probed (registers, tensor rates, links,
-// the far half of L2, knees) keeps the described value.
+// Every value says which probe it comes from; what is not probed (registers, tensor rates, the
+// far half of L2, knees) keeps the described value.
 #include "kernels/cuda/experiments.h"
 
 #include "kernels/cuda/common/errors.h"
@@ -76,6 +76,9 @@ public:
         MEMSCAPE_CHECK(step("products in every format"));
         MEMSCAPE_TRY(rates, gpuProductRates(m_session, m_sink));
         m_calibration.raw["product_rates"] = std::move(rates);
+        MEMSCAPE_CHECK(step("links"));
+        MEMSCAPE_TRY(links, calibrateLinks(m_session, m_device, m_sink));
+        m_calibration.raw["links"] = std::move(links);
         finish(runStart);
         return m_device;
     }
@@ -85,7 +88,7 @@ private:
     {
         if (m_sink.cancelled())
             return fail("run.cancelled", "the calibration was stopped; nothing was changed");
-        m_sink.progress(m_done++, 14, label);
+        m_sink.progress(m_done++, 15, label);
         return {};
     }
 

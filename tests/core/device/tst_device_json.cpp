@@ -72,13 +72,16 @@ private slots:
     void the_rates_of_links_come_back()
     {
         Json json = smallDevice();
-        json["links"] =
-            Json::array({{{"id", "host"}, {"bandwidth", {{"value", 26e9}}}, {"pageable", {{"value", 8e9}}}},
-                         {{"id", "pipe"}, {"latency", {{"value", 2e-6}}}, {"far_bandwidth", {{"value", 1e9}}}}});
+        json["links"] = Json::array({{{"id", "host"}, {"bandwidth", {{"value", 26e9}}}, {"pageable", {{"value", 8e9}}}},
+                                     {{"id", "pipe"},
+                                      {"latency", {{"value", 2e-6}}},
+                                      {"far_bandwidth", {{"value", 1e9}}},
+                                      {"own_bandwidth", {{"value", 2e9}}}}});
         const Device device = *deviceFromJson(deviceToJson(*deviceFromJson(json)));
         QCOMPARE(device.link("host")->pageable->value, 8e9);
         QVERIFY(!device.link("host")->farBandwidth);
         QCOMPARE(device.link("pipe")->farBandwidth->value, 1e9);
+        QCOMPARE(device.link("pipe")->ownBandwidth->value, 2e9);
         QCOMPARE(device.link("pipe")->latency.value, 2e-6);
         QVERIFY(!device.link("peer"));
         QVERIFY(!deviceToJson(device)["links"][1].contains("pageable"));

@@ -12,7 +12,7 @@ using namespace memscape;
 
 namespace {
 
-constexpr double linkAlpha = 2e-6, nearRate = 8e9, farRate = 3e9; // s, B/s
+constexpr double linkAlpha = 2e-6, ownRate = 5e9, nearRate = 8e9, farRate = 3e9; // s, B/s
 
 /// Times of a link with caches, up to `noise` too long.
 LinkProbes madeLinkProbes(double noise)
@@ -21,8 +21,9 @@ LinkProbes madeLinkProbes(double noise)
     std::uniform_real_distribution<double> longer(0, noise);
     LinkProbes probes{"pipe", "pipe", {}};
     for (double bytes = 4; bytes <= 0x1p26; bytes *= 4) {
-        const double cached = bytes <= 0x1p20 ? 1 : bytes <= 0x1p22 ? 0.4 : 0;
-        const double seconds = linkAlpha + bytes * (cached / nearRate + (1 - cached) / farRate);
+        const CachedShares cached{bytes <= 0x1p20 ? 1 : bytes <= 0x1p22 ? 0.4 : 0, bytes <= 0x1p16 ? 1.0 : 0.0};
+        const double seconds = linkAlpha
+            + bytes * (cached.own / ownRate + (cached.last - cached.own) / nearRate + (1 - cached.last) / farRate);
         probes.points.push_back({bytes, seconds * (1 + longer(random)), cached});
     }
     return probes;
@@ -54,8 +55,10 @@ void TestLinkTime::theTermsAreFoundAgain()
     QVERIFY(linkIsWithin(fitted.link.latency.value, linkAlpha, 1e-6));
     QVERIFY(linkIsWithin(fitted.link.bandwidth.value, nearRate, 1e-6));
     QVERIFY(linkIsWithin(fitted.link.farBandwidth->value, farRate, 1e-6));
+    QVERIFY(linkIsWithin(fitted.link.ownBandwidth->value, ownRate, 1e-6));
     QVERIFY(fitted.residual < 1e-9);
-    QVERIFY(linkIsWithin(secondsPerByte(fitted.link, 0.5), 0.5 / nearRate + 0.5 / farRate, 1e-6));
+    QVERIFY(
+        linkIsWithin(secondsPerByte(fitted.link, {0.5, 0.2}), 0.2 / ownRate + 0.3 / nearRate + 0.5 / farRate, 1e-6));
 }
 
 void TestLinkTime::noiseMovesThemLittleAndIsSaid()
@@ -73,7 +76,7 @@ void TestLinkTime::aPublishedLinkIsFitted()
 {
     LinkProbes probes{"host", "PCIe 3.0 x16", {}};
     for (const double bytes : {1e3, 1e4, 1e5, 1e6, 1e7, 1e8})
-        probes.points.push_back({bytes, 30e-6 + bytes / 12.35e9, 1});
+        probes.points.push_back({bytes, 30e-6 + bytes / 12.35e9, {}});
     const FittedLink fitted = fitLink(probes).value();
     QVERIFY(linkIsWithin(fitted.link.bandwidth.value, 12.35e9, 1e-6));
     QVERIFY(linkIsWithin(fitted.link.latency.value, 30e-6, 1e-6));
@@ -85,7 +88,7 @@ void TestLinkTime::aPublishedLinkIsFitted()
 void TestLinkTime::noTermIsBelowZero()
 {
     // Faster per byte at the smaller size: a straight line through both would have α < 0.
-    const FittedLink fitted = fitLink({"x", "x", {{1000, 1e-6, 1}, {1e6, 2e-3, 1}}}).value();
+    const FittedLink fitted = fitLink({"x", "x", {{1000, 1e-6, {}}, {1e6, 2e-3, {}}}}).value();
     QVERIFY(fitted.link.latency.value >= 0);
     QVERIFY(fitted.link.bandwidth.value > 0);
 }
@@ -93,20 +96,22 @@ void TestLinkTime::noTermIsBelowZero()
 void TestLinkTime::tooFewProbesAreRefused()
 {
     QCOMPARE(fitLink({"x", "x", {}}).error().code, std::string("calibration.probes"));
-    QCOMPARE(fitLink({"x", "x", {{4, 1e-6, 1}}}).error().code, std::string("calibration.probes"));
-    QCOMPARE(fitLink({"x", "x", {{4, 0, 1}, {64, std::nan(""), 1}, {128, -1, 1}}}).error().code,
+    QCOMPARE(fitLink({"x", "x", {{4, 1e-6, {}}}}).error().code, std::string("calibration.probes"));
+    QCOMPARE(fitLink({"x", "x", {{4, 0, {}}, {64, std::nan(""), {}}, {128, -1, {}}}}).error().code,
              std::string("calibration.probes"));
 }
 
 void TestLinkTime::cachesServeWhatTheyHold()
 {
     const Device host = test::twoCores("host");
-    QCOMPARE(cachedShare(host, 4096), 1.0);
-    QCOMPARE(cachedShare(host, 1e12), 0.0);
-    QCOMPARE(cachedShare(Device(), 1e12), 1.0);
+    QCOMPARE(cachedShares(host, 4096).last, 1.0);
+    QCOMPARE(cachedShares(host, 4096).own, 1.0);
+    QVERIFY(cachedShares(host, 0x1p23).own < 0.01 && cachedShares(host, 0x1p23).last > 0.99); // 8 MiB: the L3 alone
+    QCOMPARE(cachedShares(host, 1e12).last, 0.0);
+    QCOMPARE(cachedShares(Device(), 1e12).last, 1.0);
     Link link;
     link.bandwidth.value = 2e9;
-    QCOMPARE(secondsPerByte(link, 0.3), 0.5e-9); // one rate alone
+    QCOMPARE(secondsPerByte(link, {0.3, 0.1}), 0.5e-9); // one rate alone
     QVERIFY(std::isnan(secondsPerByte(Link())));
 }
 

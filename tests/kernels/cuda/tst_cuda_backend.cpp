@@ -560,6 +560,7 @@ void TestCudaBackend::withoutPoolsMemoryIsCountedAllTheSame()
 
 void TestCudaBackend::calibrationFillsTheDevice()
 {
+    fakeGpu().pageableBytesPerSecond = 10e9;
     Sink sink;
     const auto gpu = backend();
     const auto device = gpu->calibrate(gpu->devices().front(), sink);
@@ -582,6 +583,14 @@ void TestCudaBackend::calibrationFillsTheDevice()
     for (const LineRate& rate : device->calibration->lineRates)
         QVERIFY2(near(rate.linesPerSecond * 32 * (rate.operation == Operation::Copy ? 2 : 1), 4e12, 0.02),
                  qPrintable(QString::number(rate.linesPerSecond)));
+    const Link* const host = device->link("host");
+    QVERIFY(host && near(host->bandwidth.value, 50e9, 0.01) && near(host->latency.value, 9e-6, 0.01));
+    QVERIFY(host->pageable && near(host->pageable->value, 10e9, 0.01));
+    QVERIFY(host->bandwidth.evidence == Evidence::Measured);
+    const bool isSaid = std::any_of(device->notes.begin(), device->notes.end(), [](const std::string& note) {
+        return note.find("no other GPU") != std::string::npos;
+    });
+    QVERIFY(isSaid); // a peer is not there: its described value stays
     const auto back = deviceFromJson(deviceToJson(*device));
     QVERIFY2(back.has_value(), back ? "" : back.error().text().c_str());
 }
