@@ -9,9 +9,8 @@
 //     mapped    one kernel reads and writes over the host link: α is its launch, the slower of link and work rules
 //     device    α is a launch, β half the rate of copies in the GPU's memory, which counts reads and writes
 //     peer      β of the link to another GPU; α of the host link where its own is not known
-//     copy      β by the rates of one thread for the working set. An ordinary store fetches its line first: of three
-//               lines that move one is the source's, two are the target's; the array of n bytes lies at one side, the
-//               buffers, which a few chunks share, at the other
+//     copy      β by the rates of one thread for the array and the buffers together: a copy is as slow as the side that is
+//               farther (on a Zen 4 the buffers' size moves it by up to a third)
 //     the rest  calibrated links of this host
 //
 // The best chunk: with n bytes in chunks of c, the slowest lane's fixed cost f is paid n/c times, and the other lanes
@@ -93,21 +92,15 @@ Result<LinkRates> gpuRates(const Device& device, const TransferCase& asked)
 
 Result<LinkRates> hostCopyRates(const Device& device, const TransferCase& asked)
 {
-    const double buffer = asked.bufferBytes();
-    const auto perByte = [&](double workingSet) {
-        return 2 / bandwidthOf(device, workingSet, Operation::Copy, 1).bytesPerSecond;
-    };
-    const double array = perByte(double(asked.bytes) + buffer), near = perByte(2 * buffer);
+    const double workingSet = double(asked.bytes) + asked.bufferBytes();
     LinkRates rates;
-    rates.perByte = asked.goesIn() && asked.goesOut() ? (array + near) / 2
-        : asked.goesIn()                              ? (array + 2 * near) / 3
-                                                      : (near + 2 * array) / 3;
+    rates.perByte = 2 / bandwidthOf(device, workingSet, Operation::Copy, 1).bytesPerSecond;
     if (!std::isfinite(rates.perByte))
         return notKnown(device, "the memory bandwidth", "calibrate it, or choose a device of the catalogue");
     const Link* const link = device.link("copy");
     const bool isKnown = link && link->latency.known();
     rates.latency = isKnown ? link->latency.value : emptyCopyCycles / device.clock.valueOr(3e9);
-    rates.rule = fmt::format("one thread; {} stay in use", bytesText(double(asked.bytes) + buffer));
+    rates.rule = fmt::format("one thread; {} stay in use", bytesText(workingSet));
     rates.source = device.calibration ? "calibrated on this machine" : "the device's rates by working set";
     if (!isKnown)
         rates.source += "; α is 20 cycles, not measured";
