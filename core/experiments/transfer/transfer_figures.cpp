@@ -17,6 +17,13 @@ namespace memscape {
 
 namespace {
 
+/// What of the lanes, one after the other, is not seen in `time`; nothing where they differ by rounding alone.
+double hiddenSeconds(double lanes, double time)
+{
+    const double hidden = lanes - time;
+    return std::fabs(hidden) > 1e-9 * lanes ? hidden : 0;
+}
+
 constexpr std::size_t mostPieces = 256; ///< of a way that is drawn
 
 std::string transferSeconds(double seconds)
@@ -171,7 +178,7 @@ Json wayJson(const std::string& key, const std::string& label, const TransferMod
             {"chunk", model.asked.chunk},
             {"chunks", model.asked.chunks()},
             {"depth", model.asked.depth},
-            {"hidden", jsonNumber(model.copySeconds() + model.kernelSeconds() - model.seconds())},
+            {"hidden", jsonNumber(hiddenSeconds(model.copySeconds() + model.kernelSeconds(), model.seconds()))},
             {"fixed", jsonNumber(model.lanes.front().fixed)},
             {"per_byte", jsonNumber(model.lanes.front().perByte)},
             {"lanes", std::move(lanes)},
@@ -205,15 +212,20 @@ Figures transferFigures(const TransferCase& asked, const TransferNumbers& number
         bandwidth.high = asked.moved() / *numbers.copy.low;
     }
     const double kernel = asked.hasKernel() ? numbers.kernel.seconds : 0;
-    Figures figures{
-        time("time", "time", numbers.time),
-        std::move(bandwidth),
-        time("latency", "latency α", numbers.latency),
-        {"hidden_time", "hidden", Unit::Second, numbers.copy.seconds + kernel - numbers.time.seconds, {}, {}, {}},
-        time("copy_time", "copies alone", numbers.copy),
-        time("kernel_time", "kernel alone", asked.hasKernel() ? numbers.kernel : TransferTime{0, {}, {}}),
-        {"half_size", "half of β is reached at", Unit::Byte, numbers.halfSize, {}, {}, {}},
-        {"chunks", "chunks", Unit::One, double(asked.chunks()), {}, {}, {}}};
+    Figures figures{time("time", "time", numbers.time),
+                    std::move(bandwidth),
+                    time("latency", "latency α", numbers.latency),
+                    {"hidden_time",
+                     "hidden",
+                     Unit::Second,
+                     hiddenSeconds(numbers.copy.seconds + kernel, numbers.time.seconds),
+                     {},
+                     {},
+                     {}},
+                    time("copy_time", "copies alone", numbers.copy),
+                    time("kernel_time", "kernel alone", asked.hasKernel() ? numbers.kernel : TransferTime{0, {}, {}}),
+                    {"half_size", "half of β is reached at", Unit::Byte, numbers.halfSize, {}, {}, {}},
+                    {"chunks", "chunks", Unit::One, double(asked.chunks()), {}, {}, {}}};
     markCounted(figures, {"chunks"});
     return figures;
 }
