@@ -67,6 +67,54 @@ ModelDescription tiedClassic(const Sizes& sizes, ActivationKind activation)
     return model;
 }
 
+/// Biases in the feed-forward layer and the head alone; one norm a layer.
+ModelDescription gptJ()
+{
+    ModelDescription model = classic({50400, 0, 16, 0, 0, 2048}, PositionKind::Rotary, ActivationKind::GeluNew);
+    model.parallelResidual = model.sharedNorm = true;
+    model.biases = {.feedForward = true, .norm = true, .head = true};
+    return model;
+}
+
+ModelDescription falcon()
+{
+    ModelDescription model = classic({65024, 0, 71, 0, 0, 2048}, PositionKind::Rotary, ActivationKind::Gelu);
+    model.biases = {.norm = true};
+    model.tied = true;
+    return model;
+}
+
+ModelDescription bloom()
+{
+    ModelDescription model = classic({250880, 0, 8, 0, 0, 0}, PositionKind::Alibi, ActivationKind::GeluTanh);
+    model.embeddingNorm = model.tied = true;
+    return model;
+}
+
+ModelDescription mpt()
+{
+    ModelDescription model = classic({50368, 0, 16, 0, 0, 2048}, PositionKind::Alibi, ActivationKind::Gelu);
+    model.biases = {};
+    model.tied = true;
+    return model;
+}
+
+ModelDescription starcoder2()
+{
+    ModelDescription model = classic({49152, 12288, 24, 2, 0, 4096}, PositionKind::Rotary, ActivationKind::GeluTanh);
+    model.tied = true;
+    return model;
+}
+
+ModelDescription stableLm()
+{
+    ModelDescription model = decoder({50304, 6912, 32, 32, 0, 4096});
+    model.norm = NormKind::LayerNorm;
+    model.biases.norm = true;
+    model.rotaryShare = 0.25;
+    return model;
+}
+
 ModelDescription qwen2()
 {
     ModelDescription model = decoder({151936, 22016, 32, 32, 0, 32768});
@@ -196,8 +244,10 @@ struct Entry
 constexpr Entry entries[] = {
     {"alexnet", [] { return cnn(CnnKind::AlexNet); }},
     {"bert", bert},
+    {"bloom", bloom},
     {"deepseek_v2", [] { return deepseek(false); }},
     {"deepseek_v3", [] { return deepseek(true); }},
+    {"falcon", falcon},
     {"from-scratch",
      [] {
          return decoder({0, 0, 0, 0, 0, 0});
@@ -220,8 +270,13 @@ constexpr Entry entries[] = {
      [] {
          return tiedClassic({50257, 0, 12, 0, 0, 1024}, ActivationKind::GeluNew);
      }},
+    {"gpt_bigcode",
+     [] {
+         return tiedClassic({50257, 0, 12, 0, 0, 1024}, ActivationKind::GeluTanh);
+     }},
     {"gpt_neox", gptNeoX},
     {"gpt_oss", gptOss},
+    {"gptj", gptJ},
     {"llama",
      [] {
          return decoder({32000, 11008, 32, 0, 0, 2048});
@@ -230,6 +285,7 @@ constexpr Entry entries[] = {
     {"mixtral", mixtral},
     {"mobilenet_v1", [] { return cnn(CnnKind::MobileNetV1); }},
     {"mobilenet_v2", [] { return cnn(CnnKind::MobileNetV2); }},
+    {"mpt", mpt},
     {"olmoe", olmoe},
     {"opt",
      [] {
@@ -245,6 +301,8 @@ constexpr Entry entries[] = {
     {"qwen3", [] { return qwen3(false); }},
     {"qwen3_moe", [] { return qwen3(true); }},
     {"resnet", [] { return cnn(CnnKind::ResNet); }},
+    {"stablelm", stableLm},
+    {"starcoder2", starcoder2},
     {"t5", t5},
     {"vgg", [] { return cnn(CnnKind::Vgg); }},
     {"vit", vit},

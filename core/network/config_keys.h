@@ -9,7 +9,7 @@
 
 namespace memscape::config_keys {
 
-inline constexpr ConfigFields::Keys hidden = {"hidden_size", "n_embd", "d_model", "dim"};
+inline constexpr ConfigFields::Keys hidden = {"hidden_size", "n_embd", "n_embed", "d_model", "dim"};
 inline constexpr ConfigFields::Keys layers = {"num_hidden_layers", "n_layer", "num_layers", "n_layers"};
 inline constexpr ConfigFields::Keys decoderLayers = {"num_decoder_layers"};
 inline constexpr ConfigFields::Keys vocab = {"vocab_size"};

@@ -4,6 +4,9 @@
 #include "core/base/text.h"
 #include "core/network/config_keys.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include <fmt/format.h>
 
 namespace memscape {
@@ -34,10 +37,14 @@ ActivationKind activationFrom(ConfigFields& fields, ActivationKind standard)
 void readHeads(ConfigFields& fields, ModelDescription& model)
 {
     model.heads = fields.countOr(config_keys::heads, model.heads);
-    const bool oneKey = fields.flag({"multi_query"}, false);
-    const auto kvHeads = fields.count(config_keys::keyValueHeads);
+    const bool isFalcon = model.architecture == "falcon";
+    const bool oneKey = fields.flag({"multi_query"}, isFalcon || model.architecture == "gpt_bigcode")
+        && !fields.flag({"new_decoder_architecture"}, false);
+    // Falcon-7B's file says 71 key/value heads and has one: multi_query decides.
+    const auto kvHeads =
+        isFalcon && oneKey ? std::optional<std::int64_t>(1) : fields.count(config_keys::keyValueHeads);
     const std::int64_t standard = oneKey ? 1 : model.kvHeads > 0 ? model.kvHeads : model.heads;
-    if (!kvHeads && standard != model.heads)
+    if (!kvHeads && !oneKey && standard != model.heads)
         fields.assume(fmt::format("num_key_value_heads is not given: {} is assumed", standard));
     model.kvHeads = kvHeads.value_or(standard);
     const auto headDim = fields.count(config_keys::headDim);
@@ -67,7 +74,10 @@ void readFeedForward(ConfigFields& fields, ModelDescription& model)
         model.ffn = fields.countOr({"intermediate_size", "n_inner", "d_ff", "ffn_dim"}, model.ffn);
     } else {
         const auto ffn = fields.count(config_keys::feedForward);
-        if (!ffn && model.architecture != "gpt2") // null there means four times, by definition
+        static constexpr std::string_view fourTimes[] = {"gpt2", "gpt_bigcode", "gptj", "bloom", "falcon", "mpt"};
+        const bool isMeant = std::find(std::begin(fourTimes), std::end(fourTimes), model.architecture)
+            != std::end(fourTimes); // nothing means four times, by definition
+        if (!ffn && !isMeant)
             fields.assume(fmt::format("intermediate_size is not given: four times the hidden size, {}, is assumed",
                                       4 * model.hidden));
         model.ffn = ffn.value_or(4 * model.hidden);
@@ -89,6 +99,12 @@ void readBiases(ConfigFields& fields, ModelDescription& model)
     if (fields.has({"qkv_bias"}))
         biases.query = biases.key = biases.value = fields.flag({"qkv_bias"}, true);
     biases.feedForward = fields.flag({"mlp_bias"}, biases.feedForward);
+    if (fields.has({"use_qkv_bias"}))
+        biases.query = biases.key = biases.value = fields.flag({"use_qkv_bias"}, false);
+    if (model.architecture == "starcoder2" || model.architecture == "falcon") {
+        const bool has = fields.flag({"use_bias", "bias"}, model.architecture == "starcoder2");
+        biases.query = biases.key = biases.value = biases.attentionOutput = biases.feedForward = has;
+    }
     if (model.architecture == "opt" && !fields.flag({"enable_bias"}, true))
         biases.query = biases.key = biases.value = biases.attentionOutput = biases.feedForward = false;
 }
@@ -128,6 +144,18 @@ void readNorms(ConfigFields& fields, ModelDescription& model)
     if (fields.flag({"_remove_final_layer_norm"}, false))
         model.finalNorm = false;
     model.parallelResidual = fields.flag({"use_parallel_residual"}, model.parallelResidual);
+    if (model.architecture == "falcon") {
+        const bool isNew = fields.flag({"new_decoder_architecture"}, false);
+        model.parallelResidual = isNew || fields.flag({"parallel_attn"}, true);
+        model.sharedNorm =
+            model.parallelResidual && fields.count({"num_ln_in_parallel_attn"}).value_or(isNew ? 2 : 1) == 1;
+        if (fields.flag({"alibi"}, false))
+            model.positions = PositionKind::Alibi;
+    }
+    if (model.architecture == "gptj")
+        model.rotaryShare = double(fields.count({"rotary_dim"}).value_or(model.headDim)) / double(model.headDim);
+    if (fields.flag({"qk_layernorm"}, false))
+        fields.assume("qk_layernorm is not counted: a norm of its own for each head");
     model.attentionSoftcap = fields.number({"attn_logit_softcapping"}, model.architecture == "gemma2" ? 50 : 0);
     model.logitSoftcap = fields.number({"final_logit_softcapping"}, model.architecture == "gemma2" ? 30 : 0);
     model.rotaryShare = fields.number(config_keys::rotaryShare, model.rotaryShare);

@@ -3,7 +3,7 @@
 // recorded network, so that the two cannot disagree.
 #pragma once
 
-#include <string>
+#include "core/network/model.h"
 
 namespace memscape {
 
@@ -27,8 +27,9 @@ struct DecoderNames
     const char* finalNorm = "norm";
     const char* head = "lm_head";
     bool transposed = false; ///< weights are stored (inputs, outputs)
+    const char* embeddingNorm = "word_embeddings_layernorm";
 };
 
-DecoderNames decoderNames(const std::string& architecture);
+DecoderNames decoderNames(const ModelDescription& model);
 
 } // namespace memscape

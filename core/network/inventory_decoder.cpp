@@ -22,7 +22,7 @@ class DecoderLayers
 public:
     DecoderLayers(const ModelDescription& model, InventoryWriter& out)
         : m_model(model)
-        , m_names(decoderNames(model.architecture))
+        , m_names(decoderNames(model))
         , m_out(out)
     { }
 
@@ -152,7 +152,7 @@ private:
 
 void writeDecoder(const ModelDescription& model, InventoryWriter& out)
 {
-    const DecoderNames names = decoderNames(model.architecture);
+    const DecoderNames names = decoderNames(model);
     const std::int64_t width = model.embeddingWidth > 0 ? model.embeddingWidth : model.hidden;
     out.enter(prefixed(names.root));
     out.embedding(names.embedding, model.vocab, width);
@@ -162,6 +162,8 @@ void writeDecoder(const ModelDescription& model, InventoryWriter& out)
         out.linear("project_out", width, model.hidden, false);
         out.linear("project_in", model.hidden, width, false);
     }
+    if (model.embeddingNorm)
+        out.norm(names.embeddingNorm, model.hidden, model.biases.norm);
     DecoderLayers layers(model, out);
     for (std::int64_t layer = 0; layer < model.layers && !out.failed(); ++layer)
         layers.write(layer);

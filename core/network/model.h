@@ -29,7 +29,8 @@ enum class NormKind : std::uint8_t { LayerNorm, RmsNorm };
 /// Before attention and feed-forward (GPT-2), after the residual sum (BERT), or both around each
 /// (Gemma 2 and 3: "sandwich").
 enum class NormPlacement : std::uint8_t { Before, After, Both };
-enum class PositionKind : std::uint8_t { None, Learned, Rotary, RelativeBias };
+/// Alibi adds to each score a number that grows with the distance, one slope a head; nothing is learned.
+enum class PositionKind : std::uint8_t { None, Learned, Rotary, RelativeBias, Alibi };
 /// GeluNew is the tanh approximation that Hugging Face writes out operator by operator ("gelu_new");
 /// GeluTanh is PyTorch's fused kernel of it.
 enum class ActivationKind : std::uint8_t { Relu, Gelu, GeluTanh, GeluNew, Silu, Tanh };
@@ -119,6 +120,7 @@ struct ModelDescription
     bool tied = false;              ///< the head is the embedding
     bool parallelResidual = false;  ///< attention and feed-forward read the same input (NeoX, Phi)
     bool sharedNorm = false;        ///< …and the same norm (Phi): one norm a layer
+    bool embeddingNorm = false;     ///< a norm over the embeddings (BLOOM)
     bool queryKeyNorm = false;      ///< RMSNorm over each head of q and k (Qwen3, Gemma 3)
     bool queryKeyNormWhole = false; ///< …over all heads at once (OLMoE)
     bool finalNorm = true;

@@ -20,7 +20,9 @@ Variable withSinks(NetworkBuilder& b, Variable scores, const Variable& sinks)
 
 Variable eagerScores(NetworkBuilder& b, const Variable& q, const Variable& k, const AttentionStyle& style)
 {
-    Variable scores = b.matmul(q, b.transpose(k, 2, 3));
+    Variable scores = style.scoresInFloat
+        ? b.matmul(b.cast(q, DType::Float32), b.transpose(b.cast(k, DType::Float32), 2, 3))
+        : b.matmul(q, b.transpose(k, 2, 3));
     if (style.scalesScores)
         scores = b.scale(std::move(scores));
     if (style.softcap > 0)
@@ -28,7 +30,7 @@ Variable eagerScores(NetworkBuilder& b, const Variable& q, const Variable& k, co
     if (style.bias)
         scores = b.add(std::move(scores), style.bias);
     if (style.mask)
-        scores = b.add(std::move(scores), style.mask);
+        scores = style.fillsMask ? b.maskedFill(std::move(scores), style.mask) : b.add(std::move(scores), style.mask);
     if (style.sinks)
         return withSinks(b, std::move(scores), style.sinks);
     scores = style.softmaxInFloat ? b.cast(b.softmax(scores, DType::Float32), q.dtype())

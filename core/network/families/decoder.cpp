@@ -31,7 +31,7 @@ public:
     DecoderNetwork(NetworkBuilder& b, const ModelDescription& model)
         : m_b(b)
         , m_model(model)
-        , m_names(decoderNames(model.architecture))
+        , m_names(decoderNames(model))
     { }
 
     Result<Graph> record();
@@ -70,6 +70,8 @@ Variable DecoderNetwork::embedded(const Variable& tokens)
         x = m_b.scale(std::move(x)); // by the root of the hidden size
     if (width != m_model.hidden)
         x = m_b.linear("project_in", std::move(x), m_model.hidden, false);
+    if (m_model.embeddingNorm)
+        x = norm(m_names.embeddingNorm, std::move(x));
     if (m_model.positions != PositionKind::Learned)
         return x;
     const std::int64_t rows = m_model.maxPositions + (m_model.architecture == "opt" ? 2 : 0);
@@ -82,7 +84,8 @@ Variable DecoderNetwork::embedded(const Variable& tokens)
 Variable DecoderNetwork::mask() const
 {
     const BuildOptions& options = m_b.options();
-    return m_b.fill({options.batch, 1, options.sequence, options.sequence}, options.weights);
+    return m_b.fill({options.batch, 1, options.sequence, options.sequence},
+                    m_model.architecture == "mpt" ? DType::Bool : options.weights);
 }
 
 void DecoderNetwork::makeMasks()
@@ -100,9 +103,14 @@ void DecoderNetwork::makeMasks()
 
 void DecoderNetwork::makeTables()
 {
+    const BuildOptions& options = m_b.options();
+    if (m_model.positions == PositionKind::Alibi && options.attention == AttentionKernel::Eager) {
+        const bool isOnce = m_model.architecture == "mpt"; // for all sequences, in float
+        m_tables.slopes = m_b.fill({isOnce ? 1 : options.batch, m_model.heads, 1, options.sequence},
+                                   isOnce ? DType::Float32 : options.weights);
+    }
     if (m_model.positions != PositionKind::Rotary)
         return;
-    const BuildOptions& options = m_b.options();
     const std::int64_t full = m_model.latent.keyValueRank > 0 ? m_model.latent.ropeHeadDim : m_model.headDim;
     const auto share = static_cast<std::int64_t>(static_cast<double>(full) * m_model.rotaryShare);
     const Shape table{1, 1, options.sequence, std::max<std::int64_t>(2, share)};

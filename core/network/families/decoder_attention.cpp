@@ -41,12 +41,57 @@ Variable partlyRotated(NetworkBuilder& b, const Variable& x, const Variable& cos
     return b.cat({std::move(turned), parts[1]}, -1);
 }
 
-/// GPT-NeoX interleaves q, k and v head by head; Phi-3 and GPT-2 put them side by side.
+/// GPT-J: tables of the halves are repeated for each call, and pairs of neighbours turn instead of halves.
+Variable pairwiseRotated(NetworkBuilder& b, const Variable& x, const Variable& cosine, const Variable& sine)
+{
+    if (!b.ok())
+        return {};
+    const std::int64_t width = cosine.size(-1);
+    const bool isAll = width == x.size(-1);
+    const std::vector<Variable> parts =
+        isAll ? std::vector{x} : b.split(x, {width, x.size(-1) - width}, -1);
+    if (!b.ok())
+        return {};
+    const auto repeated = [&](const Variable& table) { return b.clone(table); }; // repeat_interleave
+    Variable turned = rotated(b, parts[0], repeated(cosine), repeated(sine));
+    return isAll ? turned : b.cat({std::move(turned), parts[1]}, -1);
+}
+
+/// Falcon: one key and value for all (7B), or for each group of heads, repeated by hand (40B); [..., [-2], :] copies.
+Heads falconHeads(NetworkBuilder& b, const ModelDescription& model, const DecoderNames& names, const Variable& x)
+{
+    const std::int64_t width = model.headDim, groups = model.kvHeads, each = model.heads / groups;
+    Variable fused = b.linear(names.fusedQkv, x, (model.heads + 2 * groups) * width, model.biases.query);
+    if (!b.ok())
+        return {};
+    const std::int64_t batch = x.size(0), length = x.size(1);
+    fused = b.view(std::move(fused), {batch, length, groups, each + 2, width});
+    const auto chosen = [&] { return b.indexSelect(fused, 3, b.fill({1}, DType::Int64)); };
+    const auto asHeads = [&](Variable part, std::int64_t heads) {
+        return b.transpose(b.reshape(std::move(part), {batch, length, heads, width}), 1, 2);
+    };
+    const bool isRepeated = groups > 1;
+    const auto shared = [&] {
+        Variable part = chosen();
+        if (isRepeated)
+            part = b.expand(std::move(part), {batch, length, groups, each, width});
+        return asHeads(std::move(part), isRepeated ? model.heads : 1);
+    };
+    Heads heads;
+    heads.q = asHeads(b.narrow(fused, 3, each), model.heads);
+    heads.k = shared();
+    heads.v = shared();
+    return heads;
+}
+
+/// GPT-NeoX and BLOOM interleave q, k and v head by head; Phi-3 and GPT-2 put them side by side.
 Heads fusedHeads(NetworkBuilder& b, const ModelDescription& model, const DecoderNames& names, const Variable& x)
 {
+    if (model.architecture == "falcon" && model.kvHeads != model.heads)
+        return falconHeads(b, model, names, x);
     const std::int64_t width = model.headDim, queries = model.heads * width, keys = model.kvHeads * width;
     Variable fused = b.linear(names.fusedQkv, x, queries + 2 * keys, model.biases.query);
-    if (model.architecture == "gpt_neox") {
+    if (model.architecture == "gpt_neox" || model.architecture == "bloom" || model.architecture == "falcon") {
         fused = splitHeads(b, std::move(fused), model.heads, 3 * width);
         std::vector<Variable> parts = b.chunk(std::move(fused), 3, -1);
         return b.ok() ? Heads{parts[0], parts[1], parts[2]} : Heads{};
@@ -101,8 +146,9 @@ Variable decoderAttention(NetworkBuilder& b, const ModelDescription& model, cons
         const Variable& cosine = own ? tables.slidingCosine : tables.cosine;
         const Variable& sine = own ? tables.slidingSine : tables.sine;
         // One function rotates both; its arguments live until it returns.
-        Variable q = partlyRotated(b, heads.q, cosine, sine);
-        heads.k = partlyRotated(b, heads.k, cosine, sine);
+        const auto turn = model.architecture == "gptj" ? pairwiseRotated : partlyRotated;
+        Variable q = turn(b, heads.q, cosine, sine);
+        heads.k = turn(b, heads.k, cosine, sine);
         heads.q = std::move(q);
     }
     AttentionStyle style;
@@ -110,7 +156,11 @@ Variable decoderAttention(NetworkBuilder& b, const ModelDescription& model, cons
     if (model.attentionSinks)
         style.sinks = b.parameter("sinks", {model.heads});
     style.mask = isSliding ? tables.slidingMask : tables.mask;
+    style.bias = tables.slopes;
     style.softcap = model.attentionSoftcap;
+    style.softmaxInFloat = model.architecture != "falcon";
+    style.scoresInFloat = model.architecture == "gptj";
+    style.fillsMask = model.architecture == "mpt";
     Variable context = attend(b, heads.q, heads.k, heads.v, style);
     return b.linear(names.output, std::move(context), model.hidden, model.biases.attentionOutput);
 }

@@ -33,6 +33,19 @@ CASES = {
     "gpt_neox": dict(TEXT, architectures=["GPTNeoXForCausalLM"]),
     "opt": dict(vocab_size=96, hidden_size=64, num_hidden_layers=2, num_attention_heads=4, ffn_dim=112, word_embed_proj_dim=64,
                 max_position_embeddings=64, architectures=["OPTForCausalLM"]),
+    "starcoder2": dict(GROUPED, sliding_window=None, architectures=["Starcoder2ForCausalLM"]),
+    "stablelm": dict(GROUPED, architectures=["StableLmForCausalLM"]),
+    "gptj": dict(vocab_size=96, n_embd=64, n_layer=2, n_head=4, n_inner=112, n_positions=64, rotary_dim=8,
+                 tie_word_embeddings=False, architectures=["GPTJForCausalLM"]),
+    "gpt_bigcode": dict(vocab_size=96, n_embd=64, n_layer=2, n_head=4, n_inner=112, n_positions=64, multi_query=True,
+                        architectures=["GPTBigCodeForCausalLM"]),
+    "bloom": dict(vocab_size=96, hidden_size=64, n_layer=2, n_head=4, architectures=["BloomForCausalLM"]),
+    "mpt": dict(vocab_size=96, d_model=64, n_layers=2, n_heads=4, max_seq_len=16, architectures=["MptForCausalLM"]),
+    "falcon": dict(vocab_size=96, hidden_size=64, num_hidden_layers=2, num_attention_heads=4, num_kv_heads=4,
+                   ffn_hidden_size=112, max_position_embeddings=64, architectures=["FalconForCausalLM"]),
+    "falcon new": dict(vocab_size=96, hidden_size=64, num_hidden_layers=2, num_attention_heads=4, num_kv_heads=2,
+                       new_decoder_architecture=True, ffn_hidden_size=112, max_position_embeddings=64,
+                       architectures=["FalconForCausalLM"]),
     "deepseek_v3": dict(TEXT, num_key_value_heads=4, kv_lora_rank=24, q_lora_rank=40, qk_rope_head_dim=8, qk_nope_head_dim=16,
                         v_head_dim=20, n_routed_experts=4, num_experts_per_tok=2, moe_intermediate_size=48,
                         first_k_dense_replace=2, n_group=1, topk_group=1, architectures=["DeepseekV3ForCausalLM"]),
@@ -57,7 +70,7 @@ def measure(kind, values, dtype):
     torch.manual_seed(0)
     options = {key: value for key, value in values.items() if key not in ("architectures", "image_size")
                or (key == "image_size" and kind == "vit")}
-    config = transformers.AutoConfig.for_model(kind, **options)
+    config = transformers.AutoConfig.for_model(kind.split()[0], **options)
     no_dropout(config)
     config._attn_implementation = "eager"
     config.use_cache = False
@@ -91,7 +104,7 @@ def measure(kind, values, dtype):
         output = model(**inputs)
     assert output is not None
     count = sum(p.numel() for p in model.parameters())
-    return {"model_type": kind, "config": values, "dtype": str(dtype).removeprefix("torch."), "batch": BATCH,
+    return {"model_type": kind.split()[0], "config": values, "dtype": str(dtype).removeprefix("torch."), "batch": BATCH,
             "sequence": SEQUENCE, "parameter_count": count, **sums}, shapes
 
 
