@@ -82,7 +82,7 @@ Result<std::string> describeAnswers(const Json& json, const std::string& text)
 
 Result<std::string> describeConfig(const Json& json)
 {
-    MEMSCAPE_TRY(model, modelFromConfig(JsonReader(json), "config.json"));
+    MEMSCAPE_TRY(model, modelFromConfig(JsonReader(json), "config.json", UnknownArchitecture::LikeLlama));
     MEMSCAPE_TRY(list, inventory(model));
     MEMSCAPE_TRY(type, JsonReader(json).string("model_type", "a model"));
     std::string text = fmt::format("Hugging Face config.json of {}, {} parameters", type, list.total);

@@ -58,13 +58,21 @@ std::string sameShapeAs(const std::string& type)
     return type;
 }
 
-ModelDescription startingPoint(ConfigFields& fields, const std::string& type)
+constexpr const char* likeLlama = "RMSNorm, rotary positions, a gated feed-forward layer, no biases";
+
+Result<ModelDescription> startingPoint(ConfigFields& fields, const std::string& type, UnknownArchitecture unknown)
 {
     if (auto known = architectureStandard(sameShapeAs(type)))
         return *known;
-    fields.caution(fmt::format("the architecture \"{}\" is not known (known: {}); it is taken for a decoder like "
-                               "LLaMA: RMSNorm, rotary positions, a gated feed-forward layer, no biases",
-                               quotedForMessage(type), join(knownArchitectures(), ", ")));
+    const std::string said = fmt::format("the architecture \"{}\" is not known", quotedForMessage(type));
+    if (unknown == UnknownArchitecture::Refused)
+        return fail(
+            "model.architecture", said,
+            fmt::format("{} Known: {}. assume=llama (of training-memory, batch-size, inference-memory) takes it "
+                        "for a decoder like LLaMA: {}",
+                        didYouMean(type, knownArchitectures()), join(knownArchitectures(), ", "), likeLlama),
+            fields.within("model_type"));
+    fields.caution(fmt::format("{}; as asked, it is taken for a decoder like LLaMA: {}", said, likeLlama));
     return decoderLikeLlama();
 }
 
@@ -83,7 +91,7 @@ void noteWhatIsLeftOut(ConfigFields& fields, const JsonReader& document)
 
 } // namespace
 
-Result<ModelDescription> modelFromConfig(const JsonReader& reader, const std::string& name)
+Result<ModelDescription> modelFromConfig(const JsonReader& reader, const std::string& name, UnknownArchitecture unknown)
 {
     if (!reader.node().is_object())
         return reader.expected("an object");
@@ -100,7 +108,7 @@ Result<ModelDescription> modelFromConfig(const JsonReader& reader, const std::st
                         part.path().empty() ? "model_type" : part.path() + ".model_type");
         type = "not given";
     }
-    ModelDescription model = startingPoint(fields, type);
+    MEMSCAPE_TRY(model, startingPoint(fields, type, unknown));
     model.name = name;
     readConfig(fields, model);
     noteWhatIsLeftOut(fields, reader);

@@ -76,7 +76,7 @@ Result<ModelDescription> readNetworkFile(const fs::path& path, std::size_t size)
     return kept->model;
 }
 
-Result<ModelDescription> readConfigFile(const fs::path& path)
+Result<ModelDescription> readConfigFile(const fs::path& path, UnknownArchitecture unknown)
 {
     MEMSCAPE_TRY(size, regularFileSize(path));
     if (saysNetworkFile(path))
@@ -91,7 +91,7 @@ Result<ModelDescription> readConfigFile(const fs::path& path)
         return fail("json.encoding", "is not UTF-8 text", "this is not a JSON document, or it was damaged",
                     path.string());
     auto json = parseJson(text);
-    auto model = json ? modelFromConfig(JsonReader(*json), path.string()) : tl::unexpected(json.error());
+    auto model = json ? modelFromConfig(JsonReader(*json), path.string(), unknown) : tl::unexpected(json.error());
     if (!model) {
         Error error = model.error();
         error.place = path.string() + (error.place.empty() ? "" : ", " + error.place);
@@ -123,7 +123,7 @@ void compareWithStored(ModelDescription& model, const StoredModel& stored, const
                         stored.elements, described->total));
 }
 
-Result<ModelDescription> modelFromWeights(const fs::path& path, bool index)
+Result<ModelDescription> modelFromWeights(const fs::path& path, bool index, UnknownArchitecture unknown)
 {
     auto stored = index ? readSafetensorsIndex(path) : readSafetensors(path);
     if (!stored)
@@ -137,7 +137,7 @@ Result<ModelDescription> modelFromWeights(const fs::path& path, bool index)
                                 path.filename().string(), stored->elements, stored->tensors.size()),
                     fmt::format("put the model's config.json into the same folder, or use params:{}", stored->elements),
                     path.string());
-    MEMSCAPE_TRY(model, readConfigFile(config));
+    MEMSCAPE_TRY(model, readConfigFile(config, unknown));
     model.name = path.string();
     compareWithStored(model, *stored, path);
     return model;
@@ -158,23 +158,23 @@ bool saysNetworkFile(const fs::path& path)
         != std::string_view::npos;
 }
 
-Result<ModelDescription> modelFromFile(const fs::path& path)
+Result<ModelDescription> modelFromFile(const fs::path& path, UnknownArchitecture unknown)
 {
     std::error_code error;
     if (fs::is_directory(path, error)) {
         for (const char* name : {"model.safetensors.index.json", "model.safetensors", "config.json"}) {
             if (fs::exists(path / name, error))
-                return modelFromFile(path / name);
+                return modelFromFile(path / name, unknown);
         }
         return fail("file.missing", fmt::format("there is no config.json in {}", path.string()),
                     "name a file, or a folder that holds a model's config.json");
     }
     const std::string name = path.filename().string();
     if (name.ends_with(".safetensors.index.json"))
-        return modelFromWeights(path, true);
+        return modelFromWeights(path, true, unknown);
     if (name.ends_with(".safetensors"))
-        return modelFromWeights(path, false);
-    return readConfigFile(path);
+        return modelFromWeights(path, false, unknown);
+    return readConfigFile(path, unknown);
 }
 
 } // namespace memscape

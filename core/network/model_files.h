@@ -11,7 +11,7 @@
 namespace memscape {
 
 /// Errors: see readModel().
-Result<ModelDescription> modelFromFile(const std::filesystem::path& path);
+Result<ModelDescription> modelFromFile(const std::filesystem::path& path, UnknownArchitecture unknown);
 
 /// Whether the file begins as a network file does. False also when it cannot be read.
 bool saysNetworkFile(const std::filesystem::path& path);

@@ -174,7 +174,7 @@ std::vector<KnownModel> knownModels(std::vector<Error>* problems)
     return known;
 }
 
-Result<ModelDescription> readModel(std::string_view text)
+Result<ModelDescription> readModel(std::string_view text, UnknownArchitecture unknown)
 {
     text = trimmed(text);
     if (text.empty())
@@ -193,7 +193,7 @@ Result<ModelDescription> readModel(std::string_view text)
     const bool isPublisherAndName = std::count(text.begin(), text.end(), '/') == 1 && !text.starts_with('/')
         && !text.starts_with('.') && !text.ends_with(".json") && !text.ends_with(".safetensors");
     if (exists || (looksLikePath(text) && !isPublisherAndName))
-        return modelFromFile(path);
+        return modelFromFile(path, unknown);
     return fail("model.unknown", fmt::format("there is no model \"{}\"", quotedForMessage(text)),
                 didYouMean(plainName(text), everyName())
                     + " Any other model: the path of its config.json, or params:7e9");

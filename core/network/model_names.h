@@ -13,7 +13,7 @@
 // A description always says where its sizes are from (source) and what was assumed.
 #pragma once
 
-#include "core/network/model.h"
+#include "core/network/model_config.h"
 
 #include <string>
 #include <string_view>
@@ -21,9 +21,9 @@
 
 namespace memscape {
 
-/// Errors: model.unknown (with near names), model.recipe, model.range, model.contradiction,
+/// Errors: model.unknown (with near names), model.architecture, model.recipe, model.range, model.contradiction,
 /// config.missing, safetensors.*, network_file.*, json.*, file.*; the place is the path and the key, or the key.
-Result<ModelDescription> readModel(std::string_view text);
+Result<ModelDescription> readModel(std::string_view text, UnknownArchitecture unknown = UnknownArchitecture::Refused);
 
 struct KnownModel
 {

@@ -23,7 +23,7 @@ std::string_view activationText(ActivationKind kind)
 
 Json describedModel(const std::string& text)
 {
-    const auto model = readModel(text);
+    const auto model = readModel(text, UnknownArchitecture::LikeLlama);
     if (!model)
         return {};
     const auto tensors = inventory(*model);

@@ -2,7 +2,7 @@
 #include "kernels/pytorch/measured_memory.h"
 
 #include "core/experiments/memory/memory_detail.h"
-#include "core/network/model_names.h"
+#include "core/experiments/memory/memory_parameters.h"
 #include "core/trace/peak.h"
 #include "core/training/simulation.h"
 #include "kernels/measure/timed_figures.h"
@@ -94,7 +94,7 @@ void addTrace(MeasuredMemory& memory, const Device& device, const Trace& trace, 
 
 void addModel(Json& detail, const Device& device, const Parameters& parameters)
 {
-    if (const auto model = readModel(parameters.text("model")))
+    if (const auto model = askedModel(parameters))
         detail["model"] = modelJson(*model);
     detail["capacity"] = capacityJson(device);
     detail["basis"] = device.basis;

@@ -56,7 +56,8 @@ Result<void> ModelField::check(const QString& text) const
 {
     if (text.startsWith(u'"')) // several, to sweep: each is looked at by its prediction
         return {};
-    MEMSCAPE_TRY(model, readModel(text.toStdString()));
+    // Whether an architecture that is not known is refused is another field's: the prediction says it.
+    MEMSCAPE_TRY(model, readModel(text.toStdString(), UnknownArchitecture::LikeLlama));
     return {};
 }
 

@@ -6,7 +6,6 @@
 #include "core/experiments/memory/memory_advice.h"
 #include "core/experiments/memory/memory_detail.h"
 #include "core/experiments/memory/memory_parameters.h"
-#include "core/network/model_names.h"
 #include "core/timing/product_rates.h"
 #include "core/timing/working_set.h"
 #include "core/training/segments.h"
@@ -123,7 +122,7 @@ Result<std::shared_ptr<BatchMemory>> memoryFor(const Device& device, const Param
         return *kept;
     auto memory = std::make_shared<BatchMemory>();
     memory->key = key;
-    MEMSCAPE_TRY(model, readModel(parameters.text("model")));
+    MEMSCAPE_TRY(model, askedModel(parameters));
     memory->model = model;
     memory->networks = std::make_shared<RecordedNetworks>(std::move(model));
     context.kept = memory;

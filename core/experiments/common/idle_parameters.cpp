@@ -20,7 +20,8 @@ struct ModelTraits
     bool hasDropout = true;
     bool castsLogits = true; ///< a library's language model computes its loss in fp32
     bool takesAdapters = true;
-    bool writesOut = true; ///< some of its operators have a written-out form
+    bool writesOut = true;  ///< some of its operators have a written-out form
+    bool isUnknown = false; ///< its architecture
 };
 
 bool cnnHasDropout(const ModelDescription& model)
@@ -38,11 +39,12 @@ bool isAttention(const FileStep& step)
 
 ModelTraits traitsOf(const std::string& text)
 {
-    const auto model = readModel(text);
+    const auto model = readModel(text, UnknownArchitecture::LikeLlama);
     if (!model)
         return {};
     const Family family = model->family;
     ModelTraits traits;
+    traits.isUnknown = !model->caution.empty();
     const bool isByHand = model->architecture == "from-scratch";
     traits.hasTokens = family == Family::Decoder || family == Family::Encoder || family == Family::EncoderDecoder;
     traits.hasAttention = traits.hasTokens || family == Family::VisionTransformer;
@@ -128,6 +130,7 @@ Idle idleOfStep(const Device& device, const Parameters& parameters)
     idle.add("dropout", !traits.hasDropout);
     idle.add("device_context", !device.isGpu());
     idle.add("allocator", !device.isGpu()); // nothing is cached there
+    idle.add("assume", !traits.isUnknown);
     return idle;
 }
 
@@ -159,6 +162,7 @@ std::vector<std::string> idleInferenceParameters(const Device& device, const Par
     addParallelism(idle, traits, parameters);
     idle.add("device_context", !device.isGpu());
     idle.add("allocator", true); // nothing is reserved here beyond what is allocated
+    idle.add("assume", !traits.isUnknown);
     return idle.keys();
 }
 

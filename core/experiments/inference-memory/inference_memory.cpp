@@ -11,7 +11,6 @@
 #include "core/experiments/common/idle_parameters.h"
 #include "core/experiments/memory/memory_detail.h"
 #include "core/experiments/memory/memory_parameters.h"
-#include "core/network/model_names.h"
 #include "core/training/blas_workspace.h"
 #include "core/training/serving.h"
 #include "core/training/textbook.h"
@@ -138,7 +137,7 @@ struct Answer
 Result<Answer> answerOf(const Device& device, const Parameters& parameters)
 {
     Answer answer;
-    MEMSCAPE_TRY(model, readModel(parameters.text("model")));
+    MEMSCAPE_TRY(model, askedModel(parameters));
     MEMSCAPE_TRY(request, requestOf(device, parameters));
     if (model.program && model.maxPositions > 0 && request.context > model.maxPositions)
         return fail("network.shape",

@@ -17,6 +17,9 @@ Schema inferenceSchema();
 /// The model that a page opens with: one that a processor's memory holds, else one that needs a large GPU.
 ParameterTexts standardModelOn(const Device& device);
 
+/// The network of `model`; assume=llama takes an architecture that is not known for one. Errors: see readModel().
+Result<ModelDescription> askedModel(const Parameters& parameters);
+
 /// What the parameters of `training-memory` ask for on that device, except the model. Errors: plan.* with a hint
 /// when values can't be combined.
 Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& parameters);

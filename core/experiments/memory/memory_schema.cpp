@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/experiment/schema.h"
 #include "core/experiments/memory/memory_parameters.h"
+#include "core/network/model_names.h"
 
 #include <utility>
 
@@ -52,6 +53,15 @@ ParameterSpec modelSpec()
         "config.json or of safetensors weights, params:7.5e9 when only a size is known, or "
         "from-scratch:hidden=2560,layers=32,heads=32,ffn=10240,vocab=10000.",
         "llama-2-7b", 1);
+}
+
+ParameterSpec assumeSpec()
+{
+    return choiceSpec("assume", "unknown architecture",
+                      "What becomes of a config.json whose model_type the program does not know.",
+                      {{"none", "is refused", "the message names those that are known"},
+                       {"llama", "is like LLaMA", "RMSNorm, rotary positions, gated feed-forward; may be far off"}},
+                      "none");
 }
 
 ParameterSpec batchSpec()
@@ -206,6 +216,7 @@ Schema trainingSchema()
                 "weights; under torch.inference_mode() newer versions of PyTorch make them anew for every product.",
                 phases.choices())});
     append(schema, deviceSpecs());
+    append(schema, {assumeSpec()});
     append(schema,
            {choiceSpec("advice", "advice", "How many changes are simulated to find what would help.",
                        {{"levers", "each lever", "every single change is simulated"},
@@ -214,8 +225,9 @@ Schema trainingSchema()
                        "levers")});
     setGroup(schema, "parallelism and offload",
              {"zero", "data_parallel", "tensor_parallel", "sequence_parallel", "offload"});
-    setGroup(schema, "training details",
-             {"optimizer_implementation", "adapter", "adapter_rank", "dropout", "clipping", "operators", "phase"});
+    setGroup(
+        schema, "training details",
+        {"optimizer_implementation", "adapter", "adapter_rank", "dropout", "clipping", "operators", "phase", "assume"});
     setGroup(schema, "memory details",
              {"logits_fp32", "keeps_logits", "zero_grad_frees", "device_context", "allocator"});
     return schema;
@@ -262,8 +274,16 @@ Schema inferenceSchema()
         count("tensor_parallel", "tensor parallel", "Devices that share each matrix, head by head.", 1024, "1",
               "GPUs")};
     append(schema, deviceSpecs());
-    setGroup(schema, "details", {"precision", "attention", "tensor_parallel", "device_context", "allocator"});
+    append(schema, {assumeSpec()});
+    setGroup(schema, "details", {"precision", "attention", "tensor_parallel", "device_context", "allocator", "assume"});
     return schema;
+}
+
+Result<ModelDescription> askedModel(const Parameters& parameters)
+{
+    return readModel(parameters.text("model"),
+                     parameters.choice("assume") == "llama" ? UnknownArchitecture::LikeLlama
+                                                            : UnknownArchitecture::Refused);
 }
 
 AttentionKernel attentionOf(const Parameters& parameters)

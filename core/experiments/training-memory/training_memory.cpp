@@ -15,7 +15,6 @@
 #include "core/experiments/memory/memory_detail.h"
 #include "core/experiments/memory/memory_parameters.h"
 #include "core/experiments/memory/memory_textbook.h"
-#include "core/network/model_names.h"
 
 #include <algorithm>
 
@@ -96,7 +95,7 @@ private:
 /// With its micro-batches as a repetition.
 Result<TrainingAnswer> answerOnce(const Device& device, const Parameters& parameters)
 {
-    MEMSCAPE_TRY(model, readModel(parameters.text("model")));
+    MEMSCAPE_TRY(model, askedModel(parameters));
     return answerTraining(device, parameters, std::make_shared<RecordedNetworks>(std::move(model)));
 }
 

@@ -5,7 +5,6 @@
 #include "core/base/cancellation.h"
 #include "core/experiments/memory/memory_detail.h"
 #include "core/experiments/memory/memory_parameters.h"
-#include "core/network/model_names.h"
 #include "core/training/communication.h"
 
 #include <algorithm>
@@ -161,7 +160,7 @@ bool trainingFits(const Device& device, const Parameters& parameters, RecordedNe
 
 Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& parameters)
 {
-    MEMSCAPE_TRY(model, readModel(parameters.text("model")));
+    MEMSCAPE_TRY(model, askedModel(parameters));
     return answered(device, parameters, std::make_shared<RecordedNetworks>(std::move(model)), false);
 }
 

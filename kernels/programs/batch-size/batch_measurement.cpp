@@ -2,7 +2,6 @@
 #include "kernels/programs/batch-size/batch_measurement.h"
 
 #include "core/experiments/memory/memory_parameters.h"
-#include "core/network/model_names.h"
 #include "core/training/noisy_regression.h"
 #include "kernels/measure/timed_figures.h"
 
@@ -35,7 +34,7 @@ std::int64_t allocatedBytes(const BatchTrainer& trainer, const BatchTask& task)
 
 Result<BatchTask> batchTask(const Device& device, const Parameters& parameters)
 {
-    MEMSCAPE_TRY(model, readModel(parameters.text("model")));
+    MEMSCAPE_TRY(model, askedModel(parameters));
     if (model.family != Family::Mlp)
         return skipped(
             "model",

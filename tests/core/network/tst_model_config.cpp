@@ -11,12 +11,12 @@ using namespace memscape;
 
 namespace {
 
-Result<ModelDescription> read(const std::string& text)
+Result<ModelDescription> read(const std::string& text, UnknownArchitecture unknown = UnknownArchitecture::Refused)
 {
     const auto json = parseJson(text);
     if (!json)
         return tl::unexpected(json.error());
-    return modelFromConfig(JsonReader(*json), "test");
+    return modelFromConfig(JsonReader(*json), "test", unknown);
 }
 
 /// A LLaMA configuration with `extra` put in: `"head_dim": 7`.
@@ -145,7 +145,7 @@ private slots:
     void expertsUnderEveryVendorsNames()
     {
         QFETCH(QString, extra);
-        const auto model = read(llama(extra.toStdString()));
+        const auto model = read(llama(extra.toStdString()), UnknownArchitecture::LikeLlama);
         QVERIFY2(model.has_value(), model ? "" : model.error().text().c_str());
         QCOMPARE(model->experts.count, std::int64_t(4));
         QCOMPARE(model->experts.active, std::int64_t(2));
@@ -175,9 +175,21 @@ private slots:
         QCOMPARE(sparse((qwen + R"("mlp_only_layers": [0, 3])").c_str()), std::string("deed"));
     }
 
-    void anUnknownArchitectureIsSaid()
+    void anUnknownArchitectureIsRefused()
     {
-        const auto model = read(llama(R"("model_type": "frobnicator9")"));
+        const auto model = read(llama(R"("model_type": "lama")"));
+        QVERIFY(!model);
+        QCOMPARE(model.error().code, std::string("model.architecture"));
+        QCOMPARE(model.error().place, std::string("model_type"));
+        const QString hint = QString::fromStdString(model.error().hint);
+        QVERIFY2(hint.contains(QStringLiteral("llama")) && hint.contains(QStringLiteral("assume=llama")),
+                 model.error().hint.c_str());
+        QVERIFY(!read(R"({"hidden_size": 64})")); // no model_type at all
+    }
+
+    void anAssumedArchitectureIsSaid()
+    {
+        const auto model = read(llama(R"("model_type": "frobnicator9")"), UnknownArchitecture::LikeLlama);
         QVERIFY(model.has_value());
         QVERIFY(QString::fromStdString(model->caution).contains(QStringLiteral("\"frobnicator9\" is not known")));
         QVERIFY(QString::fromStdString(model->caution).contains(QStringLiteral("like LLaMA")));
@@ -269,7 +281,7 @@ private slots:
         QFETCH(QString, text);
         QFETCH(QString, code);
         QFETCH(QString, place);
-        const auto model = read(text.toStdString());
+        const auto model = read(text.toStdString(), UnknownArchitecture::LikeLlama);
         const auto list = model ? inventory(*model) : Result<Inventory>(tl::unexpected(model.error()));
         QVERIFY2(!list.has_value(), "accepted");
         QCOMPARE(QString::fromStdString(list.error().code), code);
