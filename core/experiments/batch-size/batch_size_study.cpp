@@ -6,9 +6,6 @@
 #include "core/experiments/memory/memory_advice.h"
 #include "core/experiments/memory/memory_detail.h"
 #include "core/experiments/memory/memory_parameters.h"
-#include "core/timing/product_rates.h"
-#include "core/timing/working_set.h"
-#include "core/training/segments.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,45 +19,6 @@ namespace {
 constexpr double mostScheduledSteps = 1e7;
 constexpr double mostRegressionSteps = 20000; // one at a time
 
-Format productFormat(Precision precision)
-{
-    switch (precision) {
-    case Precision::Fp32: return Format::Fp32;
-    case Precision::Fp16Autocast:
-    case Precision::Fp16Mixed:
-    case Precision::Fp16: return Format::Fp16;
-    case Precision::Fp8: return Format::Fp8E4M3;
-    default: return Format::Bf16;
-    }
-}
-
-/// The step's time with products at the rate that large ones reach; on a host from the caches that hold the step.
-StepTime pointTime(const Device& device, const TrainingAnswer& answer)
-{
-    StepTimeOptions options;
-    const auto rate = productRate(device, productFormat(answer.setup.step.plan.precision));
-    if (rate && rate->dense.value > 0 && rate->reached.value > 0)
-        options.efficiency = std::min(1.0, rate->reached.value / rate->dense.value);
-    std::vector<RecomputedRange> recomputed;
-    for (const Segment& segment : segments(*answer.simulation.graph, answer.setup.step.checkpointing))
-        recomputed.push_back({segment.first, segment.last});
-    options.recomputed = recomputed;
-    const HostOperations host = device.isGpu() ? HostOperations() : hostOperations(device);
-    if (!device.isGpu()) {
-        options.host = &host;
-        options.bandwidth =
-            bandwidthOf(device, double(answer.simulation.allocatedBytes()), Operation::Copy, device.units)
-                .bytesPerSecond;
-    }
-    const auto time =
-        stepTime(*answer.simulation.graph, answer.simulation.parameters(), answer.setup.step.plan, device, options);
-    if (time)
-        return *time;
-    StepTime missing;
-    missing.total = std::numeric_limits<double>::quiet_NaN();
-    return missing;
-}
-
 BatchPoint pointOf(const Device& device, const TrainingAnswer& answer)
 {
     BatchPoint point;
@@ -71,7 +29,7 @@ BatchPoint pointOf(const Device& device, const TrainingAnswer& answer)
     point.device = answer.deviceBytes();
     point.isHost = !device.isGpu();
     point.fits = answer.fits;
-    point.time = pointTime(device, answer);
+    point.time = answer.time;
     point.examples = double(point.batch) * double(point.accumulation) * double(plan.dataParallel);
     if (point.time.launchBound >= std::max(point.time.memoryBound, point.time.arithmeticBound))
         point.bound = BatchBound::Launch;

@@ -139,9 +139,9 @@ Result<Pass> passOf(const Device& device, const Parameters& parameters, const Al
     networks.countEvents(trace.eventCount());
     const auto& tensors = network->parameters;
     Pass pass{chosen, {}, 0, 0};
-    if (const auto time = setupTime(device, setup, *graph, tensors))
-        pass.time = *time;
     pass.peak = trace.peakBytes();
+    if (const auto time = setupTime(device, setup, *graph, tensors, double(pass.peak)))
+        pass.time = *time;
     const KeptBytes kept = keptBytes(tensors, setup.step.plan);
     pass.left = std::max<std::int64_t>(0, trace.liveBytes() - kept.weights - kept.gradients);
     return pass;

@@ -8,7 +8,7 @@
 #include "core/base/text.h"
 #include "core/checkpoint/mlp_chain.h"
 #include "core/network/builder.h"
-#include "core/timing/operator_time.h"
+#include "core/timing/reached_step.h"
 #include "core/training/step.h"
 
 #include <algorithm>
@@ -60,24 +60,10 @@ std::int64_t weightCastBytes(const Graph& graph)
 double stepSeconds(const Device& device, const Graph& graph, const std::vector<ParameterTensor>& parameters,
                    const Plan& plan, Format format)
 {
-    // The share of the dense rate that large products reach, of the format that they run in.
-    const auto rate = productRate(device, format);
     StepTimeOptions options;
-    if (rate && rate->dense.value > 0)
-        options.efficiency = std::min(1.0, rate->reached.value / rate->dense.value);
+    options.efficiency = reachedShare(device, format);
     const auto time = stepTime(graph, parameters, plan, device, options);
     return time ? time->total : std::numeric_limits<double>::quiet_NaN();
-}
-
-Format productFormat(Precision recipe)
-{
-    switch (recipe) {
-    case Precision::Fp16Autocast:
-    case Precision::Fp16Mixed:
-    case Precision::Fp16: return Format::Fp16;
-    case Precision::Fp32: return Format::Fp32;
-    default: return Format::Bf16;
-    }
 }
 
 } // namespace

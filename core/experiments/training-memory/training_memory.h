@@ -26,10 +26,10 @@ struct TrainingAnswer
     std::int64_t deviceBytes() const { return simulation.deviceBytes(setup); }
 };
 
-/// The time of one step under a setup, recomputation of its checkpointed segments included. Errors: those
-/// of stepTime().
+/// The time of one step under a setup that holds so many bytes, recomputation of its checkpointed segments included.
+/// Errors: those of stepTime().
 Result<StepTime> setupTime(const Device& device, const TrainingSetup& setup, const Graph& graph,
-                           const std::vector<ParameterTensor>& parameters);
+                           const std::vector<ParameterTensor>& parameters, double held);
 
 /// Parameters are those of `training-memory`. Errors: those of readModel and simulate.
 Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& parameters);

@@ -5,6 +5,7 @@
 #include "core/base/cancellation.h"
 #include "core/experiments/memory/memory_detail.h"
 #include "core/experiments/memory/memory_parameters.h"
+#include "core/timing/reached_step.h"
 #include "core/training/communication.h"
 
 #include <algorithm>
@@ -47,7 +48,8 @@ void timeIt(TrainingAnswer& answer, const Device& device)
     const Plan& plan = answer.setup.step.plan;
     const auto& tensors = answer.simulation.parameters();
     answer.collectives = stepCollectives(*answer.simulation.graph, tensors, plan);
-    auto time = setupTime(device, answer.setup, *answer.simulation.graph, tensors);
+    auto time =
+        setupTime(device, answer.setup, *answer.simulation.graph, tensors, double(answer.simulation.allocatedBytes()));
     if (time) {
         answer.time = *time;
     } else {
@@ -59,12 +61,12 @@ void timeIt(TrainingAnswer& answer, const Device& device)
 } // namespace
 
 Result<StepTime> setupTime(const Device& device, const TrainingSetup& setup, const Graph& graph,
-                           const std::vector<ParameterTensor>& parameters)
+                           const std::vector<ParameterTensor>& parameters, double held)
 {
     std::vector<RecomputedRange> recomputed;
     for (const Segment& segment : segments(graph, setup.step.checkpointing))
         recomputed.push_back({segment.first, segment.last});
-    return stepTime(graph, parameters, setup.step.plan, device, {1, recomputed});
+    return reachedStepTime(graph, parameters, setup.step.plan, device, held, recomputed);
 }
 
 namespace {

@@ -109,7 +109,7 @@ Why stepTimeWhy(const TrainingAnswer& answer)
 {
     Why why;
     why.formula = "accumulation × (forward + backward + recomputation) + optimizer + exposed communication; "
-                  "each operator max(FLOPs / rate, bytes / bandwidth) + launch";
+                  "each operator max(FLOPs / reached rate, bytes / bandwidth) + launch";
     const StepTime& time = answer.time;
     const auto seconds = [](double value) { return quantityText(value, Unit::Second); };
     why.with = answer.timeMissing
@@ -118,7 +118,7 @@ Why stepTimeWhy(const TrainingAnswer& answer)
                       seconds(time.recomputation), seconds(time.optimizer), seconds(time.exposed));
     why.source = "roofline: Williams, Waterman, Patterson 2009; rates of the device";
     why.omits = {"Python and dispatch on the host", "cache hits between operators",
-                 "how far a kernel stays below the dense rate"};
+                 "how far a small product stays below the rate of large ones"};
     return why;
 }
 
