@@ -54,6 +54,21 @@ std::int64_t tensorBytes(const ModelTensor& tensor, StoredForm form, std::int64_
     return matrixBytes(piece(tensor.shape[0], parallel), tensor.shape[1], form, plain);
 }
 
+/// B of an element that is not quantized.
+std::int64_t plainSize(const ModelDescription& model, StoredForm form, std::int64_t computed)
+{
+    if (form == StoredForm::AsStored)
+        return storedSize(model);
+    return !isPlain(form) ? computed : form == StoredForm::Float32 ? 4 : 2;
+}
+
+/// Copies of a tensor that `batch` tokens are sent to, on average.
+double copiesRead(const ModelTensor& tensor, std::int64_t batch)
+{
+    const double all = double(tensor.copies);
+    return all * (1 - std::pow(1 - double(tensor.activeCopies) / all, double(batch)));
+}
+
 struct CacheRule
 {
     double element = 2; ///< B per element
@@ -135,11 +150,7 @@ Result<std::int64_t> servedWeights(const ModelDescription& model, StoredForm for
                                    std::int64_t tensorParallel)
 {
     MEMSCAPE_TRY(tensors, inventory(model));
-    std::int64_t plain = computed;
-    if (form == StoredForm::AsStored)
-        plain = storedSize(model);
-    else if (isPlain(form))
-        plain = form == StoredForm::Float32 ? 4 : 2;
+    const std::int64_t plain = plainSize(model, form, computed);
     constexpr double most = 0x1p62;
     double checked = 0;
     std::int64_t bytes = 0;
@@ -149,6 +160,22 @@ Result<std::int64_t> servedWeights(const ModelDescription& model, StoredForm for
         if (checked > most)
             return fail("model.size", "the weights do not fit into 2^62 bytes", "check the sizes of the model");
         bytes += one * tensor.copies;
+    }
+    return bytes;
+}
+
+Result<double> weightsReadByStep(const ModelDescription& model, StoredForm form, std::int64_t computed,
+                                 std::int64_t tensorParallel, std::int64_t batch)
+{
+    MEMSCAPE_TRY(tensors, inventory(model));
+    const std::int64_t plain = plainSize(model, form, computed);
+    double bytes = 0;
+    for (const ModelTensor& tensor : tensors.tensors) {
+        const double one = double(tensorBytes(tensor, form, plain, tensorParallel));
+        // A tied table is read whole by the head.
+        const bool isLookedUp = tensor.role == TensorRole::Embedding && !(model.tied && tensor.shape[0] == model.vocab);
+        bytes += isLookedUp ? one * std::min(1.0, double(batch) / double(std::max<std::int64_t>(tensor.shape[0], 1)))
+                            : one * copiesRead(tensor, batch);
     }
     return bytes;
 }

@@ -42,6 +42,11 @@ std::int64_t matrixBytes(std::int64_t out, std::int64_t in, StoredForm form, std
 Result<std::int64_t> servedWeights(const ModelDescription& model, StoredForm form, std::int64_t computed,
                                    std::int64_t tensorParallel);
 
+/// Of these, what one step reads that makes a token for each of `batch` sequences: of an embedding a row for each, of
+/// a mixture the experts that some token is sent to, each as likely as another. Errors: the same.
+Result<double> weightsReadByStep(const ModelDescription& model, StoredForm form, std::int64_t computed,
+                                 std::int64_t tensorParallel, std::int64_t batch);
+
 /// Bytes of the cache for `batch` sequences of `context` tokens on one of `tensorParallel` devices: heads
 /// are divided, and never fewer than one. 0 without attention. Errors: model.size beyond 2^62.
 Result<std::int64_t> cacheBytes(const ModelDescription& model, CacheForm form, std::int64_t batch, std::int64_t context,

@@ -3,12 +3,14 @@
 //
 //     device total = weights + cache of keys and values + activations of one forward pass + context of the driver
 // Weights and cache are counted tensor by tensor (core/training/serving.h). Activations are those of the
-// network itself, run under no_grad on a chunk of `sequence` tokens, allocation by allocation.
+// network itself, run under no_grad on a chunk of `sequence` tokens, allocation by allocation. How long prompt and
+// tokens take: inference_time.h.
 // Left out: see the omits of each figure.
 #include "core/base/cancellation.h"
 #include "core/experiment/experiment.h"
 #include "core/experiments/common/answers.h"
 #include "core/experiments/common/idle_parameters.h"
+#include "core/experiments/inference-memory/inference_time.h"
 #include "core/experiments/memory/memory_detail.h"
 #include "core/experiments/memory/memory_parameters.h"
 #include "core/training/blas_workspace.h"
@@ -76,6 +78,8 @@ struct ServingPass
 {
     Trace trace;
     Moment peak;
+    std::shared_ptr<const Graph> graph;
+    std::shared_ptr<const PreparedNetwork> network;
     std::int64_t activations = 0;
 };
 
@@ -83,7 +87,7 @@ Result<ServingPass> passOf(const Device& device, const ModelDescription& model, 
                            const Request& request, std::int64_t batch)
 {
     MEMSCAPE_TRY(simulation, simulate(model, setupOf(device, parameters, request, batch)));
-    ServingPass pass{std::move(simulation.trace), simulation.peak, 0};
+    ServingPass pass{std::move(simulation.trace), simulation.peak, simulation.graph, simulation.network, 0};
     std::int64_t live = 0;
     for (const Event& event : pass.trace.events()) {
         if (event.category == Category::Weights)
@@ -216,8 +220,23 @@ Figure countFigure(std::string key, std::string label, double value, std::string
             Why{std::move(formula), {}, {}, "the simulated pass", {}}};
 }
 
+Result<ServingTime> timeOf(const Device& device, const Answer& answer, const Parameters& parameters, double held)
+{
+    const Request& request = answer.request;
+    Serving serving{request.batch, request.context, request.chunk, 0, 0};
+    MEMSCAPE_TRY(weights,
+                 weightsReadByStep(answer.model, request.weights, elementBytes(request.computed),
+                                   request.tensorParallel, request.batch));
+    MEMSCAPE_TRY(cache,
+                 cacheBytes(answer.model, request.cache, request.batch, request.context, request.tensorParallel));
+    serving.weightsRead = weights;
+    serving.cacheRead = double(cache);
+    const TrainingSetup setup = setupOf(device, parameters, request, request.batch);
+    return servingTime(device, answer.model, setup, *answer.pass.graph, answer.pass.network->parameters, serving, held);
+}
+
 /// All but the largest context and batch, which are searched for.
-Result<Figures> directFigures(const Answer& answer)
+Result<Figures> directFigures(const Device& device, const Answer& answer, const Parameters& parameters)
 {
     const Request& request = answer.request;
     MEMSCAPE_TRY(tensors, inventory(answer.model));
@@ -257,12 +276,15 @@ Result<Figures> directFigures(const Answer& answer)
                     fmt::format("= {} + {}", bytesText(double(total)), bytesText(double(request.deviceContext))),
                     "the context is a setting"),
         countFigure("fits", "fits", fits ? 1 : 0, "1 when the device total is within the device's memory, else 0")};
+    MEMSCAPE_TRY(time, timeOf(device, answer, parameters, double(total)));
+    for (Figure& figure : servingTimeFigures(time))
+        figures.push_back(std::move(figure));
     return figures;
 }
 
 Result<Figures> figuresOf(const Device& device, const Answer& answer, const Parameters& parameters)
 {
-    MEMSCAPE_TRY(figures, directFigures(answer));
+    MEMSCAPE_TRY(figures, directFigures(device, answer, parameters));
     figures.push_back(countFigure("largest_context", "largest context", largestContext(answer),
                                   "most tokens per sequence that fit, up to the model's positions"));
     figures.push_back(countFigure("largest_batch", "largest batch", largestBatch(device, answer, parameters),
@@ -278,11 +300,13 @@ Result<Figures> curveFigures(const Device& device, const Answer& own, const Para
     MEMSCAPE_CHECK(checkWanted());
     MEMSCAPE_TRY(request, requestOf(device, parameters));
     if (swept == "context" && request.chunk == own.request.chunk) {
-        Answer there{own.model, request, {Trace(), {}, own.pass.activations}, own.weights, own.capacity};
-        return directFigures(there);
+        const ServingPass& pass = own.pass;
+        Answer there{
+            own.model, request, {Trace(), {}, pass.graph, pass.network, pass.activations}, own.weights, own.capacity};
+        return directFigures(device, there, parameters);
     }
     MEMSCAPE_TRY(there, answerOf(device, parameters));
-    return directFigures(there);
+    return directFigures(device, there, parameters);
 }
 
 Json detailOf(const Device& device, const Answer& answer)
@@ -335,12 +359,17 @@ class InferenceMemory final : public Experiment
 public:
     std::string id() const override { return "inference-memory"; }
     std::string title() const override { return "Inference memory"; }
-    std::string question() const override { return "Weights, cache, quantization: how long a context fits?"; }
+    std::string question() const override
+    {
+        return "Weights, cache, quantization: how long a context fits, and how fast?";
+    }
     std::string group() const override { return "training"; }
     std::string help() const override
     {
         return "Inference needs the weights, a cache of keys and values that grows with every token, and "
-               "the activations of one forward pass. Weights are counted in the form they are stored in, with the "
+               "the activations of one forward pass. A token takes as long as reading the weights once, whatever the "
+               "batch, and each sequence's cache; many sequences, and prompts, take what their products do. Weights "
+               "are counted in the form they are stored in, with the "
                "scales of quantized ones; the cache by heads, windows and latent vectors as the model has them. Left "
                "out: pages that are partly empty, and sharing of common prefixes.";
     }
@@ -367,6 +396,10 @@ public:
     ShortAnswer shortAnswer(const Device& device, const Parameters&, const Figures& figures) const override
     {
         ShortAnswer answer = memoryAnswer(device, figures);
+        const Figure* const rate = findFigure(figures, "tokens_per_second");
+        if (rate && std::isfinite(rate->number()))
+            answer.sentence += fmt::format(" {} tokens/s, {} a token.", quantityText(rate->number(), Unit::One),
+                                           quantityText(findFigure(figures, "token_time")->number(), Unit::Second));
         answer.knobs = {"weight_precision", "kv_precision", "batch", "context", "sequence", "attention"};
         return answer;
     }
@@ -375,7 +408,9 @@ public:
         return {{"peak_allocated", "peak allocated"},
                 {"kv_cache", "KV cache"},
                 {"weights", "weights"},
-                {"activations", "activations"}};
+                {"activations", "activations"},
+                {"token_time", "time per token"},
+                {"tokens_per_second", "tokens per second"}};
     }
     Sweep axis(const Device&, const Parameters&) const override
     {

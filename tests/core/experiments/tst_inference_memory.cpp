@@ -8,6 +8,8 @@
 
 #include <QtTest>
 
+#include <cmath>
+
 using namespace memscape;
 
 class TestInferenceMemory : public QObject
@@ -22,6 +24,10 @@ private slots:
     void figuresKeepTheContract();
     void theLargestContextAndBatchFit();
     void picturesHaveNoCache();
+    void publishedRatesOfTokens();
+    void aBatchSharesTheWeights();
+    void aTokenReadsTheExpertsItIsSentTo();
+    void aMissingLinkIsNamed();
 };
 
 namespace {
@@ -115,7 +121,7 @@ void TestInferenceMemory::figuresKeepTheContract()
     const Figures figures =
         servingOf({"model=llama-2-7b", "batch=1", "context=4096", "kv_precision=fp16", "weight_precision=fp16"});
     for (const char* key : {"weights", "kv_cache", "activations", "peak_allocated", "largest_context", "largest_batch",
-                            "parameter_count"})
+                            "parameter_count", "prefill_time", "token_time", "tokens_per_second"})
         QVERIFY2(findFigure(figures, key), key);
     QCOMPARE(servingValue(figures, "kv_cache"), 2 * 0x1p30);
     QCOMPARE(servingValue(figures, "weights"), 2.0 * 6738415616);
@@ -148,6 +154,74 @@ void TestInferenceMemory::picturesHaveNoCache()
     const Figures figures = servingOf({"model=resnet50", "batch=8"});
     QCOMPARE(servingValue(figures, "kv_cache"), 0.0);
     QVERIFY(servingValue(figures, "activations") > 0);
+    QVERIFY(servingValue(figures, "prefill_time") > 0);
+    QVERIFY(!findFigure(figures, "token_time"));
+}
+
+/// Tokens per second of one sequence after a prompt of five tokens, on an A100 80 GB limited to 330 W: the table of
+/// gpt-fast's README (github.com/meta-pytorch/gpt-fast), compiled, weights in bf16 and int8, on one GPU and two. Its
+/// groups of 32 in 4 bits are another form. Nothing of the model was fitted to them.
+void TestInferenceMemory::publishedRatesOfTokens()
+{
+    const struct
+    {
+        const char *model, *weights, *parallel;
+        double rate;
+    } rows[] = {{"llama-2-7b", "bf16", "1", 104.9},    {"llama-2-7b", "int8", "1", 155.58},
+                {"llama-2-70b", "int8", "1", 19.13},   {"llama-3.1-8b", "bf16", "1", 93.89},
+                {"llama-3.1-8b", "int8", "1", 137.64}, {"llama-3.1-70b", "int8", "1", 18.04},
+                {"llama-2-7b", "bf16", "2", 168.84}};
+    std::vector<double> errors;
+    for (const auto& row : rows) {
+        const auto figures = inference().predictPoint(
+            *findDevice("nvidia-a100-80gb"),
+            servingWith({std::string("model=") + row.model, std::string("weight_precision=") + row.weights,
+                         std::string("tensor_parallel=") + row.parallel, "batch=1", "context=128", "sequence=5"}));
+        QVERIFY(figures);
+        errors.push_back(std::fabs(servingValue(*figures, "tokens_per_second") / row.rate - 1));
+        QVERIFY2(errors.back() < 0.25, row.model);
+    }
+    std::sort(errors.begin(), errors.end());
+    QVERIFY2(errors[errors.size() / 2] < 0.13, qPrintable(QString::number(errors[errors.size() / 2])));
+}
+
+void TestInferenceMemory::aBatchSharesTheWeights()
+{
+    const auto rate = [](const char* batch, const char* context) {
+        return servingValue(servingOf({"model=llama-3.1-8b", std::string("batch=") + batch,
+                                       std::string("context=") + context, "sequence=1"}),
+                            "tokens_per_second");
+    };
+    // The weights rule: eight sequences take as long as one.
+    QVERIFY(rate("8", "256") > 7.5 * rate("1", "256"));
+    // The cache rules: of two such batches each takes twice as long.
+    QVERIFY(rate("128", "65536") < 1.1 * rate("64", "65536"));
+}
+
+void TestInferenceMemory::aTokenReadsTheExpertsItIsSentTo()
+{
+    const ModelDescription mixtral = *readModel("mixtral-8x7b");
+    const double all = double(*servedWeights(mixtral, StoredForm::BFloat16, 2, 1));
+    const double embedding = 2.0 * 32000 * 4096;
+    // One token: two of eight experts, and one row of the embedding.
+    QCOMPARE(*weightsReadByStep(mixtral, StoredForm::BFloat16, 2, 1, 1),
+             2.0 * double(inventory(mixtral)->active) - embedding + 2 * 4096);
+    // Many tokens meet all of them.
+    QVERIFY(std::fabs(*weightsReadByStep(mixtral, StoredForm::BFloat16, 2, 1, 1000) / (all - embedding * 31 / 32) - 1)
+            < 1e-6);
+    // A table that is the head, too, is read whole.
+    const ModelDescription gpt2 = *readModel("gpt2");
+    QVERIFY(*weightsReadByStep(gpt2, StoredForm::BFloat16, 2, 1, 1) > 2.0 * 50257 * 768);
+}
+
+void TestInferenceMemory::aMissingLinkIsNamed()
+{
+    const auto figures =
+        inference().predictPoint(*findDevice("nvidia-l4"), servingWith({"model=llama-2-7b", "tensor_parallel=2"}));
+    QVERIFY(figures);
+    const Figure* const time = findFigure(*figures, "token_time");
+    QVERIFY(time && std::isnan(time->number()));
+    QVERIFY2(time->why->with.find("bandwidth between devices") != std::string::npos, time->why->with.c_str());
 }
 
 QTEST_GUILESS_MAIN(TestInferenceMemory)

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long an answer takes: the prompt first, then token by token.
+//
+//     prefill  one forward pass over `sequence` tokens of each sequence, operator by operator (core/timing)
+//     decode   one token for each sequence:
+//              max(weights read / read bandwidth, 2 × active parameters × batch / reached rate)
+//              + max(cache read / read bandwidth, FLOPs of attention / reached rate)
+//              + kernels × launch + communication
+// With few sequences the weights rule, which every step reads once whatever the batch; with many, or a long context,
+// the cache, which each sequence has of its own (Pope et al. 2022, arXiv:2211.05102).
+//
+// Kernels are those of the eager network, as a GPU runs them from a captured graph: compiled ones are fewer, and a loop
+// of eager PyTorch waits for its host besides. Against gpt-fast's published rates on an A100 (tst_inference_memory.cpp)
+// the typical error is 12 %. Left out: kernels for quantized weights that stay below the bandwidth; prompts longer than
+// `sequence`, which take more such passes over a longer cache; sequences of several lengths; speculative decoding;
+// sampling.
+#pragma once
+
+#include "core/device/device.h"
+#include "core/experiment/outcome.h"
+#include "core/network/model.h"
+#include "core/training/serving.h"
+#include "core/training/simulation.h"
+
+#include <optional>
+
+namespace memscape {
+
+/// What is served; bytes are of one device.
+struct Serving
+{
+    std::int64_t batch = 1, context = 1, sequence = 1;
+    double weightsRead = 0; ///< B that one step reads
+    double cacheRead = 0;   ///< B
+};
+
+struct ServingTime
+{
+    Serving of;
+    double prefill = nan;                                         ///< s
+    double weights = nan, cache = nan, launches = 0, exposed = 0; ///< s, the parts of a decoding step
+    double kernels = 0;                                           ///< of a decoding step
+    bool areWeightsArithmetic = false;                            ///< products rule, not the bytes of the weights
+    std::optional<Error> missing = {};                            ///< why there is no time: a rate or a link
+
+    double decode() const { return weights + cache + launches + exposed; }
+    double tokensPerSecond() const { return double(of.batch) / decode(); }
+};
+
+/// `graph`, its `parameters` and `setup` are those of the prompt; `held` B are in use. Without a cache (pictures,
+/// encoders) there is no decoding. Errors of the device stand in `missing`.
+ServingTime servingTime(const Device& device, const ModelDescription& model, const TrainingSetup& setup,
+                        const Graph& graph, const std::vector<ParameterTensor>& parameters, const Serving& serving,
+                        double held);
+
+/// prefill_time, token_time, tokens_per_second, each with its why; the latter two where there is a cache.
+Figures servingTimeFigures(const ServingTime& time);
+
+} // namespace memscape
