@@ -54,6 +54,8 @@ public:
     /// empties them, and says so here with `forgetGradients`.
     std::vector<BlockId> gradients() const;
     void forgetGradients();
+    /// Gradients that the step before left: zero_grad(set_to_none=False) keeps them.
+    void findGradients();
     /// The blocks of output and loss that the training loop still names.
     std::array<BlockId, 2> results() const;
     /// The blocks of parameters, beside Graph::parameters.

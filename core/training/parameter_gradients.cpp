@@ -93,6 +93,19 @@ std::vector<BlockId> Autograd::parameters() const
     return blocks;
 }
 
+void Autograd::findGradients()
+{
+    for (const NamedTensor& parameter : m_graph.parameters) {
+        const TensorId tensor = parameter.tensor;
+        if (!m_graph.tensors[tensor].needsGradient || m_uses[tensor] == 0)
+            continue;
+        const std::int64_t whole = m_graph.layoutOf(tensor).elements() * elementBytes(m_graph.tensors[tensor].dtype);
+        m_parameterGradient[tensor] =
+            m_live.allocate(isReduced(tensor) ? m_keptGradient[tensor] : whole, Category::Gradients,
+                            m_gradientNames[tensor], m_moduleIds[m_graph.storageOf(tensor).module]);
+    }
+}
+
 void Autograd::forgetGradients()
 {
     for (const NamedTensor& parameter : m_graph.parameters)

@@ -97,6 +97,8 @@ void runStep(Trace& trace, const Graph& graph, const PreparedNetwork& network, c
     autograd.setBlasWorkspace(settings.blasWorkspace);
     OptimizerBlocks optimizer = allocateOptimizer(trace, parameters, plan);
     trace.allocate(reduceBufferBytes(parameters, plan), Category::Communication, trace.name("reduce bucket"));
+    if (plan.phase == StepPhase::Training && !plan.setsGradientsToNone)
+        autograd.findGradients();
     passes(autograd);
     if (plan.phase == StepPhase::Training) {
         trace.enter(Phase::Optimizer);
@@ -110,6 +112,20 @@ void runStep(Trace& trace, const Graph& graph, const PreparedNetwork& network, c
 }
 
 } // namespace
+
+std::int64_t firstStepPeak(const Trace& trace)
+{
+    std::int64_t live = 0, state = 0, peak = 0;
+    bool isUpdated = false;
+    for (const Event& event : trace.events()) {
+        isUpdated |= event.phase >= Phase::Optimizer;
+        live += event.change();
+        if (!isUpdated && event.category == Category::OptimizerState)
+            state += event.change();
+        peak = std::max(peak, isUpdated ? live : live - state);
+    }
+    return peak;
+}
 
 Result<Trace> countPasses(const Graph& graph, const PreparedNetwork& network, StepSettings settings)
 {

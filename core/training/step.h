@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One training step (or a forward pass, or inference) of a recorded network under a plan, as a trace:
+// One training step (or a forward pass, or inference) of a recorded network under a plan, as a trace: a step behind the
+// first, which finds the optimizer's state and, where zero_grad keeps them, the gradients;
 // what exists before the step, forward and backward of each micro-batch (autograd.h), clipping, the
 // optimizer, zero_grad (optimizer_step.h).
 //
@@ -30,6 +31,10 @@ struct StepSettings
     /// the first, and every later one finds what the second found.
     bool repeatsMicroBatches = false;
 };
+
+/// B at the peak of the first step, whose passes find no optimizer's state; `trace` is that of a later one, whose
+/// gradients zero_grad frees.
+std::int64_t firstStepPeak(const Trace& trace);
 
 /// Errors: those of checkPlan, trace.overflow.
 Result<Trace> simulateStep(const Graph& graph, const StepSettings& settings);

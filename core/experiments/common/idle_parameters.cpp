@@ -144,7 +144,6 @@ std::vector<std::string> idleTrainingParameters(const Device& device, const Para
 std::vector<std::string> idleBatchParameters(const Device& device, const Parameters& parameters)
 {
     Idle idle = idleOfStep(device, parameters);
-    idle.add("zero_grad_frees", true); // it shapes the timeline, which that page does not draw
     idle.add("schedule_growth", !idle.is("schedule", "linear"));
     idle.add("schedule_smoothing", !idle.is("schedule", "adaptive"));
     idle.add("batch_limit", idle.is("schedule", "constant"));

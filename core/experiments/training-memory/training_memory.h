@@ -17,6 +17,7 @@ struct TrainingAnswer
     std::shared_ptr<RecordedNetworks> networks; ///< of the model, for further answers
     TrainingSetup setup;
     Simulation simulation;
+    std::int64_t firstPeak = 0; ///< B allocated at the peak of the first step (step.h); simulation is a later one
     StepTime time;
     std::optional<Error> timeMissing;     ///< why there is no time: the device lacks a rate or a link
     std::vector<Collective> collectives;  ///< between devices and with the host, of one step

@@ -84,6 +84,20 @@ TrainingAnswer begun(const Device& device, const std::shared_ptr<RecordedNetwork
     return answer;
 }
 
+/// As many bytes below the allocator's peak as the first step's peak lies below a later one's.
+Result<std::int64_t> firstPeakOf(const TrainingAnswer& answer, RecordedNetworks& networks)
+{
+    const auto firstOf = [](const Simulation& later) {
+        return later.allocatedBytes() - (later.trace.peakBytes() - firstStepPeak(later.trace));
+    };
+    TrainingSetup setup = answer.setup;
+    if (setup.step.plan.setsGradientsToNone || setup.step.plan.phase != StepPhase::Training)
+        return firstOf(answer.simulation);
+    setup.step.plan.setsGradientsToNone = true; // the first step finds no gradients
+    MEMSCAPE_TRY(freed, simulate(networks, setup));
+    return firstOf(freed);
+}
+
 Result<TrainingAnswer> answered(const Device& device, const Parameters& parameters,
                                 const std::shared_ptr<RecordedNetworks>& networks, bool repeatsMicroBatches)
 {
@@ -94,6 +108,8 @@ Result<TrainingAnswer> answered(const Device& device, const Parameters& paramete
     TrainingAnswer answer = begun(device, networks, std::move(setup));
     answer.simulation = std::move(simulation);
     const Trace& trace = answer.simulation.trace;
+    MEMSCAPE_TRY(first, firstPeakOf(answer, *networks));
+    answer.firstPeak = first;
     MEMSCAPE_CHECK(fitInto(answer, device, trace.peakBytes(), [&](const AllocatorOptions& options) -> Within {
         const AllocatorReplay replay = replayTrace(trace, options);
         return replay.outOfMemory ? std::nullopt : std::optional(replay.statistics);

@@ -207,6 +207,14 @@ Figures stepFigures(const TrainingAnswer& answer, const TextbookFigures& textboo
             std::string(tapeSource),
             {}}));
     figures.push_back(bytesFigure("peak_allocated", "peak allocated", allocated, allocatedWhy(answer)));
+    figures.push_back(bytesFigure(
+        "first_step_peak", "peak of the first step", double(answer.firstPeak),
+        Why{"as above, without the optimizer's state until its update, and without gradients of a step before",
+            fmt::format("= {}, {} less than later steps", bytesText(double(answer.firstPeak)),
+                        bytesText(allocated - double(answer.firstPeak))),
+            {},
+            std::string(tapeSource),
+            {"a program that fits its first step may run out of memory in the second"}}));
     figures.push_back(bytesFigure("peak_reserved", "peak reserved", reserved, reservedWhy(answer)));
     figures.push_back(
         bytesFigure("device_total", "device total", double(answer.deviceBytes()),

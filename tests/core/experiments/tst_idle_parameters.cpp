@@ -169,13 +169,11 @@ private slots:
     void whatIsShownChangesSomethingSomewhere()
     {
         // Asked of a measurement alone, of the picture, or of the page's own; see the help of each.
-        const std::set<std::string> elsewhere{"training-memory advice",        "checkpoint slots",
-                                              "inference-memory allocator",    "precision steps",
-                                              "precision growth_interval",     "batch-size schedule",
-                                              "batch-size batch_limit",        "batch-size schedule_growth",
-                                              "batch-size schedule_smoothing", "batch-size zero_grad_frees",
-                                              "precision distribution",        "precision gradient_median",
-                                              "precision gradient_spread"};
+        const std::set<std::string> elsewhere{
+            "training-memory advice", "checkpoint slots",           "inference-memory allocator",
+            "precision steps",        "precision growth_interval",  "batch-size schedule",
+            "batch-size batch_limit", "batch-size schedule_growth", "batch-size schedule_smoothing",
+            "precision distribution", "precision gradient_median",  "precision gradient_spread"};
         std::map<std::string, bool> moves; // "experiment key": shown somewhere, and it changed something there
         for (const Choice& choice : choices()) {
             const Experiment& experiment = **findExperiment(choice.experiment);
