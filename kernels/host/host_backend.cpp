@@ -25,6 +25,7 @@ std::unique_ptr<HostMeasurement> makeStrideMeasurement(HostSession& session);
 std::unique_ptr<HostMeasurement> makeTransferMeasurement(HostSession& session);
 std::unique_ptr<HostMeasurement> makeLayoutMeasurement(HostSession& session);
 std::unique_ptr<HostMeasurement> makeInPlaceMeasurement(HostSession& session);
+std::unique_ptr<HostMeasurement> makePlacementMeasurement(HostSession& session);
 std::unique_ptr<HostMeasurement> makeAttentionMeasurement(HostSession& session);
 } // namespace host
 
@@ -48,6 +49,7 @@ Measure measureOf(const std::string& experiment)
         {"transfer", swept<host::makeTransferMeasurement>},
         {"layout", swept<host::makeLayoutMeasurement>},
         {"in-place", swept<host::makeInPlaceMeasurement>},
+        {"placement", swept<host::makePlacementMeasurement>},
         {"attention", swept<host::makeAttentionMeasurement>},
         {"allocator", host::measureAllocator},
         {"batch-size", host::measureBatchSize},

@@ -15,6 +15,7 @@ const Experiment& trainingMemoryExperiment();
 const Experiment& inferenceMemoryExperiment();
 const Experiment& checkpointExperiment();
 const Experiment& batchSizeExperiment();
+const Experiment& placementExperiment();
 const Experiment& allocatorExperiment();
 const Experiment& attentionExperiment();
 const Experiment& precisionExperiment();
@@ -25,8 +26,8 @@ const std::vector<const Experiment*>& experiments()
     static const std::vector<const Experiment*> all{
         &hierarchyExperiment(),  &strideExperiment(),    &bankConflictsExperiment(),  &transferExperiment(),
         &layoutExperiment(),     &inPlaceExperiment(),   &trainingMemoryExperiment(), &inferenceMemoryExperiment(),
-        &checkpointExperiment(), &batchSizeExperiment(), &allocatorExperiment(),      &attentionExperiment(),
-        &precisionExperiment(),  &rooflineExperiment(),
+        &checkpointExperiment(), &batchSizeExperiment(), &placementExperiment(),      &allocatorExperiment(),
+        &attentionExperiment(),  &precisionExperiment(), &rooflineExperiment(),
     };
     return all;
 }
