@@ -22,8 +22,8 @@ public:
 
     std::uint32_t slot(std::uint32_t of, std::int64_t bytes, DeviceSlot::Holds holds)
     {
-        program.slots.push_back({pooledBytes(bytes), of, holds});
-        return std::uint32_t(program.slots.size() - 1);
+        program.blocks.push_back({pooledBytes(bytes), of, holds});
+        return std::uint32_t(program.blocks.size() - 1);
     }
     std::uint32_t add(ProgramStep step)
     {
@@ -354,7 +354,7 @@ private:
         while (m_onTheirWay.size() > kept) {
             const auto [copy, slot] = m_onTheirWay.front();
             m_onTheirWay.erase(m_onTheirWay.begin());
-            ProgramStep wait{StepKind::Wait, Lane::Device, m_writer.program.slots[slot].node};
+            ProgramStep wait{StepKind::Wait, Lane::Device, m_writer.program.blocks[slot].node};
             wait.after = {copy};
             wait.gives = {slot};
             m_writer.add(std::move(wait));
@@ -434,15 +434,15 @@ ProgramPeak peakOf(const PlacedProgram& program)
     ProgramPeak peak;
     std::int64_t held = 0;
     for (const std::uint32_t slot : program.resident)
-        held += program.slots[slot].bytes;
+        held += program.blocks[slot].bytes;
     peak.bytes = held;
     for (std::size_t i = 0; i < program.steps.size(); ++i) {
         for (const std::uint32_t slot : program.steps[i].takes)
-            held += program.slots[slot].bytes;
+            held += program.blocks[slot].bytes;
         if (held > peak.bytes)
             peak = {held, i};
         for (const std::uint32_t slot : program.steps[i].gives)
-            held -= program.slots[slot].bytes;
+            held -= program.blocks[slot].bytes;
     }
     return peak;
 }

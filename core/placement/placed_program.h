@@ -73,7 +73,7 @@ public:
 struct PlacedProgram
 {
     std::vector<ProgramStep> steps;
-    std::vector<DeviceSlot> slots;
+    std::vector<DeviceSlot> blocks;      ///< named by their index, a slot
     std::vector<std::uint32_t> resident; ///< slots that are taken before it begins
     /// By node: itself, or the one whose tensor it is, as `.cpu()` of what is on the host.
     std::vector<std::uint32_t> sameAs;

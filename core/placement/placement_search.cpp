@@ -183,7 +183,19 @@ std::optional<Placement> cheapestOfChain(const OperatorGraph& graph, std::int64_
     return found;
 }
 
-/// The best of `candidates` within the limit, changed one node at a time as long as that helps.
+/// `length` nodes from `first` on that are free to be placed go another way.
+std::vector<Way> changedRun(const OperatorGraph& graph, std::vector<Way> ways, std::size_t first, std::size_t length,
+                            Way way)
+{
+    for (std::size_t i = first; i < first + length; ++i) {
+        const GraphNode& node = graph.nodes[i];
+        if (node.computes() && !node.pinned)
+            ways[i] = way == Way::Streamed && node.weightBytes == 0 ? Way::Resident : way;
+    }
+    return ways;
+}
+
+/// The best of `candidates` within the limit, changed as long as that helps: one node, then runs of neighbours.
 std::optional<Placement> improved(const OperatorGraph& graph, std::vector<Placement> candidates, std::int64_t limit,
                                   int prefetch, const PlacementMachine& machine)
 {
@@ -199,20 +211,19 @@ std::optional<Placement> improved(const OperatorGraph& graph, std::vector<Placem
         consider(std::move(one));
     auto left = std::size_t(triedNodes / double(graph.nodes.size()));
     left -= std::min(left, examined);
+    const std::size_t count = graph.nodes.size();
     for (bool helps = best.has_value(); helps && left > 0;) {
         helps = false;
-        for (std::size_t i = 0; i < graph.nodes.size() && left > 0; ++i) {
-            const GraphNode& node = graph.nodes[i];
-            if (!node.computes() || node.pinned)
-                continue;
-            for (const Way way : {Way::Resident, Way::Streamed, Way::OnHost}) {
-                if (way == best->ways[i] || (way == Way::Streamed && node.weightBytes == 0) || left == 0)
-                    continue;
-                std::vector<Way> ways = best->ways;
-                ways[i] = way;
-                --left;
-                ++examined;
-                helps = consider(placementOf(graph, std::move(ways), prefetch, machine)) || helps;
+        for (std::size_t length = 1; length < count && left > 0; ++length) {
+            for (std::size_t first = 0; first + length <= count && left > 0; ++first) {
+                for (const Way way : {Way::Resident, Way::Streamed, Way::OnHost}) {
+                    std::vector<Way> ways = changedRun(graph, best->ways, first, length, way);
+                    if (ways == best->ways || left == 0)
+                        continue;
+                    --left;
+                    ++examined;
+                    helps = consider(placementOf(graph, std::move(ways), prefetch, machine)) || helps;
+                }
             }
         }
     }

@@ -6,7 +6,8 @@
 //     cheapest  of a chain without prefetching the shortest of all 3^n placements, by dynamic programming over
 //               (operator, where its result is): labels (time, resident bytes, largest working set) of which none is
 //               better than another in all three. With prefetching, and of other graphs, the best of the placements
-//               that have names, changed one operator at a time as long as that helps: a heuristic, which says so
+//               that have names, changed an operator or a run of neighbours at a time as long as that helps: a
+//               heuristic, which says so
 //
 // Left out: placements that change during a run, weights that leave again while they are still of use.
 #pragma once

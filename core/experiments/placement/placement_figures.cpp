@@ -176,7 +176,7 @@ void explainPlacement(Figures& figures, const PlacementCase& asked, const Placem
                 "counted", {"what backward repeats of the forward pass is no useful work"}));
     const char* const rule = asked.strategy != PlacementStrategy::Cheapest ? "the strategy says where"
         : placement.isExact ? "dynamic programming: no placement of this chain is quicker within the limit"
-                            : "heuristic: the best of the named placements, one operator changed at a time";
+                            : "heuristic: the best of the named placements, changed as long as that helps";
     explain(figures, "method",
             placementWhy(rule, fmt::format("{} looked at", countText(double(placement.examined))), "search"));
 }

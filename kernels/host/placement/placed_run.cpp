@@ -137,7 +137,7 @@ Result<void> PlacedRun::State::allocateHost()
 
 bool PlacedRun::State::take(std::uint32_t slot)
 {
-    const DeviceSlot& wanted = program.slots[slot];
+    const DeviceSlot& wanted = program.blocks[slot];
     const auto offset = pool.take(wanted.bytes);
     if (!offset || pool.used() > asked.limit) {
         refusal = offset
@@ -181,8 +181,8 @@ void PlacedRun::State::reset()
     for (const std::uint32_t slot : program.resident) {
         if (!take(slot))
             return;
-        const std::uint32_t node = program.slots[slot].node;
-        if (program.slots[slot].holds == DeviceSlot::Holds::Tensor)
+        const std::uint32_t node = program.blocks[slot].node;
+        if (program.blocks[slot].holds == DeviceSlot::Holds::Tensor)
             std::memcpy(at(slot), tensors[node].data(), std::size_t(graph.nodes[node].outputBytes));
     }
     issued = copied = 0;
@@ -208,7 +208,9 @@ void PlacedRun::State::copy(const ProgramStep& step)
         break;
     default: {
         const GraphNode& node = graph.nodes[step.node];
-        const std::uint32_t source = node.isCopy() ? same(node.inputs.front()) : step.node;
+        // `.cpu()` itself, not what a later operator needs of its result elsewhere.
+        const bool isNode = node.isCopy() && (node.kind == NodeKind::ToDevice) == (step.lane == Lane::Up);
+        const std::uint32_t source = isNode ? same(node.inputs.front()) : step.node;
         from = step.lane == Lane::Up ? tensors[source].as<float>() : deviceTensor[source];
         to = step.lane == Lane::Up ? at(step.takes.front()) : host;
     }
@@ -314,8 +316,8 @@ void PlacedRun::State::backward(const ProgramStep& step)
         deviceGradient[i] = deviceTensor[i];
     }
     for (const std::uint32_t slot : step.takes) {
-        if (program.slots[slot].holds == DeviceSlot::Holds::Gradient)
-            (program.slots[slot].node == i ? weightGradient : deviceGradient)[program.slots[slot].node] = at(slot);
+        if (program.blocks[slot].holds == DeviceSlot::Holds::Gradient)
+            (program.blocks[slot].node == i ? weightGradient : deviceGradient)[program.blocks[slot].node] = at(slot);
     }
     backwardOf(i, deviceTensor[i - 1], deviceWeights[i], deviceGradient[i], i > 1 ? deviceGradient[i - 1] : nullptr,
                weightGradient[i]);
@@ -422,7 +424,7 @@ Result<void> PlacedRun::open()
     std::memset(arena.data(), 0, arena.bytes());
     state.arena = std::move(arena);
     state.pool = CountingPool(room);
-    state.slotAt.assign(state.program.slots.size(), 0);
+    state.slotAt.assign(state.program.blocks.size(), 0);
     state.queuePlace.assign(state.program.steps.size(), 0);
     for (std::uint32_t i = 0; i < state.program.steps.size(); ++i) {
         if (state.program.steps[i].isCopy()) {
@@ -432,7 +434,7 @@ Result<void> PlacedRun::open()
     }
     state.reset();
     for (const std::uint32_t slot : state.program.resident) {
-        const DeviceSlot& held = state.program.slots[slot];
+        const DeviceSlot& held = state.program.blocks[slot];
         if (held.holds == DeviceSlot::Holds::Weights)
             std::memcpy(state.at(slot), state.weights[held.node].data(),
                         std::size_t(state.graph.nodes[held.node].weightBytes));
