@@ -17,9 +17,9 @@ namespace memscape {
 
 namespace {
 
-constexpr std::size_t scannedLayers = 512;                       ///< resident prefixes are tried one by one up to here
+constexpr std::size_t scannedLayers = 128;                       ///< resident prefixes are tried one by one up to here
 constexpr std::size_t mostLabels = 4'000'000, fewestLabels = 64; ///< over a whole chain, of one operator and place
-constexpr double triedNodes = 4e6; ///< of a heuristic: nodes of all programs that it writes
+constexpr double triedNodes = 3e5; ///< of a heuristic: nodes of all programs that it writes
 
 std::string placementBytes(std::int64_t bytes)
 {

@@ -9,6 +9,7 @@
 #include "app/pictures/hierarchy/hierarchy_picture.h"
 #include "app/pictures/in-place/in_place_picture.h"
 #include "app/pictures/layout/layout_picture.h"
+#include "app/pictures/placement/placement_picture.h"
 #include "app/pictures/precision/precision_picture.h"
 #include "app/pictures/roofline/roofline_picture.h"
 #include "app/pictures/stride/stride_picture.h"
@@ -119,6 +120,7 @@ constexpr std::array pageRows{
     PageRow{"inference-memory", [](QWidget* parent) -> Picture* { return new TrainingMemoryPicture(parent, false); }},
     PageRow{"checkpoint", make<CheckpointPicture>, CheckpointPicture::shortcuts},
     PageRow{"batch-size", make<BatchPicture>},
+    PageRow{"placement", make<PlacementPicture>, PlacementPicture::shortcuts},
     PageRow{"allocator", make<AllocatorPicture>, AllocatorPicture::shortcuts},
     PageRow{"attention", make<AttentionPicture>, AttentionPicture::shortcuts},
     PageRow{"precision", make<PrecisionPicture>},
