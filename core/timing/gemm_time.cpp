@@ -17,7 +17,7 @@ struct Tile
     double quality;
 };
 constexpr std::array<Tile, 2> tilesTried{{{128, 256, 1}, {128, 128, 0.8}}};
-constexpr double pipelineSeconds = 2.5e-6;
+constexpr double fillSeconds = 2.5e-6;
 
 double tilesAlong(std::int64_t length, int tile)
 {
@@ -94,7 +94,7 @@ Result<GemmTime> gemmTime(const Device& device, Format format, const GemmShape& 
     if (device.isGpu()) {
         for (const Tile& tile : tilesTried)
             tryTile(time, shape, tile, std::max(1, device.units));
-        time.overhead = device.launch.valueOr(0) + pipelineSeconds;
+        time.overhead = device.launch.valueOr(0) + fillSeconds;
     }
     const double busy = std::max(time.arithmetic, time.memory);
     time.seconds = busy + time.overhead;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/timing/operator_time.h"
 
+#include "core/timing/offload_time.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -169,7 +171,8 @@ Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vec
 {
     const double data = sentBytes(dataParallelCommunication(parameters, plan));
     const double tensor = sentBytes(recordedCollectives(graph, plan, passesOf(plan)));
-    const double host = sentBytes(offloadCommunication(parameters, plan));
+    const std::vector<Collective> copies = offloadCommunication(parameters, plan);
+    const double host = sentBytes(copies);
     if (data + tensor > 0 && rates.peer == 0)
         return fail("predict.device", "the bandwidth between devices of this kind is not known",
                     "choose a device of the catalogue with a peer link, or one replica");
@@ -179,13 +182,30 @@ Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vec
     const double dataSeconds = data > 0 ? data / rates.peer : 0;
     const double tensorSeconds = tensor > 0 ? tensor / rates.peer : 0;
     const double hostSeconds = host > 0 ? host / rates.host : 0;
+    OffloadTime offload;
+    if (host > 0) {
+        OffloadWork work;
+        work.offload = plan.offload;
+        work.layers = double(
+            std::max<std::ptrdiff_t>(1, std::count_if(graph.blocks.begin(), graph.blocks.end(), [](const Block& block) {
+                                         return block.kind == Block::Kind::Layer;
+                                     })));
+        work.forward = time.forward;
+        work.backward = time.backward + time.recomputation;
+        work.micro = plan.accumulation;
+        work.down = copies.front().sentBytes();
+        work.up = host - work.down;
+        work.updateBytes = hostUpdateBytes(parameters, plan);
+        offload = offloadTime(work, rates.host);
+        time.optimizer += offload.update;
+    }
     // Behind what the reductions hide: the last backward pass, with stage 2 and 3 every pass.
     const double backward = time.backward + time.recomputation;
     const double cover = plan.zeroStage == 3 ? time.forward + backward
         : plan.zeroStage == 2                ? backward
                                              : backward / plan.accumulation;
     time.communication = dataSeconds + tensorSeconds + hostSeconds;
-    time.exposed = std::max(0.0, dataSeconds - cover) + tensorSeconds + hostSeconds;
+    time.exposed = std::max(0.0, dataSeconds - cover) + tensorSeconds + offload.exposed;
     return {};
 }
 

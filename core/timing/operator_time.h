@@ -9,7 +9,8 @@
 //
 // Communication: gradients are reduced while backward runs and stage-3 weights are gathered while
 // forward and backward run, so only what does not fit behind them is exposed; tensor parallelism's
-// collectives wait for their operands and are all exposed, as are the host's copies under offload.
+// collectives wait for their operands and are all exposed. An optimizer on the host takes its time there, and its
+// copies hide behind it and behind the passes as far as they can (offload_time.h).
 //
 // On a processor, when the caller gives its `HostOperations`, products and passes take what those say
 // instead (host_operations.h): a call for each operation, and what small products lose.
@@ -90,5 +91,8 @@ Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>
 
 /// The optimizer's cost: bytes per updated element by its rule and style, and its launches.
 OperatorCost updateCost(const std::vector<ParameterTensor>& parameters, const Plan& plan);
+/// The bytes that an update on the host reads and writes in one pass: of Adam 28 an element; its gradient arrives and
+/// its weight leaves in the format of the device, which together are 4 B as well.
+double hostUpdateBytes(const std::vector<ParameterTensor>& parameters, const Plan& plan);
 
 } // namespace memscape

@@ -86,4 +86,15 @@ OperatorCost updateCost(const std::vector<ParameterTensor>& parameters, const Pl
     return cost;
 }
 
+double hostUpdateBytes(const std::vector<ParameterTensor>& parameters, const Plan& plan)
+{
+    if (!plan.hasOptimizer())
+        return 0;
+    double bytes = 0;
+    const double passes = passesOf(plan.optimizer, UpdateStyle::Fused).elements;
+    for (const ParameterTensor& tensor : updatedTensors(parameters, plan))
+        bytes += passes * double(tensor.elements) * 4;
+    return bytes;
+}
+
 } // namespace memscape

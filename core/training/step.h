@@ -9,7 +9,8 @@
 // of one device are kept as pieces (sharding.h), whole weights exist while their layer runs
 // (layer_units.h), whole gradients until backward leaves their layer.
 //
-// Left out: the step on the host under offload, prefetching of weights.
+// Left out: the step on the host under offload (its time: core/timing/offload_time.h), the second layer's weights while
+// they are prefetched.
 #pragma once
 
 #include "core/network/graph.h"

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The figures of `training-memory`, each with its why.
 #include "core/experiments/training-memory/training_memory.h"
+#include "core/timing/offload_time.h"
 
 #include "core/experiments/memory/memory_textbook.h"
 #include "core/network/inventory.h"
+#include "core/timing/offload_time.h"
 
 #include <fmt/format.h>
 
@@ -116,6 +118,15 @@ Why stepTimeWhy(const TrainingAnswer& answer)
         ? answer.timeMissing->text()
         : fmt::format("= {} + {} + {} + {} + {}", seconds(time.forward), seconds(time.backward),
                       seconds(time.recomputation), seconds(time.optimizer), seconds(time.exposed));
+    if (answer.setup.step.plan.offload != Offload::None && !answer.timeMissing) {
+        why.terms.push_back({"optimizer", time.optimizer, Unit::Second, "Adam and others in one pass over host memory",
+                             fmt::format("{} of a typical server, a setting of Placement",
+                                         quantityText(typicalHostBandwidth, Unit::BytePerSecond))});
+        why.terms.push_back({"exposed", time.exposed, Unit::Second,
+                             fmt::format("of {} of copies, what neither the passes nor the optimizer hides",
+                                         seconds(time.communication)),
+                             "layers as a pipeline: Ren et al. 2021"});
+    }
     why.source = "roofline: Williams, Waterman, Patterson 2009; rates of the device";
     why.omits = {"Python and dispatch on the host", "cache hits between operators",
                  "how far a small product stays below the rate of large ones"};
