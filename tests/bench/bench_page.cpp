@@ -187,6 +187,9 @@ BENCHMARK_CAPTURE(prediction, attention_of_16384, "attention", "nvidia-h200", {"
     ->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(prediction, transfer_of_65536_chunks, "transfer", "nvidia-h200", {"bytes=1GiB", "chunk=16KiB"})
     ->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(prediction, placement_of_llama_2_7b, "placement", "nvidia-h200",
+                  {"graph=llama-2-7b", "strategy=cheapest", "limit=8GiB", "prefetch=0"})
+    ->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(prediction, layout_without_period, "layout", "cpu", {"shape=4097,1023,31", "views=permute(2,1,0)"})
     ->Unit(benchmark::kMicrosecond);
 
