@@ -33,7 +33,7 @@ OffloadTime offloadTime(const OffloadWork& work, double link, double hostBandwid
     const double down = work.down / link, up = work.up / link;
     switch (work.offload) {
     case Offload::None: break;
-    case Offload::Optimizer: time.exposed = piecewise({down, time.update, up}, pieces, all) - time.update; break;
+    case Offload::Optimizer: time.exposed = down + piecewise({time.update, up}, pieces, all) - time.update; break;
     case Offload::Gradients: // the same in every micro-batch
         time.exposed = micro * (piecewise({backward, down / micro}, pieces, 2) - backward)
             + piecewise({time.update, up}, pieces, all) - time.update;

@@ -2,9 +2,9 @@
 // What a step waits for when its optimizer runs on the host, in closed form over L layers alike
 // (core/timing/pipeline.h; core/placement/placed_program.h has the same step by step over layers that differ):
 //
-//     optimizer    gradients down, update and new weights up as a pipeline of L pieces, all behind backward
-//     gradients    each layer's gradient goes down while the next one's backward runs, two buffers; then update and new
-//                  weights up as a pipeline (ZeRO-Offload: Ren et al. 2021)
+//     optimizer    gradients down behind backward, then update and new weights up as a pipeline of L pieces
+//     gradients    each layer's gradient goes down while the next one's backward runs, two buffers; then the same
+//                  (ZeRO-Offload: Ren et al. 2021)
 //     parameters   each layer's weights come up one ahead, for forward and for backward, too; the update's stay there
 //                  (ZeRO-Infinity: Rajbhandari et al. 2021)
 //
