@@ -123,7 +123,7 @@ Result<Statement> statementOf(std::string_view text, std::size_t number)
         for (const KindRow& kind : kindRows)
             known.emplace_back(kind.word);
         return fail("graph.kind", fmt::format("{} is no operator", quotedForMessage(words.front())),
-                    fmt::format("choose one of {}{}", join(known, ", "), didYouMean(words.front(), known)), one.place);
+                    fmt::format("choose one of {}{}", join(known, ", "), nearNames(words.front(), known)), one.place);
     }
     one.kind = &*row;
     for (std::size_t i = 1; i < words.size(); ++i) {
@@ -195,7 +195,7 @@ Result<std::vector<std::vector<std::size_t>>> linksOf(const std::vector<Statemen
             if (found == byName.end())
                 return fail("graph.undefined", fmt::format("{} is not defined", quotedForMessage(input)),
                             "define it with a statement of its own, for instance `" + input.substr(0, longestName)
-                                + ": input 512 4096`" + didYouMean(input, names),
+                                + ": input 512 4096`" + nearNames(input, names),
                             statements[i].place);
             links[i].push_back(found->second);
         }
@@ -301,6 +301,12 @@ Result<void> shapeNode(GraphNode& node, const Statement& written, const std::vec
 }
 
 } // namespace
+
+std::string nearNames(std::string_view wanted, const std::vector<std::string>& names)
+{
+    const std::vector<std::string> near = nearest(wanted, names);
+    return near.empty() ? std::string() : "; did you mean " + join(near, " or ") + "?";
+}
 
 std::string_view nodeKindText(NodeKind kind)
 {

@@ -77,6 +77,9 @@ Result<OperatorGraph> parseGraph(std::string_view text, int elementBytes);
 /// Text that parses to the same graph.
 std::string graphText(const OperatorGraph& graph);
 
+/// "; did you mean a or b?", or nothing where no name is near; for the end of a hint.
+std::string nearNames(std::string_view wanted, const std::vector<std::string>& names);
+
 /// D times a product with its own width × width weights and gelu, on `batch` rows. Errors: graph.range.
 Result<OperatorGraph> chainGraph(std::int64_t length, std::int64_t width, std::int64_t batch, int elementBytes);
 

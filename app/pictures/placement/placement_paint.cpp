@@ -116,7 +116,9 @@ struct PlacementPen
             const double left = std::max(free, middle + 5 * layout.unit);
             if (left + wide > layout.bands[0].right() || left > middle + 60 * layout.unit)
                 continue;
-            line({left, y, wide, height}, Qt::AlignLeft, words, theme.text, 0.8, false);
+            const QRectF box(left, y + height / 2 - 8 * layout.unit, wide, 16 * layout.unit);
+            painter.fillRect(box, theme.background);
+            line(box.adjusted(3 * layout.unit, 0, 0, 0), Qt::AlignLeft, words, theme.text, 0.8, false);
             free = left + wide;
         }
     }
@@ -124,7 +126,6 @@ struct PlacementPen
     void node(std::size_t i, const PlacementHand& hand, const QRectF& box) const
     {
         const PlacedNode& one = state.nodes[i];
-        const bool isInput = one.kind == QLatin1String("input");
         const QColor colour =
             isInput || one.isFixed ? mix(theme.background, theme.textDim, 0.35) : computeColour(one.isOnHost);
         const bool isChosen = hand.chosen == int(i);

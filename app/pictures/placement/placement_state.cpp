@@ -93,6 +93,12 @@ std::optional<double> placedTime(const Parameters& parameters, const Measurement
 
 } // namespace
 
+bool PlacedNode::computes() const
+{
+    return !QStringList{QStringLiteral("input"), QStringLiteral("cpu"), QStringLiteral("gpu"), QStringLiteral("item")}
+                .contains(kind);
+}
+
 QString PlacementState::placed(std::size_t node, std::optional<bool> onHost) const
 {
     const QString& name = nodes[node].name;

@@ -27,6 +27,8 @@ struct PlacedNode
     std::int64_t weights = 0, bytes = 0; ///< B, bytes: of what it makes
     double seconds = 0;                  ///< where it runs
     std::vector<std::size_t> inputs;     ///< nodes before it
+
+    bool computes() const; ///< is neither there from the beginning nor a copy
 };
 
 /// A lane at work, s.

@@ -197,15 +197,17 @@ ShortAnswer PlacementExperiment::shortAnswer(const Device&, const Parameters& pa
     const auto text = [&](const char* key) { return findFigure(figures, key)->text(); };
     const double hidden = findFigure(figures, "hidden_time")->number(),
                  copies = findFigure(figures, "transfer_time")->number();
-    ShortAnswer answer{{}, "time", false, {"strategy", "prefetch", "limit"}};
-    const char* const what = parameters.choice("strategy").starts_with("zero-") ? "A step" : "It";
+    const bool trains = parameters.choice("strategy").starts_with("zero-");
+    ShortAnswer answer{{}, "time", false, {"prefetch", trains ? "overlap" : "limit"}};
+    const char* const what = trains ? "A step" : "It";
     answer.sentence = fmt::format("{} takes {} and {} of the device; computing alone takes {}", what, text("time"),
                                   text("peak"), text("compute_time"));
     if (!(copies > 0))
         answer.sentence += ", and nothing is copied.";
     else
-        answer.sentence += fmt::format(", copies of {} take {}, of which {} is hidden.", text("transferred"),
-                                       text("transfer_time"), percentText(std::clamp(hidden / copies, 0.0, 1.0)));
+        answer.sentence +=
+            fmt::format(", copies of {} take {}, of which {} is hidden.", text("transferred"), text("transfer_time"),
+                        hidden > 0.005 * copies ? percentText(std::min(1.0, hidden / copies)) : std::string("nothing"));
     const Figure* const fits = findFigure(figures, "fits");
     if (fits && fits->text() != "yes")
         answer.sentence.insert(0, "It does not fit the limit. ");

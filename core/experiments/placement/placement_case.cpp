@@ -234,7 +234,7 @@ Result<void> pinNodes(OperatorGraph& graph, const std::string& text)
         const auto found = byName.find(name);
         if (found == byName.end())
             return fail("placement.name", fmt::format("the graph has no {}", quotedForMessage(name)),
-                        "take a name of the graph" + didYouMean(name, names), "place");
+                        "take a name of the graph" + nearNames(name, names), "place");
         if (found->second->isCopy())
             return fail("placement.name", fmt::format("{} is a copy: where it ends is fixed", quotedForMessage(name)),
                         "place the operator behind it", "place");
