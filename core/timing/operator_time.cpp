@@ -290,6 +290,31 @@ double operatorSeconds(const DeviceRates& rates, const OperatorCost& cost, doubl
         + cost.kernels * rates.launch;
 }
 
+Result<std::vector<OperatorTime>> operatorTimes(const Graph& graph, const Plan& plan, const Device& device,
+                                                const StepTimeOptions& options)
+{
+    MEMSCAPE_TRY(rates, deviceRates(device));
+    if (options.bandwidth > 0)
+        rates.bandwidth = options.bandwidth;
+    StepTime unused;
+    const Clock clock(rates, options, unused);
+    const OperatorRuns runs(graph, plan, clock);
+    std::vector<OperatorTime> times;
+    times.reserve(runs.size());
+    for (std::size_t i = 0; i < runs.size(); ++i)
+        times.push_back({runs.forward(i).parts.total(), runs.backward(i).parts.total()});
+    return times;
+}
+
+Result<double> updateSeconds(const std::vector<ParameterTensor>& parameters, const Plan& plan, const Device& device,
+                             const StepTimeOptions& options)
+{
+    MEMSCAPE_TRY(rates, deviceRates(device));
+    if (options.bandwidth > 0)
+        rates.bandwidth = options.bandwidth;
+    return optimizerSeconds(parameters, plan, rates, options);
+}
+
 Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>& parameters, const Plan& plan,
                           const Device& device, const StepTimeOptions& options)
 {

@@ -11,6 +11,7 @@
 // forward and backward run, so only what does not fit behind them is exposed; tensor parallelism's
 // collectives wait for their operands and are all exposed. An optimizer on the host takes its time there, and its
 // copies hide behind it and behind the passes as far as they can (offload_time.h).
+// Which bucket or layer hides behind what, latencies included, is the timeline of `sharding`.
 //
 // On a processor, when the caller gives its `HostOperations`, products and passes take what those say
 // instead (host_operations.h): a call for each operation, and what small products lose.
@@ -78,6 +79,18 @@ struct StepTime
     /// hold.
     double arithmeticBound = 0, memoryBound = 0, launchBound = 0;
 };
+
+/// What one operator takes, forward and backward (0 where the plan does not train), s.
+struct OperatorTime
+{
+    double forward = 0, backward = 0;
+};
+/// Of every operator of a recorded micro-batch, in program order. Errors: those of deviceRates().
+Result<std::vector<OperatorTime>> operatorTimes(const Graph& graph, const Plan& plan, const Device& device,
+                                                const StepTimeOptions& options = {});
+/// The optimizer's update of what one device keeps, s. Errors: those of deviceRates().
+Result<double> updateSeconds(const std::vector<ParameterTensor>& parameters, const Plan& plan, const Device& device,
+                             const StepTimeOptions& options = {});
 
 /// Everything that one step moves between devices and over the host's link: of data parallelism, of
 /// tensor parallelism (the network's own collectives) and of offload.

@@ -8,6 +8,7 @@
 
 #include "core/device/device.h"
 #include "core/precision/number_format.h"
+#include "core/training/plan.h"
 
 #include <vector>
 
@@ -21,6 +22,8 @@ struct ProductRate
 };
 /// Errors: predict.format, naming the formats that the device has a rate for.
 Result<ProductRate> productRate(const Device& device, Format format);
+/// The share of the dense rate that large products of a training recipe reach; 1 where that is not known.
+double reachedShare(const Device& device, Precision recipe);
 /// The formats that the device has a rate for, in the order of numberFormats().
 std::vector<Format> productFormats(const Device& device);
 

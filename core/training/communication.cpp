@@ -27,16 +27,39 @@ Payload payloadOf(const std::vector<ParameterTensor>& parameters, const Plan& pl
 
 } // namespace
 
+std::string_view collectiveText(CollectiveKind kind)
+{
+    switch (kind) {
+    case CollectiveKind::AllReduce: return "all-reduce";
+    case CollectiveKind::ReduceScatter: return "reduce-scatter";
+    case CollectiveKind::AllGather: return "all-gather";
+    case CollectiveKind::Broadcast: return "broadcast";
+    case CollectiveKind::HostCopy: return "over the host link";
+    }
+    return "";
+}
+
+std::int64_t ringSteps(CollectiveKind kind, std::int64_t ranks)
+{
+    if (ranks <= 1 || kind == CollectiveKind::HostCopy)
+        return 0;
+    if (kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::AllGather)
+        return ranks - 1;
+    // An all-reduce is both of these; the last piece of a broadcast leaves after the others, then goes round.
+    return 2 * (ranks - 1);
+}
+
+double sentShare(CollectiveKind kind, std::int64_t ranks)
+{
+    if (kind == CollectiveKind::HostCopy)
+        return 1;
+    const double ring = double(ranks - 1) / double(ranks);
+    return kind == CollectiveKind::AllReduce ? 2 * ring : ring;
+}
+
 double Collective::sentBytes() const
 {
-    const double ring = double(degree - 1) / degree;
-    switch (kind) {
-    case CollectiveKind::AllReduce: return 2 * ring * payload * count;
-    case CollectiveKind::ReduceScatter:
-    case CollectiveKind::AllGather: return ring * payload * count;
-    case CollectiveKind::HostCopy: return payload * count;
-    }
-    return 0;
+    return sentShare(kind, degree) * payload * count;
 }
 
 double sentBytes(const std::vector<Collective>& collectives)

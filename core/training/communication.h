@@ -14,8 +14,8 @@
 // reduce-scatter and an all-gather, the same bytes, and gathers two inputs again in backward;
 // layers that are recomputed repeat their forward's two.
 //
-// Left out: latency of each collective, tree and in-switch reductions, the loss and norms
-// (scalars), vocabulary-parallel losses (two numbers per token).
+// How long collectives take, latency included: core/timing/collectives.h. Left out: in-switch reductions, the loss and
+// norms (scalars), vocabulary-parallel losses (two numbers per token).
 #pragma once
 
 #include "core/training/parameter_tensor.h"
@@ -27,7 +27,15 @@
 
 namespace memscape {
 
-enum class CollectiveKind { AllReduce, ReduceScatter, AllGather, HostCopy };
+enum class CollectiveKind { AllReduce, ReduceScatter, AllGather, Broadcast, HostCopy };
+std::string_view collectiveText(CollectiveKind kind); ///< "all-reduce", …
+
+/// Steps of a ring over `ranks`; in each, every rank sends one piece, 1/ranks of the payload, to its neighbour. A
+/// broadcast is counted as it is cut into as many pieces as there are ranks. 0 for one rank and for host copies.
+std::int64_t ringSteps(CollectiveKind kind, std::int64_t ranks);
+/// What one rank sends of the payload, as a share, on the average of all ranks: 2 (N − 1) / N in an all-reduce,
+/// (N − 1) / N in the others. 1 for a host copy.
+double sentShare(CollectiveKind kind, std::int64_t ranks);
 
 /// One collective, as often as a step does it.
 struct Collective

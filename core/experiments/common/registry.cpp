@@ -16,6 +16,7 @@ const Experiment& inferenceMemoryExperiment();
 const Experiment& checkpointExperiment();
 const Experiment& batchSizeExperiment();
 const Experiment& placementExperiment();
+const Experiment& shardingExperiment();
 const Experiment& allocatorExperiment();
 const Experiment& attentionExperiment();
 const Experiment& precisionExperiment();
@@ -27,6 +28,7 @@ const std::vector<const Experiment*>& experiments()
         &hierarchyExperiment(),  &strideExperiment(),    &bankConflictsExperiment(),  &transferExperiment(),
         &layoutExperiment(),     &inPlaceExperiment(),   &trainingMemoryExperiment(), &inferenceMemoryExperiment(),
         &checkpointExperiment(), &batchSizeExperiment(), &placementExperiment(),      &allocatorExperiment(),
+        &checkpointExperiment(), &batchSizeExperiment(), &shardingExperiment(),       &allocatorExperiment(),
         &attentionExperiment(),  &precisionExperiment(), &rooflineExperiment(),
     };
     return all;

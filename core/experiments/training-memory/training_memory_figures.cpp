@@ -133,17 +133,6 @@ Why stepTimeWhy(const TrainingAnswer& answer)
     return why;
 }
 
-std::string_view kindText(CollectiveKind kind)
-{
-    switch (kind) {
-    case CollectiveKind::AllReduce: return "all-reduce";
-    case CollectiveKind::ReduceScatter: return "reduce-scatter";
-    case CollectiveKind::AllGather: return "all-gather";
-    case CollectiveKind::HostCopy: return "over the host link";
-    }
-    return "";
-}
-
 Why communicationWhy(const TrainingAnswer& answer)
 {
     Why why;
@@ -155,7 +144,7 @@ Why communicationWhy(const TrainingAnswer& answer)
             continue;
         why.with += fmt::format("{}{}", why.with == "=" ? " " : " + ", bytesText(one.sentBytes()));
         const std::string among = one.degree > 1 ? fmt::format(" of {} devices", one.degree) : std::string();
-        why.terms.push_back({fmt::format("{}, {}", one.what, kindText(one.kind)), one.sentBytes(), Unit::Byte,
+        why.terms.push_back({fmt::format("{}, {}", one.what, collectiveText(one.kind)), one.sentBytes(), Unit::Byte,
                              fmt::format("{} × {}{}", numberText(one.count), bytesText(one.payload), among),
                              "the plan"});
     }

@@ -61,6 +61,10 @@ std::vector<Choice> otherChoices()
          {"schedule=constant", "schedule=linear", "schedule=adaptive", "noise_scale=1000", "optimizer=adam"})
         choices.push_back({"batch-size", "cpu", {one}});
     choices.push_back({"batch-size", "nvidia-h200", {"model=gpt2", "batch=2", "sequence=32"}});
+    for (const char* one : {"zero=0", "zero=1", "zero=3", "offload=optimizer", "tensor_parallel=2"})
+        choices.push_back({"sharding", "nvidia-h200", {"model=gpt2", "sequence=32", "data_parallel=4", one}});
+    choices.push_back({"sharding", "cpu", {"model=mlp:256,64,32", "zero=1", "data_parallel=2"}});
+    choices.push_back({"sharding", "cpu", {"model=mlp:256,64,32", "zero=3", "data_parallel=2"}});
     for (const char* one : {"operation=matmul", "operation=train"}) {
         choices.push_back({"precision", "nvidia-h200", {one}});
         choices.push_back({"precision", "cpu", {one, "distribution=normal"}});

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// sharding: who keeps what of a training step, and what travels? See sharding.h for what is modelled.
+//
+// The curves run over the number of data-parallel ranks; the network, its units and its activations are kept between
+// questions, so that a dragged N only plans the step again.
+#include "core/experiments/sharding/sharding.h"
+
+#include "core/base/cancellation.h"
+#include "core/experiments/common/framework_lines.h"
+#include "core/experiments/common/idle_parameters.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace memscape {
+
+namespace {
+
+class Sharding final : public Experiment
+{
+public:
+    std::string id() const override { return "sharding"; }
+    std::string title() const override { return "Sharding"; }
+    std::string question() const override { return "Who keeps what of a training step, and what travels?"; }
+    std::string group() const override { return "training"; }
+    std::string help() const override
+    {
+        return "N ranks train one model: what each stores of weights, gradients, optimizer state and master weights, "
+               "what it gathers for a moment, and what it sends. Data parallelism, ZeRO stages 1 to 3 (3 is FSDP), "
+               "offload to the host, tensor and sequence parallelism. Collectives are rings, T = steps × (α + piece / "
+               "β), or trees where latency rules; a timeline says which of them hide behind the computation: buckets "
+               "of gradients behind backward, weights gathered ahead. A CPU measures the ring between threads or "
+               "processes. Left out: pipeline parallelism, accumulation, the update on the host, links of several "
+               "speeds in one ring.";
+    }
+    std::string notMeasuredOn(const Device& device) const override
+    {
+        if (std::string reason = Experiment::notMeasuredOn(device); !reason.empty())
+            return reason;
+        return device.isGpu() ? "Rings are measured between threads or processes of a CPU. Choose the CPU itself (cpu)."
+                              : std::string();
+    }
+    const Schema& schema() const override { return m_schema; }
+    std::vector<std::string> idleParameters(const Device& device, const Parameters& parameters) const override;
+    ParameterTexts standardOn(const Device& device) const override
+    {
+        if (device.isGpu())
+            return {};
+        return {{"model", "from-scratch:hidden=256,layers=4,heads=4,ffn=1024,vocab=4096"},
+                {"sequence", "128"},
+                {"precision", "fp32"},
+                {"data_parallel", "2"}};
+    }
+    std::vector<std::string> headlines() const override { return {"stored", "memory_ratio", "sent", "exposed_time"}; }
+    std::vector<Snippet> snippets(const Device& device, const Parameters& parameters) const override
+    {
+        return trainingSnippets(device, shardingTraining(parameters));
+    }
+    ShortAnswer shortAnswer(const Device& device, const Parameters& parameters, const Figures& figures) const override;
+    std::vector<SeriesSpec> series() const override
+    {
+        return {{"stored", "stored by each rank"},
+                {"memory", "memory of a rank"},
+                {"gathered", "gathered at most"},
+                {"sent", "sent by each rank"},
+                {"memory_ratio", "memory: one rank / each of them"},
+                {"step_time", "step time"},
+                {"communication_time", "collectives"},
+                {"exposed_time", "exposed"},
+                {"speedup", "speedup"}};
+    }
+    Sweep axis(const Device& device, const Parameters&) const override
+    {
+        // A CPU's ranks are its cores: what is measured there is a few.
+        if (!device.isGpu())
+            return {"data_parallel", {2.0, 3.0, 4.0, 8.0}};
+        Sweep sweep{"data_parallel", {}};
+        for (double ranks = 1; ranks <= 1024; ranks *= 2)
+            sweep.values.emplace_back(ranks);
+        return sweep;
+    }
+    Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const override
+    {
+        PredictionContext once;
+        MEMSCAPE_TRY(answer, answerSharding(device, parameters, once));
+        return shardingFigures(device, answer);
+    }
+    Result<Prediction> predict(const Device& device, const Parameters& parameters) const override
+    {
+        PredictionContext once;
+        return predictAgain(device, parameters, once);
+    }
+    Result<Prediction> predictAgain(const Device& device, const Parameters& parameters,
+                                    PredictionContext& context) const override;
+    std::vector<Claim> claims(const Device& device, const Parameters& parameters, const Measurement&) const override
+    {
+        PredictionContext once;
+        const auto answer = answerSharding(device, parameters, once);
+        return answer ? shardingClaims(*answer) : std::vector<Claim>();
+    }
+
+private:
+    Schema m_schema = shardingSchema();
+};
+
+std::vector<std::string> Sharding::idleParameters(const Device& device, const Parameters& parameters) const
+{
+    std::vector<std::string> idle = idleTrainingParameters(device, parameters);
+    const bool isGathered = parameters.integer("zero") == 3;
+    if (isGathered)
+        idle.emplace_back("bucket");
+    if (!isGathered || !device.isGpu()) // a core that gathers computes nothing
+        idle.emplace_back("prefetch");
+    return idle;
+}
+
+Result<Prediction> Sharding::predictAgain(const Device& device, const Parameters& parameters,
+                                          PredictionContext& context) const
+{
+    Parameters own = parameters;
+    own.setSweep({});
+    MEMSCAPE_TRY(answer, answerSharding(device, own, context));
+    const Sweep sweep = sweepOf(*this, device, parameters);
+    PredictionContext others = context; // of other values: what is kept of the own ones stays
+    std::vector<Point> points;
+    for (std::size_t i = 0; i < sweep.values.size(); ++i) {
+        MEMSCAPE_CHECK(checkWanted());
+        const double* const number = std::get_if<double>(&sweep.values[i]);
+        MEMSCAPE_TRY(there, answerSharding(device, own.at(sweep.key, sweep.values[i]), others));
+        points.push_back(
+            {number ? *number : double(i), valueText(sweep.values[i]), shardingFigures(device, there), {}});
+    }
+    Prediction prediction = outcomeFromPoints(*this, device, parameters, std::move(points));
+    prediction.figures = shardingFigures(device, answer);
+    prediction.detail = shardingDetail(answer);
+    prediction.detail["basis"] = device.basis;
+    if (const auto made = shardingClaims(answer); !made.empty())
+        prediction.detail["claims"] = claimsJson(made);
+    return prediction;
+}
+
+ShortAnswer Sharding::shortAnswer(const Device&, const Parameters& parameters, const Figures& figures) const
+{
+    const auto text = [&](const char* key) {
+        const Figure* const one = findFigure(figures, key);
+        return one && std::isfinite(one->number()) ? one->text() : std::string();
+    };
+    const std::string stored = text("stored"), sent = text("sent"), exposed = text("exposed_time");
+    if (stored.empty() || sent.empty() || exposed.empty())
+        return {};
+    const std::int64_t ranks = parameters.integer("data_parallel") * parameters.integer("tensor_parallel");
+    ShortAnswer answer{{}, "stored", false, {"zero", "data_parallel"}};
+    if (ranks == 1) {
+        answer.sentence = fmt::format("One rank keeps {} and sends nothing.", stored);
+        return answer;
+    }
+    const std::string ratio = text("memory_ratio");
+    answer.sentence = fmt::format("Each of {} ranks keeps {}{}, sends {} a step and waits {} for it.", ranks, stored,
+                                  ratio.empty() ? std::string() : fmt::format(", {} times less than one alone", ratio),
+                                  sent, exposed);
+    return answer;
+}
+
+} // namespace
+
+const Experiment& shardingExperiment()
+{
+    static const Sharding experiment;
+    return experiment;
+}
+
+} // namespace memscape

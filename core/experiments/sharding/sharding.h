@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// `sharding` as its callers see it: what N ranks store of a training step, what they send each other in it, and when.
+//
+//   stored     what one rank keeps between steps (core/training/optimizer_state.h), the same on every rank
+//   gathered   whole weights that it has only while it uses them (stage 3)
+//   sent       what one rank sends, ring by ring: every payload is cut into N equal pieces, the last one padded
+//   time       units (layers) of the step in one lane, collectives in others (core/timing/lane_schedule.h)
+#pragma once
+
+#include "core/experiment/experiment.h"
+#include "core/network/recorded_networks.h"
+#include "core/timing/collectives.h"
+#include "core/timing/lane_schedule.h"
+#include "core/timing/operator_time.h"
+#include "core/training/simulation.h"
+
+#include <memory>
+#include <optional>
+
+namespace memscape {
+
+Schema shardingSchema();
+/// The same as parameters of `training-memory`; what this experiment has no parameter for takes its default.
+Parameters shardingTraining(const Parameters& parameters);
+
+enum class ShardingWay {
+    Peer,     ///< GPU to GPU
+    Host,     ///< GPU to GPU through the host's memory
+    Threads,  ///< threads of one process
+    Processes ///< processes that share memory
+};
+
+/// What the ranks' bytes travel over.
+struct ShardingLink
+{
+    ShardingWay way = ShardingWay::Threads;
+    RankLink rate;             ///< of one step of a ring
+    double far = 0;            ///< B/s within a host, of data that no cache holds; 0: the same
+    bool isSerial = false;     ///< the ranks' own cores move the bytes: nothing runs beside it
+    bool takesTrees = false;   ///< the quicker of ring and tree, as NCCL does; else a ring
+    std::string label, source; ///< "NVLink 4"; where α and β stand
+};
+
+/// What the parameters say on a device.
+struct ShardingCase
+{
+    TrainingSetup setup;
+    ShardingLink link;
+    double hostBandwidth = 0, hostLatency = 0; ///< of offloaded bytes; 0 where the device does not say
+    std::int64_t bucket = 0;                   ///< B of gradients reduced together; 0: as usual for the stage
+    int prefetch = 1;                          ///< units that are gathered ahead
+
+    const Plan& plan() const { return setup.step.plan; }
+    std::int64_t ranks() const { return std::int64_t(plan().dataParallel) * plan().tensorParallel; }
+};
+/// Errors: plan.* as in `training-memory`; predict.device where the device has no such link or its rate is not known.
+Result<ShardingCase> shardingCase(const Device& device, const Parameters& parameters);
+const std::string& shardingWayKey(ShardingWay way);
+
+/// What runs, and is gathered, as one: a layer, or outside of layers an operator with its weights.
+struct ShardUnit
+{
+    std::string name;
+    double forward = 0, backward = 0;                 ///< s of one micro-batch on one rank; recomputation in backward
+    std::vector<std::int64_t> weights = {};           ///< elements of each parameter, at its first use
+    std::vector<Collective> tensor = {};              ///< of one forward pass, between tensor-parallel ranks
+    std::int64_t pieceElements(std::int64_t n) const; ///< what one of n ranks keeps
+    std::int64_t elements() const;
+};
+
+/// What does not depend on the number of data-parallel ranks.
+struct ShardedNetwork
+{
+    std::string key; ///< of device and parameters
+    ModelDescription model;
+    std::shared_ptr<const Graph> graph;
+    std::shared_ptr<const PreparedNetwork> network;
+    std::vector<ShardUnit> units;
+    std::int64_t activations = 0; ///< B of one rank, the most at one moment
+    KeptBytes alone;              ///< what one rank would keep of the whole model, without sharding
+    double aloneSeconds = 0;      ///< of its step
+};
+/// Errors: those of readModel(), buildNetwork() and deviceRates(). `context` keeps it for the next question.
+Result<std::shared_ptr<const ShardedNetwork>> shardedNetwork(const Device& device, const Parameters& parameters,
+                                                             const ShardingCase& asked, PredictionContext& context);
+
+enum class ShardPhase { Forward, Backward, Update };
+std::string_view shardPhaseText(ShardPhase phase); ///< "forward", …
+
+/// One collective of the step.
+struct ShardCollective
+{
+    ShardPhase phase = ShardPhase::Backward;
+    CollectiveKind kind = CollectiveKind::AllReduce;
+    std::string_view what;          ///< "gradients", "weights", "updated weights", "activations"
+    std::size_t unit = 0;           ///< or bucket
+    std::int64_t pieceElements = 0; ///< of one rank; of a host copy all that it copies
+    std::int64_t elementBytes = 1;
+    std::int64_t ranks = 1;
+    double count = 1; ///< times, one after the other
+
+    double payload() const { return double(pieceElements) * double(elementBytes) * double(ranks); }
+    double sentBytes() const; ///< by one rank, on the average where a tree is taken
+};
+
+enum class ShardLane { Compute, Data, Tensor, Host };
+constexpr std::size_t shardLanes = 4;
+
+struct ShardTask
+{
+    ShardPhase phase = ShardPhase::Forward;
+    std::size_t unit = 0;
+    std::optional<ShardCollective> collective = {}; ///< none: the rank computes
+};
+
+/// A step of one rank.
+struct ShardStep
+{
+    std::vector<std::vector<ShardTask>> tasks; ///< by lane
+    std::vector<std::vector<TaskSpan>> spans;  ///< beside them
+    double compute = 0, communication = 0;     ///< s, each lane alone, added up
+    double end = 0;                            ///< s
+    double sent = 0, copied = 0;               ///< B between ranks, and over the host's link
+    std::int64_t gathered = 0;                 ///< B, the most at one moment
+    /// Bytes that are gathered from each moment on; s and B, ascending.
+    std::vector<std::pair<double, double>> gatheredOver = {};
+    std::int64_t trees = 0; ///< all-reduces that take a tree
+
+    double exposed() const { return end - compute; }
+    double hidden() const { return communication - exposed(); }
+    std::vector<ShardCollective> collectives() const; ///< in the order in which they begin
+};
+/// Errors: predict.buckets where there would be more than are modelled.
+Result<ShardStep> shardStep(const Device& device, const ShardedNetwork& network, const ShardingCase& asked);
+
+/// All of an answer.
+struct ShardingAnswer
+{
+    ShardingCase asked;
+    std::shared_ptr<const ShardedNetwork> network;
+    KeptBytes kept; ///< of one rank
+    ShardStep step;
+};
+/// Errors: those of the functions above.
+Result<ShardingAnswer> answerSharding(const Device& device, const Parameters& parameters, PredictionContext& context);
+
+/// What is predicted or measured.
+struct ShardingNumbers
+{
+    struct Time
+    {
+        double seconds = nan;
+        std::optional<double> low = {}, high = {};
+    };
+    double stored = nan, gathered = nan, sent = nan; ///< B of one rank
+    Time communication, exposed, latency;            ///< s
+};
+/// Figures that a measurement has, too, without reasons.
+Figures measuredShardingFigures(const ShardingNumbers& numbers);
+/// All of them, with their reasons.
+Figures shardingFigures(const Device& device, const ShardingAnswer& answer);
+/// {"ranks", "alone": {…}, "rank": {…}, "lanes": […], "spans": […], "gathered": […], …}
+Json shardingDetail(const ShardingAnswer& answer);
+std::vector<Claim> shardingClaims(const ShardingAnswer& answer);
+
+} // namespace memscape

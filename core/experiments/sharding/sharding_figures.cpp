@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+// The figures of `sharding` with their reasons, and its claims.
+#include "core/claims/claim_quotes.h"
+#include "core/experiments/common/explain.h"
+#include "core/experiments/sharding/sharding.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+constexpr const char* zeroPaper = "Rajbhandari et al. 2020 (ZeRO), section 5 and 7";
+
+std::string shardSeconds(double seconds)
+{
+    return quantityText(seconds, Unit::Second);
+}
+
+std::string shardBytes(double bytes)
+{
+    return bytesText(bytes);
+}
+
+Term alphaTerm(const ShardingAnswer& answer)
+{
+    const ShardingLink& link = answer.asked.link;
+    return {"α", link.rate.latency, Unit::Second, "of one step of a ring", link.source};
+}
+
+Term betaTerm(const ShardingAnswer& answer)
+{
+    const ShardingLink& link = answer.asked.link;
+    return {"β", link.rate.bandwidth, Unit::BytePerSecond, "of one rank, one direction; " + link.label, link.source};
+}
+
+/// What of the model stage `zero` divides by N, in words.
+const char* dividedText(int zero)
+{
+    switch (zero) {
+    case 0: return "nothing is divided";
+    case 1: return "optimizer state and master weights are divided by N";
+    case 2: return "gradients, optimizer state and master weights are divided by N";
+    default: return "weights, gradients, optimizer state and master weights are divided by N";
+    }
+}
+
+Why storedWhy(const ShardingAnswer& answer)
+{
+    const KeptBytes& kept = answer.kept;
+    Why why;
+    why.formula = "stored = weights + gradients + master weights + optimizer state, of one rank";
+    why.with = fmt::format("= {} + {} + {} + {}", shardBytes(double(kept.weights)), shardBytes(double(kept.gradients)),
+                           shardBytes(double(kept.master)), shardBytes(double(kept.state)));
+    const Plan& plan = answer.asked.plan();
+    why.terms = {{"N", double(plan.dataParallel), Unit::One, dividedText(plan.zeroStage), zeroPaper}};
+    if (plan.tensorParallel > 1)
+        why.terms.push_back({"t", double(plan.tensorParallel), Unit::One,
+                             "tensor-parallel ranks: each has a part of every matrix", "Shoeybi et al. 2019"});
+    if (kept.host > 0)
+        why.terms.push_back({"host", double(kept.host), Unit::Byte, "kept in the host's memory instead", "the plan"});
+    why.source = zeroPaper;
+    why.omits = {"activations, which have a figure of their own", "buckets and buffers of the collectives"};
+    return why;
+}
+
+Why gatheredWhy(const ShardingAnswer& answer)
+{
+    Why why;
+    why.formula = "the most bytes of whole weights that a rank holds at one moment";
+    why.with = answer.step.gathered > 0
+        ? fmt::format("= {}, {} layers at a time", shardBytes(double(answer.step.gathered)), answer.asked.prefetch + 1)
+        : std::string("= 0 B: the weights that a rank uses are its own");
+    why.source = "Zhao et al. 2023 (FSDP)";
+    why.omits = {"the last unit, which FSDP keeps whole from forward to backward"};
+    return why;
+}
+
+/// Alike collectives together: what they are, how many, and what a rank sends in them.
+std::vector<Term> collectiveTerms(const ShardingAnswer& answer)
+{
+    struct Sum
+    {
+        std::string symbol;
+        double times = 0, sent = 0, payload = 0;
+        std::int64_t ranks = 1;
+    };
+    std::vector<Sum> sums;
+    for (const ShardCollective& one : answer.step.collectives()) {
+        const std::string symbol =
+            fmt::format("{}, {}, {}", one.what, shardPhaseText(one.phase), collectiveText(one.kind));
+        auto sum = std::find_if(sums.begin(), sums.end(), [&](const Sum& other) { return other.symbol == symbol; });
+        if (sum == sums.end())
+            sum = sums.insert(sums.end(), Sum{symbol, 0, 0, 0, one.ranks});
+        sum->times += one.count;
+        sum->sent += one.sentBytes();
+        sum->payload += one.payload() * one.count;
+    }
+    std::vector<Term> terms;
+    for (const Sum& sum : sums)
+        terms.push_back({sum.symbol, sum.sent, Unit::Byte,
+                         fmt::format("{} of them, {} together{}", countText(sum.times), shardBytes(sum.payload),
+                                     sum.ranks > 1 ? fmt::format(", over {} ranks", sum.ranks) : std::string()),
+                         "the plan"});
+    return terms;
+}
+
+Why sentWhy(const ShardingAnswer& answer)
+{
+    Why why;
+    why.formula = "sent = Σ over collectives: steps × ⌈payload / N⌉; all-reduce 2 (N − 1) steps, others N − 1";
+    why.with = "= " + shardBytes(answer.step.sent);
+    why.terms = collectiveTerms(answer);
+    why.source = zeroPaper;
+    if (answer.step.trees > 0)
+        why.omits.push_back("in a tree some ranks send more than others; this is the average");
+    why.omits.push_back("the loss and norms");
+    return why;
+}
+
+Why communicationWhy(const ShardingAnswer& answer)
+{
+    Why why;
+    const ShardStep& step = answer.step;
+    why.formula = "Σ over collectives: steps × (α + ⌈payload / N⌉ / β)";
+    why.with = "= " + shardSeconds(step.communication);
+    why.terms = {alphaTerm(answer), betaTerm(answer)};
+    if (step.trees > 0)
+        why.terms.push_back({"trees", double(step.trees), Unit::One,
+                             "all-reduces that are quicker in a tree: 2 ⌈log₂ N⌉ α + 2 payload / β", "model"});
+    if (answer.step.copied > 0)
+        why.terms.push_back(
+            {"host", answer.asked.hostBandwidth, Unit::BytePerSecond, "of copies to and from the host", "the device"});
+    why.source = "Patarasuk and Yuan 2009";
+    why.omits = {"links of several speeds between ranks", "ranks that arrive late"};
+    return why;
+}
+
+Why exposedWhy(const ShardingAnswer& answer)
+{
+    const ShardStep& step = answer.step;
+    Why why;
+    why.formula = "exposed = time of the step − what the rank computes";
+    why.with =
+        fmt::format("= {} − {} = {}", shardSeconds(step.end), shardSeconds(step.compute), shardSeconds(step.exposed()));
+    why.terms = {alphaTerm(answer), betaTerm(answer)};
+    why.source = answer.asked.link.isSerial
+        ? "the ranks' own cores move the bytes: nothing is computed meanwhile"
+        : "timeline of units and collectives: buckets behind backward, weights gathered ahead";
+    why.omits = {"kernels that run slower beside a collective", "the update on the host, where it is offloaded"};
+    return why;
+}
+
+Why computeWhy(const ShardingAnswer& answer)
+{
+    Why why;
+    why.formula = "Σ over units: forward + backward (recomputation included), and the update";
+    why.with = "= " + shardSeconds(answer.step.compute);
+    why.source = "each operator max(FLOPs / rate, bytes / bandwidth) + launch: Williams, Waterman, Patterson 2009";
+    if (answer.asked.link.isSerial)
+        why.source += "; a rank computes on one core";
+    why.omits = {"Python and dispatch on the host", "cores that share a memory"};
+    return why;
+}
+
+Why ratioWhy(const ShardingAnswer& answer)
+{
+    const KeptBytes& alone = answer.network->alone;
+    Why why;
+    why.formula = "what one rank stores of the whole model / what each of the ranks stores";
+    why.with = fmt::format("= {} / {}", shardBytes(double(alone.device())), shardBytes(double(answer.kept.device())));
+    why.terms = {{"N", double(answer.asked.ranks()), Unit::One, dividedText(answer.asked.plan().zeroStage), zeroPaper}};
+    why.source = zeroPaper;
+    why.omits = {"activations, which data parallelism does not divide"};
+    return why;
+}
+
+Why speedupWhy(const ShardingAnswer& answer)
+{
+    Why why;
+    why.formula = "examples a second of all ranks / of one rank that has everything";
+    why.with = fmt::format("= {} × {} / {}", answer.asked.plan().dataParallel,
+                           shardSeconds(answer.network->aloneSeconds), shardSeconds(answer.step.end));
+    why.source = "every data-parallel rank has its own batch";
+    why.omits = {"whether one rank has the memory for it"};
+    return why;
+}
+
+Figure shardFigure(std::string key, std::string label, Unit unit, double value)
+{
+    return {std::move(key), std::move(label), unit, value, {}, {}, {}};
+}
+
+/// B/s that each rank's link carries: what NCCL's tests call busbw.
+double busBandwidth(double sent, double seconds)
+{
+    return sent > 0 && seconds > 0 ? sent / seconds : nan;
+}
+
+} // namespace
+
+Figures measuredShardingFigures(const ShardingNumbers& numbers)
+{
+    const auto time = [](const char* key, const char* label, const ShardingNumbers::Time& value) {
+        return Figure{key, label, Unit::Second, value.seconds, value.low, value.high, {}};
+    };
+    Figure bus = shardFigure("bus_bandwidth", "bandwidth of each link", Unit::BytePerSecond,
+                             busBandwidth(numbers.sent, numbers.communication.seconds));
+    if (numbers.communication.low && numbers.communication.high && numbers.sent > 0) {
+        bus.low = busBandwidth(numbers.sent, *numbers.communication.high);
+        bus.high = busBandwidth(numbers.sent, *numbers.communication.low);
+    }
+    Figures figures{shardFigure("stored", "stored by each rank", Unit::Byte, numbers.stored),
+                    shardFigure("gathered", "gathered at most", Unit::Byte, numbers.gathered),
+                    shardFigure("sent", "sent by each rank", Unit::Byte, numbers.sent),
+                    time("exposed_time", "exposed", numbers.exposed),
+                    time("communication_time", "collectives", numbers.communication),
+                    std::move(bus),
+                    time("latency", "latency α of a step", numbers.latency)};
+    markCounted(figures, {"stored"});
+    return figures;
+}
+
+Figures shardingFigures(const Device&, const ShardingAnswer& answer)
+{
+    const ShardStep& step = answer.step;
+    ShardingNumbers numbers;
+    numbers.stored = double(answer.kept.device());
+    numbers.gathered = double(step.gathered);
+    numbers.sent = step.sent;
+    numbers.communication.seconds = step.communication;
+    numbers.exposed.seconds = step.exposed();
+    numbers.latency.seconds = answer.asked.link.rate.latency;
+    Figures figures = measuredShardingFigures(numbers);
+    const auto add = [&](const char* key, const char* label, Unit unit, double value, Why why) {
+        figures.push_back(figureOf(key, label, unit, value, std::move(why)));
+    };
+    const KeptBytes& kept = answer.kept;
+    const double activations = double(answer.network->activations);
+    add("step_time", "step time", Unit::Second, step.end, exposedWhy(answer));
+    add("compute_time", "computing", Unit::Second, step.compute, computeWhy(answer));
+    add("hidden_time", "hidden", Unit::Second, std::max(0.0, step.hidden()),
+        {"hidden = collectives − exposed",
+         fmt::format("= {} − {}", shardSeconds(step.communication), shardSeconds(step.exposed())),
+         {},
+         "timeline",
+         {}});
+    add("memory_ratio", "memory: one rank / each of them", Unit::One,
+        double(answer.network->alone.device()) / double(std::max<std::int64_t>(1, kept.device())), ratioWhy(answer));
+    add("speedup", "speedup", Unit::One,
+        double(answer.asked.plan().dataParallel) * answer.network->aloneSeconds / step.end, speedupWhy(answer));
+    const auto part = [&](const char* key, const char* label, std::int64_t bytes) {
+        add(key, label, Unit::Byte, double(bytes), storedWhy(answer));
+    };
+    part("weights", "weights", kept.weights);
+    part("gradients", "gradients", kept.gradients);
+    part("master_weights", "master weights", kept.master);
+    part("optimizer_state", "optimizer state", kept.state);
+    add("activations", "activations", Unit::Byte, activations,
+        {"most bytes that results of the forward pass hold at one moment",
+         "= " + shardBytes(activations),
+         {},
+         "the simulated step, as on the page Memory budget",
+         {}});
+    const double memory = numbers.stored + numbers.gathered + activations;
+    add("memory", "memory of a rank", Unit::Byte, memory,
+        {"stored + gathered + activations",
+         fmt::format("= {} + {} + {}", shardBytes(numbers.stored), shardBytes(numbers.gathered),
+                     shardBytes(activations)),
+         {},
+         "sum",
+         {"temporaries, buckets and the allocator: see Memory budget", "that their peaks are at different moments"}});
+    add("on_host", "in the host's memory", Unit::Byte, double(kept.host), storedWhy(answer));
+    add("copied", "over the host's link", Unit::Byte, step.copied, sentWhy(answer));
+    explain(figures, "stored", storedWhy(answer));
+    explain(figures, "gathered", gatheredWhy(answer));
+    explain(figures, "sent", sentWhy(answer));
+    explain(figures, "communication_time", communicationWhy(answer));
+    explain(figures, "exposed_time", exposedWhy(answer));
+    explain(figures, "latency",
+            {"α of the link",
+             "= " + shardSeconds(numbers.latency.seconds),
+             {alphaTerm(answer)},
+             answer.asked.link.source,
+             {}});
+    explain(
+        figures, "bus_bandwidth",
+        {"sent / collectives: what NCCL's tests call bus bandwidth, 2 (N − 1) / N × payload / time of an all-reduce",
+         fmt::format("= {} / {}", shardBytes(step.sent), shardSeconds(step.communication)),
+         {betaTerm(answer)},
+         "nccl-tests, doc/PERFORMANCE.md",
+         {}});
+    return figures;
+}
+
+std::vector<Claim> shardingClaims(const ShardingAnswer& answer)
+{
+    const Plan& plan = answer.asked.plan();
+    if (plan.zeroStage == 0 || plan.dataParallel == 1 || plan.offload != Offload::None || plan.tensorParallel > 1)
+        return {};
+    const double ratio = double(answer.network->alone.device()) / double(answer.kept.device());
+    const double claimed = plan.zeroStage == 1 ? 4 : plan.zeroStage == 2 ? 8 : double(plan.dataParallel);
+    const char* const id = plan.zeroStage == 1 ? "zero-1-reduction"
+        : plan.zeroStage == 2                  ? "zero-2-reduction"
+                                               : "zero-3-linear";
+    const std::string verdict = std::abs(ratio - claimed) < 0.05 * claimed
+        ? "holds here, for weights, gradients and states; activations stay"
+        : ratio < claimed
+        ? fmt::format("does not hold here: {} instead of {} times less", shortNumber(ratio, 3), shortNumber(claimed, 3))
+        : "does not hold here: more";
+    return {quotedClaim(id, verdict,
+                        fmt::format("each of {} ranks stores {}, one alone {}: {} times less", plan.dataParallel,
+                                    shardBytes(double(answer.kept.device())),
+                                    shardBytes(double(answer.network->alone.device())), shortNumber(ratio, 3)))};
+}
+
+} // namespace memscape

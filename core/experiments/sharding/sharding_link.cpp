@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ranks' bytes travel over. Between GPUs α and β are the catalogue's; where a peer link's α is not known, that
+// of a copy to the host stands for it. Within a host a step of the ring reads a neighbour's piece and adds or stores
+// it: its α and β are fitted by the calibration (links "ring-threads", "ring-processes"), else β is the copy rate of so
+// many cores and α a typical hand-over.
+//
+// Left out: several nodes with a slower network between them, unless the network's rate is given (link_bandwidth).
+#include "core/experiment/schema.h"
+#include "core/experiments/memory/memory_parameters.h"
+#include "core/experiments/sharding/sharding.h"
+#include "core/timing/link_time.h"
+#include "core/timing/working_set.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+constexpr const char* usualWay = "usual";
+constexpr double typicalHandOver = 0.3e-6; ///< s between two cores, where no calibration says
+
+const ChoiceTable<ShardingWay> shardingWays{
+    {ShardingWay::Peer, {"peer", "GPU to GPU", "GPU: NVLink, or peer copies over PCIe"}},
+    {ShardingWay::Host, {"host", "through the host", "GPU: over PCIe into the host's memory and out of it"}},
+    {ShardingWay::Threads, {"threads", "threads", "CPU: ranks are threads of one process"}},
+    {ShardingWay::Processes, {"processes", "processes", "CPU: ranks are processes that share memory"}}};
+
+/// "peer, host": what such a device has.
+std::string waysOf(const Device& device)
+{
+    if (!device.isGpu())
+        return "threads or processes";
+    std::string all;
+    for (const char* id : {"peer", "host"}) {
+        if (device.link(id))
+            all += (all.empty() ? "" : " or ") + std::string(id);
+    }
+    return all.empty() ? "another device" : all;
+}
+
+Result<ShardingWay> wayOf(const Device& device, const std::string& asked)
+{
+    if (asked == usualWay)
+        return !device.isGpu() ? ShardingWay::Threads : device.link("peer") ? ShardingWay::Peer : ShardingWay::Host;
+    const ShardingWay way = shardingWays.of(asked);
+    const bool isOfGpu = way == ShardingWay::Peer || way == ShardingWay::Host;
+    if (isOfGpu != device.isGpu() || (isOfGpu && !device.link(asked)))
+        return fail("predict.device", fmt::format("{} has no link \"{}\" between ranks", device.name, asked),
+                    fmt::format("choose link={}", waysOf(device)), "link");
+    return way;
+}
+
+void setGpuRates(ShardingLink& link, const Device& device)
+{
+    const Link* const found = device.link(shardingWays.keyOf(link.way));
+    const Link* const host = device.link("host");
+    link.takesTrees = true;
+    link.label = found ? found->label : "no link";
+    link.rate.bandwidth = found ? found->bandwidth.valueOr(0) : 0;
+    const double likeHost = host ? host->latency.valueOr(device.launch.valueOr(0)) : device.launch.valueOr(0);
+    link.rate.latency = found ? found->latency.valueOr(likeHost) : likeHost;
+    link.source = found ? found->bandwidth.source : "the device has no link between GPUs";
+    if (!found || !found->latency.known())
+        link.source += "; α is not known: that of a copy to the host";
+}
+
+void setHostRates(ShardingLink& link, const Device& device, std::int64_t ranks)
+{
+    link.isSerial = true;
+    const std::string id = "ring-" + shardingWays.keyOf(link.way);
+    link.label = shardingWayKey(link.way);
+    const Link* const fitted = device.link(id);
+    if (fitted && fitted->bandwidth.known() && fitted->latency.known()) {
+        link.rate = {fitted->latency.value, fitted->bandwidth.value};
+        link.far = fitted->farBandwidth ? fitted->farBandwidth->valueOr(0) : 0;
+        link.source = fitted->latency.method;
+    } else {
+        const int cores = int(std::clamp<std::int64_t>(ranks, 1, std::max(1, device.units)));
+        const double near = bandwidthOf(device, 0x1p18, Operation::Copy, cores).bytesPerSecond / 2 / cores;
+        const double far = bandwidthOf(device, 0x1p32, Operation::Copy, cores).bytesPerSecond / 2 / cores;
+        link.rate = {typicalHandOver, near};
+        link.far = far;
+        link.source = fmt::format("copies of {} cores; α is typical, not measured: calibrate this machine", cores);
+    }
+    if (const double turns = double(ranks) / std::max(1, device.units); turns > 1) { // ranks take turns
+        link.rate = {link.rate.latency * turns, link.rate.bandwidth / turns};
+        link.far /= turns;
+        link.source += fmt::format("; {} ranks take turns on {} cores", ranks, device.units);
+    }
+}
+
+} // namespace
+
+const std::string& shardingWayKey(ShardingWay way)
+{
+    return shardingWays.keyOf(way);
+}
+
+Result<ShardingCase> shardingCase(const Device& device, const Parameters& parameters)
+{
+    ShardingCase asked;
+    MEMSCAPE_TRY(setup, trainingSetup(device, shardingTraining(parameters)));
+    asked.setup = std::move(setup);
+    asked.bucket = parameters.integer("bucket");
+    asked.prefetch = int(parameters.integer("prefetch"));
+    MEMSCAPE_TRY(way, wayOf(device, parameters.choice("link")));
+    asked.link.way = way;
+    if (device.isGpu())
+        setGpuRates(asked.link, device);
+    else
+        setHostRates(asked.link, device, asked.ranks());
+    if (asked.link.isSerial)
+        asked.prefetch = 0; // nothing is gathered while it computes
+    const double bandwidth = parameters.number("link_bandwidth"), latency = parameters.number("link_latency");
+    if (bandwidth > 0) {
+        asked.link.rate.bandwidth = asked.link.far = bandwidth;
+        asked.link.source = "given (link_bandwidth)";
+    }
+    if (latency > 0)
+        asked.link.rate.latency = latency;
+    if (asked.ranks() > 1 && !(asked.link.rate.bandwidth > 0))
+        return fail("predict.device", fmt::format("the rate of a link between several {} is not known", device.name),
+                    "give it (link_bandwidth=50GB/s), or choose a device of the catalogue with a link", "link");
+    if (const Link* const host = device.link("host")) {
+        asked.hostBandwidth = host->bandwidth.valueOr(0);
+        asked.hostLatency = host->latency.valueOr(0);
+    }
+    if (asked.plan().offload != Offload::None && !(asked.hostBandwidth > 0))
+        return fail("predict.device", fmt::format("the bandwidth between {} and its host is not known", device.name),
+                    "choose a device with a host link, or offload=none", "offload");
+    return asked;
+}
+
+Schema shardingSchema()
+{
+    Schema schema;
+    for (ParameterSpec& spec : trainingSchema()) {
+        for (const char* key : {"model", "zero", "data_parallel", "batch", "sequence", "precision", "optimizer",
+                                "attention", "checkpointing", "tensor_parallel", "sequence_parallel", "offload"}) {
+            if (spec.key == key)
+                schema.push_back(std::move(spec));
+        }
+    }
+    const auto named = [&](std::string_view key) -> ParameterSpec& {
+        return *std::find_if(schema.begin(), schema.end(), [&](const ParameterSpec& one) { return one.key == key; });
+    };
+    named("batch").standard = "1";
+    named("zero").standard = "1";
+    named("data_parallel").standard = "8";
+    named("data_parallel").maximum = 1024;
+    named("data_parallel").suffix = "ranks";
+    for (const char* key : {"zero", "data_parallel", "tensor_parallel", "sequence_parallel", "offload"})
+        named(key).group.clear();
+    // What is asked first stands first.
+    std::stable_partition(schema.begin(), schema.end(), [](const ParameterSpec& one) {
+        return one.key == "model" || one.key == "zero" || one.key == "data_parallel";
+    });
+    std::vector<ChoiceValue> ways{{usualWay, "usual", "GPU to GPU where there is such a link; threads on a CPU"}};
+    for (ChoiceValue& way : shardingWays.choices())
+        ways.push_back(std::move(way));
+    schema.push_back(choiceSpec("link", "link", "What the ranks' bytes travel over.", std::move(ways)));
+    schema.push_back(realSpec("link_bandwidth", "link bandwidth",
+                              "Of one rank, in one direction: a network's, where the ranks are in several machines.",
+                              {.most = 1e15,
+                               .unit = Unit::BytePerSecond,
+                               .scale = Scale::Log2,
+                               .words = {{"0", "of the link", "what the device says of its link"}}}));
+    schema.push_back(realSpec("link_latency", "link latency", "Of one step of a ring.",
+                              {.most = 1,
+                               .unit = Unit::Second,
+                               .scale = Scale::Log2,
+                               .words = {{"0", "of the link", "what the device says of its link"}}}));
+    schema.push_back(integerSpec(
+        "bucket", "bucket",
+        "Bytes of gradients that are reduced together, as soon as backward has made them. Stage 3 reduces layers.",
+        {.most = 0x1p40,
+         .unit = Unit::Byte,
+         .scale = Scale::Log2,
+         .words = {{"0", "usual", "25 MiB without ZeRO (PyTorch's DDP), 500 million gradients with it (DeepSpeed)"}}}));
+    schema.push_back(integerSpec("prefetch", "gathered ahead",
+                                 "Of stage 3: layers whose weights are gathered while another computes. 0: none.",
+                                 {.most = 16, .standard = "1", .suffix = "layers"}));
+    setGroup(schema, "link and overlap", {"link", "link_bandwidth", "link_latency", "bucket", "prefetch"});
+    setGroup(schema, "training details", {"precision", "optimizer", "attention", "checkpointing"});
+    return schema;
+}
+
+Parameters shardingTraining(const Parameters& parameters)
+{
+    static const Parameters standard =
+        resolve(trainingSchema(), std::vector<std::string>{"advice=none"}).value_or(Parameters());
+    Parameters training = standard;
+    for (const auto& [key, value] : parameters.values()) {
+        if (training.has(key))
+            training.set(key, value);
+    }
+    return training;
+}
+
+} // namespace memscape

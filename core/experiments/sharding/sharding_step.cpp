@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+// The step of one rank as tasks in lanes: it computes unit by unit, forward, backward, update; beside that run
+//     data     stage 0 all-reduces buckets of gradients, 1 and 2 reduce-scatter them, as soon as backward has made
+//              them; 1 and 2 gather the updated weights behind the update; 3 gathers each unit's weights before it
+//              runs, some units ahead, and reduce-scatters its gradients behind it
+//     tensor   the collectives between a unit's products: the next unit waits for them
+//     host     offloaded gradients down, weights up
+// Collectives of one lane follow each other, in the order in which PyTorch's FSDP and DDP issue them. Gradients of a
+// unit come evenly over its backward. Where the ranks' own cores move the bytes (a CPU) nothing runs beside it.
+//
+// Left out: data and tensor collectives that share a link, both directions of the host's link at once, the update on
+// the host, and that FSDP keeps the last unit from forward to backward.
+#include "core/experiments/sharding/sharding.h"
+
+#include "core/timing/link_time.h"
+#include "core/training/sharding.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+constexpr double mostBuckets = 65536;
+constexpr std::int64_t ddpBucket = std::int64_t(25) << 20, ddpFirstBucket = std::int64_t(1) << 20; // B
+
+using Wait = LaneTask::Wait;
+
+class StepBuilder
+{
+public:
+    StepBuilder(const Device& device, const ShardedNetwork& network, const ShardingCase& asked)
+        : m_device(device)
+        , m_network(network)
+        , m_asked(asked)
+        , m_plan(asked.plan())
+        , m_units(network.units)
+        , m_lanes(shardLanes)
+        , m_tasks(shardLanes)
+        , m_weightBytes(precisionRule(m_plan.precision).weight)
+        , m_gradientBytes(m_plan.gradientBytes())
+    {
+        double whole = 0;
+        for (const ShardUnit& unit : m_units)
+            whole += double(unit.elements() * m_gradientBytes);
+        m_rate = asked.link.rate;
+        if (asked.link.far > 0) { // of a host: what all ranks touch in turn
+            const double near = cachedShare(device, whole * double(asked.ranks()));
+            m_rate.bandwidth = 1 / (near / m_rate.bandwidth + (1 - near) / asked.link.far);
+        }
+    }
+
+    Result<ShardStep> built()
+    {
+        MEMSCAPE_CHECK(planBuckets());
+        const std::size_t units = m_units.size();
+        for (std::size_t turn = 0; turn < 2 * units; ++turn)
+            addTurn(turn);
+        addUpdate();
+        ShardStep step;
+        MEMSCAPE_TRY(spans, scheduleLanes(m_lanes));
+        step.spans = std::move(spans);
+        step.tasks = std::move(m_tasks);
+        step.trees = m_trees;
+        sum(step);
+        sumGathered(step);
+        return step;
+    }
+
+private:
+    bool isSharded() const { return m_plan.zeroStage == 3; }
+    std::int64_t ranks() const { return m_plan.dataParallel; }
+    /// Turns are units forward, then backward.
+    bool isForward(std::size_t turn) const { return turn < m_units.size(); }
+    std::size_t unitOf(std::size_t turn) const { return isForward(turn) ? turn : 2 * m_units.size() - 1 - turn; }
+
+    Wait add(ShardLane lane, double seconds, std::vector<Wait> waits, ShardTask task)
+    {
+        const auto at = std::size_t(lane);
+        if (m_asked.link.isSerial) { // after everything that came before
+            for (std::size_t other = 0; other < shardLanes; ++other) {
+                if (!m_lanes[other].empty())
+                    waits.push_back({other, m_lanes[other].size() - 1});
+            }
+        }
+        m_lanes[at].push_back({seconds, std::move(waits)});
+        m_tasks[at].push_back(std::move(task));
+        return {at, m_lanes[at].size() - 1};
+    }
+
+    Wait addCollective(ShardLane lane, ShardCollective collective, std::vector<Wait> waits)
+    {
+        ShardTask task{collective.phase, collective.unit, collective};
+        return add(lane, secondsOf(collective), std::move(waits), std::move(task));
+    }
+
+    double secondsOf(const ShardCollective& one)
+    {
+        if (one.kind == CollectiveKind::HostCopy)
+            return m_asked.hostLatency + one.payload() / m_asked.hostBandwidth;
+        const bool isTree = m_asked.link.takesTrees
+            && quickestAlgorithm(one.kind, one.payload(), one.ranks, m_rate) == CollectiveAlgorithm::Tree;
+        m_trees += isTree;
+        return one.count
+            * (isTree ? treeSeconds(one.kind, one.payload(), one.ranks, m_rate)
+                      : ringSeconds(one.kind, one.payload(), one.ranks, m_rate));
+    }
+
+    /// The gradients in the order of backward, cut into buckets.
+    Result<void> planBuckets()
+    {
+        if (isSharded() || ranks() == 1)
+            return {};
+        double all = 0;
+        for (const ShardUnit& unit : m_units)
+            all += double(unit.elements());
+        const bool isUsual = m_asked.bucket == 0;
+        m_bucket = !isUsual ? std::max<std::int64_t>(1, m_asked.bucket / m_gradientBytes)
+            : m_plan.zeroStage > 0
+            ? std::max<std::int64_t>(
+                1, reduceBufferBytes(m_network.network->parameters, m_plan) / precisionRule(m_plan.precision).gradient)
+            : ddpBucket / m_gradientBytes;
+        m_nextBucket = isUsual && m_plan.zeroStage == 0 ? ddpFirstBucket / m_gradientBytes : m_bucket;
+        if (all / double(m_bucket) > mostBuckets)
+            return fail("predict.buckets",
+                        fmt::format("{} of gradients in buckets of {} are more than {}",
+                                    bytesText(all * double(m_gradientBytes)), bytesText(double(m_asked.bucket)),
+                                    countText(mostBuckets)),
+                        fmt::format("choose bucket={} or more, or 0 for the usual size",
+                                    std::int64_t(std::ceil(all / mostBuckets)) * m_gradientBytes),
+                        "bucket");
+        return {};
+    }
+
+    void addTurn(std::size_t turn)
+    {
+        const std::size_t last = std::min(turn + std::size_t(m_asked.prefetch), 2 * m_units.size() - 1);
+        while (isSharded() && m_gathers.size() <= last)
+            m_gathers.push_back(addGather(m_gathers.size()));
+        const ShardUnit& unit = m_units[unitOf(turn)];
+        const ShardPhase phase = isForward(turn) ? ShardPhase::Forward : ShardPhase::Backward;
+        std::vector<Wait> waits = std::exchange(m_next, {});
+        if (isSharded() && m_gathers[turn])
+            waits.push_back(*m_gathers[turn]);
+        const Wait computed = add(ShardLane::Compute, isForward(turn) ? unit.forward : unit.backward, std::move(waits),
+                                  {phase, unitOf(turn), {}});
+        m_computed.push_back(computed);
+        for (Collective tensor : unit.tensor) {
+            if (!isForward(turn) && tensor.kind != CollectiveKind::AllReduce) // each undoes the other
+                tensor.kind = tensor.kind == CollectiveKind::AllGather ? CollectiveKind::ReduceScatter
+                                                                       : CollectiveKind::AllGather;
+            const std::int64_t bytes = isHalf(m_plan.precision) ? 2 : 4;
+            m_next = {addCollective(ShardLane::Tensor,
+                                    {phase, tensor.kind, tensor.what, unitOf(turn),
+                                     piece(std::int64_t(tensor.payload) / bytes, tensor.degree), bytes, tensor.degree,
+                                     tensor.count},
+                                    {computed})};
+        }
+        if (!isForward(turn))
+            reduce(unitOf(turn), computed);
+    }
+
+    /// The weights of a turn's unit, gathered while the turns before it run; nothing where it has none.
+    std::optional<Wait> addGather(std::size_t turn)
+    {
+        const std::size_t unit = unitOf(turn), ahead = std::size_t(m_asked.prefetch) + 1;
+        const std::int64_t pieces = m_units[unit].pieceElements(ranks());
+        if (pieces == 0)
+            return std::nullopt;
+        const ShardPhase phase = isForward(turn) ? ShardPhase::Forward : ShardPhase::Backward;
+        std::vector<Wait> waits;
+        if (turn >= ahead)
+            waits.push_back(m_computed[turn - ahead]); // its weights are free
+        std::optional<Wait> there;
+        if (m_plan.offload == Offload::Parameters) {
+            there = addCollective(
+                ShardLane::Host,
+                {phase, CollectiveKind::HostCopy, "weights from the host", unit, pieces, m_weightBytes}, waits);
+            waits.push_back(*there);
+        }
+        if (ranks() > 1)
+            there = addCollective(ShardLane::Data,
+                                  {phase, CollectiveKind::AllGather, "weights", unit, pieces, m_weightBytes, ranks()},
+                                  waits);
+        return there;
+    }
+
+    /// What backward has made of a unit's gradients leaves.
+    void reduce(std::size_t unit, const Wait& computed)
+    {
+        const std::int64_t elements = m_units[unit].elements();
+        if (elements == 0)
+            return;
+        if (isSharded() || ranks() == 1) {
+            const std::int64_t pieces = m_units[unit].pieceElements(isSharded() ? ranks() : 1);
+            Wait made = computed;
+            if (ranks() > 1)
+                made = addCollective(ShardLane::Data,
+                                     {ShardPhase::Backward, CollectiveKind::ReduceScatter, "gradients", unit, pieces,
+                                      m_gradientBytes, ranks()},
+                                     {computed});
+            stream(unit, pieces, made);
+            return;
+        }
+        for (std::int64_t done = 0; done < elements;) {
+            const std::int64_t part = std::min(elements - done, m_nextBucket - m_filled);
+            m_filled += part;
+            done += part;
+            if (m_filled == m_nextBucket)
+                closeBucket({computed.lane, computed.task, double(done) / double(elements)});
+        }
+        if (unit == 0 && m_filled > 0)
+            closeBucket(computed);
+    }
+
+    void closeBucket(const Wait& made)
+    {
+        const bool isStageZero = m_plan.zeroStage == 0;
+        const std::int64_t pieces = piece(std::exchange(m_filled, 0), ranks());
+        const Wait reduced = addCollective(ShardLane::Data,
+                                           {ShardPhase::Backward,
+                                            isStageZero ? CollectiveKind::AllReduce : CollectiveKind::ReduceScatter,
+                                            "gradients", m_buckets, pieces, m_gradientBytes, ranks()},
+                                           {made});
+        stream(m_buckets, isStageZero ? pieces * ranks() : pieces, reduced);
+        ++m_buckets;
+        m_nextBucket = m_bucket;
+    }
+
+    /// To the host, where it sums them.
+    void stream(std::size_t unit, std::int64_t elements, const Wait& made)
+    {
+        if (m_plan.streamsGradients())
+            addCollective(ShardLane::Host,
+                          {ShardPhase::Backward, CollectiveKind::HostCopy, "gradients to the host", unit, elements,
+                           m_gradientBytes},
+                          {made});
+        else if (m_plan.offload != Offload::None)
+            m_late += elements;
+    }
+
+    /// What the optimizer needs, the update, and what others need of it.
+    void addUpdate()
+    {
+        using enum ShardPhase;
+        std::vector<Wait> before = lastOfAll();
+        if (m_late > 0)
+            before = {addCollective(
+                ShardLane::Host,
+                {Update, CollectiveKind::HostCopy, "gradients to the host", 0, m_late, m_gradientBytes}, before)};
+        double seconds = 0;
+        if (m_plan.offload == Offload::None && m_plan.hasOptimizer())
+            seconds = updateTime();
+        Wait updated = add(ShardLane::Compute, seconds, before, {Update, 0, {}});
+        std::int64_t own = 0, all = 0;
+        for (const ShardUnit& unit : m_units) {
+            own += unit.pieceElements(m_plan.zeroStage == 3 ? ranks() : 1);
+            all += unit.elements();
+        }
+        if (m_plan.zeroStage == 1 || m_plan.zeroStage == 2)
+            own = piece(all, ranks());
+        if (m_plan.offload == Offload::Optimizer || m_plan.offload == Offload::Gradients)
+            updated = addCollective(
+                ShardLane::Host,
+                {Update, CollectiveKind::HostCopy, "updated weights from the host", 0, own, m_weightBytes}, {updated});
+        if (ranks() == 1 || m_plan.zeroStage == 0 || isSharded())
+            return;
+        for (std::int64_t done = 0, index = 0; done < all; done += m_bucket, ++index)
+            addCollective(ShardLane::Data,
+                          {Update, CollectiveKind::AllGather, "updated weights", std::size_t(index),
+                           piece(std::min(m_bucket, all - done), ranks()), m_weightBytes, ranks()},
+                          {updated});
+    }
+
+    std::vector<Wait> lastOfAll() const
+    {
+        std::vector<Wait> last;
+        for (std::size_t lane = 0; lane < shardLanes; ++lane) {
+            if (!m_lanes[lane].empty())
+                last.push_back({lane, m_lanes[lane].size() - 1});
+        }
+        return last;
+    }
+
+    double updateTime() const
+    {
+        StepTimeOptions options;
+        const HostOperations host = m_device.isGpu() ? HostOperations() : hostOperations(m_device);
+        if (!m_device.isGpu())
+            options.host = &host;
+        const auto seconds = updateSeconds(m_network.network->parameters, m_plan, m_device, options);
+        const double turns = m_device.isGpu() ? 1 : double(std::max<std::int64_t>(m_asked.ranks(), m_device.units));
+        return seconds.value_or(0) * turns;
+    }
+
+    static void sum(ShardStep& step)
+    {
+        for (std::size_t lane = 0; lane < shardLanes; ++lane) {
+            for (std::size_t i = 0; i < step.spans[lane].size(); ++i) {
+                const TaskSpan& span = step.spans[lane][i];
+                const auto& collective = step.tasks[lane][i].collective;
+                step.end = std::max(step.end, span.end);
+                (collective ? step.communication : step.compute) += span.end - span.begin;
+                if (collective)
+                    (collective->kind == CollectiveKind::HostCopy ? step.copied : step.sent) += collective->sentBytes();
+            }
+        }
+    }
+
+    void sumGathered(ShardStep& step) const
+    {
+        std::vector<std::pair<double, double>> changes;
+        for (std::size_t turn = 0; turn < m_gathers.size(); ++turn) {
+            if (!m_gathers[turn])
+                continue;
+            const Wait& there = *m_gathers[turn];
+            const double bytes = double(m_units[unitOf(turn)].pieceElements(ranks()) * m_weightBytes) * double(ranks());
+            changes.emplace_back(step.spans[there.lane][there.task].begin, bytes);
+            changes.emplace_back(step.spans[m_computed[turn].lane][m_computed[turn].task].end, -bytes);
+        }
+        std::sort(changes.begin(), changes.end()); // of one moment what is freed comes first
+        double held = 0;
+        for (const auto& [at, bytes] : changes) {
+            held += bytes;
+            step.gathered = std::max(step.gathered, std::int64_t(held));
+            if (!step.gatheredOver.empty() && step.gatheredOver.back().first == at)
+                step.gatheredOver.back().second = held;
+            else
+                step.gatheredOver.emplace_back(at, held);
+        }
+    }
+
+    const Device& m_device;
+    const ShardedNetwork& m_network;
+    const ShardingCase& m_asked;
+    const Plan& m_plan;
+    const std::vector<ShardUnit>& m_units;
+    std::vector<std::vector<LaneTask>> m_lanes;
+    std::vector<std::vector<ShardTask>> m_tasks;
+    RankLink m_rate;
+    std::int64_t m_weightBytes, m_gradientBytes;
+    std::int64_t m_bucket = 1, m_nextBucket = 1, m_filled = 0; ///< elements
+    std::size_t m_buckets = 0;
+    std::int64_t m_late = 0; ///< elements of gradients that the host gets behind backward
+    std::int64_t m_trees = 0;
+    std::vector<std::optional<Wait>> m_gathers; ///< by turn
+    std::vector<Wait> m_computed;               ///< by turn
+    std::vector<Wait> m_next;                   ///< what the next turn waits for
+};
+
+} // namespace
+
+double ShardCollective::sentBytes() const
+{
+    if (kind == CollectiveKind::HostCopy)
+        return double(pieceElements * elementBytes) * count;
+    return double(ringSteps(kind, ranks)) * double(pieceElements * elementBytes) * count;
+}
+
+std::string_view shardPhaseText(ShardPhase phase)
+{
+    switch (phase) {
+    case ShardPhase::Forward: return "forward";
+    case ShardPhase::Backward: return "backward";
+    case ShardPhase::Update: break;
+    }
+    return "update";
+}
+
+std::vector<ShardCollective> ShardStep::collectives() const
+{
+    std::vector<std::pair<double, const ShardCollective*>> begun;
+    for (std::size_t lane = 0; lane < tasks.size(); ++lane) {
+        for (std::size_t i = 0; i < tasks[lane].size(); ++i) {
+            if (tasks[lane][i].collective)
+                begun.emplace_back(spans[lane][i].begin, &*tasks[lane][i].collective);
+        }
+    }
+    std::stable_sort(begun.begin(), begun.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<ShardCollective> all;
+    for (const auto& [at, one] : begun)
+        all.push_back(*one);
+    return all;
+}
+
+Result<ShardStep> shardStep(const Device& device, const ShardedNetwork& network, const ShardingCase& asked)
+{
+    return StepBuilder(device, network, asked).built();
+}
+
+Result<ShardingAnswer> answerSharding(const Device& device, const Parameters& parameters, PredictionContext& context)
+{
+    MEMSCAPE_TRY(asked, shardingCase(device, parameters));
+    MEMSCAPE_TRY(network, shardedNetwork(device, parameters, asked, context));
+    MEMSCAPE_TRY(step, shardStep(device, *network, asked));
+    const KeptBytes kept = keptBytes(network->network->parameters, asked.plan());
+    return ShardingAnswer{std::move(asked), std::move(network), kept, std::move(step)};
+}
+
+} // namespace memscape

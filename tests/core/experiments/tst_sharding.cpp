@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ranks keep against the ZeRO paper's table (Rajbhandari et al. 2020, table 1 and figure 1: 7.5 B parameters, 64
+// GPUs: 120, 31.4, 16.6 and 1.9 GB) and its section 7 (volumes); what they send against the closed forms and the
+// memory budget; what they wait for against what must hold of any timeline.
+#include "core/experiments/sharding/sharding.h"
+
+#include "core/device/catalogue.h"
+
+#include <QtTest>
+
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+using namespace memscape;
+
+namespace {
+
+using ShardTexts = std::vector<std::string>;
+
+const Device& shardGpu()
+{
+    static const Device device = *findDevice("nvidia-h100-sxm");
+    return device;
+}
+
+Result<Figures> shardFigures(const ShardTexts& texts, const Device& device = shardGpu(),
+                             const char* experiment = "sharding")
+{
+    const Experiment& asked = **findExperiment(experiment);
+    MEMSCAPE_TRY(parameters, resolve(asked.schema(), texts));
+    return asked.predictPoint(device, parameters);
+}
+
+double shardFigure(const char* key, const ShardTexts& texts, const Device& device = shardGpu())
+{
+    const auto figures = shardFigures(texts, device);
+    return figures && findFigure(*figures, key) ? findFigure(*figures, key)->number() : memscape::nan;
+}
+
+ShardingAnswer shardAnswer(const ShardTexts& texts, const Device& device = shardGpu())
+{
+    PredictionContext once;
+    return *answerSharding(device, *resolve(shardingSchema(), texts), once);
+}
+
+Error shardError(const ShardTexts& texts, const Device& device = shardGpu())
+{
+    const auto figures = shardFigures(texts, device);
+    return figures ? Error{} : figures.error();
+}
+
+bool shardsNear(double found, double expected, double relative = 1e-9)
+{
+    return std::abs(found - expected) <= relative * std::abs(expected);
+}
+
+const char* const shardModel = "model=from-scratch:hidden=256,layers=4,heads=4,ffn=1024,vocab=4096";
+
+} // namespace
+
+class TestSharding : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void eachStageKeepsWhatThePaperSays_data()
+    {
+        QTest::addColumn<int>("stage");
+        QTest::addColumn<double>("gigabytes");
+        QTest::newRow("data parallel") << 0 << 120.0;
+        QTest::newRow("P_os") << 1 << 31.4;
+        QTest::newRow("P_os+g") << 2 << 16.6;
+        QTest::newRow("P_os+g+p") << 3 << 1.9;
+    }
+    void eachStageKeepsWhatThePaperSays()
+    {
+        QFETCH(int, stage);
+        QFETCH(double, gigabytes);
+        const double stored = shardFigure(
+            "stored", {"model=params:7.5e9", "data_parallel=64", "zero=" + std::to_string(stage), "sequence=64"});
+        QVERIFY2(std::abs(stored / 1e9 - gigabytes) < 0.05, qPrintable(QString::number(stored / 1e9)));
+    }
+
+    void theNotesRatiosAreLimits()
+    {
+        const ShardTexts model{"model=params:7.5e9", "sequence=64"};
+        const auto ratio = [&](const char* zero, const char* ranks) {
+            return shardFigure("memory_ratio", {model[0], model[1], zero, ranks});
+        };
+        QVERIFY(shardsNear(ratio("zero=1", "data_parallel=8"), 16 / 5.5, 1e-6)); // 2.91, not 4
+        QVERIFY(shardsNear(ratio("zero=2", "data_parallel=8"), 16 / (2 + 14.0 / 8), 1e-6));
+        QVERIFY(shardsNear(ratio("zero=3", "data_parallel=8"), 8, 1e-6));
+        QVERIFY(shardsNear(ratio("zero=1", "data_parallel=1024"), 4, 0.01));
+        QVERIFY(shardsNear(ratio("zero=2", "data_parallel=1024"), 8, 0.01));
+    }
+
+    /// Section 7 of the paper: 2 Ψ without ZeRO and with stages 1 and 2, 3 Ψ with stage 3, each (N − 1)/N of it.
+    void volumesHaveTheirClosedForms()
+    {
+        for (const int ranks : {2, 8, 64}) {
+            const std::string n = "data_parallel=" + std::to_string(ranks);
+            const double parameters = shardFigure("weights", {shardModel, "zero=0", n}) / 2; // bf16
+            const double share = double(ranks - 1) / ranks;
+            for (const auto& [stage, times] : {std::pair{0, 2.0}, {1, 2.0}, {2, 2.0}, {3, 3.0}}) {
+                const double sent = shardFigure("sent", {shardModel, "zero=" + std::to_string(stage), n});
+                // Pieces are padded: at most one element for each parameter or bucket and rank.
+                QVERIFY(sent >= times * 2 * parameters * share - 1);
+                QVERIFY(sent <= times * 2 * parameters * share + 3 * 200 * 2 * ranks);
+            }
+        }
+    }
+
+    void theMemoryBudgetCountsTheSame()
+    {
+        for (const char* zero : {"zero=0", "zero=1", "zero=2", "zero=3"}) {
+            const ShardTexts texts{shardModel, zero, "data_parallel=4", "batch=1", "sequence=128"};
+            ShardTexts budget = texts;
+            budget.push_back("advice=none");
+            const auto other = shardFigures(budget, shardGpu(), "training-memory");
+            QVERIFY(other);
+            const auto own = shardFigures(texts);
+            QVERIFY(own);
+            QVERIFY(
+                shardsNear(findFigure(*own, "sent")->number(), findFigure(*other, "communication")->number(), 1e-3));
+            for (const char* key : {"weights", "gradients", "optimizer_state", "master_weights", "activations"})
+                QCOMPARE(findFigure(*own, key)->number(), findFigure(*other, key)->number());
+        }
+    }
+
+    void tensorParallelRanksDivideTheModel()
+    {
+        const double alone = shardFigure("stored", {shardModel, "zero=0", "data_parallel=1"});
+        const double two = shardFigure("stored", {shardModel, "zero=0", "data_parallel=1", "tensor_parallel=2"});
+        QVERIFY(two < 0.6 * alone && two > 0.5 * alone); // norms stay whole
+        const ShardTexts texts{shardModel, "zero=0", "data_parallel=1", "tensor_parallel=2", "sequence=128"};
+        const auto budget = shardFigures({texts[0], texts[1], texts[2], texts[3], texts[4], "batch=1", "advice=none"},
+                                         shardGpu(), "training-memory");
+        QVERIFY(budget);
+        QVERIFY(shardsNear(shardFigure("sent", texts), findFigure(*budget, "communication")->number(), 1e-6));
+        // Every one of them is waited for.
+        QVERIFY(shardsNear(shardFigure("exposed_time", texts), shardFigure("communication_time", texts), 1e-6));
+        // Sequence parallelism sends as much in other collectives, and divides what lies between the products.
+        ShardTexts sequence = texts;
+        sequence.push_back("sequence_parallel=true");
+        QVERIFY(shardFigure("activations", sequence) < shardFigure("activations", texts));
+    }
+
+    void bucketsHideBehindBackward()
+    {
+        const ShardTexts texts{shardModel, "zero=0", "data_parallel=8", "batch=32", "sequence=512", "bucket=256KiB"};
+        const ShardingAnswer answer = shardAnswer(texts);
+        const auto data = std::size_t(ShardLane::Data);
+        const auto& spans = answer.step.spans[data];
+        QVERIFY(spans.size() > 10);
+        QVERIFY(answer.step.exposed() < 0.4 * answer.step.communication);
+        // The last one waits for backward's end, which no bucket can hide from.
+        const TaskSpan& backward = answer.step.spans[std::size_t(ShardLane::Compute)].rbegin()[1];
+        QVERIFY(spans.back().begin >= backward.end);
+        // One bucket of everything cannot begin before backward ends.
+        ShardTexts whole = texts;
+        whole.back() = "bucket=1GiB";
+        const ShardingAnswer one = shardAnswer(whole);
+        QCOMPARE(one.step.spans[data].size(), std::size_t(1));
+        QVERIFY(shardsNear(one.step.exposed(), one.step.communication, 1e-6));
+    }
+
+    void weightsGatheredAheadHide()
+    {
+        const ShardTexts texts{shardModel, "zero=3", "data_parallel=8", "batch=64", "sequence=512"};
+        const auto with = [&](const char* prefetch) {
+            ShardTexts all = texts;
+            all.emplace_back(prefetch);
+            return shardAnswer(all);
+        };
+        const ShardingAnswer none = with("prefetch=0"), one = with("prefetch=1"), two = with("prefetch=2");
+        QVERIFY(one.step.exposed() < 0.7 * none.step.exposed());
+        QVERIFY(two.step.exposed() <= one.step.exposed() + 1e-12);
+        // What it costs: one more layer is whole at a time.
+        QVERIFY(one.step.gathered > none.step.gathered);
+        QVERIFY(two.step.gathered > one.step.gathered);
+        // Every unit runs after its weights are there.
+        for (const auto& [seconds, bytes] : one.step.gatheredOver)
+            QVERIFY(seconds >= 0 && bytes >= 0 && bytes <= double(one.step.gathered));
+        QCOMPARE(one.step.gatheredOver.back().second, 0.0);
+    }
+
+    void aTimelineAddsUp_data()
+    {
+        QTest::addColumn<QString>("texts");
+        for (const char* texts :
+             {"zero=0", "zero=1", "zero=2", "zero=3", "zero=3 prefetch=3", "zero=2 offload=gradients",
+              "zero=1 offload=optimizer", "zero=3 offload=parameters", "zero=0 tensor_parallel=2",
+              "zero=3 tensor_parallel=2 sequence_parallel=true", "zero=1 bucket=100KB", "zero=3 checkpointing=block"})
+            QTest::newRow(texts) << texts;
+    }
+    void aTimelineAddsUp()
+    {
+        QFETCH(QString, texts);
+        ShardTexts all{shardModel, "data_parallel=4", "sequence=128"};
+        for (const QString& one : texts.split(u' '))
+            all.push_back(one.toStdString());
+        const ShardStep step = shardAnswer(all).step;
+        double longest = 0, compute = 0;
+        for (std::size_t lane = 0; lane < shardLanes; ++lane) {
+            QCOMPARE(step.spans[lane].size(), step.tasks[lane].size());
+            double busy = 0, before = 0;
+            for (const TaskSpan& span : step.spans[lane]) {
+                QVERIFY(span.begin >= before - 1e-15 && span.end >= span.begin);
+                before = span.end;
+                busy += span.end - span.begin;
+            }
+            longest = std::max(longest, busy);
+            compute += lane == std::size_t(ShardLane::Compute) ? busy : 0;
+        }
+        QVERIFY(shardsNear(compute, step.compute));
+        QVERIFY(step.end >= longest - 1e-12 && step.end <= step.compute + step.communication + 1e-12);
+        QVERIFY(step.exposed() >= -1e-12 && step.hidden() >= -1e-12);
+    }
+
+    void aHostsCoresHideNothing()
+    {
+        const Device host = *findDevice("amd-epyc-9654");
+        for (const char* zero : {"zero=0", "zero=1", "zero=2", "zero=3"}) {
+            const ShardStep step =
+                shardAnswer({shardModel, zero, "data_parallel=4", "precision=fp32", "sequence=128"}, host).step;
+            QVERIFY(step.communication > 0);
+            QVERIFY(shardsNear(step.exposed(), step.communication, 1e-6));
+        }
+    }
+
+    void aCalibratedRingIsUsed()
+    {
+        Device host = *findDevice("amd-epyc-9654");
+        host.links.push_back(
+            {"ring-threads", "ring of threads", {8e9, Evidence::Measured}, {1e-6, Evidence::Measured}});
+        host.links.push_back(
+            {"ring-processes", "ring of processes", {4e9, Evidence::Measured}, {3e-6, Evidence::Measured}});
+        const ShardTexts texts{shardModel,       "zero=0",      "data_parallel=2",
+                               "precision=fp32", "bucket=1GiB", "sequence=128"};
+        const double sent = shardFigure("sent", texts, host);
+        QVERIFY(shardsNear(shardFigure("communication_time", texts, host), 2 * 1e-6 + sent / 8e9, 1e-9));
+        ShardTexts processes = texts;
+        processes.emplace_back("link=processes");
+        QVERIFY(shardsNear(shardFigure("communication_time", processes, host), 2 * 3e-6 + sent / 4e9, 1e-9));
+    }
+
+    void manyRanksTakeTrees()
+    {
+        const ShardTexts texts{shardModel, "zero=0", "data_parallel=1024"};
+        QVERIFY(shardAnswer(texts).step.trees > 0);
+        ShardTexts slow = texts; // what is moved rules
+        slow.insert(slow.end(), {"link_bandwidth=1MB/s", "link_latency=1ns"});
+        QCOMPARE(shardAnswer(slow).step.trees, std::int64_t(0));
+        QVERIFY(shardsNear(shardFigure("sent", texts), shardFigure("sent", slow)));
+    }
+
+    void offloadLeavesTheDeviceTheWeights()
+    {
+        // ZeRO-Offload, Ren et al. 2021: 2 Ψ on the GPU, gradients 2 Ψ down and weights 2 Ψ up.
+        const ShardTexts texts{"model=params:1e9", "zero=2", "data_parallel=1", "offload=gradients", "sequence=64"};
+        const double weights = shardFigure("weights", texts);
+        QCOMPARE(shardFigure("stored", texts), weights);
+        QVERIFY(shardsNear(shardFigure("copied", texts), 2 * weights, 1e-6));
+        QCOMPARE(shardFigure("sent", texts), 0.0);
+    }
+
+    void whatCannotBeIsSaid_data()
+    {
+        QTest::addColumn<QString>("assignment");
+        QTest::addColumn<QString>("code");
+        QTest::addColumn<QString>("place");
+        QTest::newRow("no rank") << "data_parallel=0"
+                                 << "parameter.range"
+                                 << "data_parallel";
+        QTest::newRow("2^31 ranks") << "data_parallel=2147483648"
+                                    << "parameter.range"
+                                    << "data_parallel";
+        QTest::newRow("a rank and a half") << "data_parallel=1.5"
+                                           << "parameter.type"
+                                           << "data_parallel";
+        QTest::newRow("not a number") << "data_parallel=nan"
+                                      << "parameter.range"
+                                      << "data_parallel";
+        QTest::newRow("stage 4") << "zero=4"
+                                 << "parameter.range"
+                                 << "zero";
+        QTest::newRow("heads") << "tensor_parallel=3"
+                               << ""
+                               << "tensor_parallel";
+        QTest::newRow("threads on a GPU") << "link=threads"
+                                          << "predict.device"
+                                          << "link";
+        QTest::newRow("sequence alone") << "sequence_parallel=true"
+                                        << "plan.combination"
+                                        << "";
+        QTest::newRow("weights on the host") << "offload=parameters"
+                                             << "plan.combination"
+                                             << "";
+        QTest::newRow("buckets of a byte") << "bucket=1"
+                                           << "predict.buckets"
+                                           << "bucket";
+        QTest::newRow("no such model") << "model=nosuch"
+                                       << ""
+                                       << "";
+    }
+    void whatCannotBeIsSaid()
+    {
+        QFETCH(QString, assignment);
+        QFETCH(QString, code);
+        QFETCH(QString, place);
+        ShardTexts texts{assignment.toStdString()};
+        if (!assignment.startsWith(QLatin1String("model")))
+            texts.emplace_back(shardModel);
+        const Error error = shardError(texts);
+        QVERIFY(!error.message.empty() && !error.hint.empty());
+        if (!code.isEmpty())
+            QCOMPARE(QString::fromStdString(error.code), code);
+        if (!place.isEmpty())
+            QVERIFY2(error.place.find(place.toStdString()) != std::string::npos, error.text().c_str());
+    }
+
+    void aCountThatDoesNotDivideIsPadded()
+    {
+        // Every rank has as much: the last piece is padded by less than an element a parameter.
+        const ShardingAnswer answer = shardAnswer({shardModel, "zero=3", "data_parallel=7"});
+        const double whole = double(answer.network->alone.weights);
+        QVERIFY(double(answer.kept.weights) * 7 >= whole);
+        QVERIFY(double(answer.kept.weights) * 7 < whole + 7 * 2 * 200);
+    }
+
+    void aGpuWithoutALinkAsksForOne()
+    {
+        Device lonely = shardGpu();
+        lonely.links.clear();
+        const Error error = shardError({shardModel}, lonely);
+        QCOMPARE(error.code, std::string("predict.device"));
+        QVERIFY(error.hint.find("link_bandwidth") != std::string::npos);
+        QVERIFY(shardFigure("exposed_time", {shardModel, "link_bandwidth=10GB/s"}, lonely) > 0);
+        QCOMPARE(shardError({shardModel, "link=peer"}, lonely).code, std::string("predict.device"));
+    }
+
+    void theDetailSaysWhatIsDrawn()
+    {
+        const ShardingAnswer answer =
+            shardAnswer({shardModel, "zero=2", "data_parallel=32", "bucket=4KB", "sequence=64"});
+        const Json detail = shardingDetail(answer);
+        QCOMPARE(detail["ranks"].get<int>(), 32);
+        QCOMPARE(detail["rank"]["weights"].get<std::int64_t>(), answer.kept.weights);
+        double sent = 0;
+        std::size_t count = 0;
+        for (const Json& span : detail["spans"]) {
+            sent += span.value("sent", 0.0);
+            ++count;
+        }
+        QVERIFY(count < 4 * 400 && answer.step.tasks[std::size_t(ShardLane::Data)].size() > 1000); // joined
+        QVERIFY(shardsNear(sent, answer.step.sent));
+    }
+};
+
+QTEST_GUILESS_MAIN(TestSharding)
+#include "tst_sharding.moc"
