@@ -133,7 +133,7 @@ void fitLinks(Device& device, const HostProbes& probes)
 {
     for (LinkProbes kind : probes.links) {
         for (LinkProbe& probe : kind.points)
-            probe.cached = cachedShares(device, 2 * probe.bytes);
+            probe.cached = cachedShares(device, kind.touched * probe.bytes);
         auto fitted = fitLink(kind);
         if (fitted)
             device.links.push_back(std::move(fitted->link));

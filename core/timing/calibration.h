@@ -48,7 +48,7 @@ struct HostProbes
     std::vector<IssueRate> issueRates;          ///< from L1
     std::vector<WalkRate> walkRates;            ///< of one core; see walk_rates.h
     std::map<std::string, double> productRates; ///< FLOP/s of large products by format, all cores
-    std::vector<LinkProbes> links;              ///< kinds of `transfer`; their `cached` is the fit's
+    std::vector<LinkProbes> links;              ///< kinds of `transfer`, and rings; their `cached` is the fit's
     std::vector<OperationProbe> operations;     ///< of a training step; empty when they were not measured
     double tileRows = 4, tileColumns = 32;      ///< of the product that they ran
     std::string grade = "D";

@@ -43,6 +43,7 @@ struct LinkProbes
 {
     std::string id, label;
     std::vector<LinkProbe> points;
+    double touched = 2; ///< B of memory for each that is moved: its source and its target
 };
 
 struct FittedLink

@@ -27,6 +27,7 @@ std::unique_ptr<HostMeasurement> makeLayoutMeasurement(HostSession& session);
 std::unique_ptr<HostMeasurement> makeInPlaceMeasurement(HostSession& session);
 std::unique_ptr<HostMeasurement> makePlacementMeasurement(HostSession& session);
 std::unique_ptr<HostMeasurement> makeAttentionMeasurement(HostSession& session);
+std::unique_ptr<HostMeasurement> makeShardingMeasurement(HostSession& session);
 } // namespace host
 
 namespace {
@@ -51,6 +52,7 @@ Measure measureOf(const std::string& experiment)
         {"in-place", swept<host::makeInPlaceMeasurement>},
         {"placement", swept<host::makePlacementMeasurement>},
         {"attention", swept<host::makeAttentionMeasurement>},
+        {"sharding", swept<host::makeShardingMeasurement>},
         {"allocator", host::measureAllocator},
         {"batch-size", host::measureBatchSize},
         {"checkpoint", host::measureCheckpoint},

@@ -8,6 +8,7 @@
 //   - walks within L1: how many elements a second a core starts;
 //   - runs, columns and transpositions as `layout` makes them (calibrate_walks.cpp);
 //   - transfers of each kind, 4 B to 64 MiB (transfer.cpp);
+//   - steps of rings between threads and between processes, one on each core (sharding.cpp);
 //   - a matrix product of 1536³ in each format: what all cores reach.
 // The order is random and the cached sizes come twice, so that intermittent load of others becomes spread, not shape.
 // Values are of this program's own kernels, which is what predictions are compared with; no point that a prediction is
@@ -21,6 +22,7 @@
 #include "kernels/host/hierarchy/latency.h"
 #include "kernels/host/host_backend.h"
 #include "kernels/host/precision/precision.h"
+#include "kernels/host/sharding/sharding.h"
 #include "kernels/host/stride/stride_walk.h"
 #include "kernels/host/transfer/transfer.h"
 #include "kernels/measure/quality.h"
@@ -91,6 +93,7 @@ public:
         planIssueRates();
         planWalks();
         planTransfers();
+        planRings();
     }
 
     Result<HostProbes> run()
@@ -320,6 +323,35 @@ private:
                 task.store = [this, index, bytes](const Summary& s) {
                     if (s.median > 0)
                         m_probes.links[index].points.push_back({bytes, s.median});
+                };
+                m_tasks.push_back(std::move(task));
+            }
+        }
+    }
+
+    /// Steps of a ring that has a rank on each core, over sizes of their pieces.
+    void planRings()
+    {
+        const int ranks = std::min(m_session.team().size(), mostRingRanks);
+        if (ranks < 2)
+            return;
+        static constexpr double sizes[] = {4, 0x1p12, 0x1p15, 0x1p17, 0x1p19, 0x1p21, 0x1p23, 0x1p24};
+        for (const ShardingWay way : {ShardingWay::Threads, ShardingWay::Processes}) {
+            const std::size_t index = m_probes.links.size();
+            const std::string& key = shardingWayKey(way);
+            m_probes.links.push_back({"ring-" + key, "ring of " + key, {}, double(ranks) * ranks});
+            for (const double bytes : sizes) {
+                Task task;
+                task.part = "transfers";
+                task.label = fmt::format("ring of {} {}, {} a step", ranks, key, bytesText(bytes));
+                task.passes = bytes * ranks * ranks <= m_lastCache ? 2 : 1;
+                task.measure = [this, way, ranks, bytes](int) {
+                    return measureRing(m_session, way, ranks, std::size_t(bytes), probeOptions(0.05));
+                };
+                task.store = [this, index, ranks, bytes](const Summary& s) {
+                    if (s.median > 0)
+                        m_probes.links[index].points.push_back(
+                            {bytes, s.median / double(ringSteps(CollectiveKind::AllReduce, ranks))});
                 };
                 m_tasks.push_back(std::move(task));
             }

@@ -59,6 +59,7 @@ public:
         body();
         ::_exit(0);
     }
+    pid_t process() const { return m_process; } ///< 0 before start()
     bool isAlive() const
     {
         siginfo_t info{};
