@@ -112,6 +112,9 @@ BENCHMARK_CAPTURE(draggedParameter, hierarchy, "hierarchy", "", "", "working_set
     ->Unit(benchmark::kMillisecond);
 const std::vector<QString> chunks{"64KiB", "256KiB", "1MiB", "4MiB", "16MiB", "32MiB"};
 BENCHMARK_CAPTURE(draggedParameter, transfer, "transfer", "", "", "chunk", chunks)->Unit(benchmark::kMillisecond);
+const std::vector<QString> rankCounts{"1", "2", "4", "8", "16", "64", "256", "1024"};
+BENCHMARK_CAPTURE(draggedParameter, sharding, "sharding", "", "", "data_parallel", rankCounts)
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(draggedParameter, budget_of_llama_2_7b, "training-memory", "", "llama-2-7b", "batch", batches)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(draggedParameter, budget_of_gpt2_xl, "training-memory", "", "gpt2-xl", "batch", batches)

@@ -12,6 +12,7 @@
 #include "app/pictures/placement/placement_picture.h"
 #include "app/pictures/precision/precision_picture.h"
 #include "app/pictures/roofline/roofline_picture.h"
+#include "app/pictures/sharding/sharding_picture.h"
 #include "app/pictures/stride/stride_picture.h"
 #include "app/pictures/training-memory/moment_picture.h"
 #include "app/pictures/training-memory/training_memory_picture.h"
@@ -121,6 +122,7 @@ constexpr std::array pageRows{
     PageRow{"checkpoint", make<CheckpointPicture>, CheckpointPicture::shortcuts},
     PageRow{"batch-size", make<BatchPicture>},
     PageRow{"placement", make<PlacementPicture>, PlacementPicture::shortcuts},
+    PageRow{"sharding", make<ShardingPicture>, ShardingPicture::shortcuts},
     PageRow{"allocator", make<AllocatorPicture>, AllocatorPicture::shortcuts},
     PageRow{"attention", make<AttentionPicture>, AttentionPicture::shortcuts},
     PageRow{"precision", make<PrecisionPicture>},

@@ -65,7 +65,7 @@ public:
                 {"memory", "memory of a rank"},
                 {"gathered", "gathered at most"},
                 {"sent", "sent by each rank"},
-                {"memory_ratio", "memory: one rank / each of them"},
+                {"memory_ratio", "times less memory"},
                 {"step_time", "step time"},
                 {"communication_time", "collectives"},
                 {"exposed_time", "exposed"},

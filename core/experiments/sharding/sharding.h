@@ -78,7 +78,8 @@ struct ShardedNetwork
     std::vector<ShardUnit> units;
     std::int64_t activations = 0; ///< B of one rank, the most at one moment
     KeptBytes alone;              ///< what one rank would keep of the whole model, without sharding
-    double aloneSeconds = 0;      ///< of its step
+    std::int64_t aloneActivations = 0;
+    double aloneSeconds = 0; ///< of its step
 };
 /// Errors: those of readModel(), buildNetwork() and deviceRates(). `context` keeps it for the next question.
 Result<std::shared_ptr<const ShardedNetwork>> shardedNetwork(const Device& device, const Parameters& parameters,

@@ -97,12 +97,14 @@ Json shardingDetail(const ShardingAnswer& answer)
     Json rank = keptJson(answer.kept);
     rank["activations"] = answer.network->activations;
     rank["gathered"] = step.gathered;
+    Json alone = keptJson(answer.network->alone);
+    alone["activations"] = answer.network->aloneActivations;
     return {{"ranks", answer.asked.ranks()},
             {"data_parallel", plan.dataParallel},
             {"tensor_parallel", plan.tensorParallel},
             {"zero", plan.zeroStage},
             {"model", answer.network->model.name},
-            {"alone", keptJson(answer.network->alone)},
+            {"alone", std::move(alone)},
             {"rank", std::move(rank)},
             {"link",
              {{"way", shardingWayKey(answer.asked.link.way)},

@@ -184,6 +184,8 @@ Why speedupWhy(const ShardingAnswer& answer)
     why.with = fmt::format("= {} × {} / {}", answer.asked.plan().dataParallel,
                            shardSeconds(answer.network->aloneSeconds), shardSeconds(answer.step.end));
     why.source = "every data-parallel rank has its own batch";
+    if (answer.asked.plan().zeroStage > 0)
+        why.source += "; with ZeRO it updates its own part alone, so that more than N is possible";
     why.omits = {"whether one rank has the memory for it"};
     return why;
 }
@@ -247,7 +249,7 @@ Figures shardingFigures(const Device&, const ShardingAnswer& answer)
          {},
          "timeline",
          {}});
-    add("memory_ratio", "memory: one rank / each of them", Unit::One,
+    add("memory_ratio", "times less memory", Unit::One,
         double(answer.network->alone.device()) / double(std::max<std::int64_t>(1, kept.device())), ratioWhy(answer));
     add("speedup", "speedup", Unit::One,
         double(answer.asked.plan().dataParallel) * answer.network->aloneSeconds / step.end, speedupWhy(answer));

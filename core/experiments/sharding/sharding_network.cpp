@@ -145,6 +145,16 @@ Result<std::vector<ShardUnit>> timedUnits(const Device& device, const Graph& gra
     return unitsOf(graph, times, step.plan.tensorParallel);
 }
 
+/// B, the most at one moment of one rank's step.
+Result<std::int64_t> activationsOf(const Graph& graph, const PreparedNetwork& network, StepSettings step)
+{
+    step.plan.zeroStage = 0;
+    step.plan.dataParallel = 1;
+    step.plan.offload = Offload::None;
+    MEMSCAPE_TRY(trace, simulateStep(graph, network, step));
+    return highestBytes(trace, Category::Activations);
+}
+
 /// The same plan for one rank that has everything.
 Plan alonePlan(const Plan& plan)
 {
@@ -217,12 +227,8 @@ Result<std::shared_ptr<const ShardedNetwork>> shardedNetwork(const Device& devic
     made->network = preparedNetwork(networks, *graph);
 
     // Activations do not depend on what is sharded over data-parallel ranks.
-    StepSettings passes = asked.setup.step;
-    passes.plan.zeroStage = 0;
-    passes.plan.dataParallel = 1;
-    passes.plan.offload = Offload::None;
-    MEMSCAPE_TRY(trace, simulateStep(*graph, *made->network, passes));
-    made->activations = highestBytes(trace, Category::Activations);
+    MEMSCAPE_TRY(activations, activationsOf(*graph, *made->network, asked.setup.step));
+    made->activations = activations;
     MEMSCAPE_TRY(units, timedUnits(device, *graph, asked.setup.step, double(made->activations), asked.ranks()));
     made->units = std::move(units);
 
@@ -234,6 +240,11 @@ Result<std::shared_ptr<const ShardedNetwork>> shardedNetwork(const Device& devic
     MEMSCAPE_TRY(whole, networks.network(build));
     const auto wholeNetwork = preparedNetwork(networks, *whole);
     made->alone = keptBytes(wholeNetwork->parameters, step.plan);
+    made->aloneActivations = activations;
+    if (whole != graph) {
+        MEMSCAPE_TRY(undivided, activationsOf(*whole, *wholeNetwork, step));
+        made->aloneActivations = undivided;
+    }
     MEMSCAPE_TRY(seconds, aloneSeconds(device, *whole, *wholeNetwork, step, double(made->activations)));
     made->aloneSeconds = seconds;
     Kept answer = std::move(made);

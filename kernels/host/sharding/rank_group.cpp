@@ -116,6 +116,7 @@ void RankGroup::serve(int rank)
         if (!work(ring, m_state->repeats.load(std::memory_order_relaxed)))
             return;
         m_state->ended.fetch_add(1, std::memory_order_release);
+        ring.tell();
     }
 }
 
@@ -130,6 +131,7 @@ double RankGroup::run(std::size_t repeats)
             if (repeats == 0)
                 std::memset(ring.memoryOf(0), 0, m_memory);
             m_state->order.fetch_add(1, std::memory_order_release);
+            ring.tell();
             if (work(ring, std::uint32_t(repeats)))
                 static_cast<void>(ring.waitWhile(
                     [&] { return m_state->ended.load(std::memory_order_acquire) < std::uint32_t(m_ranks - 1); }));

@@ -2,7 +2,12 @@
 #include "kernels/host/sharding/ring.h"
 
 #include <algorithm>
+#include <climits>
 #include <cstring>
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace memscape::host {
 
@@ -56,6 +61,26 @@ std::uint64_t differences(const std::byte* found, std::size_t count, int first, 
 
 } // namespace
 
+void RingRank::tell()
+{
+    if (!m_state.isCrowded)
+        return;
+    m_state.bell.fetch_add(1, std::memory_order_release);
+    ::syscall(SYS_futex, &m_state.bell, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void RingRank::sleepUntilTold(std::uint32_t heard)
+{
+    const timespec moment{0, 2'000'000};
+    ::syscall(SYS_futex, &m_state.bell, FUTEX_WAIT, heard, &moment, nullptr, 0);
+}
+
+void RingRank::endStep()
+{
+    state(m_rank).done.fetch_add(1, std::memory_order_release);
+    tell();
+}
+
 bool RingRank::waitFor(int rank, std::uint64_t steps)
 {
     return waitWhile([&] { return state(rank).done.load(std::memory_order_acquire) < steps; });
@@ -72,7 +97,7 @@ bool RingRank::reduceScatter(const RingOperation& operation)
         const bool isLast = step + 2 == m_ranks && operation.own != RingOperation::noPlace;
         addPieces(operation, isLast ? memoryOf(m_rank) + operation.own : mine, mine, pieceOf(operation, left(), piece));
         state(m_rank).received.fetch_add(operation.pieceBytes(), std::memory_order_relaxed);
-        state(m_rank).done.fetch_add(1, std::memory_order_release);
+        endStep();
     }
     return true;
 }
@@ -92,7 +117,7 @@ bool RingRank::allGather(const RingOperation& operation)
                     isOwn ? memoryOf(left()) + operation.own : pieceOf(operation, left(), piece),
                     operation.pieceBytes());
         state(m_rank).received.fetch_add(operation.pieceBytes(), std::memory_order_relaxed);
-        state(m_rank).done.fetch_add(1, std::memory_order_release);
+        endStep();
     }
     return true;
 }
@@ -148,7 +173,7 @@ bool RingRank::check(const RingOperation& operation)
     if (!waitFor(right(), before))
         return false;
     fill(operation);
-    state(m_rank).done.fetch_add(1, std::memory_order_release); // filled
+    endStep(); // filled
     if (!waitFor(left(), before + 1) || !run(operation))
         return false;
     state(m_rank).wrong.fetch_add(wrongElements(operation), std::memory_order_relaxed);

@@ -49,7 +49,10 @@ struct RingState
     alignas(64) std::atomic<std::uint32_t> order{0}; ///< counts what rank 0 asks for
     std::atomic<std::uint32_t> repeats{0};           ///< of that; 0: check once
     std::atomic<bool> isStopped{false};
-    bool isCrowded = false;                          ///< more ranks than cores; set before they run
+    /// More ranks than cores: who waits sleeps until the bell is rung, and leaves its core to the others. Set before
+    /// they run.
+    bool isCrowded = false;
+    alignas(64) std::atomic<std::uint32_t> bell{0};
     alignas(64) std::atomic<std::uint32_t> ended{0}; ///< ranks that have done it, without rank 0
     std::array<Rank, mostRingRanks> ranks;
 };
@@ -75,18 +78,24 @@ public:
     /// Waits while `holds()` is true; false when the ring was stopped meanwhile.
     template <typename Holds> bool waitWhile(const Holds& holds)
     {
-        // With more ranks than cores the one that is waited for may need this core: no spinning.
-        for (unsigned turns = m_state.isCrowded ? 2048 : 0; holds();) {
-            waitTurn(turns);
-            if (turns % 1024 != 0)
+        for (unsigned turns = 0;;) {
+            const std::uint32_t heard = m_state.bell.load(std::memory_order_acquire);
+            if (!holds())
+                return true;
+            if (m_state.isCrowded)
+                sleepUntilTold(heard);
+            else
+                waitTurn(turns);
+            if (!m_state.isCrowded && turns % 1024 != 0)
                 continue;
             if (watch && watch->isLost())
                 m_state.isStopped = true;
             if (m_state.isStopped)
                 return false;
         }
-        return true;
     }
+    /// Something changed that others may wait for.
+    void tell();
 
     std::byte* memoryOf(int rank) const { return m_base + std::size_t(rank) * m_memory; }
 
@@ -109,6 +118,9 @@ private:
             + std::size_t((piece % m_ranks + m_ranks) % m_ranks) * operation.pieceBytes();
     }
     bool waitFor(int rank, std::uint64_t steps);
+    void endStep();
+    /// At most a moment, so that a stop is noticed.
+    void sleepUntilTold(std::uint32_t heard);
     bool reduceScatter(const RingOperation& operation);
     bool allGather(const RingOperation& operation);
     void fill(const RingOperation& operation) const;

@@ -78,7 +78,7 @@ RingPlan planOf(const char* model, const char* zero, const char* ranks, Sharding
     answer = *answerSharding(
         describeHost(),
         *resolve(shardingSchema(),
-                 std::vector<std::string>{model, zero, ranks, "precision=fp32", "sequence=16", "bucket=20KB"}),
+                 std::vector<std::string>{model, zero, ranks, "precision=fp32", "sequence=16", "bucket=120KB"}),
         once);
     return ringPlan(answer.step.collectives(), answer.asked.plan().zeroStage);
 }

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pictures/sharding/sharding_picture.h"
+
+#include "app/plots/plot_style.h"
+#include "core/experiment/outcome.h"
+
+#include <QKeyEvent>
+#include <QMouseEvent>
+#include <QPainter>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace memscape {
+
+namespace {
+
+constexpr int shardSteps = 240; ///< of the step's time
+
+} // namespace
+
+ShardingPicture::ShardingPicture(QWidget* parent)
+    : WalkPicture(parent)
+{
+    setAccessibleName(tr("What each rank stores, over the collectives of a step"));
+}
+
+QString ShardingPicture::shortcuts()
+{
+    return Player::shortcuts() + u' ' + tr("+ and − double and halve the ranks, 0 to 3 choose the stage of ZeRO.");
+}
+
+void ShardingPicture::setState(const Experiment&, const Device&, const Parameters&, const Prediction* predicted,
+                               const Measurement* measured)
+{
+    m_state = readSharding(predicted, measured, byteStyle());
+    // At rest in the middle of backward, where most of what travels does.
+    setSteps(m_state.empty() ? 0 : shardSteps, shardSteps / 2);
+}
+
+double ShardingPicture::secondsOf(int step) const
+{
+    return step < 0 ? -1 : m_state.end * step / (shardSteps - 1);
+}
+
+ShardingLayout ShardingPicture::layoutIn(const QRectF& rect) const
+{
+    return layoutSharding(m_state, rect, plotUnit(), m_state.gatheredAt(cursorSeconds()));
+}
+
+ShardingLayout ShardingPicture::layoutNow() const
+{
+    return layoutIn(QRectF(rect()));
+}
+
+QString ShardingPicture::summary() const
+{
+    if (m_state.empty())
+        return problem().isEmpty() ? tr("No prediction.") : problem();
+    QStringList said;
+    for (const ShardingPart& part : m_state.parts) {
+        if (part.bytes > 0)
+            said << tr("%1 %2").arg(m_state.bytesText(part.bytes), part.label);
+    }
+    return tr("%1. Each rank: %2. It sends %3 and waits %4 of %5.")
+        .arg(m_state.title, said.join(QStringLiteral(", ")), m_state.bytesText(m_state.sent),
+             m_state.secondsText(m_state.exposed), m_state.secondsText(m_state.end));
+}
+
+QString ShardingPicture::hint() const
+{
+    return tr("space plays · drag the yellow handle for the ranks · 0 to 3: the stage of ZeRO");
+}
+
+QSize ShardingPicture::sizeHint() const
+{
+    return {int(840 * plotUnit()), int(340 * plotUnit())};
+}
+
+QSize ShardingPicture::minimumSizeHint() const
+{
+    return {int(420 * plotUnit()), int(260 * plotUnit())};
+}
+
+QString ShardingPicture::wordsOf(int step) const
+{
+    return m_state.empty() || step < 0 ? QString() : m_state.wordsAt(secondsOf(step));
+}
+
+int ShardingPicture::stepNear(QPointF at) const
+{
+    if (m_state.empty())
+        return -1;
+    return int(std::lround(layoutNow().secondsAt(at.x()) / m_state.end * (shardSteps - 1)));
+}
+
+bool ShardingPicture::isOnTrack(const ShardingLayout& layout, QPointF at) const
+{
+    return layout.handle.adjusted(-3, -3, 3, 3).contains(at)
+        || layout.track.adjusted(-4, -6 * layout.unit, 4, 6 * layout.unit).contains(at);
+}
+
+bool ShardingPicture::isButton(QPointF at) const
+{
+    const ShardingLayout layout = layoutNow();
+    return layout.button.contains(at) || isOnTrack(layout, at);
+}
+
+QString ShardingPicture::toolTipAt(QPointF at) const
+{
+    const ShardingLayout layout = layoutNow();
+    if (layout.button.contains(at))
+        return tr("Play the step (Space)");
+    if (isOnTrack(layout, at))
+        return tr("%1 data-parallel ranks").arg(m_state.dataParallel);
+    if (const int box = layout.boxAt(at); box >= 0) {
+        const ShardingBox& one = layout.boxes[std::size_t(box)];
+        const ShardingPart& part = m_state.parts[one.part];
+        const double bytes = one.rank < 0 ? part.alone : one.rect.height() / layout.bytesHeight;
+        return one.rank < 0 ? tr("one rank alone: %1 of %2").arg(m_state.bytesText(bytes), part.label)
+                            : tr("rank %1: %2 of %3").arg(one.rank).arg(m_state.bytesText(bytes), part.label);
+    }
+    const int span = layout.spanAt(at);
+    return span < 0 ? QString() : m_state.spanWords(m_state.spans[std::size_t(span)]);
+}
+
+void ShardingPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
+{
+    painter.save();
+    painter.fillRect(rect, theme.background);
+    if (m_state.empty())
+        paintProblem(painter, rect, theme);
+    else
+        paintSharding(painter, m_state, layoutIn(rect), cursorSeconds(), PlayButton::None, theme);
+    painter.restore();
+}
+
+void ShardingPicture::paintEvent(QPaintEvent*)
+{
+    QPainter painter(this);
+    const Theme& theme = currentTheme();
+    painter.fillRect(rect(), theme.background);
+    if (m_state.empty())
+        paintProblem(painter, QRectF(rect()), theme);
+    else
+        paintSharding(painter, m_state, layoutNow(), cursorSeconds(), playSign(), theme);
+    paintFocusRing(painter, theme);
+}
+
+void ShardingPicture::setRanks(std::int64_t ranks)
+{
+    ranks = std::clamp<std::int64_t>(ranks, 1, m_state.mostRanks);
+    if (ranks != m_state.dataParallel)
+        emit parameterEdited(QStringLiteral("data_parallel"), QString::number(ranks));
+}
+
+void ShardingPicture::mousePressEvent(QMouseEvent* event)
+{
+    const ShardingLayout layout = layoutNow();
+    if (event->button() != Qt::LeftButton || m_state.empty() || !isOnTrack(layout, event->position()))
+        return WalkPicture::mousePressEvent(event);
+    m_isDragging = true;
+    emit editing(true);
+    setRanks(layout.ranksAt(event->position().x()));
+}
+
+void ShardingPicture::mouseMoveEvent(QMouseEvent* event)
+{
+    if (m_isDragging)
+        return setRanks(layoutNow().ranksAt(event->position().x()));
+    WalkPicture::mouseMoveEvent(event);
+    if (const QString words = toolTipAt(event->position()); !words.isEmpty())
+        emit hoverText(words);
+}
+
+void ShardingPicture::mouseReleaseEvent(QMouseEvent* event)
+{
+    if (std::exchange(m_isDragging, false))
+        emit editing(false);
+    WalkPicture::mouseReleaseEvent(event);
+}
+
+void ShardingPicture::keyPressEvent(QKeyEvent* event)
+{
+    if (m_state.empty())
+        return WalkPicture::keyPressEvent(event);
+    switch (event->key()) {
+    case Qt::Key_Plus:
+    case Qt::Key_Equal: return setRanks(m_state.dataParallel * 2);
+    case Qt::Key_Minus: return setRanks(m_state.dataParallel / 2);
+    default: break;
+    }
+    if (event->key() >= Qt::Key_0 && event->key() <= Qt::Key_3) {
+        if (const int zero = event->key() - Qt::Key_0; zero != m_state.zero)
+            emit parameterEdited(QStringLiteral("zero"), QString::number(zero));
+        return;
+    }
+    WalkPicture::keyPressEvent(event);
+}
+
+} // namespace memscape

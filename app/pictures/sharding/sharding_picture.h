@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The picture of `sharding`: what one rank alone would store, what each of N ranks does, and below the step's
+// timeline. Space plays through it: what is gathered stands on the columns, and who sends to whom between them. The
+// yellow handle sets N.
+#pragma once
+
+#include "app/pictures/common/walk_picture.h"
+#include "app/pictures/sharding/sharding_layout.h"
+
+namespace memscape {
+
+class ShardingPicture final : public WalkPicture
+{
+    Q_OBJECT
+
+public:
+    explicit ShardingPicture(QWidget* parent = nullptr);
+
+    void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
+                  const Prediction* predicted, const Measurement* measured) override;
+    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
+    QString title() const override { return m_state.title; }
+    QString summary() const override;
+    bool sharesHeight() const override { return true; }
+    QString hint() const override;
+    QSize sizeHint() const override;
+    QSize minimumSizeHint() const override;
+
+    const ShardingState& state() const { return m_state; }
+    ShardingLayout layoutNow() const;
+    double cursorSeconds() const { return secondsOf(cursor()); }
+    static QString shortcuts(); ///< for the help
+
+protected:
+    QString wordsOf(int step) const override;
+    bool isWalk(QPointF at) const override { return layoutNow().times.contains(at); }
+    int stepNear(QPointF at) const override;
+    QRectF playButton() const override { return layoutNow().button; }
+    bool isButton(QPointF at) const override;
+    QString toolTipAt(QPointF at) const override;
+    void paintEvent(QPaintEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+    void mouseReleaseEvent(QMouseEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+
+private:
+    double secondsOf(int step) const;
+    ShardingLayout layoutIn(const QRectF& rect) const;
+    bool isOnTrack(const ShardingLayout& layout, QPointF at) const;
+    void setRanks(std::int64_t ranks);
+
+    ShardingState m_state;
+    bool m_isDragging = false;
+};
+
+/// sharding_paint.cpp: everything, with the cursor at so many seconds (below zero: none).
+void paintSharding(QPainter& painter, const ShardingState& state, const ShardingLayout& layout, double cursor,
+                   PlayButton play, const Theme& theme);
+
+} // namespace memscape
