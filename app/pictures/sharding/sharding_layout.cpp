@@ -43,7 +43,7 @@ void placeColumns(ShardingLayout& layout, const ShardingState& state, double gat
     const std::vector<std::int64_t> shown = shownRanks(state.ranks);
     const double aloneWidth = 46 * u, apart = 22 * u;
     const double left = area.left() + aloneWidth + apart;
-    const double step = std::min(72 * u, (area.right() - left) / double(shown.size()));
+    const double step = std::min(96 * u, (area.right() - left) / double(shown.size()));
     const double wide = std::max(2.0, step - std::min(8 * u, step * 0.2));
     const double bottom = area.bottom() - 15 * u, height = bottom - area.top();
     layout.bytesHeight = state.highest() > 0 ? height / state.highest() : 0;

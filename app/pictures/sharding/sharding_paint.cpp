@@ -155,6 +155,8 @@ struct ShardingPen
         QString said = tr("each rank sends %1 over %2, waits %3 of %4")
                            .arg(state.bytesText(state.sent), state.link, state.secondsText(state.exposed),
                                 state.secondsText(state.end));
+        if (state.onHost > 0)
+            said += tr("; the host keeps %1 of it").arg(state.bytesText(state.onHost));
         if (state.isSerial)
             said += tr("; its core moves them, so nothing hides");
         QRectF left = layout.foot;

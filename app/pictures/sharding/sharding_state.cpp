@@ -66,6 +66,7 @@ void readParts(ShardingState& state, const Json& detail)
     state.parts.push_back({QStringLiteral("activations"), tr("activations"), bytesIn(rank, "activations"),
                            bytesIn(alone, "activations")});
     state.gathered = bytesIn(rank, "gathered");
+    state.onHost = bytesIn(rank, "host");
     state.parts.push_back({QStringLiteral("communication"), tr("gathered"), state.gathered, 0});
 }
 

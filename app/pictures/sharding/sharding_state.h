@@ -48,6 +48,7 @@ struct ShardingState
     QStringList lanes;
     std::vector<ShardingSpan> spans;
     double end = 0, exposed = 0, sent = 0; ///< s, s, B
+    double onHost = 0;                     ///< B of each rank that the host keeps
     bool isSerial = false;
     std::optional<double> measured = {}; ///< s of the collectives
     std::optional<double> communication = {};

@@ -72,7 +72,7 @@ void setHostRates(ShardingLink& link, const Device& device, std::int64_t ranks)
 {
     link.isSerial = true;
     const std::string id = "ring-" + shardingWays.keyOf(link.way);
-    link.label = shardingWayKey(link.way);
+    link.label = fmt::format("memory that {} share", shardingWayKey(link.way));
     const Link* const fitted = device.link(id);
     if (fitted && fitted->bandwidth.known() && fitted->latency.known()) {
         link.rate = {fitted->latency.value, fitted->bandwidth.value};

@@ -251,7 +251,7 @@ void TestClaimVerdicts::theDocumentHasEveryKey()
         QVERIFY2(json.contains(key), key);
     QCOMPARE(json["source"].get<std::string>(), std::string("vram-bottleneck"));
     QCOMPARE(json["place"].get<std::string>(), std::string("2. ZeRO (Zero Redundancy Optimizer), line 33"));
-    QCOMPARE(json["experiment"].get<std::string>(), std::string("training-memory"));
+    QCOMPARE(json["experiment"].get<std::string>(), std::string("sharding"));
     QCOMPARE(json["device"].get<std::string>(), std::string("nvidia-h200"));
     QVERIFY(json["parameters"].is_array() && !json["parameters"].empty());
     QCOMPARE(json["cases"].size(), std::size_t(4));
