@@ -48,7 +48,7 @@ public:
             whole += double(unit.elements() * m_gradientBytes);
         m_rate = asked.link.rate;
         if (asked.link.far > 0) { // of a host: what all ranks touch in turn
-            const double near = cachedShare(device, whole * double(asked.ranks()));
+            const double near = cachedShares(device, whole * double(asked.ranks())).last;
             m_rate.bandwidth = 1 / (near / m_rate.bandwidth + (1 - near) / asked.link.far);
         }
     }
