@@ -23,6 +23,7 @@ namespace host {
 std::unique_ptr<HostMeasurement> makeHierarchyMeasurement(HostSession& session);
 std::unique_ptr<HostMeasurement> makeStrideMeasurement(HostSession& session);
 std::unique_ptr<HostMeasurement> makeTransferMeasurement(HostSession& session);
+std::unique_ptr<HostMeasurement> makeLoadingMeasurement(HostSession& session);
 std::unique_ptr<HostMeasurement> makeLayoutMeasurement(HostSession& session);
 std::unique_ptr<HostMeasurement> makeInPlaceMeasurement(HostSession& session);
 std::unique_ptr<HostMeasurement> makePlacementMeasurement(HostSession& session);
@@ -48,6 +49,7 @@ Measure measureOf(const std::string& experiment)
         {"hierarchy", swept<host::makeHierarchyMeasurement>},
         {"stride", swept<host::makeStrideMeasurement>},
         {"transfer", swept<host::makeTransferMeasurement>},
+        {"loading", swept<host::makeLoadingMeasurement>},
         {"layout", swept<host::makeLayoutMeasurement>},
         {"in-place", swept<host::makeInPlaceMeasurement>},
         {"placement", swept<host::makePlacementMeasurement>},

@@ -9,6 +9,7 @@ const Experiment& hierarchyExperiment();
 const Experiment& strideExperiment();
 const Experiment& bankConflictsExperiment();
 const Experiment& transferExperiment();
+const Experiment& loadingExperiment();
 const Experiment& layoutExperiment();
 const Experiment& inPlaceExperiment();
 const Experiment& trainingMemoryExperiment();
@@ -30,6 +31,10 @@ const std::vector<const Experiment*>& experiments()
         &checkpointExperiment(), &batchSizeExperiment(), &placementExperiment(),      &allocatorExperiment(),
         &checkpointExperiment(), &batchSizeExperiment(), &shardingExperiment(),       &allocatorExperiment(),
         &attentionExperiment(),  &precisionExperiment(), &rooflineExperiment(),
+        &hierarchyExperiment(),       &strideExperiment(),     &bankConflictsExperiment(), &transferExperiment(),
+        &loadingExperiment(),         &layoutExperiment(),     &inPlaceExperiment(),       &trainingMemoryExperiment(),
+        &inferenceMemoryExperiment(), &checkpointExperiment(), &batchSizeExperiment(),     &allocatorExperiment(),
+        &attentionExperiment(),       &precisionExperiment(),  &rooflineExperiment(),
     };
     return all;
 }

@@ -9,6 +9,8 @@
 //   - runs, columns and transpositions as `layout` makes them (calibrate_walks.cpp);
 //   - transfers of each kind, 4 B to 64 MiB (transfer.cpp);
 //   - steps of rings between threads and between processes, one on each core (sharding.cpp);
+//   - a file of 64 MiB, read cold and from the page cache by each method, and what is made of its numbers
+//   (loading.cpp);
 //   - a matrix product of 1536³ in each format: what all cores reach.
 // The order is random and the cached sizes come twice, so that intermittent load of others becomes spread, not shape.
 // Values are of this program's own kernels, which is what predictions are compared with; no point that a prediction is
@@ -21,6 +23,7 @@
 #include "kernels/host/hierarchy/bandwidth.h"
 #include "kernels/host/hierarchy/latency.h"
 #include "kernels/host/host_backend.h"
+#include "kernels/host/loading/loading.h"
 #include "kernels/host/precision/precision.h"
 #include "kernels/host/sharding/sharding.h"
 #include "kernels/host/stride/stride_walk.h"
@@ -33,6 +36,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -54,7 +58,8 @@ std::vector<double> sizesBetween(double begin, double end, int steps)
     }
 }
 
-constexpr int operationPasses = 6; ///< of a training step's operations, between the other probes
+constexpr double calibratedFile = 0x1p26; ///< B
+constexpr int operationPasses = 6;        ///< of a training step's operations, between the other probes
 
 StoppingOptions probeOptions(double wallLimit)
 {
@@ -94,6 +99,8 @@ public:
         planWalks();
         planTransfers();
         planRings();
+        planReading();
+        planConversions();
     }
 
     Result<HostProbes> run()
@@ -358,6 +365,84 @@ private:
         }
     }
 
+    /// Where one probe of a link goes.
+    void planLink(std::size_t index, double bytes, std::string part, std::string label,
+                  std::function<Result<std::vector<double>>()> measure)
+    {
+        Task task;
+        task.part = std::move(part);
+        task.label = std::move(label);
+        task.measure = [measure = std::move(measure)](int) { return measure(); };
+        task.store = [this, index, bytes](const Summary& s) {
+            if (s.median > 0)
+                m_probes.links[index].points.push_back({bytes, s.median});
+        };
+        m_tasks.push_back(std::move(task));
+    }
+
+    /// The disk and the page cache by each method of `loading`. Where no file can be written, or none can be cold, they
+    /// stay unknown, and a note says why.
+    void planReading()
+    {
+        using Method = LoadingMethod;
+        for (const bool isWarm : {false, true}) {
+            for (const Method method : {Method::Read, Method::Mmap, Method::Direct, Method::Parallel}) {
+                if (isWarm && method == Method::Direct)
+                    continue;
+                const std::size_t index = m_probes.links.size();
+                const std::string id = loadingReadLink(method, isWarm);
+                m_probes.links.push_back({id, id, {}});
+                for (const double bytes : {0x1p18, 0x1p20, 0x1p22, 0x1p24, calibratedFile}) {
+                    planLink(index, bytes, "files", fmt::format("{} of {}", id, bytesText(bytes)),
+                             [this, method, isWarm, bytes] { return readingProbe(method, isWarm, bytes); });
+                }
+            }
+        }
+    }
+
+    Result<std::vector<double>> readingProbe(LoadingMethod method, bool isWarm, double bytes)
+    {
+        LoadingCase asked;
+        asked.bytes = std::uint64_t(calibratedFile);
+        asked.limit = asked.bytes;
+        const auto file = m_fileError ? tl::unexpected<Error>(*m_fileError) : m_files.fileFor(m_session, asked);
+        auto seconds = file ? measureReading(m_session, **file, method, isWarm, std::uint64_t(bytes), probeOptions(0.1))
+                            : tl::unexpected<Error>(file.error());
+        if (seconds || seconds.error().code == "run.cancelled" || seconds.error().code == "check.failed")
+            return seconds;
+        if (!file)
+            m_fileError = file.error();
+        const std::string note = "a file is not read in every way here: " + seconds.error().message;
+        if (std::find(m_probes.notes.begin(), m_probes.notes.end(), note) == m_probes.notes.end())
+            m_probes.notes.push_back(note);
+        return std::vector<double>();
+    }
+
+    void planConversions()
+    {
+        using Form = LoadingForm;
+        using Target = LoadingTarget;
+        std::vector<std::pair<Form, Target>> pairs{{Form::Other, Target::AsStored}};
+        for (const Form form : {Form::Float32, Form::BFloat16, Form::Float16, Form::Int8, Form::Int4}) {
+            for (const Target target : {Target::Float32, Target::BFloat16, Target::Float16}) {
+                if (loadingFormKey(form) != loadingTargetKey(target))
+                    pairs.emplace_back(form, target);
+            }
+        }
+        for (const auto& [form, target] : pairs) {
+            const std::size_t index = m_probes.links.size();
+            const std::string id = loadingConvertLink(form, target);
+            m_probes.links.push_back({id, id, {}});
+            for (const double bytes : {0x1p18, 0x1p22, 0x1p26}) {
+                planLink(index, bytes, "conversions", fmt::format("{} of {}", id, bytesText(bytes)),
+                         [this, form = form, target = target, bytes] {
+                             return measureConverting(m_session, form, target, std::uint64_t(bytes),
+                                                      probeOptions(0.05));
+                         });
+            }
+        }
+    }
+
     /// Curves in ascending order, the clock, and a grade: the worst part's typical probe.
     void finish()
     {
@@ -391,6 +476,8 @@ private:
     OperationProber m_operations;
     std::vector<Task> m_tasks;
     WalkArrays m_walkArrays;
+    LoadingFiles m_files;
+    std::optional<Error> m_fileError;
     std::array<StrideArrays, 2> m_arrays; ///< of walks with one array and with two
 };
 

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lanes of loading and what each takes for n bytes of the file, T = α + n/β:
+//
+//     read     of a disk by its rate and latency, or the page cache by the rate of copies. What comes through the page
+//              cache is copied from it while the kernel reads ahead: the slower of the two. mmap copies nothing, but
+//              every page is mapped by a fault (16 at a time). Threads share the latency and the copying
+//     convert  the slower of moving the bytes through one core and its operations
+//     copy     α and β of the link to the GPU, of all links where each GPU has its own
+//
+// On a host that is calibrated, reading and converting have the α and β that were measured there, by method. Chunks go
+// through the lanes as core/timing/pipeline.h says.
+//
+// Left out: a read-ahead that is too short for a fast drive, seeks between tensors, other traffic, page faults of the
+// memory that the bytes arrive in.
+#include "core/experiments/loading/loading.h"
+
+#include "core/timing/link_time.h"
+#include "core/timing/working_set.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+/// Of the host beside a GPU, which a GPU's description does not hold.
+constexpr double typicalCopyRate = 10e9;     ///< B/s that one thread copies
+constexpr double mostTypicalCopyRate = 80e9; ///< B/s that all of them do
+constexpr double typicalFault = 0.1e-6;      ///< s of mapping a page, 16 at a fault
+constexpr double typicalCall = 0.5e-6;       ///< s of a call that finds its bytes in the page cache
+constexpr double conversionWork = 4;         ///< operations an element: unpack, scale, round
+
+tl::unexpected<Error> rateUnknown(const Device& device, const std::string& what, const std::string& remedy)
+{
+    return fail("predict.device", fmt::format("{} of {} is not known", what, device.name), remedy, device.id);
+}
+
+struct CopyRate
+{
+    double bytesPerSecond = nan; ///< copied; each is read and written
+    std::string source;
+};
+
+CopyRate hostCopyRate(const Device& device, double workingSet, int threads)
+{
+    if (device.isGpu())
+        return {std::min(mostTypicalCopyRate, typicalCopyRate * threads),
+                "typical value: one thread of a server copies 10 GB/s"};
+    return {bandwidthOf(device, workingSet, Operation::Copy, std::clamp(threads, 1, device.units)).bytesPerSecond / 2,
+            device.calibration ? "calibrated on this machine" : "the device's rates by working set"};
+}
+
+LoadingRates mediumOf(const Device& device, const LoadingCase& asked)
+{
+    if (asked.medium != LoadingMedium::Host)
+        return loadingMediumRates(asked.medium);
+    for (const MemoryLevel& level : device.levels) {
+        if (level.kind == LevelKind::Storage && level.bandwidth.known())
+            return {level.label, level.bandwidth, level.latency};
+    }
+    LoadingRates rates = loadingMediumRates(LoadingMedium::Nvme4);
+    rates.bandwidth.evidence = Evidence::Unverified;
+    rates.bandwidth.source = "the disk beside this device is not known: an NVMe SSD, " + rates.bandwidth.source;
+    return rates;
+}
+
+const Link* calibratedLink(const Device& device, const std::string& id)
+{
+    const Link* const link = device.isGpu() ? nullptr : device.link(id);
+    return link && link->bandwidth.known() && link->latency.known() ? link : nullptr;
+}
+
+/// α and β as they were calibrated, for so many bytes in all.
+void setCalibrated(LoadingLane& lane, const Device& device, const Link& link, double bytes)
+{
+    lane.fixed = link.latency.value;
+    lane.perByte = secondsPerByte(link, cachedShare(device, 2 * bytes));
+    lane.rule = "measured on this machine";
+    lane.source = link.latency.method;
+}
+
+Result<LoadingLane> readLane(const Device& device, const LoadingCase& asked)
+{
+    LoadingLane lane{LoadingStep::Read, loadingReadName(asked)};
+    const auto bytes = double(asked.bytes);
+    const Link* const link = asked.medium == LoadingMedium::Host || asked.isWarm
+        ? calibratedLink(device, loadingReadLink(asked.method, asked.isWarm))
+        : nullptr;
+    const CopyRate copy = hostCopyRate(device, 2 * bytes, asked.threads);
+    if (link) {
+        setCalibrated(lane, device, *link, bytes);
+    } else {
+        if (!(copy.bytesPerSecond > 0))
+            return rateUnknown(device, "the memory bandwidth", "calibrate it, or choose a device of the catalogue");
+        const LoadingRates medium = mediumOf(device, asked);
+        const double cached = asked.isMapped()      ? typicalFault / 4096
+            : asked.method == LoadingMethod::Direct ? 0
+                                                    : 1 / copy.bytesPerSecond;
+        const double disk = asked.isWarm ? 0 : 1 / medium.bandwidth.value;
+        lane.perByte = std::max(disk, cached);
+        lane.fixed = asked.isWarm ? typicalCall : medium.latency.valueOr(0) / asked.threads;
+        lane.rule = asked.isWarm
+            ? (asked.isMapped() ? "pages of the page cache are mapped, 16 at a fault" : "copied out of the page cache")
+            : disk >= cached ? medium.name + ": its sequential rate"
+                             : "the disk is faster than what is copied out of the page cache";
+        lane.source = lane.perByte > disk ? (asked.isMapped() ? "typical value: 0.1 µs a page" : copy.source)
+                                          : medium.bandwidth.source;
+    }
+    if (asked.copiesMappedPages()) {
+        lane.perByte += 1 / copy.bytesPerSecond;
+        lane.rule += "; mapped pages are copied into pinned memory";
+    }
+    return lane;
+}
+
+Result<LoadingLane> convertLane(const Device& device, const LoadingCase& asked)
+{
+    LoadingLane lane{LoadingStep::Convert, asked.changesForm() ? "conversion" : "copy into the model"};
+    const auto bytes = double(asked.bytes);
+    const LoadingForm form = asked.changesForm() ? asked.form : LoadingForm::Other;
+    if (const Link* const link = calibratedLink(device, loadingConvertLink(form, asked.target))) {
+        setCalibrated(lane, device, *link, bytes);
+        return lane;
+    }
+    const double ratio = asked.convertedBytes(bytes) / bytes;
+    const CopyRate copy = hostCopyRate(device, bytes * (1 + ratio), 1);
+    if (!(copy.bytesPerSecond > 0))
+        return rateUnknown(device, "the memory bandwidth", "calibrate it, or choose a device of the catalogue");
+    const double operations = device.isGpu() ? nan : device.flopRate("fp32") / std::max(1, device.units);
+    const double moving = (1 + ratio) / 2 / copy.bytesPerSecond;
+    const double working =
+        asked.changesForm() && operations > 0 ? conversionWork * double(asked.elements) / bytes / operations : 0;
+    lane.fixed = typicalCall;
+    lane.perByte = std::max(moving, working);
+    lane.rule = fmt::format("one core reads a byte and writes {}", numberText(std::round(ratio * 100) / 100));
+    lane.source = copy.source;
+    return lane;
+}
+
+Result<LoadingLane> copyLane(const Device& device, const LoadingCase& asked)
+{
+    const Link* const link = device.link("host");
+    if (!link || !link->bandwidth.known() || (!asked.isPinned && !(link->pageable && link->pageable->known())))
+        return rateUnknown(device, asked.isPinned ? "the link to the host" : "the rate of copies from pageable memory",
+                           asked.isPinned ? "choose another device" : "choose staging=pinned, or another device");
+    const Sourced& rate = asked.isPinned ? link->bandwidth : *link->pageable;
+    const int links = asked.isLinkShared ? 1 : asked.gpus;
+    LoadingLane lane{LoadingStep::Copy, "link to the GPU"};
+    lane.fixed = link->latency.valueOr(device.launch.valueOr(0));
+    lane.perByte = asked.convertedBytes(double(asked.bytes)) / double(asked.bytes) / (rate.value * links);
+    lane.rule = asked.gpus == 1
+        ? (asked.isPinned ? "from pinned memory" : "from pageable memory, which the driver stages")
+        : asked.isLinkShared ? fmt::format("{} GPUs share one link", asked.gpus)
+                             : fmt::format("{} GPUs, a link each", asked.gpus);
+    lane.source = fmt::format("{}: {}", link->label, rate.source);
+    return lane;
+}
+
+} // namespace
+
+std::vector<LaneTime> LoadingModel::times() const
+{
+    std::vector<LaneTime> times;
+    for (const LoadingLane& lane : lanes)
+        times.push_back(
+            {lane.fixed + double(asked.chunk) * lane.perByte, lane.fixed + double(asked.lastChunk()) * lane.perByte});
+    return times;
+}
+
+double LoadingModel::laneSeconds(LoadingStep step) const
+{
+    double sum = 0;
+    for (const LoadingLane& lane : lanes)
+        sum += lane.step == step ? double(asked.chunks()) * lane.fixed + double(asked.bytes) * lane.perByte : 0;
+    return sum;
+}
+
+double LoadingModel::secondsWithDepth(int depth) const
+{
+    return pipelineSeconds(times(), asked.chunks(), depth);
+}
+
+Result<LoadingModel> loadingModel(const Device& device, const LoadingCase& asked)
+{
+    LoadingModel model;
+    model.asked = asked;
+    MEMSCAPE_TRY(read, readLane(device, asked));
+    model.lanes.push_back(std::move(read));
+    if (asked.hasConversion()) {
+        MEMSCAPE_TRY(convert, convertLane(device, asked));
+        model.lanes.push_back(std::move(convert));
+    }
+    if (asked.goesToGpu) {
+        MEMSCAPE_TRY(copy, copyLane(device, asked));
+        model.lanes.push_back(std::move(copy));
+    }
+    return model;
+}
+
+} // namespace memscape

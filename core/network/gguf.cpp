@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/network/gguf.h"
+
+#include "core/base/file.h"
+#include "core/base/text.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <fstream>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+constexpr std::uint64_t ggufTensorLimit = 1'000'000, ggufPairLimit = 1'000'000; // real ones have a few thousand
+constexpr std::uint64_t ggufNameLimit = 65536;
+constexpr int ggufNesting = 4; ///< of arrays in arrays
+
+/// A type of ggml: elements of a block, and its bytes.
+struct GgufType
+{
+    std::uint32_t id;
+    const char* name;
+    std::int64_t elements, bytes;
+};
+
+constexpr GgufType ggufTypes[] = {
+    {0, "F32", 1, 4},         {1, "F16", 1, 2},         {2, "Q4_0", 32, 18},      {3, "Q4_1", 32, 20},
+    {6, "Q5_0", 32, 22},      {7, "Q5_1", 32, 24},      {8, "Q8_0", 32, 34},      {9, "Q8_1", 32, 36},
+    {10, "Q2_K", 256, 84},    {11, "Q3_K", 256, 110},   {12, "Q4_K", 256, 144},   {13, "Q5_K", 256, 176},
+    {14, "Q6_K", 256, 210},   {15, "Q8_K", 256, 292},   {16, "IQ2_XXS", 256, 66}, {17, "IQ2_XS", 256, 74},
+    {18, "IQ3_XXS", 256, 98}, {19, "IQ1_S", 256, 50},   {20, "IQ4_NL", 32, 18},   {21, "IQ3_S", 256, 110},
+    {22, "IQ2_S", 256, 82},   {23, "IQ4_XS", 256, 136}, {24, "I8", 1, 1},         {25, "I16", 1, 2},
+    {26, "I32", 1, 4},        {27, "I64", 1, 8},        {28, "F64", 1, 8},        {29, "IQ1_M", 256, 56},
+    {30, "BF16", 1, 2},       {34, "TQ1_0", 256, 54},   {35, "TQ2_0", 256, 66},   {39, "MXFP4", 32, 17}};
+
+enum class GgufValue : std::uint32_t { UInt32 = 4, String = 8, Array = 9, Types = 13 };
+/// Bytes of each kind of value; 0 for those of another length.
+constexpr std::uint64_t ggufValueBytes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
+
+tl::unexpected<Error> notGguf(const std::filesystem::path& path, std::string why)
+{
+    return fail("gguf.header", std::move(why), "this is not a GGUF file of version 2 or 3, or it was cut off",
+                path.string());
+}
+
+/// Reads on from the file's beginning; never beyond its end.
+class GgufInput
+{
+public:
+    GgufInput(const std::filesystem::path& path, std::uint64_t size)
+        : m_file(path, std::ios::binary)
+        , m_size(size)
+    { }
+
+    template <typename Number> bool read(Number& number)
+    {
+        std::array<char, sizeof(Number)> raw{};
+        if (!take(raw.data(), raw.size()))
+            return false;
+        std::memcpy(&number, raw.data(), raw.size());
+        return true;
+    }
+    bool readText(std::string& text)
+    {
+        std::uint64_t length = 0;
+        if (!read(length) || length > ggufNameLimit || length > left())
+            return false;
+        text.resize(std::size_t(length));
+        return take(text.data(), length);
+    }
+    bool skip(std::uint64_t bytes)
+    {
+        if (bytes > left())
+            return false;
+        m_at += bytes;
+        m_file.seekg(std::streamoff(m_at));
+        return bool(m_file);
+    }
+    bool skipText()
+    {
+        std::uint64_t length = 0;
+        return read(length) && skip(length);
+    }
+    std::uint64_t at() const { return m_at; }
+    std::uint64_t left() const { return m_size - m_at; }
+
+private:
+    bool take(char* to, std::uint64_t bytes)
+    {
+        if (bytes > left() || !m_file.read(to, std::streamsize(bytes)))
+            return false;
+        m_at += bytes;
+        return true;
+    }
+
+    std::ifstream m_file;
+    std::uint64_t m_size, m_at = 0;
+};
+
+bool skipValue(GgufInput& input, std::uint32_t type, int depth)
+{
+    if (type >= std::uint32_t(GgufValue::Types) || depth > ggufNesting)
+        return false;
+    if (type == std::uint32_t(GgufValue::String))
+        return input.skipText();
+    if (type != std::uint32_t(GgufValue::Array))
+        return input.skip(ggufValueBytes[type]);
+    std::uint32_t inner = 0;
+    std::uint64_t count = 0;
+    if (!input.read(inner) || !input.read(count) || inner >= std::uint32_t(GgufValue::Types) || count > input.left())
+        return false; // every element has a byte at least
+    if (ggufValueBytes[inner] > 0)
+        return count <= input.left() / ggufValueBytes[inner] && input.skip(count * ggufValueBytes[inner]);
+    for (std::uint64_t i = 0; i < count; ++i) {
+        if (!skipValue(input, inner, depth + 1))
+            return false;
+    }
+    return true;
+}
+
+struct GgufPlaced
+{
+    StoredTensor tensor;
+    std::uint64_t begin = 0;
+};
+
+tl::unexpected<Error> wrongTensor(const std::filesystem::path& path, const std::string& name, std::string message)
+{
+    return fail("gguf.tensor", std::move(message), "the file is damaged, or newer than this program",
+                path.string() + ", " + quotedForMessage(name));
+}
+
+Result<GgufPlaced> readGgufTensor(GgufInput& input, const std::filesystem::path& path)
+{
+    GgufPlaced placed;
+    StoredTensor& tensor = placed.tensor;
+    std::uint32_t rank = 0, type = 0;
+    if (!input.readText(tensor.name) || !input.read(rank))
+        return notGguf(path, "the list of tensors is cut off");
+    if (rank > 8)
+        return wrongTensor(path, tensor.name, fmt::format("has {} dimensions", rank));
+    tensor.elements = 1;
+    bool isTooLarge = false;
+    for (std::uint32_t i = 0; i < rank; ++i) {
+        std::uint64_t size = 0;
+        if (!input.read(size))
+            return notGguf(path, "the list of tensors is cut off");
+        isTooLarge = isTooLarge || size > std::uint64_t(INT64_MAX)
+            || __builtin_mul_overflow(tensor.elements, std::int64_t(size), &tensor.elements);
+        tensor.shape.push_back(std::int64_t(size));
+    }
+    if (!input.read(type) || !input.read(placed.begin))
+        return notGguf(path, "the list of tensors is cut off");
+    const auto* const known =
+        std::find_if(std::begin(ggufTypes), std::end(ggufTypes), [&](const GgufType& one) { return one.id == type; });
+    if (known == std::end(ggufTypes))
+        return wrongTensor(path, tensor.name, fmt::format("its type {} is not known", type));
+    if (isTooLarge || __builtin_mul_overflow(tensor.elements / known->elements, known->bytes, &tensor.bytes))
+        return wrongTensor(path, tensor.name, "the sizes have more elements than any file can hold");
+    if (tensor.elements % known->elements != 0)
+        return wrongTensor(
+            path, tensor.name,
+            fmt::format("{} elements are no whole blocks of {} ({})", tensor.elements, known->elements, known->name));
+    tensor.dtype = known->name;
+    return placed;
+}
+
+/// Every tensor within the `data` bytes behind the header, none over another.
+Result<void> checkPlaces(std::vector<GgufPlaced>& tensors, std::uint64_t data, const std::filesystem::path& path)
+{
+    std::stable_sort(tensors.begin(), tensors.end(),
+                     [](const GgufPlaced& a, const GgufPlaced& b) { return a.begin < b.begin; });
+    std::uint64_t end = 0;
+    for (const GgufPlaced& placed : tensors) {
+        const auto bytes = std::uint64_t(placed.tensor.bytes);
+        if (placed.begin > data || bytes > data - placed.begin)
+            return wrongTensor(path, placed.tensor.name,
+                               fmt::format("{} bytes from {} are outside the file's {}", bytes, placed.begin, data));
+        if (placed.begin < end)
+            return wrongTensor(path, placed.tensor.name, "lies over another tensor");
+        end = placed.begin + bytes;
+    }
+    return {};
+}
+
+Result<std::uint32_t> readMetadata(GgufInput& input, std::uint64_t pairs, const std::filesystem::path& path)
+{
+    std::uint32_t alignment = 32;
+    for (std::uint64_t i = 0; i < pairs; ++i) {
+        std::string key;
+        std::uint32_t type = 0;
+        if (!input.readText(key) || !input.read(type))
+            return notGguf(path, fmt::format("the metadata is cut off after {} of {} pairs", i, pairs));
+        if (key == "general.alignment" && type == std::uint32_t(GgufValue::UInt32)) {
+            if (!input.read(alignment) || alignment > 65536 || !std::has_single_bit(alignment))
+                return notGguf(path, "the alignment is no power of two up to 65536");
+        } else if (!skipValue(input, type, 0)) {
+            return notGguf(path, fmt::format("the value of {} is cut off or of no known type", quotedForMessage(key)));
+        }
+    }
+    return alignment;
+}
+
+} // namespace
+
+bool saysGguf(const std::filesystem::path& path)
+{
+    if (!regularFileSize(path)) // a pipe would block
+        return false;
+    std::ifstream file(path, std::ios::binary);
+    std::array<char, 4> magic{};
+    return file.read(magic.data(), magic.size()) && std::string_view(magic.data(), magic.size()) == "GGUF";
+}
+
+Result<StoredModel> readGguf(const std::filesystem::path& path)
+{
+    static_assert(std::endian::native == std::endian::little, "headers are read as they lie in memory");
+    MEMSCAPE_TRY(size, regularFileSize(path));
+    GgufInput input(path, size);
+    std::uint32_t magic = 0, version = 0;
+    std::uint64_t count = 0, pairs = 0;
+    if (!input.read(magic) || magic != 0x46554747 || !input.read(version))
+        return notGguf(path, "it does not begin with GGUF");
+    if (version != 2 && version != 3)
+        return notGguf(path, fmt::format("it says version {}", version));
+    if (!input.read(count) || !input.read(pairs) || count > ggufTensorLimit || pairs > ggufPairLimit)
+        return notGguf(path, fmt::format("{} tensors and {} pairs of metadata are said to be there", count, pairs));
+    MEMSCAPE_TRY(alignment, readMetadata(input, pairs, path));
+    std::vector<GgufPlaced> tensors;
+    std::set<std::string> names;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        MEMSCAPE_TRY(placed, readGgufTensor(input, path));
+        if (!names.insert(placed.tensor.name).second)
+            return wrongTensor(path, placed.tensor.name, "comes twice");
+        tensors.push_back(std::move(placed));
+    }
+    const std::uint64_t begin = (input.at() + alignment - 1) / alignment * alignment;
+    MEMSCAPE_CHECK(checkPlaces(tensors, begin < size ? size - begin : 0, path));
+    StoredModel model;
+    model.files = 1;
+    for (GgufPlaced& placed : tensors) {
+        model.elements += placed.tensor.elements; // of a file that exists: 2^63 bits and more do not
+        model.bytes += placed.tensor.bytes;
+        model.bytesByDtype[placed.tensor.dtype] += placed.tensor.bytes;
+        model.tensors.push_back(std::move(placed.tensor));
+    }
+    return model;
+}
+
+} // namespace memscape
