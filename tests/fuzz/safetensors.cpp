@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Headers of safetensors files, and the index that names several. Both are read from files: here one without a name.
+// Headers of safetensors files, the index that names several, and headers of GGUF files. All are read from files: here
+// one without a name.
 #include "core/network/safetensors.h"
+#include "core/network/gguf.h"
 
 #include "tests/fuzz/target.h"
 
@@ -17,5 +19,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string path = "/proc/self/fd/" + std::to_string(file);
     fuzz::errorIsClear(readSafetensors(path));
     fuzz::errorIsClear(readSafetensorsIndex(path));
+    fuzz::errorIsClear(readGguf(path));
     return 0;
 }

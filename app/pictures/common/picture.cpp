@@ -10,6 +10,7 @@
 #include "app/pictures/in-place/in_place_picture.h"
 #include "app/pictures/layout/layout_picture.h"
 #include "app/pictures/placement/placement_picture.h"
+#include "app/pictures/loading/loading_picture.h"
 #include "app/pictures/precision/precision_picture.h"
 #include "app/pictures/roofline/roofline_picture.h"
 #include "app/pictures/sharding/sharding_picture.h"
@@ -114,6 +115,7 @@ constexpr std::array pageRows{
     PageRow{"stride", make<StridePicture>},
     PageRow{"bank-conflicts", make<BankPicture>, BankPicture::shortcuts},
     PageRow{"transfer", make<TransferPicture>, TransferPicture::shortcuts},
+    PageRow{"loading", make<LoadingPicture>, LoadingPicture::shortcuts},
     PageRow{"layout", make<LayoutPicture>, LayoutPicture::shortcuts},
     PageRow{"in-place", make<InPlacePicture>, InPlacePicture::shortcuts},
     PageRow{"training-memory", [](QWidget* parent) -> Picture* { return new TrainingMemoryPicture(parent, true); }},

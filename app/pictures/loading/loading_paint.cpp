@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How vessels and lanes are drawn. Full vessels are to one scale of bytes; what the page cache holds is hatched, for it
+// is the system's and not the loader's. The bottleneck's lane and arrow have the colour of what one looks at.
+#include "app/pictures/loading/loading_picture.h"
+
+#include "app/plots/part_colours.h"
+#include "app/plots/plot_style.h"
+#include "app/settings/words.h"
+
+#include <QFontMetricsF>
+
+namespace memscape {
+
+namespace {
+
+struct LoadingPen
+{
+    QPainter& painter;
+    const LoadingState& state;
+    const LoadingLayout& layout;
+    const Theme& theme;
+
+    QColor colourOf(const QString& step) const
+    {
+        return theme.series(step == QLatin1String("read") ? 4 : step == QLatin1String("convert") ? 1 : 0);
+    }
+    QColor colourOf(VesselKind kind) const
+    {
+        return colourOf(kind == VesselKind::Medium     ? QStringLiteral("read")
+                            : kind == VesselKind::Host ? QStringLiteral("convert")
+                                                       : QStringLiteral("copy"));
+    }
+
+    void line(const QRectF& box, int flags, const QString& text, const QColor& colour, double size, bool isBold) const
+    {
+        painter.setFont(plotFont(size, isBold));
+        painter.setPen(colour);
+        painter.drawText(box, flags | Qt::AlignVCenter,
+                         QFontMetricsF(painter.font()).elidedText(text, Qt::ElideRight, box.width()));
+    }
+
+    QString nameOf(const LoadingVessel& vessel) const
+    {
+        if (vessel.kind == VesselKind::Medium)
+            return state.medium;
+        if (vessel.kind == VesselKind::Host)
+            return tr("host memory");
+        return state.gpus == 1 ? tr("GPU memory") : tr("%1 GPUs").arg(state.gpus);
+    }
+
+    QString wordsOf(const LoadingVessel& vessel, const LoadingLevels& levels) const
+    {
+        if (vessel.kind == VesselKind::Medium)
+            return tr("%1 unread").arg(state.bytesText(levels.unread));
+        if (vessel.kind == VesselKind::Gpu)
+            return tr("%1 of %2").arg(state.bytesText(levels.gpu), state.bytesText(state.converted));
+        QString text = tr("loader %1").arg(state.bytesText(levels.process));
+        if (levels.pageCache > 0)
+            text += tr(" · page cache %1").arg(state.bytesText(levels.pageCache));
+        return text;
+    }
+
+    /// A part of a vessel, `from` B above its bottom.
+    void part(const LoadingVessel& vessel, double from, double bytes, const QBrush& brush) const
+    {
+        const double bottom = vessel.box.bottom() - vessel.heightOf(from, state.fullest());
+        const double height = vessel.heightOf(bytes, state.fullest());
+        if (height > 0)
+            painter.fillRect(QRectF(vessel.box.left(), bottom - height, vessel.box.width(), height), brush);
+    }
+
+    void vessel(const LoadingVessel& one, const LoadingLevels& levels) const
+    {
+        painter.fillRect(one.box, mix(theme.background, theme.grid, 0.4));
+        const QColor colour = colourOf(one.kind);
+        if (one.kind == VesselKind::Medium) {
+            part(one, 0, state.bytes, mix(theme.background, colour, 0.25)); // what it holds and has been read
+            part(one, 0, levels.unread, colour);
+        } else if (one.kind == VesselKind::Host) {
+            part(one, 0, levels.process, colour);
+            part(one, levels.process, levels.pageCache, mix(theme.background, colourOf(VesselKind::Medium), 0.35));
+            part(one, levels.process, levels.pageCache, QBrush(theme.textFaint, Qt::BDiagPattern));
+        } else {
+            part(one, 0, levels.gpu, colour);
+        }
+        painter.setPen(QPen(theme.textDim, layout.unit));
+        painter.setBrush(Qt::NoBrush);
+        painter.drawRect(one.box);
+        const int columns = one.kind == VesselKind::Gpu ? std::min(state.gpus, 16) : 1;
+        for (int i = 1; i < columns; ++i) { // the model is divided among them
+            const double x = one.box.left() + one.box.width() * i / columns;
+            painter.drawLine(QPointF(x, one.box.top()), QPointF(x, one.box.bottom()));
+        }
+        line(one.label, Qt::AlignLeft, nameOf(one), theme.text, 0.9, true);
+        line(one.words, Qt::AlignLeft, wordsOf(one, levels), theme.textDim, 0.85, false);
+    }
+
+    /// Of the way into the next vessel: the rate alone, marked where it is the bottleneck.
+    void arrow(std::size_t index) const
+    {
+        const QRectF& box = layout.arrows[index];
+        const LoadingWay& way = state.askedWay();
+        const qsizetype lane = index == 0 ? 0 : way.steps.indexOf(QStringLiteral("copy"));
+        if (lane < 0)
+            return;
+        const bool isSlowest = way.lanes[lane] == state.bottleneck;
+        const double y = box.center().y(), u = layout.unit;
+        painter.setPen(QPen(isSlowest ? theme.highlightText : theme.textDim, (isSlowest ? 2.5 : 1.2) * u));
+        painter.drawLine(QPointF(box.left() + 6 * u, y), QPointF(box.right() - 6 * u, y));
+        painter.drawPolyline(
+            QPolygonF{{box.right() - 12 * u, y - 5 * u}, {box.right() - 6 * u, y}, {box.right() - 12 * u, y + 5 * u}});
+        double busy = 0;
+        for (const LoadingPiece& piece : state.ways.front().pieces) {
+            if (qsizetype(piece.lane) == lane)
+                busy += piece.end - piece.begin;
+        }
+        const double bytes = index == 0 ? state.bytes : state.converted;
+        if (busy > 0)
+            line(QRectF(box.left(), y - 20 * u, box.width(), 16 * u), Qt::AlignHCenter,
+                 toQString(quantityText(bytes / busy, Unit::BytePerSecond)),
+                 isSlowest ? theme.highlightText : theme.textDim, 0.75, isSlowest);
+        if (isSlowest)
+            line(QRectF(box.left(), y + 6 * u, box.width(), 14 * u), Qt::AlignHCenter, tr("slowest"),
+                 theme.highlightText, 0.75, true);
+    }
+
+    void block(std::size_t index) const
+    {
+        const LoadingWay& way = state.ways[index];
+        const LoadingBlock& place = layout.blocks[index];
+        QString text = state.secondsText(way.time);
+        const double saved = state.ways.front().time - way.time;
+        if (saved > 0.001 * way.time)
+            text += tr(" · saves %1").arg(state.secondsText(saved));
+        QRectF right = place.head;
+        right.setLeft(place.head.left() + place.head.width() * 0.4);
+        if (way.measured) {
+            const QString measured = tr("measured %1").arg(state.secondsText(*way.measured));
+            painter.setFont(plotFont(0.9, true));
+            const double wide = QFontMetricsF(painter.font()).horizontalAdvance(measured) + 2;
+            line(QRectF(right.right() - wide, right.top(), wide, right.height()), Qt::AlignRight, measured,
+                 theme.measuredText, 0.9, true);
+            right.setRight(right.right() - wide - 10 * layout.unit);
+        }
+        const bool isAsked = way.key == state.asked;
+        line(place.head, Qt::AlignLeft, way.label, isAsked ? theme.text : theme.textDim, 0.9, isAsked);
+        line(right, Qt::AlignRight, text, theme.predictedText, 0.9, isAsked);
+        for (qsizetype lane = 0; lane < way.lanes.size(); ++lane) {
+            painter.fillRect(place.lanes[std::size_t(lane)], mix(theme.background, theme.grid, 0.5));
+            const bool isSlowest = way.lanes[lane] == state.bottleneck;
+            line(place.labels[std::size_t(lane)], Qt::AlignRight, way.lanes[lane],
+                 isSlowest ? theme.highlightText : theme.textDim, 0.8, isSlowest);
+        }
+    }
+
+    void bar(const LoadingBar& bar) const
+    {
+        const LoadingWay& way = state.ways[bar.way];
+        QRectF box = bar.rect;
+        if (box.width() > 3) // a gap between neighbours
+            box.setWidth(box.width() - 1);
+        painter.fillRect(box, colourOf(way.steps[qsizetype(way.pieces[bar.piece].lane)]));
+    }
+
+    void button(PlayButton play) const
+    {
+        if (play == PlayButton::None)
+            return;
+        painter.setPen(Qt::NoPen);
+        painter.setBrush(theme.predicted);
+        const QPointF c = layout.button.center();
+        const double u = layout.unit;
+        if (play == PlayButton::Pause) {
+            painter.drawRect(QRectF(c.x() - 5 * u, c.y() - 6 * u, 3.5 * u, 12 * u));
+            painter.drawRect(QRectF(c.x() + 1.5 * u, c.y() - 6 * u, 3.5 * u, 12 * u));
+        } else {
+            painter.drawPolygon(
+                QPolygonF{c + QPointF(-4 * u, -6 * u), c + QPointF(6 * u, 0), c + QPointF(-4 * u, 6 * u)});
+        }
+    }
+};
+
+} // namespace
+
+void paintLoading(QPainter& painter, const LoadingState& state, const LoadingLayout& layout, double cursor,
+                  PlayButton play, const Theme& theme)
+{
+    painter.save();
+    painter.setRenderHint(QPainter::Antialiasing);
+    const LoadingPen pen{painter, state, layout, theme};
+    const LoadingLevels levels = state.levelsAt(cursor);
+    pen.line(layout.title, Qt::AlignLeft, state.title, theme.text, 1.0, true);
+    for (const LoadingVessel& vessel : layout.vessels)
+        pen.vessel(vessel, levels);
+    for (std::size_t i = 0; i < layout.arrows.size(); ++i)
+        pen.arrow(i);
+    for (std::size_t way = 0; way < layout.blocks.size(); ++way)
+        pen.block(way);
+    for (const LoadingBar& bar : layout.bars)
+        pen.bar(bar);
+    if (cursor >= 0) {
+        const double x = layout.x(cursor);
+        painter.setPen(QPen(theme.highlightText, 1.5 * layout.unit));
+        painter.drawLine(QPointF(x, layout.times.top()), QPointF(x, layout.times.bottom()));
+    }
+    const QString when =
+        cursor >= 0 ? tr("after %1").arg(state.secondsText(cursor)) + QStringLiteral(" · ") : QString();
+    pen.line(layout.foot, Qt::AlignLeft,
+             when + tr("the bottleneck is the %1").arg(state.bottleneck)
+                 + (state.serial.isEmpty() ? QString() : QStringLiteral(" · ") + state.serial),
+             theme.textDim, 0.85, false);
+    pen.button(play);
+    painter.restore();
+}
+
+} // namespace memscape

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pictures/loading/loading_picture.h"
+
+#include "app/plots/plot_style.h"
+#include "app/settings/words.h"
+#include "core/experiment/outcome.h"
+
+#include <QKeyEvent>
+#include <QMouseEvent>
+#include <QPainter>
+
+#include <algorithm>
+#include <cmath>
+
+namespace memscape {
+
+namespace {
+
+constexpr int loadingSteps = 240; ///< of the longest way's time
+constexpr std::int64_t leastLoadingChunk = 4096;
+
+} // namespace
+
+LoadingPicture::LoadingPicture(QWidget* parent)
+    : WalkPicture(parent)
+{
+    setAccessibleName(tr("Disk, host memory and GPU filling over time"));
+}
+
+QString LoadingPicture::shortcuts()
+{
+    return Player::shortcuts() + u' '
+        + tr("+ and − double and halve the chunks, 1 to 8 set the buffers in flight: 1 takes one step after the "
+             "other.");
+}
+
+void LoadingPicture::setState(const Experiment&, const Device&, const Parameters&, const Prediction* predicted,
+                              const Measurement* measured)
+{
+    m_state = readLoading(predicted, measured, byteStyle());
+    // At rest in the middle of what was asked for.
+    const double rest = m_state.empty() ? 0 : 0.5 * m_state.askedWay().time / m_state.longest;
+    setSteps(m_state.empty() ? 0 : loadingSteps, int(rest * (loadingSteps - 1)));
+}
+
+double LoadingPicture::secondsOf(int step) const
+{
+    return step < 0 ? -1 : m_state.longest * step / (loadingSteps - 1);
+}
+
+LoadingLayout LoadingPicture::layoutNow() const
+{
+    return layoutLoading(m_state, QRectF(rect()), plotUnit());
+}
+
+QString LoadingPicture::summary() const
+{
+    if (m_state.empty())
+        return problem().isEmpty() ? tr("No prediction.") : problem();
+    QStringList said;
+    for (const LoadingWay& way : m_state.ways)
+        said << m_state.wayWords(way);
+    return tr("%1. %2. The bottleneck is the %3.")
+        .arg(m_state.title, said.join(QStringLiteral("; ")), m_state.bottleneck);
+}
+
+QString LoadingPicture::hint() const
+{
+    return m_state.serial.isEmpty() ? tr("space plays · press a way's name to choose it · 1 to 8: buffers")
+                                    : m_state.serial;
+}
+
+QSize LoadingPicture::sizeHint() const
+{
+    return {int(840 * plotUnit()), int(320 * plotUnit())};
+}
+
+QSize LoadingPicture::minimumSizeHint() const
+{
+    return {int(420 * plotUnit()), int(250 * plotUnit())};
+}
+
+QString LoadingPicture::wordsOf(int step) const
+{
+    return m_state.empty() || step < 0 ? QString() : m_state.wordsAt(secondsOf(step));
+}
+
+int LoadingPicture::stepNear(QPointF at) const
+{
+    if (m_state.empty())
+        return -1;
+    return int(std::lround(layoutNow().secondsAt(at.x()) / m_state.longest * (loadingSteps - 1)));
+}
+
+bool LoadingPicture::isButton(QPointF at) const
+{
+    const LoadingLayout layout = layoutNow();
+    return layout.button.contains(at) || (m_state.ways.size() > 1 && layout.headAt(at) >= 0);
+}
+
+QString LoadingPicture::toolTipAt(QPointF at) const
+{
+    const LoadingLayout layout = layoutNow();
+    if (layout.button.contains(at))
+        return tr("Play the loading (Space)");
+    if (const int way = layout.headAt(at); way >= 0)
+        return m_state.wayWords(m_state.ways[std::size_t(way)]);
+    const int bar = layout.barAt(at);
+    if (bar < 0)
+        return {};
+    const LoadingWay& way = m_state.ways[layout.bars[std::size_t(bar)].way];
+    const LoadingPiece& piece = way.pieces[layout.bars[std::size_t(bar)].piece];
+    return tr("%1, chunks %2 to %3: from %4 to %5")
+        .arg(way.lanes[qsizetype(piece.lane)])
+        .arg(piece.first + 1)
+        .arg(piece.last + 1)
+        .arg(m_state.secondsText(piece.begin), m_state.secondsText(piece.end));
+}
+
+void LoadingPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
+{
+    painter.save();
+    painter.fillRect(rect, theme.background);
+    if (m_state.empty())
+        paintProblem(painter, rect, theme);
+    else
+        paintLoading(painter, m_state, layoutLoading(m_state, rect, plotUnit()), cursorSeconds(), PlayButton::None,
+                     theme);
+    painter.restore();
+}
+
+void LoadingPicture::paintEvent(QPaintEvent*)
+{
+    QPainter painter(this);
+    const Theme& theme = currentTheme();
+    painter.fillRect(rect(), theme.background);
+    if (m_state.empty())
+        paintProblem(painter, QRectF(rect()), theme);
+    else
+        paintLoading(painter, m_state, layoutNow(), cursorSeconds(), playSign(), theme);
+    paintFocusRing(painter, theme);
+}
+
+void LoadingPicture::setDepth(int depth)
+{
+    if (depth >= 1 && depth <= 8 && depth != m_state.depth)
+        emit parameterEdited(QStringLiteral("streams"), QString::number(depth));
+}
+
+void LoadingPicture::setChunk(std::int64_t chunk)
+{
+    if (chunk != m_state.chunk && chunk >= leastLoadingChunk)
+        emit parameterEdited(QStringLiteral("chunk"), QString::number(chunk));
+}
+
+void LoadingPicture::mousePressEvent(QMouseEvent* event)
+{
+    const int way = m_state.empty() ? -1 : layoutNow().headAt(event->position());
+    if (event->button() != Qt::LeftButton || way < 0 || m_state.ways.size() < 2)
+        return WalkPicture::mousePressEvent(event);
+    setDepth(m_state.ways[std::size_t(way)].key == QLatin1String("serial") ? 1 : std::max(2, m_state.depth));
+}
+
+void LoadingPicture::keyPressEvent(QKeyEvent* event)
+{
+    if (m_state.empty())
+        return WalkPicture::keyPressEvent(event);
+    switch (event->key()) {
+    case Qt::Key_Plus:
+    case Qt::Key_Equal: return setChunk(std::min(std::int64_t(m_state.bytes), m_state.chunk * 2));
+    case Qt::Key_Minus: return setChunk(std::max(std::int64_t(m_state.bytes / 65536) + 1, m_state.chunk / 2));
+    default: break;
+    }
+    if (event->key() >= Qt::Key_1 && event->key() <= Qt::Key_8)
+        return setDepth(event->key() - Qt::Key_0);
+    WalkPicture::keyPressEvent(event);
+}
+
+} // namespace memscape

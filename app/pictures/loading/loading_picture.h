@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The picture of `loading`: three vessels, the disk, the host's memory and the GPU's, and the bytes in them at a moment
+// of the load; below, what each step does over time, in turn and in a pipeline. Space plays; a press on the name of a
+// way chooses it.
+#pragma once
+
+#include "app/pictures/common/walk_picture.h"
+#include "app/pictures/loading/loading_layout.h"
+
+namespace memscape {
+
+class LoadingPicture final : public WalkPicture
+{
+    Q_OBJECT
+
+public:
+    explicit LoadingPicture(QWidget* parent = nullptr);
+
+    void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
+                  const Prediction* predicted, const Measurement* measured) override;
+    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
+    QString title() const override { return m_state.title; }
+    QString summary() const override;
+    bool sharesHeight() const override { return true; }
+    QString hint() const override;
+    QSize sizeHint() const override;
+    QSize minimumSizeHint() const override;
+
+    const LoadingState& state() const { return m_state; }
+    LoadingLayout layoutNow() const;
+    double cursorSeconds() const { return secondsOf(cursor()); }
+    static QString shortcuts(); ///< for the help
+
+protected:
+    QString wordsOf(int step) const override;
+    bool isWalk(QPointF at) const override { return layoutNow().times.contains(at) && layoutNow().headAt(at) < 0; }
+    int stepNear(QPointF at) const override;
+    QRectF playButton() const override { return layoutNow().button; }
+    bool isButton(QPointF at) const override;
+    QString toolTipAt(QPointF at) const override;
+    void paintEvent(QPaintEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+
+private:
+    double secondsOf(int step) const;
+    void setDepth(int depth);
+    void setChunk(std::int64_t chunk);
+
+    LoadingState m_state;
+};
+
+/// loading_paint.cpp: everything, with the cursor at so many seconds (below zero: at the end).
+void paintLoading(QPainter& painter, const LoadingState& state, const LoadingLayout& layout, double cursor,
+                  PlayButton play, const Theme& theme);
+
+} // namespace memscape

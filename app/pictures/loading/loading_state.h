@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the picture of `loading` reads of a prediction: the bytes, where they lie at a moment, and the two ways to load
+// them, one step after the other and in a pipeline. What a document from elsewhere lacks is left out.
+#pragma once
+
+#include "core/base/number.h"
+
+#include <QString>
+#include <QStringList>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace memscape {
+
+struct Outcome;
+using Prediction = Outcome;
+using Measurement = Outcome;
+
+/// A step at work: chunks `first` to `last`, s.
+struct LoadingPiece
+{
+    std::size_t lane = 0;
+    std::int64_t first = 0, last = 0;
+    double begin = 0, end = 0;
+};
+
+struct LoadingWay
+{
+    QString key, label;                  ///< "pipelined"; "in a pipeline"
+    double time = 0;                     ///< s
+    std::optional<double> measured = {}; ///< s
+    QStringList lanes;                   ///< "disk", "conversion", "link to the GPU"
+    QStringList steps;                   ///< "read", "convert", "copy"
+    std::vector<LoadingPiece> pieces;
+};
+
+/// Bytes in the three vessels.
+struct LoadingLevels
+{
+    double unread = 0;    ///< on the medium, not yet read
+    double process = 0;   ///< in the loader's memory
+    double pageCache = 0; ///< in the host's memory besides
+    double gpu = 0;       ///< on all GPUs
+};
+
+struct LoadingState
+{
+    QString title, medium, bottleneck, asked, serial;
+    std::vector<LoadingWay> ways;
+    double longest = 0;                   ///< s
+    double bytes = 0, converted = 0;      ///< B of the file that are loaded, and what they become
+    double hostMemory = 0, pageCache = 0; ///< B when all is read
+    std::int64_t chunk = 0, chunks = 0;
+    int depth = 1, gpus = 0;
+    bool readsInPlace = false, convertsInPlace = false, isWarm = false, isMapped = false;
+    ByteStyle byteStyle = ByteStyle::Binary;
+
+    bool empty() const { return ways.empty(); }
+    const LoadingWay& askedWay() const;
+    /// Share of the bytes that have passed a step of a way by then; 0 where it has no such step.
+    double passed(const LoadingWay& way, const char* step, double seconds) const;
+    LoadingLevels levelsAt(double seconds) const;
+    double fullest() const; ///< B that the highest vessel holds at most
+    QString wordsAt(double seconds) const;
+    QString wayWords(const LoadingWay& way) const;
+    QString secondsText(double seconds) const;
+    QString bytesText(double bytes) const;
+};
+
+LoadingState readLoading(const Prediction* predicted, const Measurement* measured, ByteStyle style);
+
+} // namespace memscape
