@@ -16,6 +16,9 @@ namespace memscape {
 
 namespace {
 
+/// s: where the sizes show no α, nothing is quicker than that, and a device file holds no 0.
+constexpr double leastLatency = 1e-9;
+
 /// α, and seconds per byte in the last cache, in no cache, in a core's own.
 constexpr std::size_t termCount = 4;
 using LinkTerms = std::array<double, termCount>;
@@ -158,7 +161,7 @@ Result<FittedLink> fitLink(const LinkProbes& probes)
     };
     fitted.link.id = probes.id;
     fitted.link.label = probes.label;
-    fitted.link.latency = measuredHere(latency, method);
+    fitted.link.latency = measuredHere(std::max(latency, leastLatency), method);
     fitted.link.bandwidth = firstOf(near, far, own);
     fitted.link.farBandwidth = firstOf(far, near, own);
     if (own > 0)

@@ -19,6 +19,7 @@ Result<MeasuredRun> measureHierarchy(GpuSession& session, const SweepPlan& plan,
 Result<MeasuredRun> measureLayout(GpuSession& session, const SweepPlan& plan, RunSink& sink);
 Checks checksOfTransfer(int multiprocessors);
 Result<MeasuredRun> measureTransfer(GpuSession& session, const SweepPlan& plan, RunSink& sink);
+Result<MeasuredRun> measureLoading(GpuSession& session, const SweepPlan& plan, RunSink& sink);
 Checks checksOfInPlace(int multiprocessors);
 Result<MeasuredRun> measureInPlace(GpuSession& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measureBankConflicts(GpuSession& session, const SweepPlan& plan, RunSink& sink);
@@ -37,6 +38,7 @@ const std::map<std::string, GpuExperiment>& gpuExperiments()
         {"hierarchy", {measureHierarchy}},
         {"layout", {measureLayout}},
         {"transfer", {measureTransfer, checksOfTransfer}},
+        {"loading", {measureLoading}},
         {"in-place", {measureInPlace, checksOfInPlace}},
         {"bank-conflicts", {measureBankConflicts}},
         {"attention", {measureAttention}},

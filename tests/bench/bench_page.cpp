@@ -188,6 +188,8 @@ BENCHMARK_CAPTURE(prediction, stride_on_h200, "stride", "nvidia-h200", {})->Unit
 BENCHMARK_CAPTURE(prediction, hierarchy_on_cpu, "hierarchy", "cpu", {})->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(prediction, attention_of_16384, "attention", "nvidia-h200", {"sequence=16384"})
     ->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(prediction, loading_of_70_billion, "loading", "nvidia-h200", {"model=llama-2-70b", "chunk=4MiB"})
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(prediction, transfer_of_65536_chunks, "transfer", "nvidia-h200", {"bytes=1GiB", "chunk=16KiB"})
     ->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(prediction, placement_of_llama_2_7b, "placement", "nvidia-h200",

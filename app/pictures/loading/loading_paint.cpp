@@ -22,7 +22,7 @@ struct LoadingPen
 
     QColor colourOf(const QString& step) const
     {
-        return theme.series(step == QLatin1String("read") ? 4 : step == QLatin1String("convert") ? 1 : 0);
+        return theme.series(step == QLatin1String("read") ? 2 : step == QLatin1String("convert") ? 1 : 0);
     }
     QColor colourOf(VesselKind kind) const
     {
@@ -109,11 +109,7 @@ struct LoadingPen
         painter.drawLine(QPointF(box.left() + 6 * u, y), QPointF(box.right() - 6 * u, y));
         painter.drawPolyline(
             QPolygonF{{box.right() - 12 * u, y - 5 * u}, {box.right() - 6 * u, y}, {box.right() - 12 * u, y + 5 * u}});
-        double busy = 0;
-        for (const LoadingPiece& piece : state.ways.front().pieces) {
-            if (qsizetype(piece.lane) == lane)
-                busy += piece.end - piece.begin;
-        }
+        const double busy = way.alone[std::size_t(lane)];
         const double bytes = index == 0 ? state.bytes : state.converted;
         if (busy > 0)
             line(QRectF(box.left(), y - 20 * u, box.width(), 16 * u), Qt::AlignHCenter,

@@ -39,6 +39,8 @@ std::optional<LoadingWay> readLoadingWay(const Json& json)
     for (const Json& step : listOf(json, "steps"))
         way.steps << textOf(step);
     way.steps.resize(way.lanes.size());
+    way.alone = numbers(listOf(json, "alone"));
+    way.alone.resize(std::size_t(way.lanes.size()), 0);
     for (const Json& piece : listOf(json, "pieces")) {
         if (way.pieces.size() == mostLoadingDrawn)
             break;

@@ -33,6 +33,7 @@ struct LoadingWay
     std::optional<double> measured = {}; ///< s
     QStringList lanes;                   ///< "disk", "conversion", "link to the GPU"
     QStringList steps;                   ///< "read", "convert", "copy"
+    std::vector<double> alone;           ///< s of each lane without the others
     std::vector<LoadingPiece> pieces;
 };
 

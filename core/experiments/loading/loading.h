@@ -139,7 +139,8 @@ Figures loadingFigures(const LoadingCase& asked, const LoadingNumbers& numbers);
 /// The same predicted, with the reasons. Errors: those of loadingCase() and loadingModel().
 Result<Figures> predictedLoading(const Device& device, const Parameters& parameters);
 /// What the picture needs: {"model", "bytes", "gpu_bytes", "host_bytes", "page_cache", "medium", "ways": [{"key",
-/// "label", "time", "lanes": [name…], "steps": ["read"…], "pieces": [[lane, first, last, begin, end]…]}…], …}.
+/// "label", "time", "lanes": [name…], "steps": ["read"…], "alone": [s…], "pieces": [[lane, first, last, begin,
+/// end]…]}…], …}.
 Json loadingDetail(const Device& device, const Parameters& parameters);
 
 } // namespace memscape

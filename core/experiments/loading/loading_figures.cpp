@@ -190,9 +190,10 @@ LoadingNumbers numbersOf(const LoadingModel& model)
 Json loadingWay(const char* key, const char* label, const LoadingModel& model, int depth)
 {
     static const char* const steps[] = {"read", "convert", "copy"};
-    Json lanes = Json::array(), names = Json::array(), pieces = Json::array();
+    Json lanes = Json::array(), names = Json::array(), alone = Json::array(), pieces = Json::array();
     for (const LoadingLane& lane : model.lanes) {
         lanes.push_back(lane.name);
+        alone.push_back(jsonNumber(model.laneSeconds(lane.step)));
         names.push_back(steps[std::size_t(lane.step)]);
     }
     for (const LanePiece& piece : pipelinePieces(model.times(), model.asked.chunks(), depth, mostLoadingPieces))
@@ -202,6 +203,7 @@ Json loadingWay(const char* key, const char* label, const LoadingModel& model, i
             {"time", jsonNumber(model.secondsWithDepth(depth))},
             {"lanes", std::move(lanes)},
             {"steps", std::move(names)},
+            {"alone", std::move(alone)},
             {"pieces", std::move(pieces)}};
 }
 

@@ -372,6 +372,7 @@ private:
         Task task;
         task.part = std::move(part);
         task.label = std::move(label);
+        task.passes = 2;
         task.measure = [measure = std::move(measure)](int) { return measure(); };
         task.store = [this, index, bytes](const Summary& s) {
             if (s.median > 0)
@@ -392,7 +393,7 @@ private:
                 const std::size_t index = m_probes.links.size();
                 const std::string id = loadingReadLink(method, isWarm);
                 m_probes.links.push_back({id, id, {}});
-                for (const double bytes : {0x1p18, 0x1p20, 0x1p22, 0x1p24, calibratedFile}) {
+                for (const double bytes : {0x1p20, 0x1p22, 0x1p24, calibratedFile}) {
                     planLink(index, bytes, "files", fmt::format("{} of {}", id, bytesText(bytes)),
                              [this, method, isWarm, bytes] { return readingProbe(method, isWarm, bytes); });
                 }
@@ -433,7 +434,7 @@ private:
             const std::size_t index = m_probes.links.size();
             const std::string id = loadingConvertLink(form, target);
             m_probes.links.push_back({id, id, {}});
-            for (const double bytes : {0x1p18, 0x1p22, 0x1p26}) {
+            for (const double bytes : {0x1p18, 0x1p20, 0x1p22, 0x1p24, 0x1p26}) {
                 planLink(index, bytes, "conversions", fmt::format("{} of {}", id, bytesText(bytes)),
                          [this, form = form, target = target, bytes] {
                              return measureConverting(m_session, form, target, std::uint64_t(bytes),

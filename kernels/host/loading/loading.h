@@ -23,6 +23,9 @@ private:
     std::string m_path;
 };
 
+/// A sample costs more than its seconds (the file is made cold, memory is mapped): few of them, and no least time.
+/// `once`: s of the first.
+StoppingOptions loadingOptions(StoppingOptions options, double once);
 /// Seconds of the lanes alone and of all: "read_time", "convert_time", "copy_time", "time".
 Result<std::map<std::string, std::vector<double>>> sampleLoading(HostSession& session, LoadingRun& run,
                                                                  const StoppingOptions& options);

@@ -25,6 +25,8 @@ namespace {
 
 constexpr std::uint64_t spaceMargin = std::uint64_t(1) << 29; ///< B that stay free
 constexpr std::uint64_t pageOf = 4096;
+constexpr unsigned writtenAndWaitedFor =
+    SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
 constexpr std::uint64_t countedWindow = std::uint64_t(1) << 30; ///< B of the file that are mapped to count pages
 
 bool liesInMemoryThere(int file)
@@ -89,8 +91,6 @@ Result<void> writeLoadingSource(HostSession& session, int file, const std::files
         }
         at += count;
     }
-    if (::fsync(file) != 0)
-        return fail(fileError("file.write", "the file cannot be brought to the disk", folder.string(), errno));
     return {};
 }
 
@@ -202,6 +202,9 @@ Result<void> LoadingFile::makeCold(std::uint64_t bytes) const
     if (m_liesInMemory)
         return fail("run.skipped", "the file lies in memory (tmpfs) and cannot be cold",
                     "choose cache=warm, or folder= on a disk", "cache");
+    // Pages that are not on the disk yet stay. The journal and other files can wait, where the system lets them.
+    if (isOurs() && ::sync_file_range(descriptor(), 0, 0, writtenAndWaitedFor) != 0 && ::fsync(descriptor()) != 0)
+        return fail(fileError("file.write", "the file cannot be brought to the disk", m_path, errno));
     std::uint64_t cached = bytes;
     for (int attempt = 0; attempt < 3 && cached > 0; ++attempt) { // pages on their way stay for a moment
         ::posix_fadvise(descriptor(), 0, 0, POSIX_FADV_DONTNEED);

@@ -43,7 +43,7 @@ std::filesystem::path loadingFolder(const std::string& asked);
 class LoadingFile
 {
 public:
-    /// `bytes` of what fillSource() says, on the disk when this returns. Errors: run.space (not so many bytes and a
+    /// `bytes` of what fillSource() says. Errors: run.space (not so many bytes and a
     /// margin are free), run.skipped (more than `limit`), file.missing, file.permission, file.write, run.cancelled.
     static Result<LoadingFile> write(HostSession& session, const std::string& folder, std::uint64_t bytes,
                                      std::uint64_t limit);
@@ -56,8 +56,8 @@ public:
     const std::string& path() const { return m_path; }
     bool liesInMemory() const { return m_liesInMemory; }
 
-    /// No page of the first `bytes` in the page cache. Errors: run.skipped where that cannot be (tmpfs, pages that
-    /// another program holds, a file whose pages this user may not count).
+    /// No page of the first `bytes` in the page cache; what was written is on the disk. Errors: run.skipped where that
+    /// cannot be (tmpfs, pages that another program holds, a file whose pages this user may not count).
     Result<void> makeCold(std::uint64_t bytes) const;
     /// All of them in it. Errors: run.failed where the file is shorter.
     Result<void> makeWarm(std::uint64_t bytes) const;

@@ -283,9 +283,9 @@ double LoadingRun::runLanes(const std::vector<Lane>& lanes)
         waitQuietly(turns);
     const double begin = m_session.clock().now();
     isGo.store(true, std::memory_order_release);
-    for (int naps = 0; running > 0; ++naps) {
-        std::this_thread::sleep_for(std::chrono::microseconds(200));
-        if (naps % 64 == 0 && m_session.stopped())
+    for (unsigned turns = 0; running > 0;) {
+        waitQuietly(turns);
+        if (turns % 512 == 0 && m_session.stopped())
             m_stop = true;
     }
     threads.clear(); // joined

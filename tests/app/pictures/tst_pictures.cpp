@@ -352,6 +352,7 @@ private slots:
              {"training-memory", "inference-memory", "checkpoint", "attention", "batch-size", "precision", "roofline",
               "bank-conflicts", "transfer", "placement", "layout", "in-place", "stride", "hierarchy", "allocator"})
               "bank-conflicts", "transfer", "sharding", "layout", "in-place", "stride", "hierarchy", "allocator"})
+              "bank-conflicts", "transfer", "loading", "layout", "in-place", "stride", "hierarchy", "allocator"})
             QTest::newRow(id) << id << QString();
         QTest::newRow("step-timeline") << "training-memory" << QString();
         QTest::newRow("too large") << "training-memory"

@@ -88,6 +88,15 @@ const std::vector<Case>& cases()
         {"transfer", "pcie-bandwidth", "nvidia-a100-80gb", {"chunk=0"}, "holds here"},
         {"transfer", "pcie-bandwidth", "nvidia-a100-80gb", {"chunk=64KiB"}, "does not hold here: less"},
 
+        {"loading",
+         "disk-no-bottleneck",
+         "nvidia-h200",
+         {"medium=nvme4"},
+         "does not hold here: the disk is the bottleneck"},
+        {"loading", "disk-no-bottleneck", "nvidia-h200", {"medium=nvme5", "dtype=int4", "convert=bf16"}, "holds here"},
+        {"loading", "disk-no-bottleneck", "nvidia-h200", {"cache=warm"}, "does not arise here"},
+        {"loading", "disk-no-bottleneck", "amd-epyc-9654", {}, "does not hold here: the disk is all that there is"},
+
         {"in-place", "in-place-constant", "nvidia-h200", {}, "holds here"},
         {"in-place", "in-place-constant", "nvidia-h200", {"operation=silu"}, "does not hold here: autograd copies"},
         {"in-place", "in-place-saved", "nvidia-h200", {}, "holds at the peak only"},

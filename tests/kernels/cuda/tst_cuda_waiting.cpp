@@ -100,6 +100,7 @@ void TestCudaWaiting::nothingWaitsBehindTheBlockingKernel_data()
     QTest::newRow("in place, a copy first") << "in-place" << QStringList{"operation=silu", "bytes=64KiB,1MiB"};
     QTest::newRow("transfer") << "transfer" << QStringList{"direction=both", "bytes=16KiB,64KiB", "chunk=8KiB"};
     QTest::newRow("transfer, mapped") << "transfer" << QStringList{"kind=mapped", "bytes=16KiB,64KiB"};
+    QTest::newRow("loading") << "loading" << QStringList{"model=mlp:64,32", "touched=0.5,1", "cache=warm"};
     QTest::newRow("banks") << "bank-conflicts" << QStringList{"stride=1,2"};
     QTest::newRow("flash") << "attention"
                            << QStringList{"implementation=flash", "pass=both", "heads=2", "sequence=1024,2048"};

@@ -43,6 +43,7 @@ const std::vector<std::pair<const char*, std::vector<std::string>>>& measuredExp
         {"layout", {"shape=8,8", "reads=1,2"}},
         {"in-place", {"operation=silu", "bytes=4096,8192"}},
         {"transfer", {"direction=both", "bytes=16KiB,32KiB", "chunk=8KiB", "work=4"}},
+        {"loading", {"model=mlp:64,32", "touched=0.5,1", "convert=bf16", "chunk=4KiB", "cache=warm"}},
         {"attention",
          {"sequence=16,32", "heads=2", "head_dim=32", "pass=forward", "dtype=float32", "implementation=standard"}},
         {"precision", {"m=16,32", "format=fp32"}},
