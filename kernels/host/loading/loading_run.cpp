@@ -15,7 +15,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -37,13 +36,11 @@ std::uint64_t wholeLines(std::uint64_t bytes)
     return (bytes + cacheLine - 1) / cacheLine * cacheLine;
 }
 
-/// Waits a moment; others run soon, and the processor is given away where it takes longer.
+/// Waits a moment, then sleeps for moments: the processor may be needed by the lane that is waited for.
 void waitQuietly(unsigned& turns)
 {
     if (++turns < 200)
         std::atomic_signal_fence(std::memory_order_seq_cst);
-    else if (turns < 400)
-        ::sched_yield();
     else
         std::this_thread::sleep_for(std::chrono::microseconds(5));
 }
