@@ -127,22 +127,24 @@ Result<ProductRate> productRate(const Device& device, Format format)
     return found;
 }
 
-double reachedShare(const Device& device, Precision recipe)
+double reachedShare(const Device& device, Format format)
 {
-    const auto format = [&] {
-        switch (recipe) {
-        case Precision::Fp32: return Format::Fp32;
-        case Precision::Fp16Autocast:
-        case Precision::Fp16Mixed:
-        case Precision::Fp16: return Format::Fp16;
-        case Precision::Fp8: return Format::Fp8E4M3;
-        default: return Format::Bf16;
-        }
-    };
-    const auto rate = productRate(device, format());
+    const auto rate = productRate(device, format);
     if (!rate || !(rate->dense.value > 0) || !(rate->reached.value > 0))
         return 1;
     return std::min(1.0, rate->reached.value / rate->dense.value);
+}
+
+Format productFormat(Precision recipe)
+{
+    switch (recipe) {
+    case Precision::Fp32: return Format::Fp32;
+    case Precision::Fp16Autocast:
+    case Precision::Fp16Mixed:
+    case Precision::Fp16: return Format::Fp16;
+    case Precision::Fp8: return Format::Fp8E4M3;
+    default: return Format::Bf16;
+    }
 }
 
 } // namespace memscape

@@ -22,8 +22,10 @@ struct ProductRate
 };
 /// Errors: predict.format, naming the formats that the device has a rate for.
 Result<ProductRate> productRate(const Device& device, Format format);
-/// The share of the dense rate that large products of a training recipe reach; 1 where that is not known.
-double reachedShare(const Device& device, Precision recipe);
+/// The share of the dense rate that large products reach; 1 where that is not known.
+double reachedShare(const Device& device, Format format);
+/// The format that a training recipe's products run in.
+Format productFormat(Precision recipe);
 /// The formats that the device has a rate for, in the order of numberFormats().
 std::vector<Format> productFormats(const Device& device);
 

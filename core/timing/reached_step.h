@@ -11,14 +11,24 @@
 
 namespace memscape {
 
-/// The format that a recipe's products run in.
-Format productFormat(Precision precision);
+/// The options of stepTime() and of what is like it.
+class ReachedTiming
+{
+public:
+    /// `held`: B of the step's memory, which say what serves a processor.
+    ReachedTiming(const Device& device, const Plan& plan, double held,
+                  std::span<const RecomputedRange> recomputed = {});
+    ReachedTiming(const ReachedTiming&) = delete; // the options point into it
+    ReachedTiming& operator=(const ReachedTiming&) = delete;
 
-/// The share of the dense rate that large products of that format reach; 1 where it is not known.
-double reachedShare(const Device& device, Format format);
+    const StepTimeOptions& options() const { return m_options; }
 
-/// stepTime() with products at the reached rate. `held`: B of the step's memory, which say what serves a processor.
-/// Errors: those of stepTime().
+private:
+    HostOperations m_host;
+    StepTimeOptions m_options;
+};
+
+/// stepTime() with these. Errors: those of stepTime().
 Result<StepTime> reachedStepTime(const Graph& graph, const std::vector<ParameterTensor>& parameters, const Plan& plan,
                                  const Device& device, double held, std::span<const RecomputedRange> recomputed = {});
 

@@ -26,15 +26,11 @@ const Experiment& rooflineExperiment();
 const std::vector<const Experiment*>& experiments()
 {
     static const std::vector<const Experiment*> all{
-        &hierarchyExperiment(),  &strideExperiment(),    &bankConflictsExperiment(),  &transferExperiment(),
-        &layoutExperiment(),     &inPlaceExperiment(),   &trainingMemoryExperiment(), &inferenceMemoryExperiment(),
-        &checkpointExperiment(), &batchSizeExperiment(), &placementExperiment(),      &allocatorExperiment(),
-        &checkpointExperiment(), &batchSizeExperiment(), &shardingExperiment(),       &allocatorExperiment(),
-        &attentionExperiment(),  &precisionExperiment(), &rooflineExperiment(),
         &hierarchyExperiment(),       &strideExperiment(),     &bankConflictsExperiment(), &transferExperiment(),
         &loadingExperiment(),         &layoutExperiment(),     &inPlaceExperiment(),       &trainingMemoryExperiment(),
-        &inferenceMemoryExperiment(), &checkpointExperiment(), &batchSizeExperiment(),     &allocatorExperiment(),
-        &attentionExperiment(),       &precisionExperiment(),  &rooflineExperiment(),
+        &inferenceMemoryExperiment(), &checkpointExperiment(), &batchSizeExperiment(),     &placementExperiment(),
+        &shardingExperiment(),        &allocatorExperiment(),  &attentionExperiment(),     &precisionExperiment(),
+        &rooflineExperiment(),
     };
     return all;
 }

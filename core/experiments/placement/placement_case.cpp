@@ -54,11 +54,9 @@ DType halfOf(const Device& device)
     return device.flopRate("bf16") > 0 ? DType::BFloat16 : DType::Float16;
 }
 
-double reachedShare(const Device& device, DType type)
+Format productFormatOf(DType type)
 {
-    const Format format = type == DType::Float32 ? Format::Fp32 : type == DType::BFloat16 ? Format::Bf16 : Format::Fp16;
-    const auto rate = productRate(device, format);
-    return rate && rate->dense.value > 0 ? std::min(1.0, rate->reached.value / rate->dense.value) : 1;
+    return type == DType::Float32 ? Format::Fp32 : type == DType::BFloat16 ? Format::Bf16 : Format::Fp16;
 }
 
 /// A network cut into its layers, the node of each operator.
@@ -185,7 +183,8 @@ Result<void> addModel(PlacementCase& asked, const Device& device, const Paramete
     options.gradient = options.loss = asked.trains();
     MEMSCAPE_TRY(network, buildNetwork(model, options));
     MEMSCAPE_TRY(rates, deviceRates(device));
-    ModelChain(network, device, rates, reachedShare(device, options.weights), asked.trains()).write(asked);
+    ModelChain(network, device, rates, reachedShare(device, productFormatOf(options.weights)), asked.trains())
+        .write(asked);
     asked.subject = model.title.empty() ? model.name : model.title;
     return {};
 }

@@ -9,8 +9,7 @@
 #include "core/experiments/sharding/sharding.h"
 
 #include "core/network/model_names.h"
-#include "core/timing/product_rates.h"
-#include "core/timing/working_set.h"
+#include "core/timing/reached_step.h"
 #include "core/training/segments.h"
 #include "core/training/sharding.h"
 
@@ -107,25 +106,6 @@ std::vector<ShardUnit> unitsOf(const Graph& graph, const UnitTimes& times, int t
     return units;
 }
 
-struct Timing
-{
-    StepTimeOptions options;
-    HostOperations host;
-};
-
-/// How operators run there: products at the rate that large ones reach, a processor by its own operations.
-std::unique_ptr<Timing> timingOn(const Device& device, const Plan& plan, double workingSet)
-{
-    auto timing = std::make_unique<Timing>();
-    timing->options.efficiency = reachedShare(device, plan.precision);
-    if (!device.isGpu()) {
-        timing->host = hostOperations(device);
-        timing->options.host = &timing->host;
-        timing->options.bandwidth = bandwidthOf(device, workingSet, Operation::Copy, device.units).bytesPerSecond;
-    }
-    return timing;
-}
-
 double turnsOf(const Device& device, std::int64_t ranks)
 {
     return device.isGpu() ? 1 : double(std::max<std::int64_t>(ranks, std::max(1, device.units)));
@@ -134,9 +114,9 @@ double turnsOf(const Device& device, std::int64_t ranks)
 Result<std::vector<ShardUnit>> timedUnits(const Device& device, const Graph& graph, const StepSettings& step,
                                           double activations, std::int64_t ranks)
 {
-    const auto timing = timingOn(device, step.plan, activations);
+    const ReachedTiming timing(device, step.plan, activations);
     UnitTimes times;
-    MEMSCAPE_TRY(operators, operatorTimes(graph, step.plan, device, timing->options));
+    MEMSCAPE_TRY(operators, operatorTimes(graph, step.plan, device, timing.options()));
     times.operators = std::move(operators);
     times.isRecomputed.resize(graph.operators.size());
     for (const Segment& segment : segments(graph, step.checkpointing))
@@ -188,8 +168,8 @@ Result<double> aloneSeconds(const Device& device, const Graph& graph, const Prep
                             const StepSettings& step, double activations)
 {
     MEMSCAPE_TRY(units, timedUnits(device, graph, step, activations, 1));
-    const auto timing = timingOn(device, step.plan, activations);
-    MEMSCAPE_TRY(seconds, updateSeconds(network.parameters, step.plan, device, timing->options));
+    const ReachedTiming timing(device, step.plan, activations);
+    MEMSCAPE_TRY(seconds, updateSeconds(network.parameters, step.plan, device, timing.options()));
     seconds *= turnsOf(device, 1);
     for (const ShardUnit& unit : units)
         seconds += unit.forward + unit.backward;
