@@ -17,7 +17,7 @@ namespace {
 
 /// Bytes of one tensor, so that sums over all nodes stay far below 2^63.
 constexpr double mostTensorBytes = 0x1p48;
-constexpr std::size_t mostInputs = 2, longestName = 64;
+constexpr std::size_t longestName = 64;
 
 struct KindRow
 {

@@ -127,7 +127,7 @@ struct PlacementPen
     {
         const PlacedNode& one = state.nodes[i];
         const QColor colour =
-            isInput || one.isFixed ? mix(theme.background, theme.textDim, 0.35) : computeColour(one.isOnHost);
+            !one.computes() ? mix(theme.background, theme.textDim, 0.35) : computeColour(one.isOnHost);
         const bool isChosen = hand.chosen == int(i);
         const double u = layout.unit;
         const bool isWide = box.width() > 4 * u;
