@@ -165,7 +165,7 @@ private:
         const Place place = placeOf(node, m_ways[i]);
         const bool isOnDevice = place == Place::Device;
         ProgramStep step{StepKind::Compute, isOnDevice ? Lane::Device : Lane::Host, i};
-        step.seconds = m_seconds.compute(node, place);
+        step.seconds = m_seconds.compute(node, m_ways[i]);
         for (const std::uint32_t input : node.inputs)
             step.after.push_back(bring(m_same[input], place));
         if (m_nextStreamed < m_streamed.size() && m_streamed[m_nextStreamed] == i) {
@@ -300,7 +300,7 @@ private:
     void forward(ProgramStep step)
     {
         const GraphNode& node = m_graph.nodes[step.node];
-        step.seconds = m_seconds.compute(node, Place::Device);
+        step.seconds = m_seconds.compute(node, streams(step.node) ? Way::Streamed : Way::Resident);
         m_made[step.node] = m_writer.slot(step.node, node.outputBytes, DeviceSlot::Holds::Tensor);
         step.takes.push_back(m_made[step.node]);
         work(step);

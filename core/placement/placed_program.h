@@ -64,10 +64,10 @@ class StepSeconds
 {
 public:
     virtual ~StepSeconds() = default;
-    virtual double compute(const GraphNode& node, Place place) const = 0; ///< s
-    virtual double backward(const GraphNode& node) const = 0;             ///< s, of a Layer its forward again, too
-    virtual double update(const GraphNode& node) const = 0;               ///< s, on the host
-    virtual double copy(double bytes, Lane lane) const = 0;               ///< s, one piece
+    virtual double compute(const GraphNode& node, Way way) const = 0; ///< s
+    virtual double backward(const GraphNode& node) const = 0;         ///< s, of a Layer its forward again, too
+    virtual double update(const GraphNode& node) const = 0;           ///< s, on the host
+    virtual double copy(double bytes, Lane lane) const = 0;           ///< s, one piece
 };
 
 struct PlacedProgram

@@ -69,19 +69,20 @@ std::vector<ChainMove> movesOf(const OperatorGraph& graph, std::size_t i, Place 
     if (node.pinned != Place::Device) {
         const bool copies = from == Place::Device;
         moves.push_back({Way::OnHost, Place::Host,
-                         seconds.compute(node, Place::Host)
+                         seconds.compute(node, Way::OnHost)
                              + (copies ? seconds.copy(double(graph.nodes[i - 1].outputBytes), Lane::Down) : 0),
                          0, copies ? input : 0});
     }
     if (node.pinned == Place::Host)
         return moves;
-    const double onDevice = seconds.compute(node, Place::Device)
-        + (from == Place::Host ? seconds.copy(double(graph.nodes[i - 1].outputBytes), Lane::Up) : 0);
+    const double brought = from == Place::Host ? seconds.copy(double(graph.nodes[i - 1].outputBytes), Lane::Up) : 0;
     const std::int64_t working = input + output + pooledBytes(node.workBytes), weights = pooledBytes(node.weightBytes);
-    moves.push_back({Way::Resident, Place::Device, onDevice, weights, working});
+    moves.push_back({Way::Resident, Place::Device, seconds.compute(node, Way::Resident) + brought, weights, working});
     if (weights > 0)
-        moves.push_back({Way::Streamed, Place::Device, onDevice + seconds.copy(double(node.weightBytes), Lane::Up), 0,
-                         working + weights});
+        moves.push_back(
+            {Way::Streamed, Place::Device,
+             seconds.compute(node, Way::Streamed) + brought + seconds.copy(double(node.weightBytes), Lane::Up), 0,
+             working + weights});
     return moves;
 }
 

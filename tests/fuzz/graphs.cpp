@@ -12,9 +12,9 @@ constexpr std::size_t placedAtMost = 60; // nodes
 class UnitSeconds final : public StepSeconds
 {
 public:
-    double compute(const GraphNode& node, Place place) const override
+    double compute(const GraphNode& node, Way way) const override
     {
-        return node.computes() ? (place == Place::Host ? 3 : 1) : 0;
+        return node.computes() ? (way == Way::OnHost ? 3 : 1) : 0;
     }
     double backward(const GraphNode&) const override { return 2; }
     double update(const GraphNode&) const override { return 1; }

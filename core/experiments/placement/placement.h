@@ -49,7 +49,7 @@ Result<PlacementCase> placementCase(const Device& device, const Parameters& para
 class PlacementSeconds final : public StepSeconds
 {
 public:
-    double compute(const GraphNode& node, Place place) const override;
+    double compute(const GraphNode& node, Way way) const override;
     double backward(const GraphNode& node) const override;
     double update(const GraphNode& node) const override;
     double copy(double bytes, Lane lane) const override;
@@ -64,9 +64,11 @@ private:
     friend Result<PlacementSeconds> placementSeconds(const Device& device, const Parameters& parameters,
                                                      const PlacementCase& asked);
     double onDevice(const GraphNode& node, double passes) const;
+    double fromFar(const GraphNode& node) const;
 
     std::shared_ptr<const Device> m_device;
     const PlacementCase* m_case = nullptr;
+    double m_touched = 0;   ///< B of all weights and tensors: what a run touches before it comes back
     double m_bandwidth = 0; ///< B/s of what elementwise operators move
 };
 /// `asked` must outlive the answer. Errors: predict.device where a rate is not known.

@@ -220,7 +220,7 @@ Json nodesJson(const PlacementCase& asked, const Placement& placement, const Pla
                          {"fixed", node.isCopy()},
                          {"weights", node.weightBytes},
                          {"bytes", node.outputBytes},
-                         {"seconds", jsonNumber(rates.compute(node, place))},
+                         {"seconds", jsonNumber(rates.compute(node, placement.ways[i]))},
                          {"inputs", std::move(inputs)}});
     }
     return nodes;

@@ -2,7 +2,7 @@
 // What the steps of a placed program take:
 //
 //     product      GPU: core/timing/gemm_time.h; CPU: one core, core/timing/host_operations.h, and at least what its
-//                  operands take from memory
+//                  operands take from memory; weights that stay come from farther than those that just came up
 //     elementwise  launch + bytes / bandwidth
 //     layer        the sum over its operators (placement_case.cpp)
 //     copy         α + n/β of the link (core/experiments/transfer): of a GPU pinned or pageable, of a CPU one core's
@@ -74,14 +74,25 @@ double PlacementSeconds::onDevice(const GraphNode& node, double passes) const
                        double(node.inner));
 }
 
-double PlacementSeconds::compute(const GraphNode& node, Place place) const
+/// What weights that were not touched since the last run take longer than near ones. Those that just came up are near.
+double PlacementSeconds::fromFar(const GraphNode& node) const
+{
+    if (m_device->isGpu() || node.weightBytes == 0)
+        return 0;
+    const auto perByte = [&](double workingSet) {
+        return 1 / bandwidthOf(*m_device, workingSet, Operation::Read, 1).bytesPerSecond;
+    };
+    return double(node.weightBytes) * std::max(0.0, perByte(m_touched) - perByte(double(node.weightBytes) / 8));
+}
+
+double PlacementSeconds::compute(const GraphNode& node, Way way) const
 {
     if (!node.computes())
         return 0;
     const LayerCost* const layer =
         node.kind == NodeKind::Layer ? &m_case->layers[std::size_t(&node - m_case->graph.nodes.data())] : nullptr;
-    if (place == Place::Device || !m_device->isGpu())
-        return layer ? layer->forward : onDevice(node, 1);
+    if (way != Way::OnHost || !m_device->isGpu())
+        return layer ? layer->forward : onDevice(node, 1) + (way == Way::Streamed ? 0 : fromFar(node));
     const double flops = layer ? layer->flops : node.flops();
     const double bytes = layer ? layer->bytes : node.moved(m_case->graph.elementBytes);
     return std::max(flops / hostFlops, bytes / hostRate);
@@ -121,6 +132,7 @@ Result<PlacementSeconds> placementSeconds(const Device& device, const Parameters
     double weights = 0;
     for (const GraphNode& node : asked.graph.nodes) {
         largest = std::max({largest, node.weightBytes, node.outputBytes});
+        seconds.m_touched += double(node.weightBytes + node.outputBytes);
         weights += double(node.weightBytes);
     }
     TransferCase copy;

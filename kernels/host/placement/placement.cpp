@@ -44,26 +44,26 @@ public:
         MEMSCAPE_TRY(checked, run.check());
         m_checked = checked;
         SampleSets sets;
-        StoppingRule rule(m_session.passOptions(2), m_session.clock());
         MEMSCAPE_TRY(first, run.sideBySide());
         const auto repeats =
             std::clamp<std::size_t>(std::size_t(shortestSample / possibleSeconds(first, 1e3)), 1, 1000);
-        while (!rule.finished()) {
+        StoppingRule rule(m_session.passOptions(2), m_session.clock());
+        do {
             double seconds = 0;
             for (std::size_t i = 0; i < repeats; ++i) {
                 MEMSCAPE_TRY(one, run.sideBySide());
                 seconds += one;
             }
             rule.add(seconds);
-        }
+        } while (!rule.finished());
         sets["time"] = m_session.samplesOf(rule, double(repeats));
         StoppingRule stepRule(m_session.passOptions(2), m_session.clock());
         std::vector<StepSums> all;
-        while (!stepRule.finished()) {
+        do {
             MEMSCAPE_TRY(sums, run.inTurn());
             stepRule.add(sums.compute + sums.transfer());
             all.push_back(sums);
-        }
+        } while (!stepRule.finished());
         Ran& ran = m_ran[pointKey(point)];
         for (const StepSums& sums : all) {
             sets["compute_time"].push_back(sums.compute);

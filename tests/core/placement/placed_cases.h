@@ -14,12 +14,12 @@ class RoundSeconds : public StepSeconds
 public:
     double onDevice = 1, onHost = 10, latency = 0.5, perByte = 1.0 / 1024;
 
-    double compute(const GraphNode& node, Place place) const override
+    double compute(const GraphNode& node, Way way) const override
     {
         const double size = double(node.outputBytes + node.weightBytes) / 1024;
-        return node.computes() ? (place == Place::Device ? onDevice : onHost) * size : 0;
+        return node.computes() ? (way == Way::OnHost ? onHost : onDevice) * size : 0;
     }
-    double backward(const GraphNode& node) const override { return 2 * compute(node, Place::Device); }
+    double backward(const GraphNode& node) const override { return 2 * compute(node, Way::Resident); }
     double update(const GraphNode& node) const override { return 3 * double(node.updatedBytes) / 1024; }
     double copy(double bytes, Lane) const override { return latency + bytes * perByte; }
 };

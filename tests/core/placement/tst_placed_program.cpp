@@ -128,7 +128,7 @@ void TestPlacedProgram::aStreamedChainIsAPipeline()
         }
         std::vector<Way> ways(10, Way::Streamed);
         ways[0] = Way::Resident;
-        const double copy = seconds.copy(4096, Lane::Up), layer = seconds.compute(graph.nodes[1], Place::Device);
+        const double copy = seconds.copy(4096, Lane::Up), layer = seconds.compute(graph.nodes[1], Way::Streamed);
         for (int prefetch = 0; prefetch <= 4; ++prefetch) {
             const double expected = pipelineSeconds({{copy, copy}, {layer, layer}}, 9, prefetch + 1);
             QCOMPARE(placedAs(graph, ways, prefetch, seconds).seconds, expected);

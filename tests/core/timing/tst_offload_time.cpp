@@ -22,7 +22,7 @@ class LayerSeconds : public StepSeconds
 public:
     double pass = 1, updateRate = 1024;
 
-    double compute(const GraphNode& node, Place) const override { return node.computes() ? pass : 0; }
+    double compute(const GraphNode& node, Way) const override { return node.computes() ? pass : 0; }
     double backward(const GraphNode&) const override { return 2 * pass; }
     double update(const GraphNode& node) const override { return 28 * double(node.updatedBytes) / 4 / updateRate; }
     double copy(double bytes, Lane) const override { return bytes / layerLink; }
