@@ -34,7 +34,7 @@ void placeVessels(LoadingLayout& layout, const LoadingState& state, const QRectF
 
 void placeLanes(LoadingLayout& layout, const LoadingState& state, const QRectF& area)
 {
-    const double u = layout.unit, labels = 92 * u, gap = 4 * u, head = 16 * u;
+    const double u = layout.unit, labels = 112 * u, gap = 4 * u, head = 16 * u;
     std::size_t rows = 0;
     for (const LoadingWay& way : state.ways)
         rows += std::size_t(way.lanes.size());

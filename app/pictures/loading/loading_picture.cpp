@@ -77,7 +77,7 @@ QSize LoadingPicture::sizeHint() const
 
 QSize LoadingPicture::minimumSizeHint() const
 {
-    return {int(420 * plotUnit()), int(250 * plotUnit())};
+    return {int(420 * plotUnit()), int(240 * plotUnit())};
 }
 
 QString LoadingPicture::wordsOf(int step) const

@@ -40,6 +40,8 @@ public:
     {
         MEMSCAPE_TRY(asked, loadingCase(m_session.device(), point));
         MEMSCAPE_CHECK(checkMeasurable(asked));
+        if (m_checked.empty() && asked.file.empty())
+            m_session.sink().progress(0, 0, fmt::format("writing {}", bytesText(double(asked.bytes))));
         MEMSCAPE_TRY(file, m_files.fileFor(m_session, asked));
         m_session.memory().resetHighWater();
         const std::int64_t before = m_session.memory().used();

@@ -152,7 +152,6 @@ Result<LoadingFile> LoadingFile::write(HostSession& session, const std::string& 
         return fail(fileError(errno == ENOENT || errno == ENOTDIR ? "file.missing" : "file.permission",
                               "no file can be made there", folder.string(), errno));
     MEMSCAPE_CHECK(checkRoom(made.descriptor(), folder, bytes));
-    session.sink().progress(0, 0, fmt::format("writing {} to {}", bytesText(double(bytes)), folder.string()));
     MEMSCAPE_CHECK(writeLoadingSource(session, made.descriptor(), folder, bytes));
     made.m_bytes = bytes;
     made.m_liesInMemory = liesInMemoryThere(made.descriptor());

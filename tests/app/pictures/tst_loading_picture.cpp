@@ -119,7 +119,7 @@ void TestLoadingPicture::nothingIsOutside()
 {
     for (const auto& assignments : {seventyOnGpu, std::vector<std::string>{"gpus=64"}, {"chunk=0"}, {"method=mmap"}}) {
         const LoadingState state = LoadingValues(assignments).state();
-        for (const QSizeF size : {QSizeF(420, 250), QSizeF(840, 320), QSizeF(1500, 560)}) {
+        for (const QSizeF size : {QSizeF(420, 240), QSizeF(840, 320), QSizeF(1500, 560)}) {
             const QRectF whole(QPointF(0, 0), size);
             const LoadingLayout layout = layoutLoading(state, whole, 1);
             for (const LoadingBar& bar : layout.bars)

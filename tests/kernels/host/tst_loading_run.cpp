@@ -11,6 +11,7 @@
 #include <QDir>
 #include <QFile>
 #include <QProcess>
+#include <QRegularExpression>
 #include <QStandardPaths>
 #include <QTemporaryDir>
 
@@ -82,6 +83,7 @@ private slots:
     void aColdFileIsProvedCold();
     void bytesOfTheDiskAreCounted();
     void ddCountsTheSameBytes();
+    void fioCountsTheSameBytes();
     void aFileThatShrinksIsSaid_data();
     void aFileThatShrinksIsSaid();
     void aTouchBehindTheEndIsSurvived();
@@ -227,6 +229,34 @@ void TestLoadingRun::ddCountsTheSameBytes()
     QVERIFY(dd.waitForFinished(10000));
     const QString said = QString::fromLocal8Bit(dd.readAllStandardError());
     QVERIFY2(said.contains(QStringLiteral("%1 ").arg(smallFile)), qPrintable(said));
+}
+
+/// Past the page cache, where devices count what both ask for. Tests measure no time: rates are compared by hand.
+void TestLoadingRun::fioCountsTheSameBytes()
+{
+    if (QStandardPaths::findExecutable(QStringLiteral("fio")).isEmpty())
+        QSKIP("fio is not installed");
+    LoadingSession here;
+    const std::uint64_t bytes = 1 << 20;
+    const auto file = here.file(bytes);
+    QVERIFY(file);
+    LoadingRun run(here.session, *file, smallLoading(LoadingMethod::Direct, bytes));
+    if (!run.open())
+        QSKIP("no direct I/O here");
+    QVERIFY(run.sample({}));
+    QProcess fio;
+    fio.start(QStringLiteral("fio"),
+              {QStringLiteral("--name=same"), QStringLiteral("--rw=read"), QStringLiteral("--bs=64k"),
+               QStringLiteral("--direct=1"), QStringLiteral("--readonly"), QStringLiteral("--output-format=json"),
+               QStringLiteral("--size=%1").arg(bytes),
+               QStringLiteral("--filename=/proc/%1/fd/%2").arg(::getpid()).arg(file->descriptor())});
+    QVERIFY(fio.waitForFinished(20000));
+    const QByteArray said = fio.readAllStandardOutput();
+    const auto counted = QRegularExpression(QStringLiteral("\"io_bytes\" : (\\d+)")).match(QString::fromUtf8(said));
+    QVERIFY2(counted.hasMatch(), said.constData());
+    QCOMPARE(counted.captured(1).toULongLong(), qulonglong(bytes));
+    if (run.seen().deviceBytes > 0)
+        QCOMPARE(run.seen().deviceBytes, double(bytes));
 }
 
 void TestLoadingRun::aFileThatShrinksIsSaid_data()
