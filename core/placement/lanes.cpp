@@ -33,12 +33,12 @@ std::string_view laneText(Lane lane)
     return "disk";
 }
 
-std::vector<LaneSpan> laneSpans(const std::vector<LaneTask>& tasks, LaneSharing sharing)
+std::vector<LaneSpan> laneSpans(const std::vector<PlacedTask>& tasks, LaneSharing sharing)
 {
     std::vector<LaneSpan> spans;
     spans.reserve(tasks.size());
     std::array<double, laneCount> idle{};
-    for (const LaneTask& task : tasks) {
+    for (const PlacedTask& task : tasks) {
         double& free = idle[resourceOf(task.lane, sharing)];
         double begin = free;
         for (const std::uint32_t before : task.after)

@@ -24,7 +24,7 @@ enum class LaneSharing : std::uint8_t {
     Single, ///< one core does all, in turn
 };
 
-struct LaneTask
+struct PlacedTask
 {
     Lane lane = Lane::Device;
     double seconds = 0;
@@ -37,6 +37,6 @@ struct LaneSpan
 };
 
 /// When each task runs, in the order of the tasks; `after` names earlier ones.
-std::vector<LaneSpan> laneSpans(const std::vector<LaneTask>& tasks, LaneSharing sharing);
+std::vector<LaneSpan> laneSpans(const std::vector<PlacedTask>& tasks, LaneSharing sharing);
 
 } // namespace memscape

@@ -414,7 +414,7 @@ Place placeOf(const GraphNode& node, Way way)
 
 std::vector<LaneSpan> PlacedProgram::spans(LaneSharing sharing) const
 {
-    std::vector<LaneTask> tasks;
+    std::vector<PlacedTask> tasks;
     tasks.reserve(steps.size());
     for (const ProgramStep& step : steps)
         tasks.push_back({step.lane, step.seconds, step.after});

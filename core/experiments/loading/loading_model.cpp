@@ -77,7 +77,7 @@ const Link* calibratedLink(const Device& device, const std::string& id)
 void setCalibrated(LoadingLane& lane, const Device& device, const Link& link, double bytes)
 {
     lane.fixed = link.latency.value;
-    lane.perByte = secondsPerByte(link, cachedShare(device, 2 * bytes));
+    lane.perByte = secondsPerByte(link, cachedShares(device, 2 * bytes));
     lane.rule = "measured on this machine";
     lane.source = link.latency.method;
 }

@@ -17,7 +17,7 @@ using namespace memscape::test;
 namespace {
 
 /// From event to event: whatever can begin begins, then time goes on to the next end.
-std::vector<LaneSpan> simulated(const std::vector<LaneTask>& tasks, const std::vector<std::size_t>& resource)
+std::vector<LaneSpan> simulated(const std::vector<PlacedTask>& tasks, const std::vector<std::size_t>& resource)
 {
     constexpr double never = std::numeric_limits<double>::infinity();
     std::vector<std::deque<std::size_t>> waiting(5);
@@ -87,16 +87,16 @@ void TestPlacedProgram::lanesAreWhatASimulationFinds()
 {
     std::mt19937 random(7);
     for (int round = 0; round < 50; ++round) {
-        std::vector<LaneTask> tasks;
+        std::vector<PlacedTask> tasks;
         for (std::uint32_t i = 0; i < 30; ++i) {
-            LaneTask task{Lane(random() % laneCount), double(random() % 9 + 1)};
+            PlacedTask task{Lane(random() % laneCount), double(random() % 9 + 1)};
             for (int k = 0; k < 3 && i > 0; ++k)
                 task.after.push_back(std::uint32_t(random() % i));
             tasks.push_back(task);
         }
         for (const LaneSharing sharing : {LaneSharing::Apart, LaneSharing::Worker, LaneSharing::Single}) {
             std::vector<std::size_t> resource;
-            for (const LaneTask& task : tasks)
+            for (const PlacedTask& task : tasks)
                 resource.push_back(sharing == LaneSharing::Apart        ? std::size_t(task.lane)
                                        : sharing == LaneSharing::Single ? 0
                                                                         : task.lane > Lane::Host);
