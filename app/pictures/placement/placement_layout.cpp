@@ -23,7 +23,7 @@ void placeNodes(PlacementLayout& layout, const PlacementState& state)
                          std::max(1.0, pitch - gap), height);
         layout.nodes.push_back(box);
         layout.homes.emplace_back();
-        if (node.isStreamed && node.weights > 0 && !node.isOnHost) {
+        if ((node.isStreamed || state.trains) && node.weights > 0 && !node.isOnHost) {
             const QRectF& host = layout.bands[1];
             const double small = std::min(host.height() - 8 * u, 30 * u);
             layout.homes.back() = {box.left(), host.center().y() - small / 2, box.width(), small};

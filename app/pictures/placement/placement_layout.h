@@ -16,7 +16,7 @@ struct PlacementLayout
     QRectF title, times, foot;
     std::array<QRectF, 2> bands, bandLabels; ///< device, host
     std::vector<QRectF> nodes;               ///< where each runs
-    std::vector<QRectF> homes;               ///< of weights that come up, in the host's band; empty of others
+    std::vector<QRectF> homes; ///< of weights that come up or are updated there, in the host's band; empty of others
     std::vector<QRectF> lanes, laneLabels;
     std::vector<QRectF> pieces;
     double unit = 1, longest = 0;

@@ -152,7 +152,8 @@ struct PlacementPen
         painter.drawLine(QPointF(box.center().x(), box.top()), QPointF(above.center().x(), above.bottom()));
         painter.setBrush(mix(theme.background, colour, 0.35));
         painter.drawRect(box);
-        const QString words = state.bytesText(double(state.nodes[i].weights));
+        const QString words =
+            state.nodes[i].isStreamed ? state.bytesText(double(state.nodes[i].weights)) : tr("optimizer");
         painter.setFont(plotFont(0.75));
         if (QFontMetricsF(painter.font()).horizontalAdvance(words) + 4 < box.width())
             line(box, Qt::AlignHCenter, words, theme.text, 0.75, false);
@@ -188,7 +189,8 @@ struct PlacementPen
         if (!state.serial.isEmpty())
             said << state.serial;
         if (said.isEmpty())
-            said << (state.trains ? tr("forward, then backward; the host updates when all gradients are there")
+            said << (state.trains ? tr("forward, then backward; the host, which has the optimizer, updates when all "
+                                       "gradients are there")
                                   : tr("boxes below others are weights that come up; thick lines are copies"));
         line(layout.foot, Qt::AlignLeft, said.join(tr(" · ")), theme.textDim, 0.85, false);
     }

@@ -168,7 +168,8 @@ void explainPlacement(Figures& figures, const PlacementCase& asked, const Placem
                                      quantityText(rates.updateRate, Unit::BytePerSecond)),
                          rates.updateSource,
                          {"Adam in one pass: p, m and v read and written, g read; in half precision 2 B fewer read "
-                          "and 2 B more written"}));
+                          "and 2 B more written",
+                          "a root and a division for each element, which rule where the arrays are in a cache"}));
     explain(figures, "flop_rate",
             placementWhy(
                 "rate = FLOPs of products / time; in training three times those of forward",
