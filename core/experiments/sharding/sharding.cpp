@@ -85,7 +85,7 @@ public:
     {
         PredictionContext once;
         MEMSCAPE_TRY(answer, answerSharding(device, parameters, once));
-        return shardingFigures(device, answer);
+        return shardingFigures(answer);
     }
     Result<Prediction> predict(const Device& device, const Parameters& parameters) const override
     {
@@ -129,11 +129,10 @@ Result<Prediction> Sharding::predictAgain(const Device& device, const Parameters
         MEMSCAPE_CHECK(checkWanted());
         const double* const number = std::get_if<double>(&sweep.values[i]);
         MEMSCAPE_TRY(there, answerSharding(device, own.at(sweep.key, sweep.values[i]), others));
-        points.push_back(
-            {number ? *number : double(i), valueText(sweep.values[i]), shardingFigures(device, there), {}});
+        points.push_back({number ? *number : double(i), valueText(sweep.values[i]), shardingFigures(there), {}});
     }
     Prediction prediction = outcomeFromPoints(*this, device, parameters, std::move(points));
-    prediction.figures = shardingFigures(device, answer);
+    prediction.figures = shardingFigures(answer);
     prediction.detail = shardingDetail(answer);
     prediction.detail["basis"] = device.basis;
     if (const auto made = shardingClaims(answer); !made.empty())

@@ -126,6 +126,7 @@ struct ShardStep
     /// Bytes that are gathered from each moment on; s and B, ascending.
     std::vector<std::pair<double, double>> gatheredOver = {};
     std::int64_t trees = 0; ///< all-reduces that take a tree
+    RankLink rate;          ///< of a ring's step; of a host by the share that its caches hold
 
     double exposed() const { return end - compute; }
     double hidden() const { return communication - exposed(); }
@@ -159,7 +160,7 @@ struct ShardingNumbers
 /// Figures that a measurement has, too, without reasons.
 Figures measuredShardingFigures(const ShardingNumbers& numbers);
 /// All of them, with their reasons.
-Figures shardingFigures(const Device& device, const ShardingAnswer& answer);
+Figures shardingFigures(const ShardingAnswer& answer);
 /// {"ranks", "alone": {…}, "rank": {…}, "lanes": […], "spans": […], "gathered": […], …}
 Json shardingDetail(const ShardingAnswer& answer);
 std::vector<Claim> shardingClaims(const ShardingAnswer& answer);

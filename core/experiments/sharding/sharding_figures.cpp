@@ -27,13 +27,14 @@ std::string shardBytes(double bytes)
 Term alphaTerm(const ShardingAnswer& answer)
 {
     const ShardingLink& link = answer.asked.link;
-    return {"α", link.rate.latency, Unit::Second, "of one step of a ring", link.source};
+    return {"α", answer.step.rate.latency, Unit::Second, "of one step of a ring", link.source};
 }
 
 Term betaTerm(const ShardingAnswer& answer)
 {
     const ShardingLink& link = answer.asked.link;
-    return {"β", link.rate.bandwidth, Unit::BytePerSecond, "of one rank, one direction; " + link.label, link.source};
+    return {"β", answer.step.rate.bandwidth, Unit::BytePerSecond, "of one rank, one direction; " + link.label,
+            link.source};
 }
 
 /// What of the model stage `zero` divides by N, in words.
@@ -201,6 +202,89 @@ double busBandwidth(double sent, double seconds)
     return sent > 0 && seconds > 0 ? sent / seconds : nan;
 }
 
+/// The same for one of its terms.
+Why partWhy(const ShardingAnswer& answer, double bytes)
+{
+    Why why = storedWhy(answer);
+    why.formula = "Σ over parameters: elements that a rank keeps × bytes";
+    why.with = "= " + shardBytes(bytes);
+    return why;
+}
+
+void addTimes(Figures& figures, const ShardingAnswer& answer)
+{
+    const ShardStep& step = answer.step;
+    const double kept = double(answer.kept.device());
+    figures.push_back(figureOf("step_time", "step time", Unit::Second, step.end, exposedWhy(answer)));
+    figures.push_back(figureOf("compute_time", "computing", Unit::Second, step.compute, computeWhy(answer)));
+    Why hidden;
+    hidden.formula = "hidden = collectives − exposed";
+    hidden.with = fmt::format("= {} − {}", shardSeconds(step.communication), shardSeconds(step.exposed()));
+    hidden.source = "timeline";
+    figures.push_back(figureOf("hidden_time", "hidden", Unit::Second, std::max(0.0, step.hidden()), std::move(hidden)));
+    figures.push_back(figureOf("memory_ratio", "times less memory", Unit::One,
+                               kept > 0 ? double(answer.network->alone.device()) / kept : nan, ratioWhy(answer)));
+    figures.push_back(figureOf("speedup", "speedup", Unit::One,
+                               double(answer.asked.plan().dataParallel) * answer.network->aloneSeconds / step.end,
+                               speedupWhy(answer)));
+}
+
+void addMemory(Figures& figures, const ShardingAnswer& answer)
+{
+    const KeptBytes& kept = answer.kept;
+    const auto part = [&](const char* key, const char* label, std::int64_t bytes) {
+        figures.push_back(figureOf(key, label, Unit::Byte, double(bytes), partWhy(answer, double(bytes))));
+    };
+    part("weights", "weights", kept.weights);
+    part("gradients", "gradients", kept.gradients);
+    part("master_weights", "master weights", kept.master);
+    part("optimizer_state", "optimizer state", kept.state);
+    const double activations = double(answer.network->activations), gathered = double(answer.step.gathered);
+    Why simulated;
+    simulated.formula = "most bytes that results of the forward pass hold at one moment";
+    simulated.with = "= " + shardBytes(activations);
+    simulated.source = "the simulated step, as on the page Memory budget";
+    figures.push_back(figureOf("activations", "activations", Unit::Byte, activations, std::move(simulated)));
+    Why sum;
+    sum.formula = "stored + gathered + activations";
+    sum.with =
+        fmt::format("= {} + {} + {}", shardBytes(double(kept.device())), shardBytes(gathered), shardBytes(activations));
+    sum.source = "sum";
+    sum.omits = {"temporaries, buckets and the allocator: see Memory budget",
+                 "that their peaks are at different moments"};
+    figures.push_back(figureOf("memory", "memory of a rank", Unit::Byte, double(kept.device()) + gathered + activations,
+                               std::move(sum)));
+    part("on_host", "in the host's memory", kept.host);
+    Why copied = sentWhy(answer);
+    copied.formula = "Σ over copies to the host and from it";
+    copied.with = "= " + shardBytes(answer.step.copied);
+    figures.push_back(figureOf("copied", "over the host's link", Unit::Byte, answer.step.copied, std::move(copied)));
+}
+
+/// Of the figures that a measurement has, too.
+void explainMeasured(Figures& figures, const ShardingAnswer& answer)
+{
+    const ShardStep& step = answer.step;
+    explain(figures, "stored", storedWhy(answer));
+    explain(figures, "gathered", gatheredWhy(answer));
+    explain(figures, "sent", sentWhy(answer));
+    explain(figures, "communication_time", communicationWhy(answer));
+    explain(figures, "exposed_time", exposedWhy(answer));
+    Why latency;
+    latency.formula = "α of the link";
+    latency.with = "= " + shardSeconds(step.rate.latency);
+    latency.terms = {alphaTerm(answer)};
+    latency.source = answer.asked.link.source;
+    explain(figures, "latency", std::move(latency));
+    Why bus;
+    bus.formula =
+        "sent / collectives: what NCCL's tests call bus bandwidth, 2 (N − 1) / N × payload / time of an all-reduce";
+    bus.with = fmt::format("= {} / {}", shardBytes(step.sent), shardSeconds(step.communication));
+    bus.terms = {betaTerm(answer)};
+    bus.source = "nccl-tests, doc/PERFORMANCE.md";
+    explain(figures, "bus_bandwidth", std::move(bus));
+}
+
 } // namespace
 
 Figures measuredShardingFigures(const ShardingNumbers& numbers)
@@ -225,75 +309,19 @@ Figures measuredShardingFigures(const ShardingNumbers& numbers)
     return figures;
 }
 
-Figures shardingFigures(const Device&, const ShardingAnswer& answer)
+Figures shardingFigures(const ShardingAnswer& answer)
 {
-    const ShardStep& step = answer.step;
     ShardingNumbers numbers;
     numbers.stored = double(answer.kept.device());
-    numbers.gathered = double(step.gathered);
-    numbers.sent = step.sent;
-    numbers.communication.seconds = step.communication;
-    numbers.exposed.seconds = step.exposed();
-    numbers.latency.seconds = answer.asked.link.rate.latency;
+    numbers.gathered = double(answer.step.gathered);
+    numbers.sent = answer.step.sent;
+    numbers.communication.seconds = answer.step.communication;
+    numbers.exposed.seconds = answer.step.exposed();
+    numbers.latency.seconds = answer.step.rate.latency;
     Figures figures = measuredShardingFigures(numbers);
-    const auto add = [&](const char* key, const char* label, Unit unit, double value, Why why) {
-        figures.push_back(figureOf(key, label, unit, value, std::move(why)));
-    };
-    const KeptBytes& kept = answer.kept;
-    const double activations = double(answer.network->activations);
-    add("step_time", "step time", Unit::Second, step.end, exposedWhy(answer));
-    add("compute_time", "computing", Unit::Second, step.compute, computeWhy(answer));
-    add("hidden_time", "hidden", Unit::Second, std::max(0.0, step.hidden()),
-        {"hidden = collectives − exposed",
-         fmt::format("= {} − {}", shardSeconds(step.communication), shardSeconds(step.exposed())),
-         {},
-         "timeline",
-         {}});
-    add("memory_ratio", "times less memory", Unit::One,
-        double(answer.network->alone.device()) / double(std::max<std::int64_t>(1, kept.device())), ratioWhy(answer));
-    add("speedup", "speedup", Unit::One,
-        double(answer.asked.plan().dataParallel) * answer.network->aloneSeconds / step.end, speedupWhy(answer));
-    const auto part = [&](const char* key, const char* label, std::int64_t bytes) {
-        add(key, label, Unit::Byte, double(bytes), storedWhy(answer));
-    };
-    part("weights", "weights", kept.weights);
-    part("gradients", "gradients", kept.gradients);
-    part("master_weights", "master weights", kept.master);
-    part("optimizer_state", "optimizer state", kept.state);
-    add("activations", "activations", Unit::Byte, activations,
-        {"most bytes that results of the forward pass hold at one moment",
-         "= " + shardBytes(activations),
-         {},
-         "the simulated step, as on the page Memory budget",
-         {}});
-    const double memory = numbers.stored + numbers.gathered + activations;
-    add("memory", "memory of a rank", Unit::Byte, memory,
-        {"stored + gathered + activations",
-         fmt::format("= {} + {} + {}", shardBytes(numbers.stored), shardBytes(numbers.gathered),
-                     shardBytes(activations)),
-         {},
-         "sum",
-         {"temporaries, buckets and the allocator: see Memory budget", "that their peaks are at different moments"}});
-    add("on_host", "in the host's memory", Unit::Byte, double(kept.host), storedWhy(answer));
-    add("copied", "over the host's link", Unit::Byte, step.copied, sentWhy(answer));
-    explain(figures, "stored", storedWhy(answer));
-    explain(figures, "gathered", gatheredWhy(answer));
-    explain(figures, "sent", sentWhy(answer));
-    explain(figures, "communication_time", communicationWhy(answer));
-    explain(figures, "exposed_time", exposedWhy(answer));
-    explain(figures, "latency",
-            {"α of the link",
-             "= " + shardSeconds(numbers.latency.seconds),
-             {alphaTerm(answer)},
-             answer.asked.link.source,
-             {}});
-    explain(
-        figures, "bus_bandwidth",
-        {"sent / collectives: what NCCL's tests call bus bandwidth, 2 (N − 1) / N × payload / time of an all-reduce",
-         fmt::format("= {} / {}", shardBytes(step.sent), shardSeconds(step.communication)),
-         {betaTerm(answer)},
-         "nccl-tests, doc/PERFORMANCE.md",
-         {}});
+    explainMeasured(figures, answer);
+    addTimes(figures, answer);
+    addMemory(figures, answer);
     return figures;
 }
 

@@ -21,7 +21,7 @@ namespace memscape {
 namespace {
 
 constexpr const char* usualWay = "usual";
-constexpr double typicalHandOver = 0.3e-6; ///< s between two cores, where no calibration says
+constexpr double typicalHandOver = 0.1e-6; ///< s between two cores, where no calibration says
 
 const ChoiceTable<ShardingWay> shardingWays{
     {ShardingWay::Peer, {"peer", "GPU to GPU", "GPU: NVLink, or peer copies over PCIe"}},

@@ -65,6 +65,7 @@ public:
         step.spans = std::move(spans);
         step.tasks = std::move(m_tasks);
         step.trees = m_trees;
+        step.rate = m_rate;
         sum(step);
         sumGathered(step);
         return step;

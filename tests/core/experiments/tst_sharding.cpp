@@ -263,6 +263,11 @@ private slots:
         QCOMPARE(shardFigure("stored", texts), weights);
         QVERIFY(shardsNear(shardFigure("copied", texts), 2 * weights, 1e-6));
         QCOMPARE(shardFigure("sent", texts), 0.0);
+        // Where the host keeps everything no ratio says how much less it is.
+        const ShardTexts infinity{"model=params:1e9", "zero=3", "data_parallel=4", "offload=parameters", "sequence=64"};
+        QCOMPARE(shardFigure("stored", infinity), 0.0);
+        QVERIFY(std::isnan(shardFigure("memory_ratio", infinity)));
+        QVERIFY(shardFigure("on_host", infinity) > 0 && shardFigure("gathered", infinity) > 0);
     }
 
     void whatCannotBeIsSaid_data()
