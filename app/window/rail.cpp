@@ -4,10 +4,10 @@
 #include "app/document/pages.h"
 #include "app/pages/cards/card.h"
 #include "app/pages/records/record_text.h"
+#include "app/settings/scroll_to_focus.h"
 #include "app/settings/theme.h"
 #include "app/settings/words.h"
 
-#include <QApplication>
 #include <QButtonGroup>
 #include <QEvent>
 #include <QPushButton>
@@ -73,11 +73,7 @@ Rail::Rail(const std::vector<const Experiment*>& experiments, DeviceDirectory& d
     column->addWidget(makeDeviceCard());
     fitWidth();
     connect(&devices, &DeviceDirectory::changed, this, &Rail::refreshDevice);
-    // A scroll area follows the keyboard from one of its widgets to the next, not into the first.
-    connect(qApp, &QApplication::focusChanged, this, [this](QWidget*, QWidget* now) {
-        if (now && m_scroll->widget()->isAncestorOf(now))
-            m_scroll->ensureWidgetVisible(now, 0, 24);
-    });
+    scrollToFocus(m_scroll);
 }
 
 /// As wide as its words are, at any size of the text.

@@ -65,13 +65,13 @@ Result<ModelDescription> startingPoint(ConfigFields& fields, const std::string& 
     if (auto known = architectureStandard(sameShapeAs(type)))
         return *known;
     const std::string said = fmt::format("the architecture \"{}\" is not known", quotedForMessage(type));
-    if (unknown == UnknownArchitecture::Refused)
-        return fail(
-            "model.architecture", said,
-            fmt::format("{} Known: {}. assume=llama (of training-memory, batch-size, inference-memory) takes it "
-                        "for a decoder like LLaMA: {}",
-                        didYouMean(type, knownArchitectures()), join(knownArchitectures(), ", "), likeLlama),
-            fields.within("model_type"));
+    if (unknown == UnknownArchitecture::Refused) {
+        const std::string hint =
+            fmt::format("{} Known: {}. assume=llama (of training-memory, batch-size, inference-memory) takes it for a "
+                        "decoder like LLaMA: {}",
+                        didYouMean(type, knownArchitectures()), join(knownArchitectures(), ", "), likeLlama);
+        return fail(Error{"model.architecture", said, fields.within("model_type"), hint, Remedy{"assume", "llama"}});
+    }
     fields.caution(fmt::format("{}; as asked, it is taken for a decoder like LLaMA: {}", said, likeLlama));
     return decoderLikeLlama();
 }

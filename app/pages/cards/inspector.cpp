@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/cards/inspector.h"
 
-#include <QApplication>
+#include "app/settings/scroll_to_focus.h"
+
 #include <QPushButton>
 #include <QScrollArea>
 #include <QScrollBar>
@@ -70,11 +71,7 @@ Inspector::Inspector(const Experiment& experiment, StudyDocument& document, RunC
     connect(m_records, &RecordsList::revealWanted, this, [this](QWidget* what) {
         QTimer::singleShot(0, what, [this, what] { m_scroll->ensureWidgetVisible(what, 0, 24); });
     });
-    // A field reached with Tab scrolls into view.
-    connect(qApp, &QApplication::focusChanged, this, [this](QWidget*, QWidget* now) {
-        if (now != nullptr && m_scroll->widget()->isAncestorOf(now))
-            m_scroll->ensureWidgetVisible(now, 0, 24);
-    });
+    scrollToFocus(m_scroll);
 }
 
 void Inspector::build(QVBoxLayout* column)

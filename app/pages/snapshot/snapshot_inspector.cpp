@@ -4,8 +4,8 @@
 #include "app/pages/snapshot/snapshot_words.h"
 #include "app/pictures/training-memory/memory_state.h"
 #include "app/plots/part_colours.h"
+#include "app/settings/scroll_to_focus.h"
 
-#include <QApplication>
 #include <QHBoxLayout>
 #include <QPushButton>
 #include <QScrollArea>
@@ -105,11 +105,7 @@ SnapshotInspector::SnapshotInspector(PageServices services, QWidget* parent)
     outer->addWidget(m_scroll);
     connect(m_figures, &FiguresTable::currentKeyChanged, this, &SnapshotInspector::explain);
     connect(m_whole, &QPushButton::clicked, this, &SnapshotInspector::wholeWanted);
-    // A field reached with Tab scrolls into view.
-    connect(qApp, &QApplication::focusChanged, this, [this](QWidget*, QWidget* now) {
-        if (now != nullptr && m_scroll->widget()->isAncestorOf(now))
-            m_scroll->ensureWidgetVisible(now, 0, 24);
-    });
+    scrollToFocus(m_scroll);
     m_figures->setCompared(true);
 }
 

@@ -97,6 +97,8 @@ public:
     }
     std::string notMeasuredOn(const Device& device) const override
     {
+        if (std::string reason = Experiment::notMeasuredOn(device); !reason.empty())
+            return reason;
         return device.isGpu() ? "This is measured on the CPU, where a pool with a limit is the device and real copies "
                                 "are the link: choose the device cpu."
                               : std::string();

@@ -117,6 +117,10 @@ private slots:
         auto* caution = page->header()->findChild<QLabel*>(QStringLiteral("caution"));
         QVERIFY(caution != nullptr && caution->isHidden());
         page->inspector()->form()->edited(QStringLiteral("model"), file.fileName());
+        QTRY_VERIFY(page->inspector()->noteText().contains(QStringLiteral("frobnicator9"))); // refused
+        auto* offer = page->findChild<QPushButton*>(QStringLiteral("noteAction"));
+        QTRY_COMPARE(offer->text(), QStringLiteral("Use llama"));
+        offer->click();
         QTRY_VERIFY(!caution->isHidden());
         QVERIFY(caution->text().contains(QStringLiteral("frobnicator9")));
         page->inspector()->form()->edited(QStringLiteral("model"), QStringLiteral("gpt2"));
