@@ -41,8 +41,7 @@ void readHeads(ConfigFields& fields, ModelDescription& model)
     const bool oneKey = fields.flag({"multi_query"}, isFalcon || model.architecture == "gpt_bigcode")
         && !fields.flag({"new_decoder_architecture"}, false);
     // Falcon-7B's file says 71 key/value heads and has one: multi_query decides.
-    const auto kvHeads =
-        isFalcon && oneKey ? std::optional<std::int64_t>(1) : fields.count(config_keys::keyValueHeads);
+    const auto kvHeads = isFalcon && oneKey ? std::optional<std::int64_t>(1) : fields.count(config_keys::keyValueHeads);
     const std::int64_t standard = oneKey ? 1 : model.kvHeads > 0 ? model.kvHeads : model.heads;
     if (!kvHeads && !oneKey && standard != model.heads)
         fields.assume(fmt::format("num_key_value_heads is not given: {} is assumed", standard));

@@ -11,14 +11,14 @@ DecoderNames decoderNames(const ModelDescription& model)
         return {"transformer", "wte", "wpe", "h",    "ln_1",   "ln_2", "attn",    "c_attn", "c_proj",
                 "mlp",         "",    "",    "c_fc", "c_proj", "ln_f", "lm_head", true};
     if (architecture == "gpt_bigcode")
-        return {"transformer", "wte", "wpe", "h",    "ln_1",   "ln_2", "attn",   "c_attn", "c_proj",
-                "mlp",         "",    "",    "c_fc", "c_proj", "ln_f", "lm_head"};
+        return {"transformer", "wte", "wpe", "h", "ln_1", "ln_2",   "attn", "c_attn",
+                "c_proj",      "mlp", "",    "",  "c_fc", "c_proj", "ln_f", "lm_head"};
     if (architecture == "gptj")
-        return {"transformer", "wte", "", "h",     "ln_1",   "",     "attn",   "", "out_proj",
-                "mlp",         "",    "", "fc_in", "fc_out", "ln_f", "lm_head"};
+        return {"transformer", "wte", "", "h", "ln_1",  "",       "attn", "",
+                "out_proj",    "mlp", "", "",  "fc_in", "fc_out", "ln_f", "lm_head"};
     if (architecture == "mpt")
-        return {"transformer", "wte", "", "blocks",  "norm_1",    "norm_2", "attn",   "Wqkv", "out_proj",
-                "ffn",         "",    "", "up_proj", "down_proj", "norm_f", "lm_head"};
+        return {"transformer", "wte", "", "blocks", "norm_1",  "norm_2",    "attn",   "Wqkv",
+                "out_proj",    "ffn", "", "",       "up_proj", "down_proj", "norm_f", "lm_head"};
     if (architecture == "bloom" || architecture == "falcon") {
         const bool hasTwo = architecture == "falcon" && model.parallelResidual && !model.sharedNorm;
         return {"transformer",

@@ -9,7 +9,8 @@
 //     mapped    one kernel reads and writes over the host link: α is its launch, the slower of link and work rules
 //     device    α is a launch, β half the rate of copies in the GPU's memory, which counts reads and writes
 //     peer      β of the link to another GPU; α of the host link where its own is not known
-//     copy      β by the rates of one thread for the array and the buffers together: a copy is as slow as the side that is
+//     copy      β by the rates of one thread for the array and the buffers together: a copy is as slow as the side that
+//     is
 //               farther (on a Zen 4 the buffers' size moves it by up to a third)
 //     the rest  calibrated links of this host
 //
@@ -117,7 +118,8 @@ Result<LinkRates> calibratedRates(const Device& device, const TransferCase& aske
     const CachedShares cached = cachedShares(device, double(asked.bytes) + asked.bufferBytes());
     return LinkRates{link->latency.value, secondsPerByte(*link, cached),
                      fmt::format("{} of the data lie in the last cache, {} in a core's own", percentText(cached.last),
-                                 percentText(cached.own)), link->latency.method};
+                                 percentText(cached.own)),
+                     link->latency.method};
 }
 
 Result<LinkRates> ratesOf(const Device& device, const TransferCase& asked)

@@ -48,8 +48,7 @@ Variable pairwiseRotated(NetworkBuilder& b, const Variable& x, const Variable& c
         return {};
     const std::int64_t width = cosine.size(-1);
     const bool isAll = width == x.size(-1);
-    const std::vector<Variable> parts =
-        isAll ? std::vector{x} : b.split(x, {width, x.size(-1) - width}, -1);
+    const std::vector<Variable> parts = isAll ? std::vector{x} : b.split(x, {width, x.size(-1) - width}, -1);
     if (!b.ok())
         return {};
     const auto repeated = [&](const Variable& table) { return b.clone(table); }; // repeat_interleave

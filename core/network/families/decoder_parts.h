@@ -15,7 +15,7 @@ struct DecoderTables
     Variable cosine, sine;
     Variable slidingCosine, slidingSine; ///< Gemma 3 rotates its sliding layers on another base
     Variable mask, slidingMask;
-    Variable slopes; ///< ALiBi: what is added to the scores (B, H, 1, S)
+    Variable slopes;                   ///< ALiBi: what is added to the scores (B, H, 1, S)
     Variable* probabilities = nullptr; ///< of a layer that names them until it returns (AttentionStyle)
 };
 

@@ -348,10 +348,9 @@ private slots:
     {
         QTest::addColumn<QString>("of");
         QTest::addColumn<QString>("assignment");
-        for (const char* id :
-             {"training-memory", "inference-memory", "checkpoint", "attention", "batch-size", "precision", "roofline",
-              "bank-conflicts", "transfer", "loading", "placement", "sharding", "layout", "in-place", "stride",
-              "hierarchy", "allocator"})
+        for (const char* id : {"training-memory", "inference-memory", "checkpoint", "attention", "batch-size",
+                               "precision", "roofline", "bank-conflicts", "transfer", "loading", "placement",
+                               "sharding", "layout", "in-place", "stride", "hierarchy", "allocator"})
             QTest::newRow(id) << id << QString();
         QTest::newRow("step-timeline") << "training-memory" << QString();
         QTest::newRow("too large") << "training-memory"
