@@ -195,13 +195,23 @@ std::vector<Tick> decadeTicks(const AxisSpec& axis, double low, double high, int
     return ticks;
 }
 
+/// A long name among many is broken behind its first hyphen.
+QString inTwoLines(QString name, qsizetype names)
+{
+    constexpr qsizetype many = 6, longer = 8;
+    const qsizetype hyphen = name.indexOf(u'-');
+    if (names > many && name.size() > longer && hyphen > 0)
+        name.insert(hyphen + 1, u'\n');
+    return name;
+}
+
 std::vector<Tick> categoryTicks(const AxisSpec& axis, double low, double high)
 {
     std::vector<Tick> ticks;
     for (qsizetype i = 0; i < axis.names.size(); ++i) {
         const auto x = static_cast<double>(i);
         if (x >= low && x <= high)
-            ticks.push_back({x, axis.names[i]});
+            ticks.push_back({x, inTwoLines(axis.names[i], axis.names.size())});
     }
     return ticks;
 }
