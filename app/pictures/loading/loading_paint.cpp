@@ -157,23 +157,6 @@ struct LoadingPen
             box.setWidth(box.width() - 1);
         painter.fillRect(box, colourOf(way.steps[qsizetype(way.pieces[bar.piece].lane)]));
     }
-
-    void button(PlayButton play) const
-    {
-        if (play == PlayButton::None)
-            return;
-        painter.setPen(Qt::NoPen);
-        painter.setBrush(theme.predicted);
-        const QPointF c = layout.button.center();
-        const double u = layout.unit;
-        if (play == PlayButton::Pause) {
-            painter.drawRect(QRectF(c.x() - 5 * u, c.y() - 6 * u, 3.5 * u, 12 * u));
-            painter.drawRect(QRectF(c.x() + 1.5 * u, c.y() - 6 * u, 3.5 * u, 12 * u));
-        } else {
-            painter.drawPolygon(
-                QPolygonF{c + QPointF(-4 * u, -6 * u), c + QPointF(6 * u, 0), c + QPointF(-4 * u, 6 * u)});
-        }
-    }
 };
 
 } // namespace
@@ -194,18 +177,15 @@ void paintLoading(QPainter& painter, const LoadingState& state, const LoadingLay
         pen.block(way);
     for (const LoadingBar& bar : layout.bars)
         pen.bar(bar);
-    if (cursor >= 0) {
-        const double x = layout.x(cursor);
-        painter.setPen(QPen(theme.highlightText, 1.5 * layout.unit));
-        painter.drawLine(QPointF(x, layout.times.top()), QPointF(x, layout.times.bottom()));
-    }
+    if (cursor >= 0)
+        paintMoment(painter, layout.x(cursor), layout.times, layout.unit, theme);
     const QString when =
         cursor >= 0 ? tr("after %1").arg(state.secondsText(cursor)) + QStringLiteral(" · ") : QString();
     pen.line(layout.foot, Qt::AlignLeft,
              when + tr("the bottleneck is the %1").arg(state.bottleneck)
                  + (state.serial.isEmpty() ? QString() : QStringLiteral(" · ") + state.serial),
              theme.textDim, 0.85, false);
-    pen.button(play);
+    paintPlayButton(painter, layout.button, layout.unit, play, theme);
     painter.restore();
 }
 

@@ -16,13 +16,12 @@ namespace memscape {
 
 namespace {
 
-constexpr int loadingSteps = 240; ///< of the longest way's time
 constexpr std::int64_t leastLoadingChunk = 4096;
 
 } // namespace
 
 LoadingPicture::LoadingPicture(QWidget* parent)
-    : WalkPicture(parent)
+    : TimelinePicture(320, 240, parent)
 {
     setAccessibleName(tr("Disk, host memory and GPU filling over time"));
 }
@@ -39,18 +38,18 @@ void LoadingPicture::setState(const Experiment&, const Device&, const Parameters
 {
     m_state = readLoading(predicted, measured, byteStyle());
     // At rest in the middle of what was asked for.
-    const double rest = m_state.empty() ? 0 : 0.5 * m_state.askedWay().time / m_state.longest;
-    setSteps(m_state.empty() ? 0 : loadingSteps, int(rest * (loadingSteps - 1)));
-}
-
-double LoadingPicture::secondsOf(int step) const
-{
-    return step < 0 ? -1 : m_state.longest * step / (loadingSteps - 1);
+    setEnd(m_state.empty() ? 0 : m_state.longest,
+           m_state.empty() ? 0 : 0.5 * m_state.askedWay().time / m_state.longest);
 }
 
 LoadingLayout LoadingPicture::layoutNow() const
 {
     return layoutLoading(m_state, QRectF(rect()), plotUnit());
+}
+
+void LoadingPicture::draw(QPainter& painter, const QRectF& rect, PlayButton play, const Theme& theme) const
+{
+    paintLoading(painter, m_state, layoutLoading(m_state, rect, plotUnit()), cursorSeconds(), play, theme);
 }
 
 QString LoadingPicture::summary() const
@@ -68,28 +67,6 @@ QString LoadingPicture::hint() const
 {
     return m_state.serial.isEmpty() ? tr("space plays · press a way's name to choose it · 1 to 8: buffers")
                                     : m_state.serial;
-}
-
-QSize LoadingPicture::sizeHint() const
-{
-    return {int(840 * plotUnit()), int(320 * plotUnit())};
-}
-
-QSize LoadingPicture::minimumSizeHint() const
-{
-    return {int(420 * plotUnit()), int(240 * plotUnit())};
-}
-
-QString LoadingPicture::wordsOf(int step) const
-{
-    return m_state.empty() || step < 0 ? QString() : m_state.wordsAt(secondsOf(step));
-}
-
-int LoadingPicture::stepNear(QPointF at) const
-{
-    if (m_state.empty())
-        return -1;
-    return int(std::lround(layoutNow().secondsAt(at.x()) / m_state.longest * (loadingSteps - 1)));
 }
 
 bool LoadingPicture::isButton(QPointF at) const
@@ -117,30 +94,6 @@ QString LoadingPicture::toolTipAt(QPointF at) const
         .arg(m_state.secondsText(piece.begin), m_state.secondsText(piece.end));
 }
 
-void LoadingPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
-{
-    painter.save();
-    painter.fillRect(rect, theme.background);
-    if (m_state.empty())
-        paintProblem(painter, rect, theme);
-    else
-        paintLoading(painter, m_state, layoutLoading(m_state, rect, plotUnit()), cursorSeconds(), PlayButton::None,
-                     theme);
-    painter.restore();
-}
-
-void LoadingPicture::paintEvent(QPaintEvent*)
-{
-    QPainter painter(this);
-    const Theme& theme = currentTheme();
-    painter.fillRect(rect(), theme.background);
-    if (m_state.empty())
-        paintProblem(painter, QRectF(rect()), theme);
-    else
-        paintLoading(painter, m_state, layoutNow(), cursorSeconds(), playSign(), theme);
-    paintFocusRing(painter, theme);
-}
-
 void LoadingPicture::setDepth(int depth)
 {
     if (depth >= 1 && depth <= 8 && depth != m_state.depth)
@@ -157,14 +110,14 @@ void LoadingPicture::mousePressEvent(QMouseEvent* event)
 {
     const int way = m_state.empty() ? -1 : layoutNow().headAt(event->position());
     if (event->button() != Qt::LeftButton || way < 0 || m_state.ways.size() < 2)
-        return WalkPicture::mousePressEvent(event);
+        return TimelinePicture::mousePressEvent(event);
     setDepth(m_state.ways[std::size_t(way)].key == QLatin1String("serial") ? 1 : std::max(2, m_state.depth));
 }
 
 void LoadingPicture::keyPressEvent(QKeyEvent* event)
 {
     if (m_state.empty())
-        return WalkPicture::keyPressEvent(event);
+        return TimelinePicture::keyPressEvent(event);
     switch (event->key()) {
     case Qt::Key_Plus:
     case Qt::Key_Equal: return setChunk(std::min(std::int64_t(m_state.bytes), m_state.chunk * 2));
@@ -173,7 +126,7 @@ void LoadingPicture::keyPressEvent(QKeyEvent* event)
     }
     if (event->key() >= Qt::Key_1 && event->key() <= Qt::Key_8)
         return setDepth(event->key() - Qt::Key_0);
-    WalkPicture::keyPressEvent(event);
+    TimelinePicture::keyPressEvent(event);
 }
 
 } // namespace memscape

@@ -4,12 +4,12 @@
 // way chooses it.
 #pragma once
 
-#include "app/pictures/common/walk_picture.h"
+#include "app/pictures/common/timeline_picture.h"
 #include "app/pictures/loading/loading_layout.h"
 
 namespace memscape {
 
-class LoadingPicture final : public WalkPicture
+class LoadingPicture final : public TimelinePicture
 {
     Q_OBJECT
 
@@ -18,32 +18,26 @@ public:
 
     void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
                   const Prediction* predicted, const Measurement* measured) override;
-    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
     QString title() const override { return m_state.title; }
     QString summary() const override;
-    bool sharesHeight() const override { return true; }
     QString hint() const override;
-    QSize sizeHint() const override;
-    QSize minimumSizeHint() const override;
 
     const LoadingState& state() const { return m_state; }
     LoadingLayout layoutNow() const;
-    double cursorSeconds() const { return secondsOf(cursor()); }
     static QString shortcuts(); ///< for the help
 
 protected:
-    QString wordsOf(int step) const override;
+    void draw(QPainter& painter, const QRectF& rect, PlayButton play, const Theme& theme) const override;
+    double secondsAt(double x) const override { return layoutNow().secondsAt(x); }
+    QString wordsAt(double seconds) const override { return m_state.wordsAt(seconds); }
     bool isWalk(QPointF at) const override { return layoutNow().times.contains(at) && layoutNow().headAt(at) < 0; }
-    int stepNear(QPointF at) const override;
     QRectF playButton() const override { return layoutNow().button; }
     bool isButton(QPointF at) const override;
     QString toolTipAt(QPointF at) const override;
-    void paintEvent(QPaintEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
-    double secondsOf(int step) const;
     void setDepth(int depth);
     void setChunk(std::int64_t chunk);
 

@@ -170,23 +170,6 @@ struct ShardingPen
         }
         line(left, Qt::AlignLeft, said, theme.textDim, 0.85, false);
     }
-
-    void button(PlayButton play) const
-    {
-        if (play == PlayButton::None)
-            return;
-        painter.setPen(Qt::NoPen);
-        painter.setBrush(theme.predicted);
-        const QPointF c = layout.button.center();
-        const double u = layout.unit;
-        if (play == PlayButton::Pause) {
-            painter.drawRect(QRectF(c.x() - 5 * u, c.y() - 6 * u, 3.5 * u, 12 * u));
-            painter.drawRect(QRectF(c.x() + 1.5 * u, c.y() - 6 * u, 3.5 * u, 12 * u));
-        } else {
-            painter.drawPolygon(
-                QPolygonF{c + QPointF(-4 * u, -6 * u), c + QPointF(6 * u, 0), c + QPointF(-4 * u, 6 * u)});
-        }
-    }
 };
 
 } // namespace
@@ -203,13 +186,10 @@ void paintSharding(QPainter& painter, const ShardingState& state, const Sharding
     pen.legend();
     pen.track(play);
     pen.lanes();
-    if (cursor >= 0) {
-        const double x = layout.x(cursor);
-        painter.setPen(QPen(theme.highlightText, 1.5 * layout.unit));
-        painter.drawLine(QPointF(x, layout.times.top()), QPointF(x, layout.times.bottom()));
-    }
+    if (cursor >= 0)
+        paintMoment(painter, layout.x(cursor), layout.times, layout.unit, theme);
     pen.foot();
-    pen.button(play);
+    paintPlayButton(painter, layout.button, layout.unit, play, theme);
     painter.restore();
 }
 

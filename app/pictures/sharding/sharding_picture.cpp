@@ -14,14 +14,8 @@
 
 namespace memscape {
 
-namespace {
-
-constexpr int shardSteps = 240; ///< of the step's time
-
-} // namespace
-
 ShardingPicture::ShardingPicture(QWidget* parent)
-    : WalkPicture(parent)
+    : TimelinePicture(340, 240, parent)
 {
     setAccessibleName(tr("What each rank stores, over the collectives of a step"));
 }
@@ -36,12 +30,7 @@ void ShardingPicture::setState(const Experiment&, const Device&, const Parameter
 {
     m_state = readSharding(predicted, measured, byteStyle());
     // At rest in the middle of backward, where most of what travels does.
-    setSteps(m_state.empty() ? 0 : shardSteps, shardSteps / 2);
-}
-
-double ShardingPicture::secondsOf(int step) const
-{
-    return step < 0 ? -1 : m_state.end * step / (shardSteps - 1);
+    setEnd(m_state.empty() ? 0 : m_state.end, 0.5);
 }
 
 ShardingLayout ShardingPicture::layoutIn(const QRectF& rect) const
@@ -52,6 +41,11 @@ ShardingLayout ShardingPicture::layoutIn(const QRectF& rect) const
 ShardingLayout ShardingPicture::layoutNow() const
 {
     return layoutIn(QRectF(rect()));
+}
+
+void ShardingPicture::draw(QPainter& painter, const QRectF& rect, PlayButton play, const Theme& theme) const
+{
+    paintSharding(painter, m_state, layoutIn(rect), cursorSeconds(), play, theme);
 }
 
 QString ShardingPicture::summary() const
@@ -71,28 +65,6 @@ QString ShardingPicture::summary() const
 QString ShardingPicture::hint() const
 {
     return tr("space plays · drag the yellow handle for the ranks · 0 to 3: the stage of ZeRO");
-}
-
-QSize ShardingPicture::sizeHint() const
-{
-    return {int(840 * plotUnit()), int(340 * plotUnit())};
-}
-
-QSize ShardingPicture::minimumSizeHint() const
-{
-    return {int(420 * plotUnit()), int(260 * plotUnit())};
-}
-
-QString ShardingPicture::wordsOf(int step) const
-{
-    return m_state.empty() || step < 0 ? QString() : m_state.wordsAt(secondsOf(step));
-}
-
-int ShardingPicture::stepNear(QPointF at) const
-{
-    if (m_state.empty())
-        return -1;
-    return int(std::lround(layoutNow().secondsAt(at.x()) / m_state.end * (shardSteps - 1)));
 }
 
 bool ShardingPicture::isOnTrack(const ShardingLayout& layout, QPointF at) const
@@ -125,29 +97,6 @@ QString ShardingPicture::toolTipAt(QPointF at) const
     return span < 0 ? QString() : m_state.spanWords(m_state.spans[std::size_t(span)]);
 }
 
-void ShardingPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
-{
-    painter.save();
-    painter.fillRect(rect, theme.background);
-    if (m_state.empty())
-        paintProblem(painter, rect, theme);
-    else
-        paintSharding(painter, m_state, layoutIn(rect), cursorSeconds(), PlayButton::None, theme);
-    painter.restore();
-}
-
-void ShardingPicture::paintEvent(QPaintEvent*)
-{
-    QPainter painter(this);
-    const Theme& theme = currentTheme();
-    painter.fillRect(rect(), theme.background);
-    if (m_state.empty())
-        paintProblem(painter, QRectF(rect()), theme);
-    else
-        paintSharding(painter, m_state, layoutNow(), cursorSeconds(), playSign(), theme);
-    paintFocusRing(painter, theme);
-}
-
 void ShardingPicture::setRanks(std::int64_t ranks)
 {
     ranks = std::clamp<std::int64_t>(ranks, 1, m_state.mostRanks);
@@ -159,7 +108,7 @@ void ShardingPicture::mousePressEvent(QMouseEvent* event)
 {
     const ShardingLayout layout = layoutNow();
     if (event->button() != Qt::LeftButton || m_state.empty() || !isOnTrack(layout, event->position()))
-        return WalkPicture::mousePressEvent(event);
+        return TimelinePicture::mousePressEvent(event);
     m_isDragging = true;
     emit editing(true);
     setRanks(layout.ranksAt(event->position().x()));
@@ -169,22 +118,20 @@ void ShardingPicture::mouseMoveEvent(QMouseEvent* event)
 {
     if (m_isDragging)
         return setRanks(layoutNow().ranksAt(event->position().x()));
-    WalkPicture::mouseMoveEvent(event);
-    if (const QString words = toolTipAt(event->position()); !words.isEmpty())
-        emit hoverText(words);
+    TimelinePicture::mouseMoveEvent(event);
 }
 
 void ShardingPicture::mouseReleaseEvent(QMouseEvent* event)
 {
     if (std::exchange(m_isDragging, false))
         emit editing(false);
-    WalkPicture::mouseReleaseEvent(event);
+    TimelinePicture::mouseReleaseEvent(event);
 }
 
 void ShardingPicture::keyPressEvent(QKeyEvent* event)
 {
     if (m_state.empty())
-        return WalkPicture::keyPressEvent(event);
+        return TimelinePicture::keyPressEvent(event);
     switch (event->key()) {
     case Qt::Key_Plus:
     case Qt::Key_Equal: return setRanks(m_state.dataParallel * 2);
@@ -196,7 +143,7 @@ void ShardingPicture::keyPressEvent(QKeyEvent* event)
             emit parameterEdited(QStringLiteral("zero"), QString::number(zero));
         return;
     }
-    WalkPicture::keyPressEvent(event);
+    TimelinePicture::keyPressEvent(event);
 }
 
 } // namespace memscape

@@ -111,23 +111,6 @@ struct TransferPen
         words.setLeft(layout.depths.back().right() + 12 * layout.unit);
         line(words, Qt::AlignLeft, said.join(QString()), theme.textDim, 0.85, false);
     }
-
-    void button(PlayButton play) const
-    {
-        if (play == PlayButton::None)
-            return;
-        painter.setPen(Qt::NoPen);
-        painter.setBrush(theme.predicted);
-        const QPointF c = layout.button.center();
-        const double u = layout.unit;
-        if (play == PlayButton::Pause) {
-            painter.drawRect(QRectF(c.x() - 5 * u, c.y() - 6 * u, 3.5 * u, 12 * u));
-            painter.drawRect(QRectF(c.x() + 1.5 * u, c.y() - 6 * u, 3.5 * u, 12 * u));
-        } else {
-            painter.drawPolygon(
-                QPolygonF{c + QPointF(-4 * u, -6 * u), c + QPointF(6 * u, 0), c + QPointF(-4 * u, 6 * u)});
-        }
-    }
 };
 
 } // namespace
@@ -143,18 +126,15 @@ void paintTransfer(QPainter& painter, const TransferState& state, const Transfer
         pen.block(way);
     for (const TransferBar& bar : layout.bars)
         pen.bar(bar);
-    if (cursor >= 0) {
-        const double x = layout.x(cursor);
-        painter.setPen(QPen(theme.highlightText, 1.5 * layout.unit));
-        painter.drawLine(QPointF(x, layout.times.top()), QPointF(x, layout.times.bottom()));
-    }
+    if (cursor >= 0)
+        paintMoment(painter, layout.x(cursor), layout.times, layout.unit, theme);
     if (play != PlayButton::None && !layout.handle.isEmpty()) {
         painter.setPen(QPen(theme.text, layout.unit));
         painter.setBrush(theme.highlight);
         painter.drawRoundedRect(layout.handle, 2, 2);
     }
     pen.depths(play);
-    pen.button(play);
+    paintPlayButton(painter, layout.button, layout.unit, play, theme);
     painter.restore();
 }
 

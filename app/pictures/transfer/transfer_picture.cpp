@@ -13,14 +13,8 @@
 
 namespace memscape {
 
-namespace {
-
-constexpr int walkSteps = 240; ///< of the longest way's time
-
-} // namespace
-
 TransferPicture::TransferPicture(QWidget* parent)
-    : WalkPicture(parent)
+    : TimelinePicture(300, 240, parent)
 {
     setAccessibleName(tr("Lanes of copies and kernels over time"));
 }
@@ -36,17 +30,17 @@ void TransferPicture::setState(const Experiment&, const Device&, const Parameter
                                const Prediction* predicted, const Measurement* measured)
 {
     m_state = readTransfer(parameters, predicted, measured, byteStyle());
-    setSteps(m_state.empty() ? 0 : walkSteps, walkSteps / 4);
-}
-
-double TransferPicture::secondsOf(int step) const
-{
-    return step < 0 ? -1 : m_state.longest * step / (walkSteps - 1);
+    setEnd(m_state.empty() ? 0 : m_state.longest, 0.25);
 }
 
 TransferLayout TransferPicture::layoutNow() const
 {
     return layoutTransfer(m_state, QRectF(rect()), plotUnit());
+}
+
+void TransferPicture::draw(QPainter& painter, const QRectF& rect, PlayButton play, const Theme& theme) const
+{
+    paintTransfer(painter, m_state, layoutTransfer(m_state, rect, plotUnit()), cursorSeconds(), play, theme);
 }
 
 QString TransferPicture::summary() const
@@ -65,28 +59,6 @@ QString TransferPicture::hint() const
         ? tr("space plays · drag the yellow handle for the chunks, the boxes for the buffers "
              "· B: best chunks")
         : m_state.serial;
-}
-
-QSize TransferPicture::sizeHint() const
-{
-    return {int(840 * plotUnit()), int(300 * plotUnit())};
-}
-
-QSize TransferPicture::minimumSizeHint() const
-{
-    return {int(420 * plotUnit()), int(240 * plotUnit())};
-}
-
-QString TransferPicture::wordsOf(int step) const
-{
-    return m_state.empty() || step < 0 ? QString() : m_state.wordsAt(secondsOf(step));
-}
-
-int TransferPicture::stepNear(QPointF at) const
-{
-    if (m_state.empty())
-        return -1;
-    return int(std::lround(layoutNow().secondsAt(at.x()) / m_state.longest * (walkSteps - 1)));
 }
 
 bool TransferPicture::isButton(QPointF at) const
@@ -111,30 +83,6 @@ QString TransferPicture::toolTipAt(QPointF at) const
     const TransferBar& one = layout.bars[std::size_t(bar)];
     const TransferWay& way = m_state.ways[one.way];
     return m_state.pieceWords(way, way.pieces[one.piece]);
-}
-
-void TransferPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
-{
-    painter.save();
-    painter.fillRect(rect, theme.background);
-    if (m_state.empty())
-        paintProblem(painter, rect, theme);
-    else
-        paintTransfer(painter, m_state, layoutTransfer(m_state, rect, plotUnit()), cursorSeconds(), PlayButton::None,
-                      theme);
-    painter.restore();
-}
-
-void TransferPicture::paintEvent(QPaintEvent*)
-{
-    QPainter painter(this);
-    const Theme& theme = currentTheme();
-    painter.fillRect(rect(), theme.background);
-    if (m_state.empty())
-        paintProblem(painter, QRectF(rect()), theme);
-    else
-        paintTransfer(painter, m_state, layoutNow(), cursorSeconds(), playSign(), theme);
-    paintFocusRing(painter, theme);
 }
 
 void TransferPicture::setChunk(std::int64_t chunk)
@@ -163,12 +111,12 @@ void TransferPicture::mousePressEvent(QMouseEvent* event)
     const TransferLayout layout = layoutNow();
     const QPointF at = event->position();
     if (event->button() != Qt::LeftButton || m_state.empty())
-        return WalkPicture::mousePressEvent(event);
+        return TimelinePicture::mousePressEvent(event);
     m_drag = layout.handle.adjusted(-3, 0, 3, 0).contains(at) ? Drag::Chunk
         : layout.depthAt(at) > 0                              ? Drag::Depth
                                                               : Drag::None;
     if (m_drag == Drag::None)
-        return WalkPicture::mousePressEvent(event);
+        return TimelinePicture::mousePressEvent(event);
     emit editing(true);
     drag(at);
 }
@@ -177,22 +125,20 @@ void TransferPicture::mouseMoveEvent(QMouseEvent* event)
 {
     if (m_drag != Drag::None)
         return drag(event->position());
-    WalkPicture::mouseMoveEvent(event);
-    if (const QString words = toolTipAt(event->position()); !words.isEmpty())
-        emit hoverText(words);
+    TimelinePicture::mouseMoveEvent(event);
 }
 
 void TransferPicture::mouseReleaseEvent(QMouseEvent* event)
 {
     if (std::exchange(m_drag, Drag::None) != Drag::None)
         emit editing(false);
-    WalkPicture::mouseReleaseEvent(event);
+    TimelinePicture::mouseReleaseEvent(event);
 }
 
 void TransferPicture::keyPressEvent(QKeyEvent* event)
 {
     if (m_state.empty())
-        return WalkPicture::keyPressEvent(event);
+        return TimelinePicture::keyPressEvent(event);
     switch (event->key()) {
     case Qt::Key_Plus:
     case Qt::Key_Equal: return setChunk(std::min(m_state.bytes, m_state.chunk * 2));
@@ -202,7 +148,7 @@ void TransferPicture::keyPressEvent(QKeyEvent* event)
     }
     if (event->key() >= Qt::Key_1 && event->key() <= Qt::Key_8)
         return setDepth(event->key() - Qt::Key_0);
-    WalkPicture::keyPressEvent(event);
+    TimelinePicture::keyPressEvent(event);
 }
 
 } // namespace memscape

@@ -4,12 +4,12 @@
 // are in flight.
 #pragma once
 
-#include "app/pictures/common/walk_picture.h"
+#include "app/pictures/common/timeline_picture.h"
 #include "app/pictures/transfer/transfer_layout.h"
 
 namespace memscape {
 
-class TransferPicture final : public WalkPicture
+class TransferPicture final : public TimelinePicture
 {
     Q_OBJECT
 
@@ -18,27 +18,22 @@ public:
 
     void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
                   const Prediction* predicted, const Measurement* measured) override;
-    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
     QString title() const override { return m_state.title; }
     QString summary() const override;
-    bool sharesHeight() const override { return true; }
     QString hint() const override;
-    QSize sizeHint() const override;
-    QSize minimumSizeHint() const override;
 
     const TransferState& state() const { return m_state; }
     TransferLayout layoutNow() const;
-    double cursorSeconds() const { return secondsOf(cursor()); }
     static QString shortcuts(); ///< for the help
 
 protected:
-    QString wordsOf(int step) const override;
+    void draw(QPainter& painter, const QRectF& rect, PlayButton play, const Theme& theme) const override;
+    double secondsAt(double x) const override { return layoutNow().secondsAt(x); }
+    QString wordsAt(double seconds) const override { return m_state.wordsAt(seconds); }
     bool isWalk(QPointF at) const override { return layoutNow().times.contains(at); }
-    int stepNear(QPointF at) const override;
     QRectF playButton() const override { return layoutNow().button; }
     bool isButton(QPointF at) const override;
     QString toolTipAt(QPointF at) const override;
-    void paintEvent(QPaintEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
     void mouseReleaseEvent(QMouseEvent* event) override;
@@ -47,7 +42,6 @@ protected:
 private:
     enum class Drag { None, Chunk, Depth };
 
-    double secondsOf(int step) const;
     void drag(QPointF at);
     void setChunk(std::int64_t chunk);
     void setDepth(int depth);

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/pictures/common/timeline_picture.h"
+
+#include "app/plots/plot_style.h"
+
+#include <QMouseEvent>
+#include <QPainter>
+
+#include <cmath>
+
+namespace memscape {
+
+namespace {
+
+constexpr int timelineSteps = 240; ///< of the whole
+
+} // namespace
+
+TimelinePicture::TimelinePicture(int height, int leastHeight, QWidget* parent)
+    : WalkPicture(parent)
+    , m_height(height)
+    , m_leastHeight(leastHeight)
+{ }
+
+void TimelinePicture::setEnd(double seconds, double rest)
+{
+    m_end = seconds;
+    setSteps(isEmpty() ? 0 : timelineSteps, isEmpty() ? 0 : int(rest * timelineSteps));
+}
+
+QSize TimelinePicture::sizeHint() const
+{
+    return {int(840 * plotUnit()), int(m_height * plotUnit())};
+}
+
+QSize TimelinePicture::minimumSizeHint() const
+{
+    return {int(420 * plotUnit()), int(m_leastHeight * plotUnit())};
+}
+
+double TimelinePicture::secondsOf(int step) const
+{
+    return step < 0 ? -1 : m_end * step / (timelineSteps - 1);
+}
+
+QString TimelinePicture::wordsOf(int step) const
+{
+    return isEmpty() || step < 0 ? QString() : wordsAt(secondsOf(step));
+}
+
+int TimelinePicture::stepNear(QPointF at) const
+{
+    return isEmpty() ? -1 : int(std::lround(secondsAt(at.x()) / m_end * (timelineSteps - 1)));
+}
+
+void TimelinePicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
+{
+    painter.save();
+    painter.fillRect(rect, theme.background);
+    if (isEmpty())
+        paintProblem(painter, rect, theme);
+    else
+        draw(painter, rect, PlayButton::None, theme);
+    painter.restore();
+}
+
+void TimelinePicture::paintEvent(QPaintEvent*)
+{
+    QPainter painter(this);
+    const Theme& theme = currentTheme();
+    painter.fillRect(rect(), theme.background);
+    if (isEmpty())
+        paintProblem(painter, QRectF(rect()), theme);
+    else
+        draw(painter, QRectF(rect()), playSign(), theme);
+    paintFocusRing(painter, theme);
+}
+
+void TimelinePicture::mouseMoveEvent(QMouseEvent* event)
+{
+    WalkPicture::mouseMoveEvent(event);
+    if (const QString words = toolTipAt(event->position()); !words.isEmpty())
+        emit hoverText(words);
+}
+
+void paintPlayButton(QPainter& painter, const QRectF& button, double unit, PlayButton play, const Theme& theme)
+{
+    if (play == PlayButton::None)
+        return;
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(theme.predicted);
+    const QPointF c = button.center();
+    if (play == PlayButton::Pause) {
+        for (const double left : {-5.0, 1.5})
+            painter.drawRect(QRectF(c.x() + left * unit, c.y() - 6 * unit, 3.5 * unit, 12 * unit));
+        return;
+    }
+    painter.drawPolygon(
+        QPolygonF{c + QPointF(-4 * unit, -6 * unit), c + QPointF(6 * unit, 0), c + QPointF(-4 * unit, 6 * unit)});
+}
+
+void paintMoment(QPainter& painter, double x, const QRectF& lanes, double unit, const Theme& theme)
+{
+    painter.setPen(QPen(theme.highlightText, 1.5 * unit));
+    painter.drawLine(QPointF(x, lanes.top()), QPointF(x, lanes.bottom()));
+}
+
+} // namespace memscape

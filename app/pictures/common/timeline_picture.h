@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A picture whose walk is time: lanes of copies, a load, the collectives of a step. The cursor stands at a moment,
+// space plays through, a press or a drag over the lanes moves it there. Such a picture says how long the whole takes,
+// where a moment lies and what happens then, and draws itself.
+#pragma once
+
+#include "app/pictures/common/walk_picture.h"
+
+namespace memscape {
+
+class TimelinePicture : public WalkPicture
+{
+    Q_OBJECT
+
+public:
+    double cursorSeconds() const { return secondsOf(cursor()); } ///< below zero: no cursor
+    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
+    bool sharesHeight() const override { return true; }
+    QSize sizeHint() const override;
+    QSize minimumSizeHint() const override;
+
+protected:
+    /// Heights in units of the plot.
+    TimelinePicture(int height, int leastHeight, QWidget* parent);
+
+    /// After the values changed: s of the whole, 0 without a prediction; the cursor rests at a share of it.
+    void setEnd(double seconds, double rest);
+    bool isEmpty() const { return !(m_end > 0); }
+
+    /// Everything, with the cursor at cursorSeconds(); called only where there is a prediction.
+    virtual void draw(QPainter& painter, const QRectF& rect, PlayButton play, const Theme& theme) const = 0;
+    virtual double secondsAt(double x) const = 0; ///< as it is laid out now
+    virtual QString wordsAt(double seconds) const = 0;
+
+    QString wordsOf(int step) const override;
+    int stepNear(QPointF at) const override;
+    void paintEvent(QPaintEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+
+private:
+    double secondsOf(int step) const;
+
+    int m_height, m_leastHeight;
+    double m_end = 0;
+};
+
+/// Two bars or a triangle in the middle of `button`; nothing in an export.
+void paintPlayButton(QPainter& painter, const QRectF& button, double unit, PlayButton play, const Theme& theme);
+/// The line at the moment, down the lanes.
+void paintMoment(QPainter& painter, double x, const QRectF& lanes, double unit, const Theme& theme);
+
+} // namespace memscape
