@@ -63,14 +63,12 @@ Format productFormatOf(DType type)
 class ModelChain
 {
 public:
-    ModelChain(const Graph& network, const Device& device, const DeviceRates& rates, double efficiency, bool trains)
+    ModelChain(const Graph& network, const DeviceRates& rates, double efficiency, bool trains)
         : m_network(network)
         , m_rates(rates)
         , m_efficiency(efficiency)
         , m_trains(trains)
-    {
-        static_cast<void>(device);
-    }
+    { }
 
     void write(PlacementCase& asked)
     {
@@ -183,7 +181,7 @@ Result<void> addModel(PlacementCase& asked, const Device& device, const Paramete
     options.gradient = options.loss = asked.trains();
     MEMSCAPE_TRY(network, buildNetwork(model, options));
     MEMSCAPE_TRY(rates, deviceRates(device));
-    ModelChain(network, device, rates, reachedShare(device, productFormatOf(options.weights)), asked.trains())
+    ModelChain(network, rates, reachedShare(device, productFormatOf(options.weights)), asked.trains())
         .write(asked);
     asked.subject = model.title.empty() ? model.name : model.title;
     return {};

@@ -147,8 +147,9 @@ Result<PlacementSeconds> placementSeconds(const Device& device, const Parameters
     seconds.linkSource = link.source;
     const MemoryLevel* const dram = device.dram();
     if (device.isGpu()) {
-        MEMSCAPE_TRY(product, gemmTime(device, placedFormat(device, asked.graph.elementBytes), {1, 1, 1}));
-        static_cast<void>(product);
+        // Whether it has products in that format, before a time is asked for.
+        if (auto product = gemmTime(device, placedFormat(device, asked.graph.elementBytes), {1, 1, 1}); !product)
+            return tl::unexpected(std::move(product.error()));
         seconds.m_bandwidth = dram ? levelBandwidth(device, *dram, Operation::Copy).valueOr(0) : 0;
         seconds.hostFlops = parameters.number("host_flops");
         seconds.hostRate = seconds.updateRate = parameters.number("host_bandwidth");
