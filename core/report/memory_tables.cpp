@@ -2,7 +2,10 @@
 #include "core/report/memory_tables.h"
 
 #include "core/base/json_values.h"
+#include "core/base/text.h"
 #include "core/experiments/memory/memory_difference.h"
+
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -220,6 +223,17 @@ std::string fitSentence(const Record& record, ByteStyle style)
                        isTight ? ", less than the 3 % by which predictions may be off" : "");
 }
 
+/// What is missing where no time is predicted.
+std::string missingTime(const Figures& figures)
+{
+    for (const char* key : {"step_time", "token_time"}) {
+        const Figure* const time = findFigure(figures, key);
+        if (time && time->why && !std::isfinite(time->number()))
+            return "No time: " + time->why->with;
+    }
+    return {};
+}
+
 } // namespace
 
 std::string verdictText(const Record& record, ByteStyle style)
@@ -228,10 +242,10 @@ std::string verdictText(const Record& record, ByteStyle style)
         return {};
     const Json& detail = record.predicted->detail;
     const std::string caution = detail.contains("model") ? words(detail["model"], "caution") : std::string();
-    const std::string fit = fitSentence(record, style);
-    if (caution.empty())
-        return fit;
-    return "Caution: " + caution + (fit.empty() ? "" : ". " + fit);
+    std::vector<std::string> sentences{caution.empty() ? std::string() : "Caution: " + caution,
+                                       fitSentence(record, style), missingTime(record.predicted->figures)};
+    std::erase(sentences, std::string());
+    return join(sentences, ". ");
 }
 
 } // namespace memscape

@@ -175,7 +175,8 @@ Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vec
     const double host = sentBytes(copies);
     if (data + tensor > 0 && rates.peer == 0)
         return fail("predict.device", "the bandwidth between devices of this kind is not known",
-                    "choose a device of the catalogue with a peer link, or one replica");
+                    "give it (link_bandwidth=50GB/s), choose a device of the catalogue with a link to its like, or one "
+                    "replica");
     if (host > 0 && rates.host == 0)
         return fail("predict.device", "the bandwidth between this device and its host is not known",
                     "choose a device with a host link, or no offload");

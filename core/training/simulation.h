@@ -25,6 +25,7 @@ struct TrainingSetup
     StepSettings step;
     AllocatorOptions allocator;
     std::int64_t context = 0; ///< B outside of the allocator
+    double linkBandwidth = 0; ///< B/s between devices; 0: the device's own
 };
 
 struct Simulation

@@ -94,6 +94,8 @@ void addParallelism(Idle& idle, const ModelTraits& traits, const Parameters& par
 {
     const bool isWhole = idle.isOne("tensor_parallel");
     idle.add("tensor_parallel", isWhole && !traits.hasAttention);
+    const bool isAlone = isWhole && (!parameters.has("data_parallel") || idle.isOne("data_parallel"));
+    idle.add("link_bandwidth", isAlone && parameters.number("link_bandwidth") == 0);
     if (parameters.has("sequence_parallel"))
         idle.add("sequence_parallel", isWhole && !parameters.flag("sequence_parallel"));
 }

@@ -276,7 +276,8 @@ Result<Figures> directFigures(const Device& device, const Answer& answer, const 
                     fmt::format("= {} + {}", bytesText(double(total)), bytesText(double(request.deviceContext))),
                     "the context is a setting"),
         countFigure("fits", "fits", fits ? 1 : 0, "1 when the device total is within the device's memory, else 0")};
-    MEMSCAPE_TRY(time, timeOf(device, answer, parameters, double(total)));
+    const Device linked = withLink(device, parameters.number("link_bandwidth"));
+    MEMSCAPE_TRY(time, timeOf(linked, answer, parameters, double(total)));
     for (Figure& figure : servingTimeFigures(time))
         figures.push_back(std::move(figure));
     return figures;

@@ -156,6 +156,7 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     build.rules = rulesOn(device);
     if (plan.lora)
         build.adapters = AdapterOptions{plan.lora->rank, plan.lora->targets, plan.lora->isQuantized};
+    setup.linkBandwidth = parameters.number("link_bandwidth");
     setup.step.plan = std::move(plan);
     setup.step.checkpointing = checkpointingOf(parameters.choice("checkpointing"));
     setup.step.rules = build.rules;

@@ -14,6 +14,11 @@ Schema trainingSchema();
 /// The schema of `inference-memory`.
 Schema inferenceSchema();
 
+/// B/s between devices; 0: what the device says.
+ParameterSpec linkBandwidthSpec();
+/// The device with that rate between it and others of its kind, where one is given.
+Device withLink(Device device, double bandwidth);
+
 /// The model that a page opens with: one that a processor's memory holds, else one that needs a large GPU.
 ParameterTexts standardModelOn(const Device& device);
 

@@ -3,6 +3,7 @@
 #include "core/experiments/memory/memory_parameters.h"
 #include "core/network/model_names.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace memscape {
@@ -117,8 +118,24 @@ std::vector<ParameterSpec> parallelSpecs()
               "GPUs"),
         count("tensor_parallel", "tensor parallel", "Devices that share each matrix, head by head.", 1024, "1", "GPUs"),
         flagSpec("sequence_parallel", "sequence parallel",
-                 "Tensor parallelism also divides what lies between the matrices: norms, dropout, residuals.")};
+                 "Tensor parallelism also divides what lies between the matrices: norms, dropout, residuals."),
+        linkBandwidthSpec()};
 }
+
+} // namespace
+
+ParameterSpec linkBandwidthSpec()
+{
+    return realSpec("link_bandwidth", "link bandwidth",
+                    "Between GPUs, in one direction: where the device's link is not known, or the ranks are in several "
+                    "machines.",
+                    {.most = 1e15,
+                     .unit = Unit::BytePerSecond,
+                     .scale = Scale::Log2,
+                     .words = {{"0", "of the link", "what the device says of its link"}}});
+}
+
+namespace {
 
 std::vector<ParameterSpec> deviceSpecs()
 {
@@ -224,7 +241,7 @@ Schema trainingSchema()
                         {"none", "none", "only the step itself"}},
                        "levers")});
     setGroup(schema, "parallelism and offload",
-             {"zero", "data_parallel", "tensor_parallel", "sequence_parallel", "offload"});
+             {"zero", "data_parallel", "tensor_parallel", "sequence_parallel", "link_bandwidth", "offload"});
     setGroup(
         schema, "training details",
         {"optimizer_implementation", "adapter", "adapter_rank", "dropout", "clipping", "operators", "phase", "assume"});
@@ -271,11 +288,12 @@ Schema inferenceSchema()
               16777216, "512", "tokens"),
         choiceSpec("precision", "computed in", "What activations are computed in.", computedIn.choices()),
         attentionSpec(),
-        count("tensor_parallel", "tensor parallel", "Devices that share each matrix, head by head.", 1024, "1",
-              "GPUs")};
+        count("tensor_parallel", "tensor parallel", "Devices that share each matrix, head by head.", 1024, "1", "GPUs"),
+        linkBandwidthSpec()};
     append(schema, deviceSpecs());
     append(schema, {assumeSpec()});
-    setGroup(schema, "details", {"precision", "attention", "tensor_parallel", "device_context", "allocator", "assume"});
+    setGroup(schema, "details",
+             {"precision", "attention", "tensor_parallel", "link_bandwidth", "device_context", "allocator", "assume"});
     return schema;
 }
 
@@ -284,6 +302,20 @@ Result<ModelDescription> askedModel(const Parameters& parameters)
     return readModel(parameters.text("model"),
                      parameters.choice("assume") == "llama" ? UnknownArchitecture::LikeLlama
                                                             : UnknownArchitecture::Refused);
+}
+
+Device withLink(Device device, double bandwidth)
+{
+    if (!(bandwidth > 0))
+        return device;
+    const Sourced given{bandwidth, Evidence::Specified, "given (link_bandwidth)", {}};
+    const auto peer =
+        std::find_if(device.links.begin(), device.links.end(), [](const Link& link) { return link.id == "peer"; });
+    if (peer == device.links.end())
+        device.links.push_back({"peer", "link as given", given, {}});
+    else
+        peer->bandwidth = given;
+    return device;
 }
 
 AttentionKernel attentionOf(const Parameters& parameters)

@@ -163,12 +163,7 @@ Schema shardingSchema()
     for (ChoiceValue& way : shardingWays.choices())
         ways.push_back(std::move(way));
     schema.push_back(choiceSpec("link", "link", "What the ranks' bytes travel over.", std::move(ways)));
-    schema.push_back(realSpec("link_bandwidth", "link bandwidth",
-                              "Of one rank, in one direction: a network's, where the ranks are in several machines.",
-                              {.most = 1e15,
-                               .unit = Unit::BytePerSecond,
-                               .scale = Scale::Log2,
-                               .words = {{"0", "of the link", "what the device says of its link"}}}));
+    schema.push_back(linkBandwidthSpec());
     schema.push_back(realSpec("link_latency", "link latency", "Of one step of a ring.",
                               {.most = 1,
                                .unit = Unit::Second,

@@ -66,7 +66,10 @@ Result<StepTime> setupTime(const Device& device, const TrainingSetup& setup, con
     std::vector<RecomputedRange> recomputed;
     for (const Segment& segment : segments(graph, setup.step.checkpointing))
         recomputed.push_back({segment.first, segment.last});
-    return reachedStepTime(graph, parameters, setup.step.plan, device, held, recomputed);
+    const Plan& plan = setup.step.plan;
+    if (setup.linkBandwidth > 0)
+        return reachedStepTime(graph, parameters, plan, withLink(device, setup.linkBandwidth), held, recomputed);
+    return reachedStepTime(graph, parameters, plan, device, held, recomputed);
 }
 
 namespace {

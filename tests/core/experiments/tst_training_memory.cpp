@@ -20,6 +20,7 @@ private slots:
     void figuresAndSeriesKeepTheContract();
     void gradientsThatStayAreThereInTheNextForward();
     void theFirstStepFindsNoState();
+    void aLinkThatIsNotKnownIsGiven();
     void thePartsAddUpToTheDeviceTotal();
     void theTimelineReachesThePeak();
     void thePhasesCoverTheStep_data();
@@ -117,6 +118,26 @@ void TestTrainingMemory::gradientsThatStayAreThereInTheNextForward()
     QVERIFY2(more > 0.9 * gradients && more < 1.01 * gradients, qPrintable(QString::number(more / gradients)));
     // The first step has none to find.
     QCOMPARE(predicted("first_step_peak", "false"), predicted("first_step_peak", "true"));
+}
+
+void TestTrainingMemory::aLinkThatIsNotKnownIsGiven()
+{
+    const Device device = *findDevice("nvidia-l4"); // no link to its like is catalogued
+    const std::vector<std::string> asked{"model=gpt2", "batch=4", "sequence=512", "advice=none", "data_parallel=4"};
+    const auto timeWith = [&](const char* link) {
+        std::vector<std::string> assignments = asked;
+        assignments.emplace_back(std::string("link_bandwidth=") + link);
+        return *training().predict(device, trainingWith(assignments));
+    };
+    const Prediction unknown = timeWith("0");
+    const Figure* const time = findFigure(unknown.figures, "step_time");
+    QVERIFY(std::isnan(time->number()));
+    QVERIFY2(time->why->with.find("link_bandwidth=") != std::string::npos, time->why->with.c_str());
+    const double slow = value(timeWith("1GB/s"), "step_time"), quick = value(timeWith("100GB/s"), "step_time");
+    QVERIFY(quick > 0 && slow > quick);
+    // 2 (N - 1) / N of the gradients in bf16, of which backward hides no more than its own time.
+    const double sent = 2 * 0.75 * 2 * 124439808;
+    QVERIFY(slow > sent / 1e9 && slow < quick + sent / 1e9);
 }
 
 void TestTrainingMemory::theFirstStepFindsNoState()
