@@ -181,8 +181,7 @@ Result<void> addModel(PlacementCase& asked, const Device& device, const Paramete
     options.gradient = options.loss = asked.trains();
     MEMSCAPE_TRY(network, buildNetwork(model, options));
     MEMSCAPE_TRY(rates, deviceRates(device));
-    ModelChain(network, rates, reachedShare(device, productFormatOf(options.weights)), asked.trains())
-        .write(asked);
+    ModelChain(network, rates, reachedShare(device, productFormatOf(options.weights)), asked.trains()).write(asked);
     asked.subject = model.title.empty() ? model.name : model.title;
     return {};
 }
