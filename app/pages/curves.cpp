@@ -294,7 +294,7 @@ AxisSpec yAxisOf(const SeriesGroup& group, const CurveInput& input, ByteStyle by
 std::vector<Band> capacityBands(const Device& device, const SeriesAxis& axis)
 {
     std::vector<Band> bands;
-    if (axis.unit != Unit::Byte || axis.values.size() < 2 || axis.key == "limit") // no working set
+    if (axis.unit != Unit::Byte || axis.values.size() < 2)
         return bands;
     const auto [low, high] = std::minmax_element(axis.values.begin(), axis.values.end());
     for (const MemoryLevel& level : device.levels) {

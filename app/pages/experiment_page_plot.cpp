@@ -177,8 +177,9 @@ void ExperimentPage::refreshPlot(const ShownMeasurement& now)
     view->setMarkers(isMeasuredAlone ? std::vector<Marker>() : markers());
     const Device* target = device();
     const SeriesAxis* axis = axisOf(*lead, group);
-    view->setBands(target && axis ? capacityBands(*target, *axis) : std::vector<Band>());
-    view->setLines(target ? datasheetLines(*target, group.unit, bytes) : std::vector<HorizontalLine>());
+    const bool hasLevels = target && m_experiment.isThroughMemory(*target);
+    view->setBands(hasLevels && axis ? capacityBands(*target, *axis) : std::vector<Band>());
+    view->setLines(hasLevels ? datasheetLines(*target, group.unit, bytes) : std::vector<HorizontalLine>());
     view->setPhases({});
     view->setCallouts({});
     if (isOwn)

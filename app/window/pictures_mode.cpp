@@ -56,6 +56,9 @@ Result<void> fillPlot(PlotView& plot, const Record& record, const std::vector<Re
     plot.setAxes(x, yAxisOf(group, input, ByteStyle::Binary));
     plot.setTitle(QObject::tr("%1 by %2").arg(group.label, x.label));
     plot.setCurves(makeCurves(group, input));
+    const auto experiment = findExperiment(record.experiment);
+    if (experiment && !(*experiment)->isThroughMemory(record.device))
+        return {};
     plot.setBands(capacityBands(record.device, lead->series.front().x));
     plot.setLines(datasheetLines(record.device, group.unit, ByteStyle::Binary));
     return {};

@@ -65,6 +65,8 @@ public:
     virtual std::string notMeasuredOn(const Device& device) const;
     /// Whether PyTorch is asked, too, on the devices that have it.
     virtual bool isMeasuredInPytorch() const { return false; }
+    /// Whether its bytes are working sets in the levels of the device's memory, whose rates bound its own.
+    virtual bool isThroughMemory(const Device&) const { return true; }
 
     virtual const Schema& schema() const = 0;
     /// Parameters of which no other value changes a figure or a curve on that device while the rest

@@ -60,6 +60,7 @@ public:
                "once calibrated, or those of data sheets. Left out: opening the file, making the model's objects, "
                "other traffic.";
     }
+    bool isThroughMemory(const Device&) const override { return false; }
     const Schema& schema() const override { return m_schema; }
     std::vector<std::string> idleParameters(const Device& device, const Parameters& parameters) const override;
     ParameterTexts standardOn(const Device& device) const override

@@ -103,6 +103,7 @@ public:
                                 "are the link: choose the device cpu."
                               : std::string();
     }
+    bool isThroughMemory(const Device&) const override { return false; }
     const Schema& schema() const override { return m_schema; }
     std::vector<std::string> idleParameters(const Device& device, const Parameters& parameters) const override;
     ParameterTexts standardOn(const Device& device) const override

@@ -42,6 +42,7 @@ public:
         return device.isGpu() ? "Rings are measured between threads or processes of a CPU. Choose the CPU itself (cpu)."
                               : std::string();
     }
+    bool isThroughMemory(const Device&) const override { return false; }
     const Schema& schema() const override { return m_schema; }
     std::vector<std::string> idleParameters(const Device& device, const Parameters& parameters) const override;
     ParameterTexts standardOn(const Device& device) const override

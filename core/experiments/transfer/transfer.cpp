@@ -153,6 +153,7 @@ public:
                "its calibration, and the kernel from a roofline. Pageable memory cannot overlap: the driver stages it. "
                "Left out: lanes that share a memory, collectives, disks and networks.";
     }
+    bool isThroughMemory(const Device& device) const override { return !device.isGpu(); } // a link's rates
     const Schema& schema() const override { return m_schema; }
     std::vector<std::string> idleParameters(const Device& device, const Parameters& parameters) const override;
     ParameterTexts standardOn(const Device& device) const override
