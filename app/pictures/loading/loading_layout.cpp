@@ -102,7 +102,7 @@ LoadingLayout layoutLoading(const LoadingState& state, const QRectF& rect, doubl
     for (std::size_t way = 0; way < state.ways.size(); ++way) {
         const LoadingWay& one = state.ways[way];
         for (std::size_t piece = 0; piece < one.pieces.size(); ++piece) {
-            const LoadingPiece& at = one.pieces[piece];
+            const LanePiece& at = one.pieces[piece];
             const QRectF& lane = layout.blocks[way].lanes[at.lane];
             const double left = layout.x(at.begin), right = std::min(layout.x(at.end), layout.times.right());
             const double width = std::max(1.0, right - left);

@@ -86,7 +86,7 @@ QString LoadingPicture::toolTipAt(QPointF at) const
     if (bar < 0)
         return {};
     const LoadingWay& way = m_state.ways[layout.bars[std::size_t(bar)].way];
-    const LoadingPiece& piece = way.pieces[layout.bars[std::size_t(bar)].piece];
+    const LanePiece& piece = way.pieces[layout.bars[std::size_t(bar)].piece];
     return tr("%1, chunks %2 to %3: from %4 to %5")
         .arg(way.lanes[qsizetype(piece.lane)])
         .arg(piece.first + 1)

@@ -14,18 +14,6 @@ namespace {
 
 constexpr std::size_t mostLoadingWays = 2, mostLoadingLanes = 3, mostLoadingDrawn = 512;
 
-std::optional<LoadingPiece> readLoadingPiece(const Json& json, std::size_t lanes)
-{
-    if (!json.is_array() || json.size() != 5)
-        return std::nullopt;
-    const std::vector<double> values = numbers(json);
-    const bool isFinite = std::all_of(values.begin(), values.end(), [](double one) { return std::isfinite(one); });
-    if (!isFinite || values[0] < 0 || values[0] >= double(lanes) || values[1] < 0 || values[2] < values[1]
-        || values[2] > 1e9 || values[3] < 0 || values[4] < values[3])
-        return std::nullopt;
-    return LoadingPiece{std::size_t(values[0]), std::int64_t(values[1]), std::int64_t(values[2]), values[3], values[4]};
-}
-
 std::optional<LoadingWay> readLoadingWay(const Json& json)
 {
     LoadingWay way;
@@ -44,7 +32,7 @@ std::optional<LoadingWay> readLoadingWay(const Json& json)
     for (const Json& piece : listOf(json, "pieces")) {
         if (way.pieces.size() == mostLoadingDrawn)
             break;
-        if (const auto read = readLoadingPiece(piece, std::size_t(way.lanes.size())))
+        if (const auto read = readLanePiece(piece, std::size_t(way.lanes.size())))
             way.pieces.push_back(*read);
     }
     if (!(way.time > 0) || !std::isfinite(way.time) || way.pieces.empty())
@@ -75,7 +63,7 @@ double LoadingState::passed(const LoadingWay& way, const char* step, double seco
     if (lane < 0 || chunks <= 0)
         return 0;
     double done = 0;
-    for (const LoadingPiece& piece : way.pieces) {
+    for (const LanePiece& piece : way.pieces) {
         if (qsizetype(piece.lane) != lane || seconds <= piece.begin)
             continue;
         const double share =

@@ -3,6 +3,7 @@
 // them, one step after the other and in a pipeline. What a document from elsewhere lacks is left out.
 #pragma once
 
+#include "app/pictures/common/lane_piece.h"
 #include "core/base/number.h"
 
 #include <QString>
@@ -18,14 +19,6 @@ struct Outcome;
 using Prediction = Outcome;
 using Measurement = Outcome;
 
-/// A step at work: chunks `first` to `last`, s.
-struct LoadingPiece
-{
-    std::size_t lane = 0;
-    std::int64_t first = 0, last = 0;
-    double begin = 0, end = 0;
-};
-
 struct LoadingWay
 {
     QString key, label;                  ///< "pipelined"; "in a pipeline"
@@ -34,7 +27,7 @@ struct LoadingWay
     QStringList lanes;                   ///< "disk", "conversion", "link to the GPU"
     QStringList steps;                   ///< "read", "convert", "copy"
     std::vector<double> alone;           ///< s of each lane without the others
-    std::vector<LoadingPiece> pieces;
+    std::vector<LanePiece> pieces;
 };
 
 /// Bytes in the three vessels.

@@ -74,7 +74,7 @@ TransferLayout layoutTransfer(const TransferState& state, const QRectF& rect, do
     for (std::size_t way = 0; way < state.ways.size(); ++way) {
         const TransferWay& one = state.ways[way];
         for (std::size_t piece = 0; piece < one.pieces.size(); ++piece) {
-            const TransferPiece& at = one.pieces[piece];
+            const LanePiece& at = one.pieces[piece];
             const QRectF& lane = layout.blocks[way].lanes[at.lane];
             const double left = layout.x(at.begin), width = std::max(1.0, layout.x(at.end) - left);
             layout.bars.push_back({way, piece, QRectF(left, lane.top(), width, lane.height())});

@@ -72,7 +72,7 @@ struct TransferPen
     void bar(const TransferBar& bar) const
     {
         const TransferWay& way = state.ways[bar.way];
-        const TransferPiece& piece = way.pieces[bar.piece];
+        const LanePiece& piece = way.pieces[bar.piece];
         const QColor colour = colourOf(way.lanes[qsizetype(piece.lane)]);
         QRectF box = bar.rect;
         if (box.width() > 3) // a gap between neighbours

@@ -15,20 +15,6 @@ namespace {
 
 constexpr std::size_t mostWays = 8, mostTransferLanes = 3, mostDrawn = 256;
 
-/// Nothing where a number is missing or makes no sense.
-std::optional<TransferPiece> readPiece(const Json& json, std::size_t lanes)
-{
-    if (!json.is_array() || json.size() != 5)
-        return std::nullopt;
-    const std::vector<double> values = numbers(json);
-    const bool isFinite = std::all_of(values.begin(), values.end(), [](double one) { return std::isfinite(one); });
-    if (!isFinite || values[0] < 0 || values[0] >= double(lanes) || values[1] < 0 || values[2] < values[1]
-        || values[2] > 1e9 || values[3] < 0 || values[4] < values[3])
-        return std::nullopt;
-    return TransferPiece{std::size_t(values[0]), std::int64_t(values[1]), std::int64_t(values[2]), values[3],
-                         values[4]};
-}
-
 std::optional<TransferWay> readWay(const Json& json)
 {
     TransferWay way;
@@ -46,7 +32,7 @@ std::optional<TransferWay> readWay(const Json& json)
     for (const Json& piece : listOf(json, "pieces")) {
         if (way.pieces.size() == mostDrawn)
             break;
-        if (const auto read = readPiece(piece, std::size_t(way.lanes.size())))
+        if (const auto read = readLanePiece(piece, std::size_t(way.lanes.size())))
             way.pieces.push_back(*read);
     }
     if (!(way.time > 0) || !std::isfinite(way.time) || way.pieces.empty())
@@ -111,7 +97,7 @@ QString TransferState::wayWords(const TransferWay& way) const
     return text;
 }
 
-QString TransferState::pieceWords(const TransferWay& way, const TransferPiece& piece) const
+QString TransferState::pieceWords(const TransferWay& way, const LanePiece& piece) const
 {
     const QString chunks = piece.first == piece.last ? tr("chunk %1").arg(piece.first + 1)
                                                      : tr("chunks %1 to %2").arg(piece.first + 1).arg(piece.last + 1);
@@ -126,7 +112,7 @@ QString TransferState::wordsAt(double seconds) const
     for (const TransferWay& way : ways) {
         QStringList busy;
         for (qsizetype lane = 0; lane < way.lanes.size(); ++lane) {
-            if (std::any_of(way.pieces.begin(), way.pieces.end(), [&](const TransferPiece& piece) {
+            if (std::any_of(way.pieces.begin(), way.pieces.end(), [&](const LanePiece& piece) {
                     return qsizetype(piece.lane) == lane && piece.begin <= seconds && seconds < piece.end;
                 }))
                 busy << way.lanes[lane];

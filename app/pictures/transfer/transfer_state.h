@@ -3,6 +3,7 @@
 // pieces in them. What a document from elsewhere lacks is left out.
 #pragma once
 
+#include "app/pictures/common/lane_piece.h"
 #include "core/base/number.h"
 
 #include <QString>
@@ -19,14 +20,6 @@ struct Outcome;
 using Prediction = Outcome;
 using Measurement = Outcome;
 
-/// A lane at work: chunks `first` to `last`, s.
-struct TransferPiece
-{
-    std::size_t lane = 0;
-    std::int64_t first = 0, last = 0;
-    double begin = 0, end = 0;
-};
-
 struct TransferWay
 {
     QString key, label;                  ///< "overlapped"; "pinned, 16 chunks, 2 buffers"
@@ -36,7 +29,7 @@ struct TransferWay
     double fixed = 0, perByte = 0;       ///< of the first lane: s, s/B
     std::optional<double> measured = {}; ///< s
     QStringList lanes;
-    std::vector<TransferPiece> pieces;
+    std::vector<LanePiece> pieces;
 };
 
 struct TransferState
@@ -58,7 +51,7 @@ struct TransferState
     /// What every way does at that moment.
     QString wordsAt(double seconds) const;
     /// "copy in, chunk 3: 1.2 to 1.6 ms".
-    QString pieceWords(const TransferWay& way, const TransferPiece& piece) const;
+    QString pieceWords(const TransferWay& way, const LanePiece& piece) const;
     QString secondsText(double seconds) const;
     QString bytesText(double bytes) const;
 };

@@ -107,7 +107,7 @@ void TestLoadingPicture::barsAreAsLongAsTheirTimes()
     const LoadingLayout layout = layoutLoading(state, {0, 0, 900, 340}, 1);
     QVERIFY(layout.bars.size() > 100);
     for (const LoadingBar& bar : layout.bars) {
-        const LoadingPiece& piece = state.ways[bar.way].pieces[bar.piece];
+        const LanePiece& piece = state.ways[bar.way].pieces[bar.piece];
         if (bar.rect.width() <= 1)
             continue;
         QVERIFY(isNear(layout.secondsAt(bar.rect.left()), piece.begin, state.longest));

@@ -73,7 +73,7 @@ void TestTransferPicture::barsAreAsLongAsTheirTimes()
     const TransferLayout layout = layoutTransfer(state, {0, 0, 900, 320}, 1);
     QVERIFY(layout.bars.size() > 20);
     for (const TransferBar& bar : layout.bars) {
-        const TransferPiece& piece = state.ways[bar.way].pieces[bar.piece];
+        const LanePiece& piece = state.ways[bar.way].pieces[bar.piece];
         QVERIFY(std::abs(layout.secondsAt(bar.rect.left()) - piece.begin) < 1e-6 * state.longest);
         if (bar.rect.width() > 1)
             QVERIFY(std::abs(layout.secondsAt(bar.rect.right()) - piece.end) < 1e-6 * state.longest);
@@ -173,7 +173,7 @@ void TestTransferPicture::theCursorSaysWhatIsAtWork()
     QVERIFY(picture.cursorText().contains(QStringLiteral("done")));
     const TransferState& state = picture.state();
     const TransferWay* const way = wayOf(state, "overlapped");
-    const TransferPiece& second = way->pieces[2]; // the second chunk's copy, beside the first one's kernel
+    const LanePiece& second = way->pieces[2]; // the second chunk's copy, beside the first one's kernel
     QVERIFY(state.wordsAt((second.begin + second.end) / 2).contains(QStringLiteral("copy in and kernel")));
 }
 
