@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Media by their data sheets: the sequential rate that a maker states, and what a request waits. A drive reaches its
-// rate with several requests on their way; what one thread gets of it is a calibration's to say.
+// Media: the sequential rate that makers state, and what a request waits; what was not looked up is unverified. A drive
+// reaches its rate with several requests on their way; what one thread gets of it is a calibration's to say.
 #include "core/experiments/loading/loading.h"
 
 #include <fmt/format.h>
@@ -36,16 +36,18 @@ LoadingRates loadingMediumRates(LoadingMedium medium)
     switch (medium) {
     case LoadingMedium::Hdd:
         return {"hard disk",
-                stated(270e6, "Seagate Exos X18 data sheet, 18 TB: 270 MB/s sustained at most"),
+                typicalOf(270e6, "270 MB/s at most on an 18 TB disk; no data sheet was looked up"),
                 {60.0 / 7200 / 2, Evidence::Derived, "half a turn at 7200 turns a minute", {}}};
     case LoadingMedium::Sata:
-        return {"SSD, SATA", stated(560e6, "Samsung 870 EVO data sheet: 560 MB/s sequential reads"),
+        return {"SSD, SATA", typicalOf(560e6, "560 MB/s, what SATA at 6 Gbit/s leaves; no data sheet was looked up"),
                 typicalOf(100e-6, "a request to a SATA SSD")};
     case LoadingMedium::Nvme3:
-        return {"SSD, PCIe 3.0", stated(3.5e9, "Samsung 970 EVO Plus data sheet: 3,500 MB/s sequential reads"),
+        return {"SSD, PCIe 3.0",
+                stated(3.5e9, "Samsung 970 PRO: 3,500 MB/s sequential reads (pugetsystems.com, part 12735)"),
                 typicalOf(80e-6, "a request to an NVMe SSD")};
     case LoadingMedium::Nvme5:
-        return {"SSD, PCIe 5.0", stated(14.5e9, "Crucial T705 data sheet: 14,500 MB/s sequential reads"),
+        return {"SSD, PCIe 5.0",
+                typicalOf(14.5e9, "14,500 MB/s, near the limit of four lanes; no data sheet was looked up"),
                 typicalOf(60e-6, "a request to an NVMe SSD")};
     case LoadingMedium::Network10: return ethernet(10, 500e-6);
     case LoadingMedium::Network100: return ethernet(100, 200e-6);
@@ -53,7 +55,7 @@ LoadingRates loadingMediumRates(LoadingMedium medium)
     case LoadingMedium::PageCache:
     case LoadingMedium::Nvme4: break;
     }
-    return {"SSD, PCIe 4.0", stated(7e9, "Samsung 980 PRO data sheet: 7,000 MB/s sequential reads"),
+    return {"SSD, PCIe 4.0", stated(7e9, "Samsung 980 PRO: 7,000 MB/s sequential reads (pugetsystems.com, part 13816)"),
             typicalOf(80e-6, "a request to an NVMe SSD")};
 }
 

@@ -37,7 +37,7 @@ private:
     int m_file;
 };
 
-/// Where files are written when nobody says: TMPDIR or /tmp, or /var/tmp where those lie in memory.
+/// Where files are written; without a folder that is asked for: TMPDIR or /tmp, or /var/tmp where those lie in memory.
 std::filesystem::path loadingFolder(const std::string& asked);
 
 class LoadingFile
