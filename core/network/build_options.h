@@ -14,6 +14,14 @@ namespace memscape {
 
 enum class AttentionKernel : std::uint8_t { Eager, Flash, Efficient };
 
+/// How a language model gets from its last hidden states to its loss (core/network/operators_loss.cpp).
+enum class LossForm : std::uint8_t {
+    Library, ///< the whole logits, and cross_entropy of them
+    Chunked, ///< logits and loss in pieces along the sequence: torchtune, LitGPT
+    Liger,   ///< fused_linear_cross_entropy of Liger Kernel: gradients are made with the loss, some rows at a time
+    Cut,     ///< cut cross-entropy (Wijmans et al. 2024): logits stay on the chip
+};
+
 /// Which parts of a hand-made decoder are written out operator by operator.
 struct WrittenOut
 {
@@ -90,6 +98,8 @@ struct BuildOptions
     /// (nanoGPT), `outputs = model(**batch)`. Not so in transformers' Trainer, whose compute_loss()
     /// returns the loss alone.
     bool keepsLogits = false;
+    LossForm lossForm = LossForm::Library;
+    std::int64_t lossChunks = 8; ///< pieces of a chunked one
     int tensorParallel = 1; ///< this is one of so many devices (tensor_parallel.h)
     bool sequenceParallel = false;
     bool isProductInFp8 = false; ///< layers' linear operators keep FP8 copies of their inputs

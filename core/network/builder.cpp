@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/network/builder.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace memscape {
@@ -96,13 +98,24 @@ void NetworkBuilder::refuseBeyond(std::int64_t positions)
 
 Result<Graph> NetworkBuilder::finish(Variable output, Variable loss)
 {
-    m_graph.output = output.id();
+    return finish(std::vector{std::move(output)}, std::move(loss));
+}
+
+Result<Graph> NetworkBuilder::finish(const std::vector<Variable>& outputs, Variable loss)
+{
+    m_graph.output = outputs.empty() ? noTensor : outputs.back().id();
+    for (std::size_t i = 0; i + 1 < outputs.size(); ++i)
+        m_graph.otherOutputs.push_back(outputs[i].id());
     m_graph.loss = loss.id();
     m_casts.clear(); // autocast's region ends
     // The forward function returns: its locals die, what it returned goes on.
-    const TensorId kept = loss && !m_options.keepsLogits ? noTensor : output.id();
+    const bool keepsOutputs = !loss || m_options.keepsLogits;
+    const auto isKept = [&](TensorId tensor) {
+        const auto isIt = [tensor](const Variable& output) { return output.id() == tensor; };
+        return tensor == loss.id() || (keepsOutputs && std::any_of(outputs.begin(), outputs.end(), isIt));
+    };
     for (TensorId tensor = 0; tensor < m_names.size(); ++tensor) {
-        if (m_names[tensor] > 0 && tensor != kept && tensor != loss.id()) {
+        if (m_names[tensor] > 0 && !isKept(tensor)) {
             m_names[tensor] = 1;
             release(tensor);
         }

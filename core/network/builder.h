@@ -98,9 +98,10 @@ public:
     /// The same for a sequence that is longer than the positions of the network.
     void refuseBeyond(std::int64_t positions);
 
-    /// The recorded program. `loss` and `output` stay named after it when they are variables of the
+    /// The recorded program. `loss` and the outputs stay named after it when they are variables of the
     /// training loop. Errors: what was refused, or network.size, network.shape.
     Result<Graph> finish(Variable output, Variable loss = {});
+    Result<Graph> finish(const std::vector<Variable>& outputs, Variable loss);
 
     // --- tensors that exist before the step -----------------------------------------------------
     Variable parameter(std::string_view name, const Shape& shape, bool isTrained = true);
@@ -259,6 +260,9 @@ public:
     Variable interpolate(Variable x, std::int64_t factor, bool bilinear = false);
     Variable crossEntropy(Variable logits, Variable target);
     Variable mseLoss(Variable x, Variable target);
+    /// The mean cross-entropy of rows (N, H) through a matrix (V, H), without logits.
+    Variable ligerLoss(Variable rows, Variable weight, Variable target);
+    Variable cutLoss(Variable rows, Variable weight, Variable target);
 
 private:
     friend class Variable;

@@ -77,6 +77,8 @@ std::string_view operatorText(OperatorKind kind)
                                                                                           "upsample_bilinear2d",
                                                                                           "nll_loss",
                                                                                           "mse_loss",
+                                                                                          "liger_cross_entropy",
+                                                                                          "cut_cross_entropy",
                                                                                           "all_reduce",
                                                                                           "all_gather",
                                                                                           "reduce_scatter",

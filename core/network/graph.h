@@ -98,6 +98,7 @@ struct Graph
     std::vector<CopiedOperators> copies; ///< in program order, disjoint
     TensorId loss = noTensor;            ///< what backward starts from; noTensor when there is none
     TensorId output = noTensor;          ///< logits, or the last activation
+    std::vector<TensorId> otherOutputs;  ///< made before it: logits in pieces
     /// The model returns both at once, `logits, loss = model(x)`; else the loop computes the loss.
     bool returnsLoss = false;
 

@@ -71,6 +71,19 @@ Result<Graph> recorded(const ModelDescription& model, const BuildOptions& option
     return decoder(model, options);
 }
 
+/// The other forms take the one matrix behind a library's language model.
+Result<void> checkLoss(const ModelDescription& model, const BuildOptions& options)
+{
+    const bool isLanguageModel = (model.family == Family::Decoder || model.family == Family::EncoderDecoder)
+        && model.architecture != "from-scratch" && model.head == HeadKind::LanguageModel;
+    if (options.lossForm == LossForm::Library || !options.loss || isLanguageModel)
+        return {};
+    Error error{"network.loss", "this model does not end in a language model's head: it computes its loss its own way",
+                "loss", "choose loss=library"};
+    error.remedy = Remedy{"loss", "library"};
+    return fail(std::move(error));
+}
+
 /// Each storage was checked when it was made; a step adds them up, in a graph and its gradients.
 Result<void> checkTotal(const Graph& graph)
 {
@@ -98,6 +111,7 @@ Result<void> checkAdapters(const Graph& graph, const BuildOptions& options)
 Result<Graph> buildNetwork(const ModelDescription& model, const BuildOptions& options)
 {
     MEMSCAPE_CHECK(checkModel(model));
+    MEMSCAPE_CHECK(checkLoss(model, options));
     MEMSCAPE_TRY(part, tensorParallelPart(model, options.tensorParallel));
     auto graph = recorded(part, options);
     if (graph)

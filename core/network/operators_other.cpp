@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lookups, pictures and losses. Lookups keep their indices, max pooling eight bytes of index per
-// output beside its input, the loss its log-probabilities and the targets. gather() keeps its input too, for its sizes
-// only.
+// Lookups and pictures. Lookups keep their indices, max pooling eight bytes of index per output beside its input.
+// gather() keeps its input too, for its sizes only.
 #include "core/network/builder.h"
 
 #include <array>
@@ -139,42 +138,6 @@ Variable NetworkBuilder::interpolate(Variable x, std::int64_t factor, bool bilin
         return {};
     return pooled(bilinear ? OperatorKind::InterpolateBilinear : OperatorKind::InterpolateNearest, x,
                   x.size(2) * factor, x.size(3) * factor, false);
-}
-
-// --- losses ---------------------------------------------------------------------------------------
-
-// Under autocast log_softmax stays in the logits' type, as cross_entropy needs it; nll_loss is
-// on the float list and packs a float copy (aten/src/ATen/native/LossNLL.cpp).
-Variable NetworkBuilder::crossEntropy(Variable logits, Variable target)
-{
-    const EagerRules& rules = m_options.rules; // a CPU's autocast casts the argument of cross_entropy
-    const Variable input = rules.emulatedAutocast || rules.isOnCpu ? highPrecision(logits) : logits;
-    const Variable held = logSoftmaxOf(input); // an argument of nll_loss
-    Variable probabilities = highPrecision(held);
-    logits.reset();
-    if (!ok())
-        return {};
-    const DType dtype = probabilities.dtype();
-    begin(OperatorKind::NllLoss, std::array{probabilities.id(), target.id()});
-    const TensorId result = addOutput({Layout(Shape{}), dtype}, true);
-    const TensorId weight = addOutput({Layout(Shape{}), dtype}, false);
-    for (const TensorId tensor : {probabilities.id(), target.id(), weight})
-        save(tensor);
-    return settled(Variable(*this, result), probabilities, target);
-}
-
-Variable NetworkBuilder::mseLoss(Variable x, Variable target)
-{
-    const Variable held = x;
-    x = highPrecision(std::move(x));
-    target = highPrecision(std::move(target));
-    if (!ok())
-        return {};
-    Variable result =
-        record(OperatorKind::MseLoss, {x.id(), target.id()}, {Layout(Shape{}), x.dtype()}, {x.id(), target.id()});
-    if (ok() && m_options.rules.isOnCpu) // made for every element, then told to be a number (Loss.cpp)
-        m_graph.storages[m_graph.tensors[result.id()].storage].bytes = x.layout().elements() * elementBytes(x.dtype());
-    return settled(std::move(result), x, target);
 }
 
 } // namespace memscape

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/timing/operator_cost.h"
 
+#include "core/training/fused_loss.h"
+
 #include <algorithm>
 
 namespace memscape {
@@ -132,12 +134,53 @@ OperatorCost productBackward(const Graph& graph, const Operator& op)
     return cost;
 }
 
+double headFlops(const HeadShape& shape)
+{
+    return 2 * double(shape.rows) * double(shape.vocabulary) * double(shape.hidden);
+}
+
+/// Logits are written, read and overwritten by the loss, and read by two products; every chunk reads the matrix for each
+/// and adds to its gradient.
+OperatorCost ligerCost(const Graph& graph, const Operator& op)
+{
+    const HeadShape shape = headShape(graph, op);
+    const auto inputs = graph.inputs(op);
+    const double products = 2 + double(graph.outputs(op).size() > 2);
+    const auto chunks = double(ligerChunks(shape.rows, shape.hidden, shape.vocabulary).count);
+    const double logits = double(shape.rows) * double(shape.vocabulary) * double(elementBytes(DType(op.attribute)));
+    const double matrix = bytesOf(graph, inputs[1]);
+    OperatorCost cost;
+    cost.isProduct = true;
+    cost.dtype = DType(op.attribute);
+    cost.flops = products * headFlops(shape);
+    cost.bytes =
+        (products + 2) * logits + chunks * matrix * (products > 2 ? 4 : 2) + products * bytesOf(graph, inputs[0]);
+    cost.kernels = chunks * (products + 1);
+    return cost;
+}
+
+/// One kernel that goes through the logits tile by tile, `products` times.
+OperatorCost cutCost(const Graph& graph, const Operator& op, int products)
+{
+    OperatorCost cost;
+    cost.isProduct = true;
+    cost.dtype = graph.tensors[graph.inputs(op)[0]].dtype;
+    cost.flops = products * headFlops(headShape(graph, op));
+    cost.bytes = products * bytesOf(graph, graph.inputs(op));
+    cost.kernels = 1;
+    return cost;
+}
+
 } // namespace
 
 OperatorCost forwardCost(const Graph& graph, const Operator& op)
 {
     if (isFree(op.kind))
         return {};
+    if (op.kind == OperatorKind::LigerLoss)
+        return ligerCost(graph, op);
+    if (op.kind == OperatorKind::CutLoss)
+        return cutCost(graph, op, 1);
     const auto inputs = graph.inputs(op);
     const auto outputs = graph.outputs(op);
     OperatorCost cost;
@@ -163,8 +206,10 @@ OperatorCost forwardCost(const Graph& graph, const Operator& op)
 
 OperatorCost backwardCost(const Graph& graph, const Operator& op)
 {
-    if (isFree(op.kind) || !op.hasGradient)
+    if (isFree(op.kind) || !op.hasGradient || op.kind == OperatorKind::LigerLoss) // that has made its gradients
         return {};
+    if (op.kind == OperatorKind::CutLoss)
+        return cutCost(graph, op, 1 + wantedOperands(graph, op));
     if (isProduct(op.kind))
         return productBackward(graph, op);
     const auto inputs = graph.inputs(op);

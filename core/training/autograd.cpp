@@ -138,6 +138,8 @@ void Autograd::run(const Operator& op, bool saves)
         return;
     }
     enterUnit(op);
+    if (op.kind == OperatorKind::LigerLoss)
+        return runLigerLoss(op);
     const auto outputs = m_graph.outputs(op);
     const bool isSplit = op.kind == OperatorKind::Split;
     std::array<LiveId, 4> made{};
@@ -243,18 +245,28 @@ void Autograd::forward()
             continue;
         // `logits = …` and `loss = …` name the new value before the old one is freed.
         const TensorId made = m_graph.outputs(op)[0];
-        if (made == m_graph.output && m_output && !m_graph.returnsLoss)
-            m_live.release(std::exchange(m_output, 0));
+        if (made == m_graph.output && !m_graph.returnsLoss)
+            releaseOutputs();
         if (made == m_graph.loss && m_loss)
             m_live.release(std::exchange(m_loss, 0));
     }
     leaveUnits();
-    if (m_output)
-        m_live.release(std::exchange(m_output, 0));
+    releaseOutputs();
     if (m_graph.loss != noTensor && m_isNamed[m_graph.loss])
         m_loss = m_bound[m_graph.tensors[m_graph.loss].storage];
-    if (m_graph.output != noTensor && m_isNamed[m_graph.output])
-        m_output = m_bound[m_graph.tensors[m_graph.output].storage];
+    const auto keep = [this](TensorId output) {
+        if (output != noTensor && m_isNamed[output])
+            m_outputs.push_back(m_bound[m_graph.tensors[output].storage]);
+    };
+    keep(m_graph.output);
+    for (const TensorId output : m_graph.otherOutputs)
+        keep(output);
+}
+
+void Autograd::releaseOutputs()
+{
+    for (const LiveId output : std::exchange(m_outputs, {}))
+        m_live.release(output);
 }
 
 void Autograd::runSegment(const Segment& segment)
@@ -270,17 +282,21 @@ void Autograd::runSegment(const Segment& segment)
         run(m_graph.operators[i], false);
 }
 
-std::array<BlockId, 2> Autograd::results() const
+std::vector<BlockId> Autograd::results() const
 {
-    const auto block = [this](LiveId live) { return live ? m_live.block(live) : noBlock; };
-    return {block(m_output), block(m_loss)};
+    std::vector<BlockId> blocks;
+    if (m_loss)
+        blocks.push_back(m_live.block(m_loss));
+    for (const LiveId output : m_outputs)
+        blocks.push_back(m_live.block(output));
+    return blocks;
 }
 
 void Autograd::dropResults()
 {
-    for (LiveId* const held : {&m_output, &m_loss})
-        if (*held)
-            m_live.release(std::exchange(*held, 0));
+    releaseOutputs();
+    if (m_loss)
+        m_live.release(std::exchange(m_loss, 0));
 }
 
 } // namespace memscape

@@ -57,7 +57,7 @@ public:
     /// Gradients that the step before left: zero_grad(set_to_none=False) keeps them.
     void findGradients();
     /// The blocks of output and loss that the training loop still names.
-    std::array<BlockId, 2> results() const;
+    std::vector<BlockId> results() const;
     /// The blocks of parameters, beside Graph::parameters.
     std::vector<BlockId> parameters() const;
 
@@ -79,6 +79,7 @@ private:
     void runKernel(const KernelSteps& steps, const Operator& op, const MakeOutput& makeOutput);
     void pack(const Operator& op);
     void packNumber(const Operator& op);
+    void releaseOutputs();
     LiveId generatorState();
     void name(TensorId tensor);
     void unname(TensorId tensor);
@@ -112,6 +113,12 @@ private:
     void embeddingScratch(const Operator& op, const Gradient& given);
     void attentionTiles(const Layout& query, const Layout& key, DType dtype);
     void splitBackward(const Operator& op);
+    // Losses that take the head's matrix (fused_loss.cpp).
+    void runLigerLoss(const Operator& op);
+    LiveId ligerLogits(const Operator& op, std::int64_t rows);
+    void ligerChunk(const Operator& op, std::int64_t rows, LiveId& cachedCast);
+    void ligerBackward(const Operator& op);
+    void cutBackward(const Operator& op);
     void deliver(TensorId tensor, Gradient gradient);
     void accumulate(TensorId tensor, Gradient& sum, Gradient gradient);
     Gradient taken(TensorId tensor); ///< out of its slot
@@ -178,7 +185,7 @@ private:
     std::int64_t m_blasWorkspace = 0;
     std::array<bool, phaseCount> m_hasBlasWorkspace{};
     LiveId m_loss = 0;
-    LiveId m_output = 0;
+    std::vector<LiveId> m_outputs; ///< that the training loop still names
 
     std::vector<ModuleId> m_moduleIds;
     std::vector<NameId> m_gradientNames; ///< by tensor of a parameter

@@ -127,6 +127,10 @@ void Autograd::applyRule(const Operator& op, Gradient& given)
         attentionBackward(op, given);
         return;
     }
+    if (op.kind == Kind::LigerLoss)
+        return ligerBackward(op);
+    if (op.kind == Kind::CutLoss)
+        return cutBackward(op);
     // Lookups, pooling and losses: one gradient of the whole input.
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         if (wants(inputs[i]))

@@ -18,7 +18,7 @@ struct ModelTraits
     bool hasAttention = true;
     bool hasCache = true; ///< of keys and values
     bool hasDropout = true;
-    bool castsLogits = true; ///< a library's language model computes its loss in fp32
+    bool hasLanguageHead = true; ///< of a library's model, whose loss can be computed in other ways
     bool takesAdapters = true;
     bool writesOut = true;  ///< some of its operators have a written-out form
     bool isUnknown = false; ///< its architecture
@@ -49,7 +49,7 @@ ModelTraits traitsOf(const std::string& text)
     traits.hasTokens = family == Family::Decoder || family == Family::Encoder || family == Family::EncoderDecoder;
     traits.hasAttention = traits.hasTokens || family == Family::VisionTransformer;
     traits.hasCache = family == Family::Decoder || family == Family::EncoderDecoder;
-    traits.castsLogits = traits.hasCache && !isByHand;
+    traits.hasLanguageHead = traits.hasCache && !isByHand && model->head == HeadKind::LanguageModel;
     traits.writesOut = traits.hasAttention;
     traits.takesAdapters = family != Family::Cnn;
     traits.hasDropout = traits.hasAttention && !isByHand;
@@ -57,7 +57,7 @@ ModelTraits traitsOf(const std::string& text)
         const auto& program = *model->program;
         traits.hasTokens = program.sequence > 0 && program.scalesSequence;
         traits.hasAttention = std::any_of(program.program.begin(), program.program.end(), isAttention);
-        traits.hasDropout = traits.writesOut = traits.castsLogits = false;
+        traits.hasDropout = traits.writesOut = traits.hasLanguageHead = false;
     }
     if (family == Family::Cnn)
         traits.hasDropout = cnnHasDropout(*model);
@@ -110,8 +110,11 @@ void addUpdate(Idle& idle, const ModelTraits& traits)
     idle.add("accumulation", !isTraining);
     idle.add("clipping", !isTraining);
     idle.add("zero_grad_frees", !isTraining);
-    idle.add("keeps_logits", !isTraining);
-    idle.add("logits_fp32", !isTraining || !traits.castsLogits || idle.is("precision", "fp32"));
+    idle.add("loss", !isTraining || (!traits.hasLanguageHead && idle.is("loss", "library")));
+    const bool hasNoLogits = idle.is("loss", "liger") || idle.is("loss", "cut");
+    idle.add("keeps_logits", !isTraining || hasNoLogits);
+    idle.add("logits_fp32",
+             !isTraining || !traits.hasLanguageHead || hasNoLogits || idle.is("precision", "fp32"));
     // Elsewhere the choice reaches the update alone, which is written out for Adam only.
     const bool isAdam = idle.is("optimizer", "adam") || idle.is("optimizer", "adamw");
     const bool reachesUpdate =

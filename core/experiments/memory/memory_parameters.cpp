@@ -96,6 +96,24 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
     return plan;
 }
 
+Result<void> setLoss(BuildOptions& build, const Device& device, const Parameters& parameters)
+{
+    const std::string& text = parameters.choice("loss");
+    if (text.starts_with("chunked:")) {
+        build.lossForm = LossForm::Chunked;
+        build.lossChunks = static_cast<std::int64_t>(parseNumber(std::string_view(text).substr(8)).value_or(8));
+    }
+    if (text != "liger" && text != "cut")
+        return {};
+    build.lossForm = text == "liger" ? LossForm::Liger : LossForm::Cut;
+    if (followsCpuRules(device))
+        return fail("plan.loss", fmt::format("loss={} is a kernel for GPUs", text), "choose loss=chunked:8", "loss");
+    if (build.tensorParallel > 1)
+        return fail("plan.combination", fmt::format("loss={} is not modelled with a vocabulary that GPUs share", text),
+                    "choose loss=library or tensor_parallel=1", "loss");
+    return {};
+}
+
 } // namespace
 
 Device withOwnKernels(Device device)
@@ -151,6 +169,7 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     build.logitsInFloat = plan.logitsInFp32;
     build.keepsLogits = parameters.flag("keeps_logits");
     build.tensorParallel = plan.tensorParallel;
+    MEMSCAPE_CHECK(setLoss(build, device, parameters));
     build.sequenceParallel = plan.sequenceParallel;
     build.isProductInFp8 = plan.precision == Precision::Fp8;
     build.rules = rulesOn(device);

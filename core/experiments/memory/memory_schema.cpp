@@ -97,6 +97,21 @@ ParameterSpec attentionSpec()
         attentionKernels.choices());
 }
 
+ParameterSpec lossSpec()
+{
+    ParameterSpec spec = choiceSpec(
+        "loss", "loss",
+        "How a language model gets from its last hidden states to the loss. With a large vocabulary the logits and their "
+        "gradient are often the peak. chunked:K takes K pieces of the sequence.",
+        {{"library", "as its library", "the whole logits, and cross_entropy of them"},
+         {"chunked:8", "in 8 chunks", "torchtune's CEWithChunkedOutputLoss: one piece at a time in fp32"},
+         {"liger", "Liger, fused", "fused_linear_cross_entropy: logits of some rows at a time, their gradients at once"},
+         {"cut", "cut cross-entropy", "logits stay on the chip; half precision (Wijmans et al. 2024)"}},
+        "library");
+    spec.counted = "chunked";
+    return spec;
+}
+
 ParameterSpec operatorsSpec()
 {
     return choiceSpec(
@@ -217,6 +232,7 @@ Schema trainingSchema()
             realSpec("dropout", "dropout", "Probability; each dropout keeps a mask of one byte per element.",
                      {.most = 0.99}),
             operatorsSpec(),
+            lossSpec(),
             flagSpec("logits_fp32", "logits in fp32", "The loss is computed on a 32-bit copy of the logits.", true),
             flagSpec(
                 "keeps_logits", "logits kept",
@@ -246,7 +262,7 @@ Schema trainingSchema()
         schema, "training details",
         {"optimizer_implementation", "adapter", "adapter_rank", "dropout", "clipping", "operators", "phase", "assume"});
     setGroup(schema, "memory details",
-             {"logits_fp32", "keeps_logits", "zero_grad_frees", "device_context", "allocator"});
+             {"loss", "logits_fp32", "keeps_logits", "zero_grad_frees", "device_context", "allocator"});
     return schema;
 }
 

@@ -304,6 +304,8 @@ private:
             m_lines.add(start + "with " + around + ":");
             start += "    ";
         }
+        if (means("loss") && !is("loss", "library"))
+            return writeOtherLoss(start);
         const bool inFloat = means("logits_fp32") && m_parameters.flag("logits_fp32");
         const char* logits = inFloat ? "logits.float()" : "logits";
         const std::string loss =
@@ -314,6 +316,39 @@ private:
         } else {
             m_lines.comment("The model computes the loss, so that no variable keeps the logits.", int(start.size()));
             m_lines.add(start + "loss = model(inputs, targets) / accumulation");
+        }
+    }
+
+    void writeOtherLoss(const std::string& start)
+    {
+        const std::string& form = m_parameters.choice("loss");
+        const int indent = int(start.size());
+        if (form.starts_with("chunked:")) {
+            const std::string count = form.substr(form.find(':') + 1);
+            m_lines.comment(
+                fmt::format("The model returns a list: [head(piece) for piece in hidden.chunk({}, dim=1)].", count),
+                indent);
+            m_lines.add(start + "logits = model(inputs)");
+            m_lines.add(start + "loss = sum(torch.nn.functional.cross_entropy(");
+            m_lines.add(fmt::format("{}    piece{}.flatten(0, -2), wanted.flatten(), reduction=\"sum\")", start,
+                                    m_parameters.flag("logits_fp32") ? ".float()" : ""));
+            m_lines.add(fmt::format("{}    for piece, wanted in zip(logits, targets.chunk({}, dim=1)))", start, count));
+            if (!m_parameters.flag("keeps_logits"))
+                m_lines.add(start + "del logits");
+            m_lines.add(start + "loss = loss / targets.numel() / accumulation");
+            return;
+        }
+        m_lines.comment("The model returns its last hidden states.", indent);
+        m_lines.add(start + "hidden = model(inputs)");
+        m_lines.add(start + "head = model.get_output_embeddings().weight");
+        if (form == "liger") {
+            m_lines.import("from liger_kernel.transformers import LigerFusedLinearCrossEntropyLoss");
+            m_lines.add(start
+                        + "loss = LigerFusedLinearCrossEntropyLoss()(head, hidden.flatten(0, -2), targets.flatten()) "
+                          "/ accumulation");
+        } else {
+            m_lines.import("from cut_cross_entropy import linear_cross_entropy");
+            m_lines.add(start + "loss = linear_cross_entropy(hidden, head, targets) / accumulation");
         }
     }
 

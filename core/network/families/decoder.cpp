@@ -49,7 +49,7 @@ private:
     Variable afterNorm(std::int64_t index, const Variable& x);
     void layer(std::int64_t index, Variable& x);
     std::int64_t alikeFrom(std::int64_t index) const;
-    Variable logits(Variable x);
+    LanguageHead head() const;
 
     NetworkBuilder& m_b;
     const ModelDescription& m_model;
@@ -182,15 +182,12 @@ Variable DecoderNetwork::afterNorm(std::int64_t index, const Variable& argument)
     return norm(m_names.secondNorm, m_b.add(std::move(residual), std::move(x)));
 }
 
-Variable DecoderNetwork::logits(Variable x)
+LanguageHead DecoderNetwork::head() const
 {
-    if (m_model.embeddingWidth > 0)
-        x = m_b.linear("project_out", std::move(x), m_model.embeddingWidth, false);
-    Variable result = m_model.tied ? m_b.linear(std::move(x), m_tokenWeight)
-                                   : m_b.linear(m_names.head, std::move(x), m_model.vocab, m_model.biases.head);
+    LanguageHead head{m_model.tied ? m_tokenWeight : Variable(), m_names.head, m_model.vocab, m_model.biases.head};
     if (m_model.logitSoftcap > 0)
-        result = m_b.scale(m_b.tanh(m_b.scale(std::move(result))));
-    return result;
+        head.after = [this](Variable logits) { return m_b.scale(m_b.tanh(m_b.scale(std::move(logits)))); };
+    return head;
 }
 
 void DecoderNetwork::layer(std::int64_t index, Variable& x)
@@ -240,11 +237,12 @@ Result<Graph> DecoderNetwork::record()
             x = norm(m_names.finalNorm, std::move(x));
         m_tables = {};
     }
-    const Variable hidden = x; // of the function that computes the loss
     x = m_b.columnInput(std::move(x));
     if (m_model.head == HeadKind::None)
         return m_b.finish(std::move(x));
-    return finishLanguageModel(m_b, logits(std::move(x)));
+    if (m_model.embeddingWidth > 0)
+        x = m_b.linear("project_out", std::move(x), m_model.embeddingWidth, false);
+    return finishLanguageModel(m_b, std::move(x), head());
 }
 
 } // namespace

@@ -97,8 +97,7 @@ Result<Graph> gpt2(const Gpt2Shape& shape, const BuildOptions& options)
         y = b.layer([&] { return gpt2Block(b, shape, y); });
     });
     x = b.columnInput(b.layerNorm("lnf", std::move(x)));
-    Variable logits = shape.isTied ? b.linear(x, tokenWeight) : b.linear("head", x, shape.vocabulary, false);
-    return finishLanguageModel(b, std::move(logits));
+    return finishLanguageModel(b, std::move(x), {shape.isTied ? tokenWeight : Variable(), "head", shape.vocabulary});
 }
 
 } // namespace memscape

@@ -1,11 +1,117 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/network/families/language_head.h"
 
+#include <algorithm>
+
 namespace memscape {
+
+namespace {
+
+Variable capped(const LanguageHead& head, Variable logits)
+{
+    return head.after ? head.after(std::move(logits)) : logits;
+}
+
+Variable logitsOf(NetworkBuilder& b, Variable hidden, const LanguageHead& head)
+{
+    return capped(head,
+                  head.tied ? b.linear(std::move(hidden), head.tied)
+                            : b.linear(head.module, std::move(hidden), head.vocabulary, head.hasBias));
+}
+
+/// The head's matrix and bias as parameters, for losses that multiply by them themselves.
+struct HeadMatrix
+{
+    Variable weight, bias;
+};
+
+HeadMatrix matrixOf(NetworkBuilder& b, const Variable& hidden, const LanguageHead& head)
+{
+    if (head.tied)
+        return {head.tied, {}};
+    const ModuleScope scope(b, head.module, "Linear");
+    HeadMatrix matrix;
+    matrix.weight = b.parameter("weight", {head.vocabulary, hidden.size(-1)});
+    if (head.hasBias)
+        matrix.bias = b.parameter("bias", {head.vocabulary});
+    return matrix;
+}
+
+Variable inLossPrecision(NetworkBuilder& b, Variable logits)
+{
+    return b.options().logitsInFloat ? b.cast(std::move(logits), DType::Float32) : logits;
+}
+
+/// (B, S, V) as rows of V.
+Variable rowsOf(NetworkBuilder& b, const Variable& x)
+{
+    return b.reshape(x, {x.layout().elements() / std::max<std::int64_t>(x.size(-1), 1), x.size(-1)});
+}
+
+/// The sizes that tensor.chunk(count) makes: equal ones, and a smaller last one.
+std::vector<std::int64_t> piecesOf(std::int64_t length, std::int64_t count)
+{
+    const std::int64_t most = std::max<std::int64_t>((length + count - 1) / std::max<std::int64_t>(count, 1), 1);
+    std::vector<std::int64_t> sizes;
+    for (std::int64_t first = 0; first < length; first += most)
+        sizes.push_back(std::min(most, length - first));
+    return sizes;
+}
+
+// The model returns all logits, as a list; then the loop computes the loss of each piece, whose float copy dies before
+// the next one's is made.
+Result<Graph> finishInChunks(NetworkBuilder& b, Variable hidden, const LanguageHead& head)
+{
+    const HeadMatrix matrix = matrixOf(b, hidden, head);
+    const std::int64_t length = hidden.size(1);
+    Variable targets = b.target("targets", {hidden.size(0), length}, DType::Int64);
+    const std::vector<std::int64_t> pieces = piecesOf(length, b.options().lossChunks);
+    std::vector<Variable> logits = b.split(std::move(hidden), pieces, 1);
+    for (Variable& piece : logits)
+        piece = capped(head, b.linear(std::move(piece), matrix.weight, matrix.bias));
+
+    const Variable count = b.call(b.compare(targets), [&](const Variable&) { return b.fill({}, DType::Int64); });
+    std::vector<Variable> labels = b.split(std::move(targets), pieces, 1);
+    for (Variable& piece : labels)
+        piece = b.reshape(piece, {piece.layout().elements()});
+    Variable loss;
+    for (std::size_t i = 0; i < logits.size() && b.ok(); ++i) {
+        Variable part = b.crossEntropy(inLossPrecision(b, rowsOf(b, logits[i])), labels[i]);
+        loss = loss ? b.addInPlace(std::move(loss), std::move(part)) : b.shift(std::move(part));
+    }
+    return b.finish(logits, b.divide(std::move(loss), count));
+}
+
+Result<Graph> finishFused(NetworkBuilder& b, Variable hidden, const LanguageHead& head)
+{
+    const HeadMatrix matrix = matrixOf(b, hidden, head);
+    if (matrix.bias)
+        b.refuse("network.loss", "a fused loss is modelled for a head without a bias", "choose loss=library");
+    const Variable targets = b.target("targets", {hidden.size(0), hidden.size(1)}, DType::Int64);
+    Variable rows = rowsOf(b, hidden);
+    hidden.reset();
+    Variable loss = b.options().lossForm == LossForm::Liger ? b.ligerLoss(std::move(rows), matrix.weight, targets)
+                                                            : b.cutLoss(std::move(rows), matrix.weight, targets);
+    auto graph = b.finish(std::vector<Variable>(), std::move(loss));
+    if (graph)
+        graph->returnsLoss = true;
+    return graph;
+}
+
+} // namespace
 
 Variable tokenInput(NetworkBuilder& b, std::string_view name)
 {
     return b.input(name, {b.options().batch, b.options().sequence}, DType::Int64);
+}
+
+Result<Graph> finishLanguageModel(NetworkBuilder& b, Variable hidden, const LanguageHead& head)
+{
+    const LossForm form = b.options().lossForm;
+    if (form == LossForm::Library || !b.options().loss || !b.ok())
+        return finishLanguageModel(b, logitsOf(b, hidden, head)); // the function that computes the loss holds them
+    return form == LossForm::Chunked ? finishInChunks(b, std::move(hidden), head)
+                                     : finishFused(b, std::move(hidden), head);
 }
 
 Result<Graph> finishLanguageModel(NetworkBuilder& b, Variable logits)
@@ -13,8 +119,7 @@ Result<Graph> finishLanguageModel(NetworkBuilder& b, Variable logits)
     if (!b.options().loss || !b.ok())
         return b.finish(std::move(logits));
     Variable named = logits; // what the model returns; the loss makes the float copy for itself
-    if (b.options().logitsInFloat)
-        logits = b.cast(std::move(logits), DType::Float32);
+    logits = inLossPrecision(b, std::move(logits));
     const Variable targets = b.target("targets", {logits.size(0), logits.size(1)}, DType::Int64);
     const Shape rows{logits.size(0) * logits.size(1), logits.size(-1)};
     Variable loss = b.crossEntropy(b.view(logits, rows), targets);

@@ -149,8 +149,8 @@ Result<Graph> t5(const ModelDescription& model, const BuildOptions& options)
     if (model.head == HeadKind::None)
         return b.finish(std::move(x));
     if (!model.tied)
-        return finishLanguageModel(b, b.linear("lm_head", std::move(x), model.vocab, false));
-    return finishLanguageModel(b, b.linear(b.scale(std::move(x)), weight)); // by hidden^-1/2
+        return finishLanguageModel(b, std::move(x), {{}, "lm_head", model.vocab});
+    return finishLanguageModel(b, b.scale(std::move(x)), {weight}); // by hidden^-1/2
 }
 
 } // namespace memscape

@@ -18,6 +18,7 @@ NEEDS_MORE = (
     ("tensor_parallel", (1,), "tensor parallelism needs several devices", "choose tensor_parallel=1"),
     ("offload", ("none",), "offload needs DeepSpeed or torchao", "choose offload=none"),
     ("adapter", ("none", "lora"), "QLoRA needs bitsandbytes' 4-bit weights on a GPU", "choose adapter=lora or none"),
+    ("loss", ("library",), "the probe runs a model with its library's loss", "choose loss=library"),
     ("optimizer", ("adamw", "adam", "sgd", "momentum", "adafactor", "muon", "none"),
      "torch.optim has no such optimizer (8-bit Adam: bitsandbytes, Lion: lion-pytorch)", "choose optimizer=adamw"),
 )

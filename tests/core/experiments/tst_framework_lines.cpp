@@ -207,6 +207,9 @@ private slots:
         row("allocator=expandable", "os.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = \"expandable_segments:True\"");
         row("zero_grad_frees=false", "zero_grad(set_to_none=False)");
         row("keeps_logits=false", "loss = model(inputs, targets) / accumulation");
+        row("loss=chunked:4", "for piece, wanted in zip(logits, targets.chunk(4, dim=1)))");
+        row("loss=liger", "LigerFusedLinearCrossEntropyLoss()(head, hidden.flatten(0, -2), targets.flatten())");
+        row("loss=cut", "linear_cross_entropy(hidden, head, targets)");
         row("phase=inference", "with torch.no_grad():");
     }
     void whatIsChosenIsWritten()

@@ -36,7 +36,9 @@ BuildOptions modelOptions(const QJsonObject& measured)
                                              : AttentionKernel::Eager;
     options.keepsLogits = true;
     options.rules.normStatisticsInFloat = precision != "bf16"; // as on a CPU, where it was recorded
-    options.logitsInFloat = measured["model"] == "llama";
+    options.lossChunks = measured["chunks"].toInteger();
+    options.lossForm = options.lossChunks > 0 ? LossForm::Chunked : LossForm::Library;
+    options.logitsInFloat = measured["model"] == "llama" || options.lossChunks > 0;
     return options;
 }
 
@@ -103,9 +105,10 @@ void TestModelSteps::allocateWhatPyTorchAllocates_data()
     QTest::addColumn<QJsonObject>("measured");
     int row = 0;
     for (const QJsonValue& value : recordedSteps("model_steps.json"))
-        QTest::addRow("%d %s %s %s %s%s", row++, qPrintable(value["model"].toString()),
+        QTest::addRow("%d %s %s %s %s%s%s", row++, qPrintable(value["model"].toString()),
                       qPrintable(value["precision"].toString()), qPrintable(value["attention"].toString()),
-                      qPrintable(value["update"].toString()), value["checkpointed"].toBool() ? " checkpointed" : "")
+                      qPrintable(value["update"].toString()), value["checkpointed"].toBool() ? " checkpointed" : "",
+                      value["chunks"].toInt() > 0 ? " loss in chunks" : "")
             << value.toObject();
 }
 

@@ -93,6 +93,17 @@ class Gpt2Block(nn.Module):
         return x
 
 
+def chunked_loss(logits, targets):
+    """The sum over pieces of the sequence, each in float (as torchtune's CEWithChunkedOutputLoss)."""
+    count = (targets != -100).sum()
+    labels = [piece.reshape(-1) for piece in targets.chunk(len(logits), dim=1)]
+    logits = [piece.reshape(-1, piece.size(-1)) for piece in logits]
+    total = 0.0
+    for piece, wanted in zip(logits, labels):
+        total += F.cross_entropy(piece.float(), wanted, reduction="sum")
+    return total / count
+
+
 class Gpt2(nn.Module):
     def __init__(self, hidden, layers, heads, vocab, sequence, kernel):
         super().__init__()
@@ -103,12 +114,15 @@ class Gpt2(nn.Module):
         self.wte.weight = self.lm_head.weight
         self.register_buffer("positions", torch.arange(sequence)[None])
         self.run = lambda block, x: block(x)
+        self.chunks = 0
 
     def forward(self, tokens, targets):
         x = self.wte(tokens) + self.wpe(self.positions)
         for block in self.h:
             x = self.run(block, x)
         x = self.ln_f(x)
+        if self.chunks:
+            return [self.lm_head(chunk) for chunk in x.chunk(self.chunks, dim=1)]
         logits = self.lm_head(x)
         loss = F.cross_entropy(logits.view(-1, logits.size(-1)), targets.view(-1))
         return logits, loss
@@ -136,12 +150,14 @@ OPTIMIZERS = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}
 
 
 def step_case(config, precision="fp32", attention="eager", optimizer="adamw", update="foreach", accumulation=1,
-              clipping=False, checkpointed=False):
+              clipping=False, checkpointed=False,
+              chunks=0):
     with FakeTensorMode(allow_non_fake_inputs=True):
         torch.set_default_dtype(torch.bfloat16 if precision == "bf16" else torch.float32)
         if config["model"] == "gpt2":
             sizes = {k: config[k] for k in ("hidden", "layers", "heads", "vocab", "sequence")}
             model = Gpt2(**sizes, kernel=attention)
+            model.chunks = chunks
         else:
             model = llama(config, attention)
         torch.set_default_dtype(torch.float32)
@@ -175,7 +191,12 @@ def step_case(config, precision="fp32", attention="eager", optimizer="adamw", up
         def step(record=lambda name: None):
             kept, loss = None, None
             for i in range(accumulation):
-                kept, loss = forward()
+                if chunks:  # the loop computes the loss
+                    with region():
+                        kept = model(tokens, targets)
+                        loss = chunked_loss(kept, targets)
+                else:
+                    kept, loss = forward()
                 record(f"forward {i}")
                 loss.backward()
                 record(f"backward {i}")
@@ -197,7 +218,7 @@ def step_case(config, precision="fp32", attention="eager", optimizer="adamw", up
             kept = step(lambda name: events.__setitem__(name, recorder.taken()))
         del kept
     return {**config, "precision": precision, "attention": attention, "optimizer": optimizer, "update": update,
-            "accumulation": accumulation, "clipping": clipping, "checkpointed": checkpointed, "events": events}
+            "accumulation": accumulation, "clipping": clipping, "checkpointed": checkpointed, "chunks": chunks, "events": events}
 
 
 GPT2 = {"model": "gpt2", "hidden": 48, "layers": 2, "heads": 4, "vocab": 211, "batch": 2, "sequence": 24}
@@ -227,6 +248,8 @@ def main():
     cases.append(step_case(GPT2, "bf16-autocast", accumulation=2, clipping=True))
     cases.append(step_case(GPT2, "fp32", checkpointed=True))
     cases.append(step_case(GPT2, "bf16-autocast", "flash", checkpointed=True))
+    for precision in ("fp32", "bf16-autocast", "bf16"):
+        cases.append(step_case(GPT2, precision, accumulation=2, chunks=5))
     half = forward_events("cuda", lambda: own_autocast(torch.float16), lambda: made_gpt2("eager"))
     cases.append({**GPT2, "precision": "fp16-autocast", "attention": "eager", "optimizer": "adamw", "update": "foreach",
                   "accumulation": 1, "clipping": False, "checkpointed": False, "events": {"forward 0": half}})

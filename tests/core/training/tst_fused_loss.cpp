@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Losses that take the last hidden states and the head's matrix: what Liger Kernel's allocates against its own Python
+// on fake tensors (tests/data/pytorch/fused_loss.py), event by event, and what becomes of the gradients that it makes.
+#include "core/training/fused_loss.h"
+
+#include "core/network/builder.h"
+#include "core/network/model_config.h"
+#include "core/network/model_names.h"
+#include "core/network/network.h"
+#include "core/training/simulation.h"
+#include "tests/support/pytorch_data.h"
+
+#include <QJsonArray>
+#include <QJsonObject>
+#include <QtTest>
+
+#include <algorithm>
+
+using namespace memscape;
+
+namespace {
+
+DType dtypeOf(const QString& text)
+{
+    return text == "bfloat16" ? DType::BFloat16 : DType::Float32;
+}
+
+/// Rows that a product of ones made, so that autograd wants their gradient, through a head to Liger's loss.
+Result<Graph> lossAlone(const QJsonObject& measured)
+{
+    BuildOptions options;
+    options.weights = dtypeOf(measured["weight_dtype"].toString());
+    if (measured["autocast"] != "")
+        options.autocast = dtypeOf(measured["autocast"].toString());
+    NetworkBuilder b(options);
+    const std::int64_t rows = measured["rows"].toInteger(), hidden = measured["hidden"].toInteger();
+    Variable x = b.input("rows", {rows, hidden}, dtypeOf(measured["rows_dtype"].toString()), true);
+    const Variable weight =
+        b.parameter("weight", {measured["vocab"].toInteger(), hidden}, measured["trains_head"].toBool());
+    const Variable targets = b.target("targets", {rows}, DType::Int64);
+    return b.finish(std::vector<Variable>(), b.ligerLoss(std::move(x), weight, targets));
+}
+
+/// Signed bytes; neighbouring frees in the order of their size, as a recorder between operators sees them.
+std::vector<std::int64_t> eventsOf(const Trace& trace, Phase phase)
+{
+    std::vector<std::int64_t> events;
+    for (const Event& event : trace.events())
+        if (event.phase == phase)
+            events.push_back(event.change());
+    return events;
+}
+
+void sortFrees(std::vector<std::int64_t>& events)
+{
+    for (auto first = events.begin(); first != events.end();) {
+        const auto last = std::find_if(first, events.end(), [](std::int64_t change) { return change > 0; });
+        std::sort(first, last);
+        first = last == events.end() ? last : last + 1;
+    }
+}
+
+Result<Trace> stepOf(const Graph& graph, int accumulation = 1)
+{
+    StepSettings settings;
+    settings.plan.precision = Precision::Bf16;
+    settings.plan.accumulation = accumulation;
+    return simulateStep(graph, settings);
+}
+
+Result<Graph> llama(LossForm form, bool isTied)
+{
+    const Json config{{"model_type", "llama"},        {"hidden_size", 64},
+                      {"num_hidden_layers", 2},       {"num_attention_heads", 4},
+                      {"num_key_value_heads", 4},     {"intermediate_size", 128},
+                      {"vocab_size", 2000},           {"max_position_embeddings", 64},
+                      {"tie_word_embeddings", isTied}};
+    const auto model = modelFromConfig(JsonReader(config), "test");
+    if (!model)
+        return tl::unexpected(model.error());
+    BuildOptions options;
+    options.batch = 2;
+    options.sequence = 64;
+    options.weights = DType::BFloat16;
+    options.attention = AttentionKernel::Flash;
+    options.lossForm = form;
+    return buildNetwork(*model, options);
+}
+
+} // namespace
+
+class TestFusedLoss : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void ligerAllocatesWhatItsCodeAllocates_data();
+    void ligerAllocatesWhatItsCodeAllocates();
+    void chunksAreAPowerOfTwoOfRows();
+    void theGradientOfTheHeadIsTheOneThatForwardMade();
+    void everyFormHasTheSameGradients_data();
+    void everyFormHasTheSameGradients();
+    void noFormHoldsAllLogits();
+    void aModelWithoutALanguageHeadIsRefused();
+};
+
+void TestFusedLoss::ligerAllocatesWhatItsCodeAllocates_data()
+{
+    QTest::addColumn<QJsonObject>("measured");
+    for (const QJsonValue& value : pytorchData("fused_loss.json")["cases"].toArray())
+        QTest::addRow("%lld x %lld, %lld words, %s, head %s%s%s", value["rows"].toInteger(),
+                      value["hidden"].toInteger(), value["vocab"].toInteger(),
+                      qPrintable(value["rows_dtype"].toString()), qPrintable(value["weight_dtype"].toString()),
+                      value["autocast"] != "" ? ", autocast" : "", value["trains_head"].toBool() ? "" : ", frozen")
+            << value.toObject();
+}
+
+void TestFusedLoss::ligerAllocatesWhatItsCodeAllocates()
+{
+    QFETCH(QJsonObject, measured);
+    const auto graph = lossAlone(measured);
+    QVERIFY2(graph, graph ? "" : graph.error().text().c_str());
+    const auto trace = stepOf(*graph);
+    QVERIFY2(trace, trace ? "" : trace.error().text().c_str());
+    std::vector<std::int64_t> simulated = eventsOf(*trace, Phase::Forward), recorded;
+    for (const QJsonValue& change : measured["events"].toArray())
+        recorded.push_back(change.toInteger());
+    sortFrees(simulated);
+    sortFrees(recorded);
+    QCOMPARE(simulated, recorded);
+}
+
+void TestFusedLoss::chunksAreAPowerOfTwoOfRows()
+{
+    const LigerChunks example = ligerChunks(16384, 4096, 32000); // of the comment in Liger's source
+    QCOMPARE(example.rows, 2048);
+    QCOMPARE(example.count, 8);
+    QCOMPARE(ligerChunks(33, 64, 64).rows, 33);
+    QCOMPARE(ligerChunks(0, 64, 64).count, 0);
+}
+
+void TestFusedLoss::theGradientOfTheHeadIsTheOneThatForwardMade()
+{
+    const auto graph = llama(LossForm::Liger, false);
+    QVERIFY2(graph, graph ? "" : graph.error().text().c_str());
+    for (const int accumulation : {1, 3}) {
+        const auto trace = stepOf(*graph, accumulation);
+        QVERIFY(trace);
+        int made = 0;
+        for (const Event& event : trace->events()) {
+            const bool isHead = event.isAllocation() && event.category == Category::Gradients
+                && trace->modules()[event.module] == "lm_head";
+            if (isHead)
+                QCOMPARE(event.phase, Phase::Forward);
+            made += isHead;
+        }
+        QCOMPARE(made, 1); // those of later micro-batches are added into it
+    }
+}
+
+void TestFusedLoss::everyFormHasTheSameGradients_data()
+{
+    QTest::addColumn<int>("form");
+    for (const LossForm form : {LossForm::Chunked, LossForm::Liger, LossForm::Cut})
+        QTest::addRow("form %d", int(form)) << int(form);
+}
+
+void TestFusedLoss::everyFormHasTheSameGradients()
+{
+    QFETCH(int, form);
+    for (const bool isTied : {false, true}) {
+        const auto library = llama(LossForm::Library, isTied), other = llama(LossForm(form), isTied);
+        QVERIFY(library && other);
+        const auto expected = stepOf(*library), trace = stepOf(*other);
+        QVERIFY(expected && trace);
+        const auto bytes = [](const Trace& step) {
+            CategoryBytes live{};
+            CategoryBytes atBackward{};
+            for (const Event& event : step.events()) {
+                live[std::size_t(event.category)] += event.change();
+                if (event.phase == Phase::Backward)
+                    atBackward = live;
+            }
+            return std::pair(atBackward[std::size_t(Category::Gradients)], atBackward[std::size_t(Category::Weights)]);
+        };
+        QCOMPARE(bytes(*trace), bytes(*expected));
+    }
+}
+
+void TestFusedLoss::noFormHoldsAllLogits()
+{
+    const auto library = llama(LossForm::Library, false);
+    QVERIFY(library);
+    const auto whole = stepOf(*library);
+    QVERIFY(whole);
+    const std::int64_t logits = 2 * 64 * 2000 * 2;
+    for (const LossForm form : {LossForm::Liger, LossForm::Cut}) {
+        const auto graph = llama(form, false);
+        QVERIFY(graph);
+        const auto trace = stepOf(*graph);
+        QVERIFY(trace);
+        const auto largest = [](const Trace& step) {
+            std::int64_t bytes = 0;
+            for (const Event& event : step.events())
+                if (event.phase == Phase::Forward || event.phase == Phase::Backward)
+                    bytes = std::max(bytes, event.change());
+            return bytes;
+        };
+        QVERIFY(largest(*whole) >= logits);
+        QVERIFY(largest(*trace) < logits);
+    }
+}
+
+void TestFusedLoss::aModelWithoutALanguageHeadIsRefused()
+{
+    const auto model = readModel("resnet18");
+    QVERIFY(model);
+    BuildOptions options;
+    options.lossForm = LossForm::Liger;
+    const auto graph = buildNetwork(*model, options);
+    QVERIFY(!graph);
+    QCOMPARE(graph.error().code, "network.loss");
+    QCOMPARE(graph.error().place, "loss");
+}
+
+QTEST_GUILESS_MAIN(TestFusedLoss)
+#include "tst_fused_loss.moc"
