@@ -3,6 +3,7 @@
 
 #include "core/base/file.h"
 #include "core/base/text.h"
+#include "core/network/gguf_types.h"
 
 #include <algorithm>
 #include <array>
@@ -20,25 +21,6 @@ namespace {
 constexpr std::uint64_t ggufTensorLimit = 1'000'000, ggufPairLimit = 1'000'000; // real ones have a few thousand
 constexpr std::uint64_t ggufNameLimit = 65536;
 constexpr int ggufNesting = 4; ///< of arrays in arrays
-
-/// A type of ggml: elements of a block, and its bytes.
-struct GgufType
-{
-    std::uint32_t id;
-    const char* name;
-    std::int64_t elements, bytes;
-};
-
-constexpr GgufType ggufTypes[] = {
-    {0, "F32", 1, 4},         {1, "F16", 1, 2},         {2, "Q4_0", 32, 18},     {3, "Q4_1", 32, 20},
-    {6, "Q5_0", 32, 22},      {7, "Q5_1", 32, 24},      {8, "Q8_0", 32, 34},     {10, "Q2_K", 256, 84},
-    {11, "Q3_K", 256, 110},   {12, "Q4_K", 256, 144},   {13, "Q5_K", 256, 176},  {14, "Q6_K", 256, 210},
-    {15, "Q8_K", 256, 292},   {16, "IQ2_XXS", 256, 66}, {17, "IQ2_XS", 256, 74}, {18, "IQ3_XXS", 256, 98},
-    {19, "IQ1_S", 256, 50},   {20, "IQ4_NL", 32, 18},   {21, "IQ3_S", 256, 110}, {22, "IQ2_S", 256, 82},
-    {23, "IQ4_XS", 256, 136}, {24, "I8", 1, 1},         {25, "I16", 1, 2},       {26, "I32", 1, 4},
-    {27, "I64", 1, 8},        {28, "F64", 1, 8},        {29, "IQ1_M", 256, 56},  {30, "BF16", 1, 2},
-    {34, "TQ1_0", 256, 54},   {35, "TQ2_0", 256, 66},   {39, "MXFP4", 32, 17},   {40, "NVFP4", 64, 36},
-    {41, "Q1_0", 128, 18}};
 
 enum class GgufValue : std::uint32_t { UInt32 = 4, String = 8, Array = 9, Types = 13 };
 /// Bytes of each kind of value; 0 for those of another length.
@@ -158,9 +140,8 @@ Result<GgufPlaced> readGgufTensor(GgufInput& input, const std::filesystem::path&
     }
     if (!input.read(type) || !input.read(placed.begin))
         return notGguf(path, "the list of tensors is cut off");
-    const auto* const known =
-        std::find_if(std::begin(ggufTypes), std::end(ggufTypes), [&](const GgufType& one) { return one.id == type; });
-    if (known == std::end(ggufTypes))
+    const GgufType* const known = ggufType(type);
+    if (!known)
         return wrongTensor(path, tensor.name, fmt::format("its type {} is not known", type));
     if (isTooLarge || __builtin_mul_overflow(tensor.elements / known->elements, known->bytes, &tensor.bytes))
         return wrongTensor(path, tensor.name, "the sizes have more elements than any file can hold");

@@ -40,12 +40,14 @@ constexpr std::int64_t group = 128;
 
 bool isPlain(StoredForm form)
 {
-    return form == StoredForm::AsStored || form == StoredForm::Float32 || form == StoredForm::BFloat16
-        || form == StoredForm::Float16;
+    return form.kind <= StoredForm::Float16;
 }
 
-std::int64_t tensorBytes(const ModelTensor& tensor, StoredForm form, std::int64_t plain, std::int64_t parallel)
+std::int64_t tensorBytes(const ModelTensor& tensor, const ModelDescription& model, StoredForm form, std::int64_t plain,
+                         std::int64_t parallel)
 {
+    if (form.kind == StoredForm::Gguf)
+        return ggufTensorBytes(tensor, model, form.mixture, parallel);
     const bool isWhole = tensor.role == TensorRole::Norm || tensor.role == TensorRole::Other;
     const std::int64_t count = isWhole ? tensor.elements() : piece(tensor.elements(), parallel);
     const bool isQuantized = tensor.role == TensorRole::Matrix && tensor.layer >= 0 && tensor.shape.size() == 2;
@@ -57,9 +59,9 @@ std::int64_t tensorBytes(const ModelTensor& tensor, StoredForm form, std::int64_
 /// B of an element that is not quantized.
 std::int64_t plainSize(const ModelDescription& model, StoredForm form, std::int64_t computed)
 {
-    if (form == StoredForm::AsStored)
+    if (form.kind == StoredForm::AsStored)
         return storedSize(model);
-    return !isPlain(form) ? computed : form == StoredForm::Float32 ? 4 : 2;
+    return !isPlain(form) ? computed : form.kind == StoredForm::Float32 ? 4 : 2;
 }
 
 /// Copies of a tensor that `batch` tokens are sent to, on average.
@@ -82,6 +84,8 @@ CacheRule ruleOf(CacheForm form)
     case CacheForm::Float8: return {1, 0};
     case CacheForm::Int8: return {1, 2};
     case CacheForm::Int4: return {0.5 + 4.0 / 32, 0};
+    case CacheForm::Gguf8: return {34.0 / 32, 0};
+    case CacheForm::Gguf4: return {18.0 / 32, 0};
     case CacheForm::BFloat16:
     case CacheForm::Float16: break;
     }
@@ -103,7 +107,7 @@ std::int64_t matrixBytes(std::int64_t out, std::int64_t in, StoredForm form, std
 {
     const std::int64_t count = out * in;
     const std::int64_t half = piece(count, 2), groups = out * piece(in, group);
-    switch (form) {
+    switch (form.kind) {
     case StoredForm::Float32: return 4 * count;
     case StoredForm::BFloat16:
     case StoredForm::Float16: return 2 * count;
@@ -113,7 +117,8 @@ std::int64_t matrixBytes(std::int64_t out, std::int64_t in, StoredForm form, std
     case StoredForm::NormalFloat4: return normalFloatBytes(count);
     case StoredForm::Gptq: return half + 2 * groups + piece(groups, 2) + 4 * in;
     case StoredForm::Awq: return half + 2 * groups + piece(groups, 2);
-    case StoredForm::AsStored: break;
+    case StoredForm::AsStored:
+    case StoredForm::Gguf: break;
     }
     return plain * count;
 }
@@ -121,28 +126,33 @@ std::int64_t matrixBytes(std::int64_t out, std::int64_t in, StoredForm form, std
 Result<StoredForm> storedFormFromText(std::string_view text)
 {
     using F = StoredForm;
-    static constexpr std::array<std::pair<const char*, F>, 10> forms{{{"stored", F::AsStored},
-                                                                      {"fp32", F::Float32},
-                                                                      {"bf16", F::BFloat16},
-                                                                      {"fp16", F::Float16},
-                                                                      {"fp8", F::Float8},
-                                                                      {"int8", F::Int8},
-                                                                      {"int4", F::Int4},
-                                                                      {"nf4", F::NormalFloat4},
-                                                                      {"gptq", F::Gptq},
-                                                                      {"awq", F::Awq}}};
-    return formFromText(text, forms, "form of weights");
+    if (const auto mixture = ggufMixtureFromText(text))
+        return F(*mixture);
+    static constexpr std::array<std::pair<const char*, F::Kind>, 10> forms{{{"stored", F::AsStored},
+                                                                            {"fp32", F::Float32},
+                                                                            {"bf16", F::BFloat16},
+                                                                            {"fp16", F::Float16},
+                                                                            {"fp8", F::Float8},
+                                                                            {"int8", F::Int8},
+                                                                            {"int4", F::Int4},
+                                                                            {"nf4", F::NormalFloat4},
+                                                                            {"gptq", F::Gptq},
+                                                                            {"awq", F::Awq}}};
+    MEMSCAPE_TRY(kind, formFromText(text, forms, "form of weights"));
+    return F(kind);
 }
 
 Result<CacheForm> cacheFormFromText(std::string_view text)
 {
     using F = CacheForm;
-    static constexpr std::array<std::pair<const char*, F>, 6> forms{{{"bf16", F::BFloat16},
+    static constexpr std::array<std::pair<const char*, F>, 8> forms{{{"bf16", F::BFloat16},
                                                                      {"fp16", F::Float16},
                                                                      {"fp32", F::Float32},
                                                                      {"fp8", F::Float8},
                                                                      {"int8", F::Int8},
-                                                                     {"int4", F::Int4}}};
+                                                                     {"int4", F::Int4},
+                                                                     {"q8_0", F::Gguf8},
+                                                                     {"q4_0", F::Gguf4}}};
     return formFromText(text, forms, "form of the cache");
 }
 
@@ -155,7 +165,7 @@ Result<std::int64_t> servedWeights(const ModelDescription& model, StoredForm for
     double checked = 0;
     std::int64_t bytes = 0;
     for (const ModelTensor& tensor : tensors.tensors) {
-        const std::int64_t one = tensorBytes(tensor, form, plain, tensorParallel);
+        const std::int64_t one = tensorBytes(tensor, model, form, plain, tensorParallel);
         checked += double(one) * double(tensor.copies);
         if (checked > most)
             return fail("model.size", "the weights do not fit into 2^62 bytes", "check the sizes of the model");
@@ -171,7 +181,7 @@ Result<double> weightsReadByStep(const ModelDescription& model, StoredForm form,
     const std::int64_t plain = plainSize(model, form, computed);
     double bytes = 0;
     for (const ModelTensor& tensor : tensors.tensors) {
-        const double one = double(tensorBytes(tensor, form, plain, tensorParallel));
+        const double one = double(tensorBytes(tensor, model, form, plain, tensorParallel));
         // A tied table is read whole by the head.
         const bool isLookedUp = tensor.role == TensorRole::Embedding && !(model.tied && tensor.shape[0] == model.vocab);
         bytes += isLookedUp ? one * std::min(1.0, double(batch) / double(std::max<std::int64_t>(tensor.shape[0], 1)))

@@ -10,9 +10,11 @@
 //            gptq   n/2 + (2 + 1/2) B per group of 128 + 4 B per input (the order of groups, g_idx)
 //            awq    n/2 + (2 + 1/2) B per group of 128
 //            fp8    n + 4 B
+//          and llama.cpp's mixtures, which quantize embeddings and head too (core/network/gguf_mixture.h)
 // cache    2 × key/value heads × head dimension per token and layer; a sliding layer keeps its window; latent
 //          attention keeps its rank and the rotary part once (DeepSeek-V2). int8: 2 B of scale per head and
-//          token and side; int4: half a byte and 4 B (scale, zero point) per 32 elements (KIVI's groups).
+//          token and side; int4: half a byte and 4 B (scale, zero point) per 32 elements (KIVI's groups); q8_0 and
+//          q4_0: llama.cpp's blocks of 32 elements in 34 and 18 B.
 //
 // Sources: the formats of bitsandbytes, AutoGPTQ and AutoAWQ, whose own bytes a test compares
 // (tests/data/pytorch/quantized_bytes.json); fp8 as torch._scaled_mm takes it, one scale per tensor;
@@ -20,19 +22,34 @@
 // matrices to a kernel's tile, paging (a block of 16 tokens per sequence is partly empty), prefix sharing.
 #pragma once
 
+#include "core/network/gguf_mixture.h"
 #include "core/network/inventory.h"
 
 #include <string_view>
 
 namespace memscape {
 
-enum class StoredForm { AsStored, Float32, BFloat16, Float16, Float8, Int8, Int4, NormalFloat4, Gptq, Awq };
-Result<StoredForm> storedFormFromText(std::string_view text); ///< "stored", "fp32", …, "awq"
+/// In which form weights are kept: one of these, or a mixture of llama.cpp's types.
+struct StoredForm
+{
+    enum Kind { AsStored, Float32, BFloat16, Float16, Float8, Int8, Int4, NormalFloat4, Gptq, Awq, Gguf };
+    Kind kind = AsStored;
+    GgufMixture mixture = GgufMixture::Q8_0; ///< of Gguf
+    StoredForm() = default;
+    StoredForm(Kind form)
+        : kind(form)
+    { }
+    explicit StoredForm(GgufMixture form)
+        : kind(Gguf)
+        , mixture(form)
+    { }
+};
+Result<StoredForm> storedFormFromText(std::string_view text); ///< "stored", "fp32", …, "awq", "q4_k_m"
 
-enum class CacheForm { BFloat16, Float16, Float32, Float8, Int8, Int4 };
+enum class CacheForm { BFloat16, Float16, Float32, Float8, Int8, Int4, Gguf8, Gguf4 };
 Result<CacheForm> cacheFormFromText(std::string_view text);
 
-/// Bytes of a matrix of `out` × `in` in that form; `plain` is the size of an element that is not
+/// Bytes of a matrix of `out` × `in` in that form, but Gguf; `plain` is the size of an element that is not
 /// quantized.
 std::int64_t matrixBytes(std::int64_t out, std::int64_t in, StoredForm form, std::int64_t plain);
 

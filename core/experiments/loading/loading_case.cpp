@@ -27,7 +27,7 @@ constexpr std::uint64_t blockBytes = 4096; ///< chunks are whole blocks, as dire
 
 LoadingForm formOfStored(StoredForm form, const std::string& storedDtype)
 {
-    switch (form) {
+    switch (form.kind) {
     case StoredForm::Float32: return LoadingForm::Float32;
     case StoredForm::BFloat16: return LoadingForm::BFloat16;
     case StoredForm::Float16: return LoadingForm::Float16;

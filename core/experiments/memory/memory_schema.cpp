@@ -99,15 +99,17 @@ ParameterSpec attentionSpec()
 
 ParameterSpec lossSpec()
 {
-    ParameterSpec spec = choiceSpec(
-        "loss", "loss",
-        "How a language model gets from its last hidden states to the loss. With a large vocabulary the logits and their "
-        "gradient are often the peak. chunked:K takes K pieces of the sequence.",
-        {{"library", "as its library", "the whole logits, and cross_entropy of them"},
-         {"chunked:8", "in 8 chunks", "torchtune's CEWithChunkedOutputLoss: one piece at a time in fp32"},
-         {"liger", "Liger, fused", "fused_linear_cross_entropy: logits of some rows at a time, their gradients at once"},
-         {"cut", "cut cross-entropy", "logits stay on the chip; half precision (Wijmans et al. 2024)"}},
-        "library");
+    ParameterSpec spec =
+        choiceSpec("loss", "loss",
+                   "How a language model gets from its last hidden states to the loss. With a large vocabulary the "
+                   "logits and their "
+                   "gradient are often the peak. chunked:K takes K pieces of the sequence.",
+                   {{"library", "as its library", "the whole logits, and cross_entropy of them"},
+                    {"chunked:8", "in 8 chunks", "torchtune's CEWithChunkedOutputLoss: one piece at a time in fp32"},
+                    {"liger", "Liger, fused",
+                     "fused_linear_cross_entropy: logits of some rows at a time, their gradients at once"},
+                    {"cut", "cut cross-entropy", "logits stay on the chip; half precision (Wijmans et al. 2024)"}},
+                   "library");
     spec.counted = "chunked";
     return spec;
 }
@@ -231,8 +233,7 @@ Schema trainingSchema()
             count("adapter_rank", "adapter rank", "Columns of the thin matrices.", 65536, "16"),
             realSpec("dropout", "dropout", "Probability; each dropout keeps a mask of one byte per element.",
                      {.most = 0.99}),
-            operatorsSpec(),
-            lossSpec(),
+            operatorsSpec(), lossSpec(),
             flagSpec("logits_fp32", "logits in fp32", "The loss is computed on a 32-bit copy of the logits.", true),
             flagSpec(
                 "keeps_logits", "logits kept",
@@ -290,7 +291,19 @@ Schema inferenceSchema()
                     {"int4", "int4", "half a byte, an fp16 scale per group of 128"},
                     {"nf4", "NF4", "half a byte, double-quantized scales per 64 (bitsandbytes)"},
                     {"gptq", "GPTQ 4 bit", "half a byte; scale and zero point per group of 128, an index per input"},
-                    {"awq", "AWQ 4 bit", "half a byte; scale and zero point per group of 128"}},
+                    {"awq", "AWQ 4 bit", "half a byte; scale and zero point per group of 128"},
+                    {"q8_0", "GGUF Q8_0", "llama.cpp: 34 bytes for 32 weights"},
+                    {"q6_k", "GGUF Q6_K", "llama.cpp: 210 bytes for 256 weights"},
+                    {"q5_k_m", "GGUF Q5_K_M", "llama.cpp: 176 bytes for 256, some matrices in Q6_K"},
+                    {"q5_k_s", "GGUF Q5_K_S", "llama.cpp: 176 bytes for 256 weights"},
+                    {"q4_k_m", "GGUF Q4_K_M", "llama.cpp: 144 bytes for 256, some matrices in Q6_K"},
+                    {"q4_k_s", "GGUF Q4_K_S", "llama.cpp: 144 bytes for 256, some matrices in Q5_K"},
+                    {"q4_0", "GGUF Q4_0", "llama.cpp: 18 bytes for 32 weights"},
+                    {"iq4_xs", "GGUF IQ4_XS", "llama.cpp: 136 bytes for 256 weights"},
+                    {"q3_k_l", "GGUF Q3_K_L", "llama.cpp: 110 bytes for 256, some matrices in Q5_K"},
+                    {"q3_k_m", "GGUF Q3_K_M", "llama.cpp: 110 bytes for 256, some matrices in Q4_K"},
+                    {"q3_k_s", "GGUF Q3_K_S", "llama.cpp: 110 bytes for 256 weights"},
+                    {"q2_k", "GGUF Q2_K", "llama.cpp: 84 bytes for 256, some matrices in Q3_K"}},
                    "stored"),
         choiceSpec("kv_precision", "cache", "What keys and values are kept in.",
                    {{"bf16", "bf16", "2 bytes"},
@@ -298,7 +311,9 @@ Schema inferenceSchema()
                     {"fp32", "fp32", "4 bytes"},
                     {"fp8", "fp8", "1 byte"},
                     {"int8", "int8", "1 byte and an fp16 scale per head and token"},
-                    {"int4", "int4", "half a byte, fp16 scale and zero point per 32 elements"}},
+                    {"int4", "int4", "half a byte, fp16 scale and zero point per 32 elements"},
+                    {"q8_0", "GGUF Q8_0", "llama.cpp: 34 bytes for 32 elements"},
+                    {"q4_0", "GGUF Q4_0", "llama.cpp: 18 bytes for 32 elements"}},
                    "bf16"),
         count("sequence", "prefill", "Tokens of each sequence that go through the network at once; 1 is decoding.",
               16777216, "512", "tokens"),

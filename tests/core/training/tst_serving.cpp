@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantized weights against the bytes that bitsandbytes, AutoAWQ, AutoGPTQ and PyTorch itself hold for
-// a linear layer (tests/data/pytorch/quantized_bytes.py).
+// a linear layer (tests/data/pytorch/quantized_bytes.py), and against the sizes that llama.cpp prints for its mixtures.
 #include "core/training/serving.h"
+
+#include "core/network/model_names.h"
 #include "tests/support/pytorch_data.h"
 
 #include <QtTest>
+
+#include <cmath>
 
 using namespace memscape;
 
@@ -28,6 +32,51 @@ private slots:
             QCOMPARE(
                 matrixBytes(one["out"].toInteger(), one["in"].toInteger(), *storedFormFromText(form.toStdString()), 2),
                 one[form].toInteger());
+    }
+
+    // Bits a weight of Llama 3.1 8B, in four digits: llama.cpp, tools/quantize/README.md (commit 311c2c9).
+    void mixturesAreLlamaCppsOwn_data()
+    {
+        QTest::addColumn<QString>("mixture");
+        QTest::addColumn<QString>("bits");
+        const auto row = [](const char* mixture, const char* bits) { QTest::newRow(mixture) << mixture << bits; };
+        row("iq4_xs", "4.4597");
+        row("q2_k", "3.1593");
+        row("q3_k_s", "3.6429");
+        row("q3_k_l", "4.2979");
+        row("q4_k_s", "4.6672");
+        row("q4_k_m", "4.8944");
+        row("q5_k_s", "5.5704");
+        row("q5_k_m", "5.7036");
+        row("q6_k", "6.5633");
+        row("q8_0", "8.5008");
+    }
+    void mixturesAreLlamaCppsOwn()
+    {
+        QFETCH(QString, mixture);
+        QFETCH(QString, bits);
+        const auto model = readModel("llama-3.1-8b");
+        QVERIFY(model);
+        const auto bytes = servedWeights(*model, *storedFormFromText(mixture.toStdString()), 2, 1);
+        QVERIFY(bytes);
+        QCOMPARE(QString::number(8 * double(*bytes) / double(inventory(*model)->total), 'f', 4), bits);
+    }
+
+    void mixturesOfOtherModels()
+    {
+        const auto bytes = [](const char* name, const char* mixture, std::int64_t parallel = 1) {
+            return *servedWeights(*readModel(name), *storedFormFromText(mixture), 2, parallel);
+        };
+        // The same document: 4.9 and 43.1 GB of Llama 3.1 in Q4_K_M, header and vocabulary (a few MB) included.
+        const auto gigabytes = [](std::int64_t count) { return QString::number(double(count) / 1e9, 'f', 1); };
+        QCOMPARE(gigabytes(bytes("llama-3.1-8b", "q4_k_m")), QString("4.9"));
+        QVERIFY(std::abs(double(bytes("llama-3.1-70b", "q4_k_m")) / 43.1e9 - 1) < 0.015);
+        // Tied: the embedding is the output, and gets its type.
+        QVERIFY(bytes("llama-3.2-1b", "q4_0") > bytes("llama-3.2-1b", "q8_0") / 2);
+        // GPT-2's rows of 768 are three blocks of 256; a norm and a bias stay in fp32.
+        QVERIFY(bytes("gpt2", "q8_0") > std::int64_t(124439808));
+        QVERIFY(bytes("llama-3.1-8b", "q4_k_m", 2) > bytes("llama-3.1-8b", "q4_k_m") / 2);
+        QVERIFY(!storedFormFromText("q4_k_x"));
     }
 
     void aModelIsItsMatricesAndTheRest()
