@@ -51,7 +51,8 @@ bool isModelFile(const QString& path)
     if (file.isDir())
         return QFileInfo::exists(QDir(path).filePath(QStringLiteral("config.json")));
     const QString name = file.fileName().toLower();
-    if (name.endsWith(QStringLiteral(".safetensors")) || name.endsWith(QStringLiteral(".safetensors.index.json")))
+    if (name.endsWith(QStringLiteral(".safetensors")) || name.endsWith(QStringLiteral(".safetensors.index.json"))
+        || name.endsWith(QStringLiteral(".gguf")))
         return true;
     if (name.endsWith(QStringLiteral(".json")) && saysNetworkFile(path.toStdString()))
         return true;

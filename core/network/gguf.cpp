@@ -19,7 +19,7 @@ namespace memscape {
 namespace {
 
 constexpr std::uint64_t ggufTensorLimit = 1'000'000, ggufPairLimit = 1'000'000; // real ones have a few thousand
-constexpr std::uint64_t ggufNameLimit = 65536;
+constexpr std::uint64_t ggufNameLimit = 65536, ggufTextLimit = 256;
 constexpr int ggufNesting = 4; ///< of arrays in arrays
 
 enum class GgufValue : std::uint32_t { UInt32 = 4, String = 8, Array = 9, Types = 13 };
@@ -72,8 +72,6 @@ public:
     }
     std::uint64_t at() const { return m_at; }
     std::uint64_t left() const { return m_size - m_at; }
-
-private:
     bool take(char* to, std::uint64_t bytes)
     {
         if (bytes > left() || !m_file.read(to, std::streamsize(bytes)))
@@ -82,20 +80,17 @@ private:
         return true;
     }
 
+private:
     std::ifstream m_file;
     std::uint64_t m_size, m_at = 0;
 };
 
-bool skipValue(GgufInput& input, std::uint32_t type, int depth)
+bool skipValue(GgufInput& input, std::uint32_t type, int depth);
+
+/// An array, and how many elements it has.
+bool skipArray(GgufInput& input, int depth, std::uint64_t& count)
 {
-    if (type >= std::uint32_t(GgufValue::Types) || depth > ggufNesting)
-        return false;
-    if (type == std::uint32_t(GgufValue::String))
-        return input.skipText();
-    if (type != std::uint32_t(GgufValue::Array))
-        return input.skip(ggufValueBytes[type]);
     std::uint32_t inner = 0;
-    std::uint64_t count = 0;
     if (!input.read(inner) || !input.read(count) || inner >= std::uint32_t(GgufValue::Types) || count > input.left())
         return false; // every element has a byte at least
     if (ggufValueBytes[inner] > 0)
@@ -105,6 +100,16 @@ bool skipValue(GgufInput& input, std::uint32_t type, int depth)
             return false;
     }
     return true;
+}
+
+bool skipValue(GgufInput& input, std::uint32_t type, int depth)
+{
+    if (type >= std::uint32_t(GgufValue::Types) || depth > ggufNesting)
+        return false;
+    if (type == std::uint32_t(GgufValue::String))
+        return input.skipText();
+    std::uint64_t count = 0;
+    return type == std::uint32_t(GgufValue::Array) ? skipArray(input, depth, count) : input.skip(ggufValueBytes[type]);
 }
 
 struct GgufPlaced
@@ -171,7 +176,65 @@ Result<void> checkPlaces(std::vector<GgufPlaced>& tensors, std::uint64_t data, c
     return {};
 }
 
-Result<std::uint32_t> readMetadata(GgufInput& input, std::uint64_t pairs, const std::filesystem::path& path)
+template <typename Number> std::optional<double> readNumber(GgufInput& input)
+{
+    Number number = 0;
+    return input.read(number) ? std::optional(double(number)) : std::nullopt;
+}
+
+/// A number of that type; nothing where it is cut off.
+std::optional<double> readNumber(GgufInput& input, std::uint32_t type)
+{
+    switch (type) {
+    case 0: return readNumber<std::uint8_t>(input);
+    case 1: return readNumber<std::int8_t>(input);
+    case 2: return readNumber<std::uint16_t>(input);
+    case 3: return readNumber<std::int16_t>(input);
+    case 4: return readNumber<std::uint32_t>(input);
+    case 5: return readNumber<std::int32_t>(input);
+    case 6: return readNumber<float>(input);
+    case 7: return readNumber<std::uint8_t>(input);
+    case 10: return readNumber<std::uint64_t>(input);
+    case 11: return readNumber<std::int64_t>(input);
+    default: return readNumber<double>(input);
+    }
+}
+
+/// One value into the metadata. False: it is cut off, or of no known type.
+bool keepValue(GgufInput& input, std::uint32_t type, const std::string& key, GgufMetadata& metadata)
+{
+    if (type >= std::uint32_t(GgufValue::Types))
+        return false;
+    if (type == std::uint32_t(GgufValue::String)) {
+        std::uint64_t length = 0;
+        if (!input.read(length) || length > input.left())
+            return false;
+        std::string text(std::size_t(std::min(length, ggufTextLimit)), '\0'); // a chat template is long
+        if (!input.take(text.data(), text.size()) || !input.skip(length - text.size()))
+            return false;
+        metadata[key] = std::move(text);
+        return true;
+    }
+    if (type == std::uint32_t(GgufValue::Array)) {
+        std::uint64_t count = 0;
+        if (!skipArray(input, 0, count))
+            return false;
+        metadata[key] = double(count);
+        return true;
+    }
+    const auto number = readNumber(input, type);
+    if (!number)
+        return false;
+    constexpr std::uint32_t boolean = 7;
+    if (type == boolean)
+        metadata[key] = *number != 0;
+    else
+        metadata[key] = *number;
+    return true;
+}
+
+Result<std::uint32_t> readMetadata(GgufInput& input, std::uint64_t pairs, const std::filesystem::path& path,
+                                   GgufMetadata& metadata)
 {
     std::uint32_t alignment = 32;
     for (std::uint64_t i = 0; i < pairs; ++i) {
@@ -182,7 +245,7 @@ Result<std::uint32_t> readMetadata(GgufInput& input, std::uint64_t pairs, const 
         if (key == "general.alignment" && type == std::uint32_t(GgufValue::UInt32)) {
             if (!input.read(alignment) || alignment > 65536 || !std::has_single_bit(alignment))
                 return notGguf(path, "the alignment is no power of two up to 65536");
-        } else if (!skipValue(input, type, 0)) {
+        } else if (!keepValue(input, type, key, metadata)) {
             return notGguf(path, fmt::format("the value of {} is cut off or of no known type", quotedForMessage(key)));
         }
     }
@@ -200,7 +263,27 @@ bool saysGguf(const std::filesystem::path& path)
     return file.read(magic.data(), magic.size()) && std::string_view(magic.data(), magic.size()) == "GGUF";
 }
 
+double GgufFile::number(const std::string& key, double fallback) const
+{
+    const auto found = metadata.find(key);
+    const double* const number = found == metadata.end() ? nullptr : std::get_if<double>(&found->second);
+    return number ? *number : fallback;
+}
+
+std::string GgufFile::text(const std::string& key) const
+{
+    const auto found = metadata.find(key);
+    const std::string* const text = found == metadata.end() ? nullptr : std::get_if<std::string>(&found->second);
+    return text ? *text : std::string();
+}
+
 Result<StoredModel> readGguf(const std::filesystem::path& path)
+{
+    MEMSCAPE_TRY(file, readGgufFile(path));
+    return std::move(file.stored);
+}
+
+Result<GgufFile> readGgufFile(const std::filesystem::path& path)
 {
     static_assert(std::endian::native == std::endian::little, "headers are read as they lie in memory");
     MEMSCAPE_TRY(size, regularFileSize(path));
@@ -213,7 +296,8 @@ Result<StoredModel> readGguf(const std::filesystem::path& path)
         return notGguf(path, fmt::format("it says version {}", version));
     if (!input.read(count) || !input.read(pairs) || count > ggufTensorLimit || pairs > ggufPairLimit)
         return notGguf(path, fmt::format("{} tensors and {} pairs of metadata are said to be there", count, pairs));
-    MEMSCAPE_TRY(alignment, readMetadata(input, pairs, path));
+    GgufFile file;
+    MEMSCAPE_TRY(alignment, readMetadata(input, pairs, path, file.metadata));
     std::vector<GgufPlaced> tensors;
     std::set<std::string> names;
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -224,7 +308,7 @@ Result<StoredModel> readGguf(const std::filesystem::path& path)
     }
     const std::uint64_t begin = (input.at() + alignment - 1) / alignment * alignment;
     MEMSCAPE_CHECK(checkPlaces(tensors, begin < size ? size - begin : 0, path));
-    StoredModel model;
+    StoredModel& model = file.stored;
     model.files = 1;
     for (GgufPlaced& placed : tensors) {
         model.elements += placed.tensor.elements; // of a file that exists: 2^63 bits and more do not
@@ -232,7 +316,7 @@ Result<StoredModel> readGguf(const std::filesystem::path& path)
         model.bytesByDtype[placed.tensor.dtype] += placed.tensor.bytes;
         model.tensors.push_back(std::move(placed.tensor));
     }
-    return model;
+    return file;
 }
 
 } // namespace memscape

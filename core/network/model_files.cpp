@@ -3,6 +3,8 @@
 
 #include "core/base/file.h"
 #include "core/base/text.h"
+#include "core/network/gguf.h"
+#include "core/network/gguf_model.h"
 #include "core/network/inventory.h"
 #include "core/network/network_file.h"
 #include "core/network/safetensors.h"
@@ -101,28 +103,6 @@ Result<ModelDescription> readConfigFile(const fs::path& path, UnknownArchitectur
     return model;
 }
 
-void compareWithStored(ModelDescription& model, const StoredModel& stored, const fs::path& path)
-{
-    StoredWeights weights{stored.elements, stored.bytes, {}};
-    const std::pair<const std::string, std::int64_t>* largest = nullptr;
-    for (const auto& entry : stored.bytesByDtype) {
-        weights.bytesByDtype.push_back(entry);
-        if (!largest || entry.second > largest->second)
-            largest = &entry;
-    }
-    if (largest)
-        model.storedDtype = largest->first;
-    model.stored = std::move(weights);
-    model.source = path.string();
-    const auto described = inventory(model);
-    if (described && described->total != stored.elements)
-        model.assumptions.push_back(
-            fmt::format("the weights hold {} elements, the configuration describes {} parameters: "
-                        "layers are taken "
-                        "from the configuration, the stored bytes from the weights",
-                        stored.elements, described->total));
-}
-
 Result<ModelDescription> modelFromWeights(const fs::path& path, bool index, UnknownArchitecture unknown)
 {
     auto stored = index ? readSafetensorsIndex(path) : readSafetensors(path);
@@ -144,6 +124,28 @@ Result<ModelDescription> modelFromWeights(const fs::path& path, bool index, Unkn
 }
 
 } // namespace
+
+void compareWithStored(ModelDescription& model, const StoredModel& stored, const fs::path& path)
+{
+    StoredWeights weights{stored.elements, stored.bytes, {}};
+    const std::pair<const std::string, std::int64_t>* largest = nullptr;
+    for (const auto& entry : stored.bytesByDtype) {
+        weights.bytesByDtype.push_back(entry);
+        if (!largest || entry.second > largest->second)
+            largest = &entry;
+    }
+    if (largest)
+        model.storedDtype = largest->first;
+    model.stored = std::move(weights);
+    model.source = path.string();
+    const auto described = inventory(model);
+    if (described && described->total != stored.elements)
+        model.assumptions.push_back(
+            fmt::format("the weights hold {} elements, the configuration describes {} parameters: "
+                        "layers are taken "
+                        "from the configuration, the stored bytes from the weights",
+                        stored.elements, described->total));
+}
 
 // The exporter writes what it is first.
 bool saysNetworkFile(const fs::path& path)
@@ -174,6 +176,8 @@ Result<ModelDescription> modelFromFile(const fs::path& path, UnknownArchitecture
         return modelFromWeights(path, true, unknown);
     if (name.ends_with(".safetensors"))
         return modelFromWeights(path, false, unknown);
+    if (saysGguf(path))
+        return modelFromGguf(path, unknown);
     return readConfigFile(path, unknown);
 }
 

@@ -10,6 +10,11 @@
 
 namespace memscape {
 
+struct StoredModel;
+
+/// What the weights say into a model that a configuration describes; an assumption where they differ.
+void compareWithStored(ModelDescription& model, const StoredModel& stored, const std::filesystem::path& path);
+
 /// Errors: see readModel().
 Result<ModelDescription> modelFromFile(const std::filesystem::path& path, UnknownArchitecture unknown);
 

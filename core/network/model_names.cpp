@@ -99,7 +99,8 @@ std::optional<Result<ModelDescription>> knownModel(const std::string& wanted)
 
 bool looksLikePath(std::string_view text)
 {
-    return text.find('/') != std::string_view::npos || text.ends_with(".json") || text.ends_with(".safetensors");
+    return text.find('/') != std::string_view::npos || text.ends_with(".json") || text.ends_with(".safetensors")
+        || text.ends_with(".gguf");
 }
 
 /// What a publisher adds to the name of a model without changing its sizes or the form of its weights.
@@ -191,12 +192,13 @@ Result<ModelDescription> readModel(std::string_view text, UnknownArchitecture un
             return std::move(*model);
     }
     const bool isPublisherAndName = std::count(text.begin(), text.end(), '/') == 1 && !text.starts_with('/')
-        && !text.starts_with('.') && !text.ends_with(".json") && !text.ends_with(".safetensors");
+        && !text.starts_with('.') && !text.ends_with(".json") && !text.ends_with(".safetensors")
+        && !text.ends_with(".gguf");
     if (exists || (looksLikePath(text) && !isPublisherAndName))
         return modelFromFile(path, unknown);
     return fail("model.unknown", fmt::format("there is no model \"{}\"", quotedForMessage(text)),
                 didYouMean(plainName(text), everyName())
-                    + " Any other model: the path of its config.json, or params:7e9");
+                    + " Any other model: the path of its config.json, of safetensors or GGUF weights, or params:7e9");
 }
 
 } // namespace memscape

@@ -159,6 +159,8 @@ Result<CacheForm> cacheFormFromText(std::string_view text)
 Result<std::int64_t> servedWeights(const ModelDescription& model, StoredForm form, std::int64_t computed,
                                    std::int64_t tensorParallel)
 {
+    if (form.kind == StoredForm::AsStored && model.stored)
+        return piece(model.stored->bytes, tensorParallel);
     MEMSCAPE_TRY(tensors, inventory(model));
     const std::int64_t plain = plainSize(model, form, computed);
     constexpr double most = 0x1p62;
@@ -179,14 +181,17 @@ Result<double> weightsReadByStep(const ModelDescription& model, StoredForm form,
 {
     MEMSCAPE_TRY(tensors, inventory(model));
     const std::int64_t plain = plainSize(model, form, computed);
-    double bytes = 0;
+    double bytes = 0, all = 0;
     for (const ModelTensor& tensor : tensors.tensors) {
         const double one = double(tensorBytes(tensor, model, form, plain, tensorParallel));
         // A tied table is read whole by the head.
         const bool isLookedUp = tensor.role == TensorRole::Embedding && !(model.tied && tensor.shape[0] == model.vocab);
         bytes += isLookedUp ? one * std::min(1.0, double(batch) / double(std::max<std::int64_t>(tensor.shape[0], 1)))
                             : one * copiesRead(tensor, batch);
+        all += one * double(tensor.copies);
     }
+    if (form.kind == StoredForm::AsStored && model.stored && all > 0) // as large as the file says, in the same shares
+        bytes *= double(piece(model.stored->bytes, tensorParallel)) / all;
     return bytes;
 }
 

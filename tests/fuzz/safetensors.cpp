@@ -3,6 +3,7 @@
 // one without a name.
 #include "core/network/safetensors.h"
 #include "core/network/gguf.h"
+#include "core/network/gguf_model.h"
 
 #include "tests/fuzz/target.h"
 
@@ -20,5 +21,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::errorIsClear(readSafetensors(path));
     fuzz::errorIsClear(readSafetensorsIndex(path));
     fuzz::errorIsClear(readGguf(path));
+    fuzz::errorIsClear(modelFromGguf(path, UnknownArchitecture::LikeLlama));
     return 0;
 }

@@ -33,7 +33,7 @@ ModelField::ModelField(const ParameterSpec& spec, QWidget* parent)
     askFile = [this] {
         return QFileDialog::getOpenFileName(
             this, tr("Open the configuration or the weights of a network"), {},
-            tr("Networks (config.json *.safetensors *.safetensors.index.json *.json);;All files "
+            tr("Networks (config.json *.safetensors *.safetensors.index.json *.gguf *.json);;All files "
                "(*)"));
     };
     QToolButton* open = addFileButton(tr("open config.json…"),

@@ -51,7 +51,7 @@ ParameterSpec modelSpec()
     return textSpec(
         "model", "model",
         "Which network: a name that ships with the program (gpt2, llama-2-7b …), the path of a Hugging Face "
-        "config.json or of safetensors weights, params:7.5e9 when only a size is known, or "
+        "config.json, of safetensors or GGUF weights, params:7.5e9 when only a size is known, or "
         "from-scratch:hidden=2560,layers=32,heads=32,ffn=10240,vocab=10000.",
         "llama-2-7b", 1);
 }

@@ -3,9 +3,14 @@
 // headers that lie.
 #include "core/network/gguf.h"
 
+#include "core/network/model_names.h"
+#include "core/training/serving.h"
+
 #include <QFile>
 #include <QTemporaryDir>
 #include <QtTest>
+
+#include <limits>
 
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -83,6 +88,8 @@ private slots:
     void headersThatLieAreRefused();
     void blocksAreCountedWhole();
     void noOtherKindOfFileBlocks();
+    void theFileIsAModel();
+    void whatIsNoWholeModelIsRefused();
 };
 
 /// See tests/data/models/make_gguf.py.
@@ -181,6 +188,60 @@ void TestGguf::noOtherKindOfFileBlocks()
     QVERIFY(!saysGguf(pipe));
     QCOMPARE(readGguf(pipe).error().code, std::string("file.kind"));
     QCOMPARE(readGguf(folder.path().toStdString()).error().code, std::string("file.kind"));
+}
+
+void TestGguf::theFileIsAModel()
+{
+    const std::filesystem::path path = TEST_DATA "/models/tiny-llama.gguf";
+    const auto model = readModel(path.string());
+    QVERIFY2(model, model ? "" : model.error().text().c_str());
+    QCOMPARE(model->title, std::string("Tiny LLaMA"));
+    QCOMPARE(model->architecture, std::string("llama"));
+    QCOMPARE(model->layers, std::int64_t(2));
+    QCOMPARE(model->kvHeads, std::int64_t(2));
+    QCOMPARE(model->vocab, std::int64_t(96));
+    QCOMPARE(model->maxPositions, std::int64_t(128));
+    QVERIFY(!model->tied);
+    QVERIFY(model->assumptions.empty()); // as many elements as the description counts
+    QCOMPARE(inventory(*model)->total, model->stored->elements);
+    // Matrices in blocks of 34 bytes for 32, five norms of 32 floats: what llama-quantize's rule gives, too.
+    const std::int64_t matrices = 2 * 96 * 32 + 2 * (2 * 32 * 32 + 2 * 16 * 32 + 3 * 64 * 32), norms = 5 * 32 * 4;
+    QCOMPARE(model->stored->bytes, matrices / 32 * 34 + norms);
+    QCOMPARE(*servedWeights(*model, StoredForm(), 2, 1), model->stored->bytes);
+    QCOMPARE(*servedWeights(*model, StoredForm(GgufMixture::Q8_0), 2, 1), model->stored->bytes);
+    QCOMPARE(*servedWeights(*model, StoredForm(), 2, 2), model->stored->bytes / 2);
+    QVERIFY(*weightsReadByStep(*model, StoredForm(), 2, 1, 1) < double(model->stored->bytes)); // one row of the table
+}
+
+void TestGguf::whatIsNoWholeModelIsRefused()
+{
+    QTemporaryDir folder;
+    const auto code = [&](const QByteArray& content) {
+        const QString path = folder.filePath(QStringLiteral("model.gguf"));
+        QFile file(path);
+        if (!file.open(QIODevice::WriteOnly) || file.write(content) < 0)
+            return std::string("file");
+        file.close();
+        const auto model = readModel(path.toStdString());
+        return model ? std::string() : model.error().code;
+    };
+    const auto header = [](quint64 pairs) { return GgufBytes().begin(1, pairs); };
+    const auto named = [&](quint64 pairs, const QByteArray& architecture) {
+        return header(pairs).text("general.architecture").number(quint32(8)).text(architecture);
+    };
+    const auto withLayers = [&](quint64 pairs, const QByteArray& architecture, float layers) {
+        return named(pairs, architecture).text(architecture + ".block_count").number(quint32(6)).number(layers);
+    };
+    const auto whole = [](GgufBytes bytes) { return bytes.tensor("a", {4}, 0, 0).file(16); };
+    QCOMPARE(code(whole(header(0))), std::string("gguf.model"));
+    QCOMPARE(code(whole(named(1, "llama"))), std::string("gguf.model"));
+    QCOMPARE(code(whole(withLayers(2, "llama", std::numeric_limits<float>::quiet_NaN()))),
+             std::string("config.missing"));
+    QCOMPARE(code(whole(withLayers(2, "strange", 2))), std::string("model.architecture"));
+    QVERIFY(!code(whole(withLayers(2, "llama", std::numeric_limits<float>::infinity()))).empty());
+    QCOMPARE(code(whole(withLayers(3, "llama", 2).text("split.count").number(quint32(2)).number(quint16(3)))),
+             std::string("gguf.model"));
+    QCOMPARE(readModel("no-such-file.gguf").error().code, std::string("file.missing"));
 }
 
 QTEST_APPLESS_MAIN(TestGguf)
