@@ -93,6 +93,7 @@ struct BuildOptions
     double dropout = 0;
     bool gradient = true;       ///< false: torch.no_grad, nothing is saved
     bool loss = true;           ///< ends in the training loss; false: in the logits
+    bool lastLogits = false;    ///< without a loss: those of the last token alone, as generate() asks for them
     bool logitsInFloat = false; ///< `logits.float()` before the loss
     /// The training loop names what the model returned until the next step: `logits, loss = model(x)`
     /// (nanoGPT), `outputs = model(**batch)`. Not so in transformers' Trainer, whose compute_loss()
@@ -100,7 +101,7 @@ struct BuildOptions
     bool keepsLogits = false;
     LossForm lossForm = LossForm::Library;
     std::int64_t lossChunks = 8; ///< pieces of a chunked one
-    int tensorParallel = 1; ///< this is one of so many devices (tensor_parallel.h)
+    int tensorParallel = 1;      ///< this is one of so many devices (tensor_parallel.h)
     bool sequenceParallel = false;
     bool isProductInFp8 = false; ///< layers' linear operators keep FP8 copies of their inputs
     std::optional<AdapterOptions> adapters = {};

@@ -93,7 +93,8 @@ enum class OperatorKind : std::uint8_t {
     // Losses.
     NllLoss,
     MseLoss,
-    LigerLoss, ///< inputs rows, weight, targets; outputs loss and the gradients of both; attribute: DType of its products
+    LigerLoss, ///< inputs rows, weight, targets; outputs loss and the gradients of both; attribute: DType of its
+               ///< products
     CutLoss,   ///< the same inputs; outputs loss and statistics
     // Between devices.
     AllReduce,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How losses that take the last hidden states (N, H) and the head's matrix (V, H) cut them (core/network/operators_loss.cpp
-// says what they are).
+// How losses that take the last hidden states (N, H) and the head's matrix (V, H) cut them
+// (core/network/operators_loss.cpp says what they are).
 #pragma once
 
 #include "core/network/graph.h"

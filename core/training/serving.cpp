@@ -101,6 +101,24 @@ double tokenBytes(const ModelDescription& model, const CacheRule& rule, std::int
     return 2 * double(heads) * (double(model.headDim) * rule.element + rule.head);
 }
 
+/// What a layer keeps for each sequence, and once for all of them, in whole pages.
+struct LayerTokens
+{
+    std::int64_t own = 0, shared = 0;
+};
+
+LayerTokens keptTokens(const ModelDescription& model, std::int64_t layer, const CacheUse& use)
+{
+    const std::int64_t page = std::max<std::int64_t>(use.page, 1);
+    const std::int64_t kept = model.isSliding(layer) ? std::min(use.context, model.slidingWindow) : use.context;
+    const std::int64_t forgotten = use.context - kept; // that have left the window
+    const std::int64_t prefix = std::clamp<std::int64_t>(use.sharedPrefix - forgotten, 0, kept);
+    LayerTokens tokens;
+    tokens.shared = use.batch > 1 ? prefix / page * page : 0;
+    tokens.own = piece(kept - tokens.shared, page) * page;
+    return tokens;
+}
+
 } // namespace
 
 std::int64_t matrixBytes(std::int64_t out, std::int64_t in, StoredForm form, std::int64_t plain)
@@ -195,21 +213,21 @@ Result<double> weightsReadByStep(const ModelDescription& model, StoredForm form,
     return bytes;
 }
 
-Result<std::int64_t> cacheBytes(const ModelDescription& model, CacheForm form, std::int64_t batch, std::int64_t context,
-                                std::int64_t tensorParallel)
+Result<std::int64_t> cacheBytes(const ModelDescription& model, CacheForm form, const CacheUse& use)
 {
     if (model.kvHeads == 0 && model.latent.keyValueRank == 0)
         return 0;
-    const double token = tokenBytes(model, ruleOf(form), tensorParallel);
+    const double token = tokenBytes(model, ruleOf(form), use.tensorParallel);
     const std::int64_t layers = model.family == Family::EncoderDecoder ? model.decoderLayers : model.layers;
-    double tokens = 0;
+    double own = 0, shared = 0; // tokens, over all layers
     if (model.family == Family::Encoder || model.family == Family::VisionTransformer)
         return 0; // nothing is generated
     for (std::int64_t layer = 0; layer < layers; ++layer) {
-        const std::int64_t kept = model.isSliding(layer) ? std::min(context, model.slidingWindow) : context;
-        tokens += double(kept);
+        const LayerTokens kept = keptTokens(model, layer, use);
+        own += double(kept.own);
+        shared += double(kept.shared);
     }
-    const double bytes = std::ceil(token * tokens) * double(batch);
+    const double bytes = std::ceil(token * own) * double(use.batch) + std::ceil(token * shared);
     if (bytes > 0x1p62)
         return fail("model.size", "the cache does not fit into 2^62 bytes", "take a smaller batch or context");
     return static_cast<std::int64_t>(bytes);

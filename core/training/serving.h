@@ -19,7 +19,7 @@
 // Sources: the formats of bitsandbytes, AutoGPTQ and AutoAWQ, whose own bytes a test compares
 // (tests/data/pytorch/quantized_bytes.json); fp8 as torch._scaled_mm takes it, one scale per tensor;
 // Liu et al. 2024 (KIVI). Left out: padding of
-// matrices to a kernel's tile, paging (a block of 16 tokens per sequence is partly empty), prefix sharing.
+// matrices to a kernel's tile; prefixes that only some sequences share.
 #pragma once
 
 #include "core/network/gguf_mixture.h"
@@ -64,9 +64,16 @@ Result<std::int64_t> servedWeights(const ModelDescription& model, StoredForm for
 Result<double> weightsReadByStep(const ModelDescription& model, StoredForm form, std::int64_t computed,
                                  std::int64_t tensorParallel, std::int64_t batch);
 
-/// Bytes of the cache for `batch` sequences of `context` tokens on one of `tensorParallel` devices: heads
-/// are divided, and never fewer than one. 0 without attention. Errors: model.size beyond 2^62.
-Result<std::int64_t> cacheBytes(const ModelDescription& model, CacheForm form, std::int64_t batch, std::int64_t context,
-                                std::int64_t tensorParallel);
+/// What the cache holds.
+struct CacheUse
+{
+    std::int64_t batch = 1, context = 1; ///< so many sequences of so many tokens
+    std::int64_t tensorParallel = 1;     ///< heads are divided, and never fewer than one
+    std::int64_t page = 1;               ///< tokens of a page; a sequence's last one is partly empty (Kwon et al. 2023)
+    std::int64_t sharedPrefix = 0;       ///< tokens with which all sequences begin; their whole pages are kept once
+};
+
+/// Bytes of it on one device. 0 without attention. Errors: model.size beyond 2^62.
+Result<std::int64_t> cacheBytes(const ModelDescription& model, CacheForm form, const CacheUse& use);
 
 } // namespace memscape

@@ -113,8 +113,7 @@ void addUpdate(Idle& idle, const ModelTraits& traits)
     idle.add("loss", !isTraining || (!traits.hasLanguageHead && idle.is("loss", "library")));
     const bool hasNoLogits = idle.is("loss", "liger") || idle.is("loss", "cut");
     idle.add("keeps_logits", !isTraining || hasNoLogits);
-    idle.add("logits_fp32",
-             !isTraining || !traits.hasLanguageHead || hasNoLogits || idle.is("precision", "fp32"));
+    idle.add("logits_fp32", !isTraining || !traits.hasLanguageHead || hasNoLogits || idle.is("precision", "fp32"));
     // Elsewhere the choice reaches the update alone, which is written out for Adam only.
     const bool isAdam = idle.is("optimizer", "adam") || idle.is("optimizer", "adamw");
     const bool reachesUpdate =
@@ -160,7 +159,10 @@ std::vector<std::string> idleInferenceParameters(const Device& device, const Par
 {
     const ModelTraits traits = traitsOf(parameters.text("model"));
     Idle idle(parameters);
-    idle.add("kv_precision", !traits.hasCache);
+    for (const char* key : {"kv_precision", "cache_page", "memory_share", "draft_model"})
+        idle.add(key, !traits.hasCache);
+    idle.add("shared_prefix", !traits.hasCache || idle.isOne("batch"));
+    idle.add("logits", !traits.hasLanguageHead);
     idle.add("sequence", !traits.hasTokens);
     idle.add("attention", !traits.hasAttention);
     addParallelism(idle, traits, parameters);

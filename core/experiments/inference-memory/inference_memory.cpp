@@ -13,6 +13,7 @@
 #include "core/experiments/inference-memory/inference_time.h"
 #include "core/experiments/memory/memory_detail.h"
 #include "core/experiments/memory/memory_parameters.h"
+#include "core/network/model_names.h"
 #include "core/training/blas_workspace.h"
 #include "core/training/serving.h"
 #include "core/training/textbook.h"
@@ -33,7 +34,14 @@ struct Request
     CacheForm cache = CacheForm::BFloat16;
     DType computed = DType::BFloat16;
     std::int64_t batch = 1, context = 1, chunk = 1, tensorParallel = 1;
+    std::int64_t page = 1, sharedPrefix = 0;
+    bool lastLogits = false; ///< of the last token alone
+    double memoryShare = 1;  ///< of the device, that an engine takes
+    std::string draft;       ///< a second, smaller model; empty: none
     std::int64_t deviceContext = 0;
+
+    CacheUse use(std::int64_t sequences) const { return {sequences, context, tensorParallel, page, sharedPrefix}; }
+    CacheUse use() const { return use(batch); }
 };
 
 Result<Request> requestOf(const Device& device, const Parameters& parameters)
@@ -48,6 +56,12 @@ Result<Request> requestOf(const Device& device, const Parameters& parameters)
     request.context = parameters.integer("context");
     request.chunk = std::min(parameters.integer("sequence"), request.context);
     request.tensorParallel = parameters.integer("tensor_parallel");
+    request.page = parameters.integer("cache_page");
+    request.sharedPrefix = std::min(parameters.integer("shared_prefix"), request.context);
+    request.lastLogits = parameters.choice("logits") == "last";
+    request.memoryShare = parameters.number("memory_share");
+    if (parameters.text("draft_model") != "none")
+        request.draft = parameters.text("draft_model");
     request.deviceContext = device.isGpu() ? parameters.integer("device_context") : 0; // a processor has none
     return request;
 }
@@ -62,6 +76,7 @@ TrainingSetup setupOf(const Device& device, const Parameters& parameters, const 
     setup.build.rules = setup.step.rules = rulesOn(device);
     setup.build.gradient = false;
     setup.build.loss = false;
+    setup.build.lastLogits = request.lastLogits;
     setup.build.tensorParallel = static_cast<int>(request.tensorParallel);
     setup.step.plan.phase = StepPhase::Inference;
     setup.step.plan.precision = request.computed == DType::Float32 ? Precision::Fp32
@@ -98,14 +113,6 @@ Result<ServingPass> passOf(const Device& device, const ModelDescription& model, 
     return pass;
 }
 
-/// Bytes on the device without the driver's context.
-Result<std::int64_t> totalFor(const ModelDescription& model, const Request& request, std::int64_t weights,
-                              std::int64_t activations)
-{
-    MEMSCAPE_TRY(cache, cacheBytes(model, request.cache, request.batch, request.context, request.tensorParallel));
-    return weights + activations + cache;
-}
-
 /// The largest whole number up to `most` for which fits() is true; 0 when 1 is too much.
 template <typename Fits> std::int64_t largest(std::int64_t most, Fits fits)
 {
@@ -121,6 +128,12 @@ template <typename Fits> std::int64_t largest(std::int64_t most, Fits fits)
     return low;
 }
 
+struct Draft
+{
+    ModelDescription model;
+    std::int64_t weights = 0;
+};
+
 struct Answer
 {
     ModelDescription model;
@@ -128,15 +141,42 @@ struct Answer
     ServingPass pass;
     std::int64_t weights = 0;
     std::optional<std::int64_t> capacity;
+    std::optional<Draft> draft = {};
 
+    /// Of a draft model, too.
+    Result<std::int64_t> caches(const CacheUse& use) const
+    {
+        MEMSCAPE_TRY(own, cacheBytes(model, request.cache, use));
+        if (!draft)
+            return own;
+        MEMSCAPE_TRY(drafted, cacheBytes(draft->model, request.cache, use));
+        return own + drafted;
+    }
+    std::int64_t allWeights() const { return weights + (draft ? draft->weights : 0); }
     Result<std::int64_t> total(std::int64_t context) const
     {
         Request asked = request;
         asked.context = context;
-        return totalFor(model, asked, weights, pass.activations);
+        MEMSCAPE_TRY(cache, caches(asked.use()));
+        return allWeights() + pass.activations + cache;
     }
     std::int64_t available() const { return capacity.value_or(0) - request.deviceContext; }
 };
+
+Result<std::optional<Draft>> draftOf(const Request& request)
+{
+    if (request.draft.empty())
+        return std::optional<Draft>();
+    auto model = readModel(request.draft);
+    if (!model) {
+        Error error = model.error();
+        error.place = "draft_model" + (error.place.empty() ? "" : ", " + error.place);
+        return fail(std::move(error));
+    }
+    MEMSCAPE_TRY(weights,
+                 servedWeights(*model, request.weights, elementBytes(request.computed), request.tensorParallel));
+    return std::optional(Draft{std::move(*model), weights});
+}
 
 Result<Answer> answerOf(const Device& device, const Parameters& parameters)
 {
@@ -156,6 +196,8 @@ Result<Answer> answerOf(const Device& device, const Parameters& parameters)
     answer.pass = std::move(pass);
     answer.weights = weights;
     answer.capacity = capacityOf(device);
+    MEMSCAPE_TRY(draft, draftOf(request));
+    answer.draft = std::move(draft);
     return answer;
 }
 
@@ -170,6 +212,27 @@ double largestContext(const Answer& answer)
     }));
 }
 
+/// An engine that keeps its cache in pages (vLLM) takes a share of the device's memory when it starts: what weights,
+/// activations and context leave of it is the cache.
+double cachePool(const Answer& answer)
+{
+    if (!answer.capacity)
+        return std::numeric_limits<double>::quiet_NaN();
+    return std::max(0.0,
+                    answer.request.memoryShare * double(*answer.capacity)
+                        - double(answer.allWeights() + answer.pass.activations + answer.request.deviceContext));
+}
+
+/// Sequences of the whole context that fit into it; NaN without a cache.
+double concurrentSequences(const Answer& answer)
+{
+    const auto two = answer.caches(answer.request.use(2)), three = answer.caches(answer.request.use(3));
+    if (!two || !three || *three == *two)
+        return std::numeric_limits<double>::quiet_NaN();
+    const auto own = double(*three - *two), shared = double(*two) - 2 * own;
+    return std::max(0.0, (cachePool(answer) - shared) / own);
+}
+
 /// Cache and activations grow by the same bytes with each sequence, up to rounding: two passes say where
 /// the limit is, and whole passes beside it decide.
 double largestBatch(const Device& device, const Answer& answer, const Parameters& parameters)
@@ -178,10 +241,9 @@ double largestBatch(const Device& device, const Answer& answer, const Parameters
         return std::numeric_limits<double>::quiet_NaN();
     constexpr std::int64_t most = 1 << 20;
     const auto needs = [&](std::int64_t batch) -> double {
-        const auto cache = cacheBytes(answer.model, answer.request.cache, batch, answer.request.context,
-                                      answer.request.tensorParallel);
+        const auto cache = answer.caches(answer.request.use(batch));
         const auto pass = passOf(device, answer.model, parameters, answer.request, batch);
-        return cache && pass ? double(answer.weights + *cache + pass->activations)
+        return cache && pass ? double(answer.allWeights() + *cache + pass->activations)
                              : std::numeric_limits<double>::infinity();
     };
     const auto fits = [&](std::int64_t batch) { return needs(batch) <= double(answer.available()); };
@@ -227,8 +289,8 @@ Result<ServingTime> timeOf(const Device& device, const Answer& answer, const Par
     MEMSCAPE_TRY(weights,
                  weightsReadByStep(answer.model, request.weights, elementBytes(request.computed),
                                    request.tensorParallel, request.batch));
-    MEMSCAPE_TRY(cache,
-                 cacheBytes(answer.model, request.cache, request.batch, request.context, request.tensorParallel));
+    MEMSCAPE_TRY(cache, // every sequence reads its whole context, pages that it shares included
+                 cacheBytes(answer.model, request.cache, {request.batch, request.context, request.tensorParallel}));
     serving.weightsRead = weights;
     serving.cacheRead = double(cache);
     const TrainingSetup setup = setupOf(device, parameters, request, request.batch);
@@ -240,10 +302,11 @@ Result<Figures> directFigures(const Device& device, const Answer& answer, const 
 {
     const Request& request = answer.request;
     MEMSCAPE_TRY(tensors, inventory(answer.model));
-    MEMSCAPE_TRY(cache,
-                 cacheBytes(answer.model, request.cache, request.batch, request.context, request.tensorParallel));
-    MEMSCAPE_TRY(token, cacheBytes(answer.model, request.cache, 1, 1, request.tensorParallel));
-    const std::int64_t total = answer.weights + cache + answer.pass.activations;
+    MEMSCAPE_TRY(cache, cacheBytes(answer.model, request.cache, request.use()));
+    MEMSCAPE_TRY(token, cacheBytes(answer.model, request.cache, {1, 1, request.tensorParallel}));
+    MEMSCAPE_TRY(caches, answer.caches(request.use()));
+    const std::int64_t drafted = answer.allWeights() - answer.weights + caches - cache;
+    const std::int64_t total = answer.weights + cache + drafted + answer.pass.activations;
     const std::int64_t onDevice = total + request.deviceContext;
     const bool fits = !answer.capacity || onDevice <= *answer.capacity;
     Figures figures{
@@ -261,7 +324,10 @@ Result<Figures> directFigures(const Device& device, const Answer& answer, const 
             "kv_cache", "KV cache", double(cache),
             "Σ over layers: tokens kept × 2 × KV heads × head dimension × bytes × batch",
             fmt::format("= {} per token, {} tokens × {}", bytesText(double(token)), request.context, request.batch),
-            "the model's description", {"the unused rest of the last page of each sequence"}),
+            "the model's description",
+            request.page > 1 || request.context == 1
+                ? std::vector<std::string>()
+                : std::vector<std::string>{"pages of an engine, which are partly empty (cache_page)"}),
         bytesFigure("activations", "activations", double(answer.pass.activations),
                     "most bytes that one forward pass under no_grad adds to the weights",
                     fmt::format("= {} for {} × {} tokens", bytesText(double(answer.pass.activations)), request.batch,
@@ -280,6 +346,11 @@ Result<Figures> directFigures(const Device& device, const Answer& answer, const 
     MEMSCAPE_TRY(time, timeOf(linked, answer, parameters, double(total)));
     for (Figure& figure : servingTimeFigures(time))
         figures.push_back(std::move(figure));
+    if (answer.draft)
+        figures.push_back(bytesFigure(
+            "draft_model", "draft model", double(drafted), "its weights + its cache",
+            fmt::format("= {} + {}", bytesText(double(answer.draft->weights)), bytesText(double(caches - cache))),
+            "the description of draft_model", {"its activations", "the time that it saves"}));
     return figures;
 }
 
@@ -290,6 +361,17 @@ Result<Figures> figuresOf(const Device& device, const Answer& answer, const Para
                                   "most tokens per sequence that fit, up to the model's positions"));
     figures.push_back(countFigure("largest_batch", "largest batch", largestBatch(device, answer, parameters),
                                   "most sequences of this context that fit"));
+    const double pool = cachePool(answer);
+    figures.push_back(bytesFigure(
+        "cache_pool", "cache of an engine", pool, "memory_share × capacity − weights − activations − device context",
+        answer.capacity
+            ? fmt::format("= {} × {} − {} − {} − {}", quantityText(answer.request.memoryShare, Unit::One),
+                          bytesText(double(*answer.capacity)), bytesText(double(answer.allWeights())),
+                          bytesText(double(answer.pass.activations)), bytesText(double(answer.request.deviceContext)))
+            : "the device's memory is not known",
+        "vLLM's worker: what it profiles at its start", {"graphs that it captures afterwards"}));
+    figures.push_back(countFigure("concurrent_sequences", "sequences at once", concurrentSequences(answer),
+                                  "cache of an engine / whole pages of one sequence, the shared prefix once"));
     return figures;
 }
 
@@ -314,8 +396,9 @@ Json detailOf(const Device& device, const Answer& answer)
 {
     Json detail = objectWithRoom(11);
     const Request& request = answer.request;
-    const std::int64_t cache =
-        cacheBytes(answer.model, request.cache, request.batch, request.context, request.tensorParallel).value_or(0);
+    const std::int64_t cache = cacheBytes(answer.model, request.cache, request.use()).value_or(0);
+    const std::int64_t drafted =
+        answer.allWeights() - answer.weights + answer.caches(request.use()).value_or(0) - cache;
     const auto part = [](const char* key, const char* label, std::int64_t bytes) {
         return Json{{"key", key}, {"label", label}, {"bytes", bytes}};
     };
@@ -324,7 +407,9 @@ Json detailOf(const Device& device, const Answer& answer)
         Json::array({part("weights", "weights", answer.weights), part("key_value_cache", "KV cache", cache),
                      part("activations", "activations", answer.pass.activations),
                      part("context", "device context", request.deviceContext)});
-    const std::int64_t total = answer.weights + cache + answer.pass.activations + request.deviceContext;
+    if (answer.draft)
+        detail["parts"].push_back(part("draft_model", "draft model", drafted));
+    const std::int64_t total = answer.weights + cache + drafted + answer.pass.activations + request.deviceContext;
     detail["capacity"] = capacityJson(device);
     const bool fits = !answer.capacity || total <= *answer.capacity;
     detail["fits"] = fits;
@@ -341,7 +426,7 @@ std::vector<Claim> claimsAbout(const Answer& answer)
     std::vector<Claim> made;
     if (answer.model.kvHeads == 0 || answer.model.family != Family::Decoder)
         return made;
-    const auto token = cacheBytes(answer.model, CacheForm::Float16, 1, 1, 1);
+    const auto token = cacheBytes(answer.model, CacheForm::Float16, {});
     const double naive = textbook::cachePerToken(double(answer.model.layers), double(answer.model.heads),
                                                  double(answer.model.headDim), 2);
     if (!token)
@@ -371,8 +456,10 @@ public:
                "the activations of one forward pass. A token takes as long as reading the weights once, whatever the "
                "batch, and each sequence's cache; many sequences, and prompts, take what their products do. Weights "
                "are counted in the form they are stored in, with the "
-               "scales of quantized ones; the cache by heads, windows and latent vectors as the model has them. Left "
-               "out: pages that are partly empty, and sharing of common prefixes.";
+               "scales of quantized ones; the cache by heads, windows and latent vectors as the model has them. An "
+               "engine "
+               "like vLLM takes a share of the memory and fills it with pages of cache: how many sequences run at "
+               "once.";
     }
     std::string notMeasured() const override
     {

@@ -319,12 +319,32 @@ Schema inferenceSchema()
               16777216, "512", "tokens"),
         choiceSpec("precision", "computed in", "What activations are computed in.", computedIn.choices()),
         attentionSpec(),
+        choiceSpec("logits", "logits", "Of which tokens a prefill computes logits.",
+                   {{"all", "of every token", "what a forward pass returns"},
+                    {"last", "of the last token", "what generation needs: generate(), vLLM, llama.cpp"}},
+                   "all"),
+        count("cache_page", "page of the cache",
+              "Tokens of a page (vLLM's block_size: 16); the last page of a sequence is partly empty.", 65536, "1",
+              "tokens"),
+        integerSpec("shared_prefix", "shared prefix",
+                    "Tokens with which all sequences begin, a system prompt: their whole pages are kept once.",
+                    {.most = 16777216, .scale = Scale::Log2, .suffix = "tokens"}),
+        realSpec(
+            "memory_share", "share of the memory",
+            "What an engine takes when it starts (vLLM's gpu_memory_utilization); the cache is what is left of it.",
+            {.least = 0.01, .most = 1, .standard = "0.9"}),
+        textSpec("draft_model", "draft model",
+                 "A smaller model that proposes tokens (speculative decoding); its weights and cache are in memory, "
+                 "too. none: without.",
+                 "none", 1),
         count("tensor_parallel", "tensor parallel", "Devices that share each matrix, head by head.", 1024, "1", "GPUs"),
         linkBandwidthSpec()};
     append(schema, deviceSpecs());
     append(schema, {assumeSpec()});
+    setGroup(schema, "engine", {"cache_page", "shared_prefix", "memory_share", "draft_model"});
     setGroup(schema, "details",
-             {"precision", "attention", "tensor_parallel", "link_bandwidth", "device_context", "allocator", "assume"});
+             {"precision", "attention", "logits", "tensor_parallel", "link_bandwidth", "device_context", "allocator",
+              "assume"});
     return schema;
 }
 

@@ -108,6 +108,8 @@ Variable tokenInput(NetworkBuilder& b, std::string_view name)
 Result<Graph> finishLanguageModel(NetworkBuilder& b, Variable hidden, const LanguageHead& head)
 {
     const LossForm form = b.options().lossForm;
+    if (!b.options().loss && b.options().lastLogits && b.ok()) // hidden_states[:, -1:, :], while the model names them
+        return b.finish(logitsOf(b, b.narrow(hidden, 1, 1), head));
     if (form == LossForm::Library || !b.options().loss || !b.ok())
         return finishLanguageModel(b, logitsOf(b, hidden, head)); // the function that computes the loss holds them
     return form == LossForm::Chunked ? finishInChunks(b, std::move(hidden), head)

@@ -5,6 +5,7 @@ forward passes that fill it, run under torch.no_grad().
 The last DECODED tokens come one by one, as generation adds them. Chunks and tokens are timed; the last chunk and the
 last token are recorded allocation by allocation. The cache is the one that transformers keeps. A network without one (from
 scratch, encoders, pictures) is run on one chunk."""
+import inspect
 import time
 
 import torch
@@ -20,14 +21,22 @@ DECODED = 8
 DTYPES = {**HALVES, "fp32": torch.float32}
 
 
+# Of an engine, not of a forward pass: parameter, what the probe does.
+OF_ENGINES = (("cache_page", 1), ("shared_prefix", 0), ("draft_model", "none"))
+
+
 def plan_of(parameters, device):
+    for key, possible in OF_ENGINES:
+        if parameters.get(key, possible) != possible:
+            raise skipped(f"{key}={parameters[key]}: the probe keeps the cache that transformers keeps, one piece a sequence",
+                          f"choose {key}={possible}")
     precision = parameters.get("precision", "bf16")
     if parameters.get("weight_precision", "stored") not in ("stored", precision):
         raise skipped(f"weight_precision={parameters['weight_precision']}: the probe runs the weights in what it computes in",
                       f"choose weight_precision={precision}")
     plan = Plan({"precision": precision, "attention": parameters.get("attention", "eager"), "optimizer": "none", "phase": "inference",
                  "tensor_parallel": parameters.get("tensor_parallel", 1), "described": parameters.get("described")}, device)
-    plan.keeps_cache = True
+    plan.keeps_cache, plan.keeps_last_logits = True, parameters.get("logits", "all") == "last"
     return plan
 
 
@@ -68,6 +77,9 @@ class Generation:
         self.workload, self.plan, self.batch, self.context, self.request = workload, plan, batch, context, request
         self.cache, self.length = None, 0
         self.has_cache = workload.library == "transformers" and workload.kind == "tokens"
+        self.options = {"logits_to_keep": 1} if plan.keeps_last_logits else {}
+        if self.options and (not self.has_cache or "logits_to_keep" not in inspect.signature(workload.module.forward).parameters):
+            raise skipped("logits=last: this model returns the logits of every token", "choose logits=all")
 
     def reset(self):
         self.cache, self.length = None, 0
@@ -78,7 +90,7 @@ class Generation:
             if not self.has_cache:
                 self.workload.forward(self.inputs)
                 return
-            answer = self.workload.module(input_ids=tokens, past_key_values=self.cache, use_cache=True)
+            answer = self.workload.module(input_ids=tokens, past_key_values=self.cache, use_cache=True, **self.options)
             self.cache = getattr(answer, "past_key_values", None)
             self.has_cache = self.cache is not None
             self.length += tokens.shape[1]

@@ -20,7 +20,11 @@ private slots:
     void publishedCaches_data();
     void publishedCaches();
     void aSlidingLayerKeepsItsWindow();
+    void pagesAndSharedPrefixes();
     void formsOfWeights();
+    void anEngineKeepsWhatItPrints();
+    void aDraftModelIsInMemoryToo();
+    void theLastTokensLogitsAloneAreFewer();
     void figuresKeepTheContract();
     void theLargestContextAndBatchFit();
     void picturesHaveNoCache();
@@ -80,21 +84,92 @@ void TestInferenceMemory::publishedCaches()
     QFETCH(double, bytes);
     const auto description = readModel(model.toStdString());
     QVERIFY2(description, description ? "" : description.error().text().c_str());
-    QCOMPARE(double(*cacheBytes(*description, CacheForm::Float16, 1, std::int64_t(tokens), 1)), bytes);
-    QCOMPARE(double(*cacheBytes(*description, CacheForm::Float16, 3, std::int64_t(tokens), 1)), 3 * bytes);
-    QCOMPARE(double(*cacheBytes(*description, CacheForm::Float8, 1, std::int64_t(tokens), 1)), bytes / 2);
+    QCOMPARE(double(*cacheBytes(*description, CacheForm::Float16, {1, std::int64_t(tokens)})), bytes);
+    QCOMPARE(double(*cacheBytes(*description, CacheForm::Float16, {3, std::int64_t(tokens)})), 3 * bytes);
+    QCOMPARE(double(*cacheBytes(*description, CacheForm::Float8, {1, std::int64_t(tokens)})), bytes / 2);
 }
 
 void TestInferenceMemory::aSlidingLayerKeepsItsWindow()
 {
     ModelDescription model = *readModel("llama-2-7b");
     model.slidingWindow = 1024;
-    const auto within = cacheBytes(model, CacheForm::Float16, 1, 1024, 1);
-    QCOMPARE(*cacheBytes(model, CacheForm::Float16, 1, 65536, 1), *within);
+    const auto within = cacheBytes(model, CacheForm::Float16, {1, 1024});
+    QCOMPARE(*cacheBytes(model, CacheForm::Float16, {1, 65536}), *within);
     model.slidingLayers.assign(std::size_t(model.layers), 0); // every second layer slides
     for (std::size_t i = 0; i < model.slidingLayers.size(); i += 2)
         model.slidingLayers[i] = 1;
-    QCOMPARE(*cacheBytes(model, CacheForm::Float16, 1, 2048, 1), *within + *within / 2);
+    QCOMPARE(*cacheBytes(model, CacheForm::Float16, {1, 2048}), *within + *within / 2);
+}
+
+void TestInferenceMemory::pagesAndSharedPrefixes()
+{
+    ModelDescription model = *readModel("llama-3.1-8b");
+    const auto bytes = [&](CacheUse use) { return *cacheBytes(model, CacheForm::Float16, use); };
+    const std::int64_t token = bytes({1, 1});
+    QCOMPARE(token, 131072);
+    QCOMPARE(bytes({3, 17, 1, 16}), 3 * 32 * token);                       // two pages each
+    QCOMPARE(bytes({3, 100, 1, 16, 40}), 2 * 16 * token + 3 * 80 * token); // whole pages of the prefix alone
+    QCOMPARE(bytes({1, 100, 1, 1, 40}), 100 * token);
+    QCOMPARE(bytes({4, 100, 1, 1, 100}), 100 * token); // all of it is the prefix
+    QCOMPARE(*cacheBytes(model, CacheForm::Gguf8, {1, 32}), 34 * token / 2);
+    QCOMPARE(*cacheBytes(model, CacheForm::Gguf4, {1, 32}), 18 * token / 2);
+    // Of a window that has moved on, the beginning is forgotten.
+    model.slidingWindow = 64;
+    QCOMPARE(bytes({2, 100, 1, 1, 40}), 4 * token + 2 * 60 * token);
+}
+
+// vLLM on an RTX 3090 with 20000 tokens of Llama 3.1 8B: weights 14.9888 GiB, at the peak 17.06, cache 3.81 GiB, 1952
+// blocks of 16 tokens, "Maximum concurrency for 20000 tokens per request: 1.56x"
+// (github.com/vllm-project/vllm/issues/10517).
+void TestInferenceMemory::anEngineKeepsWhatItPrints()
+{
+    const auto model = readModel("llama-3.1-8b");
+    const double blocks = double(*cacheBytes(*model, CacheForm::BFloat16, {1952, 16, 1, 16})) / 0x1p30;
+    QCOMPARE(QString::number(blocks, 'f', 2), QString("3.81"));
+    const auto figures =
+        inference().predictPoint(*findDevice("nvidia-rtx-3090"),
+                                 servingWith({"model=llama-3.1-8b", "batch=1", "context=20000", "sequence=20000",
+                                              "attention=flash", "logits=last", "cache_page=16"}));
+    QVERIFY(figures);
+    const double weights = servingValue(*figures, "weights") / 0x1p30,
+                 passes = servingValue(*figures, "activations") / 0x1p30;
+    QVERIFY(std::abs(weights / 14.9888 - 1) < 0.003);
+    QVERIFY(std::abs((weights + passes) / 17.06 - 1) < 0.02);
+    QVERIFY(std::abs(servingValue(*figures, "cache_pool") / 0x1p30 / 3.81 - 1) < 0.05);
+    QVERIFY(std::abs(servingValue(*figures, "concurrent_sequences") / 1.56 - 1) < 0.05);
+}
+
+void TestInferenceMemory::aDraftModelIsInMemoryToo()
+{
+    const std::vector<std::string> setting{"model=llama-3.1-70b", "weight_precision=q4_k_m", "batch=2", "context=4096"};
+    const auto with = [&](const char* draft) {
+        std::vector<std::string> all = setting;
+        all.push_back(std::string("draft_model=") + draft);
+        return servingOf(all);
+    };
+    const Figures without = with("none"), drafted = with("llama-3.2-1b");
+    QVERIFY(!findFigure(without, "draft_model"));
+    const auto draft = readModel("llama-3.2-1b");
+    const double added = double(*servedWeights(*draft, StoredForm(GgufMixture::Q4_K_M), 2, 1)
+                                + *cacheBytes(*draft, CacheForm::BFloat16, {2, 4096}));
+    QCOMPARE(servingValue(drafted, "draft_model"), added);
+    QCOMPARE(servingValue(drafted, "peak_allocated") - servingValue(without, "peak_allocated"), added);
+    QVERIFY(servingValue(drafted, "largest_context") <= servingValue(without, "largest_context"));
+    const auto wrong = inference().predictPoint(*findDevice("nvidia-h200"), servingWith({"draft_model=no-such-model"}));
+    QVERIFY(!wrong);
+    QVERIFY2(wrong.error().place.starts_with("draft_model"), wrong.error().place.c_str());
+}
+
+void TestInferenceMemory::theLastTokensLogitsAloneAreFewer()
+{
+    for (const char* model : {"model=llama-3.1-8b", "model=gpt2"}) {
+        const auto activations = [&](const char* logits) {
+            return servingValue(
+                servingOf({model, "batch=4", "context=1024", "sequence=1024", "attention=flash", logits}),
+                "activations");
+        };
+        QVERIFY(activations("logits=last") < activations("logits=all") / 2);
+    }
 }
 
 void TestInferenceMemory::formsOfWeights()
