@@ -102,6 +102,7 @@ void TestSchema::everyChoiceCanBePredicted()
     if (experiment == "batch-size" && assignment.startsWith("loss=")) {
         assignments.push_back("model=gpt2");
         assignments.push_back("sequence=1024");
+        assignments.push_back("precision=bf16");
     }
     static const std::map<QString, std::string> together{{"strategy=exhaustive", "chain=uniform:5"},
                                                          {"order=channels-last", "shape=2,3,4,5"},
