@@ -128,18 +128,27 @@ void fitRates(Device& device, double describedClock, const HostProbes& probes)
     }
 }
 
-/// Each kind of transfer that its probes determine; the others stay unknown, with a note.
-void fitLinks(Device& device, const HostProbes& probes)
+/// Each link that its probes determine; the others stay unknown, with a note. What pieces of files cost.
+PageCache fitLinks(Device& device, const HostProbes& probes)
 {
+    PageCache pageCache = probes.pageCache;
     for (LinkProbes kind : probes.links) {
-        for (LinkProbe& probe : kind.points)
-            probe.cached = cachedShares(device, kind.touched * probe.bytes);
+        for (LinkProbe& probe : kind.points) {
+            if (kind.touched > 0) {
+                probe.cached = cachedShares(device, kind.touched * probe.bytes);
+                probe.pieces *= 1 - probe.cached.last;
+            }
+        }
         auto fitted = fitLink(kind);
-        if (fitted)
-            device.links.push_back(std::move(fitted->link));
-        else
+        if (!fitted) {
             device.notes.push_back(fitted.error().message);
+            continue;
+        }
+        if (fitted->piece > 0)
+            pageCache.seconds[kind.id] = fitted->piece;
+        device.links.push_back(std::move(fitted->link));
     }
+    return pageCache;
 }
 
 } // namespace
@@ -184,7 +193,7 @@ Result<Device> fitHostCalibration(const Device& described, const HostProbes& pro
     if (probes.clockHz > 0 && std::isfinite(probes.clockHz))
         device.clock = measuredHere(probes.clockHz, "chain of dependent multiplications of known latency");
     fitRates(device, described.clock.value, probes);
-    fitLinks(device, probes);
+    const PageCache pageCache = fitLinks(device, probes);
     device.basis = "calibrated";
     Calibration calibration;
     calibration.grade = probes.grade;
@@ -194,6 +203,8 @@ Result<Device> fitHostCalibration(const Device& described, const HostProbes& pro
     calibration.walkRates = probes.walkRates;
     calibration.machine = described.name;
     calibration.raw = probesToJson(probes);
+    if (pageCache.isKnown())
+        calibration.raw["page_cache"] = pageCacheToJson(pageCache);
     if (!probes.operations.empty()) {
         const auto operations = fitHostOperations(probes.operations, device.units, probes.tileRows, probes.tileColumns);
         if (operations)

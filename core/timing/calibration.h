@@ -12,6 +12,7 @@
 #include "core/device/device.h"
 #include "core/timing/host_operations.h"
 #include "core/timing/link_time.h"
+#include "core/timing/page_cache.h"
 
 #include <map>
 #include <string>
@@ -48,7 +49,8 @@ struct HostProbes
     std::vector<IssueRate> issueRates;          ///< from L1
     std::vector<WalkRate> walkRates;            ///< of one core; see walk_rates.h
     std::map<std::string, double> productRates; ///< FLOP/s of large products by format, all cores
-    std::vector<LinkProbes> links;              ///< kinds of `transfer`, and rings; their `cached` is the fit's
+    std::vector<LinkProbes> links;              ///< kinds of `transfer`, rings, files; their `cached` is the fit's
+    PageCache pageCache;                        ///< its window and its largest pieces; the costs are the fit's
     std::vector<OperationProbe> operations;     ///< of a training step; empty when they were not measured
     double tileRows = 4, tileColumns = 32;      ///< of the product that they ran
     std::string grade = "D";

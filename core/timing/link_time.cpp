@@ -19,8 +19,9 @@ namespace {
 /// s: where the sizes show no α, nothing is quicker than that, and a device file holds no 0.
 constexpr double leastLatency = 1e-9;
 
-/// α, and seconds per byte in the last cache, in no cache, in a core's own.
-constexpr std::size_t termCount = 4;
+/// α; seconds per byte in the last cache, in no cache, in a core's own; γ.
+constexpr std::size_t termCount = 5;
+constexpr unsigned byteTerms = 0b01110;
 using LinkTerms = std::array<double, termCount>;
 
 /// One probe's equation, divided by its time: terms · x = 1.
@@ -28,7 +29,7 @@ LinkTerms relativeTerms(const LinkProbe& probe)
 {
     const auto& [last, own] = probe.cached;
     const double rate = probe.bytes / probe.seconds;
-    return {1 / probe.seconds, rate * (last - own), rate * (1 - last), rate * own};
+    return {1 / probe.seconds, rate * (last - own), rate * (1 - last), rate * own, probe.pieces / probe.seconds};
 }
 
 /// Least squares over the terms that are `used` (a bit each), the others zero; none where they do not determine it.
@@ -92,7 +93,7 @@ std::optional<LinkTerms> fittedTerms(const std::vector<LinkTerms>& rows)
 {
     std::optional<LinkTerms> best;
     for (unsigned used = 1; used < 1U << termCount; ++used) {
-        const auto found = leastSquares(rows, used);
+        const auto found = (used & byteTerms) != 0 ? leastSquares(rows, used) : std::nullopt;
         if (!found || std::any_of(found->begin(), found->end(), [](double term) { return term < 0; }))
             continue;
         if (!best || squaredError(rows, *found) < squaredError(rows, *best))
@@ -141,7 +142,7 @@ Result<FittedLink> fitLink(const LinkProbes& probes)
         }
     }
     const auto terms = rows.size() < 2 ? std::nullopt : fittedTerms(rows);
-    if (!terms || !(std::accumulate(terms->begin() + 1, terms->end(), 0.0) > 0))
+    if (!terms || !(std::accumulate(terms->begin() + 1, terms->begin() + 4, 0.0) > 0))
         return fail("calibration.probes", "the sizes do not determine the bandwidth of " + probes.label,
                     "calibrate again when the machine is quieter");
     std::vector<double> off;
@@ -153,12 +154,14 @@ Result<FittedLink> fitLink(const LinkProbes& probes)
     const auto [least, most] = std::minmax_element(
         used.begin(), used.end(), [](const LinkProbe& a, const LinkProbe& b) { return a.bytes < b.bytes; });
     const std::string method =
-        fmt::format("α + n/β by least squares of the relative error over {} sizes from {} to {}; typical residual {}",
-                    rows.size(), bytesText(least->bytes), bytesText(most->bytes), percentText(fitted.residual));
-    const auto& [latency, near, far, own] = *terms;
+        fmt::format("α + n/β{} by least squares of the relative error over {} sizes from {} to {}; typical residual {}",
+                    (*terms)[4] > 0 ? " + pieces × γ" : "", rows.size(), bytesText(least->bytes),
+                    bytesText(most->bytes), percentText(fitted.residual));
+    const auto& [latency, near, far, own, piece] = *terms;
     const auto firstOf = [&](double term, double other, double third) {
         return measuredHere(1 / (term > 0 ? term : other > 0 ? other : third), method);
     };
+    fitted.piece = piece;
     fitted.link.id = probes.id;
     fitted.link.label = probes.label;
     fitted.link.latency = measuredHere(std::max(latency, leastLatency), method);

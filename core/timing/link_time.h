@@ -5,8 +5,9 @@
 // a share h,
 //     1/β = o/β_own + (h − o)/β_near + (1 − h)/β_far,    both by the caches' knees (working_set.h)
 // Between cores β_own is the slow one: lines that another core has changed are asked of that core (on a Zen 4, 0.14 ns
-// a byte; 0.06 ns once the last cache holds them). The rates and α are fitted to times of several sizes: least squares
-// of the relative error, so that 4 bytes count as much as 64 MiB, and none of the four below zero.
+// a byte; 0.06 ns once the last cache holds them). What comes in pieces of several sizes has γ for each piece besides
+// (page_cache.h). All are fitted to times of several sizes: least squares of the relative error, so that 4 bytes count
+// as much as 64 MiB, and none of the five below zero.
 //
 // Left out: other traffic, steps between the sizes at which a protocol changes.
 #pragma once
@@ -36,6 +37,7 @@ struct LinkProbe
     double bytes = 0;
     double seconds = 0;
     CachedShares cached = {};
+    double pieces = 0; ///< that it came in, where that depends on the size in a way of its own
 };
 
 /// What was probed of one kind.
@@ -43,12 +45,14 @@ struct LinkProbes
 {
     std::string id, label;
     std::vector<LinkProbe> points;
-    double touched = 2; ///< B of memory for each that is moved: its source and its target
+    double touched = 2; ///< B of memory for each that is moved: its source and its target; 0: caches do not
+                        ///< matter; else pieces, too, count as far as no cache holds them
 };
 
 struct FittedLink
 {
     Link link;
+    double piece = 0;    ///< γ, s
     double residual = 0; ///< median of |model / probe − 1|
 };
 

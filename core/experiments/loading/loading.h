@@ -80,6 +80,8 @@ const std::string& loadingFormKey(LoadingForm form);
 const std::string& loadingTargetKey(LoadingTarget target);
 /// Bits of a stored or converted element.
 double loadingFormBits(LoadingForm form);
+/// B that a sample of a warm file touches for each byte: the reading that makes it warm, source and target.
+inline constexpr double warmTouched = 3;
 /// Id of the calibrated link: "disk-read", "cached-mmap"; "convert-int4-bf16", "convert-copy".
 std::string loadingReadLink(LoadingMethod method, bool isWarm);
 std::string loadingConvertLink(LoadingForm form, LoadingTarget target);
@@ -96,7 +98,8 @@ LoadingRates loadingMediumRates(LoadingMedium medium);
 Result<LoadingCase> loadingCase(const Device& device, const Parameters& parameters);
 
 enum class LoadingStep { Read, Convert, Copy };
-/// One lane: `fixed` + n · `perByte` seconds for n bytes of the file.
+/// One lane: `fixed` + n · `perByte` seconds for n bytes of the file. What pieces of the page cache cost is in
+/// `perByte`.
 struct LoadingLane
 {
     LoadingStep step = LoadingStep::Read;
@@ -104,6 +107,8 @@ struct LoadingLane
     double fixed = 0;   ///< s
     double perByte = 0; ///< s/B
     std::string rule = {}, source = {};
+    double pieces = 0, perPiece = 0; ///< of the page cache that are read or mapped, and s of each
+    double faults = 0;               ///< of pages that are mapped
 };
 
 struct LoadingModel
@@ -112,7 +117,8 @@ struct LoadingModel
     std::vector<LoadingLane> lanes; ///< in the order in which a chunk passes
 
     std::vector<LaneTime> times() const;
-    double laneSeconds(LoadingStep step) const; ///< alone; 0 where there is none
+    const LoadingLane* lane(LoadingStep step) const; ///< null where there is none
+    double laneSeconds(LoadingStep step) const;      ///< alone; 0 where there is none
     double seconds() const { return secondsWithDepth(asked.depth); }
     double secondsWithDepth(int depth) const;
 };

@@ -16,7 +16,6 @@ namespace memscape {
 namespace {
 
 constexpr std::size_t mostLoadingPieces = 192; ///< of a way that is drawn
-constexpr double faultBytes = 65536;           ///< that Linux maps at a fault where the page cache has them
 
 std::string inSeconds(double seconds)
 {
@@ -26,13 +25,6 @@ std::string inSeconds(double seconds)
 std::string inBytes(double bytes)
 {
     return bytesText(bytes);
-}
-
-const LoadingLane* laneOf(const LoadingModel& model, LoadingStep step)
-{
-    const auto found = std::find_if(model.lanes.begin(), model.lanes.end(),
-                                    [&](const LoadingLane& lane) { return lane.step == step; });
-    return found == model.lanes.end() ? nullptr : &*found;
 }
 
 /// The name of the step that takes longest alone.
@@ -60,15 +52,42 @@ Why loadingWhy(std::string formula, std::string with, std::string source, std::v
 
 Why laneWhy(const LoadingModel& model, const LoadingLane& lane)
 {
-    const double rate = 1 / lane.perByte;
-    Why why = loadingWhy("time = chunks × α + bytes / β",
-                         fmt::format("= {} × {} + {} / {} = {}", countText(double(model.asked.chunks())),
-                                     inSeconds(lane.fixed), inBytes(double(model.asked.bytes)),
+    const auto bytes = double(model.asked.bytes);
+    const double inPieces = lane.pieces * lane.perPiece;
+    const double rate = 1 / (lane.perByte - inPieces / bytes);
+    const std::string pieces = inPieces > 0
+        ? fmt::format(" + {} × {}", countText(std::round(lane.pieces)), inSeconds(lane.perPiece))
+        : std::string();
+    Why why = loadingWhy(inPieces > 0 ? "time = chunks × α + pieces × γ + bytes / β" : "time = chunks × α + bytes / β",
+                         fmt::format("= {} × {}{} + {} / {} = {}", countText(double(model.asked.chunks())),
+                                     inSeconds(lane.fixed), pieces, inBytes(bytes),
                                      quantityText(rate, Unit::BytePerSecond), inSeconds(model.laneSeconds(lane.step))),
                          lane.source);
-    why.terms = {{"α", lane.fixed, Unit::Second, "of each chunk", lane.source},
-                 {"β", rate, Unit::BytePerSecond, lane.rule + "; bytes of the file", lane.source}};
+    why.terms = {{"α", lane.fixed, Unit::Second, "of each chunk", lane.source}};
+    if (inPieces > 0)
+        why.terms.push_back({"γ", lane.perPiece, Unit::Second,
+                             model.asked.isMapped() && model.asked.isWarm
+                                 ? "of a fault, which maps a whole piece of the page cache"
+                                 : "of a piece of the page cache: the first ones that are read ahead are small",
+                             lane.source});
+    why.terms.push_back({"β", rate, Unit::BytePerSecond, lane.rule + "; bytes of the file", lane.source});
     return why;
+}
+
+/// How many faults map the file.
+Why faultsWhy(const LoadingModel& model, double faults)
+{
+    const LoadingLane* const lane = model.lane(LoadingStep::Read);
+    const std::string count = "= " + countText(faults);
+    if (!model.asked.isMapped())
+        return loadingWhy("nothing is mapped", count, "Linux");
+    if (lane->pieces == 0)
+        return loadingWhy("bytes / 64 KiB: a fault maps the 16 pages around it", count, "Linux, fault_around_bytes",
+                          {"larger pieces of the page cache, which newer kernels map whole: calibrate this machine"});
+    return loadingWhy("a fault maps a piece of the page cache: 64 KiB in the first windows that are read ahead, then "
+                      "four times as much in each",
+                      count, "Linux; the window and the largest piece as this machine was calibrated",
+                      {"a file that was written and not read: its pieces are large from its beginning"});
 }
 
 Why timeWhy(const LoadingModel& model)
@@ -127,7 +146,7 @@ void explainLoading(Figures& figures, const LoadingModel& model)
     for (const auto& [key, step] :
          {std::pair("read_time", LoadingStep::Read), std::pair("convert_time", LoadingStep::Convert),
           std::pair("copy_time", LoadingStep::Copy)}) {
-        const LoadingLane* const lane = laneOf(model, step);
+        const LoadingLane* const lane = model.lane(step);
         explain(figures, key, lane ? laneWhy(model, *lane) : loadingWhy("no such step", "= 0 s", "what was asked for"));
     }
     explain(figures, "hidden_time",
@@ -157,10 +176,7 @@ void explainLoading(Figures& figures, const LoadingModel& model)
             loadingWhy(asked.isWarm ? "the page cache has it all" : "every byte comes from the medium",
                        "= " + inBytes(findFigure(figures, "disk_bytes")->number()), "counted",
                        {"what is read ahead beyond the end"}));
-    explain(figures, "faults",
-            loadingWhy(asked.isMapped() ? "bytes / 64 KiB: a fault maps the 16 pages around it" : "nothing is mapped",
-                       "= " + countText(findFigure(figures, "faults")->number()), "Linux, fault_around_bytes",
-                       {"pages of other sizes; faults of other memory"}));
+    explain(figures, "faults", faultsWhy(model, findFigure(figures, "faults")->number()));
     explain(figures, "bottleneck",
             loadingWhy("the step that takes longest alone",
                        fmt::format("= {}", findFigure(figures, "bottleneck")->text()), "the figures above"));
@@ -183,7 +199,7 @@ LoadingNumbers numbersOf(const LoadingModel& model)
     numbers.hostMemory = asked.readMemory() + asked.convertedMemory();
     numbers.pageCache = asked.method == LoadingMethod::Direct ? 0 : double(asked.bytes);
     numbers.diskBytes = asked.isWarm ? 0 : double(asked.bytes);
-    numbers.faults = asked.isMapped() ? std::ceil(double(asked.bytes) / faultBytes) : 0;
+    numbers.faults = model.lane(LoadingStep::Read)->faults;
     return numbers;
 }
 

@@ -3,18 +3,22 @@
 //
 //     read     of a disk by its rate and latency, or the page cache by the rate of copies. What comes through the page
 //              cache is copied from it while the kernel reads ahead: the slower of the two. mmap copies nothing, but
-//              every page is mapped by a fault (16 at a time). Threads share the latency and the copying
+//              every page is mapped by a fault (16 at a time, or a whole folio). Threads share the latency and the
+//              copying
 //     convert  the slower of moving the bytes through one core and its operations
 //     copy     α and β of the link to the GPU, of all links where each GPU has its own
 //
-// On a host that is calibrated, reading and converting have the α and β that were measured there, by method. Chunks go
-// through the lanes as core/timing/pipeline.h says.
+// On a host that is calibrated, reading and converting have the α and β that were measured there, by method, and each
+// piece of the page cache costs γ: the first windows that are read ahead are of small pieces, so that a small file is
+// slower by the byte (core/timing/page_cache.h). Chunks go through the lanes as core/timing/pipeline.h says, each with
+// its share of the pieces.
 //
 // Left out: a read-ahead that is too short for a fast drive, seeks between tensors, other traffic, page faults of the
 // memory that the bytes arrive in.
 #include "core/experiments/loading/loading.h"
 
 #include "core/timing/link_time.h"
+#include "core/timing/page_cache.h"
 #include "core/timing/working_set.h"
 
 #include <algorithm>
@@ -73,25 +77,43 @@ const Link* calibratedLink(const Device& device, const std::string& id)
     return link && link->bandwidth.known() && link->latency.known() ? link : nullptr;
 }
 
-/// α and β as they were calibrated, for so many bytes in all.
-void setCalibrated(LoadingLane& lane, const Device& device, const Link& link, double bytes)
+/// α and β as they were calibrated, of bytes that the caches hold so.
+void setCalibrated(LoadingLane& lane, const Link& link, const CachedShares& cached)
 {
     lane.fixed = link.latency.value;
-    lane.perByte = secondsPerByte(link, cachedShares(device, 2 * bytes));
+    lane.perByte = secondsPerByte(link, cached);
     lane.rule = "measured on this machine";
     lane.source = link.latency.method;
+}
+
+/// The pieces that the bytes come in through the page cache, where a calibration knows them; `far`: the share of them
+/// that no cache holds.
+void addPieces(LoadingLane& lane, const Device& device, const LoadingCase& asked, const std::string& link, double far)
+{
+    const auto pageCache = pageCacheOf(device);
+    if (asked.method == LoadingMethod::Direct || !pageCache)
+        return;
+    const auto bytes = double(asked.bytes);
+    lane.faults = asked.isMapped() ? pageCachePieces(*pageCache, bytes, faultAround) : 0;
+    lane.pieces = asked.isMapped() && asked.isWarm ? lane.faults : far * pageCachePieces(*pageCache, bytes, filePage);
+    lane.perPiece = pageCache->secondsOf(link);
+    lane.perByte += lane.pieces * lane.perPiece / bytes;
 }
 
 Result<LoadingLane> readLane(const Device& device, const LoadingCase& asked)
 {
     LoadingLane lane{LoadingStep::Read, loadingReadName(asked)};
     const auto bytes = double(asked.bytes);
-    const Link* const link = asked.medium == LoadingMedium::Host || asked.isWarm
-        ? calibratedLink(device, loadingReadLink(asked.method, asked.isWarm))
-        : nullptr;
+    lane.faults = asked.isMapped() ? std::ceil(bytes / faultAround) : 0;
+    const std::string id = loadingReadLink(asked.method, asked.isWarm);
+    const Link* const link = asked.medium == LoadingMedium::Host || asked.isWarm ? calibratedLink(device, id) : nullptr;
     const CopyRate copy = hostCopyRate(device, 2 * bytes, asked.threads);
     if (link) {
-        setCalibrated(lane, device, *link, bytes);
+        // What comes from a disk, and what is only mapped, is no matter of the caches.
+        const bool isCopied = asked.isWarm && !asked.isMapped();
+        const CachedShares cached = isCopied ? cachedShares(device, warmTouched * bytes) : CachedShares{};
+        setCalibrated(lane, *link, cached);
+        addPieces(lane, device, asked, id, isCopied ? 1 - cached.last : 1);
     } else {
         if (!(copy.bytesPerSecond > 0))
             return rateUnknown(device, "the memory bandwidth", "calibrate it, or choose a device of the catalogue");
@@ -122,7 +144,7 @@ Result<LoadingLane> convertLane(const Device& device, const LoadingCase& asked)
     const auto bytes = double(asked.bytes);
     const LoadingForm form = asked.changesForm() ? asked.form : LoadingForm::Other;
     if (const Link* const link = calibratedLink(device, loadingConvertLink(form, asked.target))) {
-        setCalibrated(lane, device, *link, bytes);
+        setCalibrated(lane, *link, cachedShares(device, 2 * bytes));
         return lane;
     }
     const double ratio = asked.convertedBytes(bytes) / bytes;
@@ -168,6 +190,13 @@ std::vector<LaneTime> LoadingModel::times() const
         times.push_back(
             {lane.fixed + double(asked.chunk) * lane.perByte, lane.fixed + double(asked.lastChunk()) * lane.perByte});
     return times;
+}
+
+const LoadingLane* LoadingModel::lane(LoadingStep step) const
+{
+    const auto found =
+        std::find_if(lanes.begin(), lanes.end(), [&](const LoadingLane& one) { return one.step == step; });
+    return found == lanes.end() ? nullptr : &*found;
 }
 
 double LoadingModel::laneSeconds(LoadingStep step) const

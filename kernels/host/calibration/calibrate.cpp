@@ -9,7 +9,7 @@
 //   - runs, columns and transpositions as `layout` makes them (calibrate_walks.cpp);
 //   - transfers of each kind, 4 B to 64 MiB (transfer.cpp);
 //   - steps of rings between threads and between processes, one on each core (sharding.cpp);
-//   - a file of 64 MiB, read cold and from the page cache by each method, and what is made of its numbers
+//   - a file of 128 MiB, read cold and from the page cache by each method, and what is made of its numbers
 //   (loading.cpp);
 //   - a matrix product of 1536³ in each format: what all cores reach.
 // The order is random and the cached sizes come twice, so that intermittent load of others becomes spread, not shape.
@@ -58,8 +58,9 @@ std::vector<double> sizesBetween(double begin, double end, int steps)
     }
 }
 
-constexpr double calibratedFile = 0x1p26; ///< B
-constexpr int operationPasses = 6;        ///< of a training step's operations, between the other probes
+constexpr double calibratedFile = 0x1p27; ///< B
+constexpr double readSizes[] = {0x1p20, 0x1p22, 0x1p24, 40 * 0x1p20, calibratedFile};
+constexpr int operationPasses = 6; ///< of a training step's operations, between the other probes
 
 StoppingOptions probeOptions(double wallLimit)
 {
@@ -123,6 +124,7 @@ public:
         }
         for (const Task& task : m_tasks)
             task.store(summarize(task.samples.merged()));
+        countPieces();
         m_session.sink().progress(done, total, "matrix products");
         MEMSCAPE_TRY(rates, productRates(m_session));
         m_probes.productRates = std::move(rates);
@@ -392,8 +394,12 @@ private:
                     continue;
                 const std::size_t index = m_probes.links.size();
                 const std::string id = loadingReadLink(method, isWarm);
-                m_probes.links.push_back({id, id, {}});
-                for (const double bytes : {0x1p20, 0x1p22, 0x1p24, calibratedFile}) {
+                const bool isCopied = isWarm && method != Method::Mmap;
+                m_probes.links.push_back({id, id, {}, isCopied ? warmTouched : 0.0});
+                m_inPieces[index] = isWarm && method == Method::Mmap ? faultAround : filePage;
+                if (method == Method::Direct)
+                    m_inPieces.erase(index);
+                for (const double bytes : readSizes) {
                     planLink(index, bytes, "files", fmt::format("{} of {}", id, bytesText(bytes)),
                              [this, method, isWarm, bytes] { return readingProbe(method, isWarm, bytes); });
                 }
@@ -407,8 +413,14 @@ private:
         asked.bytes = std::uint64_t(calibratedFile);
         asked.limit = asked.bytes;
         const auto file = m_fileError ? tl::unexpected<Error>(*m_fileError) : m_files.fileFor(m_session, asked);
-        auto seconds = file ? measureReading(m_session, **file, method, isWarm, std::uint64_t(bytes), probeOptions(0.1))
-                            : tl::unexpected<Error>(file.error());
+        LoadingSeen seen;
+        auto seconds = file
+            ? measureReading(m_session, **file, method, isWarm, std::uint64_t(bytes), probeOptions(0.1), &seen)
+            : tl::unexpected<Error>(file.error());
+        if (seconds && isWarm && method == LoadingMethod::Mmap && bytes == calibratedFile) {
+            const double window = (*file)->readAhead();
+            m_probes.pageCache = {window, largestPiece(window, bytes, seen.faults), {}};
+        }
         if (seconds || seconds.error().code == "run.cancelled" || seconds.error().code == "check.failed")
             return seconds;
         if (!file)
@@ -417,6 +429,17 @@ private:
         if (std::find(m_probes.notes.begin(), m_probes.notes.end(), note) == m_probes.notes.end())
             m_probes.notes.push_back(note);
         return std::vector<double>();
+    }
+
+    /// The pieces of each reading, once it is known how large they get.
+    void countPieces()
+    {
+        if (!m_probes.pageCache.isKnown())
+            return;
+        for (const auto& [index, least] : m_inPieces) {
+            for (LinkProbe& probe : m_probes.links[index].points)
+                probe.pieces = pageCachePieces(m_probes.pageCache, probe.bytes, least);
+        }
     }
 
     void planConversions()
@@ -478,6 +501,7 @@ private:
     std::vector<Task> m_tasks;
     WalkArrays m_walkArrays;
     LoadingFiles m_files;
+    std::map<std::size_t, double> m_inPieces; ///< links that read through the page cache: B of the least piece
     std::optional<Error> m_fileError;
     std::array<StrideArrays, 2> m_arrays; ///< of walks with one array and with two
 };

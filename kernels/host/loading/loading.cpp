@@ -2,7 +2,9 @@
 // loading, measured on the host: a real file, read by the method that was asked for, cold or warm, really converted.
 //
 //     time          all lanes side by side, a thread each (loading_run.cpp)
-//     read_time     reading alone; before each sample the file is made cold, and mincore() has to agree
+//     read_time     reading alone; before each sample the file is made cold, and mincore() has to agree, or warm: our
+//                   own is dropped and read once, so that its pieces in the page cache are those of a file that was
+//                   read
 //     convert_time  converting alone, from buffers that are there
 // Beside the times: bytes that devices gave (/proc/self/io), what stays in the page cache (mincore), faults of the
 // thread that reads (getrusage), the memory of the loader to the byte. Before the first sample everything is loaded
@@ -175,7 +177,8 @@ LoadingNumbers measuredLoading(const std::map<std::string, Summary>& samples, co
 }
 
 Result<std::vector<double>> measureReading(HostSession& session, const LoadingFile& file, LoadingMethod method,
-                                           bool isWarm, std::uint64_t bytes, const StoppingOptions& options)
+                                           bool isWarm, std::uint64_t bytes, const StoppingOptions& options,
+                                           LoadingSeen* seen)
 {
     LoadingCase asked;
     asked.fileBytes = asked.bytes = asked.elements = bytes;
@@ -187,7 +190,10 @@ Result<std::vector<double>> measureReading(HostSession& session, const LoadingFi
     MEMSCAPE_CHECK(run.open());
     if (bytes <= calibratedChunk) // a larger one is made of the same reads
         MEMSCAPE_CHECK(run.check());
-    return sampledLanes(session, run, {true, false, false}, options);
+    auto seconds = sampledLanes(session, run, {true, false, false}, options);
+    if (seen)
+        *seen = run.seen();
+    return seconds;
 }
 
 Result<std::vector<double>> measureConverting(HostSession& session, LoadingForm form, LoadingTarget target,

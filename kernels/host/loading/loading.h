@@ -33,9 +33,11 @@ Result<std::map<std::string, std::vector<double>>> sampleLoading(HostSession& se
 LoadingNumbers measuredLoading(const std::map<std::string, Summary>& samples, const LoadingSeen& seen,
                                double hostMemory);
 
-/// Seconds of reading the first `bytes` of a file, nothing else. Errors: those of LoadingRun.
+/// Seconds of reading the first `bytes` of a file, nothing else; `seen` is set to what was seen beside them. Errors:
+/// those of LoadingRun.
 Result<std::vector<double>> measureReading(HostSession& session, const LoadingFile& file, LoadingMethod method,
-                                           bool isWarm, std::uint64_t bytes, const StoppingOptions& options);
+                                           bool isWarm, std::uint64_t bytes, const StoppingOptions& options,
+                                           LoadingSeen* seen = nullptr);
 /// Seconds of converting so many stored bytes in chunks, from buffers that they share.
 Result<std::vector<double>> measureConverting(HostSession& session, LoadingForm form, LoadingTarget target,
                                               std::uint64_t bytes, const StoppingOptions& options);

@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -235,6 +236,24 @@ Result<void> LoadingFile::makeWarm(std::uint64_t bytes) const
         at += std::uint64_t(count);
     }
     return {};
+}
+
+double LoadingFile::readAhead() const
+{
+    constexpr double standard = 131072;
+    struct stat about = {};
+    if (::fstat(descriptor(), &about) != 0)
+        return standard;
+    // A filesystem's own, else the disk's, of which it may be a part.
+    const std::string place = fmt::format("{}:{}", major(about.st_dev), minor(about.st_dev));
+    for (const std::string& path :
+         {"/sys/class/bdi/" + place + "/read_ahead_kb", "/sys/dev/block/" + place + "/queue/read_ahead_kb",
+          "/sys/dev/block/" + place + "/../queue/read_ahead_kb"}) {
+        std::ifstream file(path);
+        if (double kibibytes = 0; file >> kibibytes && kibibytes >= 4)
+            return kibibytes * 1024;
+    }
+    return standard;
 }
 
 Result<FileDescriptor> LoadingFile::openDirect() const

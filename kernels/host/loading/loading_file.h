@@ -63,6 +63,8 @@ public:
     Result<void> makeWarm(std::uint64_t bytes) const;
     /// Of the first `bytes`, those in the page cache, B.
     std::uint64_t cachedBytes(std::uint64_t bytes) const;
+    /// B that the system reads ahead of it at a time; Linux's standard where it does not say.
+    double readAhead() const;
     /// The same file past the page cache. Errors: run.skipped where its filesystem cannot.
     Result<FileDescriptor> openDirect() const;
 

@@ -313,6 +313,9 @@ Result<void> LoadingRun::prepare(const LanesUsed& used)
     m_stop = false;
     if (used.read) {
         unmapFile(); // its pages could not leave the page cache
+        // Pages that were written, or read in another way, lie in other pieces: once they go and come back.
+        if (m_asked.isWarm && m_file.isOurs() && !std::exchange(m_isReadBack, true))
+            static_cast<void>(m_file.makeCold(m_asked.bytes)); // what stays in memory is warm all the same
         MEMSCAPE_CHECK(m_asked.isWarm ? m_file.makeWarm(m_asked.bytes) : m_file.makeCold(m_asked.bytes));
     }
     if (m_asked.isMapped() && !m_mapping) {

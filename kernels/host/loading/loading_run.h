@@ -96,6 +96,7 @@ private:
     std::byte* m_readAt = nullptr;
     std::byte* m_convertedAt = nullptr;
     std::byte* m_mapping = nullptr;
+    bool m_isReadBack = false; ///< the page cache holds the file as it was read
     std::atomic<bool> m_stop{false};
     std::atomic<long> m_faults{0};
     std::atomic<unsigned> m_touched{0}; ///< a sum of mapped bytes, so that they are read

@@ -211,6 +211,15 @@ void TestLoading::calibratedRatesAreUsedAsTheyAre()
     QVERIFY(loadingIsWithin(of({"chunk=0", "cache=warm"}, "read_time"), 1e-3 + bytes / 10e9, 1e-9));
     QVERIFY(loadingIsWithin(of({"chunk=0", "dtype=fp32", "convert=bf16"}, "convert_time"), 1e-3 + bytes / 5e9, 1e-9));
     QVERIFY(of({"chunk=0", "medium=hdd"}, "read_time") > 0.9 * bytes / 270e6); // another disk than the calibrated one
+    // What a calibration knows of the page cache: 2048 single pages, then the windows' larger ones.
+    host.calibration = Calibration();
+    host.calibration->raw = {
+        {"page_cache", {{"window", 0x1p23}, {"largest", 0x1p21}, {"seconds", {{"disk-read", 2e-6}}}}}};
+    const std::vector<std::string> sixteen{"chunk=0", "model=params:8e6", "dtype=bf16"};
+    const double pieces = 2048 + 512 * (of(sixteen, "bytes") - 0x1p23) / 0x1p23;
+    QVERIFY(of(sixteen, "bytes") > 0x1p23 && of(sixteen, "bytes") < 0x1p24);
+    QVERIFY(loadingIsWithin(of(sixteen, "read_time"), 1e-3 + pieces * 2e-6 + of(sixteen, "bytes") / 2e9, 1e-3));
+    QVERIFY(loadingIsWithin(of(with(sixteen, {"method=mmap"}), "faults"), of(sixteen, "bytes") / 65536, 0.01));
     // One core cannot do both.
     host.units = host.threads = 1;
     const std::vector<std::string> both{"dtype=fp32", "convert=bf16"};
