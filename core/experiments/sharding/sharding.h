@@ -36,6 +36,7 @@ struct ShardingLink
     ShardingWay way = ShardingWay::Threads;
     RankLink rate;             ///< of one step of a ring
     double far = 0;            ///< B/s within a host, of data that no cache holds; 0: the same
+    double own = 0;            ///< B/s of what a neighbour's own caches hold; 0: the same
     bool isSerial = false;     ///< the ranks' own cores move the bytes: nothing runs beside it
     bool takesTrees = false;   ///< the quicker of ring and tree, as NCCL does; else a ring
     std::string label, source; ///< "NVLink 4"; where α and β stand

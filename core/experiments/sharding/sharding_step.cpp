@@ -6,13 +6,15 @@
 //     tensor   the collectives between a unit's products: the next unit waits for them
 //     host     offloaded gradients down, weights up
 // Collectives of one lane follow each other, in the order in which PyTorch's FSDP and DDP issue them. Gradients of a
-// unit come evenly over its backward. Where the ranks' own cores move the bytes (a CPU) nothing runs beside it.
+// unit come evenly over its backward. Where the ranks' own cores move the bytes (a CPU) nothing runs beside it, and a
+// rank also copies its own piece among those that stage 3 gathers.
 //
 // Left out: data and tensor collectives that share a link, both directions of the host's link at once, the update on
 // the host, and that FSDP keeps the last unit from forward to backward.
 #include "core/experiments/sharding/sharding.h"
 
 #include "core/timing/link_time.h"
+#include "core/timing/working_set.h"
 #include "core/training/sharding.h"
 
 #include <algorithm>
@@ -43,14 +45,9 @@ public:
         , m_weightBytes(precisionRule(m_plan.precision).weight)
         , m_gradientBytes(m_plan.gradientBytes())
     {
-        double whole = 0;
-        for (const ShardUnit& unit : m_units)
-            whole += double(unit.elements() * m_gradientBytes);
         m_rate = asked.link.rate;
-        if (asked.link.far > 0) { // of a host: what all ranks touch in turn
-            const double near = cachedShares(device, whole * double(asked.ranks())).last;
-            m_rate.bandwidth = 1 / (near / m_rate.bandwidth + (1 - near) / asked.link.far);
-        }
+        if (asked.link.far > 0) // of a host
+            setHostRate();
     }
 
     Result<ShardStep> built()
@@ -72,6 +69,27 @@ public:
     }
 
 private:
+    /// A step of the ring by what all ranks touch in turn: with stage 3 a unit's weights, gathered, and the pieces that
+    /// stay; else every gradient of every rank.
+    void setHostRate()
+    {
+        double whole = 0, largest = 0;
+        for (const ShardUnit& unit : m_units) {
+            whole += double(unit.elements());
+            largest = std::max(largest, double(unit.elements()));
+        }
+        const double touched = isSharded()
+            ? largest * double(ranks() * m_weightBytes) + whole * double(m_weightBytes + m_gradientBytes)
+            : whole * double(m_asked.ranks() * m_gradientBytes);
+        const ShardingLink& link = m_asked.link;
+        const CachedShares held = cachedShares(m_device, touched);
+        const double own = link.own > 0 ? link.own : m_rate.bandwidth;
+        m_rate.bandwidth =
+            1 / (held.own / own + (held.last - held.own) / m_rate.bandwidth + (1 - held.last) / link.far);
+        const int cores = int(std::clamp<std::int64_t>(ranks(), 1, std::max(1, m_device.units)));
+        m_copyRate = bandwidthOf(m_device, touched, Operation::Copy, cores).bytesPerSecond / 2 / double(ranks());
+    }
+
     bool isSharded() const { return m_plan.zeroStage == 3; }
     std::int64_t ranks() const { return m_plan.dataParallel; }
     /// Turns are units forward, then backward.
@@ -105,9 +123,13 @@ private:
         const bool isTree = m_asked.link.takesTrees
             && quickestAlgorithm(one.kind, one.payload(), one.ranks, m_rate) == CollectiveAlgorithm::Tree;
         m_trees += isTree;
+        // Where its own core does it, a rank's own piece is copied among the gathered ones.
+        const double ownPiece =
+            one.what == "weights" && m_copyRate > 0 ? one.payload() / double(one.ranks) / m_copyRate : 0;
         return one.count
-            * (isTree ? treeSeconds(one.kind, one.payload(), one.ranks, m_rate)
-                      : ringSeconds(one.kind, one.payload(), one.ranks, m_rate));
+            * (ownPiece
+               + (isTree ? treeSeconds(one.kind, one.payload(), one.ranks, m_rate)
+                         : ringSeconds(one.kind, one.payload(), one.ranks, m_rate)));
     }
 
     /// The gradients in the order of backward, cut into buckets.
@@ -342,6 +364,7 @@ private:
     std::vector<std::vector<LaneTask>> m_lanes;
     std::vector<std::vector<ShardTask>> m_tasks;
     RankLink m_rate;
+    double m_copyRate = 0; ///< B/s that a rank copies within its memory, of a host
     std::int64_t m_weightBytes, m_gradientBytes;
     std::int64_t m_bucket = 1, m_nextBucket = 1, m_filled = 0; ///< elements
     std::size_t m_buckets = 0;
