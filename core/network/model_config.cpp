@@ -67,8 +67,7 @@ Result<ModelDescription> startingPoint(ConfigFields& fields, const std::string& 
     const std::string said = fmt::format("the architecture \"{}\" is not known", quotedForMessage(type));
     if (unknown == UnknownArchitecture::Refused) {
         const std::string hint =
-            fmt::format("{} Known: {}. assume=llama (of training-memory, batch-size, inference-memory) takes it for a "
-                        "decoder like LLaMA: {}",
+            fmt::format("{} Known: {}. assume=llama takes it for a decoder like LLaMA: {}",
                         didYouMean(type, knownArchitectures()), join(knownArchitectures(), ", "), likeLlama);
         return fail(Error{"model.architecture", said, fields.within("model_type"), hint, Remedy{"assume", "llama"}});
     }

@@ -7,6 +7,7 @@
 // not fit the next request, and what was freed is kept for later. Left out: CUDA graphs' private pools, fragmentation
 // inside the driver, the time between two requests.
 #include "core/experiments/allocator/allocator.h"
+#include "core/experiments/common/idle_parameters.h"
 
 #include "core/base/cancellation.h"
 #include "core/base/parallel.h"
@@ -56,7 +57,9 @@ public:
     {
         std::vector<std::string> idle = Experiment::idleParameters(device, parameters);
         if (!isModelText(parameters.text("trace")))
-            idle.insert(idle.end(), {"batch", "sequence", "precision", "optimizer", "steps"});
+            idle.insert(idle.end(), {"batch", "sequence", "precision", "optimizer", "steps", "assume"});
+        else if (const auto assumption = idleAssumption(parameters.text("trace")); !assumption.empty())
+            idle.emplace_back("assume");
         const auto setting = readSetting(parameters.text("setting"));
         if (setting && setting->kind != PolicyKind::Caching)
             idle.emplace_back("fraction");

@@ -63,9 +63,10 @@ struct RequestSource
 
 Result<RequestSource> stepSource(const Device& device, const std::string& name, const Parameters& parameters)
 {
-    const auto model = readModel(name);
+    const auto model = askedModel(parameters, name);
     if (!model)
-        return fail(Error{model.error().code, model.error().message, "trace", model.error().hint});
+        return fail(
+            Error{model.error().code, model.error().message, "trace", model.error().hint, model.error().remedy});
     ParameterTexts texts{{"model", name}};
     for (const char* key : {"batch", "sequence"})
         texts.emplace_back(key, fmt::format("{}", parameters.integer(key)));
@@ -353,7 +354,8 @@ Schema allocatorSchema()
                                             "When the system gives the pages of what was reserved.", touches.choices());
             spec.appliesTo = AppliesTo::Hosts;
             return spec;
-        }()};
+        }(),
+        assumeSpec()};
 }
 
 } // namespace memscape

@@ -313,7 +313,7 @@ Stage stageOf(const Graph& graph, const Cutter& cutter, const Times& times, int 
 
 Result<ChainSource> modelSource(const Device& device, std::string_view name, const Parameters& parameters)
 {
-    MEMSCAPE_TRY(model, readModel(name));
+    MEMSCAPE_TRY(model, askedModel(parameters, name));
     MEMSCAPE_TRY(setup, setupOf(device, name, parameters));
     MEMSCAPE_TRY(graph, buildNetwork(model, setup.build));
     MEMSCAPE_TRY(ranges, cut(model, graph));

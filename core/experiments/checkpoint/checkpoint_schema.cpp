@@ -102,7 +102,8 @@ Schema checkpointSchema()
                        "attention core, which is then computed again "
                        "(Korthikanti et al. 2022, selective).",
                        {{"all", "all or nothing", "a layer's activations are all kept, or all recomputed"},
-                        {"selective", "all, selective, nothing", "the solver chooses per layer"}})};
+                        {"selective", "all, selective, nothing", "the solver chooses per layer"}}),
+            assumeSpec()};
 }
 
 LastSegment lastSegmentOf(const Parameters& parameters)

@@ -186,7 +186,13 @@ std::vector<std::string> idleCheckpointParameters(const Parameters& parameters)
     idle.add("precision", !isModel);
     idle.add("attention", !isModel || !traits.hasAttention);
     idle.add("layer_options", !isModel || !traits.hasAttention);
+    idle.add("assume", !traits.isUnknown);
     return idle.keys();
+}
+
+std::vector<std::string> idleAssumption(const std::string& model)
+{
+    return traitsOf(model).isUnknown ? std::vector<std::string>() : std::vector<std::string>{"assume"};
 }
 
 std::vector<std::string> idlePrecisionParameters(const Parameters& parameters)

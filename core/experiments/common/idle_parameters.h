@@ -17,6 +17,8 @@ std::vector<std::string> idleBatchParameters(const Device& device, const Paramet
 std::vector<std::string> idleInferenceParameters(const Device& device, const Parameters& parameters);
 /// Of `checkpoint`.
 std::vector<std::string> idleCheckpointParameters(const Parameters& parameters);
+/// `assume`, wherever a model is asked for by that name: idle unless its architecture is unknown. Else nothing.
+std::vector<std::string> idleAssumption(const std::string& model);
 /// Of `precision`.
 std::vector<std::string> idlePrecisionParameters(const Parameters& parameters);
 

@@ -9,6 +9,7 @@
 #include "core/experiments/loading/loading_words.h"
 
 #include "core/claims/claim_quotes.h"
+#include "core/experiments/common/idle_parameters.h"
 #include "core/experiments/common/judged_number.h"
 
 #include <algorithm>
@@ -114,8 +115,11 @@ private:
 std::vector<std::string> Loading::idleParameters(const Device& device, const Parameters& parameters) const
 {
     std::vector<std::string> idle = Experiment::idleParameters(device, parameters);
+    const std::vector<std::string> assumption = idleAssumption(parameters.text("model"));
     if (!parameters.text("file").empty())
-        idle.insert(idle.end(), {"model", "dtype"});
+        idle.insert(idle.end(), {"model", "dtype", "assume"});
+    else
+        idle.insert(idle.end(), assumption.begin(), assumption.end());
     if (parameters.choice("method") != "parallel")
         idle.emplace_back("threads");
     if (parameters.choice("method") == "direct" || parameters.choice("medium") == "page-cache")

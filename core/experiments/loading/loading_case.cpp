@@ -3,6 +3,7 @@
 // header of a real file, how they are read, and what becomes of them.
 #include "core/experiments/loading/loading.h"
 #include "core/experiments/loading/loading_words.h"
+#include "core/experiments/memory/memory_parameters.h"
 
 #include "core/base/file.h"
 #include "core/base/text.h"
@@ -85,7 +86,7 @@ Result<void> readFileCase(LoadingCase& asked)
 
 Result<void> readModelCase(LoadingCase& asked, const Parameters& parameters)
 {
-    MEMSCAPE_TRY(model, readModel(parameters.text("model")));
+    MEMSCAPE_TRY(model, askedModel(parameters));
     MEMSCAPE_TRY(form, storedFormFromText(parameters.choice("dtype")));
     MEMSCAPE_TRY(tensors, inventory(model));
     MEMSCAPE_TRY(bytes, servedWeights(model, form, 2, 1));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/experiments/loading/loading_words.h"
+#include "core/experiments/memory/memory_parameters.h"
 
 namespace memscape {
 
@@ -14,7 +15,7 @@ const ChoiceTable<LoadingMedium>& loadingMedia()
         {LoadingMedium::Sata, {"sata", "SSD, SATA", "560 MB/s"}},
         {LoadingMedium::Nvme3, {"nvme3", "SSD, PCIe 3.0", "3.5 GB/s"}},
         {LoadingMedium::Nvme4, {"nvme4", "SSD, PCIe 4.0", "7 GB/s"}},
-        {LoadingMedium::Nvme5, {"nvme5", "SSD, PCIe 5.0", "14.5 GB/s"}},
+        {LoadingMedium::Nvme5, {"nvme5", "SSD, PCIe 5.0", "12.4 GB/s"}},
         {LoadingMedium::Network10, {"network-10g", "network, 10 Gbit/s", "1.2 GB/s of data"}},
         {LoadingMedium::Network100, {"network-100g", "network, 100 Gbit/s", "12 GB/s of data"}}};
     return table;
@@ -119,12 +120,14 @@ Schema loadingSchema()
         integerSpec("limit", "largest file", "That a measurement writes; it leaves room on the disk besides.",
                     {.least = 4096, .most = 0x1p40, .standard = "1GiB", .unit = Unit::Byte, .scale = Scale::Log2}),
     };
+    schema.push_back(assumeSpec());
     for (const char* key : {"staging", "host_link"})
         std::find_if(schema.begin(), schema.end(), [&](const ParameterSpec& spec) {
             return spec.key == key;
         })->appliesTo = AppliesTo::Gpus;
     setGroup(schema, "how it is read", {"file", "touched", "threads", "chunk", "streams"});
     setGroup(schema, "memory and links", {"low_cpu_mem", "staging", "host_link"});
+    setGroup(schema, "details", {"assume"});
     setGroup(schema, "measurement", {"folder", "limit"});
     return schema;
 }

@@ -22,7 +22,11 @@ Device withLink(Device device, double bandwidth);
 /// The model that a page opens with: one that a processor's memory holds, else one that needs a large GPU.
 ParameterTexts standardModelOn(const Device& device);
 
-/// The network of `model`; assume=llama takes an architecture that is not known for one. Errors: see readModel().
+/// What becomes of an architecture that is not known.
+ParameterSpec assumeSpec();
+/// The network of that name; assume=llama takes an architecture that is not known for one. Errors: see readModel().
+Result<ModelDescription> askedModel(const Parameters& parameters, std::string_view name);
+/// The same of the parameter `model`.
 Result<ModelDescription> askedModel(const Parameters& parameters);
 
 /// What the parameters of `training-memory` ask for on that device, except the model. Errors: plan.* with a hint

@@ -56,15 +56,6 @@ ParameterSpec modelSpec()
         "llama-2-7b", 1);
 }
 
-ParameterSpec assumeSpec()
-{
-    return choiceSpec("assume", "unknown architecture",
-                      "What becomes of a config.json whose model_type the program does not know.",
-                      {{"none", "is refused", "the message names those that are known"},
-                       {"llama", "is like LLaMA", "RMSNorm, rotary positions, gated feed-forward; may be far off"}},
-                      "none");
-}
-
 ParameterSpec batchSpec()
 {
     return count("batch", "batch", "Sequences (or pictures) that go through the network at once on one device.",
@@ -348,11 +339,24 @@ Schema inferenceSchema()
     return schema;
 }
 
+ParameterSpec assumeSpec()
+{
+    return choiceSpec("assume", "unknown architecture",
+                      "What becomes of a config.json whose model_type the program does not know.",
+                      {{"none", "is refused", "the message names those that are known"},
+                       {"llama", "is like LLaMA", "RMSNorm, rotary positions, gated feed-forward; may be far off"}},
+                      "none");
+}
+
+Result<ModelDescription> askedModel(const Parameters& parameters, std::string_view name)
+{
+    return readModel(
+        name, parameters.choice("assume") == "llama" ? UnknownArchitecture::LikeLlama : UnknownArchitecture::Refused);
+}
+
 Result<ModelDescription> askedModel(const Parameters& parameters)
 {
-    return readModel(parameters.text("model"),
-                     parameters.choice("assume") == "llama" ? UnknownArchitecture::LikeLlama
-                                                            : UnknownArchitecture::Refused);
+    return askedModel(parameters, parameters.text("model"));
 }
 
 Device withLink(Device device, double bandwidth)

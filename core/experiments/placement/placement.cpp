@@ -8,7 +8,9 @@
 
 #include "core/claims/claim_quotes.h"
 #include "core/experiment/schema.h"
+#include "core/experiments/common/idle_parameters.h"
 #include "core/experiments/common/judged_number.h"
+#include "core/experiments/memory/memory_parameters.h"
 
 #include <algorithm>
 #include <cmath>
@@ -74,7 +76,9 @@ Schema placementSchema()
              .unit = Unit::BytePerSecond,
              .scale = Scale::Log2,
              .appliesTo = AppliesTo::Gpus}),
+        assumeSpec(),
     };
+    setGroup(schema, "details", {"assume"});
     setGroup(schema, "rates and links", {"link", "host_bandwidth", "host_flops", "disk"});
     return schema;
 }
@@ -140,6 +144,8 @@ bool isOwnGraph(const Parameters& parameters)
 std::vector<std::string> PlacementExperiment::idleParameters(const Device& device, const Parameters& parameters) const
 {
     std::vector<std::string> idle = Experiment::idleParameters(device, parameters);
+    const std::vector<std::string> assumption = idleAssumption(parameters.text("graph"));
+    idle.insert(idle.end(), assumption.begin(), assumption.end());
     const std::string& strategy = parameters.choice("strategy");
     const bool trains = strategy.starts_with("zero-");
     const bool isMlp =

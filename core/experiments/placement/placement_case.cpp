@@ -13,6 +13,7 @@
 #include "core/base/text.h"
 #include "core/checkpoint/mlp_chain.h"
 #include "core/experiment/schema.h"
+#include "core/experiments/memory/memory_parameters.h"
 #include "core/network/model_names.h"
 #include "core/network/network.h"
 #include "core/timing/operator_time.h"
@@ -172,7 +173,7 @@ private:
 
 Result<void> addModel(PlacementCase& asked, const Device& device, const Parameters& parameters)
 {
-    MEMSCAPE_TRY(model, readModel(parameters.text("graph")));
+    MEMSCAPE_TRY(model, askedModel(parameters, parameters.text("graph")));
     BuildOptions options;
     options.batch = parameters.integer("batch");
     options.sequence = parameters.integer("sequence");

@@ -70,7 +70,8 @@ double PlacementSeconds::onDevice(const GraphNode& node, double passes) const
             + passes
             * std::max(moved * host.perByte, moved / bandwidthOf(device, moved, Operation::Copy, 1).bytesPerSecond);
     }
-    return hostProduct(device, HostOperation::Forward, node, double(node.rows), double(node.columns),
+    // x W with rows of W after each other, as a δ W was calibrated; x Wᵀ, the calibration's forward, is the backward's.
+    return hostProduct(device, HostOperation::InputGradient, node, double(node.rows), double(node.columns),
                        double(node.inner));
 }
 
@@ -107,7 +108,7 @@ double PlacementSeconds::backward(const GraphNode& node) const
     if (m_device->isGpu())
         return 2 * onDevice(node, 1);
     const auto m = double(node.rows), n = double(node.columns), k = double(node.inner);
-    return hostProduct(*m_device, HostOperation::InputGradient, node, m, k, n)
+    return hostProduct(*m_device, HostOperation::Forward, node, m, k, n)
         + hostProduct(*m_device, HostOperation::WeightGradient, node, k, n, m);
 }
 

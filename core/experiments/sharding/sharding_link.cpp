@@ -77,6 +77,7 @@ void setHostRates(ShardingLink& link, const Device& device, std::int64_t ranks)
     if (fitted && fitted->bandwidth.known() && fitted->latency.known()) {
         link.rate = {fitted->latency.value, fitted->bandwidth.value};
         link.far = fitted->farBandwidth ? fitted->farBandwidth->valueOr(0) : 0;
+        link.own = fitted->ownBandwidth ? fitted->ownBandwidth->valueOr(0) : 0;
         link.source = fitted->latency.method;
     } else {
         const int cores = int(std::clamp<std::int64_t>(ranks, 1, std::max(1, device.units)));
@@ -89,6 +90,7 @@ void setHostRates(ShardingLink& link, const Device& device, std::int64_t ranks)
     if (const double turns = double(ranks) / std::max(1, device.units); turns > 1) { // ranks take turns
         link.rate = {link.rate.latency * turns, link.rate.bandwidth / turns};
         link.far /= turns;
+        link.own /= turns;
         link.source += fmt::format("; {} ranks take turns on {} cores", ranks, device.units);
     }
 }
@@ -117,7 +119,7 @@ Result<ShardingCase> shardingCase(const Device& device, const Parameters& parame
         asked.prefetch = 0; // nothing is gathered while it computes
     const double bandwidth = parameters.number("link_bandwidth"), latency = parameters.number("link_latency");
     if (bandwidth > 0) {
-        asked.link.rate.bandwidth = asked.link.far = bandwidth;
+        asked.link.rate.bandwidth = asked.link.far = asked.link.own = bandwidth;
         asked.link.source = "given (link_bandwidth)";
     }
     if (latency > 0)
@@ -139,8 +141,9 @@ Schema shardingSchema()
 {
     Schema schema;
     for (ParameterSpec& spec : trainingSchema()) {
-        for (const char* key : {"model", "zero", "data_parallel", "batch", "sequence", "precision", "optimizer",
-                                "attention", "checkpointing", "tensor_parallel", "sequence_parallel", "offload"}) {
+        for (const char* key :
+             {"model", "zero", "data_parallel", "batch", "sequence", "precision", "optimizer", "attention",
+              "checkpointing", "tensor_parallel", "sequence_parallel", "offload", "assume"}) {
             if (spec.key == key)
                 schema.push_back(std::move(spec));
         }
@@ -180,7 +183,7 @@ Schema shardingSchema()
                                  "Of stage 3: layers whose weights are gathered while another computes. 0: none.",
                                  {.most = 16, .standard = "1", .suffix = "layers"}));
     setGroup(schema, "link and overlap", {"link", "link_bandwidth", "link_latency", "bucket", "prefetch"});
-    setGroup(schema, "training details", {"precision", "optimizer", "attention", "checkpointing"});
+    setGroup(schema, "training details", {"precision", "optimizer", "attention", "checkpointing", "assume"});
     return schema;
 }
 

@@ -8,6 +8,7 @@
 // Left out: cores that share a memory; accumulation of micro-batches; pipeline parallelism.
 #include "core/experiments/sharding/sharding.h"
 
+#include "core/experiments/memory/memory_parameters.h"
 #include "core/network/model_names.h"
 #include "core/timing/reached_step.h"
 #include "core/training/segments.h"
@@ -199,7 +200,7 @@ Result<std::shared_ptr<const ShardedNetwork>> shardedNetwork(const Device& devic
         return *kept;
     auto made = std::make_shared<ShardedNetwork>();
     made->key = key;
-    MEMSCAPE_TRY(model, readModel(parameters.text("model")));
+    MEMSCAPE_TRY(model, askedModel(parameters));
     RecordedNetworks networks(model);
     made->model = std::move(model);
     MEMSCAPE_TRY(graph, networks.network(asked.setup.build));

@@ -230,6 +230,42 @@ private slots:
         QVERIFY(!idle("nvidia-h200", {"model=nosuchmodel"}).contains("sequence"));
     }
 
+    void anUnknownArchitectureIsAssumedWhereItIsAsked()
+    {
+        QTemporaryDir folder;
+        QFile file(folder.filePath(QStringLiteral("config.json")));
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write(R"({"model_type": "frob", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+                       "intermediate_size": 128, "vocab_size": 512})");
+        file.close();
+        const std::string path = file.fileName().toStdString();
+        const std::map<std::string, std::string> askedBy{
+            {"training-memory", "model="}, {"inference-memory", "model="}, {"batch-size", "model="},
+            {"loading", "model="},         {"sharding", "model="},         {"placement", "graph="},
+            {"allocator", "trace="},       {"checkpoint", "chain=model:"}};
+        std::size_t asking = 0;
+        for (const Experiment* experiment : experiments())
+            asking += findParameter(experiment->schema(), "assume") != nullptr;
+        QCOMPARE(asking, askedBy.size());
+        const Device gpu = *findDevice("nvidia-h200");
+        for (const auto& [id, key] : askedBy) {
+            const Experiment& experiment = **findExperiment(id);
+            const auto asked = [&](const std::string& model, const char* assume) {
+                return *resolve(experiment.schema(), Texts{key + model, std::string("assume=") + assume});
+            };
+            const auto refused = experiment.predictPoint(gpu, asked(path, "none"));
+            QVERIFY2(!refused && refused.error().remedy.has_value(), id.c_str());
+            QCOMPARE(refused.error().remedy->value, std::string("llama"));
+            const auto assumed = experiment.predictPoint(gpu, asked(path, "llama"));
+            QVERIFY2(assumed.has_value(), assumed ? "" : assumed.error().text().c_str());
+            const auto isIdle = [&](const std::string& model) {
+                const Texts idle = experiment.idleParameters(gpu, asked(model, "none"));
+                return std::find(idle.begin(), idle.end(), "assume") != idle.end();
+            };
+            QVERIFY2(!isIdle(path) && isIdle("gpt2"), id.c_str());
+        }
+    }
+
     void whatADeviceHasNotIsLeftOutEverywhere()
     {
         for (const Experiment* experiment : experiments()) {
