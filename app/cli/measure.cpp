@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace memscape::cli {
@@ -25,6 +26,22 @@ struct Plan
     LiveDevice live;
 };
 
+/// A processor is asked what its page opens with, where the command names nothing else: the schema's own model is one
+/// for a large GPU. What differs is said.
+Result<Parameters> withWhatAProcessorHolds(const Experiment& experiment, const Device& device,
+                                           const Arguments& arguments, const Parameters& asked)
+{
+    MEMSCAPE_TRY(held, standardParameters(experiment, device, arguments.assignments));
+    std::string others;
+    for (const auto& [key, value] : held.values()) {
+        if (asked.at(key, value) != asked)
+            others += fmt::format("{}{}={}", others.empty() ? "" : " ", key, valueText(value));
+    }
+    if (!others.empty())
+        note(fmt::format("measuring {}, which this processor can hold; give them for another run", others));
+    return held;
+}
+
 Result<Plan> planOf(const Arguments& arguments)
 {
     MEMSCAPE_TRY(experiment, findExperiment(arguments.experiment));
@@ -32,7 +49,10 @@ Result<Plan> planOf(const Arguments& arguments)
     MEMSCAPE_CHECK(requireDevice(arguments.device));
     MEMSCAPE_TRY(live, findLiveDevice(arguments.device));
     MEMSCAPE_CHECK(writable(arguments.output));
-    return Plan{experiment, std::move(parameters), std::move(live)};
+    if (live.device.device.isGpu() || arguments.device.starts_with("replay:"))
+        return Plan{experiment, std::move(parameters), std::move(live)};
+    MEMSCAPE_TRY(held, withWhatAProcessorHolds(*experiment, live.device.device, arguments, parameters));
+    return Plan{experiment, std::move(held), std::move(live)};
 }
 
 /// The record before the run. A device that cannot be predicted yet can still be measured.

@@ -253,6 +253,19 @@ private slots:
         QCOMPARE(cli({"describe", "stride", "--json"}, {}, german).out, cli({"describe", "stride", "--json"}).out);
     }
 
+    void aProcessorMeasuresWhatItHolds()
+    {
+        const Ran ran = cli({"measure", "sharding", "data_parallel=2", "--device", "cpu", "--json"});
+        QCOMPARE(ran.code, 0);
+        QVERIFY2(ran.says("model=from-scratch:"), ran.err.constData());
+        const QJsonObject parameters = ran.json()["parameters"].toObject();
+        QVERIFY(parameters["model"].toString().startsWith("from-scratch:"));
+        QVERIFY(!ran.json()["comparison"].isNull());
+        // A model that is named is measured, or refused.
+        const Ran named = cli({"measure", "sharding", "model=llama-2-7b", "--device", "cpu"});
+        QVERIFY(named.code != 0 && named.says("each rank would send"));
+    }
+
     void measure()
     {
         QTemporaryDir folder;
