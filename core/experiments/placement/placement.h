@@ -64,7 +64,7 @@ private:
     friend Result<PlacementSeconds> placementSeconds(const Device& device, const Parameters& parameters,
                                                      const PlacementCase& asked);
     double onDevice(const GraphNode& node, double passes) const;
-    double fromFar(const GraphNode& node) const;
+    double fromFar(const GraphNode& node, Way way) const;
 
     std::shared_ptr<const Device> m_device;
     const PlacementCase* m_case = nullptr;

@@ -2,7 +2,8 @@
 // What the steps of a placed program take:
 //
 //     product      GPU: core/timing/gemm_time.h; CPU: one core, core/timing/host_operations.h, and at least what its
-//                  operands take from memory; weights that stay come from farther than those that just came up
+//                  operands take from memory; weights are packed in strips, a visit of a column for each line, from
+//                  memory where they stay, from the last cache where they just came up
 //     elementwise  launch + bytes / bandwidth
 //     layer        the sum over its operators (placement_case.cpp)
 //     copy         α + n/β of the link (core/experiments/transfer): of a GPU pinned or pageable, of a CPU one core's
@@ -17,6 +18,7 @@
 #include "core/experiments/transfer/transfer.h"
 #include "core/timing/gemm_time.h"
 #include "core/timing/host_operations.h"
+#include "core/timing/walk_rates.h"
 #include "core/timing/working_set.h"
 
 #include <algorithm>
@@ -75,15 +77,29 @@ double PlacementSeconds::onDevice(const GraphNode& node, double passes) const
                        double(node.inner));
 }
 
-/// What weights that were not touched since the last run take longer than near ones. Those that just came up are near.
-double PlacementSeconds::fromFar(const GraphNode& node) const
+/// What weights beyond a core's own caches take longer than near ones. A product packs them in strips of a few lines
+/// from every row, which no prefetcher follows for long: each line costs a visit of a column. Those that just came up
+/// are in the last cache, as far as it holds them, their source and the ones before.
+double PlacementSeconds::fromFar(const GraphNode& node, Way way) const
 {
     if (m_device->isGpu() || node.weightBytes == 0)
         return 0;
+    constexpr double line = 64, justCopied = 4; // B; of two weights source and target
+    const auto bytes = double(node.weightBytes);
+    const MemoryLevel *const last = m_device->lastCache(), *const dram = m_device->dram();
+    const auto visit = [&](const MemoryLevel* level) {
+        return level ? curveSeconds(*m_device, "column " + level->id, 4, setStride(4 * double(node.columns)))
+                     : std::nullopt;
+    };
+    if (const auto near = visit(last), far = visit(dram); near && far) {
+        const double held =
+            hitShare(way == Way::Streamed ? justCopied * bytes : m_touched, last->capacity.value, last->knee);
+        return bytes / line * (held * *near + (1 - held) * *far);
+    }
     const auto perByte = [&](double workingSet) {
         return 1 / bandwidthOf(*m_device, workingSet, Operation::Read, 1).bytesPerSecond;
     };
-    return double(node.weightBytes) * std::max(0.0, perByte(m_touched) - perByte(double(node.weightBytes) / 8));
+    return way == Way::Streamed ? 0 : bytes * std::max(0.0, perByte(m_touched) - perByte(bytes / 8));
 }
 
 double PlacementSeconds::compute(const GraphNode& node, Way way) const
@@ -93,7 +109,7 @@ double PlacementSeconds::compute(const GraphNode& node, Way way) const
     const LayerCost* const layer =
         node.kind == NodeKind::Layer ? &m_case->layers[std::size_t(&node - m_case->graph.nodes.data())] : nullptr;
     if (way != Way::OnHost || !m_device->isGpu())
-        return layer ? layer->forward : onDevice(node, 1) + (way == Way::Streamed ? 0 : fromFar(node));
+        return layer ? layer->forward : onDevice(node, 1) + fromFar(node, way);
     const double flops = layer ? layer->flops : node.flops();
     const double bytes = layer ? layer->bytes : node.moved(m_case->graph.elementBytes);
     return std::max(flops / hostFlops, bytes / hostRate);
@@ -108,8 +124,11 @@ double PlacementSeconds::backward(const GraphNode& node) const
     if (m_device->isGpu())
         return 2 * onDevice(node, 1);
     const auto m = double(node.rows), n = double(node.columns), k = double(node.inner);
-    return hostProduct(*m_device, HostOperation::Forward, node, m, k, n)
-        + hostProduct(*m_device, HostOperation::WeightGradient, node, k, n, m);
+    // δ Wᵀ packs the weights once more; xᵀ δ writes as many gradients.
+    const double written =
+        double(node.weightBytes) / bandwidthOf(*m_device, m_touched, Operation::Write, 1).bytesPerSecond;
+    return hostProduct(*m_device, HostOperation::Forward, node, m, k, n) + fromFar(node, Way::Resident)
+        + hostProduct(*m_device, HostOperation::WeightGradient, node, k, n, m) + written;
 }
 
 double PlacementSeconds::update(const GraphNode& node) const

@@ -46,7 +46,7 @@ public:
         , m_gradientBytes(m_plan.gradientBytes())
     {
         m_rate = asked.link.rate;
-        if (asked.link.far > 0) // of a host
+        if (asked.link.isSerial)
             setHostRate();
     }
 
@@ -84,8 +84,8 @@ private:
         const ShardingLink& link = m_asked.link;
         const CachedShares held = cachedShares(m_device, touched);
         const double own = link.own > 0 ? link.own : m_rate.bandwidth;
-        m_rate.bandwidth =
-            1 / (held.own / own + (held.last - held.own) / m_rate.bandwidth + (1 - held.last) / link.far);
+        const double far = link.far > 0 ? link.far : m_rate.bandwidth;
+        m_rate.bandwidth = 1 / (held.own / own + (held.last - held.own) / m_rate.bandwidth + (1 - held.last) / far);
         const int cores = int(std::clamp<std::int64_t>(ranks(), 1, std::max(1, m_device.units)));
         m_copyRate = bandwidthOf(m_device, touched, Operation::Copy, cores).bytesPerSecond / 2 / double(ranks());
     }

@@ -245,6 +245,30 @@ private slots:
         QVERIFY(shardsNear(shardFigure("communication_time", processes, host), 2 * 3e-6 + sent / 4e9, 1e-9));
     }
 
+    void aRankCopiesItsOwnPieceOfWhatIsGathered()
+    {
+        const Device host = *findDevice("amd-epyc-9654");
+        const auto seconds = [&](const char* zero, const char* bandwidth) {
+            return shardFigure(
+                "communication_time",
+                {shardModel, zero, "data_parallel=2", "precision=fp32", "sequence=128", bandwidth, "link_latency=1us"},
+                host);
+        };
+        const ShardTexts sharded{shardModel, "zero=3", "data_parallel=2", "precision=fp32", "sequence=128"};
+        const double sent = shardFigure("sent", sharded, host);
+        // Twice as slow a link costs what is sent; what is left is steps and copies within a rank's memory.
+        const double links = seconds("zero=3", "link_bandwidth=4GB/s") - seconds("zero=3", "link_bandwidth=8GB/s");
+        QVERIFY(shardsNear(links, sent / 8e9, 1e-6));
+        // Two of three parts of what two ranks send is gathered, and as much is copied: an EPYC copies 1 to 200 GB/s.
+        const double copies = seconds("zero=3", "link_bandwidth=8GB/s") - sent / 8e9;
+        QVERIFY2(copies > 2.0 / 3 * sent / 200e9 && copies < 1e-3 + sent / 1e9, qPrintable(QString::number(copies)));
+        // Stage 1 gathers in place: steps of the ring, nothing else.
+        const double placed = seconds("zero=1", "link_bandwidth=8GB/s")
+            - shardFigure("sent", {shardModel, "zero=1", "data_parallel=2", "precision=fp32", "sequence=128"}, host)
+                / 8e9;
+        QVERIFY(placed > 0 && placed < 1e-4);
+    }
+
     void manyRanksTakeTrees()
     {
         const ShardTexts texts{shardModel, "zero=0", "data_parallel=1024"};
