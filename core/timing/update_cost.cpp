@@ -64,7 +64,7 @@ OperatorCost updateCost(const std::vector<ParameterTensor>& parameters, const Pl
     OperatorCost cost;
     if (!plan.hasOptimizer() || plan.offload != Offload::None)
         return cost;
-    const PrecisionRule rule = precisionRule(plan.precision);
+    const PrecisionRule rule = plan.kept();
     for (const ParameterTensor& tensor : updatedTensors(parameters, plan)) {
         const bool isMuon = plan.optimizer == OptimizerKind::Muon;
         const bool byMuon = isMuon && isOrthogonalized(tensor);

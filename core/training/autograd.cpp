@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/training/autograd.h"
 
+#include "core/training/deepspeed_weights.h"
+#include "core/training/fsdp_units.h"
+#include "core/training/layer_units.h"
+
 #include <algorithm>
 #include <string>
 #include <tuple>
@@ -70,6 +74,7 @@ Autograd::Autograd(const Graph& graph, const CheckpointPlan& checkpointing, cons
     , m_isLeaf(graph.tensors.size(), 1)
     , m_parameterGradient(graph.tensors.size(), 0)
     , m_keptGradient(graph.tensors.size(), -1)
+    , m_parameterIndex(graph.tensors.size(), 0)
     , m_firstInput(m_segments.size() + 1, 0)
     , m_moduleIds(std::move(moduleIds))
     , m_gradientNames(graph.tensors.size(), 0)
@@ -85,7 +90,8 @@ Autograd::Autograd(const Graph& graph, const CheckpointPlan& checkpointing, cons
         for (const NamedTensor& named : *list)
             std::tie(names[graph.tensors[named.tensor].storage], m_gradientNames[named.tensor]) = known.of(named.name);
     }
-    allocatePlaced(trace, names);
+    allocatePlaced(names);
+    makeUnits();
     for (const Operator& op : graph.operators) {
         m_keepsGenerator |= m_rules.isOnCpu && op.kind == OperatorKind::Dropout;
         if (!op.hasGradient)
@@ -97,11 +103,14 @@ Autograd::Autograd(const Graph& graph, const CheckpointPlan& checkpointing, cons
     }
 }
 
-void Autograd::allocatePlaced(Trace& trace, const std::vector<NameId>& names)
+Autograd::~Autograd() = default;
+
+void Autograd::allocatePlaced(const std::vector<NameId>& names)
 {
     std::vector<std::int64_t> bytes(m_graph.storages.size(), -1);
     for (std::size_t i = 0; i < m_graph.parameters.size(); ++i) {
         const TensorId tensor = m_graph.parameters[i].tensor;
+        m_parameterIndex[tensor] = std::uint32_t(i);
         if (!m_placement.weights.empty())
             bytes[m_graph.tensors[tensor].storage] = m_placement.weights[i];
         if (!m_placement.gradients.empty())
@@ -113,8 +122,20 @@ void Autograd::allocatePlaced(Trace& trace, const std::vector<NameId>& names)
             m_bound[id] = m_live.allocate(bytes[id] < 0 ? storage.bytes : bytes[id], categoryOf(storage.role),
                                           names[id], m_moduleIds[storage.module]);
     }
-    if (!m_placement.gathered.empty() || m_placement.reducesLayers)
-        m_units.emplace(m_graph, m_placement.gathered, trace, m_moduleIds);
+}
+
+void Autograd::makeUnits()
+{
+    const std::vector<std::int64_t>& gathered = m_placement.gathered;
+    if (m_placement.fsdp) {
+        auto units = std::make_unique<FsdpUnits>(m_graph, *m_placement.fsdp, gathered, m_trace, m_moduleIds);
+        m_fsdp = units.get();
+        m_units = std::move(units);
+    } else if (m_placement.deepspeed && !gathered.empty()) {
+        m_units = std::make_unique<DeepSpeedWeights>(m_graph, *m_placement.deepspeed, gathered, m_trace, m_moduleIds);
+    } else if (!gathered.empty() || m_placement.reducesLayers) {
+        m_units = std::make_unique<LayerUnits>(m_graph, gathered, m_trace, m_moduleIds);
+    }
 }
 
 void Autograd::name(TensorId tensor)
@@ -233,6 +254,8 @@ void Autograd::forward()
 {
     std::size_t next = 0;
     m_segmentInputs.clear();
+    if (m_units)
+        m_units->beginForward();
     for (std::uint32_t i = 0; i < m_graph.operators.size(); ++i) {
         const Operator& op = m_graph.operators[i];
         if (next < m_segments.size() && m_segments[next].first == i) {
@@ -250,7 +273,9 @@ void Autograd::forward()
         if (made == m_graph.loss && m_loss)
             m_live.release(std::exchange(m_loss, 0));
     }
-    leaveUnits();
+    leaveUnit();
+    if (m_units)
+        m_units->endForward();
     releaseOutputs();
     if (m_graph.loss != noTensor && m_isNamed[m_graph.loss])
         m_loss = m_bound[m_graph.tensors[m_graph.loss].storage];

@@ -19,17 +19,19 @@
 #include "core/network/build_options.h"
 #include "core/network/graph.h"
 #include "core/training/cpu_kernels.h"
-#include "core/training/layer_units.h"
+#include "core/training/gathered_weights.h"
 #include "core/training/live_storages.h"
 #include "core/training/placement.h"
 #include "core/training/segments.h"
 
 #include <array>
-#include <optional>
+#include <memory>
 #include <span>
 #include <vector>
 
 namespace memscape {
+
+class FsdpUnits;
 
 class Autograd
 {
@@ -38,6 +40,7 @@ public:
     /// and the trace must outlive this. `moduleIds` are the trace's, beside Graph::modules.
     Autograd(const Graph& graph, const CheckpointPlan& checkpointing, const EagerRules& rules, Trace& trace,
              std::vector<ModuleId> moduleIds, ParameterPlacement placement = {});
+    ~Autograd();
 
     /// B that the first product of a forward pass allocates behind its result, and the first of a
     /// backward pass, which runs on another thread, once more; both stay.
@@ -125,12 +128,20 @@ private:
     void accumulateIntoParameter(TensorId tensor, Gradient gradient);
 
     // --- weights and gradients of which a part is kept (placement.h)
-    void allocatePlaced(Trace& trace, const std::vector<NameId>& names);
+    void allocatePlaced(const std::vector<NameId>& names);
+    void makeUnits();
     void enterUnit(const Operator& op);
-    void leaveUnits();
+    void leaveUnit();
     bool isReduced(TensorId tensor) const { return m_keptGradient[tensor] >= 0; }
     void reduceGradients(); ///< those of the layer that backward has left
     void reduce(TensorId tensor, Gradient& whole);
+    void reduceUnit(std::uint32_t unit); ///< of FSDP
+    LiveId flatGradient(std::vector<std::pair<TensorId, Gradient>>& gradients, std::int64_t elements);
+    void keepPieces(const std::vector<std::pair<TensorId, Gradient>>& gradients, std::int64_t shares);
+    std::vector<std::pair<TensorId, Gradient>> takeUnreduced(std::uint32_t unit);
+    void endReductions();
+    void fillBucket(TensorId tensor, Gradient& whole); ///< of DeepSpeed
+    void flushBucket();
 
     void validate(TensorId tensor, Gradient& gradient);
     void dropSaved(const Operator& op);
@@ -172,7 +183,12 @@ private:
     std::vector<LiveId> m_parameterGradient;  ///< by tensor: `.grad`
     std::vector<std::int64_t> m_keptGradient; ///< by tensor: B after reduction, −1: as it is
     std::vector<std::pair<TensorId, Gradient>> m_unreduced;
-    std::optional<LayerUnits> m_units;
+    std::unique_ptr<GatheredWeights> m_units;
+    FsdpUnits* m_fsdp = nullptr;                    ///< the same, where it is one
+    std::vector<std::uint32_t> m_parameterIndex;    ///< by tensor, of Graph::parameters
+    BlockId m_reduceBuffer = noBlock;               ///< FSDP 2's last reduce-scatter input, DeepSpeed's bucket
+    std::int64_t m_filled = 0, m_flushed = 0;       ///< elements of gradients in the bucket, and before it
+    bool m_isReplaying = false, m_isEnding = false; ///< a segment is recomputed; backward's last operator has run
     std::vector<LiveId> m_segmentInputs;
     std::vector<LiveId> m_firstInput;              ///< index into it, by segment
     std::array<Gradient, gradientLimit> m_results; ///< of the running node, beside its inputs

@@ -16,6 +16,11 @@ void Autograd::backward()
     if (root == noTensor || !wants(root))
         return;
     m_pending = m_uses;
+    if (m_units)
+        m_units->beginBackward();
+    if (m_placement.deepspeed)
+        m_reduceBuffer = m_trace.allocate(m_placement.deepspeed->bucketBytes, Category::Communication,
+                                          m_trace.name("reduce bucket"));
     m_name = m_trace.name("ones_like");
     m_module = 0;
     Gradient ones = fresh(layoutOf(root), m_graph.tensors[root].dtype);
@@ -27,7 +32,8 @@ void Autograd::backward()
         end = segment->first;
     }
     runBackward(0, end);
-    leaveUnits();
+    leaveUnit();
+    endReductions();
     drop(ones);
 }
 
@@ -87,6 +93,7 @@ void Autograd::replay(const Segment& segment)
     for (TensorId tensor = segment.firstTensor; tensor < segment.lastTensor; ++tensor)
         m_isNamed[tensor] = 0; // the first run's names belong to storages that live elsewhere now
     const LiveId generator = m_keepsGenerator ? generatorState() : 0;
+    m_isReplaying = true;
     const bool isWhole = m_isReentrant || m_rules.isBefore2;
     const std::uint32_t end = isWhole ? segment.last : segment.trigger;
     for (std::uint32_t i = segment.first; i < end; ++i) {
@@ -97,6 +104,7 @@ void Autograd::replay(const Segment& segment)
     }
     if (!isWhole && m_graph.operators[segment.trigger].saved > 0)
         replayLast(m_graph.operators[segment.trigger]);
+    m_isReplaying = false;
     for (TensorId tensor = segment.firstTensor; tensor < segment.lastTensor; ++tensor)
         if (!m_isReentrant || tensor != segment.output)
             unname(tensor);

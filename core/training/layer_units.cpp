@@ -21,6 +21,22 @@ ModuleIndex commonModule(const Graph& graph, ModuleIndex a, ModuleIndex b)
 
 } // namespace
 
+LayerMap::LayerMap(const Graph& graph, std::span<const ModuleId> modules)
+    : unitOf(graph.operators.size(), 0)
+    , moduleOf(1, 0)
+{
+    for (const Block& block : graph.blocks) {
+        if (block.kind != Block::Kind::Layer)
+            continue;
+        std::fill(unitOf.begin() + block.first, unitOf.begin() + block.last, std::uint32_t(moduleOf.size()));
+        ModuleIndex module = block.last > block.first ? graph.operators[block.first].module : 0;
+        for (std::uint32_t i = block.first; i < block.last; ++i)
+            if (graph.operators[i].kind != OperatorKind::Release)
+                module = commonModule(graph, module, graph.operators[i].module);
+        moduleOf.push_back(modules[module]);
+    }
+}
+
 LayerUnits::LayerUnits(const Graph& graph, std::span<const std::int64_t> gathered, Trace& trace,
                        std::span<const ModuleId> modules)
     : m_graph(graph)
@@ -28,25 +44,14 @@ LayerUnits::LayerUnits(const Graph& graph, std::span<const std::int64_t> gathere
     , m_name(trace.name("gathered weights"))
     , m_bytes(graph.storages.size(), 0)
     , m_seen(graph.storages.size(), 0)
-    , m_units(1)
-    , m_unitOf(graph.operators.size(), 0)
+    , m_layers(graph, modules)
+    , m_unitBytes(1, 0)
 {
     for (std::size_t i = 0; i < gathered.size(); ++i)
         m_bytes[graph.tensors[graph.parameters[i].tensor].storage] = gathered[i];
     for (const Block& block : graph.blocks)
         if (block.kind == Block::Kind::Layer)
-            addUnit(block, modules);
-}
-
-void LayerUnits::addUnit(const Block& block, std::span<const ModuleId> modules)
-{
-    const auto unit = std::uint32_t(m_units.size());
-    std::fill(m_unitOf.begin() + block.first, m_unitOf.begin() + block.last, unit);
-    ModuleIndex module = block.last > block.first ? m_graph.operators[block.first].module : 0;
-    for (std::uint32_t i = block.first; i < block.last; ++i)
-        if (m_graph.operators[i].kind != OperatorKind::Release)
-            module = commonModule(m_graph, module, m_graph.operators[i].module);
-    m_units.push_back({weightsOf(block.first, block.last), modules[module]});
+            m_unitBytes.push_back(weightsOf(block.first, block.last));
 }
 
 std::int64_t LayerUnits::weightsOf(std::uint32_t first, std::uint32_t last)
@@ -63,13 +68,13 @@ std::int64_t LayerUnits::weightsOf(std::uint32_t first, std::uint32_t last)
     return bytes;
 }
 
-void LayerUnits::enter(std::uint32_t op)
+void LayerUnits::enter(std::uint32_t op, bool)
 {
     if (isBorder(op)) {
         leave();
-        m_current = m_unitOf[op];
-        const Unit& unit = m_units[m_current];
-        m_whole = m_trace.allocate(unit.bytes, Category::Communication, m_name, unit.module);
+        m_current = m_layers.unitOf[op];
+        m_whole =
+            m_trace.allocate(m_unitBytes[m_current], Category::Communication, m_name, m_layers.moduleOf[m_current]);
     }
     if (m_current == 0)
         m_own = m_trace.allocate(weightsOf(op, op + 1), Category::Communication, m_name, 0);

@@ -4,6 +4,7 @@
 #include "core/training/sharding.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace memscape {
 
@@ -76,28 +77,39 @@ std::int64_t sharedStateBytes(const std::vector<ParameterTensor>& updated, Optim
 std::vector<ParameterTensor> updatedTensors(const std::vector<ParameterTensor>& parameters, const Plan& plan)
 {
     std::vector<ParameterTensor> updated;
-    if (plan.zeroStage == 1 || plan.zeroStage == 2) {
-        const std::int64_t elements = piece(trainedCount(parameters), plan.dataParallel);
+    const auto addFlat = [&](std::int64_t elements) {
         if (elements > 0)
             updated.push_back({"flat partition", {elements}, elements, true, false, 0});
+    };
+    const bool isByFsdp = plan.isByFsdp();
+    if ((plan.zeroStage == 1 || plan.zeroStage == 2) && !isByFsdp) {
+        addFlat(piece(trainedCount(parameters), plan.dataParallel));
         return updated;
     }
+    std::int64_t group = 0; // elements of one of DeepSpeed's sub-groups
     updated.reserve(parameters.size());
     for (const ParameterTensor& parameter : parameters) {
         if (!parameter.isTrained)
             continue;
+        if (plan.isByDeepSpeed() && plan.zeroStage == 3) {
+            group += shareElements(parameter, plan);
+            if (group >= DeepSpeedSizes::subGroup)
+                addFlat(std::exchange(group, 0));
+            continue;
+        }
         updated.push_back({{}, parameter.shape, parameter.elements, true, parameter.isEmbedding, parameter.module});
-        if (plan.zeroStage == 3) {
-            updated.back().elements = piece(parameter.elements, plan.dataParallel);
+        if (plan.zeroStage == 3 || isByFsdp) {
+            updated.back().elements = shareElements(parameter, plan);
             updated.back().shape = {updated.back().elements};
         }
     }
+    addFlat(group);
     return updated;
 }
 
 KeptBytes keptBytes(const std::vector<ParameterTensor>& parameters, const Plan& plan)
 {
-    const PrecisionRule rule = precisionRule(plan.precision);
+    const PrecisionRule rule = plan.kept();
     KeptBytes kept;
     for (const ParameterTensor& parameter : parameters) {
         kept.weights += weightBytes(parameter, plan);

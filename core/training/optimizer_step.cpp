@@ -28,13 +28,29 @@ void recordFunction(Trace& trace, const Plan& plan)
 std::vector<Temporary> fp32Gradients(Trace& trace, const Plan& plan, const std::vector<ParameterTensor>& updated)
 {
     std::vector<Temporary> copies;
-    if (precisionRule(plan.precision).master == 0 || plan.gradientBytes() == 4)
+    if (plan.kept().master == 0 || plan.gradientBytes() == 4)
         return copies;
     const NameId name = trace.name("fp32 gradient");
     copies.reserve(updated.size());
     for (const ParameterTensor& tensor : updated)
         copies.emplace_back(trace, tensor.elements * 4, name, tensor.module);
     return copies;
+}
+
+/// DeepSpeed updates one flat partition after the other. Of each it flattens the gradients and converts the copy.
+void updatePartitions(Trace& trace, const Plan& plan, OptimizerBlocks& blocks)
+{
+    const NameId flatName = trace.name("flat gradient"), floatName = trace.name("fp32 gradient");
+    for (std::size_t i = 0; i < blocks.updated.size(); ++i) {
+        const std::int64_t elements = blocks.updated[i].elements;
+        Temporary gradient(trace, elements * plan.gradientBytes(), flatName, 0);
+        if (plan.kept().master && plan.gradientBytes() != 4)
+            gradient = Temporary(trace, elements * 4, floatName, 0);
+        OptimizerBlocks one{{blocks.updated[i]}, {blocks.masters[i]}, {blocks.state[i]}};
+        UpdateRules(trace, plan, one).run();
+        blocks.masters[i] = one.masters[0];
+        blocks.state[i] = one.state[0];
+    }
 }
 
 } // namespace
@@ -45,7 +61,7 @@ OptimizerBlocks allocateOptimizer(Trace& trace, const std::vector<ParameterTenso
     if (!updatesOnDevice(plan))
         return blocks;
     blocks.updated = updatedTensors(parameters, plan);
-    const PrecisionRule rule = precisionRule(plan.precision);
+    const PrecisionRule rule = plan.kept();
     const NameId master = trace.name("master");
     std::vector<std::pair<std::string_view, NameId>> names; // of state: four at most
     const auto nameOf = [&](std::string_view text) {
@@ -111,6 +127,8 @@ void updateParameters(Trace& trace, const Plan& plan, OptimizerBlocks& blocks)
 {
     if (!updatesOnDevice(plan))
         return;
+    if (plan.isByDeepSpeed())
+        return updatePartitions(trace, plan, blocks);
     const std::vector<Temporary> gradients = fp32Gradients(trace, plan, blocks.updated);
     recordFunction(trace, plan);
     UpdateRules(trace, plan, blocks).run();
@@ -119,9 +137,9 @@ void updateParameters(Trace& trace, const Plan& plan, OptimizerBlocks& blocks)
 void zeroGradients(Trace& trace, const Plan& plan, std::vector<BlockId>& gradients)
 {
     trace.enter(Phase::ZeroGrad);
-    if (precisionRule(plan.precision).master == 0) // else weights are freed of their gradients by hand
+    if (plan.kept().master == 0) // else weights are freed of their gradients by hand
         recordFunction(trace, plan);
-    if (!plan.setsGradientsToNone)
+    if (!plan.freesGradients())
         return;
     for (BlockId& gradient : gradients)
         trace.free(std::exchange(gradient, noBlock));

@@ -9,6 +9,8 @@
 //   written-out AdamW as a textbook writes it: new moments beside the old ones, up to 5 n e
 // Muon orthogonalizes in bf16: per matrix a copy, two Gram matrices of the smaller side, a product.
 // Mixed recipes copy half gradients to fp32 for the whole update (unless they are kept in fp32).
+// DeepSpeed updates its flat partitions one by one (stage 3: sub-groups of 1e9 elements), each with a flat copy of its
+// gradients, from which the fp32 one is made.
 // Clipping makes a norm per tensor, and on CUDA a partial norm per tensor and 65536 elements of the
 // largest.
 //

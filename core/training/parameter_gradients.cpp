@@ -1,8 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // What becomes of a parameter's gradient: `.grad`, or the piece of it that one device keeps after the
-// reduction (placement.h), layer by layer.
+// reduction (placement.h): layer by layer, as FSDP does for its units, or in DeepSpeed's buckets.
+//
+//   FSDP 2      behind a unit's backward, when it has given its weights back: the reduce-scatter's input is allocated
+//   (the one
+//               before it ends now), gradients are copied in and freed, its output becomes the pieces
+//   FSDP 1      the views' gradients are joined to one flat gradient while the weights are still there; it is converted
+//               for the reduction if that is in fp32
+//   DeepSpeed   a gradient is copied into the bucket and freed; a full bucket is reduced through a copy of it (stages
+//   1, 2:
+//               unless it lies in one device's partition)
+// FSDP's root reduces its gradients at the end of backward: until then they are whole. Sources: PyTorch 2.15,
+// _fully_shard/_fsdp_collectives.py (foreach_reduce), fsdp/_runtime_utils.py (_post_backward_hook); DeepSpeed 0.19.8,
+// stage_1_and_2.py (average_tensor, allreduce_and_copy), stage3.py (__add_grad_to_ipg_bucket),
+// comm/coalesced_collectives.py (reduce_scatter_coalesced).
 #include "core/training/autograd.h"
 
+#include "core/training/fsdp_units.h"
+#include "core/training/sharding.h"
+
+#include <algorithm>
 #include <utility>
 
 namespace memscape {
@@ -11,7 +28,9 @@ void Autograd::accumulateIntoParameter(TensorId tensor, Gradient gradient)
 {
     LiveId& kept = m_parameterGradient[tensor];
     if (isReduced(tensor)) {
-        if (m_placement.reducesLayers)
+        if (m_placement.deepspeed)
+            fillBucket(tensor, gradient);
+        else if (m_placement.reducesLayers)
             m_unreduced.emplace_back(tensor, gradient);
         else
             reduce(tensor, gradient);
@@ -37,16 +56,137 @@ void Autograd::enterUnit(const Operator& op)
         return;
     const auto index = std::uint32_t(&op - m_graph.operators.data());
     if (m_units->isBorder(index))
-        leaveUnits();
-    m_units->enter(index);
+        leaveUnit();
+    m_units->enter(index, m_isReplaying);
 }
 
-void Autograd::leaveUnits()
+void Autograd::leaveUnit()
 {
     if (!m_units)
         return;
+    if (m_fsdp)
+        return reduceUnit(m_fsdp->current());
     m_units->leave();
     reduceGradients();
+}
+
+/// Out of those that wait for their unit's end.
+std::vector<std::pair<TensorId, Autograd::Gradient>> Autograd::takeUnreduced(std::uint32_t unit)
+{
+    const auto isOther = [&](const auto& one) { return m_fsdp->unitOf(m_parameterIndex[one.first]) != unit; };
+    const auto taken = std::stable_partition(m_unreduced.begin(), m_unreduced.end(), isOther);
+    std::vector<std::pair<TensorId, Gradient>> gradients(taken, m_unreduced.end());
+    m_unreduced.erase(taken, m_unreduced.end());
+    return gradients;
+}
+
+/// SplitBackward: one gradient of the flat parameter, for which those of its views exist until it is written.
+LiveId Autograd::flatGradient(std::vector<std::pair<TensorId, Gradient>>& gradients, std::int64_t elements)
+{
+    const LiveId flat = m_live.allocate(elements * m_placement.fsdp->computedBytes, Category::Temporary,
+                                        m_trace.name("flat gradient"), m_module);
+    for (auto& [tensor, whole] : gradients)
+        drop(whole);
+    return flat;
+}
+
+void Autograd::reduceUnit(std::uint32_t unit)
+{
+    const FsdpRules& rules = *m_placement.fsdp;
+    auto gradients = unit == 0 && !m_isEnding ? decltype(m_unreduced)() : takeUnreduced(unit);
+    std::int64_t shares = 0;
+    for (const auto& [tensor, whole] : gradients)
+        shares += rules.shares[m_parameterIndex[tensor]];
+    LiveId flat = 0;
+    if (rules.isFlat && shares > 0)
+        flat = flatGradient(gradients, shares * rules.devices);
+    if (m_isEnding)
+        m_units->endBackward();
+    else
+        m_units->leave();
+    if (shares == 0)
+        return;
+    BlockId converted = noBlock;
+    const std::int64_t reduced = shares * rules.reducedBytes;
+    const auto communicated = [&](std::int64_t bytes, const char* name) {
+        return m_trace.allocate(bytes, Category::Communication, m_trace.name(name), m_module);
+    };
+    if (!rules.isFlat) {
+        m_trace.free(std::exchange(m_reduceBuffer, noBlock));
+        m_reduceBuffer = communicated(reduced * rules.devices, "reduce-scatter input");
+        for (auto& [tensor, whole] : gradients)
+            drop(whole);
+    } else if (rules.reducedBytes != rules.computedBytes) {
+        converted = communicated(reduced * rules.devices, "reduce-scatter input");
+    }
+    keepPieces(gradients, shares);
+    m_trace.free(converted);
+    if (flat)
+        m_live.release(flat);
+}
+
+/// What the reduce-scatter puts out becomes the pieces where nothing is added or converted.
+void Autograd::keepPieces(const std::vector<std::pair<TensorId, Gradient>>& gradients, std::int64_t shares)
+{
+    const FsdpRules& rules = *m_placement.fsdp;
+    const bool isFirst = m_parameterGradient[gradients.front().first] == 0;
+    const bool isKept = m_keptGradient[gradients.front().first] > 0;
+    BlockId output = noBlock;
+    if (!isFirst || !isKept || rules.reducedBytes != rules.keptBytes)
+        output = m_trace.allocate(shares * rules.reducedBytes, Category::Communication,
+                                  m_trace.name("reduce-scatter output"), m_module);
+    BlockId converted = noBlock;
+    if (!isFirst && rules.reducedBytes != rules.keptBytes)
+        converted = m_trace.allocate(shares * rules.keptBytes, Category::Temporary, m_trace.name("piece"), m_module);
+    for (const auto& [tensor, whole] : gradients) {
+        LiveId& kept = m_parameterGradient[tensor];
+        if (kept == 0)
+            kept = m_live.allocate(m_keptGradient[tensor], Category::Gradients, m_gradientNames[tensor],
+                                   m_moduleIds[m_graph.storageOf(tensor).module]);
+    }
+    m_trace.free(converted);
+    m_trace.free(output);
+}
+
+void Autograd::endReductions()
+{
+    m_isEnding = true;
+    if (m_fsdp)
+        reduceUnit(0);
+    else if (m_units)
+        m_units->endBackward();
+    if (m_placement.deepspeed)
+        flushBucket();
+    m_flushed = 0;
+    m_trace.free(std::exchange(m_reduceBuffer, noBlock));
+    m_isEnding = false;
+}
+
+void Autograd::fillBucket(TensorId tensor, Gradient& whole)
+{
+    const std::int64_t elements = m_placement.deepspeed->elements[m_parameterIndex[tensor]];
+    if (m_filled + elements > DeepSpeedSizes::reduceBucket)
+        flushBucket();
+    m_filled += elements;
+    if (elements > DeepSpeedSizes::reduceBucket) // it is reduced where it lies
+        flushBucket();
+    reduce(tensor, whole);
+}
+
+void Autograd::flushBucket()
+{
+    const DeepSpeedRules& rules = *m_placement.deepspeed;
+    const std::int64_t filled = std::exchange(m_filled, 0);
+    if (filled == 0)
+        return;
+    // Backward comes to the parameters from the last one.
+    const std::int64_t all = rules.partition * rules.devices, end = all - m_flushed;
+    const bool isWithinOne = (end - 1) / rules.partition == std::max<std::int64_t>(0, end - filled) / rules.partition;
+    m_flushed += filled;
+    if (rules.stage < 3 && isWithinOne)
+        return;
+    m_trace.free(m_trace.allocate(filled * rules.reducedBytes, Category::Communication,
+                                  m_trace.name("copy of the reduce bucket")));
 }
 
 void Autograd::reduceGradients()

@@ -16,6 +16,33 @@ template <typename Bytes> std::vector<std::int64_t> each(const std::vector<Param
     return all;
 }
 
+FsdpRules fsdpRules(const std::vector<ParameterTensor>& parameters, const Plan& plan)
+{
+    const PrecisionRule rule = precisionRule(plan.precision);
+    FsdpRules rules;
+    rules.isFlat = plan.shardedBy == ShardedBy::Fsdp1;
+    rules.reshardsAfterForward = plan.zeroStage == 3;
+    rules.devices = plan.dataParallel;
+    rules.shares = each(parameters, [&](const ParameterTensor& one) { return shareElements(one, plan); });
+    rules.copiedBytes = plan.kept().weight != rule.weight ? rule.weight : 0;
+    rules.computedBytes = rule.gradient;
+    rules.reducedBytes = plan.reducedBytes();
+    rules.keptBytes = plan.gradientBytes();
+    return rules;
+}
+
+DeepSpeedRules deepSpeedRules(const std::vector<ParameterTensor>& parameters, const Plan& plan)
+{
+    DeepSpeedRules rules;
+    rules.stage = plan.zeroStage;
+    rules.devices = plan.dataParallel;
+    rules.elements = each(parameters, [](const ParameterTensor& one) { return one.elements; });
+    rules.partition = piece(trainedCount(parameters), plan.dataParallel);
+    rules.bucketBytes = plan.zeroStage < 3 ? reduceBufferBytes(parameters, plan) : 0;
+    rules.reducedBytes = precisionRule(plan.precision).gradient;
+    return rules;
+}
+
 } // namespace
 
 ParameterPlacement placementOf(const std::vector<ParameterTensor>& parameters, const Plan& plan)
@@ -23,17 +50,21 @@ ParameterPlacement placementOf(const std::vector<ParameterTensor>& parameters, c
     ParameterPlacement placement;
     const PrecisionRule rule = precisionRule(plan.precision);
     const bool onHost = plan.offload == Offload::Parameters;
-    if (plan.zeroStage == 3 || plan.lora || rule.fp8Copies > 0)
+    if (plan.shardsWeights() || plan.lora || rule.fp8Copies > 0)
         placement.weights = each(
             parameters, [&](const ParameterTensor& parameter) { return onHost ? 0 : weightBytes(parameter, plan); });
     if (gatheredBytes(parameters, plan) > 0)
         placement.gathered =
             each(parameters, [&](const ParameterTensor& parameter) { return gatheredBytes(parameter, plan); });
     const bool isSharded = plan.zeroStage >= 2 && plan.dataParallel > 1;
+    if (plan.isByFsdp())
+        placement.fsdp = fsdpRules(parameters, plan);
+    if (plan.isByDeepSpeed())
+        placement.deepspeed = deepSpeedRules(parameters, plan);
     if (isSharded || plan.streamsGradients() || plan.gradientBytes() != rule.gradient)
         placement.gradients =
             each(parameters, [&](const ParameterTensor& parameter) { return keptGradientBytes(parameter, plan); });
-    placement.reducesLayers = isSharded || plan.streamsGradients();
+    placement.reducesLayers = (isSharded || plan.streamsGradients()) && !plan.isByDeepSpeed();
     return placement;
 }
 

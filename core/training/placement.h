@@ -7,7 +7,33 @@
 #include "core/training/parameter_tensor.h"
 #include "core/training/plan.h"
 
+#include <optional>
+
 namespace memscape {
+
+/// How FSDP gathers and reduces (fsdp_units.h).
+struct FsdpRules
+{
+    bool isFlat = false; ///< FSDP 1: a unit's parameters are views of one
+    bool reshardsAfterForward = true;
+    std::int64_t devices = 1;
+    std::vector<std::int64_t> shares = {}; ///< elements of each parameter that one device keeps
+    std::int64_t copiedBytes = 0;   ///< B per element of the shard's half copy; 0: shards are gathered themselves
+    std::int64_t computedBytes = 4; ///< B per element of a gradient as backward makes it,
+    std::int64_t reducedBytes = 4;  ///< while it is reduced,
+    std::int64_t keptBytes = 4;     ///< and as a device keeps its piece
+};
+
+/// How DeepSpeed gathers and reduces (deepspeed_weights.h, parameter_gradients.cpp).
+struct DeepSpeedRules
+{
+    int stage = 1;
+    std::int64_t devices = 1;
+    std::vector<std::int64_t> elements = {}; ///< of each parameter, whole
+    std::int64_t partition = 0;              ///< elements of the trained parameters that one device updates
+    std::int64_t bucketBytes = 0;            ///< of the reduce bucket that lives through backward; 0: through the step
+    std::int64_t reducedBytes = 2;           ///< B per element
+};
 
 /// Lists lie beside Graph::parameters; an empty one means that every tensor is as it is.
 struct ParameterPlacement
@@ -16,6 +42,8 @@ struct ParameterPlacement
     std::vector<std::int64_t> gathered;  ///< B of the whole weight, there only while it is used
     std::vector<std::int64_t> gradients; ///< B of what stays of a gradient after its reduction
     bool reducesLayers = false;          ///< gradients are whole until backward leaves their layer
+    std::optional<FsdpRules> fsdp = {};
+    std::optional<DeepSpeedRules> deepspeed = {};
 };
 
 ParameterPlacement placementOf(const std::vector<ParameterTensor>& parameters, const Plan& plan);

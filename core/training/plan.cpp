@@ -65,6 +65,12 @@ constexpr Names<UpdateStyle, 4> styles{"update",
                                          {UpdateStyle::Fused, "fused"},
                                          {UpdateStyle::WrittenOut, "written-out"}}}};
 
+constexpr Names<ShardedBy, 4> implementations{"sharding",
+                                              {{{ShardedBy::Paper, "ideal"},
+                                                {ShardedBy::Fsdp2, "fsdp2"},
+                                                {ShardedBy::Fsdp1, "fsdp1"},
+                                                {ShardedBy::DeepSpeed, "deepspeed"}}}};
+
 Result<void> checkRanges(const Plan& plan)
 {
     const auto within = [](const char* what, std::int64_t value, std::int64_t least, std::int64_t most) {
@@ -120,6 +126,15 @@ std::vector<std::string> updateStyleNames()
     return styles.all();
 }
 
+std::string_view shardedByText(ShardedBy implementation)
+{
+    return implementations.text(implementation);
+}
+Result<ShardedBy> shardedByFromText(std::string_view text)
+{
+    return implementations.value(text);
+}
+
 PrecisionRule precisionRule(Precision precision)
 {
     switch (precision) {
@@ -145,10 +160,25 @@ bool isHalf(Precision precision)
     return precision != Precision::Fp32;
 }
 
+PrecisionRule Plan::kept() const
+{
+    PrecisionRule rule = precisionRule(precision);
+    if (isByFsdp() && rule.master)
+        rule = {rule.master, rule.master, 0, rule.fp8Copies};
+    return rule;
+}
+
 std::int64_t Plan::gradientBytes() const
 {
-    const PrecisionRule rule = precisionRule(precision);
+    const PrecisionRule rule = kept();
     return rule.master && fp32Gradients ? 4 : rule.gradient;
+}
+
+std::int64_t Plan::reducedBytes() const
+{
+    if (fp32Gradients)
+        return 4;
+    return isByFsdp() && shardedBy == ShardedBy::Fsdp2 ? kept().gradient : precisionRule(precision).gradient;
 }
 
 Result<void> checkPlan(const Plan& plan)
@@ -169,6 +199,13 @@ Result<void> checkPlan(const Plan& plan)
     if (plan.offload == Offload::Parameters && plan.zeroStage != 3)
         return fail("plan.combination", "weights are offloaded with ZeRO stage 3 only",
                     "choose stage 3, or offload the optimizer alone");
+    const bool isFsdp = plan.shardedBy == ShardedBy::Fsdp1 || plan.shardedBy == ShardedBy::Fsdp2;
+    if (isFsdp && plan.zeroStage == 1)
+        return fail("plan.combination", "FSDP shards gradients with the optimizer's state: it has no stage 1",
+                    "choose ZeRO stage 2 or 3, or DeepSpeed");
+    if (isFsdp && plan.zeroStage > 1 && (plan.offload == Offload::Optimizer || plan.offload == Offload::Gradients))
+        return fail("plan.combination", "FSDP offloads weights, gradients and the optimizer together or not at all",
+                    "choose offload=parameters with ZeRO stage 3, or DeepSpeed");
     if (plan.sequenceParallel && plan.tensorParallel == 1)
         return fail("plan.combination", "sequence parallelism needs tensor parallelism",
                     "choose a tensor-parallel degree above 1");

@@ -54,6 +54,16 @@ std::string_view updateStyleText(UpdateStyle style); ///< "loop", "foreach", "fu
 Result<UpdateStyle> updateStyleFromText(std::string_view text);
 std::vector<std::string> updateStyleNames();
 
+/// Whose code shards: it decides what is whole at which moment, and which buffers there are (sharding.h).
+enum class ShardedBy {
+    Paper,    ///< ZeRO as Rajbhandari et al. describe it: pieces, and one layer whole at a time
+    Fsdp2,    ///< torch.distributed.fsdp.fully_shard, a unit for each layer; stages 2 and 3
+    Fsdp1,    ///< torch.distributed.fsdp.FullyShardedDataParallel, the same units in flat parameters
+    DeepSpeed ///< deepspeed.runtime.zero with its default sizes
+};
+std::string_view shardedByText(ShardedBy implementation); ///< "ideal", "fsdp2", "fsdp1", "deepspeed"
+Result<ShardedBy> shardedByFromText(std::string_view text);
+
 enum class StepPhase { Training, Forward, Inference };
 /// What is kept in the host's memory; each includes the one before it.
 ///   Optimizer    master copy and state; gradients stay on the device until the update (torchao's
@@ -81,14 +91,15 @@ struct Plan
     bool logitsInFp32 = true; ///< the loss is computed on an fp32 copy of half logits
     OptimizerKind optimizer = OptimizerKind::AdamW;
     UpdateStyle update = UpdateStyle::Foreach;
-    bool fp32Gradients = false; ///< mixed recipes: gradients are kept and summed in fp32 (Megatron)
+    bool fp32Gradients = false; ///< mixed recipes: half gradients are summed in fp32 (Megatron), reduced so by FSDP
     static constexpr int mostAccumulation = 65535;
     int accumulation = 1; ///< micro-batches per step
     bool clipsGradients = false;
     bool setsGradientsToNone = true; ///< zero_grad(set_to_none=True): frees them
     std::optional<LoraPlan> lora = {};
 
-    int zeroStage = 0;                    ///< 1 optimizer, 2 and gradients, 3 and weights (FSDP full shard)
+    int zeroStage = 0; ///< 1 optimizer, 2 and gradients, 3 and weights (FSDP full shard)
+    ShardedBy shardedBy = ShardedBy::Paper;
     int dataParallel = 1;                 ///< replicas, or shards of ZeRO
     int tensorParallel = 1;               ///< divides matrices, heads and vocabulary
     bool sequenceParallel = false;        ///< also what tensor parallelism leaves whole (Korthikanti 2022)
@@ -102,8 +113,22 @@ struct Plan
     bool hasOptimizer() const { return phase == StepPhase::Training && optimizer != OptimizerKind::None; }
     /// Backward sends each layer's gradients to the host, which sums them.
     bool streamsGradients() const { return offload >= Offload::Gradients && phase == StepPhase::Training; }
+    bool isSharded() const { return zeroStage > 0 && dataParallel > 1; }
+    bool isByFsdp() const { return isSharded() && (shardedBy == ShardedBy::Fsdp1 || shardedBy == ShardedBy::Fsdp2); }
+    bool isByDeepSpeed() const { return isSharded() && shardedBy == ShardedBy::DeepSpeed; }
+    /// Between steps a device has pieces of the weights. FSDP's stage 2 (SHARD_GRAD_OP, reshard_after_forward=False)
+    /// keeps them whole from forward to backward alone.
+    bool shardsWeights() const { return zeroStage == 3 || isByFsdp(); }
+    /// zero_grad gives them back: not what DeepSpeed's stage 3 lays out once and for all.
+    bool freesGradients() const { return setsGradientsToNone && !(isByDeepSpeed() && zeroStage == 3); }
+    /// What is kept per parameter between steps. Under FSDP's mixed precision that is the fp32 weights, of which half
+    /// copies are gathered, and fp32 gradients: there is no master copy beside them.
+    PrecisionRule kept() const;
     /// Bytes of one element of a parameter's gradient between micro-batches.
     std::int64_t gradientBytes() const;
+    /// Of one element while it is reduced over the devices (FSDP's reduce_dtype). Without one FSDP 2 reduces in the
+    /// type of the sharded weights (PyTorch 2.15; before, as FSDP 1 still does, in that of the computation).
+    std::int64_t reducedBytes() const;
 };
 
 /// What can't be combined or is out of range: plan.range, plan.combination.

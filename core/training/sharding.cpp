@@ -7,25 +7,28 @@
 
 namespace memscape {
 
-namespace {
-
-constexpr std::int64_t zeroBucketElements = 500'000'000; ///< reduce_bucket_size of DeepSpeed
-
-} // namespace
-
 std::int64_t piece(std::int64_t elements, std::int64_t degree)
 {
     return elements / degree + (elements % degree != 0);
 }
 
+std::int64_t shareElements(const ParameterTensor& parameter, const Plan& plan)
+{
+    if (plan.isByFsdp() && plan.shardedBy == ShardedBy::Fsdp2 && !parameter.shape.empty() && parameter.shape[0] > 0)
+        return piece(parameter.shape[0], plan.dataParallel) * (parameter.elements / parameter.shape[0]);
+    return piece(parameter.elements, plan.dataParallel);
+}
+
 std::int64_t weightElements(const ParameterTensor& parameter, const Plan& plan)
 {
-    return plan.zeroStage == 3 ? piece(parameter.elements, plan.dataParallel) : parameter.elements;
+    if (!plan.shardsWeights())
+        return parameter.elements;
+    return shareElements(parameter, plan) + (isPersistent(parameter, plan) ? parameter.elements : 0);
 }
 
 std::int64_t gradientElements(const ParameterTensor& parameter, const Plan& plan)
 {
-    return plan.zeroStage >= 2 ? piece(parameter.elements, plan.dataParallel) : parameter.elements;
+    return plan.zeroStage >= 2 ? shareElements(parameter, plan) : parameter.elements;
 }
 
 std::int64_t keptGradientBytes(const ParameterTensor& parameter, const Plan& plan)
@@ -36,17 +39,26 @@ std::int64_t keptGradientBytes(const ParameterTensor& parameter, const Plan& pla
 std::int64_t weightBytes(const ParameterTensor& parameter, const Plan& plan)
 {
     if (isQuantized(parameter, plan))
-        return piece(normalFloatBytes(parameter.elements), plan.zeroStage == 3 ? plan.dataParallel : 1);
-    const PrecisionRule rule = precisionRule(plan.precision);
+        return piece(normalFloatBytes(parameter.elements), plan.shardsWeights() ? plan.dataParallel : 1);
+    const PrecisionRule rule = parameter.isTrained ? plan.kept() : precisionRule(plan.precision);
     const std::int64_t copies = parameter.isMatrix() && !parameter.isEmbedding ? rule.fp8Copies : 0;
     return weightElements(parameter, plan) * (rule.weight + copies);
 }
 
+bool isPersistent(const ParameterTensor& parameter, const Plan& plan)
+{
+    return plan.isByDeepSpeed() && plan.zeroStage == 3 && parameter.elements <= DeepSpeedSizes::persistent;
+}
+
 std::int64_t gatheredBytes(const ParameterTensor& parameter, const Plan& plan)
 {
-    if (plan.zeroStage != 3 || (plan.dataParallel == 1 && plan.offload != Offload::Parameters))
+    if (!plan.shardsWeights() || (plan.dataParallel == 1 && plan.offload != Offload::Parameters)
+        || isPersistent(parameter, plan))
         return 0;
-    return parameter.elements * precisionRule(plan.precision).weight;
+    if (isQuantized(parameter, plan))
+        return normalFloatBytes(parameter.elements);
+    const std::int64_t element = precisionRule(plan.precision).weight;
+    return (plan.isByFsdp() ? shareElements(parameter, plan) * plan.dataParallel : parameter.elements) * element;
 }
 
 std::int64_t gatheredBytes(const std::vector<ParameterTensor>& parameters, const Plan& plan)
@@ -59,12 +71,14 @@ std::int64_t gatheredBytes(const std::vector<ParameterTensor>& parameters, const
 
 std::int64_t reduceBufferBytes(const std::vector<ParameterTensor>& parameters, const Plan& plan)
 {
-    if (plan.dataParallel == 1 || plan.phase != StepPhase::Training)
+    if (plan.dataParallel == 1 || plan.phase != StepPhase::Training || plan.isByFsdp())
         return 0;
     const std::int64_t elements = trainedCount(parameters);
     if (plan.zeroStage == 0)
         return plan.gradientsAreBucketViews ? 0 : elements * plan.gradientBytes();
-    return std::min(elements, zeroBucketElements) * precisionRule(plan.precision).gradient;
+    if (plan.isByDeepSpeed()) // as large as it was asked for, however small the network is
+        return DeepSpeedSizes::reduceBucket * precisionRule(plan.precision).gradient;
+    return std::min(elements, DeepSpeedSizes::reduceBucket) * precisionRule(plan.precision).gradient;
 }
 
 } // namespace memscape

@@ -8,12 +8,20 @@
 //   stage 2   n         n / N       n / N       P_os+g
 //   stage 3   n / N     n / N       n / N       P_os+g+p; FSDP's full shard
 //
-// Buffers: DDP's reducer keeps buckets that hold a second copy of all gradients unless gradients
-// are views of the buckets (25 MiB each, the first 1 MiB); ZeRO's reduce buckets hold 5e8 elements
-// or fewer (DeepSpeed's default), in the gradients' precision; stage 3 gathers the whole weights of
-// a module before it runs and frees them behind it.
+// Whose code it is decides the rest (Plan::shardedBy):
+//   FSDP 2      cuts each parameter along its first dimension, ceil(rows / N) rows; its stage 2 keeps weights whole
+//   from
+//               forward to backward, not between steps. Mixed precision shards fp32 weights and gathers half copies
+//   FSDP 1      the same with flat parameters: a unit is cut as one
+//   DeepSpeed   keeps parameters of up to 1e5 elements whole; a reduce bucket of 5e8 elements, in stages 1 and 2 during
+//               backward alone; stage 3 lays its gradients' pieces out once and keeps them
+// When weights are whole: layer_units.h, fsdp_units.h, deepspeed_weights.h. Sources: PyTorch 2.15,
+// torch/distributed/fsdp; DeepSpeed 0.19.8, runtime/zero/{config,stage_1_and_2,stage3}.py. DDP's reducer keeps buckets
+// that hold a second copy of all gradients unless gradients are views of the buckets (25 MiB each, the first 1 MiB).
+// One replica is not sharded.
 //
-// Left out: NCCL's own buffers, prefetching of the next module's weights, hybrid sharding.
+// Left out: NCCL's own buffers, hybrid sharding, padding of FSDP 1 to 16 bytes, what CUDA's allocator cannot use again
+// in another stream.
 #pragma once
 
 #include "core/training/parameter_tensor.h"
@@ -23,6 +31,22 @@ namespace memscape {
 
 /// ceil(elements / degree): the padded share of one device, and the count of blocks of a size.
 std::int64_t piece(std::int64_t elements, std::int64_t degree);
+
+/// Sizes of DeepSpeed's configuration, in elements, as they are by default (runtime/zero/config.py).
+struct DeepSpeedSizes
+{
+    static constexpr std::int64_t reduceBucket = 500'000'000;
+    static constexpr std::int64_t prefetchBucket = 50'000'000;   ///< stage3_prefetch_bucket_size
+    static constexpr std::int64_t persistent = 100'000;          ///< stage3_param_persistence_threshold
+    static constexpr std::int64_t mostLive = 1'000'000'000;      ///< stage3_max_live_parameters
+    static constexpr std::int64_t reuseDistance = 1'000'000'000; ///< stage3_max_reuse_distance
+    static constexpr std::int64_t subGroup = 1'000'000'000;      ///< sub_group_size, of one device's pieces
+};
+
+/// What one device keeps of a parameter that is cut over all of them.
+std::int64_t shareElements(const ParameterTensor& parameter, const Plan& plan);
+/// DeepSpeed's stage 3 never gives it back: a small one.
+bool isPersistent(const ParameterTensor& parameter, const Plan& plan);
 
 /// Elements of one parameter that one device keeps.
 std::int64_t weightElements(const ParameterTensor& parameter, const Plan& plan);
@@ -35,12 +59,14 @@ std::int64_t keptGradientBytes(const ParameterTensor& parameter, const Plan& pla
 /// QLoRA.
 std::int64_t weightBytes(const ParameterTensor& parameter, const Plan& plan);
 
-/// What a module's parameters need while it runs under stage 3: all of them, gathered. 0 otherwise.
+/// What a module's parameters need while it runs on pieces of them: all of them, gathered (a frozen matrix under QLoRA
+/// in NF4); FSDP 2 with the padding of its pieces. 0 otherwise.
 std::int64_t gatheredBytes(const ParameterTensor& parameter, const Plan& plan);
 std::int64_t gatheredBytes(const std::vector<ParameterTensor>& parameters, const Plan& plan);
 
-/// Buffers that live through the whole step: DDP's buckets, or a ZeRO reduce bucket (the largest
-/// that the trained parameters fill). 0 for one replica and outside of training.
+/// DDP's buckets or a ZeRO reduce bucket: in the paper the largest that the trained parameters fill. They live through
+/// the whole step, those of DeepSpeed's stages 1 and 2 through backward. 0 for FSDP, one replica and outside of
+/// training.
 std::int64_t reduceBufferBytes(const std::vector<ParameterTensor>& parameters, const Plan& plan);
 
 } // namespace memscape

@@ -85,6 +85,13 @@ void runPassesInto(CachingAllocator& allocator, bool repeats, Trace& trace, Auto
     }
 }
 
+/// The one that lives through the step; that of DeepSpeed's stages 1 and 2 comes with backward.
+void allocateReduceBuffer(Trace& trace, const std::vector<ParameterTensor>& parameters, const Plan& plan)
+{
+    if (!plan.isByDeepSpeed() || plan.zeroStage == 3)
+        trace.allocate(reduceBufferBytes(parameters, plan), Category::Communication, trace.name("reduce bucket"));
+}
+
 /// The whole step; `passes` runs forward and backward of every micro-batch.
 template <typename Passes>
 void runStep(Trace& trace, const Graph& graph, const PreparedNetwork& network, const StepSettings& settings,
@@ -96,8 +103,8 @@ void runStep(Trace& trace, const Graph& graph, const PreparedNetwork& network, c
                       placementOf(parameters, plan));
     autograd.setBlasWorkspace(settings.blasWorkspace);
     OptimizerBlocks optimizer = allocateOptimizer(trace, parameters, plan);
-    trace.allocate(reduceBufferBytes(parameters, plan), Category::Communication, trace.name("reduce bucket"));
-    if (plan.phase == StepPhase::Training && !plan.setsGradientsToNone)
+    allocateReduceBuffer(trace, parameters, plan);
+    if (plan.phase == StepPhase::Training && !plan.freesGradients())
         autograd.findGradients();
     passes(autograd);
     if (plan.phase == StepPhase::Training) {
@@ -106,7 +113,7 @@ void runStep(Trace& trace, const Graph& graph, const PreparedNetwork& network, c
         updateParameters(trace, plan, optimizer);
         std::vector<BlockId> gradients = autograd.gradients();
         zeroGradients(trace, plan, gradients);
-        if (plan.setsGradientsToNone)
+        if (plan.freesGradients())
             autograd.forgetGradients();
     }
 }
@@ -135,7 +142,7 @@ Result<Trace> countPasses(const Graph& graph, const PreparedNetwork& network, St
     Autograd autograd(graph, settings.checkpointing, settings.rules, trace, network.moduleIds,
                       placementOf(network.parameters, settings.plan));
     autograd.setBlasWorkspace(settings.blasWorkspace);
-    trace.allocate(reduceBufferBytes(network.parameters, settings.plan), Category::Communication);
+    allocateReduceBuffer(trace, network.parameters, settings.plan);
     runPasses(trace, autograd, settings);
     MEMSCAPE_CHECK(trace.check());
     return trace;

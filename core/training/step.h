@@ -6,11 +6,10 @@
 //
 // The network must have been recorded for the plan: its batch, precision, attention, tensor
 // parallelism; without gradients for inference (BuildOptions). Under ZeRO the weights and gradients
-// of one device are kept as pieces (sharding.h), whole weights exist while their layer runs
-// (layer_units.h), whole gradients until backward leaves their layer.
+// of one device are kept as pieces (sharding.h), whole weights exist while they are used (gathered_weights.h), whole
+// gradients until they are reduced (parameter_gradients.cpp).
 //
-// Left out: the step on the host under offload (its time: core/timing/offload_time.h), the second layer's weights while
-// they are prefetched.
+// Left out: the step on the host under offload (its time: core/timing/offload_time.h).
 #pragma once
 
 #include "core/network/graph.h"

@@ -17,7 +17,7 @@ UpdateRules::UpdateRules(Trace& trace, const Plan& plan, OptimizerBlocks& blocks
     : m_trace(trace)
     , m_plan(plan)
     , m_blocks(blocks)
-    , m_elementBytes(precisionRule(plan.precision).updated())
+    , m_elementBytes(plan.kept().updated())
     , m_scalar(trace.name("scalar"))
 { }
 

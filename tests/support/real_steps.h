@@ -4,6 +4,7 @@
 // bytes, and what a kernel allocates within itself. Frees that follow one another are compared as a set.
 #pragma once
 
+#include "core/base/json.h"
 #include "core/trace/trace.h"
 
 #include <QtTest>
@@ -33,6 +34,21 @@ inline QJsonObject recordedFile(const QString& name)
     if (!file.open(QIODevice::ReadOnly))
         qFatal("no %s", qPrintable(file.fileName()));
     return QJsonDocument::fromJson(file.readAll()).object();
+}
+
+/// The config.json of a recorded LLaMA.
+inline Json llamaConfig(const QJsonObject& measured)
+{
+    const auto size = [&](const char* key) { return measured[key].toInteger(); };
+    return {{"model_type", "llama"},
+            {"hidden_size", size("hidden")},
+            {"num_hidden_layers", size("layers")},
+            {"num_attention_heads", size("heads")},
+            {"num_key_value_heads", size("kv_heads")},
+            {"intermediate_size", size("ffn")},
+            {"vocab_size", size("vocab")},
+            {"max_position_embeddings", size("sequence")},
+            {"tie_word_embeddings", false}};
 }
 
 inline QJsonArray recordedSteps(const QString& name)

@@ -89,6 +89,22 @@ private:
     std::vector<std::string> m_keys;
 };
 
+void addSharding(Idle& idle, const Parameters& parameters)
+{
+    const std::int64_t stage = parameters.integer("zero");
+    const bool isAlone = idle.isOne("data_parallel");
+    const bool isFsdp = !isAlone
+        && (idle.is("sharding_implementation", "fsdp2") || idle.is("sharding_implementation", "fsdp1")
+            || (idle.is("sharding_implementation", "auto") && stage == 3));
+    idle.add("sharding_implementation", isAlone || stage == 0);
+    const bool isTraining = !idle.is("phase", "forward") && !idle.is("phase", "inference");
+    idle.add("gradient_as_bucket_view", isAlone || stage > 0 || !isTraining);
+    const bool isFloat =
+        idle.is("precision", "fp32") || idle.is("precision", "bf16-autocast") || idle.is("precision", "fp16-autocast");
+    const bool isPure = idle.is("precision", "bf16") || idle.is("precision", "fp16");
+    idle.add("fp32_gradients", !isTraining || isFloat || (isPure && !isFsdp));
+}
+
 /// What would be refused there stays in sight while it is set: it has to be taken back.
 void addParallelism(Idle& idle, const ModelTraits& traits, const Parameters& parameters)
 {
@@ -96,6 +112,8 @@ void addParallelism(Idle& idle, const ModelTraits& traits, const Parameters& par
     idle.add("tensor_parallel", isWhole && !traits.hasAttention);
     const bool isAlone = isWhole && (!parameters.has("data_parallel") || idle.isOne("data_parallel"));
     idle.add("link_bandwidth", isAlone && parameters.number("link_bandwidth") == 0);
+    if (parameters.has("zero"))
+        addSharding(idle, parameters);
     if (parameters.has("sequence_parallel"))
         idle.add("sequence_parallel", isWhole && !parameters.flag("sequence_parallel"));
 }

@@ -59,15 +59,30 @@ std::optional<LoraPlan> adapterOf(const Parameters& parameters)
     return lora;
 }
 
-/// What torch.optim chooses by itself: all tensors at once on a GPU, one after the other on a CPU.
-Result<UpdateStyle> updateOf(const Device& device, const Parameters& parameters)
+/// What torch.optim chooses by itself: all tensors at once on a GPU, one after the other on a CPU. DeepSpeed makes Adam
+/// its FusedAdam.
+Result<UpdateStyle> updateOf(const Device& device, const Parameters& parameters, const Plan& plan)
 {
     const std::string& text = parameters.choice("optimizer_implementation");
     if (text != "auto")
         return updateStyleFromText(text);
     if (parameters.choice("operators") == "written-out")
         return UpdateStyle::WrittenOut;
+    const bool isAdam = plan.optimizer == OptimizerKind::Adam || plan.optimizer == OptimizerKind::AdamW;
+    if (plan.isByDeepSpeed() && isAdam && !followsCpuRules(device))
+        return UpdateStyle::Fused;
     return followsCpuRules(device) ? UpdateStyle::Loop : UpdateStyle::Foreach;
+}
+
+/// Whose code shards at that stage. FSDP has no first one, and offloads everything or nothing.
+Result<ShardedBy> shardedByOf(const Parameters& parameters)
+{
+    const std::string& text = parameters.choice("sharding_implementation");
+    if (text != "auto")
+        return shardedByFromText(text);
+    const Offload offload = offloadOf(parameters);
+    const bool isPartlyOffloaded = offload == Offload::Optimizer || offload == Offload::Gradients;
+    return parameters.integer("zero") == 3 && !isPartlyOffloaded ? ShardedBy::Fsdp2 : ShardedBy::DeepSpeed;
 }
 
 Result<Plan> planOf(const Device& device, const Parameters& parameters)
@@ -75,23 +90,27 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
     Plan plan;
     MEMSCAPE_TRY(precision, precisionFromText(parameters.choice("precision")));
     MEMSCAPE_TRY(optimizer, optimizerFromText(parameters.choice("optimizer")));
-    MEMSCAPE_TRY(update, updateOf(device, parameters));
+    MEMSCAPE_TRY(sharded, shardedByOf(parameters));
     plan.phase = phaseOf(parameters);
     plan.precision = precision;
     plan.logitsInFp32 = parameters.flag("logits_fp32");
     plan.optimizer = optimizer;
-    plan.update = update;
     plan.accumulation = static_cast<int>(parameters.integer("accumulation"));
     plan.clipsGradients = parameters.flag("clipping");
     plan.setsGradientsToNone = parameters.flag("zero_grad_frees");
     plan.lora = adapterOf(parameters);
+    plan.fp32Gradients = parameters.flag("fp32_gradients");
     plan.zeroStage = static_cast<int>(parameters.integer("zero"));
+    plan.shardedBy = sharded;
     plan.dataParallel = static_cast<int>(parameters.integer("data_parallel"));
+    plan.gradientsAreBucketViews = parameters.flag("gradient_as_bucket_view");
     plan.tensorParallel = static_cast<int>(parameters.integer("tensor_parallel"));
     plan.sequenceParallel = parameters.flag("sequence_parallel");
     plan.offload = offloadOf(parameters);
     plan.isOnCpu = followsCpuRules(device);
     plan.isBefore2 = rulesOn(device).isBefore2;
+    MEMSCAPE_TRY(update, updateOf(device, parameters, plan));
+    plan.update = update;
     MEMSCAPE_CHECK(checkPlan(plan));
     return plan;
 }

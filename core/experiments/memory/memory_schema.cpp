@@ -122,9 +122,25 @@ std::vector<ParameterSpec> parallelSpecs()
         integerSpec("zero", "ZeRO stage",
                     "What data parallelism shards: 1 the optimizer, 2 gradients too, 3 weights too (FSDP).",
                     {.most = 3}),
+        choiceSpec(
+            "sharding_implementation", "sharded by",
+            "Whose code shards: it decides when weights are whole, which buffers there are and what mixed "
+            "precision keeps.",
+            {{"auto", "as usual", "FSDP 2 for stage 3, DeepSpeed for 1, 2 and for offloading less than all"},
+             {"fsdp2", "FSDP 2",
+              "fully_shard, a unit for each layer; stage 2 is reshard_after_forward=False. Mixed precision shards "
+              "fp32 weights and gathers half copies"},
+             {"fsdp1", "FSDP 1", "FullyShardedDataParallel: the same units, each one flat parameter"},
+             {"deepspeed", "DeepSpeed",
+              "its default sizes: buckets of 500 million gradients, up to a billion parameters whole at once"},
+             {"ideal", "the paper", "ZeRO as it was described: pieces, and one layer whole at a time"}},
+            "auto"),
         count("data_parallel", "data parallel", "Replicas, each with its own batch; ZeRO shards over them.", 65536, "1",
               "GPUs"),
         count("tensor_parallel", "tensor parallel", "Devices that share each matrix, head by head.", 1024, "1", "GPUs"),
+        flagSpec("gradient_as_bucket_view", "gradients in buckets",
+                 "DistributedDataParallel(gradient_as_bucket_view=True): gradients are views of the buckets that are "
+                 "reduced. Off, PyTorch's default, the buckets are a second copy of all gradients."),
         flagSpec("sequence_parallel", "sequence parallel",
                  "Tensor parallelism also divides what lies between the matrices: norms, dropout, residuals."),
         linkBandwidthSpec()};
@@ -233,6 +249,9 @@ Schema trainingSchema()
                 "returns the loss alone.",
                 true),
             flagSpec("clipping", "gradient clipping", "torch.nn.utils.clip_grad_norm_ before the update."),
+            flagSpec("fp32_gradients", "fp32 gradients",
+                     "Half gradients are summed in fp32: beside the weights of a mixed recipe (Megatron, nanotron, "
+                     "DeepSpeed's grad_accum_dtype), under FSDP while they are reduced (reduce_dtype)."),
             flagSpec("zero_grad_frees", "zero_grad frees", "zero_grad(set_to_none=True), PyTorch's default since 2.0.",
                      true),
             choiceSpec(
@@ -249,12 +268,13 @@ Schema trainingSchema()
                         {"none", "none", "only the step itself"}},
                        "levers")});
     setGroup(schema, "parallelism and offload",
-             {"zero", "data_parallel", "tensor_parallel", "sequence_parallel", "link_bandwidth", "offload"});
+             {"zero", "sharding_implementation", "data_parallel", "gradient_as_bucket_view", "tensor_parallel",
+              "sequence_parallel", "link_bandwidth", "offload"});
     setGroup(
         schema, "training details",
         {"optimizer_implementation", "adapter", "adapter_rank", "dropout", "clipping", "operators", "phase", "assume"});
     setGroup(schema, "memory details",
-             {"loss", "logits_fp32", "keeps_logits", "zero_grad_frees", "device_context", "allocator"});
+             {"loss", "logits_fp32", "keeps_logits", "fp32_gradients", "zero_grad_frees", "device_context", "allocator"});
     return schema;
 }
 

@@ -143,7 +143,7 @@ Schema shardingSchema()
     for (ParameterSpec& spec : trainingSchema()) {
         for (const char* key :
              {"model", "zero", "data_parallel", "batch", "sequence", "precision", "optimizer", "attention",
-              "checkpointing", "tensor_parallel", "sequence_parallel", "offload", "assume"}) {
+              "checkpointing", "tensor_parallel", "sequence_parallel", "offload", "sharding_implementation", "assume"}) {
             if (spec.key == key)
                 schema.push_back(std::move(spec));
         }
@@ -153,10 +153,12 @@ Schema shardingSchema()
     };
     named("batch").standard = "1";
     named("zero").standard = "1";
+    named("sharding_implementation").standard = "ideal";
     named("data_parallel").standard = "8";
     named("data_parallel").maximum = 1024;
     named("data_parallel").suffix = "ranks";
-    for (const char* key : {"zero", "data_parallel", "tensor_parallel", "sequence_parallel", "offload"})
+    for (const char* key :
+         {"zero", "sharding_implementation", "data_parallel", "tensor_parallel", "sequence_parallel", "offload"})
         named(key).group.clear();
     // What is asked first stands first.
     std::stable_partition(schema.begin(), schema.end(), [](const ParameterSpec& one) {

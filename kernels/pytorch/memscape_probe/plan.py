@@ -17,6 +17,7 @@ NEEDS_MORE = (
     ("data_parallel", (1,), "data parallelism needs several devices", "choose data_parallel=1"),
     ("tensor_parallel", (1,), "tensor parallelism needs several devices", "choose tensor_parallel=1"),
     ("offload", ("none",), "offload needs DeepSpeed or torchao", "choose offload=none"),
+    ("fp32_gradients", (False,), "the probe's mixed recipes keep gradients as backward makes them", "choose fp32_gradients=false"),
     ("adapter", ("none", "lora"), "QLoRA needs bitsandbytes' 4-bit weights on a GPU", "choose adapter=lora or none"),
     ("loss", ("library",), "the probe runs a model with its library's loss", "choose loss=library"),
     ("optimizer", ("adamw", "adam", "sgd", "momentum", "adafactor", "muon", "none"),

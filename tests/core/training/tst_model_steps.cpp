@@ -74,15 +74,7 @@ Result<Graph> networkOf(const QJsonObject& measured)
         shape.isTied = true;
         return gpt2(shape, modelOptions(measured));
     }
-    const Json config{{"model_type", "llama"},
-                      {"hidden_size", size("hidden")},
-                      {"num_hidden_layers", size("layers")},
-                      {"num_attention_heads", size("heads")},
-                      {"num_key_value_heads", size("kv_heads")},
-                      {"intermediate_size", size("ffn")},
-                      {"vocab_size", size("vocab")},
-                      {"max_position_embeddings", size("sequence")},
-                      {"tie_word_embeddings", false}};
+    const Json config = llamaConfig(measured);
     const auto model = modelFromConfig(JsonReader(config), "recorded");
     if (!model)
         return tl::unexpected(model.error());

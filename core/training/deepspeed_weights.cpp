@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/training/deepspeed_weights.h"
+
+#include "core/training/sharding.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace memscape {
+
+DeepSpeedWeights::DeepSpeedWeights(const Graph& graph, const DeepSpeedRules& rules,
+                                   std::span<const std::int64_t> gathered, Trace& trace,
+                                   std::span<const ModuleId> modules)
+    : m_trace(trace)
+    , m_name(trace.name("gathered weights"))
+    , m_usedBy(graph.operators.size())
+    , m_forward(graph.operators.size(), noStep)
+    , m_backward(graph.operators.size(), noStep)
+{
+    constexpr std::uint32_t none = UINT32_MAX;
+    std::vector<std::uint32_t> ofStorage(graph.storages.size(), none);
+    for (std::size_t i = 0; i < gathered.size(); ++i) {
+        const TensorId tensor = graph.parameters[i].tensor;
+        ofStorage[graph.tensors[tensor].storage] = std::uint32_t(i);
+        m_parameters.push_back({gathered[i], rules.elements[i], modules[graph.storageOf(tensor).module]});
+    }
+    const auto count = std::uint32_t(graph.operators.size());
+    for (std::uint32_t i = 0; i < count; ++i) {
+        if (graph.operators[i].kind == OperatorKind::Release)
+            continue;
+        for (const TensorId tensor : graph.inputs(graph.operators[i])) {
+            const std::uint32_t parameter = ofStorage[graph.tensors[tensor].storage];
+            if (parameter != none && m_parameters[parameter].bytes > 0)
+                m_usedBy[i].push_back(parameter);
+        }
+        m_forward[i] = addStep(m_usedBy[i]);
+    }
+    for (std::uint32_t i = count; i-- > 0;)
+        if (graph.operators[i].hasGradient)
+            m_backward[i] = addStep(m_usedBy[i]);
+    std::vector<std::uint32_t> next(m_parameters.size(), noStep);
+    for (auto use = m_uses.rbegin(); use != m_uses.rend(); ++use)
+        use->next = std::exchange(next[use->parameter], use->step);
+}
+
+std::uint32_t DeepSpeedWeights::addStep(std::span<const std::uint32_t> used)
+{
+    if (used.empty())
+        return noStep;
+    const auto index = std::uint32_t(m_steps.size()), first = std::uint32_t(m_uses.size());
+    m_steps.push_back({first, first + std::uint32_t(used.size()), m_traversed});
+    for (const std::uint32_t parameter : used) {
+        m_uses.push_back({parameter, index});
+        m_traversed += m_parameters[parameter].elements;
+    }
+    return index;
+}
+
+void DeepSpeedWeights::beginForward()
+{
+    m_isForward = true;
+    m_queue = 0;
+    for (Parameter& parameter : m_parameters)
+        parameter.queued = 0;
+}
+
+void DeepSpeedWeights::enter(std::uint32_t op, bool isReplay)
+{
+    m_step = isReplay ? noStep : (m_isForward ? m_forward : m_backward)[op];
+    for (const std::uint32_t parameter : m_usedBy[op])
+        fetch(parameter);
+    if (m_step != noStep)
+        prefetch();
+}
+
+void DeepSpeedWeights::prefetch()
+{
+    const auto pass = [this] {
+        const Use& use = m_uses[m_queue++];
+        m_parameters[use.parameter].queued = use.step + 1;
+        return use.parameter;
+    };
+    while (m_queue < m_steps[m_step].last)
+        pass();
+    const std::int64_t most = std::min(DeepSpeedSizes::mostLive - m_live, DeepSpeedSizes::prefetchBucket);
+    for (const std::int64_t before = m_live; m_queue < m_uses.size() && m_live - before < most;)
+        fetch(pass());
+}
+
+void DeepSpeedWeights::fetch(std::uint32_t index)
+{
+    Parameter& parameter = m_parameters[index];
+    if (parameter.block != noBlock)
+        return;
+    parameter.block = m_trace.allocate(parameter.bytes, Category::Communication, m_name, parameter.module);
+    m_live += parameter.elements;
+}
+
+void DeepSpeedWeights::ran()
+{
+    if (m_step == noStep)
+        return;
+    const Step& step = m_steps[m_step];
+    const std::int64_t behind = m_step + 1 < m_steps.size() ? m_steps[m_step + 1].before : m_traversed;
+    for (std::uint32_t i = step.first; i < step.last; ++i) {
+        const Use& use = m_uses[i];
+        const bool isUsedSoon = use.next != noStep && m_steps[use.next].before - behind < DeepSpeedSizes::reuseDistance;
+        if (!isUsedSoon && m_parameters[use.parameter].queued <= m_step + 1)
+            giveBack(use.parameter);
+    }
+    m_step = noStep;
+}
+
+void DeepSpeedWeights::giveBack(std::uint32_t index)
+{
+    Parameter& parameter = m_parameters[index];
+    if (parameter.block == noBlock)
+        return;
+    m_trace.free(std::exchange(parameter.block, noBlock));
+    m_live -= parameter.elements;
+}
+
+void DeepSpeedWeights::endBackward()
+{
+    for (std::uint32_t i = 0; i < m_parameters.size(); ++i)
+        giveBack(i);
+}
+
+} // namespace memscape

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights under DeepSpeed's ZeRO stage 3. The order in which modules use parameters was recorded in the first step; a
+// module here is an operator with its parameters. Before a module runs, what it lacks is gathered, and the queue of
+// coming uses is worked off for another stage3_prefetch_bucket_size elements, as long as fewer than
+// stage3_max_live_parameters are whole: small modules let it run far ahead. Behind a module its parameters are given
+// back, unless they are used again within stage3_max_reuse_distance elements (those around the turn from forward to
+// backward are), or the queue has passed a later use of them.
+//
+// Source: DeepSpeed 0.19.8, runtime/zero/partitioned_param_coordinator.py (fetch_sub_module, __params_to_release). What
+// backward recomputes is not in the queue here: its parameters are there for the backward pass that follows. Left out:
+// the gather's own flat buffer, of which the parameters are views; NVMe.
+#pragma once
+
+#include "core/training/gathered_weights.h"
+#include "core/training/placement.h"
+
+namespace memscape {
+
+class DeepSpeedWeights final : public GatheredWeights
+{
+public:
+    /// `gathered`, beside Graph::parameters, are bytes of whole weights; 0: the parameter is never given back.
+    DeepSpeedWeights(const Graph& graph, const DeepSpeedRules& rules, std::span<const std::int64_t> gathered,
+                     Trace& trace, std::span<const ModuleId> modules);
+
+    void beginForward() override;
+    void beginBackward() override { m_isForward = false; }
+    bool isBorder(std::uint32_t) const override { return false; }
+    void enter(std::uint32_t op, bool isReplay) override;
+    void ran() override;
+    void leave() override { }
+    void endBackward() override;
+
+private:
+    static constexpr std::uint32_t noStep = UINT32_MAX;
+    struct Parameter
+    {
+        std::int64_t bytes = 0, elements = 0;
+        ModuleId module = 0;
+        BlockId block = noBlock;
+        std::uint32_t queued = 0; ///< steps up to its last use that the queue has passed
+    };
+    struct Use
+    {
+        std::uint32_t parameter = 0, step = 0, next = noStep; ///< the step of the next use
+    };
+    struct Step ///< an operator that uses weights, forward or backward
+    {
+        std::uint32_t first = 0, last = 0;
+        std::int64_t before = 0; ///< elements that earlier steps use
+    };
+    std::uint32_t addStep(std::span<const std::uint32_t> used);
+    void fetch(std::uint32_t parameter);
+    void prefetch();
+    void giveBack(std::uint32_t parameter);
+
+    Trace& m_trace;
+    NameId m_name;
+    std::vector<Parameter> m_parameters;
+    std::vector<std::vector<std::uint32_t>> m_usedBy; ///< by operator: indices of parameters
+    std::vector<Step> m_steps;
+    std::vector<Use> m_uses;
+    std::vector<std::uint32_t> m_forward, m_backward; ///< by operator: its step
+    std::uint32_t m_step = noStep;                    ///< that runs
+    std::size_t m_queue = 0;                          ///< into m_uses
+    std::int64_t m_live = 0;                          ///< elements
+    std::int64_t m_traversed = 0;                     ///< elements of all steps
+    bool m_isForward = true;
+};
+
+} // namespace memscape

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/training/fsdp_units.h"
+
+#include <utility>
+
+namespace memscape {
+
+namespace {
+
+constexpr std::uint32_t noOwner = UINT32_MAX;
+
+/// The unit in whose operators each parameter is used; the root for those that several units share, or none uses.
+std::vector<std::uint32_t> owners(const Graph& graph, const LayerMap& layers)
+{
+    std::vector<std::uint32_t> ofStorage(graph.storages.size(), noOwner);
+    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+        for (const TensorId tensor : graph.inputs(graph.operators[i])) {
+            std::uint32_t& owner = ofStorage[graph.tensors[tensor].storage];
+            owner = owner == noOwner || owner == layers.unitOf[i] ? layers.unitOf[i] : 0;
+        }
+    }
+    std::vector<std::uint32_t> all;
+    for (const NamedTensor& parameter : graph.parameters) {
+        const std::uint32_t owner = ofStorage[graph.tensors[parameter.tensor].storage];
+        all.push_back(owner == noOwner ? 0 : owner);
+    }
+    return all;
+}
+
+} // namespace
+
+FsdpUnits::FsdpUnits(const Graph& graph, const FsdpRules& rules, std::span<const std::int64_t> gathered, Trace& trace,
+                     std::span<const ModuleId> modules)
+    : m_rules(rules)
+    , m_trace(trace)
+    , m_name(trace.name("gathered weights"))
+    , m_bufferName(trace.name("all-gather output"))
+    , m_copyName(trace.name("half copy of the shard"))
+    , m_layers(graph, modules)
+    , m_owner(owners(graph, m_layers))
+    , m_units(m_layers.units())
+{
+    for (std::size_t i = 0; i < gathered.size(); ++i) {
+        Unit& unit = m_units[m_owner[i]];
+        unit.parameters.push_back(gathered[i]);
+        unit.bytes += gathered[i];
+        unit.copied += rules.shares[i] * rules.copiedBytes;
+    }
+}
+
+void FsdpUnits::beginForward()
+{
+    m_isForward = true;
+    m_current = 0;
+    makeWhole(0);
+}
+
+void FsdpUnits::beginBackward()
+{
+    m_isForward = m_isReplaying = false;
+    m_current = 0;
+    m_begun = std::uint32_t(m_units.size());
+    prepareBackward(0); // the root: its output's gradient is the first
+}
+
+void FsdpUnits::enter(std::uint32_t op, bool isReplay)
+{
+    m_current = m_layers.unitOf[op];
+    const bool startsReplay = !std::exchange(m_isReplaying, isReplay) && isReplay;
+    if (m_current == 0)
+        return;
+    if (!m_isForward && m_current < m_begun && (startsReplay || !isReplay))
+        prepareBackward(isReplay ? m_begun - 1 : m_current); // a segment is recomputed for its last layer
+    makeWhole(m_current);
+}
+
+/// The gradient of a unit's output is there.
+void FsdpUnits::prepareBackward(std::uint32_t unit)
+{
+    makeWhole(unit);
+    if (unit != 0)
+        m_begun = unit;
+    if (m_begun > 1)
+        gather(m_begun - 1);
+}
+
+void FsdpUnits::gather(std::uint32_t index)
+{
+    Unit& unit = m_units[index];
+    if (unit.isWhole() || unit.buffer != noBlock || unit.bytes == 0)
+        return;
+    const ModuleId module = m_layers.moduleOf[index];
+    const BlockId copy = m_trace.allocate(unit.copied, Category::Communication, m_copyName, module);
+    unit.buffer = m_trace.allocate(unit.bytes, Category::Communication, m_rules.isFlat ? m_name : m_bufferName, module);
+    m_trace.free(copy);
+    if (m_rules.isFlat)
+        unit.whole = {std::exchange(unit.buffer, noBlock)};
+}
+
+void FsdpUnits::makeWhole(std::uint32_t index)
+{
+    Unit& unit = m_units[index];
+    gather(index);
+    if (unit.isWhole() || unit.bytes == 0)
+        return;
+    if (m_isForward)
+        m_trace.free(std::exchange(m_held, noBlock));
+    for (const std::int64_t bytes : unit.parameters)
+        unit.whole.push_back(m_trace.allocate(bytes, Category::Communication, m_name, m_layers.moduleOf[index]));
+    const BlockId buffer = std::exchange(unit.buffer, noBlock);
+    if (m_isForward)
+        m_held = buffer;
+    else
+        m_trace.free(buffer);
+}
+
+void FsdpUnits::giveBack(std::uint32_t index)
+{
+    for (const BlockId block : std::exchange(m_units[index].whole, {}))
+        m_trace.free(block);
+}
+
+void FsdpUnits::leave()
+{
+    const bool stays = m_isForward ? !m_rules.reshardsAfterForward : m_isReplaying;
+    if (m_current != 0 && !stays)
+        giveBack(m_current);
+    m_current = 0;
+}
+
+void FsdpUnits::endForward()
+{
+    m_trace.free(std::exchange(m_held, noBlock));
+}
+
+void FsdpUnits::endBackward()
+{
+    giveBack(0);
+}
+
+} // namespace memscape

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank's step under FSDP 2 and FSDP 1 against PyTorch's own (tests/data/pytorch/sharded_steps.py): what is allocated
+// in order in forward, each phase's highest moment and what it leaves, to the byte. And what DeepSpeed's sizes mean,
+// against its documentation (https://www.deepspeed.ai/docs/config-json/).
+#include "core/network/model_config.h"
+#include "core/network/network.h"
+#include "core/training/sharding.h"
+#include "core/training/simulation.h"
+#include "tests/support/real_steps.h"
+
+using namespace memscape;
+using namespace memscape::test;
+
+namespace {
+
+TrainingSetup recordedSetup(const QJsonObject& measured)
+{
+    TrainingSetup setup;
+    const QString precision = measured["precision"].toString();
+    const bool isHalf = precision != "fp32";
+    setup.build.batch = measured["batch"].toInteger();
+    setup.build.sequence = measured["sequence"].toInteger();
+    setup.build.weights = isHalf ? DType::BFloat16 : DType::Float32;
+    setup.build.attention = measured["attention"] == "flash" ? AttentionKernel::Flash : AttentionKernel::Efficient;
+    setup.build.keepsLogits = setup.build.logitsInFloat = true;
+    setup.build.rules.normStatisticsInFloat = !isHalf; // as on a CPU, where it was recorded
+    setup.step.rules = setup.build.rules;
+    setup.step.rules.accumulatesInPlace = false; // as the recorder saw it
+    if (measured["checkpointed"].toBool())
+        setup.step.checkpointing = {Checkpointing::Layers, 1, false};
+    Plan& plan = setup.step.plan;
+    plan.precision = !isHalf ? Precision::Fp32 : precision == "bf16" ? Precision::Bf16 : Precision::Bf16Mixed;
+    plan.shardedBy = measured["fsdp"].toInt() == 2 ? ShardedBy::Fsdp2 : ShardedBy::Fsdp1;
+    plan.zeroStage = measured["reshard"].toBool() ? 3 : 2;
+    plan.dataParallel = measured["ranks"].toInt();
+    plan.fp32Gradients = measured["reduce"] == "fp32";
+    plan.accumulation = measured["accumulation"].toInt();
+    return setup;
+}
+
+/// transformers registers a layer's norms last, so that its parameters are copied out in another order: sorts those.
+void sortCopiedOut(std::vector<Change>& simulated, std::vector<Change>& recorded)
+{
+    const auto isCopied = [](const Change& one) { return one.bytes > 0 && one.source.endsWith("gathered weights"); };
+    const auto isLess = [](const Change& a, const Change& b) { return a.bytes < b.bytes; };
+    for (auto first = simulated.begin(); first != simulated.end();) {
+        first = std::find_if(first, simulated.end(), isCopied);
+        const auto last = std::find_if_not(first, simulated.end(), isCopied);
+        if (last - simulated.begin() > std::ptrdiff_t(recorded.size()))
+            return;
+        std::sort(recorded.begin() + (first - simulated.begin()), recorded.begin() + (last - simulated.begin()),
+                  isLess);
+        std::sort(first, last, isLess);
+        first = last;
+    }
+}
+
+struct Bytes
+{
+    std::int64_t highest = 0, left = 0; ///< above what is there before the step
+};
+
+Bytes bytesAfter(const std::vector<Change>& changes, std::int64_t& live)
+{
+    Bytes bytes{live, 0};
+    for (const Change& change : changes) {
+        live += change.bytes;
+        bytes.highest = std::max(bytes.highest, live);
+    }
+    bytes.left = live;
+    return bytes;
+}
+
+ModelDescription decoder(std::int64_t hidden, int layers)
+{
+    ModelDescription model;
+    model.name = "decoder";
+    model.architecture = "llama";
+    model.layers = layers;
+    model.hidden = hidden;
+    model.heads = model.kvHeads = 4;
+    model.headDim = hidden / 4;
+    model.ffn = 4 * hidden;
+    model.vocab = 1000;
+    model.maxPositions = 64;
+    return model;
+}
+
+Simulation deepSpeed(int stage, std::int64_t hidden, int layers)
+{
+    TrainingSetup setup;
+    setup.build.batch = 1;
+    setup.build.sequence = 16;
+    setup.build.weights = DType::BFloat16;
+    Plan& plan = setup.step.plan;
+    plan.precision = Precision::Bf16Mixed;
+    plan.shardedBy = ShardedBy::DeepSpeed;
+    plan.zeroStage = stage;
+    plan.dataParallel = 8;
+    plan.update = UpdateStyle::Fused;
+    auto made = simulate(decoder(hidden, layers), setup);
+    if (!made)
+        qFatal("%s", made.error().text().c_str());
+    return std::move(*made);
+}
+
+std::int64_t highestOf(const Trace& trace, const char* name)
+{
+    std::int64_t held = 0, highest = 0;
+    for (const Event& event : trace.events()) {
+        if (trace.names()[event.name] == name)
+            highest = std::max(highest, held += event.change());
+    }
+    return highest;
+}
+
+} // namespace
+
+class TestShardingImplementations : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void fsdpAllocatesWhatPyTorchsDoes_data()
+    {
+        QTest::addColumn<QJsonObject>("measured");
+        int row = 0;
+        for (const QJsonValue& value : recordedSteps("sharded_steps.json"))
+            QTest::addRow("%d FSDP %d, %s%s%s%s", row++, value["fsdp"].toInt(),
+                          qPrintable(value["precision"].toString()), value["reshard"].toBool() ? "" : ", kept whole",
+                          value["reduce"] == "fp32" ? ", fp32 reduction" : "",
+                          value["checkpointed"].toBool() ? ", checkpointed" : "")
+                << value.toObject();
+    }
+    void fsdpAllocatesWhatPyTorchsDoes()
+    {
+        QFETCH(QJsonObject, measured);
+        const auto model = modelFromConfig(JsonReader(llamaConfig(measured)), "recorded");
+        QVERIFY(model);
+        const auto made = simulate(*model, recordedSetup(measured));
+        QVERIFY2(made, made ? "" : made.error().text().c_str());
+        QCOMPARE(made->kept.weights, measured["shards"].toInteger());
+        const QJsonObject events = measured["events"].toObject();
+        std::int64_t here = 0, there = 0;
+        const auto compare = [&](Phase phase, int batch, const QString& name) {
+            auto simulated = ordered(simulatedChanges(made->trace, phase, batch));
+            auto recorded = ordered(measuredChanges(events[name].toArray()));
+            sortCopiedOut(simulated, recorded);
+            if (phase == Phase::Forward)
+                compareChanges(simulated, recorded);
+            const Bytes ours = bytesAfter(simulated, here), theirs = bytesAfter(recorded, there);
+            QVERIFY2(ours.highest == theirs.highest && ours.left == theirs.left,
+                     qPrintable(QString("%1: highest %2, PyTorch %3; left %4, PyTorch %5")
+                                    .arg(name)
+                                    .arg(ours.highest)
+                                    .arg(theirs.highest)
+                                    .arg(ours.left)
+                                    .arg(theirs.left)));
+        };
+        for (int i = 0; i < measured["accumulation"].toInt(); ++i) {
+            compare(Phase::Forward, i, QString("forward %1").arg(i));
+            compare(Phase::Backward, i, QString("backward %1").arg(i));
+        }
+        compare(Phase::Optimizer, 0, "optimizer");
+        compare(Phase::ZeroGrad, 0, "zero");
+    }
+
+    // The bucket is as large as it was asked for, and stages 1 and 2 need it in backward alone.
+    void deepSpeedReducesThroughABucket()
+    {
+        for (const int stage : {1, 2, 3}) {
+            const Simulation made = deepSpeed(stage, 64, 2);
+            QCOMPARE(highestOf(made.trace, "reduce bucket"), 2 * 500'000'000LL);
+            for (const Event& event : made.trace.events())
+                if (made.trace.names()[event.name] == "reduce bucket")
+                    QCOMPARE(event.phase, stage == 3 ? Phase::Setup : Phase::Backward);
+        }
+    }
+
+    // stage3_param_persistence_threshold: "Do not partition parameters smaller than this threshold".
+    void deepSpeedKeepsSmallParametersWhole()
+    {
+        const Simulation small = deepSpeed(3, 64, 2);
+        std::int64_t elements = 0, shares = 0;
+        for (const ParameterTensor& parameter : small.parameters()) {
+            QVERIFY(parameter.elements <= 100'000);
+            elements += parameter.elements;
+            shares += piece(parameter.elements, 8);
+        }
+        QCOMPARE(small.kept.weights, 2 * (elements + shares));
+        QCOMPARE(highestOf(small.trace, "gathered weights"), 0);
+    }
+
+    // stage3_prefetch_bucket_size lets small modules run ahead up to stage3_max_live_parameters: here all of 2.7e8
+    // weights are whole at once, of 1.3e10 at most about a billion.
+    void deepSpeedGathersAheadUpToABillionParameters()
+    {
+        const Simulation medium = deepSpeed(3, 1024, 16), large = deepSpeed(3, 8192, 12);
+        const auto gathered = [](const Simulation& one) {
+            std::int64_t bytes = 0;
+            for (const ParameterTensor& parameter : one.parameters())
+                if (parameter.elements > 100'000)
+                    bytes += 2 * parameter.elements;
+            return bytes;
+        };
+        QVERIFY(gathered(medium) < 2 * 1'000'000'000LL);
+        QCOMPARE(highestOf(medium.trace, "gathered weights"), gathered(medium));
+        const std::int64_t highest = highestOf(large.trace, "gathered weights");
+        QVERIFY(gathered(large) > 4 * 2 * 1'000'000'000LL);
+        const std::int64_t largest = 2 * 8192LL * 4 * 8192; // the last one that is begun
+        QVERIFY2(highest > 2 * 1'000'000'000LL - largest && highest <= 2 * 1'000'000'000LL + largest,
+                 qPrintable(QString::number(highest)));
+    }
+
+    void whatAnImplementationHasNotIsRefused()
+    {
+        Plan plan;
+        plan.dataParallel = 4;
+        plan.zeroStage = 1;
+        plan.shardedBy = ShardedBy::Fsdp2;
+        QCOMPARE(checkPlan(plan).error().code, std::string("plan.combination"));
+        plan.zeroStage = 3;
+        QVERIFY(checkPlan(plan));
+        plan.offload = Offload::Gradients;
+        QVERIFY(checkPlan(plan).error().hint.find("DeepSpeed") != std::string::npos);
+        plan.shardedBy = ShardedBy::DeepSpeed;
+        QVERIFY(checkPlan(plan));
+    }
+};
+
+QTEST_APPLESS_MAIN(TestShardingImplementations)
+#include "tst_sharding_implementations.moc"
