@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/network/dtype.h"
+#include "core/network/quantized.h"
 
 #include <cstdint>
 #include <optional>
@@ -76,9 +77,16 @@ struct EagerRules
 struct AdapterOptions
 {
     std::int64_t rank = 16;
-    /// Last components of module names ("q_proj"); empty: every linear layer within a Layer block.
+    /// Module names by their last components ("q_proj"), or a word: "default", what peft takes for the architecture;
+    /// "attention", the linear layers of attention; "all-linear" or none: every linear layer within a Layer block.
     std::vector<std::string> targets = {};
-    bool isQuantized = false; ///< layers' frozen matrices are stored in 4 bits (bitsandbytes)
+    BaseForm base = BaseForm::AsWeights; ///< of layers' frozen matrices (bitsandbytes)
+    std::optional<DType> compute = {};   ///< bnb_4bit_compute_dtype; nothing: that of the input, or autocast's
+    std::optional<DType> weights = {};   ///< of the adapters; nothing: that of the network
+    double dropout = 0;                  ///< in front of A
+    bool isDecomposed = false;           ///< DoRA (Liu et al. 2024): a trained magnitude of each output
+    std::vector<std::string> saved = {}; ///< modules_to_save: trained whole, beside the frozen original
+    bool isQuantized() const { return isQuantizedForm(base); }
     bool operator==(const AdapterOptions&) const = default;
 };
 

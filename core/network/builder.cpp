@@ -107,6 +107,8 @@ Result<Graph> NetworkBuilder::finish(const std::vector<Variable>& outputs, Varia
     for (std::size_t i = 0; i + 1 < outputs.size(); ++i)
         m_graph.otherOutputs.push_back(outputs[i].id());
     m_graph.loss = loss.id();
+    m_graph.hasAdapters = m_options.adapters.has_value();
+    checkAdapterNames();
     m_casts.clear(); // autocast's region ends
     // The forward function returns: its locals die, what it returned goes on.
     const bool keepsOutputs = !loss || m_options.keepsLogits;
@@ -173,8 +175,21 @@ Variable NetworkBuilder::made(std::string_view, const Shape& shape, DType dtype,
 
 Variable NetworkBuilder::parameter(std::string_view name, const Shape& shape, bool isTrained)
 {
-    isTrained = isTrained && (!m_options.adapters || m_isAdapter);
-    Variable result = made(name, shape, m_options.weights, Role::Parameter, isTrained);
+    if (!m_options.adapters)
+        return added(name, shape, m_options.weights, isTrained);
+    const bool isSaved = isSavedModule();
+    Variable original = added(name, shape, m_options.weights, false);
+    if (!isSaved || !ok())
+        return original;
+    const ModuleScope scope(*this, "modules_to_save");
+    Variable copy = added(name, shape, m_options.weights, isTrained);
+    m_originals[copy.id()] = original.id();
+    return copy;
+}
+
+Variable NetworkBuilder::added(std::string_view name, const Shape& shape, DType dtype, bool isTrained)
+{
+    Variable result = made(name, shape, dtype, Role::Parameter, isTrained);
     if (result)
         m_graph.parameters.push_back({std::string(name), result.id(), m_module, isTrained});
     return result;

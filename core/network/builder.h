@@ -137,8 +137,11 @@ public:
 
     // --- layers: a module of that name with its parameters ----------------------------------------
     Variable linear(std::string_view name, Variable x, std::int64_t outputs, bool hasBias = true);
-    /// result + B A x, where the linear module `name`, whose scope is open, has an adapter.
-    Variable adapted(std::string_view name, Variable x, Variable result);
+    /// result + B A x, where the linear module whose scope is open has an adapter; `weight` and `bias` are its own.
+    Variable adapted(Variable x, Variable result, const Variable& weight, const Variable& bias = {});
+    /// What a head multiplies by that shares the weight of an embedding: the original where modules_to_save copied the
+    /// embedding, a copy of its own where they name the head.
+    Variable tiedWeight(std::string_view head, const Variable& embedding);
     Variable layerNorm(std::string_view name, Variable x, bool hasBias = true);
     Variable rmsNorm(std::string_view name, Variable x);
     Variable embedding(std::string_view name, Variable indices, std::int64_t count, std::int64_t width);
@@ -320,9 +323,22 @@ private:
     Variable logSoftmaxOf(Variable x); ///< in the type of x, under autocast too
     void sumInFloat();                 ///< the sum recorded last, under autocast
     bool isInLayer() const { return m_layers > 0; }
-    bool hasAdapter(std::string_view name) const;
+    // --- adapters and quantized weights (adapters.cpp)
+    bool isQuantizedHere() const { return m_options.adapters && m_options.adapters->isQuantized() && isInLayer(); }
+    bool hasAdapter();
+    bool isSavedModule();
+    bool isWithin(std::string_view type) const; ///< a module whose type contains the word
+    void checkAdapterNames();
+    Variable decomposed(const Variable& x, const Variable& result, const Variable& weight, const Variable& bias,
+                        const Variable& a, const Variable& b);
+    Variable added(std::string_view name, const Shape& shape, DType dtype, bool isTrained);
+    Variable linearWeight(const Shape& shape);
+    Variable linearBias(std::int64_t outputs, DType input);
+    DType computeType(DType input) const;
     Variable storedLinear(Variable x, Variable weight, Variable bias);
+    Variable dequantized(const Variable& weight, DType dtype);
     Variable quantizedLinear(Variable x, Variable weight, Variable bias);
+    Variable int8Linear(Variable x, Variable weight, Variable bias);
     Variable fp8Copy(const Variable& x);
     Variable product(Variable& x, const Variable& operand, const Variable& kept, const Variable& weight,
                      const Variable& bias);
@@ -367,7 +383,10 @@ private:
     Gathered gatheredIn(TensorId tensor) const;
     std::vector<Gathered> m_gathered; ///< by storage: which tensor was gathered there, from what
     int m_layers = 0;                 ///< Layer blocks that are being recorded
-    bool m_isAdapter = false;         ///< parameters are trained although adapters are there
+    bool m_hasAdapters = false;       ///< some linear layer got one
+    std::vector<std::string> m_linearNames,
+        m_holderNames;                                  ///< last components: of linear layers, of all with parameters
+    std::unordered_map<TensorId, TensorId> m_originals; ///< trained copy of modules_to_save -> frozen original
     ModuleIndex m_module = 0;
 };
 

@@ -8,12 +8,12 @@ namespace memscape {
 Variable NetworkBuilder::linear(std::string_view name, Variable x, std::int64_t outputs, bool hasBias)
 {
     const ModuleScope scope(*this, name, "Linear");
-    Variable weight = parameter("weight", {outputs, x.size(-1)});
-    Variable bias = hasBias ? parameter("bias", {outputs}) : Variable();
-    if (!hasAdapter(name))
+    Variable weight = linearWeight({outputs, x.size(-1)});
+    Variable bias = hasBias ? linearBias(outputs, x.dtype()) : Variable();
+    if (!hasAdapter())
         return storedLinear(std::move(x), std::move(weight), std::move(bias));
-    Variable result = storedLinear(x, std::move(weight), std::move(bias));
-    return adapted(name, std::move(x), std::move(result));
+    Variable result = storedLinear(x, weight, bias);
+    return adapted(std::move(x), std::move(result), weight, bias);
 }
 
 Variable NetworkBuilder::layerNorm(std::string_view name, Variable x, bool hasBias)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/network/network.h"
 
-#include "core/base/text.h"
+#include "core/network/adapter_targets.h"
 #include "core/network/families/cnn_network.h"
 #include "core/network/families/decoder.h"
 #include "core/network/families/encoder.h"
@@ -96,16 +96,6 @@ Result<void> checkTotal(const Graph& graph)
     return {};
 }
 
-Result<void> checkAdapters(const Graph& graph, const BuildOptions& options)
-{
-    const bool hasAny = std::any_of(graph.parameters.begin(), graph.parameters.end(),
-                                    [](const NamedTensor& named) { return named.isTrained; });
-    if (options.adapters && !hasAny)
-        return fail("plan.lora", "no matrix of this network gets an adapter",
-                    fmt::format("targets: {}", join(options.adapters->targets, ", ")));
-    return {};
-}
-
 } // namespace
 
 Result<Graph> buildNetwork(const ModelDescription& model, const BuildOptions& options)
@@ -113,9 +103,7 @@ Result<Graph> buildNetwork(const ModelDescription& model, const BuildOptions& op
     MEMSCAPE_CHECK(checkModel(model));
     MEMSCAPE_CHECK(checkLoss(model, options));
     MEMSCAPE_TRY(part, tensorParallelPart(model, options.tensorParallel));
-    auto graph = recorded(part, options);
-    if (graph)
-        MEMSCAPE_CHECK(checkAdapters(*graph, options));
+    auto graph = options.adapters ? recorded(part, withNamedAdapters(part, options)) : recorded(part, options);
     if (graph)
         MEMSCAPE_CHECK(checkTotal(*graph));
     return graph;

@@ -243,7 +243,7 @@ Results linear(ProgramRunner& r)
         return {};
     NetworkBuilder& b = r.builder();
     Variable result = b.linear(r.input(0), r.input(1), r.inputs() > 2 ? r.input(2) : Variable());
-    return one(b.adapted(r.moduleName(), r.input(0), std::move(result)));
+    return one(b.adapted(r.input(0), std::move(result), r.input(1), r.inputs() > 2 ? r.input(2) : Variable()));
 }
 /// With a bias: a linear layer whose weight lies transposed, as transformers' Conv1D, which adapters know.
 Results mm(ProgramRunner& r)
@@ -254,7 +254,7 @@ Results mm(ProgramRunner& r)
     if (r.inputs() == 2)
         return one(b.mm(r.input(0), r.input(1)));
     Variable result = b.mm(r.input(0), r.input(1), r.input(2));
-    return one(b.adapted(r.moduleName(), r.input(0), std::move(result)));
+    return one(b.adapted(r.input(0), std::move(result), r.input(1), r.input(2)));
 }
 Results bmm(ProgramRunner& r)
 {

@@ -3,6 +3,7 @@
 // a read and a write (2), addcmul of three operands 4, and so on, in elements of the updated
 // tensor.
 #include "core/timing/operator_time.h"
+#include "core/training/lora.h"
 #include "core/training/optimizer_step.h"
 
 #include <algorithm>
@@ -64,8 +65,8 @@ OperatorCost updateCost(const std::vector<ParameterTensor>& parameters, const Pl
     OperatorCost cost;
     if (!plan.hasOptimizer() || plan.offload != Offload::None)
         return cost;
-    const PrecisionRule rule = plan.kept();
     for (const ParameterTensor& tensor : updatedTensors(parameters, plan)) {
+        const PrecisionRule rule = precisionRule(tensor, plan);
         const bool isMuon = plan.optimizer == OptimizerKind::Muon;
         const bool byMuon = isMuon && isOrthogonalized(tensor);
         const Passes passes = passesOf(isMuon && !byMuon ? OptimizerKind::AdamW : plan.optimizer, plan.update);

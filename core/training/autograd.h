@@ -158,7 +158,7 @@ private:
     Gradient elementwise(const Gradient& given, TensorId other);
     /// `count` temporaries of the size of the result, all alive until it exists.
     Gradient elementwiseAfter(int count, const Gradient& given, TensorId other);
-    Gradient remade(TensorId operand);                    ///< of a product; nothing where it was packed
+    Gradient remade(TensorId operand, DType dtype);       ///< of a product; nothing where it was packed
     void reshape(Gradient& gradient, const Shape& shape); ///< a copy where no view exists
     void drop(Gradient& gradient);
 

@@ -248,9 +248,12 @@ bool Autograd::binaryBackward(const Operator& op, const Gradient& given)
     return true;
 }
 
-// What was gathered from other devices or dequantized was not packed: it is made once more.
-Autograd::Gradient Autograd::remade(TensorId operand)
+// What was gathered from other devices or dequantized was not packed: it is made once more. A weight in 8 bits is made
+// in the type of the gradient.
+Autograd::Gradient Autograd::remade(TensorId operand, DType dtype)
 {
+    if (m_graph.tensors[operand].dtype == DType::Int8)
+        return fresh(layoutOf(operand), dtype);
     const Kind source = m_graph.storageOf(operand).source;
     if (source != Kind::AllGather && source != Kind::Dequantize)
         return {};
@@ -263,7 +266,7 @@ bool Autograd::productBackward(const Operator& op, Gradient& given)
     const auto make = [&](std::size_t i) {
         if (!wants(inputs[i]))
             return;
-        Gradient other = i < 2 ? remade(inputs[1 - i]) : Gradient();
+        Gradient other = i < 2 ? remade(inputs[1 - i], given.dtype) : Gradient();
         m_results[i] = freshFor(inputs[i], Layout(layoutOf(inputs[i]).shape), given.dtype);
         if (isMatrixProduct(op.kind))
             provideBlasWorkspace(m_module);

@@ -1,37 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adapters: which matrices get them, their tensors, and what a quantized base takes.
+// Bytes of parameters beside adapters. LoRA (Hu et al. 2021): y = W x + (alpha / r) B A x with A r × in and B out × r,
+// r (in + out) trained elements for a matrix of in × out; everything else is frozen (core/network/adapters.cpp).
 //
-// LoRA (Hu et al. 2021): y = W x + (alpha / r) B A x with A r × in and B out × r, r (in + out)
-// trained elements for a matrix of in × out; everything else is frozen. Adapters are kept in fp32
-// under autocast and in the weights' precision otherwise.
-//
-// NF4 with double quantization (Dettmers et al. 2023): half a byte per element, one absmax per
-// block of 64 kept as a byte, one fp32 scale per 256 of those; 4 + 8/64 + 32/(64 × 256) = 4.127
-// bits. And per tensor an fp32 offset of the scales and the tables of 16 and of 256 fp32 codes
-// (bitsandbytes, which since 0.45 copies the second for each tensor, too).
-//
-// Left out: the base dequantized to half for each product is a temporary of the forward and the
-// backward pass, so it belongs to the step; dropout on adapters.
+// Each parameter has a precision of its own there: the base in 4 or 8 bits or in half, adapters in fp32 or in the
+// base's type. What is trained in another type than that of the recipe has gradients and moments in it, and no master
+// copy.
 #pragma once
 
+#include "core/network/quantized.h"
 #include "core/training/parameter_tensor.h"
 #include "core/training/plan.h"
 
 namespace memscape {
 
-/// Whether a parameter gets an adapter: a matrix that the plan targets.
-bool hasAdapter(const ParameterTensor& parameter, const LoraPlan& lora);
-
-/// The base frozen, followed by the adapters `….lora_A.weight` (r × in), `….lora_B.weight` (out ×
-/// r) of each targeted matrix. Errors: plan.lora when no parameter is targeted; plan.range when the
-/// rank exceeds a targeted matrix's smaller side.
-Result<std::vector<ParameterTensor>> withAdapters(const std::vector<ParameterTensor>& parameters, const LoraPlan& lora);
-
-/// Whether a plan keeps this parameter in NF4: every frozen matrix of a layer (bitsandbytes
-/// replaces linear layers, all but the output head).
-bool isQuantized(const ParameterTensor& parameter, const Plan& plan);
-
-/// Bytes of a tensor in NF4 with double quantization.
-std::int64_t normalFloatBytes(std::int64_t elements);
+/// What a plan keeps for each element of a trained parameter.
+PrecisionRule precisionRule(const ParameterTensor& parameter, const Plan& plan);
+/// B of one element of its gradient between micro-batches.
+std::int64_t gradientBytes(const ParameterTensor& parameter, const Plan& plan);
+/// B of the whole weight, without FP8 copies.
+std::int64_t wholeWeightBytes(const ParameterTensor& parameter, const Plan& plan);
 
 } // namespace memscape

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/training/optimizer_state.h"
 
+#include "core/training/lora.h"
 #include "core/training/sharding.h"
 
 #include <algorithm>
@@ -74,6 +75,42 @@ std::int64_t sharedStateBytes(const std::vector<ParameterTensor>& updated, Optim
     return isNeeded ? 2 * codeTable : 0;
 }
 
+namespace {
+
+/// B of `elements` of a parameter in its own type; 0 in the plan's.
+std::int64_t storedPiece(const ParameterTensor& parameter, std::int64_t elements)
+{
+    return parameter.elements > 0 ? parameter.storedBytes / parameter.elements * elements : 0;
+}
+
+/// A device's share of everything trained, one tensor for each type.
+std::vector<ParameterTensor> flatPartitions(const std::vector<ParameterTensor>& parameters, const Plan& plan)
+{
+    std::vector<ParameterTensor> partitions;
+    for (const ParameterTensor& parameter : parameters) {
+        if (!parameter.isTrained)
+            continue;
+        const auto alike = std::find_if(partitions.begin(), partitions.end(), [&](const ParameterTensor& one) {
+            return one.storedBytes == storedPiece(parameter, one.elements);
+        });
+        ParameterTensor& whole = alike != partitions.end()
+            ? *alike
+            : partitions.emplace_back(ParameterTensor{"flat partition", {0}, 0, true, false, 0});
+        whole.elements += parameter.elements;
+        whole.storedBytes += storedPiece(parameter, parameter.elements);
+    }
+    for (ParameterTensor& one : partitions) {
+        const std::int64_t elements = piece(one.elements, plan.dataParallel);
+        one.storedBytes = storedPiece(one, elements);
+        one.elements = elements;
+        one.shape = {elements};
+    }
+    std::erase_if(partitions, [](const ParameterTensor& one) { return one.elements == 0; });
+    return partitions;
+}
+
+} // namespace
+
 std::vector<ParameterTensor> updatedTensors(const std::vector<ParameterTensor>& parameters, const Plan& plan)
 {
     std::vector<ParameterTensor> updated;
@@ -82,10 +119,8 @@ std::vector<ParameterTensor> updatedTensors(const std::vector<ParameterTensor>& 
             updated.push_back({"flat partition", {elements}, elements, true, false, 0});
     };
     const bool isByFsdp = plan.isByFsdp();
-    if ((plan.zeroStage == 1 || plan.zeroStage == 2) && !isByFsdp) {
-        addFlat(piece(trainedCount(parameters), plan.dataParallel));
-        return updated;
-    }
+    if ((plan.zeroStage == 1 || plan.zeroStage == 2) && !isByFsdp)
+        return flatPartitions(parameters, plan);
     std::int64_t group = 0; // elements of one of DeepSpeed's sub-groups
     updated.reserve(parameters.size());
     for (const ParameterTensor& parameter : parameters) {
@@ -97,10 +132,18 @@ std::vector<ParameterTensor> updatedTensors(const std::vector<ParameterTensor>& 
                 addFlat(std::exchange(group, 0));
             continue;
         }
-        updated.push_back({{}, parameter.shape, parameter.elements, true, parameter.isEmbedding, parameter.module});
+        updated.push_back({{},
+                           parameter.shape,
+                           parameter.elements,
+                           true,
+                           parameter.isEmbedding,
+                           parameter.module,
+                           parameter.storedBytes});
         if (plan.zeroStage == 3 || isByFsdp) {
-            updated.back().elements = shareElements(parameter, plan);
-            updated.back().shape = {updated.back().elements};
+            ParameterTensor& own = updated.back();
+            own.elements = shareElements(parameter, plan);
+            own.shape = {own.elements};
+            own.storedBytes = storedPiece(parameter, own.elements);
         }
     }
     addFlat(group);
@@ -109,18 +152,18 @@ std::vector<ParameterTensor> updatedTensors(const std::vector<ParameterTensor>& 
 
 KeptBytes keptBytes(const std::vector<ParameterTensor>& parameters, const Plan& plan)
 {
-    const PrecisionRule rule = plan.kept();
     KeptBytes kept;
     for (const ParameterTensor& parameter : parameters) {
         kept.weights += weightBytes(parameter, plan);
         if (plan.phase != StepPhase::Training || !parameter.isTrained)
             continue;
-        const std::int64_t gradient = gradientElements(parameter, plan) * plan.gradientBytes();
+        const std::int64_t gradient = gradientElements(parameter, plan) * gradientBytes(parameter, plan);
         (plan.streamsGradients() ? kept.host : kept.gradients) += gradient;
     }
     if (plan.hasOptimizer()) {
         const auto all = updatedTensors(parameters, plan);
         for (const ParameterTensor& updated : all) {
+            const PrecisionRule rule = precisionRule(updated, plan);
             kept.master += updated.elements * rule.master;
             for (const StateTensor& tensor : stateTensors(updated, rule.updated(), plan))
                 kept.state += tensor.bytes;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/training/optimizer_step.h"
 
+#include "core/training/lora.h"
 #include "core/training/sharding.h"
 #include "core/training/update_rules.h"
 
@@ -33,7 +34,8 @@ std::vector<Temporary> fp32Gradients(Trace& trace, const Plan& plan, const std::
     const NameId name = trace.name("fp32 gradient");
     copies.reserve(updated.size());
     for (const ParameterTensor& tensor : updated)
-        copies.emplace_back(trace, tensor.elements * 4, name, tensor.module);
+        if (precisionRule(tensor, plan).master > 0)
+            copies.emplace_back(trace, tensor.elements * 4, name, tensor.module);
     return copies;
 }
 
@@ -61,7 +63,6 @@ OptimizerBlocks allocateOptimizer(Trace& trace, const std::vector<ParameterTenso
     if (!updatesOnDevice(plan))
         return blocks;
     blocks.updated = updatedTensors(parameters, plan);
-    const PrecisionRule rule = plan.kept();
     const NameId master = trace.name("master");
     std::vector<std::pair<std::string_view, NameId>> names; // of state: four at most
     const auto nameOf = [&](std::string_view text) {
@@ -73,6 +74,7 @@ OptimizerBlocks allocateOptimizer(Trace& trace, const std::vector<ParameterTenso
     blocks.masters.reserve(blocks.updated.size());
     blocks.state.reserve(blocks.updated.size());
     for (const ParameterTensor& tensor : blocks.updated) {
+        const PrecisionRule rule = precisionRule(tensor, plan);
         blocks.masters.push_back(
             trace.allocate(tensor.elements * rule.master, Category::MasterWeights, master, tensor.module));
         auto& state = blocks.state.emplace_back();

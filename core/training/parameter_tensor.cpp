@@ -63,6 +63,8 @@ std::vector<ParameterTensor> parameterTensors(const Graph& graph, Trace& trace)
         parameter.elements = layout.elements();
         parameter.isTrained = graph.tensors[named.tensor].needsGradient;
         parameter.module = trace.module(path);
+        if (graph.hasAdapters)
+            parameter.storedBytes = graph.storageOf(named.tensor).bytes;
         parameters.push_back(std::move(parameter));
     }
     markEmbeddings(graph, parameters);

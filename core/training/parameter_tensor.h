@@ -21,6 +21,8 @@ struct ParameterTensor
     bool isTrained = true;
     bool isEmbedding = false; ///< an embedding or the output head: Muon and LoRA leave these alone
     ModuleId module = 0;      ///< of the trace
+    /// B where it is stored in a form of its own: beside adapters. 0: in the precision of the plan.
+    std::int64_t storedBytes = 0;
 
     bool isMatrix() const { return shape.size() == 2; }
 };

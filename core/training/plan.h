@@ -73,15 +73,10 @@ enum class StepPhase { Training, Forward, Inference };
 ///   Parameters   the weights too, fetched layer by layer (ZeRO-Infinity, Rajbhandari et al. 2021)
 enum class Offload { None, Optimizer, Gradients, Parameters };
 
-/// Low-rank adapters (Hu et al. 2021): W + B A with A of rank × in, B of out × rank; the base is
-/// frozen.
+/// Low-rank adapters beside a frozen base: what they are is the network's (core/network/build_options.h).
 struct LoraPlan
 {
     std::int64_t rank = 16;
-    /// Last components of the module names that get adapters ("q_proj"); empty: every matrix of a
-    /// layer, but no embedding and no output head.
-    std::vector<std::string> targets;
-    bool isQuantized = false; ///< QLoRA: the base in NF4 with double quantization
 };
 
 struct Plan

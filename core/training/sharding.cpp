@@ -7,6 +7,16 @@
 
 namespace memscape {
 
+namespace {
+
+/// Several elements share their bytes, as in NF4, or have scales beside them.
+bool isPacked(const ParameterTensor& parameter)
+{
+    return parameter.elements > 0 && parameter.storedBytes % parameter.elements != 0;
+}
+
+} // namespace
+
 std::int64_t piece(std::int64_t elements, std::int64_t degree)
 {
     return elements / degree + (elements % degree != 0);
@@ -33,16 +43,17 @@ std::int64_t gradientElements(const ParameterTensor& parameter, const Plan& plan
 
 std::int64_t keptGradientBytes(const ParameterTensor& parameter, const Plan& plan)
 {
-    return plan.streamsGradients() ? 0 : gradientElements(parameter, plan) * plan.gradientBytes();
+    return plan.streamsGradients() ? 0 : gradientElements(parameter, plan) * gradientBytes(parameter, plan);
 }
 
 std::int64_t weightBytes(const ParameterTensor& parameter, const Plan& plan)
 {
-    if (isQuantized(parameter, plan))
-        return piece(normalFloatBytes(parameter.elements), plan.shardsWeights() ? plan.dataParallel : 1);
-    const PrecisionRule rule = parameter.isTrained ? plan.kept() : precisionRule(plan.precision);
+    const PrecisionRule rule = precisionRule(parameter, plan);
     const std::int64_t copies = parameter.isMatrix() && !parameter.isEmbedding ? rule.fp8Copies : 0;
-    return weightElements(parameter, plan) * (rule.weight + copies);
+    if (!isPacked(parameter))
+        return weightElements(parameter, plan) * (rule.weight + copies);
+    const std::int64_t whole = parameter.storedBytes + parameter.elements * copies;
+    return plan.shardsWeights() ? piece(whole, plan.dataParallel) : whole;
 }
 
 bool isPersistent(const ParameterTensor& parameter, const Plan& plan)
@@ -55,9 +66,12 @@ std::int64_t gatheredBytes(const ParameterTensor& parameter, const Plan& plan)
     if (!plan.shardsWeights() || (plan.dataParallel == 1 && plan.offload != Offload::Parameters)
         || isPersistent(parameter, plan))
         return 0;
-    if (isQuantized(parameter, plan))
-        return normalFloatBytes(parameter.elements);
-    const std::int64_t element = precisionRule(plan.precision).weight;
+    if (isPacked(parameter))
+        return parameter.storedBytes;
+    const std::int64_t half = precisionRule(plan.precision).weight;
+    const bool isCast = plan.isByFsdp() && precisionRule(plan.precision).master > 0; // MixedPrecision's param_dtype
+    const std::int64_t element =
+        isCast || parameter.storedBytes == 0 ? half : parameter.storedBytes / std::max<std::int64_t>(parameter.elements, 1);
     return (plan.isByFsdp() ? shareElements(parameter, plan) * plan.dataParallel : parameter.elements) * element;
 }
 
@@ -73,9 +87,13 @@ std::int64_t reduceBufferBytes(const std::vector<ParameterTensor>& parameters, c
 {
     if (plan.dataParallel == 1 || plan.phase != StepPhase::Training || plan.isByFsdp())
         return 0;
+    if (plan.zeroStage == 0) {
+        std::int64_t bytes = 0;
+        for (const ParameterTensor& parameter : parameters)
+            bytes += parameter.isTrained ? parameter.elements * gradientBytes(parameter, plan) : 0;
+        return plan.gradientsAreBucketViews ? 0 : bytes;
+    }
     const std::int64_t elements = trainedCount(parameters);
-    if (plan.zeroStage == 0)
-        return plan.gradientsAreBucketViews ? 0 : elements * plan.gradientBytes();
     if (plan.isByDeepSpeed()) // as large as it was asked for, however small the network is
         return DeepSpeedSizes::reduceBucket * precisionRule(plan.precision).gradient;
     return std::min(elements, DeepSpeedSizes::reduceBucket) * precisionRule(plan.precision).gradient;

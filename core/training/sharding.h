@@ -55,8 +55,7 @@ std::int64_t gradientElements(const ParameterTensor& parameter, const Plan& plan
 /// Bytes of one parameter's gradient on one device between backward and update; 0 when the host has it.
 std::int64_t keptGradientBytes(const ParameterTensor& parameter, const Plan& plan);
 
-/// Bytes of one parameter's weights on one device between steps; NF4 for a frozen matrix under
-/// QLoRA.
+/// Bytes of one parameter's weights on one device between steps; as they are stored beside adapters.
 std::int64_t weightBytes(const ParameterTensor& parameter, const Plan& plan);
 
 /// What a module's parameters need while it runs on pieces of them: all of them, gathered (a frozen matrix under QLoRA

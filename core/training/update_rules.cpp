@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/training/update_rules.h"
 
+#include "core/training/lora.h"
+
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -21,9 +23,14 @@ UpdateRules::UpdateRules(Trace& trace, const Plan& plan, OptimizerBlocks& blocks
     , m_scalar(trace.name("scalar"))
 { }
 
+std::int64_t UpdateRules::elementBytes(std::size_t index) const
+{
+    return precisionRule(tensor(index), m_plan).updated();
+}
+
 Temporary UpdateRules::make(std::size_t index, std::int64_t elements, NameId name) const
 {
-    return Temporary(m_trace, elements * m_elementBytes, name, tensor(index).module);
+    return Temporary(m_trace, elements * elementBytes(index), name, tensor(index).module);
 }
 
 Temporary UpdateRules::like(std::size_t index, NameId name) const
@@ -186,7 +193,7 @@ BlockId UpdateRules::decayedMoment(std::size_t index, BlockId old, bool isSquare
         squared = like(index, m_trace.name("square"));
     const Temporary share = like(index, product);
     squared.reset();
-    return Temporary(m_trace, tensor(index).elements * m_elementBytes, m_trace.nameOf(old), tensor(index).module,
+    return Temporary(m_trace, tensor(index).elements * elementBytes(index), m_trace.nameOf(old), tensor(index).module,
                      Category::OptimizerState)
         .release();
 }

@@ -31,6 +31,7 @@ private:
     void adafactorForeach(const Indices& tensors);
 
     const ParameterTensor& tensor(std::size_t index) const { return m_blocks.updated[index]; }
+    std::int64_t elementBytes(std::size_t index) const; ///< of what is updated
     /// A temporary of so many elements, in the precision of what is updated.
     Temporary make(std::size_t index, std::int64_t elements, NameId name) const;
     Temporary like(std::size_t index, NameId name) const;                        ///< of the tensor's own size

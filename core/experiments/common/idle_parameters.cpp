@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/experiments/common/idle_parameters.h"
 
+#include "core/experiments/memory/adapter_parameters.h"
 #include "core/network/cnn.h"
 #include "core/network/model_names.h"
 #include "core/network/network_file.h"
@@ -139,6 +140,19 @@ void addUpdate(Idle& idle, const ModelTraits& traits)
     idle.add("operators", !traits.writesOut && !reachesUpdate);
 }
 
+void addAdapters(Idle& idle, const Parameters& parameters)
+{
+    if (!parameters.has("adapter"))
+        return;
+    const BaseForm base = baseFormOf(parameters);
+    for (const std::string& key : adapterKeys())
+        idle.add(key, key != "adapter" && idle.is("adapter", "none"));
+    if (idle.is("adapter", "none"))
+        return;
+    idle.add("compute_precision", !isQuantizedForm(base) || base == BaseForm::Int8);
+    idle.add("kbit_preparation", !isQuantizedForm(base));
+}
+
 Idle idleOfStep(const Device& device, const Parameters& parameters)
 {
     const ModelTraits traits = traitsOf(parameters.text("model"));
@@ -148,7 +162,7 @@ Idle idleOfStep(const Device& device, const Parameters& parameters)
     addParallelism(idle, traits, parameters);
     addUpdate(idle, traits);
     idle.add("adapter", !traits.takesAdapters && idle.is("adapter", "none"));
-    idle.add("adapter_rank", idle.is("adapter", "none"));
+    addAdapters(idle, parameters);
     idle.add("dropout", !traits.hasDropout);
     idle.add("device_context", !device.isGpu());
     idle.add("allocator", !device.isGpu()); // nothing is cached there

@@ -2,6 +2,7 @@
 #include "core/experiments/memory/memory_parameters.h"
 
 #include "core/base/number.h"
+#include "core/experiments/memory/adapter_parameters.h"
 #include "core/training/blas_workspace.h"
 
 #include <fmt/format.h>
@@ -48,17 +49,6 @@ CheckpointPlan checkpointingOf(const std::string& text)
     return {};
 }
 
-std::optional<LoraPlan> adapterOf(const Parameters& parameters)
-{
-    const std::string& kind = parameters.choice("adapter");
-    if (kind == "none")
-        return {};
-    LoraPlan lora;
-    lora.rank = parameters.integer("adapter_rank");
-    lora.isQuantized = kind == "qlora";
-    return lora;
-}
-
 /// What torch.optim chooses by itself: all tensors at once on a GPU, one after the other on a CPU. DeepSpeed makes Adam
 /// its FusedAdam.
 Result<UpdateStyle> updateOf(const Device& device, const Parameters& parameters, const Plan& plan)
@@ -98,8 +88,9 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
     plan.accumulation = static_cast<int>(parameters.integer("accumulation"));
     plan.clipsGradients = parameters.flag("clipping");
     plan.setsGradientsToNone = parameters.flag("zero_grad_frees");
-    plan.lora = adapterOf(parameters);
     plan.fp32Gradients = parameters.flag("fp32_gradients");
+    if (parameters.choice("adapter") != "none")
+        plan.lora = LoraPlan{parameters.integer("adapter_rank")};
     plan.zeroStage = static_cast<int>(parameters.integer("zero"));
     plan.shardedBy = sharded;
     plan.dataParallel = static_cast<int>(parameters.integer("data_parallel"));
@@ -173,8 +164,10 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
         return fail("plan.offload",
                     fmt::format("{} shares one memory with its host: what is offloaded stays in it", device.name),
                     "choose offload=none", "offload");
-    const Numerics numerics = numericsOf(plan.precision);
+    Numerics numerics = numericsOf(plan.precision);
+    MEMSCAPE_TRY(adapters, adaptersOf(parameters, plan.precision, numerics));
     BuildOptions& build = setup.build;
+    build.adapters = std::move(adapters);
     build.batch = parameters.integer("batch");
     build.sequence = parameters.integer("sequence");
     build.weights = numerics.weights;
@@ -192,8 +185,6 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     build.sequenceParallel = plan.sequenceParallel;
     build.isProductInFp8 = plan.precision == Precision::Fp8;
     build.rules = rulesOn(device);
-    if (plan.lora)
-        build.adapters = AdapterOptions{plan.lora->rank, plan.lora->targets, plan.lora->isQuantized};
     setup.linkBandwidth = parameters.number("link_bandwidth");
     setup.step.plan = std::move(plan);
     setup.step.checkpointing = checkpointingOf(parameters.choice("checkpointing"));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/experiment/schema.h"
+#include "core/experiments/memory/adapter_parameters.h"
 #include "core/experiments/memory/memory_parameters.h"
 #include "core/network/model_names.h"
 
@@ -236,9 +237,10 @@ Schema trainingSchema()
                        {{"none", "none", "every weight is trained"},
                         {"lora", "LoRA", "two thin matrices beside each projection; the base is frozen"},
                         {"qlora", "QLoRA", "the same beside a base in 4 bits (NF4, double quantization)"}},
-                       "none"),
-            count("adapter_rank", "adapter rank", "Columns of the thin matrices.", 65536, "16"),
-            realSpec("dropout", "dropout", "Probability; each dropout keeps a mask of one byte per element.",
+                       "none")});
+    append(schema, adapterSpecs());
+    append(schema,
+           {realSpec("dropout", "dropout", "Probability; each dropout keeps a mask of one byte per element.",
                      {.most = 0.99}),
             operatorsSpec(), lossSpec(),
             flagSpec("logits_fp32", "logits in fp32", "The loss is computed on a 32-bit copy of the logits.", true),
@@ -272,7 +274,10 @@ Schema trainingSchema()
               "sequence_parallel", "link_bandwidth", "offload"});
     setGroup(
         schema, "training details",
-        {"optimizer_implementation", "adapter", "adapter_rank", "dropout", "clipping", "operators", "phase", "assume"});
+        {"optimizer_implementation", "dropout", "clipping", "operators", "phase", "assume"});
+    setGroup(schema, "adapters",
+             {"adapter", "adapter_rank", "adapter_targets", "adapter_dropout", "adapter_variant", "adapter_precision",
+              "modules_to_save", "base_precision", "compute_precision", "kbit_preparation"});
     setGroup(schema, "memory details",
              {"loss", "logits_fp32", "keeps_logits", "fp32_gradients", "zero_grad_frees", "device_context", "allocator"});
     return schema;

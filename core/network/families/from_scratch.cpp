@@ -16,12 +16,13 @@ Variable projected(NetworkBuilder& b, std::string_view name, const Variable& x, 
 {
     const BuildOptions& options = b.options();
     const bool isReplaced = options.isProductInFp8 // by a library's linear module
-        || (options.adapters && options.adapters->isQuantized);
+        || (options.adapters && options.adapters->isQuantized());
     if (isReplaced)
         return b.linear(name, options.autocast ? x : b.cast(x, options.weights), width, false);
     const ModuleScope scope(b, name, "Linear");
-    Variable y = b.einsum("bsi,oi->bso", x, b.parameter("weight", {width, x.size(-1)}));
-    return b.adapted(name, x, std::move(y));
+    const Variable weight = b.parameter("weight", {width, x.size(-1)});
+    Variable y = b.einsum("bsi,oi->bso", x, weight);
+    return b.adapted(x, std::move(y), weight);
 }
 
 Variable normalized(NetworkBuilder& b, std::string_view name, const Variable& argument)

@@ -97,7 +97,8 @@ Result<Graph> gpt2(const Gpt2Shape& shape, const BuildOptions& options)
         y = b.layer([&] { return gpt2Block(b, shape, y); });
     });
     x = b.columnInput(b.layerNorm("lnf", std::move(x)));
-    return finishLanguageModel(b, std::move(x), {shape.isTied ? tokenWeight : Variable(), "head", shape.vocabulary});
+    return finishLanguageModel(
+        b, std::move(x), {shape.isTied ? b.tiedWeight("head", tokenWeight) : Variable(), "head", shape.vocabulary});
 }
 
 } // namespace memscape

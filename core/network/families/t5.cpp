@@ -150,7 +150,7 @@ Result<Graph> t5(const ModelDescription& model, const BuildOptions& options)
         return b.finish(std::move(x));
     if (!model.tied)
         return finishLanguageModel(b, std::move(x), {{}, "lm_head", model.vocab});
-    return finishLanguageModel(b, b.scale(std::move(x)), {weight}); // by hidden^-1/2
+    return finishLanguageModel(b, b.scale(std::move(x)), {b.tiedWeight("lm_head", weight)}); // by hidden^-1/2
 }
 
 } // namespace memscape

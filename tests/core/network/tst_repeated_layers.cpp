@@ -117,7 +117,7 @@ private slots:
         row("no gradient", "mixtral-8x7b", [](auto&, auto& b) { b.gradient = false, b.loss = false; });
         row("adapters", "llama-2-7b", [](auto&, auto& b) { b.adapters = AdapterOptions{}; });
         row("adapters beside four bits", "llama-2-7b", [](auto&, auto& b) {
-            b.adapters = AdapterOptions{8, {}, true};
+            b.adapters = AdapterOptions{8, {}, BaseForm::NormalFloat4Double};
         });
         row("two devices", "llama-2-7b", [](auto&, auto& b) { b.tensorParallel = 2; });
         row("two devices along the sequence", "llama-2-7b",

@@ -1,49 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Low-rank adapters in recorded networks: what a chain of linear layers packs for backward against
-// PyTorch itself (tests/data/pytorch/lora_saved.json), and what a whole step keeps and makes beside
-// frozen and 4-bit weights.
+// Low-rank adapters in a training step: what it keeps and makes beside frozen, 8-bit and 4-bit weights.
 #include "core/network/network.h"
 #include "core/training/lora.h"
 #include "core/training/simulation.h"
-#include "tests/support/pytorch_data.h"
 
 #include <QtTest>
 
 using namespace memscape;
 
 namespace {
-
-const QJsonObject& measured()
-{
-    static const QJsonObject data = pytorchData("lora_saved.json");
-    return data;
-}
-
-ModelDescription measuredChain()
-{
-    ModelDescription model;
-    model.name = "chain";
-    model.family = Family::Mlp;
-    model.activation = ActivationKind::Gelu;
-    model.biases.feedForward = true;
-    for (const QJsonValue& size : measured()["sizes"].toArray())
-        model.mlpSizes.push_back(size.toInteger());
-    return model;
-}
-
-BuildOptions optionsOf(const QJsonObject& one)
-{
-    BuildOptions options;
-    options.batch = measured()["batch"].toInteger();
-    options.weights = one["weights"] == "bfloat16" ? DType::BFloat16 : DType::Float32;
-    if (one["autocast"].toBool())
-        options.autocast = DType::BFloat16;
-    options.loss = false;
-    options.adapters = AdapterOptions{measured()["rank"].toInteger(), {}, false};
-    for (const QJsonValue& target : one["targets"].toArray())
-        options.adapters->targets.push_back(target.toString().toStdString());
-    return options;
-}
 
 ModelDescription model(const char* architecture)
 {
@@ -66,9 +31,9 @@ TrainingSetup adapterSetup(bool isQuantized)
     setup.build.batch = 2;
     setup.build.sequence = 32;
     setup.build.weights = DType::BFloat16;
-    setup.build.adapters = AdapterOptions{4, {}, isQuantized};
+    setup.build.adapters = AdapterOptions{4, {}, isQuantized ? BaseForm::NormalFloat4Double : BaseForm::AsWeights};
     setup.step.plan.precision = Precision::Bf16Mixed;
-    setup.step.plan.lora = LoraPlan{4, {}, isQuantized};
+    setup.step.plan.lora = LoraPlan{4};
     return setup;
 }
 
@@ -97,67 +62,79 @@ class TestAdapterStep : public QObject
     Q_OBJECT
 
 private slots:
-    void packsWhatPyTorchPacks_data()
+    // Adapters in fp32 beside half weights have gradients and moments in fp32 and no master copy; those in the weights'
+    // type have what the recipe says.
+    void keepsOnlyTheStateOfAdapters_data()
     {
-        QTest::addColumn<QJsonObject>("one");
-        const QJsonArray cases = measured()["cases"].toArray();
-        QCOMPARE(cases.size(), 12);
-        for (const QJsonValue& value : cases) {
-            const QJsonObject one = value.toObject();
-            QTest::addRow("%s autocast %d, %d targets, first %s", qPrintable(one["weights"].toString()),
-                          one["autocast"].toBool(), int(one["targets"].toArray().size()),
-                          qPrintable(one["targets"][0].toString()))
-                << one;
-        }
+        QTest::addColumn<bool>("isQuantized");
+        QTest::addColumn<bool>("isWide");
+        QTest::newRow("beside half weights") << false << false;
+        QTest::newRow("beside 4 bits") << true << false;
+        QTest::newRow("in fp32 beside half weights") << false << true;
+        QTest::newRow("in fp32 beside 4 bits") << true << true;
     }
-    void packsWhatPyTorchPacks()
-    {
-        QFETCH(QJsonObject, one);
-        const auto graph = buildNetwork(measuredChain(), optionsOf(one));
-        QVERIFY2(graph, graph ? "" : graph.error().text().c_str());
-        const SavedBytes saved = savedBytes(*graph);
-        QCOMPARE(saved.parameters, one["parameters"].toInteger());
-        QCOMPARE(saved.inputs, one["inputs"].toInteger());
-        QCOMPARE(saved.activations + saved.weightCasts, one["activations"].toInteger());
-        std::int64_t gradients = 0;
-        for (const NamedTensor& parameter : graph->parameters)
-            gradients += parameter.isTrained ? graph->storageOf(parameter.tensor).bytes : 0;
-        QCOMPARE(gradients, one["gradients"].toInteger());
-    }
-
-    // The recorded adapters are those that withAdapters() adds to the model's matrices.
-    void recordsTheAdaptersOfThePlan_data()
-    {
-        QTest::addColumn<QString>("architecture");
-        for (const char* name : {"llama", "gpt2", "from-scratch", "gpt_neox", "phi3"})
-            QTest::newRow(name) << name;
-    }
-    void recordsTheAdaptersOfThePlan()
-    {
-        QFETCH(QString, architecture);
-        const ModelDescription described = model(qPrintable(architecture));
-        TrainingSetup plain = adapterSetup(false), adapted = adapterSetup(false);
-        plain.build.adapters.reset();
-        plain.step.plan.lora.reset();
-        const Simulation whole = simulated(described, plain), thin = simulated(described, adapted);
-        const auto wanted = withAdapters(whole.parameters(), *adapted.step.plan.lora);
-        QVERIFY(wanted);
-        QCOMPARE(elementCount(thin.parameters()), elementCount(*wanted));
-        QCOMPARE(trainedCount(thin.parameters()), trainedCount(*wanted));
-        for (const ParameterTensor& tensor : thin.parameters())
-            QCOMPARE(tensor.isTrained, tensor.name.find("lora_") != std::string::npos);
-    }
-
     void keepsOnlyTheStateOfAdapters()
     {
-        for (const bool isQuantized : {false, true}) {
-            const Simulation made = simulated(model("llama"), adapterSetup(isQuantized));
-            QCOMPARE(highestBytes(made.trace, Category::Gradients), made.kept.gradients);
-            QCOMPARE(highestBytes(made.trace, Category::OptimizerState), made.kept.state);
-            QCOMPARE(made.kept.gradients, 2 * trainedCount(made.parameters()));
-            QCOMPARE(made.kept.state, 8 * trainedCount(made.parameters()));
-            QCOMPARE(highestBytes(made.trace, Category::Weights), made.kept.weights);
-        }
+        QFETCH(bool, isQuantized);
+        QFETCH(bool, isWide);
+        TrainingSetup setup = adapterSetup(isQuantized);
+        if (isWide)
+            setup.build.adapters->weights = DType::Float32;
+        const Simulation made = simulated(model("llama"), setup);
+        const std::int64_t trained = trainedCount(made.parameters());
+        QCOMPARE(highestBytes(made.trace, Category::Gradients), made.kept.gradients);
+        QCOMPARE(highestBytes(made.trace, Category::OptimizerState), made.kept.state);
+        QCOMPARE(made.kept.gradients, (isWide ? 4 : 2) * trained);
+        QCOMPARE(made.kept.state, 8 * trained);
+        QCOMPARE(made.kept.master, isWide ? 0 : 4 * trained);
+        QCOMPARE(highestBytes(made.trace, Category::MasterWeights), made.kept.master);
+        QCOMPARE(highestBytes(made.trace, Category::Weights), made.kept.weights);
+    }
+
+    // ZeRO cuts what is trained into one flat piece for each type.
+    void shardsAdaptersAndSavedModules()
+    {
+        TrainingSetup setup = adapterSetup(false);
+        setup.build.adapters->weights = DType::Float32;
+        setup.build.adapters->saved = {"lm_head"};
+        setup.step.plan.zeroStage = 1;
+        setup.step.plan.dataParallel = 4;
+        const Simulation made = simulated(model("llama"), setup);
+        const std::int64_t head = 1000 * 128, thin = trainedCount(made.parameters()) - head;
+        QCOMPARE(made.kept.state, 8 * (head / 4) + 8 * (thin / 4));
+        QCOMPARE(made.kept.master, 4 * (head / 4));
+        QCOMPARE(highestBytes(made.trace, Category::OptimizerState), made.kept.state);
+    }
+
+    // A matrix in 8 bits is half again for the gradient of x alone; its input goes through fp16 and a byte.
+    void eightBitsAreDequantizedInBackward()
+    {
+        const std::int64_t gate = 384 * 128, tokens = 2 * 16;
+        const char* const module = "model.layers.1.mlp.gate_proj";
+        TrainingSetup setup = adapterSetup(false);
+        setup.build.sequence = 16;
+        setup.build.adapters->base = BaseForm::Int8;
+        const Simulation made = simulated(model("llama"), setup);
+        QCOMPARE(countOf(made.trace, Phase::Forward, module, 2 * gate), 0);
+        QCOMPARE(countOf(made.trace, Phase::Backward, module, 2 * gate), 1);
+        QCOMPARE(countOf(made.trace, Phase::Setup, module, gate + 4 * 384), 1);
+        QCOMPARE(countOf(made.trace, Phase::Forward, module, tokens * 128), 1);     // codes of x
+        QCOMPARE(countOf(made.trace, Phase::Forward, module, 4 * tokens * 384), 1); // sums in int32
+    }
+
+    // The identity through A and B, and the sum with W, are as large as W, and die before the next layer.
+    void doraMakesMatricesAsLargeAsItsWeight()
+    {
+        TrainingSetup setup = adapterSetup(false);
+        const Simulation plain = simulated(model("llama"), setup);
+        setup.build.adapters->isDecomposed = true;
+        const Simulation made = simulated(model("llama"), setup);
+        const char* const module = "model.layers.1.mlp.gate_proj";
+        const std::int64_t gate = 2 * 384 * 128, identity = 2 * 128 * 128;
+        QCOMPARE(countOf(plain.trace, Phase::Forward, module, gate), 0);
+        QCOMPARE(countOf(made.trace, Phase::Forward, module, gate), 3); // B A, its multiple, the sum with W
+        QCOMPARE(countOf(made.trace, Phase::Forward, module, identity), 1);
+        QCOMPARE(made.kept.gradients - plain.kept.gradients, 2 * 3 * (4 * 128 + 2 * 384 + 128));
     }
 
     // A matrix in 4 bits is half again for its product, and once more for the gradient of x.

@@ -45,7 +45,7 @@ private slots:
         row("accumulation", "plan.range", [](Plan& plan) { plan.accumulation = 0; });
         row("stage", "plan.range", [](Plan& plan) { plan.zeroStage = 4; });
         row("degree", "plan.range", [](Plan& plan) { plan.dataParallel = 0; });
-        row("rank", "plan.range", [](Plan& plan) { plan.lora = LoraPlan{.rank = 0, .targets = {}}; });
+        row("rank", "plan.range", [](Plan& plan) { plan.lora = LoraPlan{.rank = 0}; });
         row("written-out lion", "plan.combination", [](Plan& plan) {
             plan.optimizer = OptimizerKind::Lion;
             plan.update = UpdateStyle::WrittenOut;

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/experiments/memory/adapter_parameters.h"
+
+#include "core/base/text.h"
+#include "core/experiment/schema.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+constexpr std::size_t mostNames = 64, longestName = 120;
+
+bool isNameCharacter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.'
+        || c == '-';
+}
+
+bool isHalfType(std::string_view text)
+{
+    return text == "bf16" || text == "fp16";
+}
+
+std::optional<DType> typeOf(std::string_view text)
+{
+    if (text == "fp32")
+        return DType::Float32;
+    return text == "fp16" ? std::optional(DType::Float16)
+        : text == "bf16"  ? std::optional(DType::BFloat16)
+                          : std::nullopt;
+}
+
+DType halfOf(Precision precision)
+{
+    const bool isFp16 =
+        precision == Precision::Fp16 || precision == Precision::Fp16Autocast || precision == Precision::Fp16Mixed;
+    return isFp16 ? DType::Float16 : DType::BFloat16;
+}
+
+} // namespace
+
+std::vector<ParameterSpec> adapterSpecs()
+{
+    return {
+        integerSpec("adapter_rank", "adapter rank", "Columns of the thin matrices.",
+                    {.least = 1, .most = 65536, .standard = "16", .scale = Scale::Log2}),
+        textSpec("adapter_targets", "adapters on",
+                 "Which linear layers get an adapter: default, all-linear, attention, or names such as q_proj,v_proj "
+                 "(PEFT's target_modules). The default is PEFT's for LoRA: queries and values in most architectures, "
+                 "all-linear where PEFT has none; for QLoRA it is all-linear, as its paper has it.",
+                 "default", 1),
+        realSpec("adapter_dropout", "adapter dropout",
+                 "Probability of nn.Dropout in front of each adapter: its mask and its output are kept.",
+                 {.most = 0.99}),
+        choiceSpec(
+            "adapter_variant", "variant", "What is made of the two thin matrices.",
+            {{"lora", "LoRA", "W x + alpha / r · B A x"},
+             {"rslora", "rsLoRA", "alpha / √r instead: the same bytes"},
+             {"dora", "DoRA", "a trained magnitude for each output; the norm of W + B A is computed in every pass"}},
+            "lora"),
+        choiceSpec(
+            "adapter_precision", "adapters in",
+            "What adapters are kept in. PEFT makes them fp32 beside half weights (autocast_adapter_dtype), and casts "
+            "their input; torchtune and LitGPT keep them as the weights.",
+            {{"auto", "as usual", "fp32; in the mixed recipes as the weights, which DeepSpeed casts all alike"},
+             {"fp32", "fp32", "4 bytes, and fp32 copies of what goes in"},
+             {"base", "as the weights", "the type of the weights that are not quantized"}},
+            "auto"),
+        textSpec(
+            "modules_to_save", "trained whole",
+            "Modules that are trained in full beside the adapters, such as embed_tokens,lm_head; none by default. PEFT "
+            "keeps the frozen original, too.",
+            "none", 1),
+        choiceSpec(
+            "base_precision", "base in", "What the frozen base is kept in.",
+            {{"auto", "as usual", "for LoRA the precision of the weights; for QLoRA NF4 with double quantization"},
+             {"fp32", "fp32", "4 bytes"},
+             {"bf16", "bf16", "2 bytes; with autocast and fp32 adapters what transformers' Trainer runs"},
+             {"fp16", "fp16", "2 bytes"},
+             {"int8", "int8", "matrices of layers in a byte, a scale per row (LLM.int8 of bitsandbytes)"},
+             {"nf4", "NF4", "matrices of layers in 4 bits, an fp32 scale per 64"},
+             {"nf4-double", "NF4, double", "the scales in 8 bits, too: 4.127 bits an element"}},
+            "auto"),
+        choiceSpec("compute_precision", "4 bits computed in",
+                   "bnb_4bit_compute_dtype: what a 4-bit base is dequantized to.",
+                   {{"auto", "as usual", "the half type of the precision; fp32 in fp32"},
+                    {"bf16", "bf16", "2 bytes"},
+                    {"fp16", "fp16", "2 bytes"},
+                    {"fp32", "fp32", "4 bytes: the default of bitsandbytes"}},
+                   "auto"),
+        choiceSpec(
+            "kbit_preparation", "quantized base prepared",
+            "What becomes of norms, embeddings and head beside a base in 4 or 8 bits. PEFT's "
+            "prepare_model_for_kbit_training casts them to fp32; the mixed recipes then compute under autocast, as "
+            "transformers' Trainer does. Checkpointing, which it turns on, is a parameter of its own.",
+            {{"peft", "by PEFT", "all that is not quantized in fp32"},
+             {"none", "not", "as the precision has it: torchtune, LitGPT"}},
+            "peft")};
+}
+
+std::vector<std::string> adapterKeys()
+{
+    std::vector<std::string> keys{"adapter"};
+    for (const ParameterSpec& spec : adapterSpecs())
+        keys.push_back(spec.key);
+    return keys;
+}
+
+BaseForm baseFormOf(const Parameters& parameters)
+{
+    const std::string &adapter = parameters.choice("adapter"), &base = parameters.choice("base_precision");
+    if (adapter == "none")
+        return BaseForm::AsWeights;
+    if (base == "int8")
+        return BaseForm::Int8;
+    if (base == "nf4")
+        return BaseForm::NormalFloat4;
+    return base == "nf4-double" || adapter == "qlora" ? BaseForm::NormalFloat4Double : BaseForm::AsWeights;
+}
+
+bool isPreparedForKbit(const Parameters& parameters)
+{
+    return isQuantizedForm(baseFormOf(parameters)) && parameters.choice("kbit_preparation") == "peft";
+}
+
+Result<std::vector<std::string>> moduleNamesOf(const Parameters& parameters, const std::string& key)
+{
+    const std::string& text = parameters.text(key);
+    std::vector<std::string> names;
+    if (trimmed(text) == "none")
+        return names;
+    for (const std::string& part : split(text, ',')) {
+        const std::string name(trimmed(part));
+        if (name.empty() || name.size() > longestName || !std::all_of(name.begin(), name.end(), isNameCharacter))
+            return fail("plan.lora", fmt::format("\"{}\" is no name of a module", quotedForMessage(name)),
+                        "names of modules with commas between them, for example q_proj,v_proj", key);
+        names.push_back(name);
+    }
+    if (names.size() > mostNames)
+        return fail("plan.lora", fmt::format("{} modules are named", names.size()),
+                    fmt::format("name at most {}, or all-linear", mostNames), key);
+    return names;
+}
+
+Result<std::optional<AdapterOptions>> adaptersOf(const Parameters& parameters, Precision precision, Numerics& numerics)
+{
+    const std::string &adapter = parameters.choice("adapter"), &base = parameters.choice("base_precision");
+    if (adapter == "none")
+        return std::optional<AdapterOptions>();
+    AdapterOptions options;
+    options.rank = parameters.integer("adapter_rank");
+    MEMSCAPE_TRY(targets, moduleNamesOf(parameters, "adapter_targets"));
+    MEMSCAPE_TRY(saved, moduleNamesOf(parameters, "modules_to_save"));
+    if (targets.empty())
+        return fail("plan.lora", "adapters need layers to stand beside",
+                    "name some, for example q_proj,v_proj, or choose adapter=none", "adapter_targets");
+    if (adapter == "qlora" && targets == std::vector<std::string>{"default"})
+        targets = {"all-linear"};
+    options.targets = std::move(targets);
+    options.saved = std::move(saved);
+    options.dropout = parameters.number("adapter_dropout");
+    options.isDecomposed = parameters.choice("adapter_variant") == "dora";
+    options.base = baseFormOf(parameters);
+    if (adapter == "qlora" && (base == "fp32" || base == "int8" || isHalfType(base)))
+        return fail("plan.combination", fmt::format("QLoRA keeps its base in 4 bits, not in {}", base),
+                    fmt::format("choose adapter=lora with base_precision={}, or base_precision=nf4-double", base),
+                    "base_precision");
+    if (const auto type = typeOf(base))
+        numerics.weights = *type;
+    const bool isMixed = precisionRule(precision).master > 0;
+    if (isPreparedForKbit(parameters)) {
+        numerics.weights = DType::Float32;
+        if (isMixed)
+            numerics.autocast = halfOf(precision);
+    }
+    if (isQuantizedForm(options.base) && options.base != BaseForm::Int8) {
+        const DType standard = precision == Precision::Fp32 ? DType::Float32 : halfOf(precision);
+        options.compute = typeOf(parameters.choice("compute_precision")).value_or(standard);
+    }
+    const std::string& kept = parameters.choice("adapter_precision");
+    if (kept == "fp32" || (kept == "auto" && !isMixed))
+        options.weights = DType::Float32;
+    return std::optional(std::move(options));
+}
+
+} // namespace memscape
