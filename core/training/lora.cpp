@@ -19,10 +19,4 @@ std::int64_t gradientBytes(const ParameterTensor& parameter, const Plan& plan)
     return rule.master || rule.weight == plan.kept().weight ? plan.gradientBytes() : rule.gradient;
 }
 
-std::int64_t wholeWeightBytes(const ParameterTensor& parameter, const Plan& plan)
-{
-    return parameter.storedBytes > 0 ? parameter.storedBytes
-                                     : parameter.elements * precisionRule(plan.precision).weight;
-}
-
 } // namespace memscape

@@ -17,7 +17,5 @@ namespace memscape {
 PrecisionRule precisionRule(const ParameterTensor& parameter, const Plan& plan);
 /// B of one element of its gradient between micro-batches.
 std::int64_t gradientBytes(const ParameterTensor& parameter, const Plan& plan);
-/// B of the whole weight, without FP8 copies.
-std::int64_t wholeWeightBytes(const ParameterTensor& parameter, const Plan& plan);
 
 } // namespace memscape
