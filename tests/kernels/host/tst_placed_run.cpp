@@ -3,7 +3,8 @@
 // the peak that were predicted; Adam is that of PyTorch's documentation.
 #include "core/experiments/placement/placement.h"
 #include "kernels/host/placement/adam.h"
-#include "kernels/host/placement/placed_run.h"
+#include "kernels/host/placement/host_machine.h"
+#include "kernels/programs/placement/placed_run.h"
 #include "tests/support/devices.h"
 #include "tests/support/host_fakes.h"
 
@@ -50,7 +51,8 @@ Ran ranWith(const std::vector<std::string>& assignments, int cores)
     const auto placement = rates ? chosenPlacement(*asked, *rates) : tl::unexpected<Error>(rates.error());
     if (!placement)
         return {placement.error().text()};
-    PlacedRun run(session, *asked, *placement, productKernels().front());
+    const auto machine = makePlacedMachine(session, asked->sharing, productKernels().front());
+    PlacedRun run(*machine, *asked, *placement);
     const auto opened = run.open();
     if (!opened)
         return {opened.error().text()};
