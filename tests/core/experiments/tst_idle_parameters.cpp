@@ -239,10 +239,10 @@ private slots:
                        "intermediate_size": 128, "vocab_size": 512})");
         file.close();
         const std::string path = file.fileName().toStdString();
-        const std::map<std::string, std::string> askedBy{
-            {"training-memory", "model="}, {"inference-memory", "model="}, {"batch-size", "model="},
-            {"loading", "model="},         {"sharding", "model="},         {"placement", "graph="},
-            {"allocator", "trace="},       {"checkpoint", "chain=model:"}};
+        const std::map<std::string, std::string> askedBy{{"training-memory", "model="}, {"inference-memory", "model="},
+                                                         {"batch-size", "model="},      {"loading", "model="},
+                                                         {"sharding", "model="},        {"placement", "graph="},
+                                                         {"allocator", "trace="},       {"checkpoint", "chain=model:"}};
         std::size_t asking = 0;
         for (const Experiment* experiment : experiments())
             asking += findParameter(experiment->schema(), "assume") != nullptr;
@@ -251,7 +251,10 @@ private slots:
         for (const auto& [id, key] : askedBy) {
             const Experiment& experiment = **findExperiment(id);
             const auto asked = [&](const std::string& model, const char* assume) {
-                return *resolve(experiment.schema(), Texts{key + model, std::string("assume=") + assume});
+                Texts texts{key + model, std::string("assume=") + assume};
+                if (id == "placement") // whose device is small
+                    texts.emplace_back("limit=1GiB");
+                return *resolve(experiment.schema(), texts);
             };
             const auto refused = experiment.predictPoint(gpu, asked(path, "none"));
             QVERIFY2(!refused && refused.error().remedy.has_value(), id.c_str());
