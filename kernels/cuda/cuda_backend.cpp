@@ -20,6 +20,10 @@ Result<MeasuredRun> measureLayout(GpuSession& session, const SweepPlan& plan, Ru
 Checks checksOfTransfer(int multiprocessors);
 Result<MeasuredRun> measureTransfer(GpuSession& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measureLoading(GpuSession& session, const SweepPlan& plan, RunSink& sink);
+Checks checksOfPlacement(int multiprocessors);
+Result<MeasuredRun> measurePlacement(GpuSession& session, const SweepPlan& plan, RunSink& sink);
+Checks checksOfSharding(int multiprocessors);
+Result<MeasuredRun> measureSharding(GpuSession& session, const SweepPlan& plan, RunSink& sink);
 Checks checksOfInPlace(int multiprocessors);
 Result<MeasuredRun> measureInPlace(GpuSession& session, const SweepPlan& plan, RunSink& sink);
 Result<MeasuredRun> measureBankConflicts(GpuSession& session, const SweepPlan& plan, RunSink& sink);
@@ -39,6 +43,8 @@ const std::map<std::string, GpuExperiment>& gpuExperiments()
         {"layout", {measureLayout}},
         {"transfer", {measureTransfer, checksOfTransfer}},
         {"loading", {measureLoading}},
+        {"placement", {measurePlacement, checksOfPlacement}},
+        {"sharding", {measureSharding, checksOfSharding}},
         {"in-place", {measureInPlace, checksOfInPlace}},
         {"bank-conflicts", {measureBankConflicts}},
         {"attention", {measureAttention}},

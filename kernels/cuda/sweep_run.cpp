@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/sweep_run.h"
 
+#include "kernels/cuda/common/clock_watch.h"
 #include "kernels/cuda/common/errors.h"
 #include "kernels/cuda/common/sampler.h"
 
@@ -114,6 +115,15 @@ Result<MeasuredRun> runSweep(GpuSession& session, const RunStart& runStart, cons
 {
     GpuMachine machine(session, runStart, plan.device, sink);
     return memscape::runSweep(plan.experiment, plan.parameters, measurer, machine);
+}
+
+Result<MeasuredRun> runSweep(GpuSession& session, const RunStart& runStart, const SweepPlan& plan,
+                             SampledMeasurement& measurement, RunSink& sink)
+{
+    MEMSCAPE_CHECK(measurement.check());
+    ClockVisit watch(session, runStart.referenceClock);
+    const auto points = makeSampledPoints(measurement, watch);
+    return runSweep(session, runStart, plan, *points, sink);
 }
 
 } // namespace memscape::cuda

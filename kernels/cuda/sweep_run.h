@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/session.h"
 #include "kernels/measure/backend.h"
+#include "kernels/measure/sampled_points.h"
 #include "kernels/measure/sweep_run.h"
 
 namespace memscape::cuda {
@@ -29,6 +30,9 @@ Result<RunStart> beginRun(GpuSession& session, RunSink& sink);
 /// The points of `plan`, on this session's GPU. Errors: those of memscape::runSweep().
 Result<MeasuredRun> runSweep(GpuSession& session, const RunStart& runStart, const SweepPlan& plan,
                              PointMeasurer& measurer, RunSink& sink);
+/// The same of timed samples, which are checked first.
+Result<MeasuredRun> runSweep(GpuSession& session, const RunStart& runStart, const SweepPlan& plan,
+                             SampledMeasurement& measurement, RunSink& sink);
 
 /// Backend, versions, driver, clocks, state before and now: Provenance::machine of every run on this GPU.
 Json machineFacts(const GpuSession& session, const RunStart& runStart, const BackendDevice& device);

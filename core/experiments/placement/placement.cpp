@@ -96,16 +96,10 @@ public:
                "that crosses, hidden ones such as .item() and .cpu() included. Weights may live on the host and come "
                "up layer by layer, some ahead of their use. The time is the longest path through the lanes of both "
                "processors and the copies, the peak is counted step by step. Training with its optimizer on the host "
-               "is ZeRO-Offload, with its weights there, too, ZeRO-Infinity. Left out: several GPUs, and lanes that "
-               "slow each other down.";
-    }
-    std::string notMeasuredOn(const Device& device) const override
-    {
-        if (std::string reason = Experiment::notMeasuredOn(device); !reason.empty())
-            return reason;
-        return device.isGpu() ? "This is measured on the CPU, where a pool with a limit is the device and real copies "
-                                "are the link: choose the device cpu."
-                              : std::string();
+               "is ZeRO-Offload, with its weights there, too, ZeRO-Infinity. A CPU measures it with a pool that has a "
+               "limit as the device; a GPU in FP32, with a part of its own memory, pinned memory of the host and a "
+               "stream for each direction, which has not been run on a GPU yet. Left out: several GPUs, and lanes "
+               "that slow each other down.";
     }
     bool isThroughMemory(const Device&) const override { return false; }
     const Schema& schema() const override { return m_schema; }

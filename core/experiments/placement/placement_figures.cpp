@@ -120,6 +120,9 @@ Why timeWhyOf(const PlacementCase& asked, const ProgramSums& sums, const Placeme
         why.omits.push_back("the norm of all gradients, and updates that begin before it is known (delayed by a step)");
     if (!asked.serial.empty())
         why.omits.push_back(asked.serial);
+    if (asked.sharing == LaneSharing::Apart)
+        why.source += "; measured between events around a stream of operators and one of copies each way, in FP32; not "
+                      "yet run on a GPU";
     return why;
 }
 

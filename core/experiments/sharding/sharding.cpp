@@ -32,15 +32,10 @@ public:
                "offload to the host, tensor and sequence parallelism. Collectives are rings, T = steps × (α + piece / "
                "β), or trees where latency rules; a timeline says which of them hide behind the computation: buckets "
                "of gradients behind backward, weights gathered ahead. A CPU measures the ring between threads or "
-               "processes. Left out: pipeline parallelism, accumulation, the update on the host, links of several "
+               "processes, a GPU between as many GPUs as there are ranks, by copies between them or through the host; "
+               "the latter has not been run on GPUs yet. Left out: pipeline parallelism, accumulation, the update on "
+               "the host, links of several "
                "speeds in one ring.";
-    }
-    std::string notMeasuredOn(const Device& device) const override
-    {
-        if (std::string reason = Experiment::notMeasuredOn(device); !reason.empty())
-            return reason;
-        return device.isGpu() ? "Rings are measured between threads or processes of a CPU. Choose the CPU itself (cpu)."
-                              : std::string();
     }
     bool isThroughMemory(const Device&) const override { return false; }
     const Schema& schema() const override { return m_schema; }

@@ -135,6 +135,8 @@ Why communicationWhy(const ShardingAnswer& answer)
         why.terms.push_back(
             {"host", answer.asked.hostBandwidth, Unit::BytePerSecond, "of copies to and from the host", "the device"});
     why.source = "Patarasuk and Yuan 2009";
+    if (answer.asked.link.way == ShardingWay::Peer || answer.asked.link.way == ShardingWay::Host)
+        why.source += "; measured between events around a ring of GPUs, never in a tree; not yet run on GPUs";
     why.omits = {"links of several speeds between ranks", "ranks that arrive late"};
     return why;
 }

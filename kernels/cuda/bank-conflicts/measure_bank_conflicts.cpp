@@ -9,7 +9,7 @@
 #include "kernels/cuda/experiments.h"
 
 #include "kernels/cuda/common/errors.h"
-#include "kernels/cuda/common/sampler.h"
+#include "kernels/cuda/common/gpu_measurer.h"
 
 #include "core/experiments/bank-conflicts/bank_conflicts.h"
 
@@ -46,22 +46,31 @@ struct BankSample
     double seconds = 0, cycles = 0;
 };
 
-class BankMeasurer : public PointMeasurer
+struct BankPoint
+{
+    BankCase request;
+    BankAccess access;
+    PointSamples samples;          ///< s of a launch
+    std::vector<double> cycles;    ///< of a request
+    std::vector<double> latencies; ///< cycles
+    double requests = 0;           ///< of a launch
+
+    std::vector<SampledThing> sampled() const { return {{"time", samples}}; }
+};
+
+class BankMeasurer final : public GpuMeasurer<BankPoint>
 {
 public:
     BankMeasurer(GpuSession& session, const SweepPlan& plan, const RunStart& runStart, RunSink& sink,
                  std::uint64_t sharedLimit)
-        : m_session(session)
-        , m_plan(plan)
-        , m_runStart(runStart)
+        : GpuMeasurer(session, plan, runStart)
         , m_sink(sink)
         , m_sharedLimit(sharedLimit)
-        , m_points(plan.sweep.values.size())
     { }
 
     Result<void> visit(std::size_t index, const Parameters& at, int pass) override
     {
-        PerPoint& point = m_points[index];
+        BankPoint& point = m_points[index];
         MEMSCAPE_TRY(request, bankCase(m_plan.device.device, at));
         MEMSCAPE_TRY(access, bankAccess(m_plan.device.device, request));
         MEMSCAPE_TRY(work, workOf(request));
@@ -87,7 +96,7 @@ public:
 
     Point point(std::size_t index) const override
     {
-        const PerPoint& measured = m_points[index];
+        const BankPoint& measured = m_points[index];
         Point point;
         point.detail = measured.samples.detail();
         point.detail["requests_per_launch"] = measured.requests;
@@ -98,25 +107,9 @@ public:
         return point;
     }
 
-    MergedSamples samples(std::size_t index) const override { return {{"time", m_points[index].samples.seconds}}; }
-    Quality quality(std::size_t index) const override
-    {
-        return m_points[index].samples.quality(m_runStart.referenceClock);
-    }
-
     Json method() const override { return {{"kernel", "banks v1, latency v2"}, {"warps", throughputWarps}}; }
 
 private:
-    struct PerPoint
-    {
-        BankCase request;
-        BankAccess access;
-        PointSamples samples;          ///< s of a launch
-        std::vector<double> cycles;    ///< of a request
-        std::vector<double> latencies; ///< cycles
-        double requests = 0;           ///< of a launch
-    };
-
     /// The kernels against the host, before anything is timed.
     static Result<void> check(const BankCase& request, const BankWork& work)
     {
@@ -148,7 +141,7 @@ private:
         return BankSample{double(result.endNs - result.beginNs) * 1e-9, double(result.end - result.begin)};
     }
 
-    Result<void> samplesOf(PerPoint& point, BankLaunch& launch, int pass)
+    Result<void> samplesOf(BankPoint& point, BankLaunch& launch, int pass)
     {
         point.requests = double(launch.turns) * bankRequestsPerTurn * launch.warps;
         for (int i = 0; i < 3; ++i) // warm-up: the module is loaded, the clock is up
@@ -166,7 +159,7 @@ private:
         return {};
     }
 
-    Result<void> latenciesOf(PerPoint& point, BankLaunch launch)
+    Result<void> latenciesOf(BankPoint& point, BankLaunch launch)
     {
         launch.turns = latencyTurns;
         for (int i = 0; i < latencyLaunches && !m_sink.cancelled(); ++i) {
@@ -181,7 +174,7 @@ private:
         return {key, label, unit, value, low, high, {}};
     }
 
-    Figures figuresOf(const PerPoint& point) const
+    Figures figuresOf(const BankPoint& point) const
     {
         const Summary cycles = summarize(point.cycles), latency = summarize(point.latencies);
         const Summary time = point.samples.summary();
@@ -198,12 +191,8 @@ private:
         return figures;
     }
 
-    GpuSession& m_session;
-    const SweepPlan& m_plan;
-    const RunStart& m_runStart;
     RunSink& m_sink;
     std::uint64_t m_sharedLimit;
-    std::vector<PerPoint> m_points;
     Buffer m_result;
 };
 

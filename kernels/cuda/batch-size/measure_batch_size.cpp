@@ -7,7 +7,7 @@
 #include "kernels/cuda/batch-size/batch_kernels.h"
 #include "kernels/cuda/common/errors.h"
 #include "kernels/cuda/common/float_products.h"
-#include "kernels/cuda/common/sampler.h"
+#include "kernels/cuda/common/gpu_measurer.h"
 #include "kernels/programs/batch-size/batch_measurement.h"
 
 #include <nlohmann/json.hpp>
@@ -18,19 +18,23 @@ namespace {
 
 constexpr double warmSeconds = 0.03; // before a point: training to the target lets the clock sink
 
-class BatchMeasurer final : public PointMeasurer
+struct BatchPoint
+{
+    PointSamples samples;
+
+    std::vector<SampledThing> sampled() const { return {{"step_time", samples}}; }
+};
+
+class BatchMeasurer final : public GpuMeasurer<BatchPoint>
 {
 public:
     BatchMeasurer(GpuSession& session, const SweepPlan& plan, const RunStart& runStart, CublasLt* blas, RunSink& sink)
-        : m_session(session)
-        , m_plan(plan)
-        , m_runStart(runStart)
+        : GpuMeasurer(session, plan, runStart)
         , m_measurement({batchDevices(
                              session, blas, [&sink] { return sink.cancelled(); }, &m_clocks),
                          plan.device.device, m_clock, sink},
                         plan.parameters)
         , m_products(blas ? blas->name() + ", float without TF32, PyTorch's workspace" : productsText(nullptr))
-        , m_points(plan.sweep.values.size())
     { }
 
     BatchMeasurement& shared() { return m_measurement; }
@@ -40,7 +44,7 @@ public:
         MEMSCAPE_CHECK(m_session.warmClock(warmSeconds));
         m_clocks.clear();
         MEMSCAPE_TRY(rule, m_measurement.visit(at, pass, sweepPasses));
-        PointSamples& point = m_points[index];
+        PointSamples& point = m_points[index].samples;
         point.seconds.add(pass, rule.samples());
         point.clocks.insert(point.clocks.end(), m_clocks.begin(), m_clocks.end());
         point.isDense = true;
@@ -51,7 +55,7 @@ public:
 
     Point point(std::size_t index) const override
     {
-        const PointSamples& samples = m_points[index];
+        const PointSamples& samples = m_points[index].samples;
         Point point;
         point.detail = samples.detail();
         if (const Summary seconds = samples.summary(); !seconds.empty())
@@ -59,10 +63,6 @@ public:
                 m_measurement.figures(m_plan.parameters.at(m_plan.sweep.key, m_plan.sweep.values[index]), seconds);
         return point;
     }
-
-    MergedSamples samples(std::size_t index) const override { return {{"step_time", m_points[index].seconds}}; }
-
-    Quality quality(std::size_t index) const override { return m_points[index].quality(m_runStart.referenceClock); }
 
     Json method() const override
     {
@@ -77,14 +77,10 @@ public:
     }
 
 private:
-    GpuSession& m_session;
-    const SweepPlan& m_plan;
-    const RunStart& m_runStart;
     SteadyClock m_clock;
     std::vector<double> m_clocks; ///< Hz, of the visit's samples
     BatchMeasurement m_measurement;
     std::string m_products; ///< the implementation of products
-    std::vector<PointSamples> m_points;
 };
 
 } // namespace

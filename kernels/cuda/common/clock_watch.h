@@ -4,6 +4,7 @@
 
 #include "kernels/cuda/session.h"
 #include "kernels/measure/quality.h"
+#include "kernels/measure/sampled_points.h"
 
 #include <algorithm>
 #include <vector>
@@ -39,6 +40,28 @@ private:
     GpuSession& m_session;
     double m_reference;
     std::vector<double> m_shares;
+};
+
+/// The clock before and after a visit of sampled points.
+class ClockVisit final : public VisitWatch
+{
+public:
+    ClockVisit(GpuSession& session, double reference)
+        : m_watch(session, reference)
+    { }
+    void begin() override
+    {
+        m_watch.restart();
+        m_watch.read();
+    }
+    RunConditions end(std::size_t) override
+    {
+        m_watch.read();
+        return m_watch.seen();
+    }
+
+private:
+    ClockWatch m_watch;
 };
 
 } // namespace memscape::cuda

@@ -10,8 +10,8 @@
 #include "kernels/cuda/experiments.h"
 
 #include "kernels/cuda/common/errors.h"
+#include "kernels/cuda/common/gpu_measurer.h"
 #include "kernels/cuda/common/pacing.h"
-#include "kernels/cuda/common/sampler.h"
 
 #include "core/timing/working_set.h"
 
@@ -91,20 +91,30 @@ std::string levelOf(const Device& device, double latency, double workingSet)
     return home != nullptr ? home->id : "unknown";
 }
 
-class HierarchyMeasurer : public PointMeasurer
+struct HierarchyPoint
+{
+    double workingSet = 0;
+    PointSamples latency;
+    std::vector<double> cycles;
+    PointSamples bandwidth;
+    double bytesPerLaunch = 0;
+    double bandwidthMemory = 0;
+    std::string layout;
+
+    std::vector<SampledThing> sampled() const { return {{"latency", latency}, {"bandwidth", bandwidth}}; }
+};
+
+class HierarchyMeasurer final : public GpuMeasurer<HierarchyPoint>
 {
 public:
     HierarchyMeasurer(GpuSession& session, const SweepPlan& plan, const RunStart& runStart, RunSink& sink)
-        : m_session(session)
-        , m_plan(plan)
-        , m_runStart(runStart)
+        : GpuMeasurer(session, plan, runStart)
         , m_sink(sink)
-        , m_points(plan.sweep.values.size())
     { }
 
     Result<void> visit(std::size_t index, const Parameters& at, int pass) override
     {
-        PerPoint& point = m_points[index];
+        HierarchyPoint& point = m_points[index];
         point.workingSet = at.number("working_set");
         const auto bytes = static_cast<std::uint64_t>(point.workingSet);
         MEMSCAPE_CHECK(visitLatency(point, bytes, pass));
@@ -119,7 +129,7 @@ public:
 
     Point point(std::size_t index) const override
     {
-        const PerPoint& measured = m_points[index];
+        const HierarchyPoint& measured = m_points[index];
         Point point;
         point.detail = measured.latency.detail();
         point.detail["bandwidth"] = measured.bandwidth.detail();
@@ -130,37 +140,14 @@ public:
         return point;
     }
 
-    MergedSamples samples(std::size_t index) const override
-    {
-        return {{"latency", m_points[index].latency.seconds}, {"bandwidth", m_points[index].bandwidth.seconds}};
-    }
-
     Json method() const override
     {
         return {{"latency", "one thread follows a chain of addresses"},
                 {"bandwidth", "laps over what the caches hold, a stream over what they do not"}};
     }
 
-    Quality quality(std::size_t index) const override
-    {
-        const PerPoint& point = m_points[index];
-        return worse(point.latency.quality(m_runStart.referenceClock),
-                     point.bandwidth.quality(m_runStart.referenceClock));
-    }
-
 private:
-    struct PerPoint
-    {
-        double workingSet = 0;
-        PointSamples latency;
-        std::vector<double> cycles;
-        PointSamples bandwidth;
-        double bytesPerLaunch = 0;
-        double bandwidthMemory = 0;
-        std::string layout;
-    };
-
-    Result<void> visitLatency(PerPoint& point, std::uint64_t bytes, int pass)
+    Result<void> visitLatency(HierarchyPoint& point, std::uint64_t bytes, int pass)
     {
         const bool large = bytes > largeSet;
         MEMSCAPE_TRY(samples,
@@ -178,7 +165,7 @@ private:
         return m_session.synchronize("freeing the chain");
     }
 
-    Result<void> visitLaps(PerPoint& point, std::uint64_t bytes, Operation operation, int pass)
+    Result<void> visitLaps(HierarchyPoint& point, std::uint64_t bytes, Operation operation, int pass)
     {
         MEMSCAPE_TRY(laps, prepareLaps(m_session, operation, bytes, l1Of(m_plan.device.device), firstLapsBytes));
         const LapsShape& shape = laps.shape;
@@ -194,7 +181,7 @@ private:
         return samples(point, work, perLaunch, double(shape.memoryBytes()), pass);
     }
 
-    Result<void> visitStream(PerPoint& point, std::uint64_t bytes, Operation operation, int pass)
+    Result<void> visitStream(HierarchyPoint& point, std::uint64_t bytes, Operation operation, int pass)
     {
         const std::uint64_t array = bytes / arraysOf(operation) / 16 * 16;
         if (!m_choices.contains(operation)) {
@@ -210,7 +197,7 @@ private:
     }
 
     /// The stream with the occupancy and the width that were asked for: the scan of Little's law.
-    Result<void> visitChosen(PerPoint& point, std::uint64_t bytes, const Parameters& at, int pass)
+    Result<void> visitChosen(HierarchyPoint& point, std::uint64_t bytes, const Parameters& at, int pass)
     {
         StreamLaunch launch;
         launch.operation = askedOperation(at);
@@ -225,7 +212,7 @@ private:
     }
 
     /// `launch` without its arrays.
-    Result<void> timeStream(PerPoint& point, StreamLaunch launch, int pass)
+    Result<void> timeStream(HierarchyPoint& point, StreamLaunch launch, int pass)
     {
         if (launch.bytes == 0)
             return fail("run.skipped", "the working set is too small for its arrays", "choose a larger working set");
@@ -261,7 +248,7 @@ private:
         return samples(point, work, moved, moved, pass);
     }
 
-    Result<void> samples(PerPoint& point, const Work& work, double bytesPerLaunch, double memory, int pass)
+    Result<void> samples(HierarchyPoint& point, const Work& work, double bytesPerLaunch, double memory, int pass)
     {
         // Laps are chosen anew in each pass; samples are kept as seconds per the first pass's
         // bytes.
@@ -278,7 +265,7 @@ private:
         return m_session.synchronize("freeing the working set");
     }
 
-    Figures figuresOf(const PerPoint& point) const
+    Figures figuresOf(const HierarchyPoint& point) const
     {
         const Summary latency = point.latency.summary();
         const Summary cycles = summarize(point.cycles);
@@ -306,11 +293,7 @@ private:
         return figures;
     }
 
-    GpuSession& m_session;
-    const SweepPlan& m_plan;
-    const RunStart& m_runStart;
     RunSink& m_sink;
-    std::vector<PerPoint> m_points;
     std::map<Operation, StreamChoice> m_choices;
 };
 

@@ -4,7 +4,7 @@
 // that x stays near where it began: core/experiments/in-place/in_place_functions.h. The peak of each way is of its own
 // arrays alone.
 #include "kernels/cuda/common/errors.h"
-#include "kernels/cuda/common/sampler.h"
+#include "kernels/cuda/common/gpu_measurer.h"
 #include "kernels/cuda/experiments.h"
 #include "kernels/cuda/in-place/in_place.h"
 
@@ -26,19 +26,22 @@ float* floatsOf(const Buffer& buffer)
     return reinterpret_cast<float*>(buffer.get());
 }
 
-class InPlaceMeasurer : public PointMeasurer
+struct InPlacePoint
+{
+    InPlaceCase asked;
+    std::array<PointSamples, 2> samples;
+
+    std::vector<SampledThing> sampled() const { return {{"out_time", samples[Out]}, {"in_time", samples[In]}}; }
+};
+
+class InPlaceMeasurer final : public GpuMeasurer<InPlacePoint>
 {
 public:
-    InPlaceMeasurer(GpuSession& session, const SweepPlan& plan, const RunStart& runStart)
-        : m_session(session)
-        , m_plan(plan)
-        , m_runStart(runStart)
-        , m_points(plan.sweep.values.size())
-    { }
+    using GpuMeasurer::GpuMeasurer;
 
     Result<void> visit(std::size_t index, const Parameters& at, int pass) override
     {
-        PerPoint& point = m_points[index];
+        InPlacePoint& point = m_points[index];
         point.asked = inPlaceCase(at);
         for (const Way way : {Out, In})
             MEMSCAPE_CHECK(sample(point.asked, way, pass, point.samples[way]));
@@ -47,7 +50,7 @@ public:
 
     Point point(std::size_t index) const override
     {
-        const PerPoint& measured = m_points[index];
+        const InPlacePoint& measured = m_points[index];
         Point point;
         point.detail = measured.samples[Out].detail();
         const Summary out = measured.samples[Out].summary(), in = measured.samples[In].summary();
@@ -58,19 +61,6 @@ public:
         return point;
     }
 
-    MergedSamples samples(std::size_t index) const override
-    {
-        const PerPoint& point = m_points[index];
-        return {{"out_time", point.samples[Out].seconds}, {"in_time", point.samples[In].seconds}};
-    }
-
-    Quality quality(std::size_t index) const override
-    {
-        const PerPoint& point = m_points[index];
-        return worse(point.samples[Out].quality(m_runStart.referenceClock),
-                     point.samples[In].quality(m_runStart.referenceClock));
-    }
-
     Json method() const override
     {
         return {{"kernel", fmt::format("in-place v{}", inPlaceVersions)},
@@ -78,12 +68,6 @@ public:
     }
 
 private:
-    struct PerPoint
-    {
-        InPlaceCase asked;
-        std::array<PointSamples, 2> samples;
-    };
-
     static InPlaceTime timeOf(const Summary& summary) { return {summary.median, summary.minimum, summary.q3}; }
 
     Result<void> sample(const InPlaceCase& asked, Way way, int pass, PointSamples& samples)
@@ -135,11 +119,6 @@ private:
         samples.peak = std::max(samples.peak, m_session.peakBytes());
         return m_session.synchronize("freeing the arrays");
     }
-
-    GpuSession& m_session;
-    const SweepPlan& m_plan;
-    const RunStart& m_runStart;
-    std::vector<PerPoint> m_points;
 };
 
 } // namespace

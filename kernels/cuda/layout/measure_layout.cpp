@@ -5,7 +5,7 @@
 // All reads of a point are one pass times their number: passes of a kernel follow each other on a stream, and each
 // is longer than the launch between them. Left out: the first read after a copy, which finds part of it in L2.
 #include "kernels/cuda/common/errors.h"
-#include "kernels/cuda/common/sampler.h"
+#include "kernels/cuda/common/gpu_measurer.h"
 #include "kernels/cuda/experiments.h"
 
 #include "core/experiments/layout/layout.h"
@@ -36,19 +36,31 @@ Result<ViewNest> nestOf(const TensorWalk& walk)
 
 enum Part { View, Dense, Copied };
 
-class LayoutMeasurer : public PointMeasurer
+struct LayoutPoint
+{
+    Parameters parameters;
+    std::array<PointSamples, 3> samples;
+    bool copies = false;
+
+    std::vector<SampledThing> sampled() const
+    {
+        std::vector<SampledThing> all{{"view_time", samples[View]}};
+        if (copies) {
+            all.push_back({"copy_time", samples[Copied]});
+            all.push_back({"contiguous_time", samples[Dense]});
+        }
+        return all;
+    }
+};
+
+class LayoutMeasurer final : public GpuMeasurer<LayoutPoint>
 {
 public:
-    LayoutMeasurer(GpuSession& session, const SweepPlan& plan, const RunStart& runStart)
-        : m_session(session)
-        , m_plan(plan)
-        , m_runStart(runStart)
-        , m_points(plan.sweep.values.size())
-    { }
+    using GpuMeasurer::GpuMeasurer;
 
     Result<void> visit(std::size_t index, const Parameters& at, int pass) override
     {
-        PerPoint& point = m_points[index];
+        LayoutPoint& point = m_points[index];
         point.parameters = at;
         MEMSCAPE_TRY(asked, layoutCase(at));
         if (asked.view.isEmpty())
@@ -75,7 +87,7 @@ public:
 
     Point point(std::size_t index) const override
     {
-        const PerPoint& measured = m_points[index];
+        const LayoutPoint& measured = m_points[index];
         Point point;
         point.detail = measured.samples[View].detail();
         if (!measured.samples[View].summary().empty())
@@ -83,38 +95,9 @@ public:
         return point;
     }
 
-    MergedSamples samples(std::size_t index) const override
-    {
-        const PerPoint& point = m_points[index];
-        MergedSamples samples{{"view_time", point.samples[View].seconds}};
-        if (point.copies) {
-            samples["copy_time"] = point.samples[Copied].seconds;
-            samples["contiguous_time"] = point.samples[Dense].seconds;
-        }
-        return samples;
-    }
-
     Json method() const override { return {{"reads", "one pass is timed; all reads are its multiple"}}; }
 
-    Quality quality(std::size_t index) const override
-    {
-        const PerPoint& point = m_points[index];
-        Quality worst = point.samples[View].quality(m_runStart.referenceClock);
-        for (const Part part : {Dense, Copied}) {
-            if (point.copies)
-                worst = worse(worst, point.samples[part].quality(m_runStart.referenceClock));
-        }
-        return worst;
-    }
-
 private:
-    struct PerPoint
-    {
-        Parameters parameters;
-        std::array<PointSamples, 3> samples;
-        bool copies = false;
-    };
-
     Result<void> read(const TensorWalk& walk, const char* storage, const char* name, int pass, PointSamples& samples)
     {
         MEMSCAPE_TRY(nest, nestOf(walk));
@@ -130,7 +113,7 @@ private:
         return samplePass(m_session, work, false, pass, StoppingOptions().perPass(sweepPasses), samples);
     }
 
-    Figures figuresOf(const PerPoint& point) const
+    Figures figuresOf(const LayoutPoint& point) const
     {
         const auto answer = answerLayout(m_plan.device.device, point.parameters);
         if (!answer)
@@ -174,11 +157,6 @@ private:
              least + reads * dense.minimum, most + reads * dense.q3);
         return figures;
     }
-
-    GpuSession& m_session;
-    const SweepPlan& m_plan;
-    const RunStart& m_runStart;
-    std::vector<PerPoint> m_points;
 };
 
 } // namespace

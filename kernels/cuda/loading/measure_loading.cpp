@@ -5,14 +5,13 @@
 //
 // Left out: GPUDirect Storage, several GPUs at once, conversions on the GPU. There is no kernel to check.
 #include "kernels/cuda/common/errors.h"
-#include "kernels/cuda/common/sampler.h"
+#include "kernels/cuda/common/gpu_measurer.h"
+#include "kernels/cuda/common/host_memory.h"
 #include "kernels/cuda/experiments.h"
 #include "kernels/host/loading/loading.h"
 #include "kernels/host/loading/loading_kernels.h"
 
-#include <cstdlib>
 #include <map>
-#include <memory>
 #include <vector>
 
 #include <fmt/format.h>
@@ -21,19 +20,6 @@
 namespace memscape::cuda {
 
 namespace {
-
-using StagedMemory = std::unique_ptr<std::byte, void (*)(std::byte*)>;
-
-void freePinnedBytes(std::byte* memory)
-{
-    if (!isHung())
-        cudaFreeHost(memory);
-}
-
-void freeBytes(std::byte* memory)
-{
-    std::free(memory);
-}
 
 /// The GPU's memory behind the host's.
 class GpuSink final : public host::LoadingSink
@@ -53,20 +39,10 @@ public:
     }
     Result<std::byte*> stage(std::uint64_t bytes) override
     {
-        MEMSCAPE_CHECK(m_session.synchronize("waiting before memory of the host is taken"));
-        void* taken = nullptr;
-        if (m_isPinned) {
-            MEMSCAPE_CHECK(
-                cudaResult(cudaHostAlloc(&taken, bytes, cudaHostAllocDefault), "pinning memory of the host"));
-        } else {
-            taken = std::aligned_alloc(4096, std::size_t((bytes + 4095) / 4096 * 4096)); // direct I/O's blocks
-            if (!taken)
-                return fail("run.memory", fmt::format("{} of host memory cannot be had", bytesText(double(bytes))),
-                            "choose a smaller chunk, or low_cpu_mem=stream");
-        }
-        m_staged.emplace_back(static_cast<std::byte*>(taken), m_isPinned ? freePinnedBytes : freeBytes);
+        MEMSCAPE_TRY(memory, takeHostMemory(m_session, m_isPinned, bytes));
+        m_staged.push_back(std::move(memory));
         m_stagedBytes += bytes;
-        return m_staged.back().get();
+        return reinterpret_cast<std::byte*>(m_staged.back().get());
     }
     Result<void> copy(const std::byte* from, std::uint64_t offset, std::uint64_t bytes) override
     {
@@ -87,24 +63,28 @@ private:
     bool m_isPinned;
     int m_ordinal = 0;
     Buffer m_target;
-    std::vector<StagedMemory> m_staged;
+    std::vector<HostMemory> m_staged;
     std::uint64_t m_stagedBytes = 0;
 };
 
-class LoadingMeasurer : public PointMeasurer
+struct LoadingPoint : NamedSamples
+{
+    LoadingCase asked;
+    host::LoadingSeen seen;
+    double hostMemory = nan;
+};
+
+class LoadingMeasurer final : public GpuMeasurer<LoadingPoint>
 {
 public:
     LoadingMeasurer(GpuSession& session, const SweepPlan& plan, const RunStart& runStart, RunSink& sink)
-        : m_session(session)
-        , m_plan(plan)
-        , m_runStart(runStart)
+        : GpuMeasurer(session, plan, runStart)
         , m_hostSession(m_host, sink)
-        , m_points(plan.sweep.values.size())
     { }
 
     Result<void> visit(std::size_t index, const Parameters& at, int pass) override
     {
-        PerPoint& point = m_points[index];
+        LoadingPoint& point = m_points[index];
         MEMSCAPE_TRY(asked, loadingCase(m_plan.device.device, at));
         MEMSCAPE_CHECK(host::checkMeasurable(asked));
         if (asked.gpus > 1)
@@ -134,7 +114,7 @@ public:
 
     Point point(std::size_t index) const override
     {
-        const PerPoint& measured = m_points[index];
+        const LoadingPoint& measured = m_points[index];
         Point point;
         const auto time = measured.samples.find("time");
         if (time == measured.samples.end())
@@ -148,21 +128,6 @@ public:
         return point;
     }
 
-    MergedSamples samples(std::size_t index) const override
-    {
-        MergedSamples all;
-        for (const auto& [key, samples] : m_points[index].samples)
-            all[key] = samples.seconds;
-        return all;
-    }
-
-    Quality quality(std::size_t index) const override
-    {
-        const auto& samples = m_points[index].samples;
-        const auto time = samples.find("time");
-        return time == samples.end() ? Quality() : time->second.quality(m_runStart.referenceClock);
-    }
-
     Json method() const override
     {
         return {{"time", "from the first read to the last copy, on the host's clock"},
@@ -170,15 +135,8 @@ public:
     }
 
 private:
-    struct PerPoint
-    {
-        LoadingCase asked;
-        host::LoadingSeen seen;
-        double hostMemory = nan;
-        std::map<std::string, PointSamples> samples;
-    };
-
-    Result<void> sample(host::LoadingRun& run, const char* key, const host::LanesUsed& used, int pass, PerPoint& point)
+    Result<void> sample(host::LoadingRun& run, const char* key, const host::LanesUsed& used, int pass,
+                        LoadingPoint& point)
     {
         PointSamples& samples = point.samples[key];
         MEMSCAPE_TRY(once, run.sample(used));
@@ -194,13 +152,9 @@ private:
         return {};
     }
 
-    GpuSession& m_session;
-    const SweepPlan& m_plan;
-    const RunStart& m_runStart;
     const Device m_host; ///< nothing of it is asked
     host::HostSession m_hostSession;
     host::LoadingFiles m_files;
-    std::vector<PerPoint> m_points;
 };
 
 } // namespace

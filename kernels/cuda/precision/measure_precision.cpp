@@ -8,7 +8,7 @@
 #include "kernels/cuda/attention/attention_work.h"
 #include "kernels/cuda/common/errors.h"
 #include "kernels/cuda/common/float_products.h"
-#include "kernels/cuda/common/sampler.h"
+#include "kernels/cuda/common/gpu_measurer.h"
 #include "kernels/cuda/precision/format_product.h"
 #include "kernels/cuda/training-memory/amp_device.h"
 
@@ -22,22 +22,30 @@ namespace memscape::cuda {
 
 namespace {
 
-class PrecisionMeasurer : public PointMeasurer
+struct PrecisionPoint
+{
+    PrecisionCase asked;
+    PointSamples samples;
+    PassSamples single; ///< s, the same product in FP32
+    std::optional<double> stored;
+
+    std::vector<SampledThing> sampled() const { return {{"time", samples}}; }
+};
+
+class PrecisionMeasurer final : public GpuMeasurer<PrecisionPoint>
 {
 public:
     PrecisionMeasurer(GpuSession& session, const SweepPlan& plan, const RunStart& runStart, RunSink& sink)
-        : m_session(session)
-        , m_runStart(runStart)
+        : GpuMeasurer(session, plan, runStart)
         , m_sink(sink)
         , m_blas(CublasLt::open())
-        , m_points(plan.sweep.values.size())
     {
         noteLibrary(m_blas.get(), "our own kernels multiply", sink);
     }
 
     Result<void> visit(std::size_t index, const Parameters& at, int pass) override
     {
-        PerPoint& point = m_points[index];
+        PrecisionPoint& point = m_points[index];
         point.asked = precisionCase(at);
         std::vector<GpuProduct> products;
         for (const Format format : {point.asked.format, Format::Fp32}) {
@@ -57,7 +65,7 @@ public:
 
     Point point(std::size_t index) const override
     {
-        const PerPoint& measured = m_points[index];
+        const PrecisionPoint& measured = m_points[index];
         Point point;
         point.detail = measured.samples.detail();
         if (!measured.samples.summary().empty())
@@ -70,23 +78,10 @@ public:
         return {{"time", m_points[index].samples.seconds}, {"fp32_time", m_points[index].single}};
     }
 
-    Quality quality(std::size_t index) const override
-    {
-        return m_points[index].samples.quality(m_runStart.referenceClock);
-    }
-
     const CublasLt* library() const { return m_blas.get(); }
     Json method() const override { return {{"products", m_who}, {"checks", m_checks}, {"caches", "warm"}}; }
 
 private:
-    struct PerPoint
-    {
-        PrecisionCase asked;
-        PointSamples samples;
-        PassSamples single; ///< s, the same product in FP32
-        std::optional<double> stored;
-    };
-
     Result<void> checkOnce(Format format)
     {
         const std::string key(numberFormat(format).key);
@@ -98,7 +93,7 @@ private:
         return {};
     }
 
-    Result<void> sampleInTurn(PerPoint& point, std::vector<GpuProduct>& products, int pass)
+    Result<void> sampleInTurn(PrecisionPoint& point, std::vector<GpuProduct>& products, int pass)
     {
         std::vector<Work> works;
         std::vector<int> batches;
@@ -129,7 +124,7 @@ private:
         return {};
     }
 
-    static Figures figuresOf(const PerPoint& point)
+    static Figures figuresOf(const PrecisionPoint& point)
     {
         const PrecisionCase& asked = point.asked;
         const Summary time = point.samples.summary(), single = summarize(point.single.merged());
@@ -146,12 +141,9 @@ private:
         return figures;
     }
 
-    GpuSession& m_session;
-    const RunStart& m_runStart;
     RunSink& m_sink;
     std::unique_ptr<CublasLt> m_blas;
     std::map<std::string, std::string> m_who, m_checks; ///< by format
-    std::vector<PerPoint> m_points;
 };
 
 } // namespace

@@ -8,8 +8,8 @@
 #include "kernels/cuda/experiments.h"
 
 #include "kernels/cuda/common/errors.h"
+#include "kernels/cuda/common/gpu_measurer.h"
 #include "kernels/cuda/common/pacing.h"
-#include "kernels/cuda/common/sampler.h"
 
 #include "core/experiments/stride/stride.h"
 
@@ -103,21 +103,25 @@ Result<void> allocateCopies(GpuSession& session, const StrideCase& walk, int bat
     return {};
 }
 
-class StrideMeasurer : public PointMeasurer
+struct StridePoint
+{
+    StrideCase walk;
+    PointSamples samples;
+    int copies = 1;
+
+    std::vector<SampledThing> sampled() const { return {{"time", samples}}; }
+};
+
+class StrideMeasurer final : public GpuMeasurer<StridePoint>
 {
 public:
-    StrideMeasurer(GpuSession& session, const SweepPlan& plan, const RunStart& runStart)
-        : m_session(session)
-        , m_plan(plan)
-        , m_runStart(runStart)
-        , m_points(plan.sweep.values.size())
-    { }
+    using GpuMeasurer::GpuMeasurer;
 
     Result<void> visit(std::size_t index, const Parameters& at, int pass) override
     {
         MEMSCAPE_TRY(walk, strideCase(at));
         MEMSCAPE_CHECK(runnable(walk));
-        PerPoint& point = m_points[index];
+        StridePoint& point = m_points[index];
         point.walk = walk;
         const std::uint64_t freeBefore = m_session.freeBytes();
         MEMSCAPE_TRY(arrays, allocateArrays(m_session, walk));
@@ -139,18 +143,12 @@ public:
     Point point(std::size_t index) const override
     {
         Point point;
-        const PerPoint& measured = m_points[index];
+        const StridePoint& measured = m_points[index];
         point.detail = measured.samples.detail();
         point.detail["copies"] = measured.copies;
         if (!measured.samples.summary().empty())
             point.figures = figuresOf(measured);
         return point;
-    }
-
-    MergedSamples samples(std::size_t index) const override { return {{"time", m_points[index].samples.seconds}}; }
-    Quality quality(std::size_t index) const override
-    {
-        return m_points[index].samples.quality(m_runStart.referenceClock);
     }
 
     Json method() const override
@@ -159,13 +157,6 @@ public:
     }
 
 private:
-    struct PerPoint
-    {
-        StrideCase walk;
-        PointSamples samples;
-        int copies = 1;
-    };
-
     Work workOf(const StrideCase& walk, const Arrays& arrays)
     {
         StrideLaunch launch;
@@ -185,7 +176,7 @@ private:
                 "the " + std::string(operationText(walk.operation)) + " of the pattern"};
     }
 
-    Figures figuresOf(const PerPoint& point) const
+    Figures figuresOf(const StridePoint& point) const
     {
         const Device& device = m_plan.device.device;
         Figures figures;
@@ -214,11 +205,6 @@ private:
         figures.push_back({"peak_memory", "peak memory", Unit::Byte, point.samples.peak, {}, {}, {}});
         return figures;
     }
-
-    GpuSession& m_session;
-    const SweepPlan& m_plan;
-    const RunStart& m_runStart;
-    std::vector<PerPoint> m_points;
 };
 
 } // namespace

@@ -6,6 +6,7 @@
 // Left out: from the GPU, which a copy engine does as fast; both directions at once.
 #include "kernels/cuda/experiments.h"
 #include "kernels/cuda/transfer/gpu_transfer.h"
+#include "kernels/measure/stopping.h"
 
 #include "core/timing/link_time.h"
 

@@ -2,11 +2,11 @@
 #include "kernels/cuda/transfer/gpu_transfer.h"
 
 #include "kernels/cuda/common/errors.h"
+#include "kernels/cuda/common/host_memory.h"
 #include "kernels/cuda/transfer/transfer.h"
 #include "kernels/host/common/arena.h"
 #include "kernels/host/transfer/transfer_kernels.h"
 
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -16,37 +16,6 @@
 namespace memscape::cuda {
 
 namespace {
-
-/// Memory of the host, pinned or not; frees itself.
-using HostMemory = std::unique_ptr<char, void (*)(char*)>;
-
-void freePinned(char* memory)
-{
-    if (!isHung())
-        cudaFreeHost(memory);
-}
-
-void freePageable(char* memory)
-{
-    std::free(memory);
-}
-
-Result<HostMemory> hostMemory(GpuSession& session, TransferKind kind, std::uint64_t bytes)
-{
-    MEMSCAPE_CHECK(host::checkFits(double(bytes)));
-    MEMSCAPE_CHECK(session.synchronize("waiting before memory of the host is taken"));
-    if (kind == TransferKind::Pageable) {
-        HostMemory memory(static_cast<char*>(std::malloc(bytes)), freePageable);
-        if (!memory)
-            return fail("run.memory", fmt::format("{} of host memory cannot be had", bytesText(double(bytes))),
-                        "choose fewer bytes");
-        std::memset(memory.get(), 0, bytes);
-        return memory;
-    }
-    void* taken = nullptr;
-    MEMSCAPE_CHECK(cudaResult(cudaHostAlloc(&taken, bytes, cudaHostAllocMapped), "pinning memory of the host"));
-    return HostMemory(static_cast<char*>(taken), freePinned);
-}
 
 /// Streams beside the session's, and the events that order them behind and before it.
 class Lanes
@@ -161,11 +130,14 @@ struct GpuTransfer::Parts
     Result<void> open()
     {
         const std::uint64_t stride = chunkStride();
-        MEMSCAPE_TRY(buffers, m_session.allocate(stride * std::uint64_t(m_asked.depth)));
+        const std::uint64_t all = stride * std::uint64_t(m_asked.depth);
+        // A neighbour is not let into a pool.
+        MEMSCAPE_TRY(buffers,
+                     m_asked.kind == TransferKind::Peer ? m_session.allocateExtra(all) : m_session.allocate(all));
         MEMSCAPE_TRY(sum, m_session.allocateExtra(sizeof(float)));
         m_buffers = std::move(buffers);
         m_sum = std::move(sum);
-        MEMSCAPE_CHECK(m_session.fill(m_buffers.get(), stride * std::uint64_t(m_asked.depth)));
+        MEMSCAPE_CHECK(m_session.fill(m_buffers.get(), all));
         if (m_asked.kind == TransferKind::Peer) {
             MEMSCAPE_TRY(found, findNeighbour());
             m_neighbour = std::move(found);
@@ -220,7 +192,7 @@ private:
     /// The far end of a direction: memory of the host, of this GPU, or of another.
     struct End
     {
-        HostMemory host{nullptr, freePageable};
+        HostMemory host{nullptr, nullptr};
         Buffer device;
         char* at = nullptr; ///< as the GPU or the runtime names it
         bool isOnHost() const { return host != nullptr; }
@@ -245,7 +217,8 @@ private:
             MEMSCAPE_TRY(memory, m_session.allocate(m_asked.bytes));
             end.device = std::move(memory);
         } else {
-            MEMSCAPE_TRY(memory, hostMemory(m_session, m_asked.kind, m_asked.bytes));
+            MEMSCAPE_CHECK(host::checkFits(double(m_asked.bytes)));
+            MEMSCAPE_TRY(memory, takeHostMemory(m_session, m_asked.kind != TransferKind::Pageable, m_asked.bytes));
             end.host = std::move(memory);
             end.at = end.host.get();
             host::fillSource(reinterpret_cast<std::byte*>(end.at), 0, std::size_t(m_asked.bytes)); // floats, no NaN

@@ -8,14 +8,16 @@
 // moved and every byte of them compared.
 //
 // Left out: graphs, copies by kernels, more than two GPUs, which host core or NUMA node the memory is near.
-#include "kernels/cuda/common/sampler.h"
+#include "kernels/cuda/common/gpu_measurer.h"
 #include "kernels/cuda/experiments.h"
 #include "kernels/cuda/transfer/gpu_transfer.h"
+#include "kernels/cuda/transfer/pinning.h"
 #include "kernels/cuda/transfer/transfer.h"
 
 #include "core/experiments/transfer/transfer.h"
 
-#include <map>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -25,19 +27,23 @@ namespace memscape::cuda {
 
 namespace {
 
-class TransferMeasurer : public PointMeasurer
+struct TransferPoint : NamedSamples
+{
+    TransferCase asked;
+    std::optional<PinningCost> pinning;
+};
+
+class TransferMeasurer final : public GpuMeasurer<TransferPoint>
 {
 public:
-    TransferMeasurer(GpuSession& session, const SweepPlan& plan, const RunStart& runStart)
-        : m_session(session)
-        , m_plan(plan)
-        , m_runStart(runStart)
-        , m_points(plan.sweep.values.size())
+    TransferMeasurer(GpuSession& session, const SweepPlan& plan, const RunStart& runStart, RunSink& sink)
+        : GpuMeasurer(session, plan, runStart)
+        , m_sink(sink)
     { }
 
     Result<void> visit(std::size_t index, const Parameters& at, int pass) override
     {
-        PerPoint& point = m_points[index];
+        TransferPoint& point = m_points[index];
         MEMSCAPE_TRY(asked, transferCase(m_plan.device.device, at));
         point.asked = asked;
         TransferCase least = asked;
@@ -51,41 +57,30 @@ public:
         if (asked.hasKernel())
             samplings.push_back({"kernel_time", false, true});
         samplings.push_back({"time", true, true});
-        return visitCase(asked, pass, samplings, point);
+        MEMSCAPE_CHECK(visitCase(asked, pass, samplings, point));
+        if (asked.kind == TransferKind::Pinned && pass == 0)
+            MEMSCAPE_CHECK(visitPinning(point));
+        return {};
     }
 
     Point point(std::size_t index) const override
     {
-        const PerPoint& measured = m_points[index];
+        const TransferPoint& measured = m_points[index];
         Point point;
         const auto time = measured.samples.find("time");
         if (time == measured.samples.end())
             return point;
         point.detail = time->second.detail();
+        if (measured.pinning)
+            point.detail["pinning"] = pinningToJson(*measured.pinning);
         const auto timeOf = [&](const char* key) {
-            const auto found = measured.samples.find(key);
-            const Summary summary = found == measured.samples.end() ? Summary() : found->second.summary();
+            const Summary summary = measured.summary(key);
             return summary.empty() ? TransferTime{} : TransferTime{summary.median, summary.minimum, summary.q3};
         };
         TransferNumbers numbers{timeOf("time"), timeOf("copy_time"), timeOf("kernel_time"), timeOf("latency")};
         numbers.halfSize = measuredHalfSize(measured.asked, numbers);
         point.figures = transferFigures(measured.asked, numbers);
         return point;
-    }
-
-    MergedSamples samples(std::size_t index) const override
-    {
-        MergedSamples all;
-        for (const auto& [key, samples] : m_points[index].samples)
-            all[key] = samples.seconds;
-        return all;
-    }
-
-    Quality quality(std::size_t index) const override
-    {
-        const auto& samples = m_points[index].samples;
-        const auto time = samples.find("time");
-        return time == samples.end() ? Quality() : time->second.quality(m_runStart.referenceClock);
     }
 
     Json method() const override
@@ -96,18 +91,24 @@ public:
     }
 
 private:
-    struct PerPoint
-    {
-        TransferCase asked;
-        std::map<std::string, PointSamples> samples;
-    };
     struct Sampling
     {
         const char* key;
         bool withCopies, withKernel;
     };
 
-    Result<void> visitCase(const TransferCase& asked, int pass, const std::vector<Sampling>& samplings, PerPoint& point)
+    /// Said once, of the point that was asked for: it comes first.
+    Result<void> visitPinning(TransferPoint& point)
+    {
+        MEMSCAPE_TRY(cost, measurePinning(m_session, point.asked.bytes));
+        point.pinning = cost;
+        if (!std::exchange(m_isPinningSaid, true))
+            m_sink.note("info", "transfer.pinning", pinningText(cost, m_plan.device.device, point.asked));
+        return {};
+    }
+
+    Result<void> visitCase(const TransferCase& asked, int pass, const std::vector<Sampling>& samplings,
+                           TransferPoint& point)
     {
         m_session.resetPeak();
         GpuTransfer transfer(m_session, asked);
@@ -130,10 +131,8 @@ private:
         return m_session.synchronize("freeing the buffers");
     }
 
-    GpuSession& m_session;
-    const SweepPlan& m_plan;
-    const RunStart& m_runStart;
-    std::vector<PerPoint> m_points;
+    RunSink& m_sink;
+    bool m_isPinningSaid = false;
 };
 
 } // namespace
@@ -153,7 +152,7 @@ Result<MeasuredRun> measureTransfer(GpuSession& session, const SweepPlan& plan, 
     for (const bool isStored : {false, true})
         MEMSCAPE_CHECK(passedCheck(checkTransferWork(transferVersions, isStored, session.multiprocessors())));
     MEMSCAPE_TRY(runStart, beginRun(session, sink));
-    TransferMeasurer measurer(session, plan, runStart);
+    TransferMeasurer measurer(session, plan, runStart, sink);
     return runSweep(session, runStart, plan, measurer, sink);
 }
 

@@ -30,6 +30,7 @@
 #include "kernels/host/transfer/transfer.h"
 #include "kernels/measure/quality.h"
 #include "kernels/measure/sweep.h"
+#include "kernels/programs/sharding/ring_plan.h"
 
 #include <algorithm>
 #include <array>

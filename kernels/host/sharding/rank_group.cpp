@@ -156,14 +156,12 @@ Result<void> RankGroup::check()
     static_cast<void>(run(0));
     MEMSCAPE_CHECK(whole());
     std::uint64_t wrong = 0;
-    m_sent = m_compared = 0;
+    m_sent = 0;
     for (const RingState::Rank& rank : m_state->ranks) {
         wrong += rank.wrong;
         m_sent = std::max(m_sent, rank.received.load());
     }
-    for (const RingOperation& operation : m_operations)
-        m_compared += operation.pieceElements
-            * std::uint64_t(operation.kind == CollectiveKind::ReduceScatter ? m_ranks : m_ranks * m_ranks);
+    m_compared = comparedInRing(m_operations, m_ranks);
     if (wrong > 0)
         return fail("check.failed", fmt::format("{} of {} elements are not the sum of the ranks", wrong, m_compared),
                     "measure again; if it stays, report it with the name of the processor");

@@ -31,34 +31,6 @@ void addPieces(const RingOperation& operation, std::byte* to, const std::byte* a
         addAll<std::uint16_t>(to, a, b, operation.pieceElements);
 }
 
-/// Element i of what a rank begins with: small whole numbers, so that every sum is exact.
-int startNumber(int rank, std::size_t i)
-{
-    return int((i * 2654435761U >> 7) % 509) + 3 * rank;
-}
-
-template <typename Number> void fillWith(std::byte* to, std::size_t count, int rank, std::size_t from)
-{
-    auto* const numbers = reinterpret_cast<Number*>(to);
-    for (std::size_t i = 0; i < count; ++i)
-        numbers[i] = Number(startNumber(rank, from + i));
-}
-
-/// Elements that are not Σ over `ranks` ranks from `first` on.
-template <typename Number>
-std::uint64_t differences(const std::byte* found, std::size_t count, int first, int ranks, std::size_t from)
-{
-    const auto* const numbers = reinterpret_cast<const Number*>(found);
-    std::uint64_t wrong = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-        int sum = 0;
-        for (int rank = first; rank < first + ranks; ++rank)
-            sum += startNumber(rank, from + i);
-        wrong += numbers[i] != Number(sum);
-    }
-    return wrong;
-}
-
 } // namespace
 
 void RingRank::tell()
@@ -94,7 +66,7 @@ bool RingRank::reduceScatter(const RingOperation& operation)
             return false;
         const int piece = m_rank - 2 - step;
         std::byte* const mine = pieceOf(operation, m_rank, piece);
-        const bool isLast = step + 2 == m_ranks && operation.own != RingOperation::noPlace;
+        const bool isLast = step + 2 == m_ranks && operation.hasOwn();
         addPieces(operation, isLast ? memoryOf(m_rank) + operation.own : mine, mine, pieceOf(operation, left(), piece));
         state(m_rank).received.fetch_add(operation.pieceBytes(), std::memory_order_relaxed);
         endStep();
@@ -104,7 +76,7 @@ bool RingRank::reduceScatter(const RingOperation& operation)
 
 bool RingRank::allGather(const RingOperation& operation)
 {
-    if (operation.own != RingOperation::noPlace)
+    if (operation.hasOwn())
         std::memcpy(pieceOf(operation, m_rank, m_rank), memoryOf(m_rank) + operation.own, operation.pieceBytes());
     const std::uint64_t before = state(m_rank).done.load(std::memory_order_relaxed);
     for (int step = 0; step + 1 < m_ranks; ++step) {
@@ -112,7 +84,7 @@ bool RingRank::allGather(const RingOperation& operation)
             return false;
         const int piece = m_rank - 1 - step;
         // The neighbour's own piece is there before it has copied it among the others.
-        const bool isOwn = step == 0 && operation.own != RingOperation::noPlace;
+        const bool isOwn = step == 0 && operation.hasOwn();
         std::memcpy(pieceOf(operation, m_rank, piece),
                     isOwn ? memoryOf(left()) + operation.own : pieceOf(operation, left(), piece),
                     operation.pieceBytes());
@@ -132,51 +104,17 @@ bool RingRank::run(const RingOperation& operation)
     return operation.kind == CollectiveKind::ReduceScatter || allGather(operation);
 }
 
-void RingRank::fill(const RingOperation& operation) const
-{
-    const auto fillPiece = [&](std::byte* at, int piece) {
-        const std::size_t from = std::size_t(piece) * operation.pieceElements;
-        if (operation.elementBytes == 4)
-            fillWith<float>(at, operation.pieceElements, m_rank, from);
-        else
-            fillWith<std::uint16_t>(at, operation.pieceElements, m_rank, from);
-    };
-    if (operation.kind == CollectiveKind::AllGather && operation.own != RingOperation::noPlace)
-        return fillPiece(memoryOf(m_rank) + operation.own, m_rank);
-    for (int piece = 0; piece < m_ranks; ++piece)
-        fillPiece(pieceOf(operation, m_rank, piece), piece);
-}
-
-std::uint64_t RingRank::wrongElements(const RingOperation& operation) const
-{
-    std::uint64_t wrong = 0;
-    const bool isGather = operation.kind == CollectiveKind::AllGather;
-    for (int piece = 0; piece < m_ranks; ++piece) {
-        if (operation.kind == CollectiveKind::ReduceScatter && piece != m_rank)
-            continue;
-        const bool isElsewhere =
-            operation.kind == CollectiveKind::ReduceScatter && operation.own != RingOperation::noPlace;
-        const std::byte* const at = isElsewhere ? memoryOf(m_rank) + operation.own : pieceOf(operation, m_rank, piece);
-        const std::size_t from = std::size_t(piece) * operation.pieceElements;
-        const int first = isGather ? piece : 0, count = isGather ? 1 : m_ranks;
-        wrong += operation.elementBytes == 4
-            ? differences<float>(at, operation.pieceElements, first, count, from)
-            : differences<std::uint16_t>(at, operation.pieceElements, first, count, from);
-    }
-    return wrong;
-}
-
 bool RingRank::check(const RingOperation& operation)
 {
     // Both neighbours have ended what came before: the right one reads this memory, the left one is read.
     const std::uint64_t before = state(m_rank).done.load(std::memory_order_relaxed);
     if (!waitFor(right(), before))
         return false;
-    fill(operation);
+    fillRing(memoryOf(m_rank), operation, m_rank, m_ranks);
     endStep(); // filled
     if (!waitFor(left(), before + 1) || !run(operation))
         return false;
-    state(m_rank).wrong.fetch_add(wrongElements(operation), std::memory_order_relaxed);
+    state(m_rank).wrong.fetch_add(wrongInRing(memoryOf(m_rank), operation, m_rank, m_ranks), std::memory_order_relaxed);
     return true;
 }
 

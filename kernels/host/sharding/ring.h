@@ -6,11 +6,11 @@
 // Within a collective no rank overwrites what its right neighbour still needs: a sum has passed it before it comes
 // back. Before the next one it waits until that neighbour has ended this one.
 //
-// Left out: several rings at once, NUMA placement of the ranks' memory, formats of 2 bytes that are no integers.
+// Left out: several rings at once, NUMA placement of the ranks' memory.
 #pragma once
 
-#include "core/training/communication.h"
 #include "kernels/host/transfer/transfer_route.h"
+#include "kernels/programs/sharding/ring_plan.h"
 
 #include <array>
 #include <atomic>
@@ -19,23 +19,6 @@
 #include <vector>
 
 namespace memscape::host {
-
-inline constexpr int mostRingRanks = 8;
-
-/// One collective of a step, at a place in the memory of every rank. Elements of 4 bytes are floats, of 2 bytes
-/// integers without sign, which wrap around: sums of either are exact here.
-struct RingOperation
-{
-    CollectiveKind kind = CollectiveKind::AllReduce; ///< all-reduce, reduce-scatter, all-gather
-    std::size_t pieceElements = 0, elementBytes = 4;
-    std::size_t offset = 0; ///< B, of N pieces
-    /// B, of the rank's own piece where that lies elsewhere: what is gathered comes from there, what is reduced goes
-    /// there. noPlace: it lies among the others.
-    std::size_t own = noPlace;
-    static constexpr std::size_t noPlace = SIZE_MAX;
-
-    std::size_t pieceBytes() const { return pieceElements * elementBytes; }
-};
 
 /// What all ranks see, before their memory.
 struct RingState
@@ -114,8 +97,7 @@ private:
     /// Piece `piece` (counted round the ring) of the buffer of `rank`.
     std::byte* pieceOf(const RingOperation& operation, int rank, int piece) const
     {
-        return memoryOf(rank) + operation.offset
-            + std::size_t((piece % m_ranks + m_ranks) % m_ranks) * operation.pieceBytes();
+        return memoryOf(rank) + operation.placeOf(piece, m_ranks);
     }
     bool waitFor(int rank, std::uint64_t steps);
     void endStep();
@@ -123,8 +105,6 @@ private:
     void sleepUntilTold(std::uint32_t heard);
     bool reduceScatter(const RingOperation& operation);
     bool allGather(const RingOperation& operation);
-    void fill(const RingOperation& operation) const;
-    std::uint64_t wrongElements(const RingOperation& operation) const;
 
     RingState& m_state;
     std::byte* m_base;

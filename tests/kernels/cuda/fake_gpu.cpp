@@ -151,10 +151,13 @@ static void multiply(const ProductLaunch& w)
         std::copy(sums.begin(), sums.end(), w.c + row * w.cStride);
     }
 }
-cudaError_t launchProduct(const ProductLaunch& w, cudaStream_t)
+cudaError_t launchProduct(const ProductLaunch& w, cudaStream_t stream)
 {
     if (fakeError() != cudaSuccess)
         return fakeError();
+    fakeReads(stream, w.a, 4 * w.aStride * (w.aTransposed ? w.inner : w.rows));
+    fakeReads(stream, w.b, 4 * w.bStride * (w.bTransposed ? w.columns : w.inner));
+    fakeWrites(stream, w.c, 4 * w.cStride * w.rows);
     const bool isSmall = w.rows * w.columns * w.inner <= (1U << 26); // a large one only takes its time
     if (isSmall)
         multiply(w);
@@ -177,9 +180,12 @@ static cudaError_t elements(const char* kernel, std::uint64_t floats)
     return fakeLaunch(kernel, 0, 4.0 * double(floats) / fakeGpu().streamBytesPerSecond);
 }
 cudaError_t launchGelu(const float* sums, const float* bias, float* z, float* x, std::uint64_t rows,
-                       std::uint64_t width, cudaStream_t)
+                       std::uint64_t width, cudaStream_t stream)
 {
+    fakeReads(stream, sums, 4 * rows * width);
     for (float* result : {z, x}) {
+        if (result != nullptr)
+            fakeWrites(stream, result, 4 * rows * width);
         if (result != nullptr && isLarge(rows * width))
             std::fill_n(result, rows * width, 0.0F);
     }
@@ -192,8 +198,10 @@ cudaError_t launchGelu(const float* sums, const float* bias, float* z, float* x,
     }
     return elements("gelu", 3 * rows * width);
 }
-cudaError_t launchGeluSlope(const float* z, float* y, std::uint64_t count, cudaStream_t)
+cudaError_t launchGeluSlope(const float* z, float* y, std::uint64_t count, cudaStream_t stream)
 {
+    fakeReads(stream, z, 4 * count);
+    fakeWrites(stream, y, 4 * count);
     for (std::uint64_t i = 0; i < count && !isLarge(count) && fakeError() == cudaSuccess; ++i)
         y[i] *= static_cast<float>(geluSlopeReference(double(z[i])));
     return elements("gelu slope", 3 * count);
@@ -207,8 +215,10 @@ cudaError_t launchColumnSums(const float* y, float* sums, std::uint64_t rows, st
     }
     return elements("column sums", rows * width);
 }
-cudaError_t launchLoss(const float* x, float* gradient, std::uint64_t count, double* partial, cudaStream_t)
+cudaError_t launchLoss(const float* x, float* gradient, std::uint64_t count, double* partial, cudaStream_t stream)
 {
+    fakeReads(stream, x, 4 * count);
+    fakeWrites(stream, gradient, 4 * count);
     std::fill_n(partial, lossPartials, 0.0);
     for (std::uint64_t i = 0; i < count && fakeError() == cudaSuccess; ++i) {
         const float difference = x[i] - mlpUniform(mlpTargetSeed, i);

@@ -32,7 +32,11 @@ struct FakeGpu
     double linkBytesPerSecond = 50e9, linkLatency = 9e-6; ///< copies of pinned memory
     double pageableBytesPerSecond = 0;                    ///< of other memory of the host; 0: they take no time
     double insideBytesPerSecond = 0;                      ///< of copies within its memory; the same
-    int wrongCopyAt = 0;                                  ///< the copy of pinned memory that loses a bit; 0 none
+    bool reachesPeers = true;                             ///< each of its devices the memory of the others
+    cudaError_t peerError = cudaSuccess;                  ///< of opening the way to one
+    double peerBytesPerSecond = 200e9, peerLatency = 5e-6;
+    int wrongCopyAt = 0;                      ///< the copy of pinned memory that loses a bit; 0 none
+    std::uint64_t pinnableBytes = UINT64_MAX; ///< of the host's memory, in one piece
     double l1BytesPerSecond = 25e12, l2BytesPerSecond = 8e12;
     double l1Latency = 16e-9, l2Latency = 140e-9, dramLatency = 350e-9;
     double sharedLatencyCycles = 23;
@@ -66,6 +70,7 @@ struct FakeGpu
     int behindBlock = 0, mostBehindBlock = 0; ///< what was queued while the stream was held
     std::string heldUp;                       ///< what waited for the blocking kernel until that gave up
     std::string blockedBy;                    ///< the call that waited for a kernel that never ends
+    std::string race;                         ///< what streams did to one place that had not waited for each other
     std::uint64_t usedBytes = 0;
     std::uint64_t largestWorkspace = 0; ///< that the library was given, B
 
@@ -79,6 +84,9 @@ cudaError_t fakeLaunch(const std::string& kernel, std::uint64_t variant, double 
 cudaError_t fakeQueue(const std::string& kernel, std::uint64_t variant = 0);
 /// Loads a kernel that is launched under another name, as a library's.
 void fakeLoad(const std::string& kernel, std::uint64_t variant);
+/// What a kernel or a copy touches, for `race`.
+void fakeReads(cudaStream_t stream, const void* at, std::uint64_t bytes);
+void fakeWrites(cudaStream_t stream, const void* at, std::uint64_t bytes);
 cudaError_t fakeError();                    ///< the sticky one
 cudaError_t fakeFailure(cudaError_t error); ///< what a call fails with: kept until it is asked for
 double fakeNow();                           ///< s on the GPU

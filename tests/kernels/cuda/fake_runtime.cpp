@@ -12,6 +12,7 @@
 #include <map>
 #include <set>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -19,6 +20,7 @@ constexpr int queueCapacity = 1024;           // launches of a stream
 constexpr std::size_t flushBytes = 64U << 20; // arrays this large are the harness's own
 
 double now = 1; // s on the GPU
+int chosen = 0; // device
 double clocks = 1e9;
 cudaError_t lost = cudaSuccess;                         // a sticky error
 cudaError_t last = cudaSuccess;                         // until it is asked for
@@ -48,6 +50,87 @@ bool isInPinned(const void* at)
 std::map<std::uintptr_t, double> events;
 std::uintptr_t nextEvent = 1;
 
+/// How far each stream is known to have come, by stream.
+using Seen = std::map<cudaStream_t, std::uint64_t>;
+void join(Seen& to, const Seen& from)
+{
+    for (const auto& [stream, count] : from)
+        to[stream] = std::max(to[stream], count);
+}
+
+// Streams do what they are given at once, one after the other; what a real GPU may do in another order is found here:
+// who touches memory must have seen all that touched it before.
+std::uintptr_t nextStream = 1;
+std::set<cudaStream_t> streams;
+bool isParallel()
+{
+    return streams.size() > 1; // more than the session's
+}
+std::map<cudaStream_t, Seen> seenBy;
+std::map<std::uintptr_t, Seen> seenAtEvent;
+Seen seenByHost, issued;
+
+struct Access
+{
+    const char *begin, *end;
+    cudaStream_t stream;
+    std::uint64_t at;
+    bool isWrite;
+};
+std::vector<Access> accesses;
+
+/// A copy to pinned memory that the host has not waited for: until then the host sees what was there before.
+struct Arrival
+{
+    cudaStream_t stream;
+    std::uint64_t at;
+    char* to;
+    std::vector<char> bytes;
+};
+std::vector<Arrival> arrivals;
+
+void arrive(const Arrival& one)
+{
+    std::memcpy(one.to, one.bytes.data(), one.bytes.size());
+}
+
+/// Of memory that is given back.
+void forgetAccesses(const void* at, std::uint64_t bytes)
+{
+    const auto* const begin = static_cast<const char*>(at);
+    std::erase_if(accesses, [&](const Access& one) { return one.begin < begin + bytes && begin < one.end; });
+    std::erase_if(arrivals, [&](const Arrival& one) { return one.to >= begin && one.to < begin + bytes; });
+}
+
+void hostHasSeen(const Seen& seen)
+{
+    join(seenByHost, seen);
+    std::erase_if(arrivals, [](const Arrival& one) {
+        const bool hasArrived = seenByHost[one.stream] >= one.at;
+        if (hasArrived)
+            arrive(one);
+        return hasArrived;
+    });
+    std::erase_if(accesses, [](const Access& one) { return seenByHost[one.stream] >= one.at; });
+}
+
+void touch(cudaStream_t stream, const void* at, std::uint64_t bytes, bool isWrite)
+{
+    if (!isParallel() || bytes == 0)
+        return;
+    const auto* const begin = static_cast<const char*>(at);
+    const char* const end = begin + bytes;
+    Seen& seen = seenBy[stream];
+    join(seen, seenByHost);
+    for (const Access& one : accesses) {
+        if ((isWrite || one.isWrite) && one.begin < end && begin < one.end && seen[one.stream] < one.at)
+            fakeGpu().race = std::string(isWrite ? "written" : "read") + " while another stream "
+                + (one.isWrite ? "writes it" : "reads it");
+    }
+    seen[stream] = ++issued[stream];
+    accesses.push_back({begin, end, stream, issued[stream], isWrite});
+}
+
 void forgetEverything()
 {
     lost = last = cudaSuccess;
@@ -60,6 +143,13 @@ void forgetEverything()
         std::free(at);
     allocations.clear();
     poolUsed = poolHigh = poolFreed = 0;
+    seenBy.clear();
+    seenAtEvent.clear();
+    seenByHost.clear();
+    issued.clear();
+    accesses.clear();
+    arrivals.clear();
+    streams.clear();
 }
 
 /// The pool gives back what was freed.
@@ -140,6 +230,7 @@ cudaError_t giveBack(void* at)
     else
         fakeGpu().usedBytes -= gone.bytes;
     poolUsed -= gone.pooled ? gone.bytes : 0;
+    forgetAccesses(at, gone.bytes);
     allocations.erase(at);
     std::free(at);
     return lost;
@@ -189,6 +280,14 @@ cudaError_t fakeError()
 cudaError_t fakeFailure(cudaError_t error)
 {
     return noted(error);
+}
+void fakeReads(cudaStream_t stream, const void* at, std::uint64_t bytes)
+{
+    touch(stream, at, bytes, false);
+}
+void fakeWrites(cudaStream_t stream, const void* at, std::uint64_t bytes)
+{
+    touch(stream, at, bytes, true);
 }
 double fakeNow()
 {
@@ -255,11 +354,12 @@ cudaError_t cudaRuntimeGetVersion(int* version)
 }
 cudaError_t cudaGetDevice(int* ordinal)
 {
-    *ordinal = 0;
+    *ordinal = chosen;
     return lost;
 }
-cudaError_t cudaSetDevice(int)
+cudaError_t cudaSetDevice(int ordinal)
 {
+    chosen = ordinal;
     return lost != cudaSuccess ? lost : fakeGpu().openError;
 }
 const char* cudaGetErrorName(cudaError_t error)
@@ -334,6 +434,8 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr which, void* 
 cudaError_t cudaHostAlloc(void** at, std::size_t bytes, unsigned)
 {
     waitFor("cudaHostAlloc");
+    if (fakeGpu().pinnableBytes < bytes)
+        return noted(cudaErrorMemoryAllocation);
     *at = std::calloc(1, bytes);
     pinned[static_cast<char*>(*at)] = bytes;
     return cudaSuccess;
@@ -341,8 +443,22 @@ cudaError_t cudaHostAlloc(void** at, std::size_t bytes, unsigned)
 cudaError_t cudaFreeHost(void* at)
 {
     waitFor("cudaFreeHost");
+    const std::size_t bytes = at != nullptr ? pinned[static_cast<char*>(at)] : 0;
     pinned.erase(static_cast<char*>(at));
+    forgetAccesses(at, bytes);
     std::free(at);
+    return cudaSuccess;
+}
+cudaError_t cudaHostRegister(void* at, std::size_t bytes, unsigned)
+{
+    waitFor("cudaHostRegister");
+    pinned[static_cast<char*>(at)] = bytes;
+    return cudaSuccess;
+}
+cudaError_t cudaHostUnregister(void* at)
+{
+    waitFor("cudaHostUnregister");
+    pinned.erase(static_cast<char*>(at));
     return cudaSuccess;
 }
 cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned)
@@ -357,7 +473,7 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
         std::memcpy(to, from, bytes);
     return lost;
 }
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t)
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream)
 {
     FakeGpu& gpu = fakeGpu();
     const bool isPinned = isInPinned(to) || isInPinned(from);
@@ -370,24 +486,46 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
                                            : gpu.pageableBytesPerSecond;
     if (rate > 0)
         pass(gpu.linkLatency + double(bytes) / rate, gpu.clockHz);
-    if (lost == cudaSuccess)
-        std::memcpy(to, from, bytes);
+    fakeReads(stream, from, bytes);
+    fakeWrites(stream, to, bytes);
+    for (const Arrival& one : arrivals) { // what another copy has put there is the source of this one
+        if (one.to < static_cast<const char*>(from) + bytes && from < one.to + one.bytes.size())
+            arrive(one);
+    }
+    std::vector<char> moved(static_cast<const char*>(from), static_cast<const char*>(from) + bytes);
     if (isPinned && gpu.wrongCopyAt > 0 && --gpu.wrongCopyAt == 0 && bytes > 0)
+        moved[bytes / 2] ^= 1;
+    if (lost != cudaSuccess)
+        return lost;
+    if (isParallel() && kind == cudaMemcpyDeviceToHost && isPinned)
+        arrivals.push_back({stream, issued[stream], static_cast<char*>(to), std::move(moved)});
+    else
+        std::memcpy(to, moved.data(), bytes);
+    return lost;
+}
+cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, std::size_t bytes, cudaStream_t stream)
+{
+    FakeGpu& gpu = fakeGpu();
+    if (gpu.devices < 2)
+        return noted(cudaErrorNotSupported);
+    fakeQueue("cudaMemcpyPeerAsync", 0);
+    pass(gpu.peerLatency + double(bytes) / gpu.peerBytesPerSecond, gpu.clockHz);
+    fakeReads(stream, from, bytes);
+    fakeWrites(stream, to, bytes);
+    if (lost == cudaSuccess)
+        std::memmove(to, from, bytes);
+    if (gpu.wrongCopyAt > 0 && --gpu.wrongCopyAt == 0 && bytes > 0)
         static_cast<char*>(to)[bytes / 2] ^= 1;
     return lost;
 }
-cudaError_t cudaMemcpyPeerAsync(void*, int, const void*, int, std::size_t, cudaStream_t)
-{
-    return noted(cudaErrorNotSupported); // it has no neighbour
-}
 cudaError_t cudaDeviceCanAccessPeer(int* can, int, int)
 {
-    *can = 0;
+    *can = fakeGpu().devices > 1 && fakeGpu().reachesPeers;
     return cudaSuccess;
 }
 cudaError_t cudaDeviceEnablePeerAccess(int, unsigned)
 {
-    return noted(cudaErrorNotSupported);
+    return noted(fakeGpu().peerError);
 }
 cudaError_t cudaMemsetAsync(void* at, int value, std::size_t bytes, cudaStream_t)
 {
@@ -402,29 +540,35 @@ cudaError_t cudaMemsetAsync(void* at, int value, std::size_t bytes, cudaStream_t
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned)
 {
-    *stream = nullptr;
+    static_cast<void>(fakeGpu()); // a fresh one has none
+    *stream = reinterpret_cast<cudaStream_t>(nextStream++);
+    streams.insert(*stream);
     return cudaSuccess;
 }
-cudaError_t cudaStreamDestroy(cudaStream_t)
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
+    streams.erase(stream);
     return cudaSuccess;
 }
-cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned)
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned)
 {
-    return lost; // it has one stream
+    join(seenBy[stream], seenAtEvent[reinterpret_cast<std::uintptr_t>(event)]);
+    return lost;
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t)
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     waitFor("cudaStreamSynchronize");
     held = nullptr;
     trimPool();
+    hostHasSeen(seenBy[stream]);
     return lost;
 }
-cudaError_t cudaStreamQuery(cudaStream_t)
+cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
     if (isStuck || isHeld())
         return noted(cudaErrorNotReady);
     held = nullptr;
+    hostHasSeen(seenBy[stream]);
     return lost;
 }
 cudaError_t cudaEventCreate(cudaEvent_t* event)
@@ -432,27 +576,36 @@ cudaError_t cudaEventCreate(cudaEvent_t* event)
     *event = reinterpret_cast<cudaEvent_t>(nextEvent++);
     return cudaSuccess;
 }
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned)
+{
+    return cudaEventCreate(event);
+}
 cudaError_t cudaEventDestroy(cudaEvent_t)
 {
     return cudaSuccess;
 }
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t)
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
     const bool isFirst = loaded.emplace("an event", reinterpret_cast<std::uintptr_t>(event)).second;
     if (isFirst && isHeld()) // it may take memory
         waitFor("an event's first time");
     queued("an event");
     events[reinterpret_cast<std::uintptr_t>(event)] = now;
+    seenAtEvent[reinterpret_cast<std::uintptr_t>(event)] = seenBy[stream];
     return lost;
 }
-cudaError_t cudaEventSynchronize(cudaEvent_t)
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
     waitFor("cudaEventSynchronize");
+    hostHasSeen(seenAtEvent[reinterpret_cast<std::uintptr_t>(event)]);
     return lost;
 }
-cudaError_t cudaEventQuery(cudaEvent_t)
+cudaError_t cudaEventQuery(cudaEvent_t event)
 {
-    return isStuck || isHeld() ? noted(cudaErrorNotReady) : lost;
+    if (isStuck || isHeld())
+        return noted(cudaErrorNotReady);
+    hostHasSeen(seenAtEvent[reinterpret_cast<std::uintptr_t>(event)]);
+    return lost;
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end)
 {

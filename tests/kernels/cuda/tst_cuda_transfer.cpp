@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transfers measured on the fake GPU, whose copies take a latency and the bytes over a bandwidth: both are found again,
 // chunk by chunk; a bit that is lost on the way fails the run; nothing is left behind.
+#include "core/device/catalogue.h"
+#include "kernels/cuda/transfer/pinning.h"
 #include "tests/kernels/cuda/fake_run.h"
 #include "tests/support/listener.h"
 
 #include <QtTest>
 
 #include <cmath>
+
+#include <nlohmann/json.hpp>
 
 using namespace memscape;
 
@@ -49,6 +53,7 @@ private slots:
     void aMappedKernelNeedsNoCopy();
     void aLostBitFailsTheRun();
     void aNeighbourThatIsNotThereIsSaid();
+    void pinningIsSaid();
     void nothingIsLeftBehind();
 };
 
@@ -111,6 +116,36 @@ void TestCudaTransfer::aNeighbourThatIsNotThereIsSaid()
     const Error error = transferErrorOnFake({"kind=peer", "bytes=16KiB,16KiB"});
     QCOMPARE(error.code, std::string("run.skipped"));
     QVERIFY2(error.hint.find("pinned") != std::string::npos, error.hint.c_str());
+}
+
+void TestCudaTransfer::pinningIsSaid()
+{
+    test::Listener listener;
+    const auto run = runOnFake("transfer", {"kind=pinned", "bytes=64KiB,64KiB", "work=0"}, listener).run;
+    QVERIFY2(run, run ? "" : run.error().text().c_str());
+    QCOMPARE(listener.count("transfer.pinning"), 1);
+    const Json& detail = run->measurement.detail;
+    const Json& pinning = (detail.contains("points") ? detail["points"][0] : detail)["pinning"];
+    QCOMPARE(pinning["bytes"].get<int>(), 65536);
+    QVERIFY(pinning["allocated"].get<double>() > 0 && pinning["registered"].get<double>() > 0);
+    test::Listener other;
+    QVERIFY(runOnFake("transfer", {"kind=pageable", "bytes=64KiB,64KiB", "work=0"}, other).run);
+    QCOMPARE(other.count("transfer.pinning"), 0);
+    // It took 1.5 times what a copy loses without it, by the catalogue's rates.
+    const Device device = *findDevice("nvidia-h200");
+    TransferCase asked;
+    asked.kind = TransferKind::Pinned;
+    const double bytes = 0x1p24;
+    const auto secondsOf = [&](TransferKind kind) {
+        asked.kind = kind;
+        asked.bytes = asked.chunk = std::uint64_t(bytes);
+        const auto model = transferModel(device, asked);
+        return model->latency + bytes / model->bandwidth;
+    };
+    const double saved = secondsOf(TransferKind::Pageable) - secondsOf(TransferKind::Pinned);
+    QVERIFY(saved > 0);
+    const std::string text = cuda::pinningText({std::uint64_t(bytes), 1.5 * saved, saved}, device, asked);
+    QVERIFY2(text.find("paid after 2 copies") != std::string::npos, text.c_str());
 }
 
 void TestCudaTransfer::nothingIsLeftBehind()

@@ -101,6 +101,14 @@ void TestCudaWaiting::nothingWaitsBehindTheBlockingKernel_data()
     QTest::newRow("transfer") << "transfer" << QStringList{"direction=both", "bytes=16KiB,64KiB", "chunk=8KiB"};
     QTest::newRow("transfer, mapped") << "transfer" << QStringList{"kind=mapped", "bytes=16KiB,64KiB"};
     QTest::newRow("loading") << "loading" << QStringList{"model=mlp:64,32", "touched=0.5,1", "cache=warm"};
+    QTest::newRow("placement, layers") << "placement"
+                                       << QStringList{"graph=mlp:3x16", "batch=4,8", "format=fp32", "limit=8KiB"};
+    QTest::newRow("placement, training") << "placement"
+                                         << QStringList{"graph=mlp:3x16", "batch=4,8", "format=fp32",
+                                                        "strategy=zero-offload", "limit=64KiB"};
+    QTest::newRow("sharding") << "sharding"
+                              << QStringList{"model=from-scratch:hidden=16,layers=2,heads=2,ffn=32,vocab=64",
+                                             "sequence=8", "data_parallel=2", "batch=1,2"};
     QTest::newRow("banks") << "bank-conflicts" << QStringList{"stride=1,2"};
     QTest::newRow("flash") << "attention"
                            << QStringList{"implementation=flash", "pass=both", "heads=2", "sequence=1024,2048"};
@@ -126,6 +134,7 @@ void TestCudaWaiting::nothingWaitsBehindTheBlockingKernel()
     QFETCH(QStringList, given);
     for (const bool hasLibrary : {true, false}) {
         fakeGpu() = FakeGpu{};
+        fakeGpu().devices = 2;
         fakeGpu().hasLibrary = hasLibrary;
         Given words;
         for (const QString& word : given)
@@ -255,6 +264,13 @@ void TestCudaWaiting::aKernelThatHangsEndsTheRun_data()
                                 << QStringList{"model=mlp:12,8,4", "batch=2,4", "target_loss=0.9"} << "training";
     QTest::newRow("checkpoint") << "gelu" << 40 << "checkpoint"
                                 << QStringList{"chain=mlp:3x32", "batch=20", "strategy=every:2"} << "the chain";
+    QTest::newRow("placement") << "gelu" << 40 << "placement"
+                               << QStringList{"graph=mlp:3x16", "batch=4,8", "format=fp32", "limit=8KiB"}
+                               << "placed program";
+    QTest::newRow("a ring of GPUs") << "ring add" << 40 << "sharding"
+                                    << QStringList{"model=from-scratch:hidden=16,layers=2,heads=2,ffn=32,vocab=64",
+                                                   "sequence=8", "data_parallel=2", "batch=1,2"}
+                                    << "the ring";
     QTest::newRow("roofline") << "stream" << 5 << "roofline" << QStringList{} << "stream";
     QTest::newRow("the harness itself") << "spin" << 3 << "stride" << QStringList{"stride=1,2"} << "idle clock";
 }
@@ -274,6 +290,7 @@ void TestCudaWaiting::aKernelThatHangsEndsTheRun()
         words.push_back(word.toStdString());
     const auto parameters = resolve(experiment->schema(), words);
     QVERIFY(parameters.has_value());
+    fakeGpu().devices = 2;
     fakeGpu().hangs = kernel.toStdString();
     fakeGpu().hangsAt = launch;
     test::Listener listener;

@@ -44,6 +44,11 @@ const std::vector<std::pair<const char*, std::vector<std::string>>>& measuredExp
         {"in-place", {"operation=silu", "bytes=4096,8192"}},
         {"transfer", {"direction=both", "bytes=16KiB,32KiB", "chunk=8KiB", "work=4"}},
         {"loading", {"model=mlp:64,32", "touched=0.5,1", "convert=bf16", "chunk=4KiB", "cache=warm"}},
+        {"placement", {"graph=mlp:3x16", "batch=4,8", "format=fp32", "strategy=layers", "limit=8KiB"}},
+        {"placement", {"graph=mlp:3x16", "batch=4,8", "format=fp32", "strategy=zero-offload", "limit=64KiB"}},
+        {"sharding",
+         {"model=from-scratch:hidden=16,layers=2,heads=2,ffn=32,vocab=64", "sequence=8", "data_parallel=2",
+          "precision=fp32", "batch=1,2"}},
         {"attention",
          {"sequence=16,32", "heads=2", "head_dim=32", "pass=forward", "dtype=float32", "implementation=standard"}},
         {"precision", {"m=16,32", "format=fp32"}},
@@ -70,7 +75,11 @@ class TestSameShape : public QObject
     Q_OBJECT
 
 private slots:
-    void init() { fakeGpu() = FakeGpu{}; }
+    void init()
+    {
+        fakeGpu() = FakeGpu{};
+        fakeGpu().devices = 2;
+    }
 
     void aRunHasOneShape_data() { addExperiments(); }
     void aRunHasOneShape();
