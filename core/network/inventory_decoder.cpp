@@ -158,6 +158,8 @@ void writeDecoder(const ModelDescription& model, InventoryWriter& out)
     out.embedding(names.embedding, model.vocab, width);
     if (model.positions == PositionKind::Learned) // OPT keeps two rows before the first position
         out.embedding(names.positions, model.maxPositions + (model.architecture == "opt" ? 2 : 0), model.hidden);
+    if (model.remainder > 0)
+        out.add("remainder", {model.remainder}, TensorRole::Other);
     if (width != model.hidden) {
         out.linear("project_out", width, model.hidden, false);
         out.linear("project_in", model.hidden, width, false);

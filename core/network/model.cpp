@@ -49,6 +49,7 @@ Result<void> checkTransformer(const ModelDescription& model)
                                 {"vocab", model.vocab, text ? 1 : 0, vocabLimit},
                                 {"max positions", model.maxPositions, 0, vocabLimit},
                                 {"token types", model.tokenTypes, 0, vocabLimit},
+                                {"remainder", model.remainder, 0, std::int64_t(1) << 40},
                                 {"embedding width", model.embeddingWidth, 0, widthLimit},
                                 {"relative buckets", model.relativeBuckets, 0, widthLimit},
                                 {"sliding window", model.slidingWindow, 0, std::int64_t(1) << 40}}));

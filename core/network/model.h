@@ -106,6 +106,7 @@ struct ModelDescription
     std::int64_t ffn = 0;
     std::int64_t vocab = 0;
     std::int64_t maxPositions = 0;
+    std::int64_t remainder = 0;       ///< elements of a vector that completes a number of parameters (model_recipes.h)
     std::int64_t tokenTypes = 0;      ///< BERT's segments
     std::int64_t embeddingWidth = 0;  ///< where it differs from hidden (OPT-350M), else 0
     std::int64_t relativeBuckets = 0; ///< T5

@@ -148,20 +148,21 @@ Result<ModelDescription> mlp(std::string_view text, std::string_view rest)
     return model;
 }
 
-ModelDescription decoderOfWidth(std::int64_t hidden, double parameters)
+/// Of at most so many parameters, the rest as remainder; a negative remainder where even the thinnest has more.
+ModelDescription decoderOfWidth(std::int64_t hidden, std::int64_t parameters)
 {
     ModelDescription model = decoderLikeLlama();
     model.hidden = hidden;
     model.layers = std::max<std::int64_t>(1, (hidden + 64) / 128);
     model.headDim = hidden % 128 == 0 ? 128 : 64;
     model.heads = model.kvHeads = hidden / model.headDim;
-    const auto width = static_cast<double>(hidden), layers = static_cast<double>(model.layers);
-    model.vocab = static_cast<std::int64_t>(std::clamp(parameters / 8 / width, 16.0, 32000.0));
-    const double rest =
-        parameters - 2 * static_cast<double>(model.vocab) * width - layers * (4 * width * width + 2 * width) - width;
-    const double ffn = rest / (3 * layers * width); // a multiple of 8 where that is still near enough
-    const double step = parameters > 1e9 ? 8 : 1;
-    model.ffn = static_cast<std::int64_t>(std::max(1.0, std::round(ffn / step) * step));
+    model.vocab = std::clamp<std::int64_t>(parameters / 8 / hidden, 16, 32000);
+    const std::int64_t rest =
+        parameters - 2 * model.vocab * hidden - model.layers * (4 * hidden * hidden + 2 * hidden) - hidden;
+    const std::int64_t step = parameters > 1'000'000'000 ? 8 : 1; // a multiple of 8 where that is still near enough
+    const std::int64_t row = 3 * model.layers * hidden;
+    model.ffn = std::max<std::int64_t>(1, rest / (row * step) * step);
+    model.remainder = rest - model.ffn * row;
     return model;
 }
 
@@ -182,9 +183,9 @@ Result<ModelDescription> modelOfSize(double parameters)
     ModelDescription best;
     double nearest = 1e300;
     for (std::int64_t hidden = 64; hidden <= 1 << 19; hidden += 64) {
-        ModelDescription model = decoderOfWidth(hidden, parameters);
+        ModelDescription model = decoderOfWidth(hidden, static_cast<std::int64_t>(parameters));
         const double shape = std::fabs(std::log(static_cast<double>(model.ffn) / static_cast<double>(hidden) * 3 / 8));
-        if (shape < nearest) {
+        if (shape < nearest && model.remainder >= 0) {
             nearest = shape;
             best = std::move(model);
         }
@@ -193,8 +194,10 @@ Result<ModelDescription> modelOfSize(double parameters)
     best.source = "the number of parameters alone";
     best.assumptions.push_back(fmt::format("only the size is known: a decoder like LLaMA with {} "
                                            "layers, hidden size {}, {} heads, feed-forward {} and "
-                                           "a vocabulary of {} is assumed; it has {} parameters",
-                                           best.layers, best.hidden, best.heads, best.ffn, best.vocab, list.total));
+                                           "a vocabulary of {} is assumed, and a vector of {} for the rest; "
+                                           "it has {} parameters",
+                                           best.layers, best.hidden, best.heads, best.ffn, best.vocab, best.remainder,
+                                           list.total));
     return best;
 }
 

@@ -39,6 +39,7 @@ Json describedModel(const std::string& text)
             {"ffn", model->ffn},
             {"vocab", model->vocab},
             {"positions", model->maxPositions},
+            {"remainder", model->remainder},
             {"tied", model->tied},
             {"activation", activationText(model->activation)},
             {"mlp", model->mlpSizes},

@@ -38,6 +38,18 @@ Figure bytesFigure(std::string key, std::string label, double bytes, Why why)
     return {std::move(key), std::move(label), Unit::Byte, bytes, {}, {}, std::move(why)};
 }
 
+/// What is frozen and what is trained, each in its own precision.
+void addAdapterTerms(Why& why, const std::vector<ParameterTensor>& parameters)
+{
+    double frozen = 0, trained = 0;
+    for (const ParameterTensor& parameter : parameters)
+        (parameter.isTrained ? trained : frozen) += double(parameter.storedBytes);
+    why.terms.push_back({"trained", double(trainedCount(parameters)), Unit::One, "parameters that are trained",
+                         "adapters, modules_to_save"});
+    why.terms.push_back({"frozen weights", frozen, Unit::Byte, "of the base, codes and scales", "base_precision"});
+    why.terms.push_back({"trained weights", trained, Unit::Byte, "of adapters and saved modules", "adapter_precision"});
+}
+
 /// A figure per category of what stays between steps.
 Figure keptFigure(std::string key, std::string label, std::int64_t bytes, const Simulation& simulation,
                   std::string rule)
@@ -48,6 +60,8 @@ Figure keptFigure(std::string key, std::string label, std::int64_t bytes, const 
     why.with = fmt::format("= {} ({} per parameter)", bytesText(double(bytes)),
                            numberText(count > 0 ? double(bytes) / count : 0));
     why.terms = {{"Ψ", count, Unit::One, "parameters on this device", "the model"}};
+    if (simulation.graph->hasAdapters)
+        addAdapterTerms(why, simulation.parameters());
     why.source = std::move(rule);
     return bytesFigure(std::move(key), std::move(label), double(bytes), std::move(why));
 }

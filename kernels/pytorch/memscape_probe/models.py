@@ -128,7 +128,7 @@ def chosen(model, described, plan, sequence):
     if architecture in ("from-scratch", "mlp", "gpt2") and not is_cached:
         return own_network(architecture, described, plan, sequence)
     if word == "params":
-        return from_transformers(llama_config(described), "decoder", plan, model)
+        return with_remainder(from_transformers(llama_config(described), "decoder", plan, model), int(described.get("remainder") or 0))
     path = config_path(model)
     if path is not None:
         return from_transformers(read_json(path), described.get("family", ""), plan, model)
@@ -165,6 +165,15 @@ def llama_config(described):
             "num_key_value_heads": described["kv_heads"], "head_dim": described["head_dim"],
             "intermediate_size": described["ffn"], "vocab_size": described["vocab"], "tie_word_embeddings": False,
             "max_position_embeddings": max(int(described.get("positions") or 0), 131072)}
+
+
+def with_remainder(workload, elements):
+    """The vector that completes a number of parameters; its mean is added to the embeddings."""
+    if elements:
+        decoder = workload.module.model
+        decoder.register_parameter("remainder", torch.nn.Parameter(torch.zeros(elements)))
+        decoder.get_input_embeddings().register_forward_hook(lambda part, inputs, output: output + decoder.remainder.mean())
+    return workload
 
 
 def config_path(model):

@@ -7,8 +7,9 @@ import contextlib
 
 import torch
 
+from .adapters import TYPES, Adapters
 from .networks import Options
-from .problem import Problem, skipped
+from .problem import skipped
 
 HALVES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 # What one process with PyTorch alone cannot do: parameter, the values that it can do, what is missing, the remedy.
@@ -18,7 +19,6 @@ NEEDS_MORE = (
     ("tensor_parallel", (1,), "tensor parallelism needs several devices", "choose tensor_parallel=1"),
     ("offload", ("none",), "offload needs DeepSpeed or torchao", "choose offload=none"),
     ("fp32_gradients", (False,), "the probe's mixed recipes keep gradients as backward makes them", "choose fp32_gradients=false"),
-    ("adapter", ("none", "lora"), "QLoRA needs bitsandbytes' 4-bit weights on a GPU", "choose adapter=lora or none"),
     ("loss", ("library",), "the probe runs a model with its library's loss", "choose loss=library"),
     ("optimizer", ("adamw", "adam", "sgd", "momentum", "adafactor", "muon", "none"),
      "torch.optim has no such optimizer (8-bit Adam: bitsandbytes, Lion: lion-pytorch)", "choose optimizer=adamw"),
@@ -35,7 +35,7 @@ class Plan:
         self.accumulation = int(get("accumulation", 1))
         self.clips, self.frees_gradients = bool(get("clipping", False)), bool(get("zero_grad_frees", True))
         self.keeps_logits, self.has_float_logits = bool(get("keeps_logits", True)), bool(get("logits_fp32", True))
-        self.adapter, self.rank = get("adapter", "none"), int(get("adapter_rank", 16))
+        self.adapters = Adapters(parameters)
         self.dropout, self.phase = float(get("dropout", 0)), get("phase", "training")
         self.is_written_out = get("operators", "fused") == "written-out"
         self.keeps_cache = False
@@ -71,19 +71,23 @@ class Plan:
 
     @property
     def half(self):
-        """Of autocast; None without."""
-        return HALVES[self.precision[:4]] if self.precision.endswith("-autocast") else None
+        """Of autocast; None without. A prepared base is fp32, and the mixed recipes compute in half all the same."""
+        is_mixed = self.precision.endswith("-mixed") and self.adapters.is_prepared
+        return HALVES[self.precision[:4]] if self.precision.endswith("-autocast") or is_mixed else None
 
     @property
     def dtype(self):
-        """Of the weights."""
-        if self.precision == "fp32" or self.half is not None:
+        """Of the weights, before those of a base are quantized."""
+        if self.adapters.base in TYPES:
+            return TYPES[self.adapters.base]
+        if self.precision == "fp32" or self.precision.endswith("-autocast"):
             return torch.float32
         return HALVES[self.precision[:4]]
 
     @property
     def has_masters(self):
-        return self.precision.endswith("-mixed") and self.phase == "training" and self.optimizer != "none"
+        return (self.precision.endswith("-mixed") and self.phase == "training" and self.optimizer != "none"
+                and not self.adapters.is_wide(self.precision))
 
     def network_options(self):
         every = 0
@@ -158,22 +162,6 @@ class Plan:
         if self.optimizer == "muon":
             return muon(parameters, module, rate, style)
         return {"adam": optim.Adam, "adamw": optim.AdamW}[self.optimizer](parameters, lr=rate, **style)
-
-    def add_adapters(self, module):
-        """LoRA beside every linear layer of the numbered blocks, by PEFT."""
-        if self.adapter == "none":
-            return
-        from .models import library
-        peft = library("peft", "adapter=lora")
-        targets = [path for path, part in module.named_modules()
-                   if isinstance(part, torch.nn.Linear) and any(name.isdigit() for name in path.split("."))]
-        if not targets:
-            raise Problem("plan.lora", "no linear layer of this network is in a block", "choose adapter=none")
-        config = peft.LoraConfig(r=self.rank, lora_alpha=2 * self.rank, lora_dropout=0.0, target_modules=targets)
-        try:
-            peft.inject_adapter_in_model(config, module)
-        except ImportError as error:  # it looks for optional libraries and refuses their versions
-            raise skipped(f"peft cannot be used: {str(error).splitlines()[0]}", "python3 -m pip install --upgrade peft")
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ import time
 
 import torch
 
-from . import machine, models
+from . import adapters, machine, models
 from .events import Collector
 from .plan import Plan
 from .problem import Problem, skipped
@@ -149,12 +149,13 @@ def prepared(request, plan, parameters, sequence):
     check_size(request, plan, parameters, sequence)
     workload = models.build(parameters["model"], parameters.get("described"), plan, sequence)
     count = sum(p.numel() for p in workload.module.parameters())
-    if plan.adapter == "none":
+    if plan.adapters.kind == "none":
         machine.check_room(count * (plan.bytes_per_parameter() - workload_bytes(workload, plan)), plan.device,
                            "the model's gradients and optimizer state", request.is_forced)
     workload.module.to(plan.device)
     workload.module.train(plan.phase != "inference")
-    plan.add_adapters(workload.module)
+    plan.adapters.add(workload.module, plan.precision, plan.device)
+    workload.module.train(plan.phase != "inference")
     return workload
 
 
@@ -166,7 +167,7 @@ def workload_bytes(workload, plan):
 def check_size(request, plan, parameters, sequence):
     """Before the model is made: by the number of its parameters, which Memscape knows, or PyTorch (2.0) without memory."""
     count = (parameters.get("described") or {}).get("parameters") or counted(parameters, plan, sequence)
-    per_parameter = plan.bytes_per_parameter() if plan.adapter == "none" else torch.empty(0, dtype=plan.dtype).element_size()
+    per_parameter = plan.bytes_per_parameter() if plan.adapters.kind == "none" else torch.empty(0, dtype=plan.dtype).element_size()
     machine.check_room(count * per_parameter, plan.device, f"a model of {count / 1e6:,.1f} million parameters in this plan",
                        request.is_forced)
 
@@ -272,10 +273,11 @@ def figure(value, unit, label):
 
 
 def kept_figures(loop):
-    parameters = list({id(p): p for p in loop.workload.module.parameters()}.values())
+    module = loop.workload.module
+    parameters = list({id(p): p for p in module.parameters()}.values())
     return {
-        "parameter_count": figure(sum(p.numel() for p in parameters), "1", "parameters"),
-        "weights": figure(sum(map(tensor_bytes, parameters)), "B", "weights"),
+        "parameter_count": figure(sum(map(adapters.element_count, parameters)), "1", "parameters"),
+        "weights": figure(sum(map(tensor_bytes, parameters)) + adapters.scale_bytes(module), "B", "weights"),
         "master_weights": figure(sum(map(tensor_bytes, loop.masters())), "B", "master weights"),
         "gradients": figure(loop.gradient_bytes, "B", "gradients"),
         "optimizer_state": figure(loop.state_bytes(), "B", "optimizer state"),

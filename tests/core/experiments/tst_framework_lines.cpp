@@ -203,7 +203,22 @@ private slots:
         row("offload=gradients", "CPUOffloadOptimizer(model.parameters(), torch.optim.AdamW, offload_gradients=True");
         row("data_parallel=2", "DistributedDataParallel(model)");
         row("tensor_parallel=2", "parallelize_module");
-        row("adapter=lora adapter_rank=8", "LoraConfig(r=8,");
+        row("adapter=lora adapter_rank=8", "adapters = LoraConfig(r=8)\n");
+        row("adapter=lora", "model = get_peft_model(model, adapters, autocast_adapter_dtype=False)\n");
+        row("adapter=lora precision=bf16", "model = get_peft_model(model, adapters)\n");
+        row("adapter=lora adapter_targets=q_proj,o_proj adapter_dropout=0.05",
+            "LoraConfig(r=16, target_modules=[\"q_proj\", \"o_proj\"], lora_dropout=0.05)");
+        row("adapter=lora modules_to_save=embed_tokens,lm_head adapter_variant=dora",
+            "modules_to_save=[\"embed_tokens\", \"lm_head\"], use_dora=True)");
+        row("adapter=lora adapter_targets=attention", "target_modules=[\"attn.c_attn\", \"attn.c_proj\"]");
+        row("adapter=lora adapter_variant=rslora", "use_rslora=True");
+        row("adapter=lora base_precision=int8", "quantization = BitsAndBytesConfig(load_in_8bit=True)");
+        row("adapter=qlora", "bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=torch.bfloat16)");
+        row("adapter=qlora", "LoraConfig(r=16, target_modules=\"all-linear\")");
+        row("adapter=qlora base_precision=nf4 compute_precision=fp32",
+            "bnb_4bit_use_double_quant=False, bnb_4bit_compute_dtype=torch.float32)");
+        row("adapter=qlora checkpointing=block",
+            "model = prepare_model_for_kbit_training(model, use_gradient_checkpointing=True)");
         row("allocator=expandable", "os.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = \"expandable_segments:True\"");
         row("zero_grad_frees=false", "zero_grad(set_to_none=False)");
         row("keeps_logits=false", "loss = model(inputs, targets) / accumulation");

@@ -35,11 +35,21 @@ std::vector<Choice> trainingChoices()
     for (const std::string& model : models)
         choices.push_back(
             {"training-memory", "nvidia-h200", {"model=" + model, "batch=2", "sequence=32", "advice=none"}});
-    const char* more[] = {"phase=inference",       "phase=forward",       "optimizer=none",
-                          "optimizer=sgd",         "optimizer=adafactor", "precision=fp32",
-                          "precision=fp8",         "adapter=lora",        "offload=optimizer",
-                          "data_parallel=4",       "tensor_parallel=2",   "optimizer_implementation=fused",
-                          "operators=written-out", "accumulation=2"};
+    const char* more[] = {"phase=inference",
+                          "phase=forward",
+                          "optimizer=none",
+                          "optimizer=sgd",
+                          "optimizer=adafactor",
+                          "precision=fp32",
+                          "precision=fp8",
+                          "adapter=lora",
+                          "adapter=qlora",
+                          "offload=optimizer",
+                          "data_parallel=4",
+                          "tensor_parallel=2",
+                          "optimizer_implementation=fused",
+                          "operators=written-out",
+                          "accumulation=2"};
     for (const char* one : more) {
         choices.push_back(
             {"training-memory", "nvidia-h200", {"model=gpt2", "batch=2", "sequence=32", "advice=none", one}});

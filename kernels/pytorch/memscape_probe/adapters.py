@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Adapters of a plan: which layers get one, by PEFT, and the frozen base in fewer bits, by bitsandbytes.
+
+Targets that are not named are PEFT's own for the architecture; where it has none, and for QLoRA, every linear layer of the
+numbered blocks. What prepare_model_for_kbit_training casts is cast here too: it knows models of transformers alone."""
+import torch
+
+from .problem import Problem, skipped
+
+TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+QUANTIZED = ("int8", "nf4", "nf4-double")
+# Our own GPT-2 has the names of its code for those of transformers.
+NAMES_OF_GPT2 = {"c_attn": ["qkv"], "c_proj": ["proj", "pj"], "c_fc": ["fc"], "lm_head": ["head"]}
+
+
+def element_count(parameter):
+    """Of a weight; two of 4 bits lie in a byte."""
+    state = getattr(parameter, "quant_state", None)
+    return parameter.numel() if state is None else torch.Size(state.shape).numel()
+
+
+def scale_bytes(module):
+    """What bitsandbytes keeps beside the codes of quantized weights: scales, their tables and offset."""
+    tensors = []
+    for part in module.modules():
+        state = getattr(getattr(part, "weight", None), "quant_state", None)
+        if state is not None:
+            tensors += [state.absmax, state.code] + ([state.offset, state.state2.absmax, state.state2.code] if state.nested else [])
+        elif getattr(getattr(part, "state", None), "SCB", None) is not None:
+            tensors.append(part.state.SCB)
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+
+
+def names(text):
+    return [] if text.strip() == "none" else [name.strip() for name in text.split(",")]
+
+
+class Adapters:
+    """The parameters of adapters; `kind` is none without."""
+
+    def __init__(self, parameters):
+        get = parameters.get
+        self.kind, self.rank = get("adapter", "none"), int(get("adapter_rank", 16))
+        self.targets, self.saved = names(get("adapter_targets", "default")), names(get("modules_to_save", "none"))
+        self.dropout, self.variant = float(get("adapter_dropout", 0)), get("adapter_variant", "lora")
+        self.precision, self.compute = get("adapter_precision", "auto"), get("compute_precision", "auto")
+        base = get("base_precision", "auto") if self.kind != "none" else "auto"
+        self.base = "nf4-double" if base == "auto" and self.kind == "qlora" else base
+        self.is_prepared = self.base in QUANTIZED and get("kbit_preparation", "peft") == "peft"
+        self.architecture = (get("described") or {}).get("architecture", "")
+        if self.kind == "qlora" and self.targets == ["default"]:
+            self.targets = ["all-linear"]
+
+    def is_wide(self, precision):
+        """Whether they are kept in fp32 beside half weights: PEFT's autocast_adapter_dtype."""
+        if self.kind == "none":
+            return False
+        return self.is_prepared or self.precision == "fp32" or (self.precision == "auto" and not precision.endswith("-mixed"))
+
+    def compute_type(self, precision):
+        if self.compute != "auto":
+            return TYPES[self.compute]
+        return torch.float32 if precision == "fp32" else TYPES["fp16" if precision.startswith("fp16") else "bf16"]
+
+    def add(self, module, precision, device):
+        """Quantizes and prepares the base and puts the adapters beside it, in place. Errors: plan.lora, run.skipped."""
+        if self.kind == "none":
+            return
+        from .models import library
+        peft = library("peft", f"adapter={self.kind}")
+        if self.base in QUANTIZED:
+            self.quantize(module, library("bitsandbytes", f"base_precision={self.base}").nn, precision, device)
+        config = peft.LoraConfig(r=self.rank, lora_alpha=2 * self.rank, lora_dropout=self.dropout,
+                                 target_modules=self.target_paths(module, peft), use_rslora=self.variant == "rslora",
+                                 use_dora=self.variant == "dora", modules_to_save=self.own_names(self.saved) or None)
+        try:
+            peft.get_peft_model(module, config, autocast_adapter_dtype=self.is_wide(precision))
+        except (ImportError, TypeError) as error:  # optional libraries whose versions it refuses, an old peft
+            raise skipped(f"peft cannot be used: {str(error).splitlines()[0]}", "python3 -m pip install --upgrade peft")
+        except ValueError as error:
+            raise Problem("plan.lora", str(error).splitlines()[0], "choose other adapter_targets or modules_to_save")
+
+    def own_names(self, asked):
+        if self.architecture != "gpt2":
+            return asked
+        return [own for name in asked for own in NAMES_OF_GPT2.get(name, [name])]
+
+    def target_paths(self, module, peft):
+        asked = self.targets
+        if asked == ["default"]:
+            known = getattr(peft.utils, "TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING", {})
+            asked = known.get(self.architecture) or ["all-linear"]
+        asked = self.own_names(asked)
+        parts = dict(module.named_modules())
+        kinds = (torch.nn.Linear,)
+        paths = [path for path, part in parts.items() if isinstance(part, kinds) and
+                 any(self.is_target(path, name, parts) for name in asked)]
+        if not paths:
+            linear = sorted({path.rpartition(".")[2] for path, part in parts.items() if isinstance(part, kinds)})
+            raise Problem("plan.lora", f"no linear layer of this network is meant by {', '.join(asked)}",
+                          f"it has {', '.join(linear)}" if linear else "choose adapter=none")
+        return paths
+
+    @staticmethod
+    def is_target(path, name, parts):
+        if name == "all-linear":
+            return any(component.isdigit() for component in path.split("."))
+        if name == "attention":
+            components = path.split(".")
+            above = [type(parts[".".join(components[:i])]).__name__ for i in range(1, len(components))]
+            return any("Attention" in kind or "Attn" in kind for kind in above)
+        return path == name or path.endswith("." + name)
+
+    def quantize(self, module, library, precision, device):
+        """Linear layers of the blocks, as transformers' BitsAndBytesConfig replaces them, and what is left to fp32."""
+        is_double, compute = self.base == "nf4-double", self.compute_type(precision)
+        for path, part in list(module.named_modules()):
+            if not isinstance(part, torch.nn.Linear) or not self.is_target(path, "all-linear", {}):
+                continue
+            parent, _, name = path.rpartition(".")
+            has_bias, weight = part.bias is not None, part.weight.data.to("cpu")
+            if self.base == "int8":
+                made = library.Linear8bitLt(part.in_features, part.out_features, has_bias, has_fp16_weights=False, threshold=6.0)
+                made.weight = library.Int8Params(weight, requires_grad=False, has_fp16_weights=False)
+            else:
+                made = library.Linear4bit(part.in_features, part.out_features, has_bias, compute_dtype=compute,
+                                          compress_statistics=is_double, quant_type="nf4")
+                made.weight = library.Params4bit(weight, requires_grad=False, compress_statistics=is_double, quant_type="nf4")
+            if has_bias:
+                made.bias = torch.nn.Parameter(part.bias.data, requires_grad=False)
+            setattr(module.get_submodule(parent), name, made.to(device))
+        setattr(module, "is_loaded_in_8bit" if self.base == "int8" else "is_loaded_in_4bit", True)
+        for parameter in module.parameters():
+            parameter.requires_grad_(False)
+            if self.is_prepared and parameter.dtype in (torch.float16, torch.bfloat16):
+                parameter.data = parameter.data.to(torch.float32)
