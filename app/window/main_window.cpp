@@ -349,7 +349,10 @@ void MainWindow::refreshRun()
     m_actions.at(QStringLiteral("file.exportMemoryViz")).setEnabled(bool(exports.memoryViz));
     m_rail->setBusy(running);
     const std::vector<Snippet> snippets = page() ? page()->snippets() : std::vector<Snippet>();
-    for (const auto& [action, key] : {std::pair{"edit.copyPytorch", "pytorch"}, {"edit.copyDeepspeed", "deepspeed"}}) {
+    for (const auto& [action, key] : {std::pair{"edit.copyPytorch", "pytorch"},
+                                      {"edit.copyDeepspeed", "deepspeed"},
+                                      {"edit.copyAccelerate", "accelerate"},
+                                      {"edit.copyTorchrun", "torchrun"}}) {
         const std::string wanted = key;
         m_actions.at(QString::fromLatin1(action))
             .setEnabled(std::any_of(snippets.begin(), snippets.end(),

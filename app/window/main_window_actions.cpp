@@ -65,6 +65,8 @@ void MainWindow::connectFileActions()
     onAnyPage("edit.copyData", [this](auto& page) { m_exporter->copyData(page); });
     onPage("edit.copyPytorch", [this](ExperimentPage& page) { m_exporter->copySnippet(page, "pytorch"); });
     onPage("edit.copyDeepspeed", [this](ExperimentPage& page) { m_exporter->copySnippet(page, "deepspeed"); });
+    onPage("edit.copyAccelerate", [this](ExperimentPage& page) { m_exporter->copySnippet(page, "accelerate"); });
+    onPage("edit.copyTorchrun", [this](ExperimentPage& page) { m_exporter->copySnippet(page, "torchrun"); });
     on("edit.palette", [this] { openPalette(); });
 
     QUndoStack* stack = m_document.undoStack();
@@ -184,9 +186,9 @@ void MainWindow::fillMenus()
     m_actions.menu(QStringLiteral("help"))
         ->insertAction(&m_actions.at(QStringLiteral("help.about")), &m_actions.at(QStringLiteral("edit.palette")));
     m_exportMenu->setToolTipsVisible(true);
-    for (const char* id :
-         {"file.exportPlot", "file.exportPage", "file.exportCsv", "file.exportJson", "file.exportReport",
-          "file.exportMemoryViz", "edit.copyPlot", "edit.copyData", "edit.copyPytorch", "edit.copyDeepspeed"}) {
+    for (const char* id : {"file.exportPlot", "file.exportPage", "file.exportCsv", "file.exportJson",
+                           "file.exportReport", "file.exportMemoryViz", "edit.copyPlot", "edit.copyData",
+                           "edit.copyPytorch", "edit.copyDeepspeed", "edit.copyAccelerate", "edit.copyTorchrun"}) {
         if (QLatin1String(id) == QLatin1String("edit.copyPlot"))
             m_exportMenu->addSeparator();
         m_exportMenu->addAction(&m_actions.at(QString::fromLatin1(id)));

@@ -121,6 +121,20 @@ void defineEdit(Actions& actions)
                  {},
                  menu,
                  1});
+    actions.add({"edit.copyAccelerate",
+                 tr("Copy as &Accelerate configuration"),
+                 tr("The chosen setting as YAML for accelerate launch"),
+                 {},
+                 {},
+                 menu,
+                 1});
+    actions.add({"edit.copyTorchrun",
+                 tr("Copy as torchru&n line"),
+                 tr("The chosen setting as torchrun's command line with transformers' arguments"),
+                 {},
+                 {},
+                 menu,
+                 1});
     actions.add({"edit.palette",
                  tr("Command &palette…"),
                  tr("Find anything by typing a few letters"),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/training/communication.h"
 
+#include "core/training/lora.h"
 #include "core/training/sharding.h"
 
 namespace memscape {
@@ -11,7 +12,8 @@ struct Payload
 {
     double gradients = 0; ///< B of the trained parameters' gradients
     double updated = 0;   ///< B of the trained parameters' weights
-    double weights = 0;   ///< B of all weights
+    double weights = 0;   ///< B of all weights, as they are gathered
+    double root = 0;      ///< of these, embeddings and head: FSDP gathers them once
 };
 
 Payload payloadOf(const std::vector<ParameterTensor>& parameters, const Plan& plan)
@@ -19,9 +21,14 @@ Payload payloadOf(const std::vector<ParameterTensor>& parameters, const Plan& pl
     const double weight = double(precisionRule(plan.precision).weight);
     const double trained = double(trainedCount(parameters));
     Payload payload;
-    payload.gradients = trained * double(plan.gradientBytes());
+    payload.gradients = trained * double(plan.isByFsdp() ? plan.reducedBytes() : plan.gradientBytes());
     payload.updated = trained * weight;
-    payload.weights = double(elementCount(parameters)) * weight;
+    for (const ParameterTensor& parameter : parameters) {
+        const double bytes = isQuantized(parameter, plan) ? double(normalFloatBytes(parameter.elements))
+                                                          : double(parameter.elements) * weight;
+        payload.weights += bytes;
+        payload.root += parameter.isEmbedding ? bytes : 0;
+    }
     return payload;
 }
 
@@ -79,10 +86,13 @@ std::vector<Collective> dataParallelCommunication(const std::vector<ParameterTen
     const double batches = plan.accumulation;
     const int degree = plan.dataParallel;
     if (plan.phase != StepPhase::Training) {
-        if (plan.zeroStage < 3)
+        if (!plan.shardsWeights())
             return {};
         return {{"weights, forward", AllGather, payload.weights, 1, degree}};
     }
+    if (plan.isByFsdp() && plan.zeroStage == 2)
+        return {{"weights, forward", AllGather, payload.weights, batches, degree},
+                {"gradients", ReduceScatter, payload.gradients, batches, degree}};
     switch (plan.zeroStage) {
     case 0: return {{"gradients", AllReduce, payload.gradients, 1, degree}};
     case 1:
@@ -92,9 +102,10 @@ std::vector<Collective> dataParallelCommunication(const std::vector<ParameterTen
         return {{"gradients", ReduceScatter, payload.gradients, batches, degree},
                 {"updated weights", AllGather, payload.updated, 1, degree}};
     default:
-        return {{"weights, forward", AllGather, payload.weights, batches, degree},
-                {"weights, backward", AllGather, payload.weights, batches, degree},
-                {"gradients", ReduceScatter, payload.gradients, batches, degree}};
+        return {
+            {"weights, forward", AllGather, payload.weights, batches, degree},
+            {"weights, backward", AllGather, payload.weights - (plan.isByFsdp() ? payload.root : 0), batches, degree},
+            {"gradients", ReduceScatter, payload.gradients, batches, degree}};
     }
 }
 

@@ -13,10 +13,13 @@
 
 namespace memscape {
 
-/// Of `training-memory` parameters: PyTorch lines, and for a training step on a GPU a configuration of DeepSpeed.
+/// Of `training-memory` parameters: PyTorch lines, and for a training step on a GPU configurations of DeepSpeed and
+/// Accelerate and torchrun's line.
 std::vector<Snippet> trainingSnippets(const Device& device, const Parameters& parameters);
 /// The configuration alone; `parameters` are those of `training-memory`.
 Snippet deepspeedConfig(const Parameters& parameters);
+Snippet accelerateConfig(const Parameters& parameters);
+Snippet torchrunLine(const Parameters& parameters);
 /// Of `checkpoint` parameters: the chain and its segments.
 std::vector<Snippet> checkpointSnippets(const Parameters& parameters);
 /// Of `precision` parameters: the product or the step in that format.

@@ -64,17 +64,6 @@ Result<UpdateStyle> updateOf(const Device& device, const Parameters& parameters,
     return followsCpuRules(device) ? UpdateStyle::Loop : UpdateStyle::Foreach;
 }
 
-/// Whose code shards at that stage. FSDP has no first one, and offloads everything or nothing.
-Result<ShardedBy> shardedByOf(const Parameters& parameters)
-{
-    const std::string& text = parameters.choice("sharding_implementation");
-    if (text != "auto")
-        return shardedByFromText(text);
-    const Offload offload = offloadOf(parameters);
-    const bool isPartlyOffloaded = offload == Offload::Optimizer || offload == Offload::Gradients;
-    return parameters.integer("zero") == 3 && !isPartlyOffloaded ? ShardedBy::Fsdp2 : ShardedBy::DeepSpeed;
-}
-
 Result<Plan> planOf(const Device& device, const Parameters& parameters)
 {
     Plan plan;
@@ -125,6 +114,16 @@ Result<void> setLoss(BuildOptions& build, const Device& device, const Parameters
 }
 
 } // namespace
+
+Result<ShardedBy> shardedByOf(const Parameters& parameters)
+{
+    const std::string& text = parameters.choice("sharding_implementation");
+    if (text != "auto")
+        return shardedByFromText(text);
+    const Offload offload = offloadOf(parameters);
+    const bool isPartlyOffloaded = offload == Offload::Optimizer || offload == Offload::Gradients;
+    return parameters.integer("zero") == 3 && !isPartlyOffloaded ? ShardedBy::Fsdp2 : ShardedBy::DeepSpeed;
+}
 
 Device withOwnKernels(Device device)
 {

@@ -44,6 +44,8 @@ Numerics numericsOf(Precision precision);
 // What each choice of the schemas is.
 StepPhase phaseOf(const Parameters& parameters);
 Offload offloadOf(const Parameters& parameters);
+/// Whose code shards: FSDP 2 for stage 3, DeepSpeed for the others and for partial offload, unless one is named.
+Result<ShardedBy> shardedByOf(const Parameters& parameters);
 AttentionKernel attentionOf(const Parameters& parameters);
 DType computedInOf(const Parameters& parameters); ///< of `inference-memory`
 /// This device as a measurement with our own kernels uses it: they place arrays as CUDA's PyTorch does, on a CPU too.

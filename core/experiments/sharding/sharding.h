@@ -65,6 +65,7 @@ struct ShardUnit
     double forward = 0, backward = 0;                 ///< s of one micro-batch on one rank; recomputation in backward
     std::vector<std::int64_t> weights = {};           ///< elements of each parameter, at its first use
     std::vector<Collective> tensor = {};              ///< of one forward pass, between tensor-parallel ranks
+    bool isLayer = false;                             ///< else it is part of FSDP's root
     std::int64_t pieceElements(std::int64_t n) const; ///< what one of n ranks keeps
     std::int64_t elements() const;
 };

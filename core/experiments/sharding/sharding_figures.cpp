@@ -72,10 +72,12 @@ Why gatheredWhy(const ShardingAnswer& answer)
     Why why;
     why.formula = "the most bytes of whole weights that a rank holds at one moment";
     why.with = answer.step.gathered > 0
-        ? fmt::format("= {}, {} layers at a time", shardBytes(double(answer.step.gathered)), answer.asked.prefetch + 1)
+        ? fmt::format("= {}, {} layers at a time{}", shardBytes(double(answer.step.gathered)),
+                      answer.asked.prefetch + 1,
+                      answer.asked.plan().isByFsdp() ? " beside the root (what lies outside of layers)" : "")
         : std::string("= 0 B: the weights that a rank uses are its own");
     why.source = "Zhao et al. 2023 (FSDP)";
-    why.omits = {"the last unit, which FSDP keeps whole from forward to backward"};
+    why.omits = {"FSDP 2's buffers beside its parameters, and how far DeepSpeed gathers ahead: see Memory budget"};
     return why;
 }
 

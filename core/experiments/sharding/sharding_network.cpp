@@ -95,6 +95,7 @@ std::vector<ShardUnit> unitsOf(const Graph& graph, const UnitTimes& times, int t
                                  : units.empty() ? std::string("before the layers")
                                                  : fmt::format("behind layer {}", current + 1)});
             current = layers[i];
+            units.back().isLayer = layers[i] != noUnit;
         }
         ShardUnit& unit = units.back();
         unit.weights.insert(unit.weights.end(), used.begin(), used.end());
@@ -156,8 +157,8 @@ std::string networkKey(const Device& device, const Parameters& parameters, std::
     for (const MemoryLevel& level : device.levels)
         key += ' ' + numberText(level.bandwidth.valueOr(0));
     for (const auto& [name, value] : parameters.values()) {
-        const bool isOther = name == "zero" || name == "data_parallel" || name == "bucket" || name == "prefetch"
-            || name == "offload" || name.starts_with("link");
+        const bool isOther = name == "zero" || name == "sharding_implementation" || name == "data_parallel"
+            || name == "bucket" || name == "prefetch" || name == "offload" || name.starts_with("link");
         if (!isOther)
             key += '\n' + name + '=' + valueText(value);
     }

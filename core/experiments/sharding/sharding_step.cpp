@@ -2,7 +2,8 @@
 // The step of one rank as tasks in lanes: it computes unit by unit, forward, backward, update; beside that run
 //     data     stage 0 all-reduces buckets of gradients, 1 and 2 reduce-scatter them, as soon as backward has made
 //              them; 1 and 2 gather the updated weights behind the update; 3 gathers each unit's weights before it
-//              runs, some units ahead, and reduce-scatters its gradients behind it
+//              runs, some units ahead, and reduce-scatters its gradients behind it. FSDP gathers what lies outside of
+//              layers first, keeps it whole and reduces it behind the last unit; its stage 2 gathers in forward alone
 //     tensor   the collectives between a unit's products: the next unit waits for them
 //     host     offloaded gradients down, weights up
 // Collectives of one lane follow each other, in the order in which PyTorch's FSDP and DDP issue them. Gradients of a
@@ -10,7 +11,8 @@
 // rank also copies its own piece among those that stage 3 gathers.
 //
 // Left out: data and tensor collectives that share a link, both directions of the host's link at once, the update on
-// the host, and that FSDP keeps the last unit from forward to backward.
+// the host; copies in and out of FSDP 2's buffers, and how far DeepSpeed's stage 3 gathers ahead (both are in the
+// memory of Memory budget).
 #include "core/experiments/sharding/sharding.h"
 
 #include "core/timing/link_time.h"
@@ -43,7 +45,7 @@ public:
         , m_lanes(shardLanes)
         , m_tasks(shardLanes)
         , m_weightBytes(precisionRule(m_plan.precision).weight)
-        , m_gradientBytes(m_plan.gradientBytes())
+        , m_gradientBytes(m_plan.isByFsdp() ? m_plan.reducedBytes() : m_plan.gradientBytes())
     {
         m_rate = asked.link.rate;
         if (asked.link.isSerial)
@@ -54,8 +56,12 @@ public:
     {
         MEMSCAPE_CHECK(planBuckets());
         const std::size_t units = m_units.size();
+        if (m_plan.isByFsdp())
+            gatherRoot();
         for (std::size_t turn = 0; turn < 2 * units; ++turn)
             addTurn(turn);
+        if (m_rootPieces > 0)
+            reduceUnit(0, m_rootPieces, m_computed.back());
         addUpdate();
         ShardStep step;
         MEMSCAPE_TRY(spans, scheduleLanes(m_lanes));
@@ -90,7 +96,10 @@ private:
         m_copyRate = bandwidthOf(m_device, touched, Operation::Copy, cores).bytesPerSecond / 2 / double(ranks());
     }
 
-    bool isSharded() const { return m_plan.zeroStage == 3; }
+    bool isSharded() const { return m_plan.shardsWeights(); }
+    bool isRoot(std::size_t unit) const { return m_plan.isByFsdp() && !m_units[unit].isLayer; }
+    /// From forward to backward.
+    bool staysWhole() const { return m_plan.isByFsdp() && m_plan.zeroStage == 2; }
     std::int64_t ranks() const { return m_plan.dataParallel; }
     /// Turns are units forward, then backward.
     bool isForward(std::size_t turn) const { return turn < m_units.size(); }
@@ -190,14 +199,22 @@ private:
     std::optional<Wait> addGather(std::size_t turn)
     {
         const std::size_t unit = unitOf(turn), ahead = std::size_t(m_asked.prefetch) + 1;
-        const std::int64_t pieces = m_units[unit].pieceElements(ranks());
-        if (pieces == 0)
-            return std::nullopt;
-        const ShardPhase phase = isForward(turn) ? ShardPhase::Forward : ShardPhase::Backward;
+        if (isRoot(unit))
+            return m_root;
+        if (staysWhole() && !isForward(turn))
+            return m_gathers[unit];
         std::vector<Wait> waits;
         if (turn >= ahead)
             waits.push_back(m_computed[turn - ahead]); // its weights are free
+        return gather(isForward(turn) ? ShardPhase::Forward : ShardPhase::Backward, unit,
+                      m_units[unit].pieceElements(ranks()), std::move(waits));
+    }
+
+    std::optional<Wait> gather(ShardPhase phase, std::size_t unit, std::int64_t pieces, std::vector<Wait> waits)
+    {
         std::optional<Wait> there;
+        if (pieces == 0)
+            return there;
         if (m_plan.offload == Offload::Parameters) {
             there = addCollective(
                 ShardLane::Host,
@@ -211,6 +228,15 @@ private:
         return there;
     }
 
+    void gatherRoot()
+    {
+        std::int64_t pieces = 0;
+        for (std::size_t unit = 0; unit < m_units.size(); ++unit)
+            pieces += isRoot(unit) ? m_units[unit].pieceElements(ranks()) : 0;
+        m_root = gather(ShardPhase::Forward, 0, pieces, {});
+        m_rootBytes = double(pieces * m_weightBytes) * double(ranks());
+    }
+
     /// What backward has made of a unit's gradients leaves.
     void reduce(std::size_t unit, const Wait& computed)
     {
@@ -219,13 +245,10 @@ private:
             return;
         if (isSharded() || ranks() == 1) {
             const std::int64_t pieces = m_units[unit].pieceElements(isSharded() ? ranks() : 1);
-            Wait made = computed;
-            if (ranks() > 1)
-                made = addCollective(ShardLane::Data,
-                                     {ShardPhase::Backward, CollectiveKind::ReduceScatter, "gradients", unit, pieces,
-                                      m_gradientBytes, ranks()},
-                                     {computed});
-            stream(unit, pieces, made);
+            if (isRoot(unit))
+                m_rootPieces += pieces;
+            else
+                reduceUnit(unit, pieces, computed);
             return;
         }
         for (std::int64_t done = 0; done < elements;) {
@@ -237,6 +260,17 @@ private:
         }
         if (unit == 0 && m_filled > 0)
             closeBucket(computed);
+    }
+
+    void reduceUnit(std::size_t unit, std::int64_t pieces, const Wait& computed)
+    {
+        Wait made = computed;
+        if (ranks() > 1)
+            made = addCollective(ShardLane::Data,
+                                 {ShardPhase::Backward, CollectiveKind::ReduceScatter, "gradients", unit, pieces,
+                                  m_gradientBytes, ranks()},
+                                 {computed});
+        stream(unit, pieces, made);
     }
 
     void closeBucket(const Wait& made)
@@ -336,13 +370,18 @@ private:
     void sumGathered(ShardStep& step) const
     {
         std::vector<std::pair<double, double>> changes;
+        if (m_root) {
+            changes.emplace_back(step.spans[m_root->lane][m_root->task].begin, m_rootBytes);
+            changes.emplace_back(step.spans[m_computed.back().lane][m_computed.back().task].end, -m_rootBytes);
+        }
         for (std::size_t turn = 0; turn < m_gathers.size(); ++turn) {
-            if (!m_gathers[turn])
+            if (!m_gathers[turn] || isRoot(unitOf(turn)) || (staysWhole() && !isForward(turn)))
                 continue;
             const Wait& there = *m_gathers[turn];
             const double bytes = double(m_units[unitOf(turn)].pieceElements(ranks()) * m_weightBytes) * double(ranks());
             changes.emplace_back(step.spans[there.lane][there.task].begin, bytes);
-            changes.emplace_back(step.spans[m_computed[turn].lane][m_computed[turn].task].end, -bytes);
+            const Wait& last = m_computed[staysWhole() ? 2 * m_units.size() - 1 - turn : turn];
+            changes.emplace_back(step.spans[last.lane][last.task].end, -bytes);
         }
         std::sort(changes.begin(), changes.end()); // of one moment what is freed comes first
         double held = 0;
@@ -372,7 +411,10 @@ private:
     std::int64_t m_trees = 0;
     std::vector<std::optional<Wait>> m_gathers; ///< by turn
     std::vector<Wait> m_computed;               ///< by turn
-    std::vector<Wait> m_next;                   ///< what the next turn waits for
+    std::optional<Wait> m_root;                 ///< FSDP's, gathered
+    double m_rootBytes = 0;
+    std::int64_t m_rootPieces = 0; ///< elements of its gradients
+    std::vector<Wait> m_next;      ///< what the next turn waits for
 };
 
 } // namespace

@@ -24,6 +24,8 @@ public:
         m_json["train_batch_size"] = micro * accumulation * parameters.integer("data_parallel");
         writeOptimizer();
         writePrecision();
+        if (parameters.flag("fp32_gradients") && parameters.choice("precision").ends_with("-mixed"))
+            m_json["data_types"] = {{"grad_accum_dtype", "fp32"}};
         writeSharding();
         m_json["gradient_clipping"] =
             parameters.flag("clipping") ? 1.0 : 0.0; // newer versions clip at 1 unless they are told

@@ -3,9 +3,11 @@
 // update as a function.
 #include "core/experiments/common/framework_lines.h"
 
+#include "core/base/text.h"
 #include "core/experiments/common/idle_parameters.h"
 #include "core/experiments/common/python_lines.h"
 #include "core/experiments/memory/adapter_parameters.h"
+#include "core/experiments/memory/memory_parameters.h"
 #include "core/network/adapter_targets.h"
 #include "core/network/inventory.h"
 
@@ -52,6 +54,7 @@ public:
         , m_offload(parameters.choice("offload"))
         , m_phase(parameters.choice("phase"))
         , m_zero(parameters.integer("zero"))
+        , m_sharded(shardedByOf(parameters).value_or(ShardedBy::Paper))
     {
         for (std::string& key : idleTrainingParameters(device, parameters))
             m_idle.insert(std::move(key));
@@ -77,6 +80,9 @@ private:
     bool means(const std::string& key) const { return !m_idle.contains(key); }
     bool is(const char* key, std::string_view value) const { return m_parameters.choice(key) == value; }
     std::int64_t integer(const char* key) const { return m_parameters.integer(key); }
+    bool isByFsdp2() const { return m_zero >= 2 && m_sharded == ShardedBy::Fsdp2; }
+    /// FSDP shards fp32 weights and gathers half copies.
+    bool isMixedByFsdp() const { return isByFsdp2() && m_precision.ends_with("-mixed"); }
     /// By GradScaler, which refuses gradients that are fp16 themselves.
     bool isScaled() const { return m_precision == "fp16-autocast"; }
     std::string_view halfType() const { return m_precision.starts_with("fp16") ? "torch.float16" : "torch.bfloat16"; }
@@ -101,7 +107,7 @@ private:
     {
         m_lines.comment("build_model is yours: it makes the network on the device.");
         m_lines.add(fmt::format("model = build_model({})", pythonText(m_parameters.text("model"))));
-        if (m_precision == "fp32" || m_precision.ends_with("-autocast")) {
+        if (m_precision == "fp32" || m_precision.ends_with("-autocast") || isMixedByFsdp()) {
             m_lines.add(fmt::format("model = model.to({}, dtype=torch.float32)", m_device));
         } else {
             m_lines.add(fmt::format("model = model.to({}, dtype={})", m_device, halfType()));
@@ -274,14 +280,42 @@ private:
         if (replicas > 1)
             m_lines.comment(fmt::format(
                 "{} replicas: torchrun --nproc-per-node=…, after torch.distributed.init_process_group().", replicas));
-        if (m_zero >= 2) {
+        const bool isDeepSpeed = m_zero > 0 && m_sharded == ShardedBy::DeepSpeed && replicas > 1;
+        if (isDeepSpeed)
+            m_lines.comment("Predicted is DeepSpeed, whose configuration is another export. With PyTorch alone:");
+        if (isByFsdp2()) {
+            writeFullyShard();
+        } else if (m_zero >= 2) {
             m_lines.import("from torch.distributed.fsdp import CPUOffload, FullyShardedDataParallel, ShardingStrategy");
             m_lines.add(fmt::format("model = FullyShardedDataParallel(model, sharding_strategy=ShardingStrategy.{}{})",
                                     m_zero == 3 ? "FULL_SHARD" : "SHARD_GRAD_OP",
                                     m_offload == "parameters" ? ", cpu_offload=CPUOffload(offload_params=True)" : ""));
         } else if (replicas > 1) {
-            m_lines.add("model = torch.nn.parallel.DistributedDataParallel(model)");
+            m_lines.add(fmt::format(
+                "model = torch.nn.parallel.DistributedDataParallel(model{})",
+                m_zero == 0 && m_parameters.flag("gradient_as_bucket_view") ? ", gradient_as_bucket_view=True" : ""));
         }
+    }
+
+    void writeFullyShard()
+    {
+        std::vector<std::string> names{"fully_shard"};
+        std::string arguments = m_zero == 3 ? "" : ", reshard_after_forward=False";
+        const bool reducesFloat = means("fp32_gradients") && m_parameters.flag("fp32_gradients");
+        if (isMixedByFsdp() || reducesFloat) {
+            names.emplace_back("MixedPrecisionPolicy");
+            arguments +=
+                fmt::format(", mp_policy=MixedPrecisionPolicy(param_dtype={}, reduce_dtype=torch.float32)", halfType());
+        }
+        if (m_offload == "parameters") {
+            names.emplace_back("CPUOffloadPolicy");
+            arguments += ", offload_policy=CPUOffloadPolicy()";
+        }
+        std::sort(names.begin(), names.end());
+        m_lines.import("from torch.distributed.fsdp import " + join(names, ", "));
+        m_lines.add("for block in model.layers:  # yours: each block of the model is a unit, the rest the root");
+        m_lines.add(fmt::format("    fully_shard(block{})", arguments));
+        m_lines.add(fmt::format("fully_shard(model{})", arguments));
     }
 
     std::string styleArguments(const OptimizerName& name) const
@@ -327,7 +361,7 @@ private:
                 "Nothing scales the loss: GradScaler refuses fp16 gradients. DeepSpeed's fp16 scales them.");
         if (!isScaled())
             return;
-        if (m_zero >= 2) {
+        if (m_zero >= 2 && !isByFsdp2()) {
             m_lines.import("from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler");
             m_lines.add("scaler = ShardedGradScaler()");
         } else {
@@ -472,8 +506,8 @@ private:
             if (isScaled())
                 m_lines.add(isMuon ? "    for optimizer in optimizers:\n        scaler.unscale_(optimizer)"
                                    : "    scaler.unscale_(optimizer)");
-            m_lines.add(m_zero >= 2 ? "    model.clip_grad_norm_(1.0)"
-                                    : "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)");
+            m_lines.add(m_zero >= 2 && !isByFsdp2() ? "    model.clip_grad_norm_(1.0)"
+                                                    : "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)");
         }
         if (isMuon)
             m_lines.add("    for optimizer in optimizers:");
@@ -499,6 +533,7 @@ private:
     const std::string& m_offload;
     const std::string& m_phase;
     std::int64_t m_zero;
+    ShardedBy m_sharded;
     std::set<std::string> m_idle;
     PythonLines m_lines;
 };
@@ -509,7 +544,8 @@ std::vector<Snippet> trainingSnippets(const Device& device, const Parameters& pa
 {
     std::vector<Snippet> snippets{{"pytorch", "PyTorch lines", TrainingLines(device, parameters).text()}};
     if (device.isGpu() && parameters.choice("phase") == "training")
-        snippets.push_back(deepspeedConfig(parameters));
+        for (const auto make : {deepspeedConfig, accelerateConfig, torchrunLine})
+            snippets.push_back(make(parameters));
     return snippets;
 }
 

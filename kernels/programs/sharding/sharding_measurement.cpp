@@ -53,6 +53,9 @@ Result<void> ShardingMeasurement::checkMeasured(const ShardingAnswer& answer) co
     if (plan.dataParallel > 1 && plan.tensorParallel > 1)
         return fail("run.skipped", "data and tensor parallelism are measured one at a time",
                     "choose data_parallel=1 or tensor_parallel=1", "tensor_parallel");
+    if (plan.isByFsdp())
+        return fail("run.skipped", "a unit at a time is whole here, and FSDP keeps its root beside it",
+                    "choose sharding_implementation=ideal, or look at the prediction", "sharding_implementation");
     if (answer.step.sent > mostSent())
         return fail("run.skipped",
                     fmt::format("each rank would send {} a step, and {} is the most that is measured here",

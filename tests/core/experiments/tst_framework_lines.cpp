@@ -108,6 +108,8 @@ const std::set<std::string> documented{"train_batch_size",
                                        "torch_autocast",
                                        "torch_autocast.enabled",
                                        "torch_autocast.dtype",
+                                       "data_types",
+                                       "data_types.grad_accum_dtype",
                                        "zero_optimization",
                                        "zero_optimization.stage",
                                        "zero_optimization.offload_optimizer",
@@ -180,7 +182,8 @@ private slots:
         row("precision=bf16", "model = model.to(\"cuda\", dtype=torch.bfloat16)");
         row("precision=bf16-mixed", "# PyTorch's optimizers keep no fp32 master copy");
         row("precision=fp16", "# Nothing scales the loss: GradScaler refuses fp16 gradients.");
-        row("precision=fp16-autocast zero=3", "scaler = ShardedGradScaler()");
+        row("precision=fp16-autocast zero=3 sharding_implementation=fsdp1", "scaler = ShardedGradScaler()");
+        row("precision=fp16-autocast zero=3", "scaler = torch.amp.GradScaler(\"cuda\")");
         row("offload=gradients accumulation=4", "# It takes each gradient away while backward runs");
         row("precision=fp8", "# PyTorch has no FP8 layers of its own");
         row("optimizer=adamw", "torch.optim.AdamW(model.parameters(), lr=learning_rate, foreach=True)");
@@ -199,7 +202,19 @@ private slots:
         row("accumulation=8", "accumulation = 8\n");
         row("zero=1 data_parallel=4", "ZeroRedundancyOptimizer(model.parameters(), optimizer_class=torch.optim.AdamW");
         row("zero=2 data_parallel=4", "sharding_strategy=ShardingStrategy.SHARD_GRAD_OP");
-        row("zero=3 offload=parameters", "ShardingStrategy.FULL_SHARD, cpu_offload=CPUOffload(offload_params=True)");
+        row("zero=3 offload=parameters sharding_implementation=fsdp1",
+            "ShardingStrategy.FULL_SHARD, cpu_offload=CPUOffload(offload_params=True)");
+        row("zero=3 data_parallel=4",
+            "fully_shard(model, mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16, "
+            "reduce_dtype=torch.float32))");
+        row("zero=3 data_parallel=4 precision=fp32", "    fully_shard(block)\nfully_shard(model)\n");
+        row("zero=3 data_parallel=4 clipping=true", "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)");
+        row("zero=2 data_parallel=4 precision=bf16 sharding_implementation=fsdp2",
+            "fully_shard(model, reshard_after_forward=False)");
+        row("zero=3 offload=parameters", "offload_policy=CPUOffloadPolicy()");
+        row("zero=2 data_parallel=4", "# Predicted is DeepSpeed, whose configuration is another export.");
+        row("data_parallel=4 gradient_as_bucket_view=true",
+            "DistributedDataParallel(model, gradient_as_bucket_view=True)");
         row("offload=gradients", "CPUOffloadOptimizer(model.parameters(), torch.optim.AdamW, offload_gradients=True");
         row("data_parallel=2", "DistributedDataParallel(model)");
         row("tensor_parallel=2", "parallelize_module");
@@ -274,6 +289,44 @@ private slots:
         QCOMPARE(config({"clipping=false"})["gradient_clipping"].get<double>(), 0.0); // DeepSpeed 0.19 clips otherwise
         QVERIFY(config({"precision=fp16-autocast"})["torch_autocast"]["dtype"] == "float16");
         QVERIFY(!config({"optimizer=adam"})["optimizer"]["params"]["adam_w_mode"].get<bool>());
+    }
+
+    // What Accelerate 1.15 reads as a configuration of the kind that was chosen.
+    void accelerateSaysWhatWasChosen()
+    {
+        const auto yaml = [](const Assignments& assignments) {
+            return QString::fromStdString(snippets("training-memory", assignments).at(2).text);
+        };
+        const QString second = yaml({"zero=3", "data_parallel=8", "checkpointing=block"});
+        for (const char* line :
+             {"distributed_type: FSDP\n", "mixed_precision: bf16\n", "num_processes: 8\n", "  fsdp_version: 2\n",
+              "  fsdp_reshard_after_forward: true\n", "  fsdp_activation_checkpointing: true\n"})
+            QVERIFY2(second.contains(line), qPrintable(second));
+        const QString first = yaml({"zero=2", "data_parallel=16", "sharding_implementation=fsdp1", "precision=bf16"});
+        for (const char* line : {"  fsdp_version: 1\n", "  fsdp_reshard_after_forward: SHARD_GRAD_OP\n",
+                                 "num_machines: 2\n", "mixed_precision: 'no'\n"})
+            QVERIFY2(first.contains(line), qPrintable(first));
+        const QString deepspeed = yaml({"zero=2", "data_parallel=4", "offload=optimizer", "accumulation=8"});
+        for (const char* line :
+             {"distributed_type: DEEPSPEED\n", "  zero_stage: 2\n", "  gradient_accumulation_steps: 8\n",
+              "  offload_optimizer_device: cpu\n", "  offload_param_device: none\n"})
+            QVERIFY2(deepspeed.contains(line), qPrintable(deepspeed));
+        QVERIFY(yaml({}).contains("distributed_type: 'NO'\n"));
+        QVERIFY(yaml({"data_parallel=2"}).contains("distributed_type: MULTI_GPU\n"));
+    }
+
+    void torchrunStartsAProcessForEachGpu()
+    {
+        const auto line = [](const Assignments& assignments) {
+            return QString::fromStdString(snippets("training-memory", assignments).at(3).text);
+        };
+        const QString one = line({"batch=4", "zero=3", "data_parallel=8", "clipping=true"});
+        QVERIFY(one.startsWith("torchrun --nproc-per-node=8 train.py \\\n"));
+        QVERIFY(one.contains("--per_device_train_batch_size 4 ") && one.contains("--max_grad_norm 1.0"));
+        QVERIFY(one.contains("--fsdp \\\n    --fsdp_config '{\"version\": 2, \"reshard_after_forward\": true"));
+        QVERIFY(line({"data_parallel=32"}).startsWith("torchrun --nnodes=4 "));
+        QVERIFY(line({"zero=1", "data_parallel=8"}).contains("--deepspeed deepspeed.json"));
+        QVERIFY(!line({}).contains("fsdp"));
     }
 
     void whatDeepspeedCannotSayIsANote()

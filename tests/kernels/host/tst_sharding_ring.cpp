@@ -337,6 +337,8 @@ void TestShardingRing::whatIsNotMeasuredSaysWhy_data()
                                 << "9 ranks are more than the 8";
     QTest::newRow("both") << "data_parallel=2 tensor_parallel=2"
                           << "one at a time";
+    QTest::newRow("FSDP") << "data_parallel=2 zero=3 sharding_implementation=fsdp2"
+                          << "keeps its root";
     QTest::newRow("too large") << "data_parallel=2 model=gpt2-xl precision=fp32 sequence=8"
                                << "is the most";
 }
