@@ -24,8 +24,7 @@ Payload payloadOf(const std::vector<ParameterTensor>& parameters, const Plan& pl
     payload.gradients = trained * double(plan.isByFsdp() ? plan.reducedBytes() : plan.gradientBytes());
     payload.updated = trained * weight;
     for (const ParameterTensor& parameter : parameters) {
-        const double bytes = isQuantized(parameter, plan) ? double(normalFloatBytes(parameter.elements))
-                                                          : double(parameter.elements) * weight;
+        const auto bytes = double(wholeWeightBytes(parameter, plan));
         payload.weights += bytes;
         payload.root += parameter.isEmbedding ? bytes : 0;
     }

@@ -61,18 +61,24 @@ bool isPersistent(const ParameterTensor& parameter, const Plan& plan)
     return plan.isByDeepSpeed() && plan.zeroStage == 3 && parameter.elements <= DeepSpeedSizes::persistent;
 }
 
+std::int64_t wholeWeightBytes(const ParameterTensor& parameter, const Plan& plan)
+{
+    if (isPacked(parameter))
+        return parameter.storedBytes;
+    const PrecisionRule rule = precisionRule(plan.precision);
+    const bool isCast = plan.isByFsdp() && rule.master > 0; // MixedPrecision's param_dtype
+    return isCast || parameter.storedBytes == 0 ? parameter.elements * rule.weight : parameter.storedBytes;
+}
+
 std::int64_t gatheredBytes(const ParameterTensor& parameter, const Plan& plan)
 {
     if (!plan.shardsWeights() || (plan.dataParallel == 1 && plan.offload != Offload::Parameters)
         || isPersistent(parameter, plan))
         return 0;
-    if (isPacked(parameter))
-        return parameter.storedBytes;
-    const std::int64_t half = precisionRule(plan.precision).weight;
-    const bool isCast = plan.isByFsdp() && precisionRule(plan.precision).master > 0; // MixedPrecision's param_dtype
-    const std::int64_t element =
-        isCast || parameter.storedBytes == 0 ? half : parameter.storedBytes / std::max<std::int64_t>(parameter.elements, 1);
-    return (plan.isByFsdp() ? shareElements(parameter, plan) * plan.dataParallel : parameter.elements) * element;
+    return isPacked(parameter) || !plan.isByFsdp()
+        ? wholeWeightBytes(parameter, plan)
+        : wholeWeightBytes(parameter, plan) / std::max<std::int64_t>(parameter.elements, 1)
+            * shareElements(parameter, plan) * plan.dataParallel;
 }
 
 std::int64_t gatheredBytes(const std::vector<ParameterTensor>& parameters, const Plan& plan)

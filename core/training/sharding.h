@@ -58,6 +58,9 @@ std::int64_t keptGradientBytes(const ParameterTensor& parameter, const Plan& pla
 /// Bytes of one parameter's weights on one device between steps; as they are stored beside adapters.
 std::int64_t weightBytes(const ParameterTensor& parameter, const Plan& plan);
 
+/// Bytes of a parameter's whole weight as other devices send it: half under FSDP's mixed precision, NF4 where it is so.
+std::int64_t wholeWeightBytes(const ParameterTensor& parameter, const Plan& plan);
+
 /// What a module's parameters need while it runs on pieces of them: all of them, gathered (a frozen matrix under QLoRA
 /// in NF4); FSDP 2 with the padding of its pieces. 0 otherwise.
 std::int64_t gatheredBytes(const ParameterTensor& parameter, const Plan& plan);
