@@ -11,6 +11,7 @@ bitsandbytes keeps on the context of its functions, which no hook sees, is read 
 `stored` is what all parameters take: a quantized weight with its scales, codes and offset.
 """
 import json
+import weakref
 
 import bitsandbytes
 import peft
@@ -125,6 +126,13 @@ def nodes(output):
     return seen
 
 
+class Packed:
+    """What a node of the graph holds, as long as the node lives."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+
 def measure(kind, dtype, autocast, lora, more=None):
     more = more or {}
     torch.manual_seed(0)
@@ -144,8 +152,6 @@ def measure(kind, dtype, autocast, lora, more=None):
     adapters = peft.LoraConfig(r=RANK, lora_alpha=8, task_type="CAUSAL_LM", **lora)
     model = peft.get_peft_model(model, adapters, autocast_adapter_dtype=not more.get("as_weights", False)).train()
     tokens = torch.randint(1, 96, (BATCH, SEQUENCE))
-    known = {p.untyped_storage().data_ptr() for p in model.parameters()}
-    buffers = {b.untyped_storage().data_ptr() for b in model.buffers()}
     sums, seen, alive, shapes = {"activations": 0, "inputs": 0, "parameters": 0, "buffers": 0}, set(), [], []
 
     def count(tensor):
@@ -161,13 +167,22 @@ def measure(kind, dtype, autocast, lora, more=None):
         if part == "activations":
             shapes.append(f"{list(tensor.shape)} {str(tensor.dtype).removeprefix('torch.')} {storage.nbytes()}")
 
-    def pack(tensor):
-        count(tensor)
-        return tensor
+    packed = []
 
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor), \
+    def pack(tensor):
+        held = Packed(tensor)
+        packed.append(weakref.ref(held))
+        return held
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda held: held.tensor), \
             torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
         logits = model(input_ids=tokens).logits
+    # Only now: bitsandbytes casts the biases of its layers while they first run.
+    known = {p.untyped_storage().data_ptr() for p in model.parameters()}
+    buffers = {b.untyped_storage().data_ptr() for b in model.buffers()}
+    for held in packed:  # DoRA detaches what it made with a graph: that is gone
+        if held() is not None:
+            count(held().tensor)
     before = sums["activations"]
     for node in nodes(logits):
         for tensor in getattr(node, "tensors", None) or ():
