@@ -361,6 +361,8 @@ Result<Figures> figuresOf(const Device& device, const Answer& answer, const Para
                                   "most tokens per sequence that fit, up to the model's positions"));
     figures.push_back(countFigure("largest_batch", "largest batch", largestBatch(device, answer, parameters),
                                   "most sequences of this context that fit"));
+    if (answer.caches({}).value_or(0) == 0)
+        return figures;
     const double pool = cachePool(answer);
     figures.push_back(bytesFigure(
         "cache_pool", "cache of an engine", pool, "memory_share × capacity − weights − activations − device context",

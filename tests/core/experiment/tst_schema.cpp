@@ -107,6 +107,8 @@ void TestSchema::everyChoiceCanBePredicted()
     static const std::map<QString, std::string> together{{"strategy=exhaustive", "chain=uniform:5"},
                                                          {"order=channels-last", "shape=2,3,4,5"},
                                                          {"offload=parameters", "zero=3"},
+                                                         {"sharding_implementation=fsdp1", "zero=3"},
+                                                         {"sharding_implementation=fsdp2", "zero=3"},
                                                          {"optimizer=adafactor", "zero=0"},
                                                          {"optimizer=muon", "zero=0"},
                                                          {"dtype=float32", "implementation=standard"},
