@@ -255,7 +255,7 @@ private slots:
 
     void aProcessorMeasuresWhatItHolds()
     {
-        const Ran ran = cli({"measure", "sharding", "data_parallel=2", "--device", "cpu", "--json"});
+        const Ran ran = cli({"measure", "sharding", "data_parallel=2:2:1", "--device", "cpu", "--json"});
         QCOMPARE(ran.code, 0);
         QVERIFY2(ran.says("model=from-scratch:"), ran.err.constData());
         const QJsonObject parameters = ran.json()["parameters"].toObject();
