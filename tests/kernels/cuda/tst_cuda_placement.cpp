@@ -85,6 +85,7 @@ private slots:
     void aLostBitFailsTheRun();
     void aWrongProductFailsTheRun();
     void memoryThatCannotBeHadIsNamed();
+    void stopEndsARunWithin();
     void whatIsOnlyPredictedIsRefused_data();
     void whatIsOnlyPredictedIsRefused();
     void nothingIsLeftBehind();
@@ -196,6 +197,20 @@ void TestCudaPlacement::memoryThatCannotBeHadIsNamed()
     QVERIFY(!small.ran.run);
     QCOMPARE(small.ran.run.error().code, std::string("run.memory"));
     QVERIFY2(small.error().find("are free") != std::string::npos, small.error().c_str());
+}
+
+/// Asked before every step: some have been queued by then.
+void TestCudaPlacement::stopEndsARunWithin()
+{
+    const std::uint64_t before = fakeGpu().usedBytes;
+    test::Listener listener;
+    listener.stopAfter = 40;
+    const auto run = runOnFake("placement", placedGiven({smallChain, "strategy=zero-offload"}, false), listener).run;
+    QVERIFY(!run);
+    QCOMPARE(run.error().code, std::string("run.cancelled"));
+    QVERIFY(fakeGpu().launches > 0);
+    QCOMPARE(fakeGpu().usedBytes, before);
+    QCOMPARE(fakeGpu().race, std::string());
 }
 
 void TestCudaPlacement::whatIsOnlyPredictedIsRefused_data()

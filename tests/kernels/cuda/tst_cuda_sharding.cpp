@@ -72,6 +72,7 @@ private slots:
     void aRefusedWayGoesThroughTheHost();
     void tooFewGpusAreRefused();
     void aLostBitFailsTheRun();
+    void stopEndsARunWithin();
     void memoryThatCannotBeHadIsNamed();
     void nothingIsLeftBehind();
 };
@@ -160,6 +161,18 @@ void TestCudaSharding::aLostBitFailsTheRun()
         QVERIFY(!sharded.ran.run);
         QCOMPARE(sharded.ran.run.error().code, std::string("check.failed"));
     }
+}
+
+void TestCudaSharding::stopEndsARunWithin()
+{
+    fakeGpu().devices = 2;
+    const std::uint64_t before = fakeGpu().usedBytes;
+    test::Listener listener;
+    listener.stopAfter = 8;
+    const auto run = runOnFake("sharding", shardedGiven(2, {}, false), listener).run;
+    QVERIFY(!run);
+    QCOMPARE(run.error().code, std::string("run.cancelled"));
+    QCOMPARE(fakeGpu().usedBytes, before);
 }
 
 void TestCudaSharding::memoryThatCannotBeHadIsNamed()
