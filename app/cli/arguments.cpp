@@ -241,7 +241,9 @@ void addQuestions(CLI::App& app, Arguments& arguments)
     addPython(predict, arguments);
     addJson(predict, arguments);
     addOutput(predict, arguments, "write the record to FILE");
-    predict.add_option("--as", arguments.snippet, "the setting as lines for another program: pytorch, deepspeed, accelerate, torchrun")
+    predict
+        .add_option("--as", arguments.snippet,
+                    "the setting as lines for another program: pytorch, deepspeed, accelerate, torchrun")
         ->type_name("PROGRAM")
         ->excludes("--json");
 
