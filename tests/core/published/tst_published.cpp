@@ -48,7 +48,10 @@ private:
 std::vector<PublishedOutcome> shipped()
 {
     std::vector<PublishedRow> rows;
-    for (const auto& file : publishedFiles().value()) {
+    const auto files = publishedFiles();
+    if (!files)
+        qFatal("%s", files.error().text().c_str());
+    for (const auto& file : *files) {
         const auto more = readPublished(file);
         if (!more)
             qFatal("%s", more.error().text().c_str());
@@ -223,7 +226,7 @@ private slots:
     void otherFilesAreRefused()
     {
         QVERIFY(!readPublished("/nowhere/table.json"));
-        QCOMPARE(PublishedFile({{"format", "memscape-claims"}}).read().error().code, std::string("json.format"));
+        QCOMPARE(PublishedFile(Json{{"format", "memscape-claims"}}).read().error().code, std::string("json.format"));
     }
 
     /// Every row that says no reason is predicted, and the errors stay where they were found, with some room.
