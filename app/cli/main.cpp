@@ -23,11 +23,11 @@ struct Command
 };
 
 constexpr std::array commands{
-    Command{"list", runList},       Command{"devices", runDevices},   Command{"describe", runDescribe},
-    Command{"predict", runPredict}, Command{"measure", runMeasure},   Command{"calibrate", runCalibrate},
-    Command{"report", runReport},   Command{"check", runCheck},       Command{"snapshot", runSnapshot},
-    Command{"compare", runCompare}, Command{"claims", runClaims},     Command{"lab", runLab},
-    Command{"grade", runGrade},     Command{"selftest", runSelftest}, Command{"worker", runWorkerCommand},
+    Command{"list", runList},         Command{"devices", runDevices},   Command{"describe", runDescribe},
+    Command{"predict", runPredict},   Command{"measure", runMeasure},   Command{"calibrate", runCalibrate},
+    Command{"report", runReport},     Command{"check", runCheck},       Command{"snapshot", runSnapshot},
+    Command{"compare", runCompare},   Command{"claims", runClaims},     Command{"lab", runLab},
+    Command{"grade", runGrade},       Command{"selftest", runSelftest}, Command{"worker", runWorkerCommand},
     Command{"accuracy", runAccuracy},
 };
 
