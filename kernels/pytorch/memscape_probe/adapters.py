@@ -21,13 +21,11 @@ def element_count(parameter):
 
 def scale_bytes(module):
     """What bitsandbytes keeps beside the codes of quantized weights: scales, their tables and offset."""
-    tensors = []
-    for part in module.modules():
-        state = getattr(getattr(part, "weight", None), "quant_state", None)
-        if state is not None:
-            tensors += [state.absmax, state.code] + ([state.offset, state.state2.absmax, state.state2.code] if state.nested else [])
-        elif getattr(getattr(part, "state", None), "SCB", None) is not None:
-            tensors.append(part.state.SCB)
+    states = [getattr(parameter, "quant_state", None) for parameter in module.parameters()]
+    tensors = [getattr(getattr(part, "state", None), "SCB", None) for part in module.modules()]
+    for state in filter(None, states):
+        tensors += [state.absmax, state.code] + ([state.offset, state.state2.absmax, state.state2.code] if state.nested else [])
+    tensors = {id(tensor): tensor for tensor in tensors if tensor is not None}.values()
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
 
