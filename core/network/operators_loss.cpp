@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Losses. cross_entropy keeps its log-probabilities and the targets. With a vocabulary of 128,000 these and the logits
-// are often the largest tensors of a step, which two kernels avoid that take the last hidden states and the head's matrix:
+// are often the largest tensors of a step, which two kernels avoid that take the last hidden states and the head's
+// matrix:
 //
 //   Liger Kernel's fused_linear_cross_entropy (liger_kernel/ops/fused_linear_cross_entropy.py, 0.8.5): takes rows in
 //   chunks of the next power of two of rows / ceil(V / H), computes logits, loss and the logits' gradient in place, and
 //   from it the gradients of rows and matrix, which are kept in place of anything else.
-//   Cut cross-entropy (Wijmans et al. 2024, cut_cross_entropy/cce.py): a tile of logits on the chip at a time; keeps the
-//   rows and the matrix, and of every token the log of the sum of exponentials.
+//   Cut cross-entropy (Wijmans et al. 2024, cut_cross_entropy/cce.py): a tile of logits on the chip at a time; keeps
+//   the rows and the matrix, and of every token the log of the sum of exponentials.
 //
 // What both take besides while they run: core/training/fused_loss.cpp. Left out: label smoothing and z-loss, which add
 // a number a token.

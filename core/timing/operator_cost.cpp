@@ -139,8 +139,8 @@ double headFlops(const HeadShape& shape)
     return 2 * double(shape.rows) * double(shape.vocabulary) * double(shape.hidden);
 }
 
-/// Logits are written, read and overwritten by the loss, and read by two products; every chunk reads the matrix for each
-/// and adds to its gradient.
+/// Logits are written, read and overwritten by the loss, and read by two products; every chunk reads the matrix for
+/// each and adds to its gradient.
 OperatorCost ligerCost(const Graph& graph, const Operator& op)
 {
     const HeadShape shape = headShape(graph, op);

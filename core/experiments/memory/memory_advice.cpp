@@ -78,8 +78,6 @@ void addActivationLevers(std::vector<Lever>& levers, const Parameters& parameter
     levers.push_back(lever("Fused loss (Liger)", "activations",
                            "logits of some rows at a time, in place of all of them and their gradient",
                            {{"loss", "liger"}}));
-    levers.push_back(
-        lever("Loss in 8 chunks", "activations", "one piece of the logits at a time in fp32", {{"loss", "chunked:8"}}));
     levers.push_back(lever("Logits in half precision", "activations", "no 32-bit copy of the logits",
                            {{"logits_fp32", "false"}}, false));
 }

@@ -272,14 +272,14 @@ Schema trainingSchema()
     setGroup(schema, "parallelism and offload",
              {"zero", "sharding_implementation", "data_parallel", "gradient_as_bucket_view", "tensor_parallel",
               "sequence_parallel", "link_bandwidth", "offload"});
-    setGroup(
-        schema, "training details",
-        {"optimizer_implementation", "dropout", "clipping", "operators", "phase", "assume"});
+    setGroup(schema, "training details",
+             {"optimizer_implementation", "dropout", "clipping", "operators", "phase", "assume"});
     setGroup(schema, "adapters",
              {"adapter", "adapter_rank", "adapter_targets", "adapter_dropout", "adapter_variant", "adapter_precision",
               "modules_to_save", "base_precision", "compute_precision", "kbit_preparation"});
-    setGroup(schema, "memory details",
-             {"loss", "logits_fp32", "keeps_logits", "fp32_gradients", "zero_grad_frees", "device_context", "allocator"});
+    setGroup(
+        schema, "memory details",
+        {"loss", "logits_fp32", "keeps_logits", "fp32_gradients", "zero_grad_frees", "device_context", "allocator"});
     return schema;
 }
 

@@ -141,9 +141,9 @@ Schema shardingSchema()
 {
     Schema schema;
     for (ParameterSpec& spec : trainingSchema()) {
-        for (const char* key :
-             {"model", "zero", "data_parallel", "batch", "sequence", "precision", "optimizer", "attention",
-              "checkpointing", "tensor_parallel", "sequence_parallel", "offload", "sharding_implementation", "assume"}) {
+        for (const char* key : {"model", "zero", "data_parallel", "batch", "sequence", "precision", "optimizer",
+                                "attention", "checkpointing", "tensor_parallel", "sequence_parallel", "offload",
+                                "sharding_implementation", "assume"}) {
             if (spec.key == key)
                 schema.push_back(std::move(spec));
         }

@@ -186,8 +186,8 @@ Variable DecoderNetwork::afterNorm(std::int64_t index, const Variable& argument)
 
 LanguageHead DecoderNetwork::head() const
 {
-    LanguageHead head{m_model.tied ? m_b.tiedWeight(m_names.head, m_tokenWeight) : Variable(), m_names.head, m_model.vocab,
-                      m_model.biases.head};
+    LanguageHead head{m_model.tied ? m_b.tiedWeight(m_names.head, m_tokenWeight) : Variable(), m_names.head,
+                      m_model.vocab, m_model.biases.head};
     if (m_model.logitSoftcap > 0)
         head.after = [this](Variable logits) { return m_b.scale(m_b.tanh(m_b.scale(std::move(logits)))); };
     return head;

@@ -133,7 +133,8 @@ Variable maskedLanguageHead(NetworkBuilder& b, const ModelDescription& model, Va
     x = activated(b, model.activation, b.linear("transform.dense", std::move(x), model.hidden));
     x = b.layerNorm("transform.LayerNorm", std::move(x));
     const Variable bias = b.parameter("bias", {model.vocab});
-    const Variable weight = model.tied ? b.tiedWeight("decoder", tokenWeight) : b.parameter("decoder.weight", {model.vocab, model.hidden});
+    const Variable weight =
+        model.tied ? b.tiedWeight("decoder", tokenWeight) : b.parameter("decoder.weight", {model.vocab, model.hidden});
     return b.linear(std::move(x), weight, bias);
 }
 

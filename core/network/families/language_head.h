@@ -15,11 +15,11 @@ Variable tokenInput(NetworkBuilder& b, std::string_view name = "tokens");
 /// The matrix (V, H) between hidden states and logits.
 struct LanguageHead
 {
-    Variable tied;                                 ///< that of the embedding, or
-    std::string_view module = {};                  ///< the name of a linear layer with
-    std::int64_t vocabulary = 0;                   ///< so many rows
-    bool hasBias = false;                          ///< and a bias
-    std::function<Variable(Variable)> after = {};  ///< what happens to the logits: a cap
+    Variable tied;                                ///< that of the embedding, or
+    std::string_view module = {};                 ///< the name of a linear layer with
+    std::int64_t vocabulary = 0;                  ///< so many rows
+    bool hasBias = false;                         ///< and a bias
+    std::function<Variable(Variable)> after = {}; ///< what happens to the logits: a cap
 };
 
 /// Ends in the logits of hidden states (B, S, H), or, when the options ask for a loss, in the mean cross-entropy of

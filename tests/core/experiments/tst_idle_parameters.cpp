@@ -65,8 +65,8 @@ std::vector<Choice> otherChoices()
     std::vector<Choice> choices;
     for (const char* model : {"model=mlp:256,64", "model=resnet18", "model=vit-b-16", "model=bert-base-uncased",
                               "model=t5-small", "model=gpt2"})
-        choices.push_back({"inference-memory", "nvidia-h200", {model, "sequence=16", "context=64", "batch=2"}});
-    choices.push_back({"inference-memory", "cpu", {"model=gpt2", "sequence=16", "context=64", "tensor_parallel=2"}});
+        choices.push_back({"inference-memory", "nvidia-h200", {model, "sequence=16", "context=72", "batch=2"}});
+    choices.push_back({"inference-memory", "cpu", {"model=gpt2", "sequence=16", "context=72", "tensor_parallel=2"}});
     for (const char* one :
          {"schedule=constant", "schedule=linear", "schedule=adaptive", "noise_scale=1000", "optimizer=adam"})
         choices.push_back({"batch-size", "cpu", {one}});
