@@ -98,6 +98,9 @@ struct BuildOptions
     std::optional<DType> autocast = {}; ///< torch.autocast("cuda", dtype)
     AttentionKernel attention = AttentionKernel::Eager;
     WrittenOut writtenOut = {};
+    /// Norms, activations and gates of a library's model are one kernel each, which keeps what it is given: as Liger
+    /// Kernel, Apex and Megatron run them. Not on a CPU.
+    bool isAllFused = false;
     double dropout = 0;
     bool gradient = true;       ///< false: torch.no_grad, nothing is saved
     bool loss = true;           ///< ends in the training loss; false: in the logits

@@ -192,6 +192,7 @@ public:
     Variable relu(Variable x) { return unary(OperatorKind::Relu, std::move(x)); }
     Variable tanh(Variable x) { return unary(OperatorKind::Tanh, std::move(x)); }
     Variable sigmoid(Variable x) { return unary(OperatorKind::Sigmoid, std::move(x)); }
+    Variable gatedActivation(Variable gate, Variable x); ///< SwiGLU's silu(gate) · x as one kernel
     Variable maskedFill(Variable x, Variable mask);
     Variable where(Variable mask, Variable x); ///< torch.where(mask, x, number)
     Variable dropout(Variable x, double probability);

@@ -29,6 +29,8 @@ Variable NetworkBuilder::rmsNorm(std::string_view name, Variable argument)
 {
     const ModuleScope scope(*this, name, "RMSNorm");
     Variable weight = parameter("weight", {argument.size(-1)});
+    if (m_options.isAllFused)
+        return fusedRmsNorm(std::move(argument), std::move(weight));
     const DType dtype = argument.dtype();
     Variable x = cast(argument, DType::Float32);
     Variable variance = mean(unary(OperatorKind::Power, x), -1);

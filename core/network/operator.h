@@ -93,9 +93,10 @@ enum class OperatorKind : std::uint8_t {
     // Losses.
     NllLoss,
     MseLoss,
-    LigerLoss, ///< inputs rows, weight, targets; outputs loss and the gradients of both; attribute: DType of its
-               ///< products
-    CutLoss,   ///< the same inputs; outputs loss and statistics
+    LigerLoss,       ///< inputs rows, weight, targets; outputs loss and the gradients of both; attribute: DType of its
+                     ///< products
+    CutLoss,         ///< the same inputs; outputs loss and statistics
+    GatedActivation, ///< inputs gate, x: act(gate) · x in one kernel
     // Between devices.
     AllReduce,
     AllGather,

@@ -271,4 +271,13 @@ Variable NetworkBuilder::maximum(Variable x, int dimension, bool keep)
     return settled(Variable(*this, result), x);
 }
 
+Variable NetworkBuilder::gatedActivation(Variable gate, Variable x)
+{
+    if (!ok())
+        return {};
+    Variable result = record(OperatorKind::GatedActivation, {gate.id(), x.id()}, {Layout(gate.shape()), gate.dtype()},
+                             {gate.id(), x.id()});
+    return settled(std::move(result), gate, x);
+}
+
 } // namespace memscape

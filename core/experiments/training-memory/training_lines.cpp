@@ -123,6 +123,9 @@ private:
                 fmt::format("Dropout of {} is a setting of the model.", numberText(m_parameters.number("dropout"))));
         if (means("operators") && is("operators", "written-out"))
             m_lines.comment("Operators are written out in the model's own code, one expression after the other.");
+        if (means("operators") && is("operators", "all-fused"))
+            m_lines.comment("Norms, activations and gates are one kernel each: liger_kernel.transformers has an "
+                            "apply_liger_kernel_to_… for each kind of model.");
         writeAdapters();
         m_lines.blank();
     }

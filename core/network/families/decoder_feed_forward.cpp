@@ -28,13 +28,26 @@ OperatorKind fusedActivation(ActivationKind kind)
 /// 0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³))).
 Variable activated(NetworkBuilder& b, ActivationKind kind, Variable x)
 {
-    if (kind != ActivationKind::GeluNew)
+    if (kind != ActivationKind::GeluNew || b.options().isAllFused)
         return b.unary(fusedActivation(kind), std::move(x));
     Variable half = b.scale(x);
     Variable inner = b.add(x, b.scale(b.unary(OperatorKind::Power, x)));
     inner = b.shift(b.tanh(b.scale(std::move(inner))));
     return b.multiply(std::move(half), std::move(inner));
 }
+
+namespace {
+
+/// act(gate) · x; `x` is made after the activation, where that is an operator of its own.
+template <typename Make> Variable gated(NetworkBuilder& b, ActivationKind activation, Variable gate, Make x)
+{
+    if (b.options().isAllFused)
+        return b.gatedActivation(std::move(gate), x());
+    gate = activated(b, activation, std::move(gate));
+    return b.multiply(std::move(gate), x());
+}
+
+} // namespace
 
 Variable decoderFeedForward(NetworkBuilder& b, const ModelDescription& model, const DecoderNames& names,
                             const Variable& x, std::int64_t width, bool bias)
@@ -49,10 +62,11 @@ Variable decoderFeedForward(NetworkBuilder& b, const ModelDescription& model, co
         std::vector<Variable> parts = b.chunk(b.linear(names.fusedGateUp, x, 2 * width, bias), 2, -1);
         if (!b.ok())
             return {};
-        product = b.multiply(parts[1], activated(b, activation, parts[0]));
+        product = b.options().isAllFused ? b.gatedActivation(parts[0], parts[1])
+                                         : b.multiply(parts[1], activated(b, activation, parts[0]));
     } else {
-        Variable gate = activated(b, activation, b.linear(names.gate, x, width, bias));
-        product = b.multiply(std::move(gate), b.linear(names.up, x, width, bias));
+        product = gated(b, activation, b.linear(names.gate, x, width, bias),
+                        [&] { return b.linear(names.up, x, width, bias); });
     }
     return b.linear(names.down, std::move(product), model.hidden, bias);
 }

@@ -19,6 +19,7 @@ NEEDS_MORE = (
     ("tensor_parallel", (1,), "tensor parallelism needs several devices", "choose tensor_parallel=1"),
     ("offload", ("none",), "offload needs DeepSpeed or torchao", "choose offload=none"),
     ("fp32_gradients", (False,), "the probe's mixed recipes keep gradients as backward makes them", "choose fp32_gradients=false"),
+    ("operators", ("fused", "written-out"), "the probe runs what the model's library has", "choose operators=fused"),
     ("loss", ("library",), "the probe runs a model with its library's loss", "choose loss=library"),
     ("optimizer", ("adamw", "adam", "sgd", "momentum", "adafactor", "muon", "none"),
      "torch.optim has no such optimizer (8-bit Adam: bitsandbytes, Lion: lion-pytorch)", "choose optimizer=adamw"),

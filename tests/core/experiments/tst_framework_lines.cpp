@@ -237,6 +237,7 @@ private slots:
         row("allocator=expandable", "os.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = \"expandable_segments:True\"");
         row("zero_grad_frees=false", "zero_grad(set_to_none=False)");
         row("keeps_logits=false", "loss = model(inputs, targets) / accumulation");
+        row("operators=all-fused", "apply_liger_kernel_to_");
         row("loss=chunked:4", "for piece, wanted in zip(logits, targets.chunk(4, dim=1)))");
         row("loss=liger", "LigerFusedLinearCrossEntropyLoss()(head, hidden.flatten(0, -2), targets.flatten())");
         row("loss=cut", "linear_cross_entropy(hidden, head, targets)");

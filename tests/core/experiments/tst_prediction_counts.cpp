@@ -87,7 +87,7 @@ private slots:
             QVERIFY2(effort, model);
             const auto found =
                 QString("%1: %2 operators, %3 events").arg(model).arg(effort->operators).arg(effort->events);
-            QVERIFY2(effort->operators > 0 && effort->operators < 110'000, qPrintable(found));
+            QVERIFY2(effort->operators > 0 && effort->operators < 120'000, qPrintable(found));
             QVERIFY2(effort->events > 0 && effort->events < 30'000'000, qPrintable(found));
         }
     }

@@ -68,7 +68,7 @@ Result<Trace> stepOf(const Graph& graph, int accumulation = 1)
     return simulateStep(graph, settings);
 }
 
-Result<Graph> llama(LossForm form, bool isTied)
+Result<Graph> llama(LossForm form, bool isTied, bool isAllFused = false)
 {
     const Json config{{"model_type", "llama"},        {"hidden_size", 64},
                       {"num_hidden_layers", 2},       {"num_attention_heads", 4},
@@ -84,6 +84,7 @@ Result<Graph> llama(LossForm form, bool isTied)
     options.weights = DType::BFloat16;
     options.attention = AttentionKernel::Flash;
     options.lossForm = form;
+    options.isAllFused = isAllFused;
     return buildNetwork(*model, options);
 }
 
@@ -102,6 +103,7 @@ private slots:
     void everyFormHasTheSameGradients();
     void noFormHoldsAllLogits();
     void aModelWithoutALanguageHeadIsRefused();
+    void fusedOperatorsKeepWhatTheyAreGiven();
 };
 
 void TestFusedLoss::ligerAllocatesWhatItsCodeAllocates_data()
@@ -221,6 +223,40 @@ void TestFusedLoss::aModelWithoutALanguageHeadIsRefused()
     QVERIFY(!graph);
     QCOMPARE(graph.error().code, "network.loss");
     QCOMPARE(graph.error().place, "loss");
+}
+
+// Liger Kernel 0.8.5 keeps of a SwiGLU its two inputs, of an RMSNorm its input, the weight and a number a row
+// (ops/swiglu.py, ops/rms_norm.py).
+void TestFusedLoss::fusedOperatorsKeepWhatTheyAreGiven()
+{
+    const auto library = llama(LossForm::Library, false), fused = llama(LossForm::Library, false, true);
+    QVERIFY(library && fused);
+    int gates = 0, norms = 0;
+    for (const Operator& op : fused->operators) {
+        const std::vector<TensorId> saved(fused->saved(op).begin(), fused->saved(op).end());
+        const auto inputs = fused->inputs(op);
+        if (op.kind == OperatorKind::GatedActivation) {
+            QCOMPARE(saved, (std::vector<TensorId>{inputs[0], inputs[1]}));
+            ++gates;
+        }
+        if (op.kind == OperatorKind::RmsNorm) {
+            QCOMPARE(saved, (std::vector<TensorId>{inputs[0], fused->outputs(op)[1], inputs[1]}));
+            ++norms;
+        }
+        QVERIFY(op.kind != OperatorKind::Silu && op.kind != OperatorKind::ReciprocalRoot);
+    }
+    QCOMPARE(gates, 2);
+    QCOMPARE(norms, 5);
+    // Of each layer: silu's result; two norms' float copy and normed half copy, each with a number a row, in place of
+    // an input that the residual keeps anyway. And the last norm.
+    const std::int64_t tokens = 2 * 64, silu = tokens * 128 * 2, norm = tokens * 64 * (4 + 2);
+    const std::int64_t less = savedBytes(*library).activations - savedBytes(*fused).activations;
+    QVERIFY2(less > 2 * silu + 5 * norm / 2 && less <= 2 * silu + 5 * norm, std::to_string(less).c_str());
+    // The same gradients.
+    const auto expected = stepOf(*library), step = stepOf(*fused);
+    QVERIFY(expected && step);
+    QCOMPARE(step->peakBytes(Phase::Optimizer) > 0, true);
+    QVERIFY(step->peakBytes() < expected->peakBytes());
 }
 
 QTEST_GUILESS_MAIN(TestFusedLoss)
