@@ -260,7 +260,7 @@ private slots:
         const Device gpu = *findDevice("nvidia-h200");
         for (const auto& [id, key] : askedBy) {
             const Experiment& experiment = **findExperiment(id);
-            const auto asked = [&](const std::string& model, const char* assume) {
+            const auto asked = [&, &id = id, &key = key](const std::string& model, const char* assume) {
                 Texts texts{key + model, std::string("assume=") + assume};
                 if (id == "placement") // whose device is small
                     texts.emplace_back("limit=1GiB");
