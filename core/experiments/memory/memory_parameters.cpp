@@ -174,10 +174,7 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     build.attention = attentionOn(device, parameters);
     if (parameters.choice("operators") == "written-out")
         build.writtenOut = WrittenOut::all();
-    build.isAllFused = parameters.choice("operators") == "all-fused";
-    if (build.isAllFused && followsCpuRules(device))
-        return fail("plan.operators", "PyTorch has no such kernels for a processor", "choose operators=fused",
-                    "operators");
+    build.isAllFused = parameters.choice("operators") == "all-fused" && !followsCpuRules(device);
     build.dropout = parameters.number("dropout");
     build.gradient = plan.phase != StepPhase::Inference;
     build.loss = plan.phase == StepPhase::Training;

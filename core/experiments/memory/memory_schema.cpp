@@ -111,7 +111,8 @@ ParameterSpec operatorsSpec()
     return choiceSpec(
         "operators", "operators",
         "Whether norm, softmax, activation, loss and optimizer of a from-scratch decoder are one kernel each or "
-        "written out as a student would. Other models are what their library does, unless all are fused.",
+        "written out as a student would. Other models are what their library does, unless all are fused; a processor "
+        "has no such kernels.",
         {{"fused", "fused", "one kernel for each"},
          {"written-out", "written out", "operator by operator: every intermediate result is saved"},
          {"all-fused", "fused in every model",

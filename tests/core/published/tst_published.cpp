@@ -72,7 +72,7 @@ private slots:
         Json row = weightsRow("one", 4.004);
         row["unit"] = "MB";
         row["parameters"] = {"model=mlp:1000,1000", "precision=bf16"};
-        const auto rows = PublishedFile(tableOf({row})).read();
+        const auto rows = PublishedFile(tableOf(Json::array({row}))).read();
         QVERIFY(rows);
         QCOMPARE(rows->front().value, 4.004e6);
         QCOMPARE(rows->front().printed, std::string("4.004 MB"));
@@ -84,9 +84,9 @@ private slots:
     {
         Json row = weightsRow("fast", 24000);
         row["figure"] = "step_time", row["unit"] = "token/s", row["per_step"] = 12000;
-        QCOMPARE(PublishedFile(tableOf({row})).read()->front().value, 0.5);
+        QCOMPARE(PublishedFile(tableOf(Json::array({row}))).read()->front().value, 0.5);
         row["unit"] = "min", row["value"] = 2, row.erase("per_step");
-        QCOMPARE(PublishedFile(tableOf({row})).read()->front().value, 120.0);
+        QCOMPARE(PublishedFile(tableOf(Json::array({row}))).read()->front().value, 120.0);
     }
 
     /// 1,001,000 weights of 4 B against 4.004, 5.005, 2.002 and 8.008 MB: 0, −20, +100 and −50 %.
@@ -113,7 +113,8 @@ private slots:
         pipeline.erase("parameters");
         Json refused = weightsRow("refused", 1e9);
         refused["parameters"] = {"model=gpt2", "sequence=9999"};
-        const auto outcomes = PublishedFile(tableOf({pipeline, refused, weightsRow("good", 4e6)})).outcomes();
+        const auto outcomes =
+            PublishedFile(tableOf(Json::array({pipeline, refused, weightsRow("good", 4e6)}))).outcomes();
         QCOMPARE(familyErrors(outcomes)[0].rows, std::size_t(1));
         QCOMPARE(familyErrors(outcomes)[0].refused, std::size_t(2));
         const QString text = QString::fromStdString(publishedText(outcomes));
@@ -135,7 +136,7 @@ private slots:
         Json row = weightsRow("small", 1e6);
         row["parameters"] = {"model=models/small.json", "sequence=16", "batch=1"};
         const std::string file = folder.filePath("table.json").toStdString();
-        QVERIFY(writeFileAtomically(file, jsonText(tableOf({row}))));
+        QVERIFY(writeFileAtomically(file, jsonText(tableOf(Json::array({row})))));
         const auto outcomes = predictPublished(readPublished(file).value());
         QVERIFY(outcomes && outcomes->front().isPredicted());
     }
@@ -199,7 +200,7 @@ private slots:
         QFETCH(QString, says);
         Json row = weightsRow("broken", 1);
         row[key.toStdString()] = Json::parse(value.toStdString());
-        const auto read = PublishedFile(tableOf({row})).read();
+        const auto read = PublishedFile(tableOf(Json::array({row}))).read();
         QVERIFY(!read);
         QCOMPARE(QString::fromStdString(read.error().code), code);
         const QString text = QString::fromStdString(read.error().text());
@@ -208,7 +209,7 @@ private slots:
 
     void aRowIsWrittenOnce()
     {
-        const auto read = PublishedFile(tableOf({weightsRow("same", 1), weightsRow("same", 2)})).read();
+        const auto read = PublishedFile(tableOf(Json::array({weightsRow("same", 1), weightsRow("same", 2)}))).read();
         QVERIFY(!read);
         QCOMPARE(read.error().code, std::string("published.twice"));
     }
@@ -217,7 +218,7 @@ private slots:
     {
         Json row = weightsRow("one", 1);
         row["figure"] = "peak_alocated";
-        const auto predicted = predictPublished(PublishedFile(tableOf({row})).read().value());
+        const auto predicted = predictPublished(PublishedFile(tableOf(Json::array({row}))).read().value());
         QVERIFY(!predicted);
         QCOMPARE(predicted.error().code, std::string("published.figure"));
         QVERIFY(predicted.error().hint.find("peak_allocated") != std::string::npos);
