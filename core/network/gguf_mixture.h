@@ -4,8 +4,8 @@
 // feed-forward in some layers, the output. Norms, biases, routers and tables of positions stay in fp32.
 //
 // Source: llama_tensor_get_type_impl() and tensor_type_fallback() in llama.cpp's src/llama-quant.cpp, without an
-// importance matrix; sizes of Llama 3.1 8B in tools/quantize/README.md are the test. Left out: mixtures of one and two
-// bits, types that a user gives to single tensors.
+// importance matrix; sizes of Llama 3.1 8B in tools/quantize/README.md are the test. Left out: the IQ1, IQ2, IQ3
+// and MXFP4 mixtures, types that a user gives to single tensors.
 #pragma once
 
 #include "core/network/inventory.h"

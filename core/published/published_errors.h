@@ -2,7 +2,7 @@
 // Published figures beside predictions of their settings: the error of each row, and of each family the mean and median
 // error, its sign, and the worst row. Steps are told apart by device, since a device's rates are what they test.
 //
-// Left out: how sure the published figure is; a row is one run of somebody.
+// Left out: the spread of the published figures; most tables print one run of each setting.
 #pragma once
 
 #include "core/published/published_table.h"

@@ -3,12 +3,11 @@
 // lies outside of layers (embeddings, last norm, head) is the root, which is gathered first and stays whole from
 // forward to the end of backward.
 //
-//   forward    FSDP 2 gathers a unit into one buffer and copies that out to the parameters; the buffer stays until the
-//   next
-//              unit is copied out. The parameters are given back behind the unit, unless reshard_after_forward=False.
-//   backward   when the gradient of a unit's output is there, the unit before it is gathered, too: two units at once.
-//   FSDP 2's
-//              prefetched unit is its buffer alone, which ends when it is copied out.
+//   forward    FSDP 2 gathers a unit into one buffer and copies that out to the parameters; the buffer stays
+//              until the next unit is copied out. The parameters are given back behind the unit, unless
+//              reshard_after_forward=False.
+//   backward   when the gradient of a unit's output is there, the unit before it is gathered, too: two units
+//              at once. FSDP 2's prefetched unit is its buffer alone, which ends when it is copied out.
 //   FSDP 1     gathers into one flat parameter, of which the parameters are views: nothing is copied out.
 //
 // Mixed precision: a half copy of the own shard exists while it is gathered. What becomes of gradients:

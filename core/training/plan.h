@@ -5,12 +5,12 @@
 // Precision recipes and the bytes per parameter that they keep (weights + gradients + master + two
 // Adam moments):
 //   fp32            4 + 4 + 0 + 8     everything in fp32
-//   bf16-autocast   4 + 4 + 0 + 8     PyTorch AMP: fp32 weights, half copies made in the forward
-//   pass bf16-mixed      2 + 2 + 4 + 8     Megatron, DeepSpeed, Apex O2: half weights, fp32 master
-//   copy bf16            2 + 2 + 0 + 4     pure half: everything in half, moments too fp8 2 + 2 + 4
-//   + 8     as bf16-mixed, and each matrix keeps an FP8 copy and its
-//                                     transpose (1 + 1) for the step, as Transformer Engine caches
-//                                     them; FP8 tensor cores read both operands row-major
+//   bf16-autocast   4 + 4 + 0 + 8     PyTorch AMP: fp32 weights, half copies made in forward
+//   bf16-mixed      2 + 2 + 4 + 8     Megatron, DeepSpeed, Apex O2: half weights, fp32 copy
+//   bf16            2 + 2 + 0 + 4     pure half: everything in half, moments too
+//   fp8             2 + 2 + 4 + 8     as bf16-mixed, and each matrix keeps an FP8 copy and its
+//                                     transpose (1 + 1) for the step, as Transformer Engine
+//                                     does; FP8 tensor cores read both operands row-major
 #pragma once
 
 #include "core/base/result.h"

@@ -75,9 +75,10 @@ std::int64_t gatheredBytes(const ParameterTensor& parameter, const Plan& plan)
     if (!plan.shardsWeights() || (plan.dataParallel == 1 && plan.offload != Offload::Parameters)
         || isPersistent(parameter, plan))
         return 0;
-    return isPacked(parameter) || !plan.isByFsdp() ? wholeWeightBytes(parameter, plan)
-                                                   : wholeWeightBytes(parameter, plan)
-            / std::max<std::int64_t>(parameter.elements, 1) * shareElements(parameter, plan) * plan.dataParallel;
+    const std::int64_t whole = wholeWeightBytes(parameter, plan);
+    if (isPacked(parameter) || !plan.isByFsdp() || parameter.elements == 0)
+        return whole;
+    return whole / parameter.elements * shareElements(parameter, plan) * plan.dataParallel;
 }
 
 std::int64_t gatheredBytes(const std::vector<ParameterTensor>& parameters, const Plan& plan)

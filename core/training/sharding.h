@@ -9,9 +9,9 @@
 //   stage 3   n / N     n / N       n / N       P_os+g+p; FSDP's full shard
 //
 // Whose code it is decides the rest (Plan::shardedBy):
-//   FSDP 2      cuts each parameter along its first dimension, ceil(rows / N) rows; its stage 2 keeps weights whole
-//   from
-//               forward to backward, not between steps. Mixed precision shards fp32 weights and gathers half copies
+//   FSDP 2      cuts each parameter along its first dimension, ceil(rows / N) rows; its stage 2 keeps weights
+//               whole from forward to backward, not between steps. Mixed precision shards fp32 weights and
+//               gathers half copies
 //   FSDP 1      the same with flat parameters: a unit is cut as one
 //   DeepSpeed   keeps parameters of up to 1e5 elements whole; a reduce bucket of 5e8 elements, in stages 1 and 2 during
 //               backward alone; stage 3 lays its gradients' pieces out once and keeps them

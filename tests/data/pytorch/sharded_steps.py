@@ -29,25 +29,16 @@ from torch.distributed.tensor import DTensor
 from torch.distributed.fsdp.wrap import ModuleWrapPolicy
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.testing._internal.distributed.fake_pg import FakeStore
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 from torch.utils.checkpoint import checkpoint
 
 from model_steps import CudaAttention, llama
-from training_steps import IN_PLACE
+from training_steps import Recorder
 
 RANKS = 4
 
 
-class ResizingRecorder(TorchDispatchMode):
-    """Recorder of training_steps.py for storages that are emptied and filled again."""
-
-    def __init__(self, known):
-        super().__init__()
-        self.live, self.events = {}, []
-        for t in known:
-            self.watch(t.untyped_storage())
-        self.events.clear()
+class ResizingRecorder(Recorder):
+    """For storages that are emptied and filled again."""
 
     def watch(self, storage):
         now = storage.nbytes()
@@ -78,20 +69,10 @@ class ResizingRecorder(TorchDispatchMode):
         finally:
             torch.UntypedStorage.resize_ = resize
 
-    def taken(self):
-        self.poll()
-        events, self.events = self.events, []
-        return events
-
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         if DTensor in types:
             return NotImplemented  # then its local tensors come here
-        self.poll()
-        result = IN_PLACE.get(func, func)(*args, **(kwargs or {}))
-        for t in tree_leaves(result):
-            if isinstance(t, torch.Tensor):
-                self.watch(t.untyped_storage())
-        return result
+        return super().__torch_dispatch__(func, types, args, kwargs)
 
 
 CONFIG = {"model": "llama", "hidden": 64, "layers": 4, "heads": 4, "kv_heads": 2, "ffn": 120, "vocab": 204, "batch": 2,
