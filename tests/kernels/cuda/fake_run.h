@@ -5,6 +5,7 @@
 #include "core/experiment/experiment.h"
 #include "kernels/cuda/module.h"
 #include "tests/kernels/cuda/fake_gpu.h"
+#include "tests/support/listener.h"
 
 #include <memory>
 #include <string>
@@ -32,5 +33,26 @@ inline FakeRun runOnFake(const char* experimentId, const std::vector<std::string
     const auto predicted = (*experiment)->predict(device.device, *parameters);
     return {backend->measure(**experiment, device, *parameters, sink), predicted ? *predicted : Prediction()};
 }
+
+/// A run that is listened to, and its figures; NaN for one that is not there.
+struct ListenedRun
+{
+    test::Listener listener;
+    FakeRun ran;
+
+    ListenedRun(const char* experimentId, const std::vector<std::string>& given)
+        : ran(runOnFake(experimentId, given, listener))
+    { }
+    std::string error() const { return ran.run ? std::string() : ran.run.error().text(); }
+    double measured(const char* key) const { return ran.run ? numberOf(ran.run->measurement.figures, key) : nan; }
+    double predicted(const char* key) const { return numberOf(ran.predicted.figures, key); }
+
+private:
+    static double numberOf(const Figures& figures, const char* key)
+    {
+        const Figure* const figure = findFigure(figures, key);
+        return figure ? figure->number() : nan;
+    }
+};
 
 } // namespace memscape

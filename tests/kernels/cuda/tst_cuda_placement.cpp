@@ -5,7 +5,6 @@
 #include "kernels/cuda/common/errors.h"
 #include "kernels/cuda/session.h"
 #include "tests/kernels/cuda/fake_run.h"
-#include "tests/support/listener.h"
 
 #include <QtTest>
 
@@ -44,25 +43,11 @@ std::vector<std::string> placedGiven(const QStringList& more, bool twice)
     return given;
 }
 
-struct PlacedOnFake
+struct PlacedOnFake : ListenedRun
 {
-    test::Listener listener;
-    FakeRun ran;
-
     explicit PlacedOnFake(const QStringList& more, bool twice = true)
-        : ran(runOnFake("placement", placedGiven(more, twice), listener))
+        : ListenedRun("placement", placedGiven(more, twice))
     { }
-    std::string error() const { return ran.run ? std::string() : ran.run.error().text(); }
-    double measured(const char* key) const
-    {
-        const Figure* const figure = ran.run ? findFigure(ran.run->measurement.figures, key) : nullptr;
-        return figure ? figure->number() : memscape::nan;
-    }
-    double predicted(const char* key) const
-    {
-        const Figure* const figure = findFigure(ran.predicted.figures, key);
-        return figure ? figure->number() : memscape::nan;
-    }
 };
 
 } // namespace

@@ -3,7 +3,6 @@
 // neighbour is still at, and a step takes the link's time; GPUs that do not reach each other go through the host and
 // say so; too few of them, a lost bit and memory that cannot be had are told apart; nothing is left behind.
 #include "tests/kernels/cuda/fake_run.h"
-#include "tests/support/listener.h"
 
 #include <QtTest>
 
@@ -35,25 +34,11 @@ std::vector<std::string> shardedGiven(int ranks, const QStringList& more, bool t
     return given;
 }
 
-struct ShardedOnFake
+struct ShardedOnFake : ListenedRun
 {
-    test::Listener listener;
-    FakeRun ran;
-
     explicit ShardedOnFake(int ranks, const QStringList& more = {}, bool twice = true)
-        : ran(runOnFake("sharding", shardedGiven(ranks, more, twice), listener))
+        : ListenedRun("sharding", shardedGiven(ranks, more, twice))
     { }
-    std::string error() const { return ran.run ? std::string() : ran.run.error().text(); }
-    double measured(const char* key) const
-    {
-        const Figure* const figure = ran.run ? findFigure(ran.run->measurement.figures, key) : nullptr;
-        return figure ? figure->number() : memscape::nan;
-    }
-    double predicted(const char* key) const
-    {
-        const Figure* const figure = findFigure(ran.predicted.figures, key);
-        return figure ? figure->number() : memscape::nan;
-    }
 };
 
 } // namespace
