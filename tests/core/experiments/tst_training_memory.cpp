@@ -46,9 +46,6 @@ private slots:
     void phasesNest();
     void moreIsNeverLess_data();
     void moreIsNeverLess();
-    void aQuantizedBaseIsPreparedAsPeftDoes();
-    void wrongAdaptersAreRefused_data();
-    void wrongAdaptersAreRefused();
     void wrongInputIsRefused_data();
     void wrongInputIsRefused();
     void aDeviceWithFewFields();
@@ -617,53 +614,6 @@ void TestTrainingMemory::moreIsNeverLess()
     else
         QVERIFY2(allocated(less) < allocated(more),
                  qPrintable(QString("%1 %2").arg(allocated(less)).arg(allocated(more))));
-}
-
-// Norms, embeddings, positions and biases outside of the quantized layers: 4 bytes each in place of 2, and so are
-// adapters.
-void TestTrainingMemory::aQuantizedBaseIsPreparedAsPeftDoes()
-{
-    const auto weights = [](const char* preparation) {
-        return value(*training().predict(h200(),
-                                         trainingWith({"model=llama-2-7b", "batch=1", "sequence=8", "advice=none",
-                                                       "precision=bf16-mixed", "adapter=qlora",
-                                                       std::string("kbit_preparation=") + preparation})),
-                     "weights");
-    };
-    const double tables = 2.0 * 32000 * 4096, norms = 65 * 4096, adapters = 39'976'960;
-    QCOMPARE(weights("peft") - weights("none"), 2 * (tables + norms + adapters));
-}
-
-void TestTrainingMemory::wrongAdaptersAreRefused_data()
-{
-    QTest::addColumn<QString>("assignment");
-    QTest::addColumn<QString>("code");
-    QTest::addColumn<QString>("place");
-    const auto row = [](const char* assignment, const char* code, const char* place) {
-        QTest::newRow(assignment) << assignment << code << place;
-    };
-    row("adapter_targets=query", "plan.lora", "adapter_targets");
-    row("adapter_targets=c_attn,,c_proj", "plan.lora", "adapter_targets");
-    row("adapter_targets=none", "plan.lora", "adapter_targets");
-    row("adapter_targets=rm -rf", "plan.lora", "adapter_targets");
-    row("modules_to_save=nothing", "plan.lora", "modules_to_save");
-    row("base_precision=int8", "plan.combination", "base_precision");
-    row("base_precision=bf16", "plan.combination", "base_precision");
-    row("adapter_rank=65536", "plan.range", "");
-}
-
-void TestTrainingMemory::wrongAdaptersAreRefused()
-{
-    QFETCH(QString, assignment);
-    QFETCH(QString, code);
-    QFETCH(QString, place);
-    const auto answer = training().predict(
-        h200(), trainingWith({"model=gpt2", "batch=1", "sequence=8", "adapter=qlora", assignment.toStdString()}));
-    QVERIFY(!answer);
-    QCOMPARE(QString::fromStdString(answer.error().code), code);
-    if (!place.isEmpty())
-        QCOMPARE(QString::fromStdString(answer.error().place), place);
-    QVERIFY(!answer.error().hint.empty() || code == "plan.range");
 }
 
 void TestTrainingMemory::wrongInputIsRefused_data()
