@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/experiments/inference-memory/inference_answer.h"
+
+#include "core/experiments/memory/memory_detail.h"
+#include "core/experiments/memory/memory_parameters.h"
+#include "core/network/model_names.h"
+#include "core/training/blas_workspace.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+Result<ServingRequest> servingRequest(const Device& device, const Parameters& parameters)
+{
+    ServingRequest request;
+    MEMSCAPE_TRY(weights, storedFormFromText(parameters.choice("weight_precision")));
+    MEMSCAPE_TRY(cache, cacheFormFromText(parameters.choice("kv_precision")));
+    request.weights = weights;
+    request.cache = cache;
+    request.computed = computedInOf(parameters);
+    request.batch = parameters.integer("batch");
+    request.context = parameters.integer("context");
+    request.chunk = std::min(parameters.integer("sequence"), request.context);
+    request.tensorParallel = parameters.integer("tensor_parallel");
+    request.page = parameters.integer("cache_page");
+    request.sharedPrefix = std::min(parameters.integer("shared_prefix"), request.context);
+    request.lastLogits = parameters.choice("logits") == "last";
+    request.memoryShare = parameters.number("memory_share");
+    if (parameters.text("draft_model") != "none")
+        request.draft = parameters.text("draft_model");
+    request.deviceContext = device.isGpu() ? parameters.integer("device_context") : 0; // a processor has none
+    return request;
+}
+
+TrainingSetup servingSetup(const Device& device, const Parameters& parameters, const ServingRequest& request,
+                           std::int64_t batch)
+{
+    TrainingSetup setup;
+    setup.build.batch = batch;
+    setup.build.sequence = request.chunk;
+    setup.build.weights = request.computed;
+    setup.build.attention = attentionOn(device, parameters);
+    setup.build.rules = setup.step.rules = rulesOn(device);
+    setup.build.gradient = false;
+    setup.build.loss = false;
+    setup.build.lastLogits = request.lastLogits;
+    setup.build.tensorParallel = static_cast<int>(request.tensorParallel);
+    setup.step.plan.phase = StepPhase::Inference;
+    setup.step.plan.precision = request.computed == DType::Float32 ? Precision::Fp32
+        : request.computed == DType::Float16                       ? Precision::Fp16
+                                                                   : Precision::Bf16;
+    setup.step.plan.tensorParallel = static_cast<int>(request.tensorParallel);
+    setup.step.blasWorkspace = blasWorkspaceBytes(device);
+    setup.allocator = allocatorOf(device, parameters);
+    return setup;
+}
+
+namespace {
+
+Result<ServingPass> servingPass(const Device& device, const ModelDescription& model, const Parameters& parameters,
+                                const ServingRequest& request, std::int64_t batch)
+{
+    MEMSCAPE_TRY(simulation, simulate(model, servingSetup(device, parameters, request, batch)));
+    ServingPass pass{std::move(simulation.trace), simulation.peak, simulation.graph, simulation.network, 0};
+    std::int64_t live = 0;
+    for (const Event& event : pass.trace.events()) {
+        if (event.category == Category::Weights)
+            continue;
+        live += event.change();
+        pass.activations = std::max(pass.activations, live);
+    }
+    return pass;
+}
+
+/// The largest whole number up to `most` for which fits() is true; 0 when 1 is too much.
+template <typename Fits> std::int64_t largest(std::int64_t most, Fits fits)
+{
+    std::int64_t low = 0, high = 1;
+    while (high <= most && fits(high)) {
+        low = high;
+        high *= 2;
+    }
+    while (high - low > 1) {
+        const std::int64_t middle = low + (high - low) / 2;
+        (middle <= most && fits(middle) ? low : high) = middle;
+    }
+    return low;
+}
+
+Result<std::optional<DraftModel>> draftOf(const ServingRequest& request)
+{
+    if (request.draft.empty())
+        return std::optional<DraftModel>();
+    auto model = readModel(request.draft);
+    if (!model) {
+        Error error = model.error();
+        error.place = "draft_model" + (error.place.empty() ? "" : ", " + error.place);
+        return fail(std::move(error));
+    }
+    MEMSCAPE_TRY(weights,
+                 servedWeights(*model, request.weights, elementBytes(request.computed), request.tensorParallel));
+    return std::optional(DraftModel{std::move(*model), weights});
+}
+
+} // namespace
+
+Result<std::int64_t> ServingAnswer::caches(const CacheUse& use) const
+{
+    MEMSCAPE_TRY(own, cacheBytes(model, request.cache, use));
+    if (!draft)
+        return own;
+    MEMSCAPE_TRY(drafted, cacheBytes(draft->model, request.cache, use));
+    return own + drafted;
+}
+
+Result<std::int64_t> ServingAnswer::total(std::int64_t context) const
+{
+    ServingRequest asked = request;
+    asked.context = context;
+    MEMSCAPE_TRY(cache, caches(asked.use()));
+    return allWeights() + pass.activations + cache;
+}
+
+Result<ServingAnswer> servingAnswer(const Device& device, const Parameters& parameters)
+{
+    ServingAnswer answer;
+    MEMSCAPE_TRY(model, askedModel(parameters));
+    MEMSCAPE_TRY(request, servingRequest(device, parameters));
+    if (model.program && model.maxPositions > 0 && request.context > model.maxPositions)
+        return fail("network.shape",
+                    fmt::format("a context of {} tokens is longer than the {} positions of this model", request.context,
+                                model.maxPositions),
+                    fmt::format("take at most {0} tokens: context={0}", model.maxPositions), "context");
+    MEMSCAPE_TRY(pass, servingPass(device, model, parameters, request, request.batch));
+    MEMSCAPE_TRY(weights,
+                 servedWeights(model, request.weights, elementBytes(request.computed), request.tensorParallel));
+    answer.model = std::move(model);
+    answer.request = request;
+    answer.pass = std::move(pass);
+    answer.weights = weights;
+    answer.capacity = capacityOf(device);
+    MEMSCAPE_TRY(draft, draftOf(request));
+    answer.draft = std::move(draft);
+    return answer;
+}
+
+double largestServedContext(const ServingAnswer& answer)
+{
+    if (!answer.capacity)
+        return std::numeric_limits<double>::quiet_NaN();
+    const std::int64_t most = answer.model.maxPositions > 0 ? answer.model.maxPositions : 16777216;
+    return double(largest(most, [&](std::int64_t context) {
+        const auto total = answer.total(context);
+        return total && *total <= answer.available();
+    }));
+}
+
+/// An engine that keeps its cache in pages (vLLM) takes a share of the device's memory when it starts: what weights,
+/// activations and context leave of it is the cache.
+double cachePool(const ServingAnswer& answer)
+{
+    if (!answer.capacity)
+        return std::numeric_limits<double>::quiet_NaN();
+    return std::max(0.0,
+                    answer.request.memoryShare * double(*answer.capacity)
+                        - double(answer.allWeights() + answer.pass.activations + answer.request.deviceContext));
+}
+
+/// Sequences of the whole context that fit into it; NaN without a cache.
+double concurrentSequences(const ServingAnswer& answer)
+{
+    const auto two = answer.caches(answer.request.use(2)), three = answer.caches(answer.request.use(3));
+    if (!two || !three || *three == *two)
+        return std::numeric_limits<double>::quiet_NaN();
+    const auto own = double(*three - *two), shared = double(*two) - 2 * own;
+    return std::max(0.0, (cachePool(answer) - shared) / own);
+}
+
+/// Cache and activations grow by the same bytes with each sequence, up to rounding: two passes say where
+/// the limit is, and whole passes beside it decide.
+double largestServedBatch(const Device& device, const ServingAnswer& answer, const Parameters& parameters)
+{
+    if (!answer.capacity)
+        return std::numeric_limits<double>::quiet_NaN();
+    constexpr std::int64_t most = 1 << 20;
+    const auto needs = [&](std::int64_t batch) -> double {
+        const auto cache = answer.caches(answer.request.use(batch));
+        const auto pass = servingPass(device, answer.model, parameters, answer.request, batch);
+        return cache && pass ? double(answer.allWeights() + *cache + pass->activations)
+                             : std::numeric_limits<double>::infinity();
+    };
+    const auto fits = [&](std::int64_t batch) { return needs(batch) <= double(answer.available()); };
+    const double one = needs(1), two = needs(2);
+    if (!(one <= double(answer.available())))
+        return 0;
+    std::int64_t guess = 1;
+    if (two > one && std::isfinite(two))
+        guess +=
+            static_cast<std::int64_t>(std::min((double(answer.available()) - one) / (two - one), double(most - 1)));
+    if (fits(guess) && (guess == most || !fits(guess + 1)))
+        return double(guess);
+    return double(largest(most, fits));
+}
+
+} // namespace memscape

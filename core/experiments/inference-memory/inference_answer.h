@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// `inference-memory` as its figures see it: what is asked, one forward pass of it, and what fits.
+#pragma once
+
+#include "core/experiment/experiment.h"
+#include "core/network/model.h"
+#include "core/trace/peak.h"
+#include "core/training/serving.h"
+#include "core/training/simulation.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace memscape {
+
+struct ServingRequest
+{
+    StoredForm weights = StoredForm::AsStored;
+    CacheForm cache = CacheForm::BFloat16;
+    DType computed = DType::BFloat16;
+    std::int64_t batch = 1, context = 1, chunk = 1, tensorParallel = 1;
+    std::int64_t page = 1, sharedPrefix = 0;
+    bool lastLogits = false; ///< of the last token alone
+    double memoryShare = 1;  ///< of the device, that an engine takes
+    std::string draft;       ///< a second, smaller model; empty: none
+    std::int64_t deviceContext = 0;
+
+    CacheUse use(std::int64_t sequences) const { return {sequences, context, tensorParallel, page, sharedPrefix}; }
+    CacheUse use() const { return use(batch); }
+};
+
+/// Errors: those of storedFormFromText(), cacheFormFromText().
+Result<ServingRequest> servingRequest(const Device& device, const Parameters& parameters);
+/// How the network is run for `batch` sequences.
+TrainingSetup servingSetup(const Device& device, const Parameters& parameters, const ServingRequest& request,
+                           std::int64_t batch);
+
+/// The forward pass as events, and the most bytes that it adds to the weights.
+struct ServingPass
+{
+    Trace trace;
+    Moment peak;
+    std::shared_ptr<const Graph> graph;
+    std::shared_ptr<const PreparedNetwork> network;
+    std::int64_t activations = 0;
+};
+
+struct DraftModel
+{
+    ModelDescription model;
+    std::int64_t weights = 0;
+};
+
+struct ServingAnswer
+{
+    ModelDescription model;
+    ServingRequest request;
+    ServingPass pass;
+    std::int64_t weights = 0;
+    std::optional<std::int64_t> capacity;
+    std::optional<DraftModel> draft = {};
+
+    /// Of a draft model, too.
+    Result<std::int64_t> caches(const CacheUse& use) const;
+    std::int64_t allWeights() const { return weights + (draft ? draft->weights : 0); }
+    /// With another context.
+    Result<std::int64_t> total(std::int64_t context) const;
+    std::int64_t available() const { return capacity.value_or(0) - request.deviceContext; }
+};
+
+/// Errors: those of readModel(), of a model of `draft_model` too; network.* of the pass; model.size.
+Result<ServingAnswer> servingAnswer(const Device& device, const Parameters& parameters);
+
+/// Most tokens a sequence, and most sequences, that fit; NaN on a device whose memory is not known.
+double largestServedContext(const ServingAnswer& answer);
+double largestServedBatch(const Device& device, const ServingAnswer& answer, const Parameters& parameters);
+/// What an engine like vLLM has for its cache, B, and how many sequences of the whole context that holds; NaN without.
+double cachePool(const ServingAnswer& answer);
+double concurrentSequences(const ServingAnswer& answer);
+
+/// All figures, with their whys.
+Result<Figures> servingFigures(const Device& device, const ServingAnswer& answer, const Parameters& parameters);
+/// What a curve over `swept` shows at a point; `own` is the answer at the page's setting.
+Result<Figures> servingCurveFigures(const Device& device, const ServingAnswer& own, const Parameters& parameters,
+                                    const std::string& swept);
+
+} // namespace memscape

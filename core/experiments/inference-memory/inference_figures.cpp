@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/cancellation.h"
+#include "core/experiments/inference-memory/inference_answer.h"
+#include "core/experiments/inference-memory/inference_time.h"
+#include "core/experiments/memory/memory_detail.h"
+#include "core/experiments/memory/memory_parameters.h"
+#include "core/network/inventory.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+Figure bytesFigure(std::string key, std::string label, double bytes, std::string formula, std::string with,
+                   std::string source, std::vector<std::string> omits = {})
+{
+    return {std::move(key),
+            std::move(label),
+            Unit::Byte,
+            bytes,
+            {},
+            {},
+            Why{std::move(formula), std::move(with), {}, std::move(source), std::move(omits)}};
+}
+
+Figure countFigure(std::string key, std::string label, double value, std::string formula)
+{
+    return {std::move(key),
+            std::move(label),
+            Unit::One,
+            value,
+            {},
+            {},
+            Why{std::move(formula), {}, {}, "the simulated pass", {}}};
+}
+
+Result<ServingTime> timeOf(const Device& device, const ServingAnswer& answer, const Parameters& parameters, double held)
+{
+    const ServingRequest& request = answer.request;
+    Serving serving{request.batch, request.context, request.chunk, 0, 0};
+    MEMSCAPE_TRY(weights,
+                 weightsReadByStep(answer.model, request.weights, elementBytes(request.computed),
+                                   request.tensorParallel, request.batch));
+    MEMSCAPE_TRY(cache, // every sequence reads its whole context, pages that it shares included
+                 cacheBytes(answer.model, request.cache, {request.batch, request.context, request.tensorParallel}));
+    serving.weightsRead = weights;
+    serving.cacheRead = double(cache);
+    const TrainingSetup setup = servingSetup(device, parameters, request, request.batch);
+    return servingTime(device, answer.model, setup, *answer.pass.graph, answer.pass.network->parameters, serving, held);
+}
+
+/// All but the largest context and batch, which are searched for.
+Result<Figures> directFigures(const Device& device, const ServingAnswer& answer, const Parameters& parameters)
+{
+    const ServingRequest& request = answer.request;
+    MEMSCAPE_TRY(tensors, inventory(answer.model));
+    MEMSCAPE_TRY(cache, cacheBytes(answer.model, request.cache, request.use()));
+    MEMSCAPE_TRY(token, cacheBytes(answer.model, request.cache, {1, 1, request.tensorParallel}));
+    MEMSCAPE_TRY(caches, answer.caches(request.use()));
+    const std::int64_t drafted = answer.allWeights() - answer.weights + caches - cache;
+    const std::int64_t total = answer.weights + cache + drafted + answer.pass.activations;
+    const std::int64_t onDevice = total + request.deviceContext;
+    const bool fits = !answer.capacity || onDevice <= *answer.capacity;
+    Figures figures{
+        countFigure("parameter_count", "parameters", double(tensors.total), "Σ over tensors: product of the shape"),
+        countFigure("active_parameter_count", "active parameters", double(tensors.active),
+                    "parameters that one token uses"),
+        bytesFigure("weights", "weights", double(answer.weights),
+                    "Σ over tensors: elements × bytes of their form, and scales",
+                    fmt::format("= {} ({} bits per parameter)", bytesText(double(answer.weights)),
+                                quantityText(8 * double(answer.weights) * double(request.tensorParallel)
+                                                 / double(tensors.total),
+                                             Unit::One, ByteStyle::Binary, 4)),
+                    "formats of bitsandbytes, GPTQ, AWQ", {"padding to a kernel's tile"}),
+        bytesFigure(
+            "kv_cache", "KV cache", double(cache),
+            "Σ over layers: tokens kept × 2 × KV heads × head dimension × bytes × batch",
+            fmt::format("= {} per token, {} tokens × {}", bytesText(double(token)), request.context, request.batch),
+            "the model's description",
+            request.page > 1 || request.context == 1
+                ? std::vector<std::string>()
+                : std::vector<std::string>{"pages of an engine, which are partly empty (cache_page)"}),
+        bytesFigure("activations", "activations", double(answer.pass.activations),
+                    "most bytes that one forward pass under no_grad adds to the weights",
+                    fmt::format("= {} for {} × {} tokens", bytesText(double(answer.pass.activations)), request.batch,
+                                request.chunk),
+                    "the network's operators",
+                    {"eager attention of a chunk over a longer cache writes wider scores than these"}),
+        bytesFigure("peak_allocated", "peak allocated", double(total), "weights + KV cache + activations",
+                    fmt::format("= {} + {} + {}", bytesText(double(answer.weights)), bytesText(double(cache)),
+                                bytesText(double(answer.pass.activations))),
+                    "the three above", {"what the allocator holds beyond it"}),
+        bytesFigure("device_total", "device total", double(onDevice), "peak allocated + device context",
+                    fmt::format("= {} + {}", bytesText(double(total)), bytesText(double(request.deviceContext))),
+                    "the context is a setting"),
+        countFigure("fits", "fits", fits ? 1 : 0, "1 when the device total is within the device's memory, else 0")};
+    const Device linked = withLink(device, parameters.number("link_bandwidth"));
+    MEMSCAPE_TRY(time, timeOf(linked, answer, parameters, double(total)));
+    for (Figure& figure : servingTimeFigures(time))
+        figures.push_back(std::move(figure));
+    if (answer.draft)
+        figures.push_back(bytesFigure(
+            "draft_model", "draft model", double(drafted), "its weights + its cache",
+            fmt::format("= {} + {}", bytesText(double(answer.draft->weights)), bytesText(double(caches - cache))),
+            "the description of draft_model", {"its activations", "the time that it saves"}));
+    return figures;
+}
+
+} // namespace
+
+Result<Figures> servingFigures(const Device& device, const ServingAnswer& answer, const Parameters& parameters)
+{
+    MEMSCAPE_TRY(figures, directFigures(device, answer, parameters));
+    figures.push_back(countFigure("largest_context", "largest context", largestServedContext(answer),
+                                  "most tokens per sequence that fit, up to the model's positions"));
+    figures.push_back(countFigure("largest_batch", "largest batch", largestServedBatch(device, answer, parameters),
+                                  "most sequences of this context that fit"));
+    if (answer.caches({}).value_or(0) == 0)
+        return figures;
+    const double pool = cachePool(answer);
+    figures.push_back(bytesFigure(
+        "cache_pool", "cache of an engine", pool, "memory_share × capacity − weights − activations − device context",
+        answer.capacity
+            ? fmt::format("= {} × {} − {} − {} − {}", quantityText(answer.request.memoryShare, Unit::One),
+                          bytesText(double(*answer.capacity)), bytesText(double(answer.allWeights())),
+                          bytesText(double(answer.pass.activations)), bytesText(double(answer.request.deviceContext)))
+            : "the device's memory is not known",
+        "vLLM's worker: what it profiles at its start", {"graphs that it captures afterwards"}));
+    figures.push_back(countFigure("concurrent_sequences", "sequences at once", concurrentSequences(answer),
+                                  "cache of an engine / whole pages of one sequence, the shared prefix once"));
+    return figures;
+}
+
+/// What a curve shows at a point. A context that is longer changes the cache alone: the pass over a chunk
+/// of it stays what it was.
+Result<Figures> servingCurveFigures(const Device& device, const ServingAnswer& own, const Parameters& parameters,
+                                    const std::string& swept)
+{
+    MEMSCAPE_CHECK(checkWanted());
+    MEMSCAPE_TRY(request, servingRequest(device, parameters));
+    if (swept == "context" && request.chunk == own.request.chunk) {
+        const ServingPass& pass = own.pass;
+        ServingAnswer there{
+            own.model, request, {Trace(), {}, pass.graph, pass.network, pass.activations}, own.weights, own.capacity};
+        return directFigures(device, there, parameters);
+    }
+    MEMSCAPE_TRY(there, servingAnswer(device, parameters));
+    return directFigures(device, there, parameters);
+}
+
+} // namespace memscape
