@@ -102,6 +102,25 @@ Quality gradeOf(const Summary& summary, const RunConditions& conditions)
     return quality;
 }
 
+Quality gradeOfParts(const std::map<std::string, std::vector<double>>& spreads, double stealShare)
+{
+    Quality worst{'A', {}};
+    for (const auto& [part, values] : spreads) {
+        Summary typical = summarize(values);
+        typical.relativeIqr = typical.median;
+        RunConditions conditions;
+        conditions.stealShare = stealShare;
+        Quality quality = gradeOf(typical, conditions);
+        // The spread is of a typical probe's samples; what disturbed them stands as it is.
+        const std::size_t disturbed = std::min(quality.reason.find(';'), quality.reason.size());
+        quality.reason = fmt::format("{}: a typical probe's middle half lies within {}{}", part,
+                                     percentText(typical.median), quality.reason.substr(disturbed));
+        if (worst.reason.empty() || quality.grade > worst.grade)
+            worst = quality;
+    }
+    return worst;
+}
+
 Quality worse(const Quality& a, const Quality& b)
 {
     return b.grade > a.grade || (b.grade == a.grade && a.reason.empty()) ? b : a;

@@ -14,6 +14,7 @@
 #include "kernels/measure/statistics.h"
 
 #include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,10 @@ struct RunConditions
 double driftOf(const std::vector<double>& values);
 
 Quality gradeOf(const Summary& summary, const RunConditions& conditions = {});
+
+/// Of a run of many parts, each with the relative IQRs of its probes: the worst part's typical probe decides, and the
+/// reason names the part.
+Quality gradeOfParts(const std::map<std::string, std::vector<double>>& spreads, double stealShare);
 
 /// The worse of two, with its reason; of equals the first that has one.
 Quality worse(const Quality& a, const Quality& b);

@@ -476,20 +476,7 @@ private:
         for (const Task& task : m_tasks)
             spreads[task.part].push_back(summarize(task.samples.merged()).relativeIqr);
         const RunConditions seen = m_session.watch().conditions(m_session.readTicks(), 0);
-        Quality worst{'A', {}};
-        for (auto& [part, values] : spreads) {
-            Summary typical = summarize(values);
-            typical.relativeIqr = typical.median;
-            RunConditions conditions;
-            conditions.stealShare = seen.stealShare;
-            Quality quality = gradeOf(typical, conditions);
-            // The spread is of a typical probe's samples; what disturbed them stands as it is.
-            const std::size_t disturbed = std::min(quality.reason.find(';'), quality.reason.size());
-            quality.reason = fmt::format("{}: a typical probe's middle half lies within {}{}", part,
-                                         percentText(typical.median), quality.reason.substr(disturbed));
-            if (worst.reason.empty() || quality.grade > worst.grade)
-                worst = quality;
-        }
+        const Quality worst = gradeOfParts(spreads, seen.stealShare);
         m_probes.grade = std::string(1, worst.grade);
         m_probes.notes.push_back("calibration grade " + m_probes.grade + ": " + worst.reason);
     }

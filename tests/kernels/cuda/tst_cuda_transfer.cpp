@@ -16,14 +16,25 @@ using namespace memscape;
 
 namespace {
 
-/// Measured at the last of its points, NaN where the run failed.
-double transferOnFake(const std::vector<std::string>& given, const char* key)
+/// Figures measured at the last of a run's points; NaN where it failed.
+class TransferOnFake
 {
-    test::Listener listener;
-    const auto run = runOnFake("transfer", given, listener).run;
-    const Figure* const figure = run ? findFigure(run->measurement.figures, key) : nullptr;
-    return figure ? figure->number() : memscape::nan;
-}
+public:
+    explicit TransferOnFake(const std::vector<std::string>& given)
+    {
+        test::Listener listener;
+        if (const auto run = runOnFake("transfer", given, listener).run)
+            m_figures = run->measurement.figures;
+    }
+    double operator[](const char* key) const
+    {
+        const Figure* const figure = findFigure(m_figures, key);
+        return figure ? figure->number() : memscape::nan;
+    }
+
+private:
+    std::vector<Figure> m_figures;
+};
 
 Error transferErrorOnFake(const std::vector<std::string>& given)
 {
@@ -59,47 +70,46 @@ private slots:
 
 void TestCudaTransfer::latencyAndBandwidthAreFoundAgain()
 {
-    const std::vector<std::string> large{"kind=pinned", "bytes=16MiB,16MiB", "chunk=0", "work=0"};
+    const TransferOnFake large({"kind=pinned", "bytes=16MiB,16MiB", "chunk=0", "work=0"});
     const double seconds = 9e-6 + 0x1p24 / 50e9;
-    QVERIFY(isAbout(transferOnFake(large, "copy_time"), seconds));
-    QVERIFY(isAbout(transferOnFake(large, "time"), seconds));
-    QVERIFY(isAbout(transferOnFake(large, "latency"), 9e-6));
-    QVERIFY(isAbout(transferOnFake(large, "half_size"), 9e-6 * 50e9));
+    QVERIFY(isAbout(large["copy_time"], seconds));
+    QVERIFY(isAbout(large["time"], seconds));
+    QVERIFY(isAbout(large["latency"], 9e-6));
+    QVERIFY(isAbout(large["half_size"], 9e-6 * 50e9));
 }
 
 void TestCudaTransfer::everyChunkPaysTheLatency()
 {
-    const std::vector<std::string> chunked{"bytes=1MiB,1MiB", "chunk=64KiB", "streams=4", "work=16"};
-    QVERIFY(isAbout(transferOnFake(chunked, "copy_time"), 16 * 9e-6 + 0x1p20 / 50e9));
+    const TransferOnFake chunked({"bytes=1MiB,1MiB", "chunk=64KiB", "streams=4", "work=16"});
+    QVERIFY(isAbout(chunked["copy_time"], 16 * 9e-6 + 0x1p20 / 50e9));
     // The fake has one stream: nothing is hidden, and the lanes add up.
-    QVERIFY(std::fabs(transferOnFake(chunked, "hidden_time")) < 0.01 * transferOnFake(chunked, "time"));
-    QVERIFY(isAbout(transferOnFake(chunked, "kernel_time"),
-                    16 * (2.5e-6 + std::max(0x1p16 / 4.2e12, 16 * 0x1p16 / 40e12))));
+    QVERIFY(std::fabs(chunked["hidden_time"]) < 0.01 * chunked["time"]);
+    QVERIFY(isAbout(chunked["kernel_time"], 16 * (2.5e-6 + std::max(0x1p16 / 4.2e12, 16 * 0x1p16 / 40e12))));
 }
 
 void TestCudaTransfer::bothDirectionsAreMoved()
 {
-    const std::vector<std::string> both{"direction=both", "bytes=1MiB,1MiB", "chunk=0", "work=0"};
-    QVERIFY(isAbout(transferOnFake(both, "copy_time"), 2 * (9e-6 + 0x1p20 / 50e9)));
-    QVERIFY(isAbout(transferOnFake({"direction=from", "bytes=1MiB,1MiB", "chunk=0", "work=0"}, "copy_time"),
+    const TransferOnFake both({"direction=both", "bytes=1MiB,1MiB", "chunk=0", "work=0"});
+    QVERIFY(isAbout(both["copy_time"], 2 * (9e-6 + 0x1p20 / 50e9)));
+    QVERIFY(isAbout(TransferOnFake({"direction=from", "bytes=1MiB,1MiB", "chunk=0", "work=0"})["copy_time"],
                     9e-6 + 0x1p20 / 50e9));
 }
 
 void TestCudaTransfer::pageableAndInnerCopiesHaveTheirOwnRates()
 {
     fakeGpu().pageableBytesPerSecond = 10e9;
-    QVERIFY(isAbout(transferOnFake({"kind=pageable", "bytes=4MiB,4MiB", "chunk=0", "work=0"}, "copy_time"),
+    QVERIFY(isAbout(TransferOnFake({"kind=pageable", "bytes=4MiB,4MiB", "chunk=0", "work=0"})["copy_time"],
                     9e-6 + 0x1p22 / 10e9));
     fakeGpu() = FakeGpu{};
     fakeGpu().insideBytesPerSecond = 2e12;
-    QVERIFY(isAbout(transferOnFake({"kind=device", "bytes=4MiB,4MiB", "chunk=0", "work=0"}, "copy_time"),
+    QVERIFY(isAbout(TransferOnFake({"kind=device", "bytes=4MiB,4MiB", "chunk=0", "work=0"})["copy_time"],
                     9e-6 + 0x1p22 / 2e12));
 }
 
 void TestCudaTransfer::aMappedKernelNeedsNoCopy()
 {
     // A launch and the bytes, at the only rate that the fake's kernels have.
-    QVERIFY(isAbout(transferOnFake({"kind=mapped", "bytes=4MiB,4MiB", "work=0"}, "time"), 2.5e-6 + 0x1p22 / 4.2e12));
+    QVERIFY(isAbout(TransferOnFake({"kind=mapped", "bytes=4MiB,4MiB", "work=0"})["time"], 2.5e-6 + 0x1p22 / 4.2e12));
 }
 
 void TestCudaTransfer::aLostBitFailsTheRun()
@@ -151,7 +161,7 @@ void TestCudaTransfer::pinningIsSaid()
 void TestCudaTransfer::nothingIsLeftBehind()
 {
     const std::uint64_t before = fakeGpu().usedBytes;
-    QVERIFY(std::isfinite(transferOnFake({"direction=both", "bytes=64KiB,64KiB", "chunk=16KiB", "streams=3"}, "time")));
+    QVERIFY(std::isfinite(TransferOnFake({"direction=both", "bytes=64KiB,64KiB", "chunk=16KiB", "streams=3"})["time"]));
     QCOMPARE(fakeGpu().usedBytes, before);
     QCOMPARE(fakeGpu().heldUp, std::string());
 }

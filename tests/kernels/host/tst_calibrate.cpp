@@ -140,29 +140,6 @@ private slots:
         QCOMPARE(device->calibration->grade, std::string("A"));
     }
 
-    void aNoisyClockIsSaid()
-    {
-        Listener listener;
-        const auto probes = probed(listener, steadyMachine({step / 4, step / 2, step / 4, step / 16}));
-        QVERIFY(probes.has_value());
-        QCOMPARE(probes->grade, std::string("D"));
-    }
-
-    void aHypervisorThatTakesTimeIsSaid()
-    {
-        Instruments machine = steadyMachine({step});
-        double total = 0;
-        machine.ticks = [&] {
-            total += 100;
-            return SystemTicks{total / 20, total, 0};
-        };
-        Listener listener;
-        const auto probes = probed(listener, machine);
-        QCOMPARE(probes->grade, std::string("C"));
-        QVERIFY2(probes->notes.front().find("the hypervisor took 5 %") != std::string::npos,
-                 probes->notes.front().c_str());
-    }
-
     void stopIsAnError_data()
     {
         QTest::addColumn<int>("after");

@@ -122,6 +122,23 @@ private slots:
         QCOMPARE(quality.reason, std::string("the device vanished"));
     }
 
+    void theWorstPartGradesARun()
+    {
+        const std::vector<double> calm(9, 0.004), noisy{0.2, 0.2, 0.2, 0.2, 0.001, 0.2, 0.2};
+        const double unknown = std::numeric_limits<double>::quiet_NaN();
+        QCOMPARE(gradeOfParts({{"latency", calm}, {"walks", calm}}, unknown).grade, 'A');
+        const Quality worst = gradeOfParts({{"latency", calm}, {"walks", noisy}}, unknown);
+        QCOMPARE(worst.grade, 'D');
+        QCOMPARE(worst.reason, std::string("walks: a typical probe's middle half lies within 20 %"));
+    }
+
+    void aHypervisorThatTakesTimeLowersEveryPart()
+    {
+        const Quality shared = gradeOfParts({{"latency", std::vector<double>(9, 0.004)}}, 0.05);
+        QCOMPARE(shared.grade, 'C');
+        QVERIFY2(QString::fromStdString(shared.reason).contains("the hypervisor took 5 %"), shared.reason.c_str());
+    }
+
     void worseKeepsItsReason()
     {
         QCOMPARE(worse({'A', "fine"}, {'C', "shared"}).reason, std::string("shared"));
