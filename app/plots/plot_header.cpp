@@ -131,6 +131,17 @@ std::vector<LegendEntry> legendInARow(const PlotState& state, const QRectF& plac
     return entries;
 }
 
+/// Whether a name stands in less room than it needs.
+bool isShortened(const PlotState& state, const std::vector<LegendEntry>& entries)
+{
+    const double u = plotUnit();
+    const QFontMetricsF metrics(plotFont(0.88));
+    return std::any_of(entries.begin(), entries.end(), [&](const LegendEntry& entry) {
+        const Curve& curve = state.curves[entry.curve];
+        return entry.rect.width() + 0.5 < swatchWidth(curve) + 12 * u + metrics.horizontalAdvance(curve.name);
+    });
+}
+
 } // namespace
 
 PlotHeader layoutHeader(const PlotState& state, double width, double height)
@@ -169,8 +180,12 @@ PlotHeader layoutHeader(const PlotState& state, double width, double height)
     if (isLow && !beside && titleWidth > 0) {
         const double left = header.title.right() + 24 * u;
         header.legend = legendInARow(state, QRectF(left, header.title.top(), width - 8 * u - left, row), 40 * u);
-        if (header.legend.empty() && header.title.bottom() + row < 0.4 * (height - axis))
-            header.legend = legendInARow(state, QRectF(8 * u, header.title.bottom(), width - 16 * u, row), 24 * u);
+        const bool isTight = header.legend.empty() || isShortened(state, header.legend);
+        if (isTight && header.title.bottom() + row < 0.4 * (height - axis)) {
+            auto below = legendInARow(state, QRectF(8 * u, header.title.bottom(), width - 16 * u, row), 24 * u);
+            if (header.legend.empty() || !isShortened(state, below))
+                header.legend = std::move(below);
+        }
         bottom = header.legend.empty() ? header.title.bottom() : header.legend.front().rect.bottom();
     }
     if (!state.y.label.isEmpty() && state.hasAxes() && !isLow) {

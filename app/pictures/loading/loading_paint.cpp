@@ -54,10 +54,12 @@ struct LoadingPen
             return tr("%1 unread").arg(state.bytesText(levels.unread));
         if (vessel.kind == VesselKind::Gpu)
             return tr("%1 of %2").arg(state.bytesText(levels.gpu), state.bytesText(state.converted));
-        QString text = tr("loader %1").arg(state.bytesText(levels.process));
-        if (levels.pageCache > 0)
-            text += tr(" · page cache %1").arg(state.bytesText(levels.pageCache));
-        return text;
+        const QString loader = state.bytesText(levels.process), cache = state.bytesText(levels.pageCache);
+        if (!(levels.pageCache > 0))
+            return tr("loader %1").arg(loader);
+        const QString whole = tr("loader %1 · page cache %2").arg(loader, cache);
+        const bool fits = QFontMetricsF(plotFont(0.85, false)).horizontalAdvance(whole) <= vessel.words.width();
+        return fits ? whole : tr("%1 + page cache %2").arg(loader, cache);
     }
 
     /// A part of a vessel, `from` B above its bottom.
