@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far predictions are from what others published: the tables that ship with the program, or those of a user.
+// How far predictions are from what others published: the tables that ship with the program, or those of a user;
+// and what other tools say of the same rows.
 #include "app/cli/commands.h"
 #include "app/cli/output.h"
 #include "core/report/published_report.h"
@@ -21,7 +22,8 @@ Result<void> printAccuracy(const Arguments& arguments)
         rows.insert(rows.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
     }
     MEMSCAPE_TRY(outcomes, predictPublished(std::move(rows)));
-    printOut(arguments.json ? publishedDocument(outcomes) : publishedText(outcomes, arguments.everyRow));
+    MEMSCAPE_TRY(tools, readToolEstimates());
+    printOut(arguments.json ? publishedDocument(outcomes, tools) : publishedText(outcomes, tools, arguments.everyRow));
     return {};
 }
 

@@ -46,6 +46,26 @@ TextTable familyTable(const std::vector<FamilyError>& families)
     return table;
 }
 
+std::string toolsText(const std::vector<ToolError>& errors, const std::vector<ToolEstimates>& tools)
+{
+    if (errors.empty())
+        return {};
+    TextTable table{{{"other tool"},
+                     {"family"},
+                     {"rows", true},
+                     {"mean", true},
+                     {"signed\nmedian", true},
+                     {"ours on\nthese rows", true}},
+                    {}};
+    for (const ToolError& one : errors)
+        table.rows.push_back({one.tool, one.family, fmt::format("{}", one.theirs.rows), percents(one.theirs.mean),
+                              signedPercents(one.theirs.bias), percents(one.ours.mean)});
+    std::string out = "\n" + alignedText(table);
+    for (const ToolEstimates& tool : tools)
+        out += wrappedText(fmt::format("{}: {}", tool.tool, tool.how), 2);
+    return out;
+}
+
 std::string valueText(const PublishedOutcome& outcome, double value)
 {
     const bool isTime = outcome.row.figure.find("time") != std::string::npos;
@@ -72,12 +92,14 @@ std::string everyRowText(const std::vector<PublishedOutcome>& outcomes)
 
 } // namespace
 
-std::string publishedText(const std::vector<PublishedOutcome>& outcomes, bool everyRow)
+std::string publishedText(const std::vector<PublishedOutcome>& outcomes, const std::vector<ToolEstimates>& tools,
+                          bool everyRow)
 {
     std::string out = "Predictions against published figures: error = predicted / published − 1\n\n";
     if (everyRow)
         out += everyRowText(outcomes);
     out += alignedText(familyTable(familyErrors(outcomes)));
+    out += toolsText(toolErrors(outcomes, tools), tools);
     std::size_t refused = 0;
     std::string reasons;
     for (const PublishedOutcome& one : outcomes) {
@@ -91,9 +113,17 @@ std::string publishedText(const std::vector<PublishedOutcome>& outcomes, bool ev
     return out;
 }
 
-std::string publishedDocument(const std::vector<PublishedOutcome>& outcomes)
+std::string publishedDocument(const std::vector<PublishedOutcome>& outcomes, const std::vector<ToolEstimates>& tools)
 {
-    Json families = Json::array(), rows = Json::array();
+    Json families = Json::array(), others = Json::array(), rows = Json::array();
+    for (const ToolError& one : toolErrors(outcomes, tools))
+        others.push_back({{"tool", one.tool},
+                          {"family", one.family},
+                          {"rows", one.theirs.rows},
+                          {"mean", jsonNumber(one.theirs.mean)},
+                          {"median", jsonNumber(one.theirs.median)},
+                          {"bias", jsonNumber(one.theirs.bias)},
+                          {"our_mean", jsonNumber(one.ours.mean)}});
     for (const FamilyError& family : familyErrors(outcomes))
         families.push_back({{"family", family.group},
                             {"rows", family.rows},
@@ -115,7 +145,7 @@ std::string publishedDocument(const std::vector<PublishedOutcome>& outcomes)
                         {"error", jsonNumber(one.isPredicted() ? one.error() : nan)},
                         {"cannot", one.why},
                         {"note", one.row.note}});
-    return jsonText({{"families", families}, {"rows", rows}});
+    return jsonText({{"families", families}, {"tools", others}, {"rows", rows}});
 }
 
 } // namespace memscape

@@ -3,13 +3,15 @@
 // with the reason, and JSON with every row.
 #pragma once
 
-#include "core/published/published_errors.h"
+#include "core/published/tool_estimates.h"
 
 namespace memscape {
 
-/// The table of families; with `everyRow` all rows before it, worst first in each family.
-std::string publishedText(const std::vector<PublishedOutcome>& outcomes, bool everyRow = false);
-/// {"families": […], "rows": […]}; errors are relative, values in SI units.
-std::string publishedDocument(const std::vector<PublishedOutcome>& outcomes);
+/// The table of families and that of other tools; with `everyRow` all rows before them, worst first in each family.
+std::string publishedText(const std::vector<PublishedOutcome>& outcomes, const std::vector<ToolEstimates>& tools = {},
+                          bool everyRow = false);
+/// {"families": […], "tools": […], "rows": […]}; errors are relative, values in SI units.
+std::string publishedDocument(const std::vector<PublishedOutcome>& outcomes,
+                              const std::vector<ToolEstimates>& tools = {});
 
 } // namespace memscape

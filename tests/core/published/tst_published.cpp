@@ -10,6 +10,7 @@
 #include <QtTest>
 
 #include <cmath>
+#include <set>
 
 using namespace memscape;
 
@@ -102,8 +103,62 @@ private slots:
         QCOMPARE(families[0].median, 0.35);
         QCOMPARE(families[0].bias, -0.1);
         QCOMPARE(families[0].worst->row.row, std::string("more"));
-        const QString text = QString::fromStdString(publishedText(outcomes, true));
+        const QString text = QString::fromStdString(publishedText(outcomes, {}, true));
         QVERIFY(text.contains("+100.0 %") && text.contains("A table: more"));
+    }
+
+    /// Ours is 4.004 MB: exact on the one row, half on the other; the tool says 3 and 4 MB.
+    void otherToolsAreJudgedOnTheSameRows()
+    {
+        const auto outcomes =
+            PublishedFile(tableOf({weightsRow("same", 4.004e6), weightsRow("half", 8.008e6), weightsRow("more", 1e6)}))
+                .outcomes();
+        ToolEstimates tool{"a tool", "its formula", {}};
+        tool.rows = {{"A table", "same", "weights", 3.003e6},
+                     {"A table", "half", "weights", 4.004e6},
+                     {"A table", "same", "gradients", 1}, // another figure
+                     {"Another", "more", "weights", 1}};
+        const auto errors = toolErrors(outcomes, {tool});
+        QCOMPARE(errors.size(), std::size_t(1));
+        QCOMPARE(errors[0].theirs.rows, std::size_t(2));
+        QCOMPARE(errors[0].theirs.mean, (0.25 + 0.5) / 2);
+        QCOMPARE(errors[0].ours.mean, 0.25);
+        const QString text = QString::fromStdString(publishedText(outcomes, {tool}));
+        QVERIFY2(text.contains("a tool") && text.contains("37.5 %") && text.contains("its formula"), qPrintable(text));
+        QCOMPARE(parseJson(publishedDocument(outcomes, {tool})).value()["tools"].size(), std::size_t(1));
+        QVERIFY(!QString::fromStdString(publishedText(outcomes)).contains("other tool"));
+    }
+
+    void aToolThatShipsNamesRowsThatShip()
+    {
+        const auto tools = readToolEstimates();
+        QVERIFY2(tools, tools ? "" : tools.error().text().c_str());
+        QVERIFY(!tools->empty());
+        std::set<std::string> rows;
+        const auto files = publishedFiles();
+        for (const auto& file : files.value()) {
+            const auto table = readPublished(file);
+            for (const PublishedRow& row : table.value())
+                rows.insert(row.table + "\n" + row.row + "\n" + row.figure);
+        }
+        for (const ToolEstimates& tool : *tools) {
+            for (const ToolEstimate& one : tool.rows)
+                QVERIFY2(rows.contains(one.table + "\n" + one.row + "\n" + one.figure) && one.value > 0,
+                         one.row.c_str());
+        }
+    }
+
+    void aBrokenToolIsAnError()
+    {
+        const QTemporaryDir folder;
+        const std::string file = folder.filePath("tool.json").toStdString();
+        const Json tool{
+            {"format", "memscape-tool-estimates"}, {"version", 1}, {"tool", "x"}, {"how", "y"}, {"rows", 3}};
+        QVERIFY(writeFileAtomically(file, jsonText(tool)));
+        QCOMPARE(readToolEstimates(folder.path().toStdString()).error().code, std::string("json.type"));
+        QVERIFY(writeFileAtomically(file, "{"));
+        QVERIFY(!readToolEstimates(folder.path().toStdString()));
+        QVERIFY(readToolEstimates("/nowhere")->empty());
     }
 
     void whatCannotBePredictedIsListed()
