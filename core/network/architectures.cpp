@@ -219,6 +219,40 @@ ModelDescription vit()
     return model;
 }
 
+ModelDescription whisper()
+{
+    ModelDescription model = tiedClassic({51865, 0, 0, 0, 0, 448}, ActivationKind::Gelu);
+    model.family = Family::EncoderDecoder;
+    model.biases.key = false;
+    return model;
+}
+
+ModelDescription dino()
+{
+    ModelDescription model = vit();
+    model.heads = 12;
+    model.picture.patch = 14;
+    model.layerScale = true;
+    return model;
+}
+
+ModelDescription swin()
+{
+    ModelDescription model = vit();
+    model.positions = PositionKind::RelativeBias;
+    model.picture.patch = 4;
+    return model;
+}
+
+ModelDescription mamba()
+{
+    ModelDescription model;
+    model.family = Family::StateSpace;
+    model.vocab = 50280;
+    model.positions = PositionKind::None;
+    return model;
+}
+
 ModelDescription cnn(CnnKind kind)
 {
     ModelDescription model;
@@ -247,6 +281,9 @@ constexpr Entry entries[] = {
     {"bloom", bloom},
     {"deepseek_v2", [] { return deepseek(false); }},
     {"deepseek_v3", [] { return deepseek(true); }},
+    {"densenet", [] { return cnn(CnnKind::DenseNet); }},
+    {"dinov2", dino},
+    {"efficientnet", [] { return cnn(CnnKind::EfficientNet); }},
     {"falcon", falcon},
     {"from-scratch",
      [] {
@@ -281,6 +318,7 @@ constexpr Entry entries[] = {
      [] {
          return decoder({32000, 11008, 32, 0, 0, 2048});
      }},
+    {"mamba", mamba},
     {"mistral", mistral},
     {"mixtral", mixtral},
     {"mobilenet_v1", [] { return cnn(CnnKind::MobileNetV1); }},
@@ -303,9 +341,11 @@ constexpr Entry entries[] = {
     {"resnet", [] { return cnn(CnnKind::ResNet); }},
     {"stablelm", stableLm},
     {"starcoder2", starcoder2},
+    {"swin", swin},
     {"t5", t5},
     {"vgg", [] { return cnn(CnnKind::Vgg); }},
     {"vit", vit},
+    {"whisper", whisper},
 };
 
 } // namespace

@@ -96,6 +96,15 @@ void NetworkBuilder::refuseBeyond(std::int64_t positions)
     m_error->remedy = Remedy{"sequence", fmt::format("{}", positions)};
 }
 
+void NetworkBuilder::refuseBelow(std::int64_t count, std::string_view what)
+{
+    if (m_error || m_options.sequence >= count)
+        return;
+    refuse("network.shape", fmt::format("a sequence of {} is shorter than the {} {}", m_options.sequence, count, what),
+           fmt::format("take at least {0} tokens, and some for words: sequence={0}", count));
+    m_error->remedy = Remedy{"sequence", fmt::format("{}", count)};
+}
+
 Result<Graph> NetworkBuilder::finish(Variable output, Variable loss)
 {
     return finish(std::vector{std::move(output)}, std::move(loss));

@@ -97,6 +97,8 @@ public:
     void refuse(std::string code, std::string message, std::string hint = {});
     /// The same for a sequence that is longer than the positions of the network.
     void refuseBeyond(std::int64_t positions);
+    /// The same for one that is too short for `count` of `what`.
+    void refuseBelow(std::int64_t count, std::string_view what);
 
     /// The recorded program. `loss` and the outputs stay named after it when they are variables of the
     /// training loop. Errors: what was refused, or network.size, network.shape.
@@ -146,6 +148,8 @@ public:
     Variable rmsNorm(std::string_view name, Variable x);
     Variable embedding(std::string_view name, Variable indices, std::int64_t count, std::int64_t width);
     Variable convolution(std::string_view name, Variable x, std::int64_t channels, ConvolutionShape shape);
+    /// Conv1d: x (B, C, L).
+    Variable convolution1d(std::string_view name, Variable x, std::int64_t channels, ConvolutionShape shape);
     Variable batchNorm(std::string_view name, Variable x);
 
     // --- views ------------------------------------------------------------------------------------

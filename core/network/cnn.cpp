@@ -46,6 +46,11 @@ public:
         CnnLayer layer{CnnLayerKind::MaxPool, "", m_channels, m_channels, kernel, stride, padding, 1, false, 0};
         shrink(layer);
     }
+    void averagePoolOf(std::int64_t kernel)
+    {
+        CnnLayer layer{CnnLayerKind::AveragePool, "", m_channels, m_channels, kernel, kernel, 0, 1, false, 0};
+        shrink(layer);
+    }
     void plain(CnnLayerKind kind, std::string name = {})
     {
         m_layers.push_back({kind, std::move(name), m_channels, m_channels, 1, 1, 0, 1, false, m_size});
@@ -78,6 +83,25 @@ public:
         std::swap(m_channels, m_blockChannels);
         std::swap(m_size, m_blockSize);
         plain(CnnLayerKind::ShortcutBegin);
+    }
+
+    /// Squeeze-and-excite: the mean of each channel through two 1×1 convolutions, a factor for the channel.
+    void squeezeExcite(const std::string& name, std::int64_t squeezed)
+    {
+        const std::int64_t channels = m_channels, size = m_size;
+        plain(CnnLayerKind::GateBegin, name);
+        averagePool(1);
+        convolution(name + ".fc1", squeezed, 1, 1, 0, true);
+        plain(CnnLayerKind::Silu);
+        convolution(name + ".fc2", channels, 1, 1, 0, true);
+        plain(CnnLayerKind::Sigmoid);
+        m_size = size;
+        plain(CnnLayerKind::GateEnd, name);
+    }
+    void concatenate(std::string name, std::int64_t channels)
+    {
+        m_channels = channels;
+        plain(CnnLayerKind::Concatenate, std::move(name));
     }
 
     Result<std::vector<CnnLayer>> finish()
@@ -291,6 +315,107 @@ void writeMobileNetV2(const ModelDescription& model, CnnWriter& out)
     out.linear("classifier.1", model.picture.classes);
 }
 
+/// One MBConv: widened, depthwise, squeezed and excited, narrowed.
+void writeMbConv(const std::string& name, std::int64_t outputs, std::int64_t kernel, std::int64_t stride,
+                 std::int64_t expansion, CnnWriter& out)
+{
+    const std::int64_t inputs = out.channels();
+    const std::int64_t inner = divisibleByEight(static_cast<double>(inputs * expansion));
+    const bool residual = stride == 1 && inputs == outputs;
+    if (residual)
+        out.blockBegin(name);
+    int part = 0;
+    const auto step = [&](std::int64_t width, std::int64_t size, std::int64_t by, std::int64_t groups) {
+        out.convolution(fmt::format("{}.block.{}.0", name, part), width, size, by, size / 2, false, groups);
+        out.batchNorm(fmt::format("{}.block.{}.1", name, part++));
+    };
+    if (inner != inputs) {
+        step(inner, 1, 1, 1);
+        out.plain(CnnLayerKind::Silu);
+    }
+    step(inner, kernel, stride, inner);
+    out.plain(CnnLayerKind::Silu);
+    out.squeezeExcite(fmt::format("{}.block.{}", name, part++), std::max<std::int64_t>(1, inputs / 4));
+    step(outputs, 1, 1, 1);
+    if (residual)
+        out.plain(CnnLayerKind::BlockEnd, name);
+}
+
+void writeEfficientNet(const ModelDescription& model, CnnWriter& out)
+{
+    struct Stage
+    {
+        std::int64_t expansion, kernel, stride, channels, blocks;
+    };
+    constexpr Stage stages[] = {{1, 3, 1, 16, 1},  {6, 3, 2, 24, 2},  {6, 5, 2, 40, 2}, {6, 3, 2, 80, 3},
+                                {6, 5, 1, 112, 3}, {6, 5, 2, 192, 4}, {6, 3, 1, 320, 1}};
+    const auto width = [&](std::int64_t channels) {
+        return divisibleByEight(static_cast<double>(channels) * model.cnn.widthMultiplier);
+    };
+    const auto step = [&](std::size_t index, std::int64_t outputs, std::int64_t kernel, std::int64_t stride) {
+        out.convolution(fmt::format("features.{}.0", index), outputs, kernel, stride, kernel / 2, false);
+        out.batchNorm(fmt::format("features.{}.1", index));
+        out.plain(CnnLayerKind::Silu);
+    };
+    step(0, width(32), 3, 2);
+    for (std::size_t i = 0; i < std::size(stages); ++i) {
+        const Stage& stage = stages[i];
+        const double blocks = std::ceil(static_cast<double>(stage.blocks) * model.cnn.depthMultiplier);
+        for (std::int64_t k = 0; k < static_cast<std::int64_t>(blocks); ++k)
+            writeMbConv(fmt::format("features.{}.{}", i + 1, k), width(stage.channels), stage.kernel,
+                        k == 0 ? stage.stride : 1, stage.expansion, out);
+    }
+    step(std::size(stages) + 1, 4 * out.channels(), 1, 1);
+    out.averagePool(1);
+    out.flatten();
+    out.plain(CnnLayerKind::Dropout);
+    out.linear("classifier.1", model.picture.classes);
+}
+
+/// Every layer reads all that the block has made so far, and adds `growth` channels to it.
+void writeDenseBlock(const std::string& name, std::int64_t layers, std::int64_t growth, CnnWriter& out)
+{
+    const std::int64_t inputs = out.channels();
+    out.plain(CnnLayerKind::DenseBegin, name);
+    for (std::int64_t i = 0; i < layers; ++i) {
+        const std::string layer = fmt::format("{}.denselayer{}", name, i + 1);
+        out.concatenate(layer, inputs + i * growth);
+        out.batchNorm(layer + ".norm1");
+        out.plain(CnnLayerKind::Relu);
+        out.convolution(layer + ".conv1", 4 * growth, 1, 1, 0, false);
+        out.batchNorm(layer + ".norm2");
+        out.plain(CnnLayerKind::Relu);
+        out.convolution(layer + ".conv2", growth, 3, 1, 1, false);
+        out.plain(CnnLayerKind::Collect, layer);
+    }
+    out.concatenate(name, inputs + layers * growth);
+    out.plain(CnnLayerKind::DenseEnd, name);
+}
+
+void writeDenseNet(const ModelDescription& model, CnnWriter& out)
+{
+    const CnnDescription& cnn = model.cnn;
+    out.convolution("features.conv0", cnn.stem, 7, 2, 3, false);
+    out.batchNorm("features.norm0");
+    out.plain(CnnLayerKind::Relu);
+    out.maxPool(3, 2, 1);
+    for (std::size_t i = 0; i < cnn.depths.size(); ++i) {
+        writeDenseBlock(fmt::format("features.denseblock{}", i + 1), cnn.depths[i], cnn.growth, out);
+        if (i + 1 == cnn.depths.size())
+            break;
+        const std::string name = fmt::format("features.transition{}", i + 1);
+        out.batchNorm(name + ".norm");
+        out.plain(CnnLayerKind::Relu);
+        out.convolution(name + ".conv", std::max<std::int64_t>(1, out.channels() / 2), 1, 1, 0, false);
+        out.averagePoolOf(2);
+    }
+    out.batchNorm("features.norm5");
+    out.plain(CnnLayerKind::Relu);
+    out.averagePool(1);
+    out.flatten();
+    out.linear("classifier", model.picture.classes);
+}
+
 } // namespace
 
 std::int64_t CnnLayer::macs() const
@@ -317,6 +442,8 @@ Result<std::vector<CnnLayer>> cnnLayers(const ModelDescription& model)
     case CnnKind::ResNet: writeResNet(model, out); break;
     case CnnKind::MobileNetV1: writeMobileNetV1(model, out); break;
     case CnnKind::MobileNetV2: writeMobileNetV2(model, out); break;
+    case CnnKind::EfficientNet: writeEfficientNet(model, out); break;
+    case CnnKind::DenseNet: writeDenseNet(model, out); break;
     }
     return out.finish();
 }

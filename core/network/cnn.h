@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutional networks written out layer by layer: AlexNet, VGG, ResNet, MobileNet v1 and v2,
-// with torchvision's names (MobileNet v1: transformers'). The parameters, the multiply-adds and the
+// Convolutional networks written out layer by layer: AlexNet, VGG, ResNet, MobileNet v1 and v2, EfficientNet and
+// DenseNet, with torchvision's names (MobileNet v1: transformers'). The parameters, the multiply-adds and the
 // operators of a network all come from this one list.
 //
 // A residual block is BlockBegin … BlockEnd: BlockEnd adds the block's input. Layers between
-// ShortcutBegin and BlockEnd run on the block's input instead (ResNet's "downsample").
+// ShortcutBegin and BlockEnd run on the block's input instead (ResNet's "downsample"). Squeeze-and-excite is
+// GateBegin … GateEnd: what lies between makes a factor for each channel of GateBegin's input. A dense block is
+// DenseBegin … DenseEnd: Concatenate joins what DenseBegin got and every Collect so far.
 //
-// Left out: dilation, and the bottleneck-first stride of the first ResNet paper: as torchvision
-// does
-// ("v1.5"), the 3×3 convolution takes the stride.
+// Left out: dilation, and the bottleneck-first stride of the first ResNet paper: as torchvision does ("v1.5"), the
+// 3×3 convolution takes the stride.
 #pragma once
 
 #include "core/network/model.h"
@@ -24,7 +25,10 @@ enum class CnnLayerKind : std::uint8_t {
     BatchNorm,
     Relu,
     Relu6,
+    Silu,
+    Sigmoid,
     MaxPool,
+    AveragePool,
     AdaptiveAveragePool,
     Flatten,
     Dropout,
@@ -32,6 +36,12 @@ enum class CnnLayerKind : std::uint8_t {
     BlockBegin,
     ShortcutBegin,
     BlockEnd,
+    GateBegin,
+    GateEnd,
+    DenseBegin,
+    Concatenate,
+    Collect,
+    DenseEnd,
 };
 
 struct CnnLayer

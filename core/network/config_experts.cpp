@@ -145,9 +145,11 @@ void readCnn(ConfigFields& fields, ModelDescription& model)
     CnnDescription& cnn = model.cnn;
     cnn.depths = fields.counts(config_keys::depths);
     cnn.widths = fields.counts(config_keys::widths);
+    const bool isDense = cnn.kind == CnnKind::DenseNet;
     const bool staged = cnn.kind == CnnKind::ResNet || cnn.kind == CnnKind::Vgg;
-    if (staged && cnn.depths.empty() && !fields.failed())
-        fields.refuse(Error{"config.missing", "is missing", "depths", "a list: how many blocks each stage has"});
+    if ((staged || isDense) && cnn.depths.empty() && !fields.failed())
+        fields.refuse(Error{"config.missing", "is missing", isDense ? "block_config" : "depths",
+                            "a list: how many blocks each stage has"});
     if (staged && cnn.widths.empty() && !fields.failed())
         fields.refuse(
             Error{"config.missing", "is missing", "hidden_sizes", "a list: how many channels each stage has"});
@@ -155,10 +157,13 @@ void readCnn(ConfigFields& fields, ModelDescription& model)
     cnn.batchNorm = fields.flag({"batch_norm"}, false);
     cnn.separable = fields.flag({"separable"}, true);
     cnn.widthMultiplier = fields.number(config_keys::widthMultiplier, 1);
+    cnn.depthMultiplier = fields.number(config_keys::depthMultiplier, 1);
+    cnn.growth = fields.count(config_keys::growth).value_or(cnn.growth);
+    cnn.stem = fields.count(config_keys::stem).value_or(cnn.stem);
     PictureInput& picture = model.picture;
     picture.size = fields.count(config_keys::imageSize).value_or(picture.size);
     picture.channels = fields.count(config_keys::channels).value_or(picture.channels);
-    picture.classes = fields.count(config_keys::classes).value_or(picture.classes);
+    picture.classes = givenClasses(fields).value_or(picture.classes);
     for (const std::int64_t width : cnn.widths) {
         if (cnn.kind == CnnKind::ResNet && cnn.bottleneck && width % 4 != 0)
             return fields.contradict("hidden_sizes",

@@ -37,9 +37,19 @@ constexpr std::pair<std::string_view, ConfigFields::Keys> keysOfFields[] = {
     {"patch", patch},
     {"channels", channels},
     {"classes", classes},
+    {"audio channels", audioChannels},
+    {"audio positions", audioPositions},
+    {"window", window},
+    {"inner width", innerWidth},
+    {"state", stateSize},
+    {"state kernel", stateKernel},
+    {"step rank", stepRank},
     {"depths", depths},
     {"widths", widths},
     {"width multiplier", widthMultiplier},
+    {"depth multiplier", depthMultiplier},
+    {"growth", growth},
+    {"stem", stem},
 };
 
 } // namespace

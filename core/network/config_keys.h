@@ -10,18 +10,20 @@
 namespace memscape::config_keys {
 
 inline constexpr ConfigFields::Keys hidden = {"hidden_size", "n_embd", "n_embed", "d_model", "dim"};
-inline constexpr ConfigFields::Keys layers = {"num_hidden_layers", "n_layer", "num_layers", "n_layers"};
-inline constexpr ConfigFields::Keys decoderLayers = {"num_decoder_layers"};
+inline constexpr ConfigFields::Keys layers = {"num_hidden_layers", "n_layer", "num_layers", "n_layers",
+                                              "encoder_layers"};
+inline constexpr ConfigFields::Keys decoderLayers = {"num_decoder_layers", "decoder_layers"};
 inline constexpr ConfigFields::Keys vocab = {"vocab_size"};
 inline constexpr ConfigFields::Keys maxPositions = {"max_position_embeddings", "n_positions", "n_ctx", "max_seq_len"};
 inline constexpr ConfigFields::Keys tokenTypes = {"type_vocab_size"};
 inline constexpr ConfigFields::Keys embeddingWidth = {"word_embed_proj_dim"};
 inline constexpr ConfigFields::Keys relativeBuckets = {"relative_attention_num_buckets"};
-inline constexpr ConfigFields::Keys heads = {"num_attention_heads", "n_head", "num_heads", "n_heads"};
+inline constexpr ConfigFields::Keys heads = {"num_attention_heads", "n_head", "num_heads", "n_heads",
+                                             "encoder_attention_heads"};
 inline constexpr ConfigFields::Keys keyValueHeads = {"num_key_value_heads", "num_kv_heads", "n_head_kv", "n_kv_heads"};
 inline constexpr ConfigFields::Keys headDim = {"head_dim", "d_kv", "attention_head_dim"};
-inline constexpr ConfigFields::Keys feedForward = {"intermediate_size", "n_inner", "d_ff", "ffn_dim",
-                                                   "ffn_hidden_size"};
+inline constexpr ConfigFields::Keys feedForward = {"intermediate_size", "n_inner",         "d_ff",
+                                                   "ffn_dim",           "ffn_hidden_size", "encoder_ffn_dim"};
 inline constexpr ConfigFields::Keys rotaryShare = {"partial_rotary_factor", "rotary_pct"};
 inline constexpr ConfigFields::Keys slidingWindow = {"sliding_window", "sliding_window_size", "attention_chunk_size"};
 inline constexpr ConfigFields::Keys experts = {"num_local_experts", "n_routed_experts", "num_experts",
@@ -41,9 +43,19 @@ inline constexpr ConfigFields::Keys imageSize = {"image_size"};
 inline constexpr ConfigFields::Keys patch = {"patch_size"};
 inline constexpr ConfigFields::Keys channels = {"num_channels"};
 inline constexpr ConfigFields::Keys classes = {"num_labels", "num_classes"};
-inline constexpr ConfigFields::Keys depths = {"depths"};
+inline constexpr ConfigFields::Keys audioChannels = {"num_mel_bins"};
+inline constexpr ConfigFields::Keys audioPositions = {"max_source_positions"};
+inline constexpr ConfigFields::Keys window = {"window_size"};
+inline constexpr ConfigFields::Keys innerWidth = {"intermediate_size", "d_inner", "expand"};
+inline constexpr ConfigFields::Keys stateSize = {"state_size"};
+inline constexpr ConfigFields::Keys stateKernel = {"conv_kernel"};
+inline constexpr ConfigFields::Keys stepRank = {"time_step_rank"};
+inline constexpr ConfigFields::Keys depths = {"depths", "block_config"};
 inline constexpr ConfigFields::Keys widths = {"hidden_sizes"};
-inline constexpr ConfigFields::Keys widthMultiplier = {"depth_multiplier", "width_multiplier"};
+inline constexpr ConfigFields::Keys widthMultiplier = {"depth_multiplier", "width_multiplier", "width_coefficient"};
+inline constexpr ConfigFields::Keys depthMultiplier = {"depth_coefficient"};
+inline constexpr ConfigFields::Keys growth = {"growth_rate"};
+inline constexpr ConfigFields::Keys stem = {"num_init_features"};
 
 /// Where this configuration gives what checkModel() calls `field`; the field itself when it is read
 /// from no key.

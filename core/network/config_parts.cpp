@@ -11,8 +11,6 @@
 
 namespace memscape {
 
-namespace {
-
 ActivationKind activationFrom(ConfigFields& fields, ActivationKind standard)
 {
     const std::string word = fields.word({"hidden_activation", "hidden_act", "activation_function", "dense_act_fn"});
@@ -26,13 +24,32 @@ ActivationKind activationFrom(ConfigFields& fields, ActivationKind standard)
         return ActivationKind::GeluNew;
     if (word == "gelu")
         return ActivationKind::Gelu;
-    if (word.starts_with("gelu") || word == "quick_gelu")
+    if (word == "quick_gelu")
+        return ActivationKind::QuickGelu;
+    if (word.starts_with("gelu"))
         return ActivationKind::GeluTanh;
     if (word == "tanh")
         return ActivationKind::Tanh;
     fields.assume(fmt::format("the activation \"{}\" is not known: SiLU is assumed", quotedForMessage(word)));
     return ActivationKind::Silu;
 }
+
+std::optional<std::int64_t> givenClasses(ConfigFields& fields)
+{
+    const auto labels = fields.find({"id2label"});
+    const std::int64_t named =
+        labels && labels->node().is_object() ? static_cast<std::int64_t>(labels->node().size()) : 0;
+    return named > 0 && !fields.has(config_keys::classes) ? named : fields.count(config_keys::classes);
+}
+
+void readPicture(ConfigFields& fields, PictureInput& picture)
+{
+    picture.size = fields.countOr(config_keys::imageSize, picture.size);
+    picture.patch = fields.countOr(config_keys::patch, picture.patch);
+    picture.channels = fields.count(config_keys::channels).value_or(picture.channels);
+}
+
+namespace {
 
 void readHeads(ConfigFields& fields, ModelDescription& model)
 {
@@ -67,6 +84,8 @@ void readFeedForward(ConfigFields& fields, ModelDescription& model)
 {
     const bool expertsOnly =
         model.experts.count > 0 && !fields.has({"intermediate_size"}) && fields.has({"moe_intermediate_size"});
+    if (model.architecture == "dinov2")
+        return; // said by its ratio (readDino)
     if (expertsOnly && model.ffn == 0) {
         model.ffn = fields.required({"moe_intermediate_size"});
     } else if (model.ffn > 0) {
@@ -124,14 +143,10 @@ void readHead(ConfigFields& fields, ModelDescription& model)
     }
     if (model.head != HeadKind::Classifier)
         return;
-    const auto labels = fields.find({"id2label"});
-    const std::int64_t named =
-        labels && labels->node().is_object() ? static_cast<std::int64_t>(labels->node().size()) : 0;
-    const std::int64_t standard = model.family == Family::Encoder ? 2 : 1000;
-    if (named > 0 && !fields.has(config_keys::classes))
-        model.picture.classes = named;
+    if (const auto given = givenClasses(fields))
+        model.picture.classes = *given;
     else
-        model.picture.classes = fields.countOr(config_keys::classes, standard);
+        model.picture.classes = fields.countOr(config_keys::classes, model.family == Family::Encoder ? 2 : 1000);
 }
 
 void readNorms(ConfigFields& fields, ModelDescription& model)
@@ -160,23 +175,17 @@ void readNorms(ConfigFields& fields, ModelDescription& model)
     model.rotaryShare = fields.number(config_keys::rotaryShare, model.rotaryShare);
 }
 
-void readPicture(ConfigFields& fields, PictureInput& picture)
-{
-    picture.size = fields.countOr(config_keys::imageSize, picture.size);
-    picture.patch = fields.countOr(config_keys::patch, picture.patch);
-    picture.channels = fields.count(config_keys::channels).value_or(picture.channels);
-}
-
 void readTransformer(ConfigFields& fields, ModelDescription& model)
 {
-    model.hidden = fields.required(config_keys::hidden);
-    model.layers = fields.required(config_keys::layers);
+    model.hidden = fields.countOr(config_keys::hidden, model.hidden);
+    model.layers = fields.countOr(config_keys::layers, model.layers);
     const bool text = model.family != Family::VisionTransformer;
     if (text) {
         model.vocab = fields.countOr(config_keys::vocab, model.vocab);
         const bool matters = model.positions == PositionKind::Learned;
         model.maxPositions = matters
-            ? fields.countOr({"max_position_embeddings", "n_positions", "n_ctx"}, model.maxPositions)
+            ? fields.countOr({"max_position_embeddings", "n_positions", "n_ctx", "max_target_positions"},
+                             model.maxPositions)
             : fields.count(config_keys::maxPositions).value_or(model.maxPositions);
     } else {
         readPicture(fields, model.picture);
@@ -200,6 +209,10 @@ void readConfig(ConfigFields& fields, ModelDescription& model)
     model.storedDtype = fields.word({"torch_dtype", "dtype"});
     if (model.family == Family::Cnn)
         return readCnn(fields, model);
+    if (model.family == Family::StateSpace)
+        return readStateSpace(fields, model);
+    if (model.architecture == "swin")
+        return readSwin(fields, model);
     readTransformer(fields, model);
     if (model.family == Family::Encoder)
         model.tokenTypes = fields.count(config_keys::tokenTypes, 0).value_or(model.tokenTypes);
@@ -207,6 +220,10 @@ void readConfig(ConfigFields& fields, ModelDescription& model)
         model.decoderLayers = fields.count(config_keys::decoderLayers).value_or(model.layers);
         model.relativeBuckets = fields.count(config_keys::relativeBuckets).value_or(model.relativeBuckets);
     }
+    if (model.architecture == "whisper")
+        readWhisper(fields, model);
+    if (model.architecture == "dinov2")
+        readDino(fields, model);
     const auto projected = fields.count(config_keys::embeddingWidth);
     if (projected && *projected != model.hidden)
         model.embeddingWidth = *projected;

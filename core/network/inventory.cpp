@@ -128,15 +128,27 @@ void writeTraced(const ModelDescription& model, InventoryWriter& out)
 
 } // namespace
 
+bool isListedAsRecorded(const ModelDescription& model)
+{
+    const std::string& name = model.architecture;
+    return model.family == Family::StateSpace || model.vision.layers > 0 || name == "whisper" || name == "dinov2"
+        || name == "swin";
+}
+
 Result<Inventory> inventory(const ModelDescription& model)
 {
     MEMSCAPE_CHECK(checkModel(model));
     InventoryWriter out;
+    if (isListedAsRecorded(model)) {
+        writeRecorded(model, out);
+        return out.finish();
+    }
     switch (model.family) {
     case Family::Decoder: writeDecoder(model, out); break;
     case Family::Encoder: writeEncoder(model, out); break;
     case Family::EncoderDecoder: writeEncoderDecoder(model, out); break;
     case Family::VisionTransformer: writeVisionTransformer(model, out); break;
+    case Family::StateSpace: break; // above
     case Family::Cnn: writeCnn(model, out); break;
     case Family::Mlp: writeMlp(model, out); break;
     case Family::Traced: writeTraced(model, out); break;

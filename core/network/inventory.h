@@ -42,6 +42,9 @@ struct Inventory
     std::int64_t tensorCount() const;
 };
 
+/// Whether the list is made of the recorded network, which names and sizes its parameters alone.
+bool isListedAsRecorded(const ModelDescription& model);
+
 /// Errors: those of checkModel(), and model.size when the parameters cannot be counted in 2^62.
 Result<Inventory> inventory(const ModelDescription& model);
 

@@ -46,5 +46,6 @@ void writeEncoderDecoder(const ModelDescription& model, InventoryWriter& out); /
 void writeVisionTransformer(const ModelDescription& model, InventoryWriter& out);
 void writeCnn(const ModelDescription& model, InventoryWriter& out);
 void writeMlp(const ModelDescription& model, InventoryWriter& out);
+void writeRecorded(const ModelDescription& model, InventoryWriter& out); ///< as the network is recorded
 
 } // namespace memscape

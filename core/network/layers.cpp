@@ -56,6 +56,18 @@ Variable NetworkBuilder::convolution(std::string_view name, Variable x, std::int
     return convolution(std::move(x), std::move(weight), std::move(bias), shape);
 }
 
+Variable NetworkBuilder::convolution1d(std::string_view name, Variable x, std::int64_t channels, ConvolutionShape shape)
+{
+    const ModuleScope scope(*this, name, "Conv1d");
+    const std::int64_t length = ok() ? (x.size(2) + 2 * shape.padding - shape.kernel) / shape.stride + 1 : 1;
+    if (ok() && (length < 1 || x.size(1) % shape.groups != 0))
+        refuse("network.shape", "the kernel of a convolution does not fit on its input");
+    Variable weight = parameter("weight", {channels, x.size(1) / shape.groups, shape.kernel});
+    Variable bias = shape.hasBias ? parameter("bias", {channels}) : Variable();
+    const Shape result{x.size(0), channels, length};
+    return convolution(std::move(x), std::move(weight), std::move(bias), result, shape.groups);
+}
+
 Variable NetworkBuilder::batchNorm(std::string_view name, Variable x)
 {
     const ModuleScope scope(*this, name, "BatchNorm2d");

@@ -2,6 +2,10 @@
 #include "core/network/macs.h"
 
 #include "core/network/cnn.h"
+#include "core/network/inventory.h"
+#include "core/network/network.h"
+
+#include <algorithm>
 
 namespace memscape {
 
@@ -45,6 +49,29 @@ void addAttention(const ModelDescription& model, std::int64_t batch, std::int64_
     sum.add({products, batch, model.heads, tokens, tokens, model.queryHeadDim() + model.valueHeadDim()});
 }
 
+/// Products and convolutions of the recorded network.
+Result<std::int64_t> recordedMacs(const ModelDescription& model, std::int64_t batch, std::int64_t sequence)
+{
+    BuildOptions options;
+    options.batch = batch;
+    options.sequence = sequence;
+    options.gradient = options.loss = false;
+    MEMSCAPE_TRY(graph, buildNetwork(model, options));
+    Sum sum;
+    for (const Operator& op : graph.operators) {
+        const bool isConvolution = op.kind == OperatorKind::Convolution;
+        if (!isConvolution && !isMatrixProduct(op.kind))
+            continue;
+        const auto inputs = graph.inputs(op);
+        const Layout& weight = graph.layoutOf(inputs[1]);
+        const std::int64_t results = graph.layoutOf(graph.outputs(op)[0]).elements();
+        const std::int64_t summed = isConvolution ? weight.elements() / std::max<std::int64_t>(weight[0], 1)
+                                                  : graph.layoutOf(inputs[0]).shape.last();
+        sum.add({results, summed});
+    }
+    return sum.result();
+}
+
 } // namespace
 
 Result<std::int64_t> forwardMacs(const ModelDescription& model, std::int64_t batch, std::int64_t sequence)
@@ -61,6 +88,8 @@ Result<std::int64_t> forwardMacs(const ModelDescription& model, std::int64_t bat
             sum.add({batch, layer.macs()});
         return sum.result();
     }
+    if (isListedAsRecorded(model))
+        return recordedMacs(model, batch, sequence);
     MEMSCAPE_TRY(parameters, inventory(model));
     std::int64_t tokens = model.family == Family::Mlp ? 1 : sequence;
     const std::int64_t side = model.picture.size / model.picture.patch;

@@ -111,24 +111,93 @@ Result<void> checkSizes(const char* field, const std::vector<std::int64_t>& size
     return {};
 }
 
+Result<void> checkWindows(const ModelDescription& model)
+{
+    const WindowStages& windows = model.windows;
+    MEMSCAPE_CHECK(checkSizes("depths", windows.depths, 1));
+    MEMSCAPE_CHECK(checkSizes("heads", windows.heads, 1));
+    MEMSCAPE_CHECK(checkBounds({{"window", windows.window, 1, 1 << 16}}));
+    if (windows.depths.size() != windows.heads.size() || windows.depths.size() > 16)
+        return contradiction("depths",
+                             fmt::format("{} stages have a depth and {} heads; at most 16 are read",
+                                         windows.depths.size(), windows.heads.size()));
+    std::int64_t side = model.picture.size / model.picture.patch;
+    for (std::size_t i = 0; i < windows.heads.size(); ++i, side /= 2) {
+        const std::int64_t width = model.hidden << i;
+        if (width % windows.heads[i] != 0)
+            return contradiction(
+                "heads",
+                fmt::format("{} channels cannot be shared by {} heads of stage {}", width, windows.heads[i], i + 1));
+        const bool isHalved = i + 1 < windows.heads.size();
+        if (side < 1 || (side > windows.window && side % windows.window != 0) || (isHalved && side % 2 != 0))
+            return contradiction("image size",
+                                 fmt::format("stage {} of {} × {} patches cannot be cut into windows of "
+                                             "{} and halved: padding is not modelled",
+                                             i + 1, side, side, windows.window));
+    }
+    return {};
+}
+
+Result<void> checkTower(const ModelDescription& model)
+{
+    const VisionTower& tower = model.vision;
+    MEMSCAPE_CHECK(checkBounds({{"vision layers", tower.layers, 0, layerLimit}}));
+    if (tower.layers == 0)
+        return {};
+    MEMSCAPE_CHECK(checkBounds({{"vision hidden", tower.hidden, 1, widthLimit},
+                                {"vision heads", tower.heads, 1, headLimit},
+                                {"vision ffn", tower.ffn, 1, widthLimit},
+                                {"vision layers taken", tower.taken, 0, tower.layers},
+                                {"vision image size", tower.picture.size, 1, 1 << 16},
+                                {"vision patch", tower.picture.patch, 1, tower.picture.size},
+                                {"vision channels", tower.picture.channels, 1, 1 << 16}}));
+    if (tower.hidden % tower.heads != 0)
+        return contradiction(
+            "vision heads",
+            fmt::format("{} channels cannot be shared by {} heads of the vision tower", tower.hidden, tower.heads));
+    return {};
+}
+
+Result<void> checkStateSpace(const ModelDescription& model)
+{
+    const StateSpace& space = model.stateSpace;
+    return checkBounds({{"layers", model.layers, 1, layerLimit},
+                        {"hidden", model.hidden, 1, widthLimit},
+                        {"vocab", model.vocab, 1, vocabLimit},
+                        {"inner width", space.inner, 1, widthLimit},
+                        {"state", space.state, 1, widthLimit},
+                        {"state kernel", space.kernel, 1, 1 << 16},
+                        {"step rank", space.rank, 1, widthLimit}});
+}
+
+Result<void> checkDepths(const std::vector<std::int64_t>& depths)
+{
+    MEMSCAPE_CHECK(checkSizes("depths", depths, 1));
+    std::int64_t layers = 0;
+    for (const std::int64_t depth : depths)
+        layers += depth;
+    return checkBounds({{"depths", layers, 1, layerLimit}});
+}
+
 Result<void> checkCnn(const ModelDescription& model)
 {
     MEMSCAPE_CHECK(checkPicture(model));
     const CnnDescription& cnn = model.cnn;
-    if (!(cnn.widthMultiplier > 0 && cnn.widthMultiplier <= 64))
-        return fail("model.range", fmt::format("{} is out of range", cnn.widthMultiplier),
-                    "allowed: above 0, at most 64", "width multiplier");
+    for (const auto& [field, factor] :
+         {std::pair{"width multiplier", cnn.widthMultiplier}, std::pair{"depth multiplier", cnn.depthMultiplier}})
+        if (!(factor > 0 && factor <= 64))
+            return fail("model.range", fmt::format("{} is out of range", factor), "allowed: above 0, at most 64",
+                        field);
+    MEMSCAPE_CHECK(checkBounds({{"growth", cnn.growth, 1, widthLimit}, {"stem", cnn.stem, 1, widthLimit}}));
+    if (cnn.kind == CnnKind::DenseNet)
+        return checkDepths(cnn.depths);
     if (cnn.kind != CnnKind::ResNet && cnn.kind != CnnKind::Vgg)
         return {};
-    MEMSCAPE_CHECK(checkSizes("depths", cnn.depths, 1));
     MEMSCAPE_CHECK(checkSizes("widths", cnn.widths, 1));
     if (cnn.depths.size() != cnn.widths.size())
         return contradiction(
             "depths", fmt::format("{} stages have a depth and {} a width", cnn.depths.size(), cnn.widths.size()));
-    std::int64_t layers = 0;
-    for (const std::int64_t depth : cnn.depths)
-        layers += depth;
-    return checkBounds({{"depths", layers, 1, layerLimit}});
+    return checkDepths(cnn.depths);
 }
 
 } // namespace
@@ -140,6 +209,7 @@ std::string_view familyText(Family family)
     case Family::Encoder: return "encoder";
     case Family::EncoderDecoder: return "encoder-decoder";
     case Family::VisionTransformer: return "vision transformer";
+    case Family::StateSpace: return "state space model";
     case Family::Cnn: return "convolutional network";
     case Family::Traced: return "traced network";
     case Family::Mlp: break;
@@ -177,10 +247,16 @@ Result<void> checkModel(const ModelDescription& model)
     case Family::Mlp: return checkSizes("sizes", model.mlpSizes, 2);
     case Family::Cnn: return checkCnn(model);
     case Family::Traced: return {}; // checked when it was read
+    case Family::StateSpace: return checkStateSpace(model);
     case Family::VisionTransformer: MEMSCAPE_CHECK(checkPicture(model)); break;
     default: break;
     }
     MEMSCAPE_CHECK(checkTransformer(model));
+    MEMSCAPE_CHECK(checkBounds({{"audio channels", model.audio.channels, 1, widthLimit},
+                                {"audio positions", model.audio.positions, 1, widthLimit}}));
+    MEMSCAPE_CHECK(checkTower(model));
+    if (!model.windows.depths.empty())
+        MEMSCAPE_CHECK(checkWindows(model));
     return checkExperts(model);
 }
 

@@ -22,7 +22,7 @@ namespace memscape {
 struct NetworkFile;
 
 /// Traced: a program that Python exported (network_file.h).
-enum class Family : std::uint8_t { Decoder, Encoder, EncoderDecoder, VisionTransformer, Cnn, Mlp, Traced };
+enum class Family : std::uint8_t { Decoder, Encoder, EncoderDecoder, VisionTransformer, StateSpace, Cnn, Mlp, Traced };
 std::string_view familyText(Family family);
 
 enum class NormKind : std::uint8_t { LayerNorm, RmsNorm };
@@ -33,7 +33,8 @@ enum class NormPlacement : std::uint8_t { Before, After, Both };
 enum class PositionKind : std::uint8_t { None, Learned, Rotary, RelativeBias, Alibi };
 /// GeluNew is the tanh approximation that Hugging Face writes out operator by operator ("gelu_new");
 /// GeluTanh is PyTorch's fused kernel of it.
-enum class ActivationKind : std::uint8_t { Relu, Gelu, GeluTanh, GeluNew, Silu, Tanh };
+/// QuickGelu is x · sigmoid(1.702 x), written out, too (CLIP).
+enum class ActivationKind : std::uint8_t { Relu, Gelu, GeluTanh, GeluNew, QuickGelu, Silu, Tanh };
 /// What follows the last layer.
 enum class HeadKind : std::uint8_t { None, LanguageModel, MaskedLanguageModel, Pooler, Classifier };
 
@@ -71,17 +72,58 @@ struct PictureInput
     std::int64_t size = 224, patch = 16, channels = 3, classes = 1000;
 };
 
+/// CLIP's vision transformer in front of a decoder (LLaVA), and the two layers that make its features tokens.
+struct VisionTower
+{
+    std::int64_t layers = 0; ///< 0: there is none
+    std::int64_t hidden = 0, heads = 0, ffn = 0;
+    std::int64_t taken = 0;  ///< the decoder gets what so many layers made
+    bool keepsClass = false; ///< and the class token's with the patches'
+    PictureInput picture;
+    ActivationKind activation = ActivationKind::QuickGelu, projectorActivation = ActivationKind::Gelu;
+
+    std::int64_t patches() const { return (picture.size / picture.patch) * (picture.size / picture.patch); }
+    std::int64_t tokens() const { return layers > 0 ? patches() + keepsClass : 0; } ///< of a picture in the sequence
+};
+
+/// Whisper's: a spectrogram of channels × two frames for each position of the encoder.
+struct AudioInput
+{
+    std::int64_t channels = 80, positions = 1500;
+};
+
+/// Swin: attention within windows, in stages that halve the side of the picture and double the width.
+struct WindowStages
+{
+    std::vector<std::int64_t> depths, heads; ///< layers and heads of each stage
+    std::int64_t window = 7;                 ///< its side, in patches
+};
+
+/// Mamba: a convolution along the sequence, then a state that every token updates.
+struct StateSpace
+{
+    std::int64_t inner = 0;  ///< channels: expand × hidden
+    std::int64_t state = 16; ///< numbers a channel remembers
+    std::int64_t kernel = 4; ///< of the convolution
+    std::int64_t rank = 0;   ///< of the step's projection
+    bool hasConvolutionBias = true, hasProjectionBias = false;
+    bool residualInFloat = true; ///< what layers add to is float, whatever the weights are
+};
+
 /// The convolutional families; layers are written out by cnn.h.
-enum class CnnKind : std::uint8_t { AlexNet, Vgg, ResNet, MobileNetV1, MobileNetV2 };
+enum class CnnKind : std::uint8_t { AlexNet, Vgg, ResNet, MobileNetV1, MobileNetV2, EfficientNet, DenseNet };
 struct CnnDescription
 {
     CnnKind kind = CnnKind::ResNet;
-    std::vector<std::int64_t> depths; ///< ResNet: blocks a stage; VGG: convolutions a stage
+    std::vector<std::int64_t> depths; ///< ResNet: blocks a stage; VGG: convolutions; DenseNet: layers a block
     std::vector<std::int64_t> widths; ///< ResNet: hidden_sizes; VGG: channels a stage
     bool bottleneck = true;           ///< ResNet: 1×1, 3×3, 1×1 instead of two 3×3
     bool batchNorm = false;           ///< VGG
     bool separable = true;            ///< MobileNet v1: depthwise + pointwise; false: standard
-    double widthMultiplier = 1;       ///< MobileNet
+    double widthMultiplier = 1;       ///< MobileNet, EfficientNet
+    double depthMultiplier = 1;       ///< EfficientNet
+    std::int64_t growth = 32;         ///< DenseNet: channels that a layer adds
+    std::int64_t stem = 64;           ///< DenseNet: channels of the first convolution
 };
 
 /// What a safetensors file really holds.
@@ -124,6 +166,7 @@ struct ModelDescription
     bool embeddingNorm = false;     ///< a norm over the embeddings (BLOOM)
     bool queryKeyNorm = false;      ///< RMSNorm over each head of q and k (Qwen3, Gemma 3)
     bool queryKeyNormWhole = false; ///< …over all heads at once (OLMoE)
+    bool layerScale = false;        ///< each part of a layer is scaled by a vector (DINOv2)
     bool finalNorm = true;
     bool attentionSinks = false;                   ///< one learned logit a head (GPT-OSS)
     double attentionSoftcap = 0, logitSoftcap = 0; ///< Gemma 2; 0: none
@@ -135,6 +178,10 @@ struct ModelDescription
     std::vector<std::uint8_t> sparseLayers; ///< 1: experts, by layer; empty: all
     LatentAttention latent;
     PictureInput picture;
+    VisionTower vision;
+    AudioInput audio;
+    WindowStages windows;
+    StateSpace stateSpace;
     CnnDescription cnn;
     std::vector<std::int64_t> mlpSizes;         ///< of an MLP chain: input, hidden…, output
     std::shared_ptr<const NetworkFile> program; ///< of a traced network

@@ -75,10 +75,15 @@ Result<ModelDescription> startingPoint(ConfigFields& fields, const std::string& 
     return decoderLikeLlama();
 }
 
+bool isLlava(const JsonReader& document)
+{
+    return document.string("model_type", "").value_or("") == "llava" && document.has("vision_config");
+}
+
 void noteWhatIsLeftOut(ConfigFields& fields, const JsonReader& document)
 {
     for (const char* part : {"vision_config", "audio_config"}) {
-        if (document.has(part))
+        if (document.has(part) && !isLlava(document))
             fields.assume(fmt::format("{} is not counted: this is the language model alone", part));
     }
     const auto quantization = fields.find({"quantization_config"});
@@ -109,7 +114,13 @@ Result<ModelDescription> modelFromConfig(const JsonReader& reader, const std::st
     }
     MEMSCAPE_TRY(model, startingPoint(fields, type, unknown));
     model.name = name;
+    if (isLlava(reader) && model.architecture == "llama") { // LLaVA's files leave out LLaMA 7B's sizes
+        model.hidden = 4096;
+        model.layers = 32;
+    }
     readConfig(fields, model);
+    if (isLlava(reader) && !fields.failed())
+        readVisionTower(reader, fields, model);
     noteWhatIsLeftOut(fields, reader);
     if (fields.failed())
         return fail(fields.error());

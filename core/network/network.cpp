@@ -7,8 +7,11 @@
 #include "core/network/families/encoder.h"
 #include "core/network/families/from_scratch.h"
 #include "core/network/families/gpt2.h"
+#include "core/network/families/mamba.h"
 #include "core/network/families/mlp.h"
+#include "core/network/families/swin.h"
 #include "core/network/families/t5.h"
+#include "core/network/families/whisper.h"
 #include "core/network/network_program.h"
 #include "core/network/tensor_parallel.h"
 
@@ -57,8 +60,10 @@ Result<Graph> recorded(const ModelDescription& model, const BuildOptions& option
     case Family::Cnn: return cnnNetwork(model, options);
     case Family::Mlp: return mlpChain(model, options);
     case Family::Encoder: return bert(model, options);
-    case Family::VisionTransformer: return visionTransformer(model, options);
-    case Family::EncoderDecoder: return t5(model, options);
+    case Family::VisionTransformer:
+        return model.architecture == "swin" ? swin(model, options) : visionTransformer(model, options);
+    case Family::EncoderDecoder: return model.architecture == "whisper" ? whisper(model, options) : t5(model, options);
+    case Family::StateSpace: return mamba(model, options);
     case Family::Traced:
         MEMSCAPE_CHECK(checkPositions(model, options.sequence));
         return runNetworkFile(*model.program, options);
@@ -74,7 +79,8 @@ Result<Graph> recorded(const ModelDescription& model, const BuildOptions& option
 /// The other forms take the one matrix behind a library's language model.
 Result<void> checkLoss(const ModelDescription& model, const BuildOptions& options)
 {
-    const bool isLanguageModel = (model.family == Family::Decoder || model.family == Family::EncoderDecoder)
+    const bool isLanguageModel = (model.family == Family::Decoder || model.family == Family::EncoderDecoder
+                                  || model.family == Family::StateSpace)
         && model.architecture != "from-scratch" && model.head == HeadKind::LanguageModel;
     if (options.lossForm == LossForm::Library || !options.loss || isLanguageModel)
         return {};

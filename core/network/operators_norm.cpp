@@ -61,9 +61,14 @@ Variable NetworkBuilder::logSoftmaxOf(Variable x)
 Variable NetworkBuilder::layerNorm(Variable x, Variable weight, Variable bias)
 {
     const Variable held = x; // named by the caller until the operator is done, beside its cast
-    x = contiguous(highPrecisionOnGpu(std::move(x)));
+    x = highPrecisionOnGpu(std::move(x));
     if (!ok())
         return {};
+    Variable copy; // that the kernel reads row by row; autograd keeps what it was given
+    if (!x.layout().isContiguous()) {
+        copy = record(OperatorKind::Clone, {x.id()}, {Layout(x.shape()), x.dtype()});
+        m_graph.operators.back().hasGradient = false;
+    }
     Shape rows = x.shape();
     rows[rows.rank - 1] = 1;
     const bool inFloat = m_options.rules.normStatisticsInFloat && elementBytes(x.dtype()) < 4;
@@ -80,7 +85,7 @@ Variable NetworkBuilder::layerNorm(Variable x, Variable weight, Variable bias)
         save(tensor);
     if (bias)
         save(bias.id());
-    return settled(Variable(*this, result), x, weight, bias);
+    return settled(Variable(*this, result), copy, x, weight, bias);
 }
 
 /// torch.rms_norm on a CPU: operator by operator, in float (aten/src/ATen/native/layer_norm.cpp).

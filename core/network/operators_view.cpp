@@ -201,6 +201,8 @@ Variable NetworkBuilder::cast(Variable x, DType dtype)
 
 Variable NetworkBuilder::cat(std::vector<Variable> parts, int dimension)
 {
+    if (ok() && parts.size() > 255)
+        refuse("network.shape", fmt::format("{} tensors are too many to join", parts.size()));
     if (!ok() || parts.empty())
         return {};
     std::vector<TensorId> ids;

@@ -29,6 +29,18 @@ Result<void> divideKeys(ModelDescription& model, int devices)
     return {};
 }
 
+/// Whether the layers are those that Megatron divides: attention by heads, then a feed-forward layer by columns.
+bool isDivided(const ModelDescription& model)
+{
+    switch (model.family) {
+    case Family::Cnn:
+    case Family::Mlp:
+    case Family::Traced:
+    case Family::StateSpace: return false;
+    default: return model.windows.depths.empty() && model.vision.layers == 0;
+    }
+}
+
 } // namespace
 
 Result<ModelDescription> tensorParallelPart(const ModelDescription& model, int devices)
@@ -36,11 +48,15 @@ Result<ModelDescription> tensorParallelPart(const ModelDescription& model, int d
     ModelDescription part = model;
     if (devices == 1)
         return part;
-    if (model.family == Family::Cnn || model.family == Family::Mlp || model.family == Family::Traced)
-        return fail(
-            "network.parallel",
-            fmt::format("tensor parallelism divides transformers; {} is a {}", model.name, familyText(model.family)),
-            "choose tensor_parallel 1", "tensor_parallel");
+    if (!isDivided(model)) {
+        Error error{"network.parallel",
+                    fmt::format("tensor parallelism divides plain transformers; {} is a {}{}{}", model.name,
+                                model.windows.depths.empty() ? "" : "windowed ", familyText(model.family),
+                                model.vision.layers > 0 ? " with a vision tower" : ""),
+                    "tensor_parallel", "choose tensor_parallel=1"};
+        error.remedy = Remedy{"tensor_parallel", "1"};
+        return fail(std::move(error));
+    }
     MEMSCAPE_CHECK(divide(part.heads, "heads", devices));
     MEMSCAPE_CHECK(divideKeys(part, devices));
     MEMSCAPE_CHECK(divide(part.ffn, "feed-forward columns", devices));

@@ -107,6 +107,27 @@ struct LayerTokens
     std::int64_t own = 0, shared = 0;
 };
 
+/// Tokens that a decoder layer keeps of what Whisper's encoder made of each recording.
+std::int64_t heardTokens(const ModelDescription& model)
+{
+    return model.architecture == "whisper" ? model.audio.positions : 0;
+}
+
+/// A state space model keeps one state and the last inputs of its convolution, however long the context is.
+double stateBytes(const ModelDescription& model, const CacheRule& rule)
+{
+    const StateSpace& space = model.stateSpace;
+    return double(model.layers) * double(space.inner) * double(space.state + space.kernel) * rule.element;
+}
+
+/// Whether only the prompt passes through a tensor: Whisper's encoder, a vision tower.
+bool isOfPrompt(const ModelTensor& tensor)
+{
+    const std::string& name = tensor.name;
+    return name.starts_with("model.encoder.") || name.find("vision_tower.") != std::string::npos
+        || name.find("multi_modal_projector.") != std::string::npos;
+}
+
 LayerTokens keptTokens(const ModelDescription& model, std::int64_t layer, const CacheUse& use)
 {
     const std::int64_t page = std::max<std::int64_t>(use.page, 1);
@@ -204,9 +225,11 @@ Result<double> weightsReadByStep(const ModelDescription& model, StoredForm form,
         const double one = double(tensorBytes(tensor, model, form, plain, tensorParallel));
         // A tied table is read whole by the head.
         const bool isLookedUp = tensor.role == TensorRole::Embedding && !(model.tied && tensor.shape[0] == model.vocab);
+        all += one * double(tensor.copies);
+        if (isOfPrompt(tensor))
+            continue;
         bytes += isLookedUp ? one * std::min(1.0, double(batch) / double(std::max<std::int64_t>(tensor.shape[0], 1)))
                             : one * copiesRead(tensor, batch);
-        all += one * double(tensor.copies);
     }
     if (form.kind == StoredForm::AsStored && model.stored && all > 0) // as large as the file says, in the same shares
         bytes *= double(piece(model.stored->bytes, tensorParallel)) / all;
@@ -215,7 +238,8 @@ Result<double> weightsReadByStep(const ModelDescription& model, StoredForm form,
 
 Result<std::int64_t> cacheBytes(const ModelDescription& model, CacheForm form, const CacheUse& use)
 {
-    if (model.kvHeads == 0 && model.latent.keyValueRank == 0)
+    const bool isStateSpace = model.family == Family::StateSpace;
+    if (!isStateSpace && model.kvHeads == 0 && model.latent.keyValueRank == 0)
         return 0;
     const double token = tokenBytes(model, ruleOf(form), use.tensorParallel);
     const std::int64_t layers = model.family == Family::EncoderDecoder ? model.decoderLayers : model.layers;
@@ -224,10 +248,11 @@ Result<std::int64_t> cacheBytes(const ModelDescription& model, CacheForm form, c
         return 0; // nothing is generated
     for (std::int64_t layer = 0; layer < layers; ++layer) {
         const LayerTokens kept = keptTokens(model, layer, use);
-        own += double(kept.own);
+        own += double(kept.own + heardTokens(model));
         shared += double(kept.shared);
     }
-    const double bytes = std::ceil(token * own) * double(use.batch) + std::ceil(token * shared);
+    const double bytes = isStateSpace ? std::ceil(stateBytes(model, ruleOf(form))) * double(use.batch)
+                                      : std::ceil(token * own) * double(use.batch) + std::ceil(token * shared);
     if (bytes > 0x1p62)
         return fail("model.size", "the cache does not fit into 2^62 bytes", "take a smaller batch or context");
     return static_cast<std::int64_t>(bytes);

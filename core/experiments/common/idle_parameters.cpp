@@ -47,11 +47,13 @@ ModelTraits traitsOf(const std::string& text)
     ModelTraits traits;
     traits.isUnknown = !model->caution.empty();
     const bool isByHand = model->architecture == "from-scratch";
-    traits.hasTokens = family == Family::Decoder || family == Family::Encoder || family == Family::EncoderDecoder;
-    traits.hasAttention = traits.hasTokens || family == Family::VisionTransformer;
-    traits.hasCache = family == Family::Decoder || family == Family::EncoderDecoder;
+    const bool isStateSpace = family == Family::StateSpace;
+    const bool isDecoder = family == Family::Decoder || family == Family::EncoderDecoder;
+    traits.hasTokens = isDecoder || isStateSpace || family == Family::Encoder;
+    traits.hasAttention = (traits.hasTokens && !isStateSpace) || family == Family::VisionTransformer;
+    traits.hasCache = isDecoder || isStateSpace;
     traits.hasLanguageHead = traits.hasCache && !isByHand && model->head == HeadKind::LanguageModel;
-    traits.writesOut = traits.hasAttention;
+    traits.writesOut = traits.hasAttention || isStateSpace;
     traits.takesAdapters = family != Family::Cnn;
     traits.hasDropout = traits.hasAttention && !isByHand;
     if (family == Family::Traced) {

@@ -3,6 +3,7 @@
 
 #include "core/network/families/decoder_parts.h"
 #include "core/network/families/language_head.h"
+#include "core/network/families/llava.h"
 
 #include <cmath>
 #include <optional>
@@ -70,6 +71,8 @@ Variable DecoderNetwork::embedded(const Variable& tokens)
         x = m_b.scale(std::move(x)); // by the root of the hidden size
     if (width != m_model.hidden)
         x = m_b.linear("project_in", std::move(x), m_model.hidden, false);
+    if (m_model.vision.layers > 0)
+        x = withPictures(m_b, m_model, tokens, std::move(x));
     if (m_model.remainder > 0)
         x = m_b.add(std::move(x), m_b.meanAll(m_b.parameter("remainder", {m_model.remainder})));
     if (m_model.embeddingNorm)

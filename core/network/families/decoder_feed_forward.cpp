@@ -16,6 +16,7 @@ OperatorKind fusedActivation(ActivationKind kind)
     case ActivationKind::Relu: return OperatorKind::Relu;
     case ActivationKind::Gelu:
     case ActivationKind::GeluTanh:
+    case ActivationKind::QuickGelu:
     case ActivationKind::GeluNew: return OperatorKind::Gelu;
     case ActivationKind::Tanh: return OperatorKind::Tanh;
     case ActivationKind::Silu: break;
@@ -25,9 +26,13 @@ OperatorKind fusedActivation(ActivationKind kind)
 
 } // namespace
 
-/// 0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³))).
+/// GeluNew is 0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³))).
 Variable activated(NetworkBuilder& b, ActivationKind kind, Variable x)
 {
+    if (kind == ActivationKind::QuickGelu && !b.options().isAllFused) {
+        Variable factor = b.sigmoid(b.scale(x));
+        return b.multiply(std::move(x), std::move(factor));
+    }
     if (kind != ActivationKind::GeluNew || b.options().isAllFused)
         return b.unary(fusedActivation(kind), std::move(x));
     Variable half = b.scale(x);

@@ -83,6 +83,29 @@ Variable visionLayer(NetworkBuilder& b, const ModelDescription& model, const Var
     return b.add(feedForward(b, model, normed), between);
 }
 
+/// DINOv2: each part is scaled by a vector, and added in the order of the code.
+Variable dinoLayer(NetworkBuilder& b, const ModelDescription& model, const Variable& argument)
+{
+    const auto scaled = [&](const char* name, Variable y) {
+        const ModuleScope scope(b, name, "Dinov2LayerScale");
+        return b.multiply(std::move(y), b.parameter("lambda1", {model.hidden}));
+    };
+    const Variable attended = NetworkBuilder::call(b.layerNorm("norm1", argument), [&](const Variable& y) {
+        AttentionNames names;
+        return selfAttention(b, model, "attention", y, false, names);
+    });
+    const Variable x = b.add(scaled("layer_scale1", attended), argument);
+    Variable y = b.layerNorm("norm2", x);
+    {
+        const ModuleScope scope(b, "mlp", "Dinov2MLP");
+        const DecoderNames names = {
+            .gate = "gate_proj", .up = model.gated ? "up_proj" : "fc1", .down = model.gated ? "down_proj" : "fc2"};
+        const Variable whole = b.columnInput(std::move(y));
+        y = b.rowOutput(decoderFeedForward(b, model, names, whole, model.ffn, true));
+    }
+    return b.add(scaled("layer_scale2", std::move(y)), x);
+}
+
 template <typename Layer> Variable stack(NetworkBuilder& b, const ModelDescription& model, Variable x, Layer layer)
 {
     const ModuleScope scope(b, "encoder", "Encoder");
@@ -180,12 +203,16 @@ Result<Graph> visionTransformer(const ModelDescription& model, const BuildOption
     NetworkBuilder b(options);
     const PictureInput& picture = model.picture;
     const std::int64_t side = picture.size / picture.patch;
+    const bool isDino = model.architecture == "dinov2";
+    const std::string root = isDino ? "dinov2" : "vit";
     const Variable pictures =
         b.input("pictures", {options.batch, picture.channels, picture.size, picture.size}, options.weights);
     Variable x;
     {
-        const ModuleScope scope(b, "vit.embeddings", "ViTEmbeddings");
+        const ModuleScope scope(b, root + ".embeddings", "ViTEmbeddings");
         Variable first = b.parameter("cls_token", {1, 1, model.hidden});
+        if (isDino)
+            b.parameter("mask_token", {1, model.hidden}); // of pretraining; nothing reads it here
         const Variable positions = b.parameter("position_embeddings", {1, side * side + 1, model.hidden});
         x = b.convolution("patch_embeddings.projection", pictures, model.hidden,
                           {picture.patch, picture.patch, 0, 1, true});
@@ -196,8 +223,16 @@ Result<Graph> visionTransformer(const ModelDescription& model, const BuildOption
         x = b.dropout(std::move(x), options.dropout);
     }
     {
-        const ModuleScope scope(b, "vit", "ViT");
-        x = b.layerNorm("layernorm", stack(b, model, std::move(x), visionLayer));
+        const ModuleScope scope(b, root, "ViT");
+        x = b.layerNorm("layernorm", stack(b, model, std::move(x), isDino ? dinoLayer : visionLayer));
+    }
+    if (isDino && model.head != HeadKind::Classifier)
+        return finishPooled(b, b.ok() ? b.select(x, 1) : Variable());
+    if (isDino && b.ok()) { // the class token beside the mean of the patches
+        Variable first = b.select(x, 1);
+        Variable patches = b.mean(b.narrow(x, 1, side * side), 1, false);
+        x = b.cat({std::move(first), std::move(patches)}, 1);
+        return finishClassifier(b, b.linear("classifier", std::move(x), picture.classes));
     }
     if (model.head == HeadKind::Classifier && b.ok())
         return finishClassifier(b, b.linear("classifier", b.select(x, 1), picture.classes));

@@ -21,7 +21,8 @@ import torch.nn.functional as F
 from . import networks
 from .problem import Problem, first_line, skipped
 
-TORCHVISION_NAMES = {"alexnet": "alexnet", "vgg": None, "resnet": None, "mobilenet_v2": "mobilenet_v2"}  # None: the catalogue's name
+TORCHVISION_NAMES = {"alexnet": "alexnet", "vgg": None, "resnet": None, "mobilenet_v2": "mobilenet_v2",
+                     "efficientnet": None, "densenet": None}  # None: the catalogue's name
 PICTURE_SIDE = 224
 CLASSES_BY_FAMILY = {"decoder": "AutoModelForCausalLM", "encoder": "AutoModel", "encoder-decoder": "AutoModelForSeq2SeqLM",
                      "vision transformer": "AutoModelForImageClassification",
@@ -34,22 +35,39 @@ class Workload:
     inputs(batch, sequence): what the module is called with, and the targets. forward(inputs): what the loss is made of."""
 
     def __init__(self, module, library, kind, vocab=0, side=PICTURE_SIDE, classes=0, width=0, has_float_logits=False,
-                 loss=None, returns_loss=False, takes_labels=False):
+                 loss=None, returns_loss=False, takes_labels=False, frames=(0, 0), picture_token=0, picture_tokens=0):
         self.returns_loss, self.takes_labels = returns_loss, takes_labels  # the model computes it: forward_with_loss()
         self.module, self.library, self.kind = module, library, kind
         self.vocab, self.side, self.classes, self.width = vocab, side, classes, width
         self.has_float_logits, self.own_loss = has_float_logits, loss
+        self.frames = frames  # of a recording: channels, length
+        self.picture_token, self.picture_tokens = picture_token, picture_tokens  # what stands for a picture in a text
 
     def inputs(self, batch, sequence, device, dtype):
         if self.kind in ("tokens", "pairs"):
             tokens = torch.randint(0, self.vocab, (batch, sequence), device=device)
             targets = torch.randint(0, self.vocab, (batch, sequence), device=device)
             return ((tokens,) if self.kind == "tokens" else (tokens, targets)), targets
+        if self.kind in ("recordings", "captions"):
+            return self.inputs_beside_text(batch, sequence, device, dtype)
         if self.kind == "rows":
             rows = torch.randn(batch, self.width, device=device).to(dtype)
             return (rows,), torch.randn(batch, self.classes, device=device).to(dtype)
         pictures = torch.randn(batch, 3, self.side, self.side, device=device).to(dtype)
         return (pictures,), torch.randint(0, self.classes, (batch,), device=device)
+
+    def inputs_beside_text(self, batch, sequence, device, dtype):
+        """Recordings, or pictures whose tokens begin each text."""
+        tokens = torch.randint(0, self.vocab, (batch, sequence), device=device)
+        targets = torch.randint(0, self.vocab, (batch, sequence), device=device)
+        if self.kind == "recordings":
+            return (torch.randn(batch, *self.frames, device=device).to(dtype), tokens), targets
+        if sequence < self.picture_tokens:
+            raise Problem("model.range", f"{sequence} tokens are fewer than the {self.picture_tokens} of a picture",
+                          f"choose sequence={self.picture_tokens} or more")
+        tokens[tokens == self.picture_token] = 0
+        tokens[:, :self.picture_tokens] = self.picture_token
+        return (torch.randn(batch, 3, self.side, self.side, device=device).to(dtype), tokens), targets
 
     def forward(self, inputs):
         if self.library != "transformers":
@@ -57,6 +75,10 @@ class Workload:
             return output if isinstance(output, torch.Tensor) else output[0]
         if self.kind == "pairs":
             return self.module(input_ids=inputs[0], decoder_input_ids=inputs[1]).logits
+        if self.kind == "recordings":
+            return self.module(input_features=inputs[0], decoder_input_ids=inputs[1]).logits
+        if self.kind == "captions":
+            return self.module(pixel_values=inputs[0], input_ids=inputs[1]).logits
         output = self.module(pixel_values=inputs[0]) if self.kind == "pictures" else self.module(input_ids=inputs[0])
         if "logits" in output:
             return output.logits
@@ -114,6 +136,8 @@ def build(model, described, plan, sequence):
     for part in workload.module.modules():
         if isinstance(part, torch.nn.Dropout):
             part.p = plan.dropout
+        elif type(part).__name__ == "StochasticDepth":
+            part.p = 0.0
     return workload
 
 
@@ -138,7 +162,7 @@ def chosen(model, described, plan, sequence):
                       "a name of the catalogue, the path of a config.json, torchvision:resnet50 or timm:vit_base_patch16_224")
     if config.get("model_type") in TORCHVISION_NAMES:
         name = TORCHVISION_NAMES[config["model_type"]] or described["name"].replace("-", "_")
-        return from_torchvision(name, plan)
+        return from_torchvision(name, plan, config.get("image_size", PICTURE_SIDE))
     if config.get("model_type") == "mobilenet_v1" and described.get("name", "").endswith("-standard"):
         raise skipped("no library has MobileNet with standard convolutions", "choose mobilenet-v1, or look at the prediction")
     return from_transformers(config, described.get("family", ""), plan, model)
@@ -214,7 +238,7 @@ def catalogue_config(name):
 # --- libraries --------------------------------------------------------------------------------------------------------
 
 
-def from_torchvision(name, plan):
+def from_torchvision(name, plan, side=PICTURE_SIDE):
     refuse_block_choices(plan, "torchvision's networks")
     models = library("torchvision", f"the model {name}").models
     make = getattr(models, name, None)
@@ -222,7 +246,7 @@ def from_torchvision(name, plan):
         raise Problem("model.unknown", f"torchvision has no model \"{name}\"", "its names: https://pytorch.org/vision/stable/models.html")
     module = make()
     classes = [part.out_features for part in module.modules() if isinstance(part, torch.nn.Linear)]
-    return Workload(module, "torchvision", "pictures", classes=classes[-1] if classes else 1000)
+    return Workload(module, "torchvision", "pictures", side=side, classes=classes[-1] if classes else 1000)
 
 
 def from_timm(name, plan):
@@ -258,8 +282,13 @@ def from_transformers(fields, family, plan, model):
     side = getattr(config, "image_size", None)
     kind = "pictures" if family in ("vision transformer", "convolutional network") or (side and not getattr(text, "vocab_size", 0)) else "tokens"
     if getattr(config, "is_encoder_decoder", False):
-        kind = "pairs"
-    return Workload(module, "transformers", kind, vocab=getattr(text, "vocab_size", 0) or 0, side=side or PICTURE_SIDE,
+        kind = "recordings" if hasattr(config, "num_mel_bins") else "pairs"
+    beside = {"frames": (config.num_mel_bins, 2 * config.max_source_positions)} if kind == "recordings" else {}
+    vision = getattr(config, "vision_config", None)
+    if fields.get("model_type") == "llava":
+        kind, side = "captions", vision.image_size
+        beside = {"picture_token": config.image_token_id, "picture_tokens": (side // vision.patch_size) ** 2}
+    return Workload(module, "transformers", kind, vocab=getattr(text, "vocab_size", 0) or 0, side=side or PICTURE_SIDE, **beside,
                     classes=getattr(config, "num_labels", 0), has_float_logits=plan.has_float_logits,
                     returns_loss=type(module).__name__.endswith(("ForCausalLM", "ForMaskedLM", "ForConditionalGeneration")),
                     takes_labels=plan.has_float_logits and takes_shifted_labels(module))
@@ -302,5 +331,5 @@ def model_class(transformers, fields, family):
 
 def set_dropout(config, probability):
     for key, value in config.to_dict().items():
-        if isinstance(value, float) and "drop" in key and "layer" not in key and "path" not in key:
-            setattr(config, key, probability)
+        if isinstance(value, float) and "drop" in key and "layer" not in key:
+            setattr(config, key, 0.0 if "path" in key else probability)

@@ -97,7 +97,8 @@ private slots:
         options.batch = std::int64_t(1) << 50;
         options.sequence = std::int64_t(1) << 30;
         for (const char* name : {"llama-3-8b", "gpt2", "bert-base", "t5-small", "from-scratch", "resnet50", "vit-b-16",
-                                 "mlp", "mixtral-8x7b", "deepseek-v2-lite"}) {
+                                 "mlp", "mixtral-8x7b", "deepseek-v2-lite", "whisper-tiny", "efficientnet-b0",
+                                 "densenet121", "swin-t", "mamba-130m", "llava-1.5-7b", "dinov2-small"}) {
             const auto graph = buildNetwork(*readModel(name), options);
             QVERIFY2(!graph.has_value(), name);
             QVERIFY2(graph.error().code.starts_with("network."), graph.error().text().c_str());
@@ -105,7 +106,7 @@ private slots:
         }
         options = {};
         options.sequence = 4096; // beyond the positions that the model learned
-        for (const char* name : {"gpt2", "bert-base", "opt-125m"}) {
+        for (const char* name : {"gpt2", "bert-base", "opt-125m", "whisper-tiny"}) {
             const Error error = buildNetwork(*readModel(name), options).error();
             QCOMPARE(error.code, std::string("network.shape"));
             QVERIFY2(error.remedy && error.remedy->parameter == "sequence", name);
@@ -113,6 +114,51 @@ private slots:
             remedied.sequence = std::stoll(error.remedy->value);
             QVERIFY2(buildNetwork(*readModel(name), remedied).has_value(), name);
         }
+    }
+
+    void aPictureNeedsItsTokens()
+    {
+        const auto model = readModel("llava-1.5-7b");
+        QCOMPARE(model->vision.tokens(), std::int64_t(576));
+        BuildOptions options;
+        options.sequence = 500;
+        const Error error = buildNetwork(*model, options).error();
+        QCOMPARE(error.code, std::string("network.shape"));
+        QVERIFY(error.remedy && error.remedy->value == "576");
+        options.sequence = 576;
+        QVERIFY(buildNetwork(*model, options).has_value());
+        options.sequence = 1; // a token after the prompt
+        options.gradient = options.loss = false;
+        QVERIFY(buildNetwork(*model, options).has_value());
+    }
+
+    void aDenseBlockKeepsTheSquareOfItsLayers()
+    {
+        // Layer i keeps its joined input and the activation of it: 2 (inputs + i growth) channels beside what is of
+        // one size. Twice the layers are four times the second sum.
+        const auto kept = [](std::int64_t layers) {
+            ModelDescription model = *readModel("densenet121");
+            model.cnn.depths = {layers};
+            return savedBytes(*buildNetwork(model, {})).activations;
+        };
+        const std::int64_t plane = 56 * 56 * 4;
+        const auto joined = [](std::int64_t n) { return 64 * n + 32 * n * (n - 1) / 2; };
+        const std::int64_t each = (kept(2) - kept(1)) - 2 * plane * (joined(2) - joined(1)); // that every layer adds
+        QVERIFY(std::abs(double(kept(40) - kept(20)) / double(20 * each + 2 * plane * (joined(40) - joined(20))) - 1)
+                < 0.001);
+    }
+
+    void mambaWithoutItsKernelsKeepsEveryState()
+    {
+        const auto model = readModel("mamba-130m");
+        const auto kept = [&](bool isFused) {
+            BuildOptions options;
+            options.sequence = 64;
+            options.isAllFused = isFused;
+            return savedBytes(*buildNetwork(*model, options)).activations;
+        };
+        // Of each token and layer: decay, entry and state (1536 × 16 numbers each), which the kernel does not keep.
+        QVERIFY(kept(false) - kept(true) > 24 * 64 * 3 * 1536 * 16 * 4);
     }
 
     void writtenOutKeepsMoreThanFused()
@@ -154,7 +200,7 @@ private slots:
         QFETCH(QString, model);
         const auto description = readModel(model.toStdString());
         BuildOptions options;
-        options.sequence = 8;
+        options.sequence = std::max<std::int64_t>(8, description->vision.tokens());
         const auto graph = buildNetwork(*description, options);
         QVERIFY2(graph.has_value(), graph ? "" : graph.error().text().c_str());
         const auto list = inventory(*description);

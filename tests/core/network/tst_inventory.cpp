@@ -101,6 +101,13 @@ private slots:
         QTest::newRow("resnet50") << qint64(25557032);
         QTest::newRow("mobilenet-v1") << qint64(4231976);
         QTest::newRow("mobilenet-v2") << qint64(3504872);
+        QTest::newRow("efficientnet-b0") << qint64(5288548);
+        QTest::newRow("efficientnet-b7") << qint64(66347960);
+        QTest::newRow("densenet121") << qint64(7978856);
+        QTest::newRow("densenet201") << qint64(20013928);
+        QTest::newRow("swin-t") << qint64(28288354);
+        QTest::newRow("swin-b") << qint64(87768224);
+        QTest::newRow("llava-1.5-7b") << qint64(7063427072);
     }
     void publishedCounts()
     {
@@ -129,6 +136,13 @@ private slots:
         row("vit-b-16", "vit.embeddings.patch_embeddings.projection.weight", "768x3x16x16");
         row("resnet50", "layer2.0.downsample.0.weight", "512x256x1x1");
         row("mobilenet-v2", "features.2.conv.1.0.weight", "96x1x3x3");
+        row("efficientnet-b0", "features.2.0.block.2.fc1.weight", "4x96x1x1");
+        row("densenet121", "features.denseblock4.denselayer16.conv1.weight", "128x992x1x1");
+        row("swin-t", "swin.encoder.layers.0.blocks.1.attention.self.relative_position_bias_table", "169x3");
+        row("dinov2-giant", "dinov2.encoder.layer.39.mlp.gate_proj.weight", "4096x1536");
+        row("whisper-large-v3", "model.encoder.conv1.weight", "1280x128x3");
+        row("mamba-130m", "backbone.layers.23.mixer.x_proj.weight", "80x1536");
+        row("llava-1.5-7b", "model.vision_tower.embeddings.patch_embedding.weight", "1024x3x14x14");
     }
     void tensorsAreNamedAsInTheCheckpoint()
     {
@@ -178,6 +192,12 @@ private slots:
         QTest::newRow("vit-b-32") << 4.409;
         QTest::newRow("vit-b-16") << 17.564;
         QTest::newRow("vit-l-32") << 15.378;
+        QTest::newRow("efficientnet-b0") << 0.386;
+        QTest::newRow("efficientnet-b7") << 37.746;
+        QTest::newRow("densenet121") << 2.834;
+        QTest::newRow("densenet201") << 4.291;
+        QTest::newRow("swin-t") << 4.491;
+        QTest::newRow("swin-b") << 15.431;
     }
     void macsOfPictures()
     {

@@ -7,6 +7,8 @@
 
 #include <QtTest>
 
+#include <fmt/format.h>
+
 using namespace memscape;
 
 namespace {
@@ -274,6 +276,36 @@ private slots:
         row("no depths", R"({"model_type": "resnet"})", "config.missing", "depths");
         row("depths without widths", R"({"model_type": "resnet", "depths": [1, 2], "hidden_sizes": [64]})",
             "model.contradiction", "depths");
+        row("a decoder of other heads", R"({"model_type": "whisper", "d_model": 64, "encoder_layers": 2,
+            "encoder_attention_heads": 4, "encoder_ffn_dim": 128, "decoder_attention_heads": 8})",
+            "model.contradiction", "decoder_attention_heads");
+        const auto swin = [](const char* more) {
+            return fmt::format(R"({{"model_type": "swin", "embed_dim": 96, "patch_size": 4, {}}})", more);
+        };
+        row("stages without depths", swin(R"("image_size": 224, "num_heads": [3])"), "config.missing", "depths");
+        row("windows that do not tile", swin(R"("image_size": 100, "depths": [2, 2], "num_heads": [3, 6])"),
+            "model.contradiction", "image_size");
+        row("heads that do not divide a stage", swin(R"("image_size": 224, "depths": [2, 2], "num_heads": [3, 7])"),
+            "model.contradiction", "num_heads");
+        row("a ratio beyond numbers", swin(R"("image_size": 224, "depths": [2], "num_heads": [3], "mlp_ratio": 1e300)"),
+            "model.contradiction", "mlp_ratio");
+        row("a wide EfficientNet", R"({"model_type": "efficientnet", "width_coefficient": 1e9})", "model.range",
+            "width_coefficient");
+        row("no depth", R"({"model_type": "efficientnet", "depth_coefficient": 0})", "model.range",
+            "depth_coefficient");
+        row("no dense blocks", R"({"model_type": "densenet"})", "config.missing", "block_config");
+        row("a Mamba of many channels", R"({"model_type": "mamba", "hidden_size": 64, "num_hidden_layers": 1,
+            "vocab_size": 8, "expand": 2000000000})",
+            "model.range", "expand");
+        const auto llava = [](const char* tower) {
+            return fmt::format(R"({{"model_type": "llava", "text_config": {{"model_type": "llama", "vocab_size": 8}},
+                "vision_config": {}}})",
+                               tower);
+        };
+        row("another vision tower", llava(R"({"model_type": "siglip_vision_model"})"), "model.contradiction",
+            "vision_config.model_type");
+        row("a vision tower without sizes", llava("{}"), "config.missing", "vision_config.hidden_size");
+        row("a vision tower that is no object", llava("3"), "json.type", "vision_config");
         row("a tiny picture", R"({"model_type": "alexnet", "image_size": 20})", "model.contradiction", "image size");
     }
     void refuses()

@@ -125,6 +125,13 @@ private slots:
         row("FP8", "llama-2-7b", [](auto&, auto& b) { b.weights = DType::BFloat16, b.isProductInFp8 = true; });
         row("dropout", "gpt2", [](auto&, auto& b) { b.dropout = 0.1; });
         row("flash", "gpt2", [](auto&, auto& b) { b.weights = DType::BFloat16, b.attention = AttentionKernel::Flash; });
+        row("Whisper", "whisper-tiny", [](auto& m, auto& b) { m.audio.positions = 12, b.sequence = 8; });
+        row("Mamba", "mamba-130m", [](auto&, auto&) {});
+        row("Mamba's kernels", "mamba-130m", [](auto&, auto& b) { b.isAllFused = true; });
+        row("LLaVA", "llava-1.5-7b", [](auto& m, auto& b) {
+            m.vision.picture.size = 28;
+            b.sequence = 8;
+        });
         row("one expert kind in few layers", "deepseek-v2-lite",
             [](auto& m, auto&) { m.experts.count = 3, m.experts.active = 2; });
     }

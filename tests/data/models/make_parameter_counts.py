@@ -7,7 +7,8 @@
 Builds each configuration with Hugging Face transformers on the meta device (no memory, no download)
 and writes, per model: the number of parameters with tied ones once, the number that one token uses
 (routed experts by their share), and how many tensors of which shape there are. The
-architectures that transformers does not have (AlexNet, VGG) are built here from torch.nn.
+architectures that transformers does not have are torchvision's (EfficientNet, DenseNet) or are built here
+from torch.nn (AlexNet, VGG).
 """
 import collections
 import json
@@ -17,6 +18,8 @@ import sys
 import torch
 import transformers
 from torch import nn
+
+from make_saved_bytes import LIBRARY
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -59,6 +62,8 @@ def build(config):
         return alexnet(config["num_labels"])
     if kind == "vgg":
         return vgg(config)
+    if kind in LIBRARY:
+        return LIBRARY[kind](config)
     if config.get("separable") is False:
         return mobilenet_v1_standard(config["num_labels"])
     if kind in ("mobilenet_v1", "mobilenet_v2"):

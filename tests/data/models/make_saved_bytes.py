@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What small models of Hugging Face transformers keep for backward, measured on a CPU.
+"""What small models of Hugging Face transformers and torchvision keep for backward, measured on a CPU.
 
     python3 tests/data/models/make_saved_bytes.py > tests/data/models/saved_bytes.json
 
@@ -56,8 +56,46 @@ CASES = {
                 num_channels=3, num_labels=10, architectures=["ViTForImageClassification"]),
     "resnet": dict(layer_type="basic", depths=[1, 2], hidden_sizes=[64, 128], embedding_size=64, num_labels=10, image_size=64,
                    architectures=["ResNetForImageClassification"]),
+    "dinov2": dict(hidden_size=64, num_hidden_layers=2, num_attention_heads=4, mlp_ratio=4, image_size=32, patch_size=8,
+                   num_channels=3, num_labels=10, architectures=["Dinov2ForImageClassification"]),
+    "dinov2 gated": dict(hidden_size=64, num_hidden_layers=2, num_attention_heads=4, mlp_ratio=4, use_swiglu_ffn=True,
+                         image_size=32, patch_size=8, num_channels=3, num_labels=10,
+                         architectures=["Dinov2ForImageClassification"]),
+    "whisper": dict(vocab_size=96, d_model=64, encoder_layers=2, decoder_layers=3, encoder_attention_heads=4,
+                    decoder_attention_heads=4, encoder_ffn_dim=112, decoder_ffn_dim=112, num_mel_bins=8,
+                    max_source_positions=24, max_target_positions=32, pad_token_id=0, bos_token_id=0, eos_token_id=0,
+                    decoder_start_token_id=0, architectures=["WhisperForConditionalGeneration"]),
+    "efficientnet": dict(width_coefficient=1.1, depth_coefficient=1.2, image_size=64, num_labels=10),
+    "densenet": dict(growth_rate=8, block_config=[2, 3], num_init_features=16, image_size=64, num_labels=10),
+    "swin": dict(image_size=64, patch_size=4, num_channels=3, embed_dim=16, depths=[2, 2, 2], num_heads=[1, 2, 4],
+                 window_size=4, mlp_ratio=4.0, drop_path_rate=0.0, num_labels=10,
+                 architectures=["SwinForImageClassification"]),
+    "mamba": dict(vocab_size=96, hidden_size=64, num_hidden_layers=2, state_size=8, expand=2, conv_kernel=4,
+                  time_step_rank=4, architectures=["MambaForCausalLM"]),
+    "llava": dict(text_config=dict(GROUPED, model_type="llama"), image_token_index=95, projector_hidden_act="gelu",
+                  vision_config=dict(model_type="clip_vision_model", hidden_size=32, num_hidden_layers=3,
+                                     num_attention_heads=4, intermediate_size=48, image_size=16, patch_size=8),
+                  vision_feature_layer=-2, vision_feature_select_strategy="default",
+                  architectures=["LlavaForConditionalGeneration"]),
 }
 BATCH, SEQUENCE = 2, 16
+
+
+def efficientnet(config):
+    from torchvision.models import efficientnet as library
+    stages, last = library._efficientnet_conf("efficientnet_b0", width_mult=config["width_coefficient"],
+                                              depth_mult=config["depth_coefficient"])
+    return library.EfficientNet(stages, dropout=0.0, stochastic_depth_prob=0.0, num_classes=config["num_labels"],
+                                last_channel=last)
+
+
+def densenet(config):
+    from torchvision.models import DenseNet
+    return DenseNet(config["growth_rate"], config["block_config"], config["num_init_features"],
+                    num_classes=config["num_labels"])
+
+
+LIBRARY = {"efficientnet": efficientnet, "densenet": densenet}
 
 
 def no_dropout(config):
@@ -66,21 +104,45 @@ def no_dropout(config):
             setattr(config, key, 0.0)
 
 
-def measure(kind, values, dtype):
-    torch.manual_seed(0)
-    options = {key: value for key, value in values.items() if key not in ("architectures", "image_size")
-               or (key == "image_size" and kind == "vit")}
-    config = transformers.AutoConfig.for_model(kind.split()[0], **options)
+def build(kind, values):
+    kind = kind.split()[0]
+    if kind in LIBRARY:
+        return LIBRARY[kind](values)
+    options = {key: value for key, value in values.items() if key != "architectures"
+               and (key != "image_size" or kind != "resnet")}
+    config = transformers.AutoConfig.for_model(kind, **options)
     no_dropout(config)
     config._attn_implementation = "eager"
     config.use_cache = False
-    model = getattr(transformers, values["architectures"][0])(config).to(dtype).train()
-    if kind in ("vit", "resnet"):
-        inputs = {"pixel_values": torch.randn(BATCH, 3, values["image_size"], values["image_size"], dtype=dtype)}
-    else:
-        inputs = {"input_ids": torch.randint(1, 96, (BATCH, SEQUENCE))}
+    return getattr(transformers, values["architectures"][0])(config)
+
+
+def pictures(config, dtype):
+    size = config.get("image_size") or config["vision_config"]["image_size"]
+    return torch.randn(BATCH, 3, size, size, dtype=dtype)
+
+
+def inputs_of(kind, values, dtype):
+    """What the model is called with, in its order."""
+    tokens = torch.randint(1, 90, (BATCH, SEQUENCE))
+    if "image_size" in values:
+        return {"x" if kind in LIBRARY else "pixel_values": pictures(values, dtype)}
+    if kind == "whisper":
+        frames = torch.randn(BATCH, values["num_mel_bins"], 2 * values["max_source_positions"], dtype=dtype)
+        return {"input_features": frames, "decoder_input_ids": tokens}
     if kind == "t5":
-        inputs["decoder_input_ids"] = torch.randint(1, 96, (BATCH, SEQUENCE))
+        return {"input_ids": tokens, "decoder_input_ids": tokens.clone()}
+    if "vision_config" in values:
+        patches = (values["vision_config"]["image_size"] // values["vision_config"]["patch_size"]) ** 2
+        tokens[:, 2:2 + patches] = values["image_token_index"]
+        return {"input_ids": tokens, "pixel_values": pictures(values, dtype)}
+    return {"input_ids": tokens}
+
+
+def measure(kind, values, dtype):
+    torch.manual_seed(0)
+    model = build(kind, values).to(dtype).train()
+    inputs = inputs_of(kind.split()[0], values, dtype)
     known = {p.untyped_storage().data_ptr() for p in model.parameters()}
     buffers = {p.untyped_storage().data_ptr() for p in model.buffers()}
     passed = {t.untyped_storage().data_ptr() for t in inputs.values()}
