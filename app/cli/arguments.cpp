@@ -60,6 +60,17 @@ predicted by the experiment and the parameters that are named below it.
 Sources: memory-and-execution, device-and-memory-theory, gpu-memory-management,
 batch-size-optimization, vram-bottleneck.)";
 
+constexpr auto accuracyExamples = R"(
+Predicts the setting of every row of published tables (resource tables, papers, benchmarks: source,
+file and commit are in each table) and prints the errors by family: mean, median, signed median, and
+the worst row. Rows that the program cannot express are listed with the reason.
+
+  memscape-cli accuracy                        the tables that ship with the program
+  memscape-cli accuracy --rows                 every row, worst first
+  memscape-cli accuracy mine.json --json | jq '.families'
+
+A table of your own has the form of those in resources/published.)";
+
 constexpr auto measureExamples = R"(
 Examples:
   memscape-cli measure stride --device cpu --json > stride.json
@@ -244,6 +255,12 @@ void addQuestions(CLI::App& app, Arguments& arguments)
         ->excludes("--experiment");
     addDevice(claims, arguments, "judged for which device (default: cpu)");
     addJson(claims, arguments);
+
+    CLI::App& accuracy = addCommand(app, "accuracy", "predictions against published figures", accuracyExamples);
+    accuracy.add_option("TABLE", arguments.files, "tables of published figures (default: those that ship)")
+        ->type_name("");
+    addJson(accuracy, arguments);
+    accuracy.add_flag("--rows", arguments.everyRow, "every row, not the families alone")->excludes("--json");
 
     CLI::App& measure = addCommand(app, "measure", "measure memory and time: a real run beside the prediction", "");
     measure.footer(std::string(parameterHelp) + "\n" + measureExamples);

@@ -33,6 +33,7 @@ struct Arguments
     std::size_t jobs = 0;  ///< of grade; 0: as many as cores
     bool forStudents = false, solution = false, lock = false, replay = false, hint = false; ///< of lab
     bool questions = false; ///< of claims: the deep questions in place of the table
+    bool everyRow = false;  ///< of accuracy: each row, not the families alone
     bool json = false;
     bool events = false;
     bool comments = false;

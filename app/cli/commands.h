@@ -12,6 +12,7 @@ int runList(const Arguments& arguments);
 int runDevices(const Arguments& arguments);
 int runDescribe(const Arguments& arguments);
 int runClaims(const Arguments& arguments);
+int runAccuracy(const Arguments& arguments);
 int runPredict(const Arguments& arguments);
 int runMeasure(const Arguments& arguments);
 int runCalibrate(const Arguments& arguments);

@@ -28,6 +28,7 @@ constexpr std::array commands{
     Command{"report", runReport},   Command{"check", runCheck},       Command{"snapshot", runSnapshot},
     Command{"compare", runCompare}, Command{"claims", runClaims},     Command{"lab", runLab},
     Command{"grade", runGrade},     Command{"selftest", runSelftest}, Command{"worker", runWorkerCommand},
+    Command{"accuracy", runAccuracy},
 };
 
 int run(int argc, char** argv)

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Published figures beside predictions of their settings: the error of each row, and of each family the mean and median
+// error, its sign, and the worst row. Steps are told apart by device, since a device's rates are what they test.
+//
+// Left out: how sure the published figure is; a row is one run of somebody.
+#pragma once
+
+#include "core/published/published_table.h"
+
+namespace memscape {
+
+struct PublishedOutcome
+{
+    PublishedRow row;
+    double predicted = nan; ///< in the figure's unit
+    std::string why;        ///< why there is no prediction; empty: there is
+    std::string deviceName;
+
+    bool isPredicted() const { return why.empty(); }
+    double error() const { return predicted / row.value - 1; } ///< signed, relative
+    std::string group() const; ///< "LoRA", "step time, NVIDIA H100 SXM"
+};
+
+/// Each row predicted, on all cores, in the rows' order. Errors: published.figure where a row names no figure of its
+/// experiment, device.* where it names no device; what the model refuses is said in `why`.
+Result<std::vector<PublishedOutcome>> predictPublished(std::vector<PublishedRow> rows);
+
+struct FamilyError
+{
+    std::string group;
+    std::size_t rows = 0;    ///< predicted ones
+    std::size_t refused = 0; ///< those that the program cannot express
+    double mean = nan, median = nan; ///< of |error|
+    double bias = nan;               ///< median of the signed error
+    const PublishedOutcome* worst = nullptr;
+};
+
+/// In the order of publishedFamilies(), devices by name; `outcomes` must outlive it.
+std::vector<FamilyError> familyErrors(const std::vector<PublishedOutcome>& outcomes);
+
+} // namespace memscape
