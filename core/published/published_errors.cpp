@@ -40,7 +40,8 @@ Result<void> predictOne(PublishedOutcome& outcome, const Device& device)
         return fail("published.figure",
                     fmt::format("{} has no figure \"{}\" that is a number", outcome.row.experiment->id(),
                                 quotedForMessage(outcome.row.figure)),
-                    didYouMean(outcome.row.figure, keys), fmt::format("{}, \"{}\"", outcome.row.table, outcome.row.row));
+                    didYouMean(outcome.row.figure, keys),
+                    fmt::format("{}, \"{}\"", outcome.row.table, outcome.row.row));
     }
     outcome.predicted = figure->number();
     if (!std::isfinite(outcome.predicted))

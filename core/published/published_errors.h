@@ -18,7 +18,7 @@ struct PublishedOutcome
 
     bool isPredicted() const { return why.empty(); }
     double error() const { return predicted / row.value - 1; } ///< signed, relative
-    std::string group() const; ///< "LoRA", "step time, NVIDIA H100 SXM"
+    std::string group() const;                                 ///< "LoRA", "step time, NVIDIA H100 SXM"
 };
 
 /// Each row predicted, on all cores, in the rows' order. Errors: published.figure where a row names no figure of its
@@ -28,8 +28,8 @@ Result<std::vector<PublishedOutcome>> predictPublished(std::vector<PublishedRow>
 struct FamilyError
 {
     std::string group;
-    std::size_t rows = 0;    ///< predicted ones
-    std::size_t refused = 0; ///< those that the program cannot express
+    std::size_t rows = 0;            ///< predicted ones
+    std::size_t refused = 0;         ///< those that the program cannot express
     double mean = nan, median = nan; ///< of |error|
     double bias = nan;               ///< median of the signed error
     const PublishedOutcome* worst = nullptr;

@@ -19,8 +19,8 @@ namespace fs = std::filesystem;
 
 const std::vector<std::string> tableKeys{"format",     "version",    "title", "source", "device",
                                          "experiment", "parameters", "note",  "rows"};
-const std::vector<std::string> rowKeys{"row",    "family",     "figure",   "value",  "unit", "device",
-                                       "cannot", "experiment", "per_step", "note",   "parameters"};
+const std::vector<std::string> rowKeys{"row",    "family",     "figure",   "value", "unit",      "device",
+                                       "cannot", "experiment", "per_step", "note",  "parameters"};
 
 /// Of a file or a row; a model's file is looked for in `folder`.
 Result<std::vector<std::string>> assignmentsOf(const JsonReader& reader, const fs::path& folder)
@@ -85,8 +85,7 @@ Result<PublishedRow> rowOf(const JsonReader& reader, const JsonReader& table, co
 {
     MEMSCAPE_CHECK(checkKeys(reader, rowKeys));
     PublishedRow row;
-    for (const auto& [key, text] :
-         {std::pair{"row", &row.row}, {"family", &row.family}, {"figure", &row.figure}}) {
+    for (const auto& [key, text] : {std::pair{"row", &row.row}, {"family", &row.family}, {"figure", &row.figure}}) {
         MEMSCAPE_TRY(value, reader.string(key));
         *text = value;
     }
@@ -173,8 +172,8 @@ Result<std::vector<PublishedRow>> readPublished(const fs::path& file)
         if (!row)
             return fail(placed(row.error(), item.string("row", "").value_or("")));
         if (!names.insert(row->row + "\n" + row->figure).second)
-            return fail(placed({"published.twice", "two rows say the same figure of it", {}, "leave one out"},
-                               row->row));
+            return fail(
+                placed({"published.twice", "two rows say the same figure of it", {}, "leave one out"}, row->row));
         rows.push_back(std::move(*row));
     }
     return rows;

@@ -22,12 +22,12 @@ namespace memscape {
 
 struct PublishedRow
 {
-    std::string table;  ///< title of its file
-    std::string source; ///< file, commit or date
-    std::string row;    ///< what finds it in the table
-    std::string family; ///< one of publishedFamilies()
-    std::string device; ///< id of the catalogue
-    std::string figure; ///< key of the experiment's figure
+    std::string table;   ///< title of its file
+    std::string source;  ///< file, commit or date
+    std::string row;     ///< what finds it in the table
+    std::string family;  ///< one of publishedFamilies()
+    std::string device;  ///< id of the catalogue
+    std::string figure;  ///< key of the experiment's figure
     std::string printed; ///< "21.3 GB"
     std::string note;
     std::string cannot;                     ///< why it is not predicted; empty: it is

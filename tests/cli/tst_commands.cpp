@@ -46,7 +46,7 @@ private slots:
     {
         QTest::addColumn<QString>("command");
         for (const char* command : {"list", "devices", "describe", "predict", "measure", "calibrate", "report", "check",
-                                    "selftest", "worker", "claims"})
+                                    "selftest", "worker", "claims", "accuracy"})
             QTest::newRow(command) << QString(command);
     }
     void everyHelpTeaches()
@@ -62,6 +62,21 @@ private slots:
     void helpOfAnExperimentShowsItsParameters()
     {
         QVERIFY(cli({"predict", "stride", "--help"}).out.contains("element=float32"));
+    }
+
+    void accuracy()
+    {
+        const Ran text = cli({"accuracy"});
+        QCOMPARE(text.code, 0);
+        QVERIFY(text.out.contains("step time, NVIDIA A100 80 GB SXM") && text.out.contains("cannot be predicted"));
+        const Ran json = cli({"accuracy", "--json"});
+        const QJsonObject document = QJsonDocument::fromJson(json.out).object();
+        QVERIFY(document["rows"].toArray().size() >= 140);
+        for (const char* key : {"family", "rows", "mean", "median", "bias", "worst"})
+            QVERIFY2(document["families"][0].toObject().contains(key), key);
+        QCOMPARE(cli({"accuracy", "--rows", "--json"}).code, 2);
+        QCOMPARE(cli({"accuracy", "/nowhere.json"}).code, 2);
+        QVERIFY(cli({"accuracy"}, {}, {"MEMSCAPE_RESOURCES=/nowhere"}).err.contains("published"));
     }
 
     void claims()

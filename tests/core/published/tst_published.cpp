@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// Published figures: what a table's file says becomes rows, errors are those of arithmetic by hand, a broken file says
+// where and what to do, and the tables that ship are predicted no worse than when they were last looked at.
+#include "core/base/file.h"
+#include "core/report/published_report.h"
+
+#include <nlohmann/json.hpp>
+
+#include <QTemporaryDir>
+#include <QtTest>
+
+#include <cmath>
+
+using namespace memscape;
+
+namespace {
+
+Json weightsRow(const char* name, double value)
+{
+    return {{"row", name},         {"family", "full training"},
+            {"figure", "weights"}, {"value", value},
+            {"unit", "B"},         {"parameters", {"model=mlp:1000,1000"}}};
+}
+
+Json tableOf(Json rows)
+{
+    return {{"format", "memscape-published"},
+            {"version", 1},
+            {"title", "A table"},
+            {"source", "nowhere"},
+            {"device", "nvidia-h200"},
+            {"parameters", {"precision=fp32", "advice=none"}},
+            {"rows", std::move(rows)}};
+}
+
+class PublishedFile
+{
+public:
+    explicit PublishedFile(const Json& table) { QVERIFY(writeFileAtomically(path(), jsonText(table))); }
+    std::string path() const { return m_folder.filePath("table.json").toStdString(); }
+    Result<std::vector<PublishedRow>> read() const { return readPublished(path()); }
+    std::vector<PublishedOutcome> outcomes() const { return predictPublished(read().value()).value(); }
+
+private:
+    QTemporaryDir m_folder;
+};
+
+std::vector<PublishedOutcome> shipped()
+{
+    std::vector<PublishedRow> rows;
+    for (const auto& file : publishedFiles().value()) {
+        const auto more = readPublished(file);
+        if (!more)
+            qFatal("%s", more.error().text().c_str());
+        rows.insert(rows.end(), more->begin(), more->end());
+    }
+    return predictPublished(rows).value();
+}
+
+} // namespace
+
+class TestPublished : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void aRowBecomesItsSetting()
+    {
+        Json row = weightsRow("one", 4.004);
+        row["unit"] = "MB";
+        row["parameters"] = {"model=mlp:1000,1000", "precision=bf16"};
+        const auto rows = PublishedFile(tableOf({row})).read();
+        QVERIFY(rows);
+        QCOMPARE(rows->front().value, 4.004e6);
+        QCOMPARE(rows->front().printed, std::string("4.004 MB"));
+        QCOMPARE(rows->front().device, std::string("nvidia-h200"));
+        QCOMPARE(rows->front().parameters.choice("precision"), std::string("bf16")); // the row's, not its file's
+    }
+
+    void aRateIsTheTimeOfAStep()
+    {
+        Json row = weightsRow("fast", 24000);
+        row["figure"] = "step_time", row["unit"] = "token/s", row["per_step"] = 12000;
+        QCOMPARE(PublishedFile(tableOf({row})).read()->front().value, 0.5);
+        row["unit"] = "min", row["value"] = 2, row.erase("per_step");
+        QCOMPARE(PublishedFile(tableOf({row})).read()->front().value, 120.0);
+    }
+
+    /// 1,001,000 weights of 4 B against 4.004, 5.005, 2.002 and 8.008 MB: 0, −20, +100 and −50 %.
+    void errorsAreThoseByHand()
+    {
+        const auto outcomes = PublishedFile(tableOf({weightsRow("same", 4.004e6), weightsRow("less", 5.005e6),
+                                                     weightsRow("more", 2.002e6), weightsRow("half", 8.008e6)}))
+                                  .outcomes();
+        const auto families = familyErrors(outcomes);
+        QCOMPARE(families.size(), std::size_t(1));
+        QCOMPARE(families[0].rows, std::size_t(4));
+        QCOMPARE(families[0].mean, (0 + 0.2 + 1 + 0.5) / 4);
+        QCOMPARE(families[0].median, 0.35);
+        QCOMPARE(families[0].bias, -0.1);
+        QCOMPARE(families[0].worst->row.row, std::string("more"));
+        const QString text = QString::fromStdString(publishedText(outcomes, true));
+        QVERIFY(text.contains("+100.0 %") && text.contains("A table: more"));
+    }
+
+    void whatCannotBePredictedIsListed()
+    {
+        Json pipeline = weightsRow("pipeline", 1e9);
+        pipeline["cannot"] = "pipelines are not modelled";
+        pipeline.erase("parameters");
+        Json refused = weightsRow("refused", 1e9);
+        refused["parameters"] = {"model=gpt2", "sequence=9999"};
+        const auto outcomes = PublishedFile(tableOf({pipeline, refused, weightsRow("good", 4e6)})).outcomes();
+        QCOMPARE(familyErrors(outcomes)[0].rows, std::size_t(1));
+        QCOMPARE(familyErrors(outcomes)[0].refused, std::size_t(2));
+        const QString text = QString::fromStdString(publishedText(outcomes));
+        QVERIFY(text.contains("2 rows cannot be predicted"));
+        QVERIFY(text.contains("pipelines are not modelled"));
+        QVERIFY(text.contains("1024")); // the positions of GPT-2
+        const auto json = parseJson(publishedDocument(outcomes)).value();
+        QCOMPARE(json["rows"].size(), std::size_t(3));
+        QVERIFY(json["rows"][0]["predicted"].is_null());
+    }
+
+    void aModelLiesBesideItsTable()
+    {
+        QTemporaryDir folder;
+        QVERIFY(QDir(folder.path()).mkdir("models"));
+        QVERIFY(writeFileAtomically(
+            folder.filePath("models/small.json").toStdString(),
+            R"({"model_type": "gpt2", "n_embd": 64, "n_layer": 2, "n_head": 2, "n_positions": 32, "vocab_size": 100})"));
+        Json row = weightsRow("small", 1e6);
+        row["parameters"] = {"model=models/small.json", "sequence=16", "batch=1"};
+        const std::string file = folder.filePath("table.json").toStdString();
+        QVERIFY(writeFileAtomically(file, jsonText(tableOf({row}))));
+        const auto outcomes = predictPublished(readPublished(file).value());
+        QVERIFY(outcomes && outcomes->front().isPredicted());
+    }
+
+    void aBrokenTableSaysWhereAndWhat_data()
+    {
+        QTest::addColumn<QString>("key");
+        QTest::addColumn<QString>("value"); // JSON
+        QTest::addColumn<QString>("code");
+        QTest::addColumn<QString>("says");
+        QTest::newRow("family") << "family"
+                                << R"("LoRa")"
+                                << "published.family"
+                                << "LoRA";
+        QTest::newRow("unit") << "unit"
+                              << R"("GW")"
+                              << "published.value"
+                              << "MB";
+        QTest::newRow("negative") << "value"
+                                  << "-3"
+                                  << "published.value"
+                                  << "above 0";
+        QTest::newRow("zero") << "value"
+                              << "0"
+                              << "published.value"
+                              << "above 0";
+        QTest::newRow("a word for a number") << "value"
+                                             << R"("12 GB")"
+                                             << "json.type"
+                                             << "expected a number";
+        QTest::newRow("work without a rate") << "per_step"
+                                             << "5"
+                                             << "published.value"
+                                             << "token/s";
+        QTest::newRow("unknown key") << "modle"
+                                     << "1"
+                                     << "claims.key"
+                                     << "no key";
+        QTest::newRow("unknown parameter") << "parameters"
+                                           << R"(["modle=gpt2"])"
+                                           << "parameter.unknown"
+                                           << "model";
+        QTest::newRow("swept") << "parameters"
+                               << R"(["batch=1,2"])"
+                               << "published.value"
+                               << "for each value";
+        QTest::newRow("unknown experiment") << "experiment"
+                                            << R"("trainig")"
+                                            << "experiment.unknown"
+                                            << "training";
+        QTest::newRow("no device") << "device"
+                                   << R"("")"
+                                   << "published.device"
+                                   << "device";
+    }
+    void aBrokenTableSaysWhereAndWhat()
+    {
+        QFETCH(QString, key);
+        QFETCH(QString, value);
+        QFETCH(QString, code);
+        QFETCH(QString, says);
+        Json row = weightsRow("broken", 1);
+        row[key.toStdString()] = Json::parse(value.toStdString());
+        const auto read = PublishedFile(tableOf({row})).read();
+        QVERIFY(!read);
+        QCOMPARE(QString::fromStdString(read.error().code), code);
+        const QString text = QString::fromStdString(read.error().text());
+        QVERIFY2(text.contains("table.json") && text.contains("broken") && text.contains(says), qPrintable(text));
+    }
+
+    void aRowIsWrittenOnce()
+    {
+        const auto read = PublishedFile(tableOf({weightsRow("same", 1), weightsRow("same", 2)})).read();
+        QVERIFY(!read);
+        QCOMPARE(read.error().code, std::string("published.twice"));
+    }
+
+    void aFigureThatIsNotThereIsAnError()
+    {
+        Json row = weightsRow("one", 1);
+        row["figure"] = "peak_alocated";
+        const auto predicted = predictPublished(PublishedFile(tableOf({row})).read().value());
+        QVERIFY(!predicted);
+        QCOMPARE(predicted.error().code, std::string("published.figure"));
+        QVERIFY(predicted.error().hint.find("peak_allocated") != std::string::npos);
+    }
+
+    void otherFilesAreRefused()
+    {
+        QVERIFY(!readPublished("/nowhere/table.json"));
+        QCOMPARE(PublishedFile({{"format", "memscape-claims"}}).read().error().code, std::string("json.format"));
+    }
+
+    /// Every row that says no reason is predicted, and the errors stay where they were found, with some room.
+    void theShippedTablesStayAsTheyWere()
+    {
+        const auto outcomes = shipped();
+        QVERIFY(outcomes.size() >= 140);
+        for (const PublishedOutcome& one : outcomes)
+            QVERIFY2(one.isPredicted() || !one.row.cannot.empty(),
+                     qPrintable(QString::fromStdString(one.row.table + ", " + one.row.row + ": " + one.why)));
+        for (const FamilyError& family : familyErrors(outcomes)) {
+            const auto bound = m_bounds.constFind(QString::fromStdString(family.group));
+            if (bound != m_bounds.constEnd())
+                QVERIFY2(family.median < *bound,
+                         qPrintable(QStringLiteral("%1: %2").arg(bound.key()).arg(family.median)));
+        }
+    }
+
+private:
+    /// Medians of |error|, rounded up.
+    const QMap<QString, double> m_bounds{{"full training", 0.10},
+                                         {"inference", 0.40},
+                                         {"step time, NVIDIA A100 80 GB SXM", 0.25},
+                                         {"step time, NVIDIA A100 40 GB SXM", 0.25},
+                                         {"step time, NVIDIA H100 SXM", 0.40},
+                                         {"step time, NVIDIA B200 SXM", 0.45},
+                                         {"step time, NVIDIA V100 SXM2", 0.25}};
+};
+
+QTEST_APPLESS_MAIN(TestPublished)
+#include "tst_published.moc"
