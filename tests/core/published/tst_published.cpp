@@ -223,7 +223,7 @@ private slots:
     void otherFilesAreRefused()
     {
         QVERIFY(!readPublished("/nowhere/table.json"));
-        QCOMPARE(PublishedFile({{"format", "memscape-claims"}}).read().error().code, std::string("json.format"));
+        QCOMPARE(PublishedFile(Json{{"format", "memscape-claims"}}).read().error().code, std::string("json.format"));
     }
 
     /// Every row that says no reason is predicted, and the errors stay where they were found, with some room.

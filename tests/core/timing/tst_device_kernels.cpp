@@ -41,9 +41,9 @@ private slots:
     void sharesOfTiles()
     {
         QCOMPARE(tiledShare(m_a100.units, 8192, 8192), 1.0);
-        const double reference = 64.0 * 32 / (19 * 108); // 2048 tiles of 128 × 256 in 19 waves
-        QCOMPARE(tiledShare(108, 128, 256), 1.0 / 108 / reference);
-        QCOMPARE(tiledShare(108, 128, 256, 108), 1 / reference); // a batch fills the wave
+        const double reference = 64.0 * 32 / (19 * 108);                // 2048 tiles of 128 × 256 in 19 waves
+        QCOMPARE(tiledShare(108, 128, 256), 0.8 * 2 / 108 / reference); // two tiles of 128 × 128, each at 0.8
+        QCOMPARE(tiledShare(108, 128, 256, 108), 1 / reference);        // a batch fills the wave
         QVERIFY(tiledShare(108, 64, 256) < 0.6 * tiledShare(108, 128, 256));
     }
 
@@ -83,7 +83,7 @@ private slots:
     void aSmallStepWaitsForTheHostAndALargeOneDoesNot()
     {
         const StepTime small = timeOf(gpt2Of(64, 12, 1, 16), m_a100);
-        QVERIFY(small.dispatch > 3 * (small.forward + small.backward));
+        QVERIFY(small.dispatch > small.forward + small.backward);
         QCOMPARE(small.total, small.forward + small.backward + small.optimizer + small.dispatch);
         const StepTime large = timeOf(gpt2Of(2048, 2, 16, 2048), m_a100);
         QVERIFY(large.forward > 0);
