@@ -48,7 +48,10 @@ private:
 std::vector<PublishedOutcome> shipped()
 {
     std::vector<PublishedRow> rows;
-    for (const auto& file : publishedFiles().value()) {
+    const auto files = publishedFiles();
+    if (!files)
+        qFatal("%s", files.error().text().c_str());
+    for (const auto& file : *files) {
         const auto more = readPublished(file);
         if (!more)
             qFatal("%s", more.error().text().c_str());
