@@ -17,11 +17,10 @@ struct Tile
     double quality;
 };
 constexpr std::array<Tile, 2> tilesTried{{{128, 256, 1}, {128, 128, 0.8}}};
-constexpr double fillSeconds = 2.5e-6;
 
-double tilesAlong(std::int64_t length, int tile)
+double tilesAlong(double length, int tile)
 {
-    return std::ceil(double(length) / tile);
+    return std::ceil(length / tile);
 }
 
 /// Of the product that `reached` is of: what its last wave wasted is not the multiprocessors' rate.
@@ -34,7 +33,7 @@ double referenceQuantization(int units)
 /// Arithmetic of one choice of tiles, into `time` when it is the best so far.
 void tryTile(GemmTime& time, const GemmShape& shape, const Tile& tile, int units)
 {
-    const double tiles = tilesAlong(shape.m, tile.rows) * tilesAlong(shape.n, tile.columns);
+    const double tiles = tilesAlong(double(shape.m), tile.rows) * tilesAlong(double(shape.n), tile.columns);
     const double waves = std::ceil(tiles / units);
     const double done = waves * units * 2.0 * tile.rows * tile.columns * double(shape.k);
     const double rate = time.rate.reached.value / referenceQuantization(units) * tile.quality;
@@ -50,6 +49,18 @@ void tryTile(GemmTime& time, const GemmShape& shape, const Tile& tile, int units
 }
 
 } // namespace
+
+double tiledShare(int units, double m, double n, double count)
+{
+    units = std::max(1, units);
+    double best = 0;
+    for (const Tile& tile : tilesTried) {
+        const double tiles = tilesAlong(m, tile.rows) * tilesAlong(n, tile.columns) * count;
+        const double done = std::ceil(tiles / units) * units * tile.rows * tile.columns;
+        best = std::max(best, tile.quality * m * n * count / done / referenceQuantization(units));
+    }
+    return best;
+}
 
 int resultBytes(const NumberFormat& format)
 {
@@ -94,7 +105,7 @@ Result<GemmTime> gemmTime(const Device& device, Format format, const GemmShape& 
     if (device.isGpu()) {
         for (const Tile& tile : tilesTried)
             tryTile(time, shape, tile, std::max(1, device.units));
-        time.overhead = device.launch.valueOr(0) + fillSeconds;
+        time.overhead = device.launch.valueOr(0) + productFillSeconds;
     }
     const double busy = std::max(time.arithmetic, time.memory);
     time.seconds = busy + time.overhead;

@@ -64,6 +64,12 @@ struct GemmTime
     double ridge() const { return rate.dense.value / bandwidth; } ///< FLOP/B
 };
 
+/// s to fill and drain the pipelines of a product's kernel.
+inline constexpr double productFillSeconds = 2.5e-6;
+/// The share of the reached rate that the better tile gives `count` products m × n (× any k) at once on so many
+/// multiprocessors; above 1 where the last wave is fuller than that of 8192³.
+double tiledShare(int units, double m, double n, double count = 1);
+
 /// Errors: those of productRate, predict.device when the DRAM bandwidth is not known.
 Result<GemmTime> gemmTime(const Device& device, Format format, const GemmShape& shape);
 

@@ -83,7 +83,7 @@ ServingTime servingTime(const Device& device, const ModelDescription& model, con
         time.missing = prefill.error();
         return time;
     }
-    time.prefill = prefill->total;
+    time.prefill = prefill->total - prefill->dispatch; // as a graph, like the tokens behind it
     if (serving.cacheRead > 0) {
         if (const auto added = addDecoding(time, device, model, setup, serving, held); !added)
             time.missing = added.error();
