@@ -39,10 +39,9 @@ double DeviceKernels::productSeconds(const DeviceRates& rates, const OperatorCos
         if (part.count <= 0)
             continue;
         const auto& [m, n, k] = part.shape;
-        const double flops = 2 * m * n * k * part.count;
-        seconds += flops / (rate * tiledShare(m_device.units, m, n, part.count * splits(m_device.units, part)))
-            + productFillSeconds;
-        counted += flops;
+        const double pieces = splits(m_device.units, part);
+        seconds += tiledSeconds(m_device.units, rate, m, n, k / pieces, part.count * pieces);
+        counted += 2 * m * n * k * part.count;
     }
     return seconds + std::max(0.0, cost.flops - counted) / rate;
 }
@@ -54,7 +53,7 @@ TimeParts DeviceKernels::parts(const DeviceRates& rates, const OperatorCost& cos
     double arithmetic = cost.isProduct ? productSeconds(rates, cost) : cost.flops / rates.rate(cost);
     if (cost.attention)
         if (const double seconds = attentionSeconds(m_device, *cost.attention); seconds > 0)
-            arithmetic = seconds;
+            arithmetic = seconds / cost.attentionShare;
     TimeParts parts;
     const double longest = std::max(arithmetic, memory);
     (launch > longest ? parts.calls : memory > arithmetic ? parts.memory : parts.arithmetic) = longest + launch;
@@ -65,7 +64,7 @@ Dispatch eagerDispatch(UpdateStyle style)
 {
     Dispatch dispatch{11.5e-6, 8.5e-6, 0};
     switch (style) {
-    case UpdateStyle::Fused: dispatch.update = 2e-6; break;
+    case UpdateStyle::Fused: dispatch.update = 3.2e-6; break;
     case UpdateStyle::Foreach: dispatch.update = 16e-6; break;
     default: dispatch.update = 27e-6;
     }

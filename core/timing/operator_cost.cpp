@@ -108,6 +108,13 @@ std::optional<AttentionProblem> attentionPart(const Graph& graph, const Operator
     return problem;
 }
 
+/// Kernels of the first generation (memory-efficient attention, FlashAttention) reach about half of what
+/// FlashAttention-2 does: Dao 2023, arXiv:2307.08691, section 4.1 (1.7 to 3 times; 1.3 to 2.5 times in Triton).
+double attentionShareOf(OperatorKind kind)
+{
+    return kind == OperatorKind::EfficientAttention ? 0.5 : 1;
+}
+
 /// Bytes of a view's backward: parts that are joined, or one that is put into zeros.
 double viewBackwardBytes(const Graph& graph, const Operator& op)
 {
@@ -154,6 +161,7 @@ OperatorCost productBackward(const Graph& graph, const Operator& op)
         cost.bytes = 2 * bytesOf(graph, inputs) + 2 * given;
         cost.kernels = 2;
         cost.attention = attentionPart(graph, op, AttentionPass::Backward);
+        cost.attentionShare = attentionShareOf(op.kind);
         return cost;
     }
     for (std::size_t i = 0; i < 2; ++i) {
@@ -229,6 +237,7 @@ OperatorCost forwardCost(const Graph& graph, const Operator& op)
         cost.isProduct = true;
         cost.products[0] = productPart(graph, op);
         cost.attention = attentionPart(graph, op, AttentionPass::Forward);
+        cost.attentionShare = attentionShareOf(op.kind);
         cost.allowsTensorFloat32 = op.kind == OperatorKind::Convolution;
         cost.dtype = graph.tensors[inputs[0]].dtype;
         return cost;

@@ -43,6 +43,7 @@ struct OperatorCost
     DType dtype = DType::Float32;
     std::array<ProductPart, 2> products = {};       ///< of matrix products; convolutions and attention have none
     std::optional<AttentionProblem> attention = {}; ///< of a fused kernel
+    double attentionShare = 1;                      ///< of the rate that FlashAttention-2 reaches
 };
 
 OperatorCost forwardCost(const Graph& graph, const Operator& op);

@@ -200,10 +200,11 @@ double passesOf(const Plan& plan)
 }
 
 Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vector<ParameterTensor>& parameters,
-                              const Plan& plan, const DeviceRates& rates, double linkShare)
+                              const Plan& plan, const DeviceRates& rates, const StepTimeOptions& options)
 {
     const double data = sentBytes(dataParallelCommunication(parameters, plan));
-    const double tensor = sentBytes(recordedCollectives(graph, plan, passesOf(plan)));
+    const std::vector<Collective> recorded = recordedCollectives(graph, plan, passesOf(plan));
+    const double tensor = sentBytes(recorded);
     const std::vector<Collective> copies = offloadCommunication(parameters, plan);
     const double host = sentBytes(copies);
     if (data + tensor > 0 && rates.peer == 0)
@@ -213,8 +214,10 @@ Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vec
     if (host > 0 && rates.host == 0)
         return fail("predict.device", "the bandwidth between this device and its host is not known",
                     "choose a device with a host link, or no offload");
-    const double dataSeconds = data > 0 ? data / (linkShare * rates.peer) : 0;
-    const double tensorSeconds = tensor > 0 ? tensor / (linkShare * rates.peer) : 0;
+    const double dataSeconds = data > 0 ? data / (options.linkShare * rates.peer) : 0;
+    double tensorSeconds = tensor > 0 ? tensor / (options.linkShare * rates.peer) : 0;
+    for (const Collective& collective : recorded)
+        tensorSeconds += collective.count * options.collectiveLatency;
     const double hostSeconds = host > 0 ? host / rates.host : 0;
     OffloadTime offload;
     if (host > 0) {
@@ -240,6 +243,7 @@ Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vec
                                              : backward / plan.accumulation;
     time.communication = dataSeconds + tensorSeconds + hostSeconds;
     time.exposed = std::max(0.0, dataSeconds - cover) + tensorSeconds + offload.exposed;
+    time.slowed = options.collectiveUnits * std::min(dataSeconds, cover);
     return {};
 }
 
@@ -396,7 +400,7 @@ Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>
                                        : 3 * gradients / rates.bandwidth);
     }
     time.optimizer = optimizerSeconds(parameters, plan, rates, options);
-    MEMSCAPE_CHECK(addCommunication(time, graph, parameters, plan, rates, options.linkShare));
+    MEMSCAPE_CHECK(addCommunication(time, graph, parameters, plan, rates, options));
     if (options.dispatch != nullptr) {
         const double updated = isTraining && plan.hasOptimizer() ? double(updatedTensors(parameters, plan).size()) : 0;
         const Dispatch& host = *options.dispatch;
@@ -405,8 +409,8 @@ Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>
             // A processor dispatches and computes in turn.
             : (forward + recomputed) * host.forward + backward * host.backward + updated * host.update;
     }
-    time.total = time.forward + time.backward + time.recomputation + time.optimizer + time.exposed + time.dispatch
-        + (options.host != nullptr ? options.host->start : 0);
+    time.total = time.forward + time.backward + time.recomputation + time.optimizer + time.exposed + time.slowed
+        + time.dispatch + (options.host != nullptr ? options.host->start : 0);
     return time;
 }
 

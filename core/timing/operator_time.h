@@ -8,7 +8,8 @@
 // reaches in DRAM. Williams, Waterman, Patterson 2009 (roofline).
 //
 // Communication: gradients are reduced while backward runs and stage-3 weights are gathered while
-// forward and backward run, so only what does not fit behind them is exposed; tensor parallelism's
+// forward and backward run, so only what does not fit behind them is exposed, and what is hidden takes multiprocessors
+// from the passes (`slowed`); tensor parallelism's
 // collectives wait for their operands and are all exposed. An optimizer on the host takes its time there, and its
 // copies hide behind it and behind the passes as far as they can (offload_time.h).
 // Which bucket or layer hides behind what, latencies included, is the timeline of `sharding`.
@@ -77,6 +78,8 @@ struct StepTimeOptions
     const HostOperations* host = nullptr;   ///< of a processor
     const DeviceKernels* kernels = nullptr; ///< of a GPU: what shapes reach; null: the floor above
     const Dispatch* dispatch = nullptr;     ///< of a framework that runs operators one by one; null: a graph
+    double collectiveUnits = 0;             ///< share of the multiprocessors that run a collective meanwhile
+    double collectiveLatency = 0;           ///< s that each collective takes which the step waits for
     double linkShare = 1;                   ///< of the link's specified bandwidth that collectives reach
 };
 
@@ -88,6 +91,7 @@ struct StepTime
     double optimizer = 0;
     double communication = 0; ///< all of it
     double exposed = 0;       ///< what the step waits for
+    double slowed = 0;        ///< what the passes take longer beside the collectives that they hide
     double dispatch = 0;      ///< what the device waits for the host, which has not dispatched the next kernel yet
     double total = 0;
     double modelFlops = 0; ///< of products, forward and backward, without recomputation

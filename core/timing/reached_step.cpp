@@ -3,11 +3,15 @@
 
 #include "core/timing/working_set.h"
 
+#include <algorithm>
+
 namespace memscape {
 
 namespace {
 
 constexpr double ringShare = 0.68;
+constexpr double collectiveLatency = 23e-6;
+constexpr double collectiveBlocks = 24;
 
 /// By the user, who says what the link does (withLink()).
 bool isGiven(const Link& link)
@@ -20,7 +24,7 @@ bool isGiven(const Link& link)
 ReachedTiming::ReachedTiming(const Device& device, const Plan& plan, double held,
                              std::span<const RecomputedRange> recomputed)
 {
-    m_options.efficiency = reachedShare(device, productFormat(plan.precision));
+    m_options.efficiency = sustainedShare(device, productFormat(plan.precision));
     m_options.recomputed = recomputed;
     m_dispatch = eagerDispatch(plan.update);
     m_options.dispatch = &m_dispatch;
@@ -30,6 +34,8 @@ ReachedTiming::ReachedTiming(const Device& device, const Plan& plan, double held
         const Link* const peer = device.link("peer");
         const bool isSheet = peer && peer->bandwidth.evidence == Evidence::Specified && !isGiven(*peer);
         m_options.linkShare = isSheet ? ringShare : 1;
+        m_options.collectiveLatency = collectiveLatency;
+        m_options.collectiveUnits = collectiveBlocks / std::max(2 * collectiveBlocks, double(device.units));
         return;
     }
     m_host = hostOperations(device);

@@ -62,7 +62,7 @@ StepBand stepBand(const StepTime& time, const Device& device, const Plan& plan)
     add("optimizer", time.optimizer, memoryMultiples(device));
     add("waiting for the host", time.dispatch, {0.5, 2.5, "the host's processor and hooks of the training program"});
     if (time.communication > 0)
-        band.parts.push_back({"exposed communication", 0.7 * time.exposed, time.exposed,
+        band.parts.push_back({"communication", 0.7 * time.exposed, time.exposed + time.slowed,
                               1.3 * time.exposed + 0.3 * (time.communication - time.exposed),
                               "collectives take bandwidth and multiprocessors from what they hide behind"});
     double booked = 0;

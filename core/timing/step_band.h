@@ -8,7 +8,7 @@
 //     attention       0.55 … 1.2: kernels of Hopper's own are up to twice as fast; elsewhere 0.9 … 1.2
 //     passes          measured here 0.97 … 1.05, else 0.9 … 1.15: what a copy reaches, caches between operators
 //     dispatch        0.5 … 2.5 of the host's part: its processor, hooks of the training program
-//     collectives     0 … 0.3 of them beside what is exposed: they take bandwidth and multiprocessors from the rest
+//     collectives     0 … 0.3 of what is hidden: they take bandwidth and multiprocessors from the rest
 //
 // The multiples are judgements, not statistics: published measurements of one product on one device differ by that
 // (756 and 792 TFLOP/s on an H100 in BF16: product_rates.h, stas00/ml-engineering), and the processors of servers by

@@ -52,9 +52,9 @@ BatchPoint continued(const BatchPoint& one, const BatchPoint& two, std::int64_t 
     many.examples = one.examples * double(accumulation);
     for (double StepTime::*part :
          {&StepTime::forward, &StepTime::backward, &StepTime::recomputation, &StepTime::optimizer,
-          &StepTime::communication, &StepTime::exposed, &StepTime::dispatch, &StepTime::attention, &StepTime::total,
-          &StepTime::modelFlops, &StepTime::executedFlops, &StepTime::arithmeticBound, &StepTime::memoryBound,
-          &StepTime::launchBound})
+          &StepTime::communication, &StepTime::exposed, &StepTime::slowed, &StepTime::dispatch, &StepTime::attention,
+          &StepTime::total, &StepTime::modelFlops, &StepTime::executedFlops, &StepTime::arithmeticBound,
+          &StepTime::memoryBound, &StepTime::launchBound})
         many.time.*part += more * (two.time.*part - one.time.*part);
     return many;
 }

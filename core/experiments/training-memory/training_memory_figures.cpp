@@ -143,6 +143,8 @@ std::vector<Term> stepTimeTerms(const TrainingAnswer& answer)
     add("exposed", time.exposed,
         fmt::format("of {} of communication, what does not hide", quantityText(time.communication, Unit::Second)),
         isOffloaded ? "layers as a pipeline: Ren et al. 2021" : "0.68 of the link, as NCCL reaches among A100s");
+    add("slowed", time.slowed, "the passes lack the multiprocessors that run the collectives beside them",
+        "24 blocks: NVIDIA/nccl, issue 1161");
     add("dispatch", time.dispatch, "the device waits for the host, which runs Python and dispatches each kernel",
         "measured: PyTorch 2.15 on a Zen 4");
     return terms;
@@ -161,7 +163,8 @@ void appendBand(Why& why, const StepBand& band)
 Why stepTimeWhy(const TrainingAnswer& answer)
 {
     Why why;
-    why.formula = "forward + backward + recomputation + optimizer + exposed communication + waiting for the host; "
+    why.formula = "forward + backward + recomputation + optimizer + exposed communication + passes slowed by "
+                  "hidden communication + waiting for the host; "
                   "each operator max(FLOPs / what its shape reaches, bytes / bandwidth) + launch";
     if (answer.timeMissing) {
         why.with = answer.timeMissing->text();

@@ -38,13 +38,16 @@ class TestDeviceKernels : public QObject
 
 private slots:
     /// 8192³ is what the reached rate was measured with; one tile keeps one of 108 multiprocessors busy.
-    void sharesOfTiles()
+    void wavesOfTiles()
     {
-        QCOMPARE(tiledShare(m_a100.units, 8192, 8192), 1.0);
-        const double reference = 64.0 * 32 / (19 * 108);                // 2048 tiles of 128 × 256 in 19 waves
-        QCOMPARE(tiledShare(108, 128, 256), 0.8 * 2 / 108 / reference); // two tiles of 128 × 128, each at 0.8
-        QCOMPARE(tiledShare(108, 128, 256, 108), 1 / reference);        // a batch fills the wave
-        QVERIFY(tiledShare(108, 64, 256) < 0.6 * tiledShare(108, 128, 256));
+        const double flops = 2.0 * 8192 * 8192 * 8192;
+        QCOMPARE(tiledSeconds(m_a100.units, 262e12, 8192, 8192, 8192), flops / 262e12);
+        const double wave = flops / 262e12 / 19; // 2048 tiles of 128 × 256 in 19 waves
+        const double halved = (wave - 2.2e-6) / 2 / 0.8 + 2.2e-6;
+        QCOMPARE(tiledSeconds(108, 262e12, 128, 256, 8192), halved);    // two tiles of 128 × 128, each at 0.8
+        QCOMPARE(tiledSeconds(108, 262e12, 128, 256, 8192, 108), wave); // a batch fills the wave
+        QCOMPARE(tiledSeconds(108, 262e12, 64, 256, 8192), halved);     // padded
+        QCOMPARE(tiledSeconds(108, 262e12, 128, 256, 1024, 108), (wave - 2.2e-6) / 8 + 2.2e-6);
     }
 
     /// A weight's gradient: 36 tiles for 108 multiprocessors, and a sum over 32,768 tokens that is cut in three.
