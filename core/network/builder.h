@@ -232,8 +232,9 @@ public:
     Variable convolution(Variable x, Variable weight, Variable bias, const ConvolutionShape& shape);
     /// x (B, H', S, D) with every head H / H' times in a row, copied.
     Variable repeatedHeads(Variable x, std::int64_t heads);
-    /// q (B, H, S, D), k and v with as many or fewer heads; result (B, H, S, D), dense as (B, S, H, D).
-    Variable scaledDotProduct(Variable q, Variable k, Variable v);
+    /// q (B, H, S, D), k and v with as many or fewer heads; result (B, H, S, D), dense as (B, S, H, D). A causal one
+    /// leaves out what its mask hides.
+    Variable scaledDotProduct(Variable q, Variable k, Variable v, bool isCausal = false);
 
     Variable bmm(Variable x, Variable y);                    ///< (B, n, k) and (B, k, m), as they are
     Variable mm(Variable x, Variable y, Variable bias = {}); ///< (n, k) and (k, m)

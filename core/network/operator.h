@@ -108,6 +108,9 @@ enum class OperatorKind : std::uint8_t {
 /// `mask == 0`: the attribute of such a Compare.
 constexpr std::int64_t comparesWithNumber = 1;
 
+/// The attribute of an attention kernel that leaves out what lies above the diagonal.
+constexpr std::int64_t causalAttention = 1;
+
 /// Runs on cuBLAS.
 constexpr bool isMatrixProduct(OperatorKind kind)
 {

@@ -250,7 +250,7 @@ Variable NetworkBuilder::repeatedHeads(Variable x, std::int64_t heads)
     return reshape(expand(unsqueeze(std::move(x), 2), shape), full);
 }
 
-Variable NetworkBuilder::scaledDotProduct(Variable q, Variable k, Variable v)
+Variable NetworkBuilder::scaledDotProduct(Variable q, Variable k, Variable v, bool isCausal)
 {
     const Variable heldQ = q, heldK = k, heldV = v;
     castEach(
@@ -271,8 +271,8 @@ Variable NetworkBuilder::scaledDotProduct(Variable q, Variable k, Variable v)
     }
     const Layout logSumExp(Shape{q.size(0), q.size(1), rows});
     const DType dtype = q.dtype();
-    begin(isFlash ? OperatorKind::FlashAttention : OperatorKind::EfficientAttention,
-          std::array{q.id(), k.id(), v.id()});
+    begin(isFlash ? OperatorKind::FlashAttention : OperatorKind::EfficientAttention, std::array{q.id(), k.id(), v.id()})
+        .attribute = isCausal ? causalAttention : 0;
     const TensorId output = addOutput({result, dtype}, true);
     const TensorId sums = addOutput({logSumExp, DType::Float32}, false);
     if (m_options.rules.isOnCpu) {

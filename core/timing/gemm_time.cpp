@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -17,39 +18,67 @@ struct Tile
     double quality;
 };
 constexpr std::array<Tile, 2> tilesTried{{{128, 256, 1}, {128, 128, 0.8}}};
-constexpr double fillSeconds = 2.5e-6;
 
-double tilesAlong(std::int64_t length, int tile)
+double tilesAlong(double length, int tile)
 {
-    return std::ceil(double(length) / tile);
+    return std::ceil(length / tile);
 }
 
-/// Of the product that `reached` is of: what its last wave wasted is not the multiprocessors' rate.
-double referenceQuantization(int units)
+constexpr double referenceSize = 8192; ///< of the product that `reached` is of
+
+/// Tiles that follow each other on a multiprocessor.
+struct Waves
 {
-    const double tiles = tilesAlong(8192, tilesTried[0].rows) * tilesAlong(8192, tilesTried[0].columns);
-    return tiles / (std::ceil(tiles / units) * units);
+    double tiles = 0, waves = 0;
+    double seconds = 0;
+};
+
+Waves wavesOf(const Tile& tile, int units, double rate, double m, double n, double k, double count)
+{
+    Waves all;
+    all.tiles = tilesAlong(m, tile.rows) * tilesAlong(n, tile.columns) * count;
+    all.waves = std::ceil(all.tiles / units);
+    all.seconds = all.waves * (2.0 * tile.rows * tile.columns * k / (rate * tile.quality) + waveFillSeconds);
+    return all;
+}
+
+/// FLOP/s of one multiprocessor within a tile: what the last wave wastes and what waves fill is not its rate.
+double unitRate(int units, double reached)
+{
+    const Tile& tile = tilesTried[0];
+    const double waves =
+        std::ceil(tilesAlong(referenceSize, tile.rows) * tilesAlong(referenceSize, tile.columns) / units);
+    const double wave = 2 * referenceSize * referenceSize * referenceSize / reached / waves;
+    const double fill = std::min(waveFillSeconds, wave / 2); // of a device that no wave of 8192³ keeps busy so long
+    return 2.0 * tile.rows * tile.columns * referenceSize / (wave - fill);
 }
 
 /// Arithmetic of one choice of tiles, into `time` when it is the best so far.
 void tryTile(GemmTime& time, const GemmShape& shape, const Tile& tile, int units)
 {
-    const double tiles = tilesAlong(shape.m, tile.rows) * tilesAlong(shape.n, tile.columns);
-    const double waves = std::ceil(tiles / units);
-    const double done = waves * units * 2.0 * tile.rows * tile.columns * double(shape.k);
-    const double rate = time.rate.reached.value / referenceQuantization(units) * tile.quality;
-    const double seconds = done / rate;
-    if (time.tileRows > 0 && seconds >= time.arithmetic)
+    const Waves all = wavesOf(tile, units, unitRate(units, time.rate.reached.value), double(shape.m), double(shape.n),
+                              double(shape.k), 1);
+    if (time.tileRows > 0 && all.seconds >= time.arithmetic)
         return;
     time.tileRows = tile.rows;
     time.tileColumns = tile.columns;
-    time.tiles = tiles;
-    time.waves = waves;
-    time.quantization = time.flops / done;
-    time.arithmetic = seconds;
+    time.tiles = all.tiles;
+    time.waves = all.waves;
+    time.quantization = time.flops / (all.waves * units * 2.0 * tile.rows * tile.columns * double(shape.k));
+    time.arithmetic = all.seconds;
 }
 
 } // namespace
+
+double tiledSeconds(int units, double reached, double m, double n, double k, double count)
+{
+    units = std::max(1, units);
+    const double rate = unitRate(units, reached);
+    double best = std::numeric_limits<double>::infinity();
+    for (const Tile& tile : tilesTried)
+        best = std::min(best, wavesOf(tile, units, rate, m, n, k, count).seconds);
+    return best;
+}
 
 int resultBytes(const NumberFormat& format)
 {
@@ -94,7 +123,7 @@ Result<GemmTime> gemmTime(const Device& device, Format format, const GemmShape& 
     if (device.isGpu()) {
         for (const Tile& tile : tilesTried)
             tryTile(time, shape, tile, std::max(1, device.units));
-        time.overhead = device.launch.valueOr(0) + fillSeconds;
+        time.overhead = device.launch.valueOr(0);
     }
     const double busy = std::max(time.arithmetic, time.memory);
     time.seconds = busy + time.overhead;

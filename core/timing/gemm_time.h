@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long a matrix product C (m × n) = A (m × k) · B (k × n) takes in a number format:
 //
-//     t = max(t_arithmetic, bytes / bandwidth) + overhead
+//     t = max(t_arithmetic, bytes / bandwidth) + launch
 //     bytes = e (m k + k n) + e_out m n        every matrix once, from and to DRAM
 //
 // GPU: C is cut into tiles, one for each multiprocessor at a time, so the last wave of tiles may be
@@ -9,13 +9,16 @@
 // Guide, "Tile quantization", "Wave quantization"):
 //
 //     tiles  = ⌈m / tm⌉ ⌈n / tn⌉,   waves = ⌈tiles / SMs⌉
-//     t_arithmetic = waves × 2 tm tn k / (reached rate of one SM × quality of the tile)
+//     t_arithmetic = waves × (2 tm tn k / (rate of one SM × quality of the tile) + fill)
 //
 // with the better of two tiles: 128 × 256, and 128 × 128, which reaches 0.8 of its rate (it reads
-// each operand more often). The reached rate (product_rates.h) is that of 8192³; overhead is a launch
-// and 2.5 µs to fill and drain the pipelines. Both constants are fits to cuBLAS on an H100 SXM in
-// FP16 (178, 548, 733 and 756 TFLOP/s at 1k, 2k, 4k and 8k: waynehacking8, bench.csv); the test
-// states the errors there and at points that were not fitted.
+// each operand more often), a fit to cuBLAS at 1k on an H100 SXM in FP16 (178, 548, 733 and 756
+// TFLOP/s at 1k, 2k, 4k and 8k: waynehacking8, bench.csv). A wave fills its pipelines and writes its
+// tiles before the next begins: 2.2 µs, what is left at k = 0 of 4096 × 4096 × k for k from 1,024 to
+// 4,096 on an H100 (681 and 786 TFLOP/s; two at once 693 and 763) and a B200 (1,076, 1,278 and 1,417):
+// openxla/xla, matmul_interpolator_data.h. The rate of one SM is what makes the whole reach the
+// reached rate (product_rates.h) at 8192³; the test states the errors there and at points that were
+// not fitted.
 //
 // Host: 2 m n k over what all cores reached in calibration, else over a share of the derived rate.
 //
@@ -63,6 +66,12 @@ struct GemmTime
     double intensity() const { return flops / bytes; }            ///< FLOP/B
     double ridge() const { return rate.dense.value / bandwidth; } ///< FLOP/B
 };
+
+/// s of a wave that do not depend on k.
+inline constexpr double waveFillSeconds = 2.2e-6;
+/// s of arithmetic with the better tile, `count` products at once on so many multiprocessors that reach `reached`
+/// FLOP/s together at 8192³.
+double tiledSeconds(int units, double reached, double m, double n, double k, double count = 1);
 
 /// Errors: those of productRate, predict.device when the DRAM bandwidth is not known.
 Result<GemmTime> gemmTime(const Device& device, Format format, const GemmShape& shape);

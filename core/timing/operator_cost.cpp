@@ -94,6 +94,49 @@ ProductPart gradientPart(const ProductPart& forward, std::size_t operand)
     return {HostOperation::WeightGradient, {n, k, m}, forward.count};
 }
 
+/// q (B, H, S, D) against keys and values of as many or fewer heads.
+std::optional<AttentionProblem> attentionPart(const Graph& graph, const Operator& op, AttentionPass pass)
+{
+    if (!isAttention(op.kind))
+        return std::nullopt;
+    const Layout& q = graph.layoutOf(graph.inputs(op)[0]);
+    const Layout& k = graph.layoutOf(graph.inputs(op)[1]);
+    AttentionProblem problem;
+    problem.shape = {q[0], q[1], k[1], q[2], k[2], q[3], op.attribute == causalAttention && k[2] >= q[2]};
+    problem.dtype = graph.tensors[graph.inputs(op)[0]].dtype;
+    problem.pass = pass;
+    return problem;
+}
+
+/// Kernels of the first generation (memory-efficient attention, FlashAttention) reach about half of what
+/// FlashAttention-2 does: Dao 2023, arXiv:2307.08691, section 4.1 (1.7 to 3 times; 1.3 to 2.5 times in Triton).
+double attentionShareOf(OperatorKind kind)
+{
+    return kind == OperatorKind::EfficientAttention ? 0.5 : 1;
+}
+
+/// Bytes of a view's backward: parts that are joined, or one that is put into zeros.
+double viewBackwardBytes(const Graph& graph, const Operator& op)
+{
+    const double whole = bytesOf(graph, graph.inputs(op)[0]);
+    if (op.kind == OperatorKind::Split)
+        return 2 * whole;
+    if (op.kind == OperatorKind::Narrow || op.kind == OperatorKind::Select)
+        return whole + 2 * bytesOf(graph, graph.outputs(op)[0]);
+    return 0;
+}
+
+/// Beyond one reading of each input, forward, and of gradient and saved tensors, backward.
+double normBytes(const Graph& graph, const Operator& op, bool isBackward)
+{
+    const bool spansPixels = op.kind == OperatorKind::BatchNorm || op.kind == OperatorKind::GroupNorm;
+    const bool isNorm = spansPixels || op.kind == OperatorKind::LayerNorm || op.kind == OperatorKind::RmsNorm;
+    const double x = bytesOf(graph, graph.inputs(op)[0]);
+    if (!isNorm)
+        return 0;
+    return isBackward ? 2 * x : spansPixels ? x : 0;
+}
+
 /// Operands that a product's backward makes gradients of, a bias apart.
 int wantedOperands(const Graph& graph, const Operator& op)
 {
@@ -117,6 +160,8 @@ OperatorCost productBackward(const Graph& graph, const Operator& op)
         cost.flops = 2.5 * productFlops(graph, op);
         cost.bytes = 2 * bytesOf(graph, inputs) + 2 * given;
         cost.kernels = 2;
+        cost.attention = attentionPart(graph, op, AttentionPass::Backward);
+        cost.attentionShare = attentionShareOf(op.kind);
         return cost;
     }
     for (std::size_t i = 0; i < 2; ++i) {
@@ -191,6 +236,8 @@ OperatorCost forwardCost(const Graph& graph, const Operator& op)
         cost.bytes += bytesOf(graph, inputs);
         cost.isProduct = true;
         cost.products[0] = productPart(graph, op);
+        cost.attention = attentionPart(graph, op, AttentionPass::Forward);
+        cost.attentionShare = attentionShareOf(op.kind);
         cost.allowsTensorFloat32 = op.kind == OperatorKind::Convolution;
         cost.dtype = graph.tensors[inputs[0]].dtype;
         return cost;
@@ -200,22 +247,29 @@ OperatorCost forwardCost(const Graph& graph, const Operator& op)
     if (isLookup(op.kind)) // reads the rows that it returns
         cost.bytes += bytesOf(graph, outputs[0]) + bytesOf(graph, inputs[1]);
     else
-        cost.bytes += bytesOf(graph, inputs);
+        cost.bytes += bytesOf(graph, inputs) + normBytes(graph, op, false);
     return cost;
 }
 
 OperatorCost backwardCost(const Graph& graph, const Operator& op)
 {
-    if (isFree(op.kind) || !op.hasGradient || op.kind == OperatorKind::LigerLoss) // that has made its gradients
+    if (!op.hasGradient || op.kind == OperatorKind::LigerLoss) // that has made its gradients
         return {};
     if (op.kind == OperatorKind::CutLoss)
         return cutCost(graph, op, 1 + wantedOperands(graph, op));
+    if (isFree(op.kind)) {
+        OperatorCost copies;
+        copies.bytes = isView(op.kind) ? viewBackwardBytes(graph, op) : 0;
+        copies.kernels = copies.bytes > 0 ? 1 : 0;
+        return copies;
+    }
     if (isProduct(op.kind))
         return productBackward(graph, op);
     const auto inputs = graph.inputs(op);
     const double given = bytesOf(graph, graph.outputs(op)[0]);
     OperatorCost cost;
-    const bool passesOn = op.kind == OperatorKind::Add || op.kind == OperatorKind::Shift;
+    const bool passesOn =
+        op.kind == OperatorKind::Add || op.kind == OperatorKind::Shift || op.kind == OperatorKind::Clone;
     for (const TensorId input : inputs) {
         const bool isSameSize = elements(graph, input) == elements(graph, graph.outputs(op)[0]);
         if (!graph.tensors[input].needsGradient || (passesOn && isSameSize))
@@ -225,7 +279,7 @@ OperatorCost backwardCost(const Graph& graph, const Operator& op)
         cost.kernels = 1;
     }
     if (cost.kernels > 0)
-        cost.bytes += given + bytesOf(graph, graph.saved(op));
+        cost.bytes += given + bytesOf(graph, graph.saved(op)) + normBytes(graph, op, true);
     return cost;
 }
 

@@ -6,16 +6,22 @@
 // are operands read once and results written once: caches help across operators, not within one.
 //
 // Backward: a product per operand that wants a gradient; other operators read the gradient and what
-// they saved and write a gradient per operand. Views cost nothing.
+// they saved and write a gradient per operand. Views cost nothing; backward, a split joins its parts
+// and a part is put into zeros (torch/csrc/autograd/FunctionsManual.cpp). Norms read more often than
+// that: a batch norm its input for the statistics and again for the result, and backward of it and of
+// layer norms reads input and gradient again for weight and bias (aten/native/cuda/Normalization.cuh,
+// layer_norm_kernel.cu).
 //
-// Left out: copies that a gradient's reshape needs, sums of gradients that meet, split-k and
-// padding.
+// Left out: copies that a gradient's reshape needs, sums of gradients that meet (operator_time.h adds
+// them), split-k and padding.
 #pragma once
 
 #include "core/network/graph.h"
+#include "core/timing/attention_problem.h"
 #include "core/timing/host_operations.h"
 
 #include <array>
+#include <optional>
 
 namespace memscape {
 
@@ -35,7 +41,9 @@ struct OperatorCost
     bool isProduct = false;           ///< runs on matrix units in `dtype`
     bool allowsTensorFloat32 = false; ///< fp32 convolutions, as PyTorch sets cuDNN by default
     DType dtype = DType::Float32;
-    std::array<ProductPart, 2> products = {}; ///< of matrix products; convolutions and attention have none
+    std::array<ProductPart, 2> products = {};       ///< of matrix products; convolutions and attention have none
+    std::optional<AttentionProblem> attention = {}; ///< of a fused kernel
+    double attentionShare = 1;                      ///< of the rate that FlashAttention-2 reaches
 };
 
 OperatorCost forwardCost(const Graph& graph, const Operator& op);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/timing/operator_time.h"
 
+#include "core/timing/device_kernels.h"
 #include "core/timing/offload_time.h"
 
 #include <algorithm>
@@ -18,13 +19,6 @@ double linkRate(const Device& device, std::string_view id)
             return link.bandwidth.valueOr(0);
     return 0;
 }
-
-/// What takes an operator's time.
-struct TimeParts
-{
-    double calls = 0, memory = 0, arithmetic = 0; ///< s, added up
-    double total() const { return calls + memory + arithmetic; }
-};
 
 /// On a processor. `rates` are those of the plan's formats; other formats than FP32 run as much faster.
 TimeParts hostParts(const HostOperations& host, const DeviceRates& rates, const OperatorCost& cost, double efficiency)
@@ -56,8 +50,10 @@ TimeParts hostParts(const HostOperations& host, const DeviceRates& rates, const 
 /// One operator, forward or backward.
 struct Run
 {
-    TimeParts parts;  ///< s; on a GPU all of it under what holds it
-    double flops = 0; ///< of a product
+    TimeParts parts;    ///< s; on a GPU all of it under what holds it
+    double flops = 0;   ///< of a product
+    double kernels = 0; ///< dispatched
+    bool isAttention = false;
 };
 
 class Clock
@@ -67,14 +63,30 @@ public:
         : m_rates(rates)
         , m_efficiency(options.efficiency)
         , m_host(options.host)
+        , m_kernels(options.kernels)
         , m_time(time)
     { }
     Run measured(const OperatorCost& cost) const
     {
         Run run;
         run.flops = cost.isProduct ? cost.flops : 0;
-        run.parts = m_host ? hostParts(*m_host, m_rates, cost, m_efficiency) : deviceParts(cost);
+        run.kernels = cost.kernels;
+        run.isAttention = cost.attention.has_value();
+        run.parts = m_host ? hostParts(*m_host, m_rates, cost, m_efficiency)
+            : m_kernels    ? m_kernels->parts(m_rates, cost)
+                           : deviceParts(cost);
         return run;
+    }
+    /// Gradients of so many bytes, each added to one that is there.
+    void addSums(Run& run, double bytes, double count) const
+    {
+        if (!m_kernels || count == 0)
+            return;
+        const Run sums = measured({0, 3 * bytes, count});
+        run.kernels += sums.kernels;
+        run.parts.calls += sums.parts.calls;
+        run.parts.memory += sums.parts.memory;
+        run.parts.arithmetic += sums.parts.arithmetic;
     }
     /// Books it as run so often, under what holds it; the seconds.
     double book(const Run& run, double times)
@@ -83,6 +95,7 @@ public:
         m_time.launchBound += times * run.parts.calls;
         m_time.memoryBound += times * run.parts.memory;
         m_time.arithmeticBound += times * run.parts.arithmetic;
+        m_time.attention += run.isAttention ? times * run.parts.total() : 0;
         return times * run.parts.total();
     }
 
@@ -104,6 +117,7 @@ private:
     const DeviceRates& m_rates;
     double m_efficiency;
     const HostOperations* m_host;
+    const DeviceKernels* m_kernels;
     StepTime& m_time;
 };
 
@@ -114,6 +128,8 @@ public:
     OperatorRuns(const Graph& graph, const Plan& plan, const Clock& clock)
         : m_index(graph.operators.size())
     {
+        const bool isTraining = plan.phase == StepPhase::Training;
+        std::vector<bool> used(graph.tensors.size());
         auto copied = graph.copies.begin();
         for (std::uint32_t i = 0; i < m_index.size(); ++i) {
             while (copied != graph.copies.end() && i >= copied->last)
@@ -124,9 +140,10 @@ public:
             }
             m_index[i] = std::uint32_t(m_runs.size());
             const Operator& op = graph.operators[i];
-            const bool isTraining = plan.phase == StepPhase::Training;
             m_runs.push_back({clock.measured(inRecipe(forwardCost(graph, op), plan)),
                               isTraining ? clock.measured(inRecipe(backwardCost(graph, op), plan)) : Run()});
+            if (isTraining && op.hasGradient)
+                addSums(graph, op, clock, used);
         }
     }
     std::size_t size() const { return m_index.size(); }
@@ -134,6 +151,22 @@ public:
     const Run& backward(std::size_t op) const { return m_runs[m_index[op]].second; }
 
 private:
+    /// Of operands that another operator has used before: their gradients meet.
+    void addSums(const Graph& graph, const Operator& op, const Clock& clock, std::vector<bool>& used)
+    {
+        double bytes = 0, count = 0;
+        for (const TensorId tensor : graph.inputs(op)) {
+            if (!graph.tensors[tensor].needsGradient)
+                continue;
+            if (used[tensor]) {
+                bytes += double(graph.layoutOf(tensor).elements() * elementBytes(graph.tensors[tensor].dtype));
+                ++count;
+            }
+            used[tensor] = true;
+        }
+        clock.addSums(m_runs.back().second, bytes, count);
+    }
+
     std::vector<std::uint32_t> m_index;
     std::vector<std::pair<Run, Run>> m_runs;
 };
@@ -167,10 +200,11 @@ double passesOf(const Plan& plan)
 }
 
 Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vector<ParameterTensor>& parameters,
-                              const Plan& plan, const DeviceRates& rates)
+                              const Plan& plan, const DeviceRates& rates, const StepTimeOptions& options)
 {
     const double data = sentBytes(dataParallelCommunication(parameters, plan));
-    const double tensor = sentBytes(recordedCollectives(graph, plan, passesOf(plan)));
+    const std::vector<Collective> recorded = recordedCollectives(graph, plan, passesOf(plan));
+    const double tensor = sentBytes(recorded);
     const std::vector<Collective> copies = offloadCommunication(parameters, plan);
     const double host = sentBytes(copies);
     if (data + tensor > 0 && rates.peer == 0)
@@ -180,8 +214,10 @@ Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vec
     if (host > 0 && rates.host == 0)
         return fail("predict.device", "the bandwidth between this device and its host is not known",
                     "choose a device with a host link, or no offload");
-    const double dataSeconds = data > 0 ? data / rates.peer : 0;
-    const double tensorSeconds = tensor > 0 ? tensor / rates.peer : 0;
+    const double dataSeconds = data > 0 ? data / (options.linkShare * rates.peer) : 0;
+    double tensorSeconds = tensor > 0 ? tensor / (options.linkShare * rates.peer) : 0;
+    for (const Collective& collective : recorded)
+        tensorSeconds += collective.count * options.collectiveLatency;
     const double hostSeconds = host > 0 ? host / rates.host : 0;
     OffloadTime offload;
     if (host > 0) {
@@ -207,6 +243,7 @@ Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vec
                                              : backward / plan.accumulation;
     time.communication = dataSeconds + tensorSeconds + hostSeconds;
     time.exposed = std::max(0.0, dataSeconds - cover) + tensorSeconds + offload.exposed;
+    time.slowed = options.collectiveUnits * std::min(dataSeconds, cover);
     return {};
 }
 
@@ -222,6 +259,8 @@ double additionSeconds(const HostOperations& host, double gradientBytes, const s
 double optimizerSeconds(const std::vector<ParameterTensor>& parameters, const Plan& plan, const DeviceRates& rates,
                         const StepTimeOptions& options)
 {
+    if (options.kernels != nullptr)
+        return options.kernels->parts(rates, updateCost(parameters, plan)).total();
     if (options.host == nullptr)
         return operatorSeconds(rates, updateCost(parameters, plan), options.efficiency);
     if (!plan.hasOptimizer() || plan.offload != Offload::None)
@@ -230,6 +269,17 @@ double optimizerSeconds(const std::vector<ParameterTensor>& parameters, const Pl
     if (looped.update == UpdateStyle::Foreach)
         looped.update = UpdateStyle::Loop;
     return hostParts(*options.host, rates, updateCost(parameters, looped), options.efficiency).total();
+}
+
+/// What the passes and the update wait for the host that dispatches them, one pass after the other.
+double dispatchSeconds(const StepTime& time, const Dispatch& host, double launch, double forward, double backward,
+                       double recomputed, double updated)
+{
+    const auto waits = [](double dispatched, double device) { return std::max(0.0, dispatched - device); };
+    return waits(forward * (host.forward + launch), time.forward)
+        + waits(backward * (host.backward + launch) + recomputed * (host.forward + launch),
+                time.backward + time.recomputation)
+        + waits(updated * host.update, time.optimizer);
 }
 
 } // namespace
@@ -327,16 +377,22 @@ Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>
     const bool isTraining = plan.phase == StepPhase::Training;
     const double times = isTraining ? plan.accumulation : 1;
     const OperatorRuns runs(graph, plan, clock);
+    double forward = 0, backward = 0, recomputed = 0; // kernels
     for (std::size_t i = 0; i < runs.size(); ++i) {
         time.forward += clock.book(runs.forward(i), times);
-        if (isTraining)
-            time.backward += clock.book(runs.backward(i), times);
+        forward += times * runs.forward(i).kernels;
+        if (!isTraining)
+            continue;
+        time.backward += clock.book(runs.backward(i), times);
+        backward += times * runs.backward(i).kernels;
     }
     time.modelFlops = time.executedFlops;
     if (isTraining)
         for (const RecomputedRange& range : options.recomputed)
-            for (std::size_t i = range.first; i < range.last; ++i)
+            for (std::size_t i = range.first; i < range.last; ++i) {
                 time.recomputation += clock.book(runs.forward(i), times);
+                recomputed += times * runs.forward(i).kernels;
+            }
     if (isTraining && plan.accumulation > 1) { // later gradients are added into the first
         const double gradients = double(trainedCount(parameters)) * double(plan.gradientBytes());
         time.backward += (plan.accumulation - 1)
@@ -344,9 +400,17 @@ Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>
                                        : 3 * gradients / rates.bandwidth);
     }
     time.optimizer = optimizerSeconds(parameters, plan, rates, options);
-    MEMSCAPE_CHECK(addCommunication(time, graph, parameters, plan, rates));
-    time.total = time.forward + time.backward + time.recomputation + time.optimizer + time.exposed
-        + (options.host != nullptr ? options.host->start : 0);
+    MEMSCAPE_CHECK(addCommunication(time, graph, parameters, plan, rates, options));
+    if (options.dispatch != nullptr) {
+        const double updated = isTraining && plan.hasOptimizer() ? double(updatedTensors(parameters, plan).size()) : 0;
+        const Dispatch& host = *options.dispatch;
+        time.dispatch = options.host == nullptr
+            ? dispatchSeconds(time, host, rates.launch, forward, backward, recomputed, updated)
+            // A processor dispatches and computes in turn.
+            : (forward + recomputed) * host.forward + backward * host.backward + updated * host.update;
+    }
+    time.total = time.forward + time.backward + time.recomputation + time.optimizer + time.exposed + time.slowed
+        + time.dispatch + (options.host != nullptr ? options.host->start : 0);
     return time;
 }
 

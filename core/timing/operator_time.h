@@ -8,7 +8,8 @@
 // reaches in DRAM. Williams, Waterman, Patterson 2009 (roofline).
 //
 // Communication: gradients are reduced while backward runs and stage-3 weights are gathered while
-// forward and backward run, so only what does not fit behind them is exposed; tensor parallelism's
+// forward and backward run, so only what does not fit behind them is exposed, and what is hidden takes multiprocessors
+// from the passes (`slowed`); tensor parallelism's
 // collectives wait for their operands and are all exposed. An optimizer on the host takes its time there, and its
 // copies hide behind it and behind the passes as far as they can (offload_time.h).
 // Which bucket or layer hides behind what, latencies included, is the timeline of `sharding`.
@@ -16,8 +17,11 @@
 // On a processor, when the caller gives its `HostOperations`, products and passes take what those say
 // instead (host_operations.h): a call for each operation, and what small products lose.
 //
-// Left out: Python and dispatch on the host (an eager step of small operators waits for them),
-// cache hits between operators, overlap of kernels, power limits, stragglers, pipeline bubbles.
+// With `kernels` and `dispatch` (reached_step.h sets them) operators of a GPU take what their shapes reach
+// (device_kernels.h), gradients that meet are added up (read twice, written once), and a pass takes as long as the host
+// needs to dispatch its kernels where that is longer: the difference is `dispatch`.
+//
+// Left out: cache hits between operators, overlap of kernels, stragglers, pipeline bubbles.
 #pragma once
 
 #include "core/device/device.h"
@@ -56,12 +60,27 @@ struct RecomputedRange
     std::size_t last = 0;
 };
 
+/// What takes an operator's time.
+struct TimeParts
+{
+    double calls = 0, memory = 0, arithmetic = 0; ///< s, added up
+    double total() const { return calls + memory + arithmetic; }
+};
+
+class DeviceKernels;
+struct Dispatch;
+
 struct StepTimeOptions
 {
     double efficiency = 1; ///< share of the dense rate that products reach
     std::span<const RecomputedRange> recomputed = {};
-    double bandwidth = 0;                 ///< B/s of what holds the step when it is not DRAM; 0: DRAM's copy
-    const HostOperations* host = nullptr; ///< of a processor
+    double bandwidth = 0;                   ///< B/s of what holds the step when it is not DRAM; 0: DRAM's copy
+    const HostOperations* host = nullptr;   ///< of a processor
+    const DeviceKernels* kernels = nullptr; ///< of a GPU: what shapes reach; null: the floor above
+    const Dispatch* dispatch = nullptr;     ///< of a framework that runs operators one by one; null: a graph
+    double collectiveUnits = 0;             ///< share of the multiprocessors that run a collective meanwhile
+    double collectiveLatency = 0;           ///< s that each collective takes which the step waits for
+    double linkShare = 1;                   ///< of the link's specified bandwidth that collectives reach
 };
 
 struct StepTime
@@ -72,12 +91,15 @@ struct StepTime
     double optimizer = 0;
     double communication = 0; ///< all of it
     double exposed = 0;       ///< what the step waits for
+    double slowed = 0;        ///< what the passes take longer beside the collectives that they hide
+    double dispatch = 0;      ///< what the device waits for the host, which has not dispatched the next kernel yet
     double total = 0;
     double modelFlops = 0; ///< of products, forward and backward, without recomputation
     double executedFlops = 0;
     /// Of forward, backward and recomputation: s in operators that arithmetic, memory or launches
     /// hold.
     double arithmeticBound = 0, memoryBound = 0, launchBound = 0;
+    double attention = 0; ///< s of them in fused kernels of attention
 };
 
 /// What one operator takes, forward and backward (0 where the plan does not train), s.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -18,6 +19,10 @@ constexpr const char* hopperSource = "waynehacking8/blackwell-tensorcore-kernels
 constexpr const char* ampereSource = "gau-nernst/learn-cuda, 02b, A100 40 GB";
 constexpr const char* blackwell = "gau-nernst/learn-cuda, 02b, at 400 W, middle of 166 to 177";
 constexpr const char* tables = "stas00/ml-engineering @744d01e";
+constexpr const char* fryer = "huggingface/gpu-fryer, README.md @2b6fb06: 8192 × 8192 × 8192 for a minute and more";
+constexpr const char* simumax =
+    "MooreThreads/SimuMax, configs/system/b200_bf16_ceperm.json @e691807: 0.49 of 2250, the "
+    "median of its 120 products of Llama 3 70B and 405B, 4,096 tokens";
 constexpr const char* orin = "infinigence/ApxInf doc/jetson-roofline.md @21ae1dc, at MAXN, middle of 33.4 to 34.1";
 
 struct Published
@@ -55,6 +60,15 @@ constexpr Published published[] = {
     {"nvidia-jetson-agx-orin-64gb", "fp16", 33.75, Evidence::Derived, orin, "large cuBLAS products"},
 };
 
+constexpr Published sustained[] = {
+    {"nvidia-h100-sxm", "bf16", 730, Evidence::Measured, fryer, "cuBLAS in a long run"},
+    {"nvidia-h100-sxm", "fp16", 730, Evidence::Derived, fryer, "cuBLAS in a long run"},
+    {"nvidia-h200", "bf16", 730, Evidence::Derived, fryer, "cuBLAS in a long run"},
+    {"nvidia-h200", "fp16", 730, Evidence::Derived, fryer, "cuBLAS in a long run"},
+    {"nvidia-b200", "bf16", 1106, Evidence::Measured, simumax, "products of transformers"},
+    {"nvidia-b200", "fp16", 1106, Evidence::Derived, simumax, "products of transformers"},
+};
+
 const Rate* rateOf(const Device& device, std::string_view name)
 {
     const auto entry = device.rates.find(std::string(name));
@@ -76,9 +90,9 @@ Sourced calibratedRate(const Device& device, const NumberFormat& format)
     return {value->get<double>(), Evidence::Measured, "calibration of this machine", "large products on all cores"};
 }
 
-Sourced publishedRate(const Device& device, const NumberFormat& format)
+Sourced publishedRate(std::span<const Published> table, const Device& device, const NumberFormat& format)
 {
-    for (const Published& known : published) {
+    for (const Published& known : table) {
         // A data sheet has no measurement; a calibrated or derived device is another one.
         if (device.id == known.device && format.rate == known.rate && device.basis == "catalogue")
             return {known.teraflops * 1e12, known.evidence, known.source, known.method};
@@ -93,6 +107,14 @@ Sourced commonRate(const Device& device, Format format, double dense)
     const double share = format == Format::Fp32 || format == Format::Fp64 ? 0.73 : 0.76;
     return {
         share * dense, Evidence::Unverified, fmt::format("{} of the dense rate, as an H100 SXM reaches", share), {}};
+}
+
+double shareOfDense(const Device& device, Format format, Sourced ProductRate::*which)
+{
+    const auto rate = productRate(device, format);
+    if (!rate || !(rate->dense.value > 0) || !((*rate.*which).value > 0))
+        return 1;
+    return std::min(1.0, (*rate.*which).value / rate->dense.value);
 }
 
 } // namespace
@@ -119,20 +141,25 @@ Result<ProductRate> productRate(const Device& device, Format format)
             "predict.format", fmt::format("{} has no known rate for products in {}", device.name, numbers.label),
             known.empty() ? "choose a device of the catalogue" : "it has one for " + join(known, ", "), "format");
     }
-    ProductRate found{rate->flops, calibratedRate(device, numbers)};
+    ProductRate found{rate->flops, calibratedRate(device, numbers), {}};
     if (!found.reached.known())
-        found.reached = publishedRate(device, numbers);
+        found.reached = publishedRate(published, device, numbers);
     if (!found.reached.known())
         found.reached = commonRate(device, format, found.dense.value);
+    found.sustained = publishedRate(sustained, device, numbers);
+    if (!found.sustained.known())
+        found.sustained = found.reached;
     return found;
 }
 
 double reachedShare(const Device& device, Format format)
 {
-    const auto rate = productRate(device, format);
-    if (!rate || !(rate->dense.value > 0) || !(rate->reached.value > 0))
-        return 1;
-    return std::min(1.0, rate->reached.value / rate->dense.value);
+    return shareOfDense(device, format, &ProductRate::reached);
+}
+
+double sustainedShare(const Device& device, Format format)
+{
+    return shareOfDense(device, format, &ProductRate::sustained);
 }
 
 Format productFormat(Precision recipe)

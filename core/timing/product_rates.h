@@ -4,6 +4,9 @@
 //   - measured here: a calibrated device's `calibration.raw.product_rates`, FLOP/s by format
 //   - published for this product of the catalogue, each value with its source
 //   - a share of the dense rate, unverified: on GPUs what an H100 SXM reaches, on hosts 0.9
+//
+// A training step multiplies for minutes: where power lowers the clocks, products sustain less than they reach in a
+// short run. Where a long run was published, that is the sustained rate; elsewhere it is the reached one.
 #pragma once
 
 #include "core/device/device.h"
@@ -17,13 +20,16 @@ namespace memscape {
 /// What a device's units give in a format.
 struct ProductRate
 {
-    Sourced dense;   ///< FLOP/s of the datasheet or the formula
-    Sourced reached; ///< FLOP/s of large products
+    Sourced dense;     ///< FLOP/s of the datasheet or the formula
+    Sourced reached;   ///< FLOP/s of large products
+    Sourced sustained; ///< FLOP/s of them one after the other, at the clocks that power allows then
 };
 /// Errors: predict.format, naming the formats that the device has a rate for.
 Result<ProductRate> productRate(const Device& device, Format format);
 /// The share of the dense rate that large products reach; 1 where that is not known.
 double reachedShare(const Device& device, Format format);
+/// The same in a long run.
+double sustainedShare(const Device& device, Format format);
 /// The format that a training recipe's products run in.
 Format productFormat(Precision recipe);
 /// The formats that the device has a rate for, in the order of numberFormats().

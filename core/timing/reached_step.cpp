@@ -3,15 +3,41 @@
 
 #include "core/timing/working_set.h"
 
+#include <algorithm>
+
 namespace memscape {
+
+namespace {
+
+constexpr double ringShare = 0.68;
+constexpr double collectiveLatency = 23e-6;
+constexpr double collectiveBlocks = 24;
+
+/// By the user, who says what the link does (withLink()).
+bool isGiven(const Link& link)
+{
+    return link.bandwidth.source.starts_with("given");
+}
+
+} // namespace
 
 ReachedTiming::ReachedTiming(const Device& device, const Plan& plan, double held,
                              std::span<const RecomputedRange> recomputed)
 {
-    m_options.efficiency = reachedShare(device, productFormat(plan.precision));
+    m_options.efficiency = sustainedShare(device, productFormat(plan.precision));
     m_options.recomputed = recomputed;
-    if (device.isGpu())
+    m_dispatch = eagerDispatch(plan.update);
+    m_options.dispatch = &m_dispatch;
+    if (device.isGpu()) {
+        m_kernels.emplace(device, m_options.efficiency);
+        m_options.kernels = &*m_kernels;
+        const Link* const peer = device.link("peer");
+        const bool isSheet = peer && peer->bandwidth.evidence == Evidence::Specified && !isGiven(*peer);
+        m_options.linkShare = isSheet ? ringShare : 1;
+        m_options.collectiveLatency = collectiveLatency;
+        m_options.collectiveUnits = collectiveBlocks / std::max(2 * collectiveBlocks, double(device.units));
         return;
+    }
     m_host = hostOperations(device);
     m_options.host = &m_host;
     m_options.bandwidth = bandwidthOf(device, held, Operation::Copy, device.units).bytesPerSecond;

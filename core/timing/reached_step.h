@@ -1,13 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // The time of a step as it is to be expected, not its floor: products run at the rate that large ones of their format
-// reach on the device (product_rates.h); on a processor an operation takes what its calls and loops take
+// sustain on the device (product_rates.h); on a processor an operation takes what its calls and loops take
 // (host_operations.h), and memory is the caches that hold the step. One rule for every page that times a step.
 //
-// Left out: that small products reach less of the rate on a GPU; see also operator_time.h.
+// On a GPU kernels take what their shapes reach, and PyTorch dispatches them (device_kernels.h). Collectives over a
+// link of the catalogue reach 0.68 of what is specified: 200 and 208 of 300 GB/s among eight A100 (NVIDIA/nccl-tests,
+// issues 149 and 178; 0.67 and 0.74 were fitted on B200s), and 23 µs pass before a step that waits for one goes on
+// (MooreThreads/SimuMax, configs/system/b200_bf16_ceperm.json @e691807: 22 to 26 µs); a link that was given or measured
+// is taken as it is. NCCL runs
+// a collective in 24 blocks (channels 00 to 23 among two H100: NVIDIA/nccl, issue 1161), each of which keeps a
+// multiprocessor from the passes beside it.
+//
+// Left out: see operator_time.h and device_kernels.h.
 #pragma once
 
+#include "core/timing/device_kernels.h"
 #include "core/timing/operator_time.h"
 #include "core/timing/product_rates.h"
+
+#include <optional>
 
 namespace memscape {
 
@@ -25,6 +36,8 @@ public:
 
 private:
     HostOperations m_host;
+    std::optional<DeviceKernels> m_kernels;
+    Dispatch m_dispatch;
     StepTimeOptions m_options;
 };
 

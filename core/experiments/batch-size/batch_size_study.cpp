@@ -30,8 +30,12 @@ BatchPoint pointOf(const Device& device, const TrainingAnswer& answer)
     point.isHost = !device.isGpu();
     point.fits = answer.fits;
     point.time = answer.time;
+    if (answer.model.family == Family::Mlp) { // our own program trains it: no framework dispatches its kernels
+        point.time.total -= point.time.dispatch;
+        point.time.dispatch = 0;
+    }
     point.examples = double(point.batch) * double(point.accumulation) * double(plan.dataParallel);
-    if (point.time.launchBound >= std::max(point.time.memoryBound, point.time.arithmeticBound))
+    if (point.time.launchBound + point.time.dispatch >= std::max(point.time.memoryBound, point.time.arithmeticBound))
         point.bound = BatchBound::Launch;
     else
         point.bound = point.time.memoryBound > point.time.arithmeticBound ? BatchBound::Memory : BatchBound::Arithmetic;
@@ -48,8 +52,9 @@ BatchPoint continued(const BatchPoint& one, const BatchPoint& two, std::int64_t 
     many.examples = one.examples * double(accumulation);
     for (double StepTime::*part :
          {&StepTime::forward, &StepTime::backward, &StepTime::recomputation, &StepTime::optimizer,
-          &StepTime::communication, &StepTime::exposed, &StepTime::total, &StepTime::modelFlops,
-          &StepTime::executedFlops, &StepTime::arithmeticBound, &StepTime::memoryBound, &StepTime::launchBound})
+          &StepTime::communication, &StepTime::exposed, &StepTime::slowed, &StepTime::dispatch, &StepTime::attention,
+          &StepTime::total, &StepTime::modelFlops, &StepTime::executedFlops, &StepTime::arithmeticBound,
+          &StepTime::memoryBound, &StepTime::launchBound})
         many.time.*part += more * (two.time.*part - one.time.*part);
     return many;
 }

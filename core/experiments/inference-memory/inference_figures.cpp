@@ -40,7 +40,8 @@ Figure countFigure(std::string key, std::string label, double value, std::string
 Result<ServingTime> timeOf(const Device& device, const ServingAnswer& answer, const Parameters& parameters, double held)
 {
     const ServingRequest& request = answer.request;
-    Serving serving{request.batch, request.context, request.chunk, 0, 0};
+    Serving serving{
+        request.batch, request.context, request.chunk, 0, 0, request.weights.kind == StoredForm::NormalFloat4};
     MEMSCAPE_TRY(weights,
                  weightsReadByStep(answer.model, request.weights, elementBytes(request.computed),
                                    request.tensorParallel, request.batch));

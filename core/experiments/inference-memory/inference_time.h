@@ -9,8 +9,9 @@
 // With few sequences the weights rule, which every step reads once whatever the batch; with many, or a long context,
 // the cache, which each sequence has of its own (Pope et al. 2022, arXiv:2211.05102).
 //
-// Kernels are those of the eager network, as a GPU runs them from a captured graph: compiled ones are fewer, and a loop
-// of eager PyTorch waits for its host besides. Against gpt-fast's published rates on an A100 (tst_inference_memory.cpp)
+// Kernels are those of the eager network, as a GPU runs them from a captured graph: compiled ones are fewer. A loop of
+// eager PyTorch takes max(decode, kernels × (dispatch + launch) + 4-bit layers × theirs), measured constants
+// (device_kernels.h). Against gpt-fast's published rates on an A100 (tst_inference_memory.cpp)
 // the typical error is 12 %. Left out: kernels for quantized weights that stay below the bandwidth; prompts longer than
 // `sequence`, which take more such passes over a longer cache; sequences of several lengths; speculative decoding;
 // sampling.
@@ -22,6 +23,7 @@
 #include "core/training/serving.h"
 #include "core/training/simulation.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace memscape {
@@ -32,6 +34,7 @@ struct Serving
     std::int64_t batch = 1, context = 1, sequence = 1;
     double weightsRead = 0; ///< B that one step reads
     double cacheRead = 0;   ///< B
+    bool isFourBit = false; ///< weights in NF4
 };
 
 struct ServingTime
@@ -40,10 +43,13 @@ struct ServingTime
     double prefill = nan;                                         ///< s
     double weights = nan, cache = nan, launches = 0, exposed = 0; ///< s, the parts of a decoding step
     double kernels = 0;                                           ///< of a decoding step
+    double host = 0;                                              ///< s that an eager program's host takes for it
     bool areWeightsArithmetic = false;                            ///< products rule, not the bytes of the weights
     std::optional<Error> missing = {};                            ///< why there is no time: a rate or a link
 
     double decode() const { return weights + cache + launches + exposed; }
+    /// Of an eager program: the device waits for its host, or the host for it.
+    double eagerDecode() const { return std::max(decode(), host); }
     double tokensPerSecond() const { return double(of.batch) / decode(); }
 };
 
@@ -53,7 +59,8 @@ ServingTime servingTime(const Device& device, const ModelDescription& model, con
                         const Graph& graph, const std::vector<ParameterTensor>& parameters, const Serving& serving,
                         double held);
 
-/// prefill_time, token_time, tokens_per_second, each with its why; the latter two where there is a cache.
+/// prefill_time, token_time, eager_token_time, tokens_per_second, each with its why; the latter three where there is a
+/// cache.
 Figures servingTimeFigures(const ServingTime& time);
 
 } // namespace memscape

@@ -5,7 +5,7 @@
 
 #include "core/device/device.h"
 #include "core/experiment/experiment.h"
-#include "core/timing/operator_time.h"
+#include "core/timing/step_band.h"
 #include "core/training/simulation.h"
 
 namespace memscape {
@@ -19,6 +19,7 @@ struct TrainingAnswer
     Simulation simulation;
     std::int64_t firstPeak = 0; ///< B allocated at the peak of the first step (step.h); simulation is a later one
     StepTime time;
+    StepBand timeBand;
     std::optional<Error> timeMissing;     ///< why there is no time: the device lacks a rate or a link
     std::vector<Collective> collectives;  ///< between devices and with the host, of one step
     std::optional<std::int64_t> capacity; ///< B of the device's memory

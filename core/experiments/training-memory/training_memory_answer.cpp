@@ -52,6 +52,7 @@ void timeIt(TrainingAnswer& answer, const Device& device)
         setupTime(device, answer.setup, *answer.simulation.graph, tensors, double(answer.simulation.allocatedBytes()));
     if (time) {
         answer.time = *time;
+        answer.timeBand = stepBand(*time, device, plan);
     } else {
         answer.time.total = std::numeric_limits<double>::quiet_NaN();
         answer.timeMissing = time.error();

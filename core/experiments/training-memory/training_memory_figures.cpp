@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::string_view tapeSource =
     "PyTorch's autograd: derivatives.yaml, the engine, torch.optim, operator by operator";
+constexpr double communicatorBytes = 0.5e9;
 constexpr std::string_view allocatorSource = "c10/cuda/CUDACachingAllocator.cpp, replayed";
 constexpr std::string_view cpuAllocatorSource = "c10/core/CPUAllocator.cpp: a malloc and a free for each block";
 
@@ -121,29 +122,63 @@ Why activationsWhy(const TrainingAnswer& answer, const TextbookFigures& textbook
     return why;
 }
 
+/// The step's parts, which sum to it.
+std::vector<Term> stepTimeTerms(const TrainingAnswer& answer)
+{
+    const StepTime& time = answer.time;
+    std::vector<Term> terms;
+    const auto add = [&](const char* symbol, double value, std::string meaning, std::string source) {
+        if (value > 0)
+            terms.push_back({symbol, value, Unit::Second, std::move(meaning), std::move(source)});
+    };
+    add("forward", time.forward, "every operator once for each micro-batch", "shapes and rates of the device");
+    add("backward", time.backward, "gradients of operands, and their sums", "shapes and rates of the device");
+    add("recomputation", time.recomputation, "what checkpointing runs again", "the plan");
+    const bool isOffloaded = answer.setup.step.plan.offload != Offload::None;
+    add("optimizer", time.optimizer,
+        isOffloaded ? "Adam and others in one pass over host memory" : "reads and writes of the update",
+        isOffloaded ? fmt::format("{} of a typical server, a setting of Placement",
+                                  quantityText(typicalHostBandwidth, Unit::BytePerSecond))
+                    : "torch.optim, operator by operator");
+    add("exposed", time.exposed,
+        fmt::format("of {} of communication, what does not hide", quantityText(time.communication, Unit::Second)),
+        isOffloaded ? "layers as a pipeline: Ren et al. 2021" : "0.68 of the link, as NCCL reaches among A100s");
+    add("slowed", time.slowed, "the passes lack the multiprocessors that run the collectives beside them",
+        "24 blocks: NVIDIA/nccl, issue 1161");
+    add("dispatch", time.dispatch, "the device waits for the host, which runs Python and dispatches each kernel",
+        "measured: PyTorch 2.15 on a Zen 4");
+    return terms;
+}
+
+/// What holds the time of the passes, and how wide each part is.
+void appendBand(Why& why, const StepBand& band)
+{
+    for (const BandPart& part : band.parts)
+        why.terms.push_back({part.what, part.expected, Unit::Second,
+                             fmt::format("{} to {}: {}", quantityText(part.low, Unit::Second),
+                                         quantityText(part.high, Unit::Second), part.why),
+                             "the band; not another summand"});
+}
+
 Why stepTimeWhy(const TrainingAnswer& answer)
 {
     Why why;
-    why.formula = "accumulation × (forward + backward + recomputation) + optimizer + exposed communication; "
-                  "each operator max(FLOPs / reached rate, bytes / bandwidth) + launch";
-    const StepTime& time = answer.time;
-    const auto seconds = [](double value) { return quantityText(value, Unit::Second); };
-    why.with = answer.timeMissing
-        ? answer.timeMissing->text()
-        : fmt::format("= {} + {} + {} + {} + {}", seconds(time.forward), seconds(time.backward),
-                      seconds(time.recomputation), seconds(time.optimizer), seconds(time.exposed));
-    if (answer.setup.step.plan.offload != Offload::None && !answer.timeMissing) {
-        why.terms.push_back({"optimizer", time.optimizer, Unit::Second, "Adam and others in one pass over host memory",
-                             fmt::format("{} of a typical server, a setting of Placement",
-                                         quantityText(typicalHostBandwidth, Unit::BytePerSecond))});
-        why.terms.push_back({"exposed", time.exposed, Unit::Second,
-                             fmt::format("of {} of copies, what neither the passes nor the optimizer hides",
-                                         seconds(time.communication)),
-                             "layers as a pipeline: Ren et al. 2021"});
+    why.formula = "forward + backward + recomputation + optimizer + exposed communication + passes slowed by "
+                  "hidden communication + waiting for the host; "
+                  "each operator max(FLOPs / what its shape reaches, bytes / bandwidth) + launch";
+    if (answer.timeMissing) {
+        why.with = answer.timeMissing->text();
+    } else {
+        why.terms = stepTimeTerms(answer);
+        for (const Term& term : why.terms)
+            why.with += fmt::format("{} {}", why.with.empty() ? "=" : " +", quantityText(term.value, Unit::Second));
+        why.with += fmt::format(", between {} and {}", quantityText(answer.timeBand.low, Unit::Second),
+                                quantityText(answer.timeBand.high, Unit::Second));
+        appendBand(why, answer.timeBand);
     }
-    why.source = "roofline: Williams, Waterman, Patterson 2009; rates of the device";
-    why.omits = {"Python and dispatch on the host", "cache hits between operators",
-                 "how far a small product stays below the rate of large ones"};
+    why.source = "roofline: Williams, Waterman, Patterson 2009; tiles and waves: NVIDIA's guide to matrix products; "
+                 "rates of the device";
+    why.omits = {"cache hits between operators", "kernels that torch.compile fuses", "the pipeline of input data"};
     return why;
 }
 
@@ -205,6 +240,39 @@ Why reservedWhy(const TrainingAnswer& answer)
             {}};
 }
 
+/// What the driver's context takes is a setting; contexts differ by a factor of two around it, and a communication
+/// library takes buffers of its own.
+Figure deviceTotalFigure(const TrainingAnswer& answer)
+{
+    const double reserved = double(answer.simulation.reservedBytes()), context = double(answer.setup.context);
+    if (isOnCpu(answer))
+        return bytesFigure("device_total", "device total", reserved + context,
+                           Why{"reserved: a processor has no context",
+                               fmt::format("= {} + {}", bytesText(reserved), bytesText(context)),
+                               {},
+                               std::string(cpuAllocatorSource),
+                               omits(answer)});
+    const Plan& plan = answer.setup.step.plan;
+    const bool isShared = plan.dataParallel > 1 || plan.tensorParallel > 1;
+    Figure figure = bytesFigure("device_total", "device total", reserved + context,
+                                Why{"reserved + context",
+                                    fmt::format("= {} + {}", bytesText(reserved), bytesText(context)),
+                                    {},
+                                    "the context is a setting (device_context)",
+                                    omits(answer)});
+    figure.low = reserved + context / 2;
+    figure.high = reserved + 2 * context + (isShared ? communicatorBytes : 0);
+    figure.why->terms = {
+        {"reserved", reserved, Unit::Byte, "by PyTorch's allocator", std::string(allocatorSource)},
+        {"context", context, Unit::Byte,
+         fmt::format("{} to {}: driver, GPU and loaded kernels", bytesText(context / 2), bytesText(2 * context)),
+         "a setting"}};
+    if (isShared)
+        figure.why->terms.push_back({"communicator", communicatorBytes, Unit::Byte, "at most, beside the total",
+                                     "several hundred megabytes for NCCL's buffers"});
+    return figure;
+}
+
 Figures stepFigures(const TrainingAnswer& answer, const TextbookFigures& textbook)
 {
     const Simulation& simulation = answer.simulation;
@@ -230,20 +298,19 @@ Figures stepFigures(const TrainingAnswer& answer, const TextbookFigures& textboo
             std::string(tapeSource),
             {"a program that fits its first step may run out of memory in the second"}}));
     figures.push_back(bytesFigure("peak_reserved", "peak reserved", reserved, reservedWhy(answer)));
-    figures.push_back(
-        bytesFigure("device_total", "device total", double(answer.deviceBytes()),
-                    Why{isOnCpu(answer) ? "reserved: a processor has no context" : "reserved + context",
-                        fmt::format("= {} + {}", bytesText(reserved), bytesText(double(answer.setup.context))),
-                        {},
-                        isOnCpu(answer) ? std::string(cpuAllocatorSource) : "the context is a setting (device_context)",
-                        omits(answer)}));
+    figures.push_back(deviceTotalFigure(answer));
     Why fits;
     fits.formula = "1 when the device total is within the device's memory, else 0";
     fits.with = answer.capacity
         ? fmt::format("{} of {}", bytesText(double(answer.deviceBytes())), bytesText(double(*answer.capacity)))
         : std::string("the device's memory is not known");
     figures.push_back({"fits", "fits", Unit::One, answer.fits ? 1.0 : 0.0, {}, {}, fits});
-    figures.push_back({"step_time", "step time", Unit::Second, answer.time.total, {}, {}, stepTimeWhy(answer)});
+    Figure time{"step_time", "step time", Unit::Second, answer.time.total, {}, {}, stepTimeWhy(answer)};
+    if (!answer.timeMissing) {
+        time.low = answer.timeBand.low;
+        time.high = answer.timeBand.high;
+    }
+    figures.push_back(std::move(time));
     figures.push_back(
         bytesFigure("communication", "communication", sentBytes(answer.collectives), communicationWhy(answer)));
     appendTextbook(figures, textbook);

@@ -64,7 +64,7 @@ Variable attend(NetworkBuilder& b, const Variable& q, const Variable& k, const V
         });
         context = b.contiguous(b.transpose(std::move(context), 1, 2));
     } else {
-        context = b.contiguous(b.transpose(b.scaledDotProduct(q, k, v), 1, 2));
+        context = b.contiguous(b.transpose(b.scaledDotProduct(q, k, v, style.isCausal), 1, 2));
     }
     return b.ok() ? b.reshape(std::move(context), {batch, length, heads * v.size(3)}) : Variable();
 }

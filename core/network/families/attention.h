@@ -17,6 +17,7 @@ struct AttentionStyle
     bool scoresInFloat = false; ///< q and k are cast to float before their product (GPT-J)
     bool fillsMask = false;     ///< scores.masked_fill(mask, …), the mask of Bool (MPT)
     bool scalesScores = true;
+    bool isCausal = false; ///< what a fused kernel may leave out, beside the mask
     /// The caller's name for the probabilities, which transformers returns beside the context; on a GPU they are
     /// recorded without one.
     Variable* probabilities = nullptr;

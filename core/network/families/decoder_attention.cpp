@@ -160,6 +160,7 @@ Variable decoderAttention(NetworkBuilder& b, const ModelDescription& model, cons
     style.softmaxInFloat = model.architecture != "falcon";
     style.scoresInFloat = model.architecture == "gptj";
     style.fillsMask = model.architecture == "mpt";
+    style.isCausal = true;
     Variable context = attend(b, heads.q, heads.k, heads.v, style);
     return b.linear(names.output, std::move(context), model.hidden, model.biases.attentionOutput);
 }
@@ -217,6 +218,7 @@ Variable latentAttention(NetworkBuilder& b, const ModelDescription& model, const
     const Variable k = b.cat({made[0], std::move(keyTurned)}, -1);
     AttentionStyle style;
     style.mask = tables.mask;
+    style.isCausal = true;
     Variable context = attend(b, q, k, made[1], style);
     return b.linear(names.output, std::move(context), model.hidden, bias);
 }

@@ -93,7 +93,7 @@ Variable attention(NetworkBuilder& b, const ModelDescription& model, const Varia
             heads[i] = b.repeatedHeads(heads[i], model.heads);
     Variable output = b.options().attention == AttentionKernel::Eager
         ? b.attentionCore([&] { return attended(b, heads[0], heads[1], heads[2], mask); })
-        : b.scaledDotProduct(heads[0], heads[1], heads[2]);
+        : b.scaledDotProduct(heads[0], heads[1], heads[2], true);
     output = b.view(b.contiguous(b.transpose(std::move(output), 1, 2)), {batch, length, model.heads * width});
     return b.rowOutput(projected(b, "output_proj", output, model.hidden));
 }

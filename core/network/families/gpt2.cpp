@@ -33,7 +33,7 @@ Variable attention(NetworkBuilder& b, const Gpt2Shape& shape, const Variable& ar
     for (Variable& part : parts)
         part = b.transpose(b.view(std::move(part), {batch, length, shape.heads, width}), 1, 2);
     if (b.options().attention != AttentionKernel::Eager) {
-        Variable y = b.scaledDotProduct(parts[0], parts[1], parts[2]);
+        Variable y = b.scaledDotProduct(parts[0], parts[1], parts[2], true);
         y = b.view(b.contiguous(b.transpose(std::move(y), 1, 2)), {batch, length, inner});
         y = b.rowOutput(b.linear("proj", std::move(y), shape.hidden));
         return b.dropout(std::move(y), b.options().dropout);

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long one operator's kernels take on a GPU, as what their shapes reach:
+//
+//     matrix product    max(its waves of tiles at the sustained rate, bytes / bandwidth) + launch
+//     attention         as FlashAttention-2's kernels reach it (attention_time.h), what a causal mask hides left out;
+//                       kernels of the first generation half of that (operator_cost.h)
+//     everything else   max(flops / fp32 rate, bytes / bandwidth) + launch per kernel
+//
+// Tiles and waves are those of gemm_time.h: multiprocessors of a last wave that have nothing to do, rows and columns
+// that pad a tile, waves that fill; long sums of few tiles are cut into parts (split-k) of 2,048 terms and more.
+//
+// Convolutions run at the reached rate of large products, whatever their shape.
+//
+// Left out: kernels of Hopper's own for attention, cache hits between operators, clocks that sag further than in the
+// runs that the sustained rates are of.
+#pragma once
+
+#include "core/timing/operator_time.h"
+
+namespace memscape {
+
+class DeviceKernels
+{
+public:
+    /// Nothing of a device that is no GPU.
+    DeviceKernels(const Device& device, double efficiency)
+        : m_device(device)
+        , m_efficiency(efficiency)
+    { }
+
+    /// s; `rates` are those of the device. What holds it is in the parts.
+    TimeParts parts(const DeviceRates& rates, const OperatorCost& cost) const;
+
+private:
+    double productSeconds(const DeviceRates& rates, const OperatorCost& cost) const;
+
+    const Device& m_device;
+    double m_efficiency;
+};
+
+/// What PyTorch takes on the host for each operator that it runs eagerly, while the device works on earlier ones.
+/// Measured with PyTorch 2.15 on one core of a Zen 4 EPYC (virtual machine): GPT-2 and LLaMA of transformers with 12
+/// layers of 32 channels, where kernels take next to nothing; all of Python, views and autograd included. A fused
+/// update took 3.2 µs for each of 150 tensors of 8 elements more (AdamW), its loop over them on the processor included.
+struct Dispatch
+{
+    double forward = 0, backward = 0; ///< s per kernel
+    double update = 0;                ///< s per updated tensor
+};
+/// Of an update written so. A launch on a GPU comes on top.
+Dispatch eagerDispatch(UpdateStyle style);
+/// s per kernel of a token that transformers 5.24 generates greedily, without autograd: 174 µs for each of LLaMA's
+/// layers (16 against 4 of 32 channels) over their 38 kernels, measured as above.
+inline constexpr double decodeDispatch = 4.6e-6;
+/// s more for each 4-bit layer of bitsandbytes 0.50: 54 instead of 5.6 µs, 64 × 64, measured as above.
+inline constexpr double fourBitDispatch = 48e-6;
+
+} // namespace memscape

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an operator's shape reaches on a GPU, against waves counted by hand and against attention's own model; and a
+// step that waits for the host.
+#include "core/device/catalogue.h"
+#include "core/network/families/gpt2.h"
+#include "core/timing/attention_time.h"
+#include "core/timing/gemm_time.h"
+#include "core/timing/reached_step.h"
+
+#include <QtTest>
+
+using namespace memscape;
+
+namespace {
+
+Graph gpt2Of(std::int64_t hidden, std::int64_t layers, std::int64_t batch, std::int64_t sequence)
+{
+    BuildOptions options;
+    options.batch = batch;
+    options.sequence = sequence;
+    options.attention = AttentionKernel::Flash;
+    return gpt2({hidden, hidden / 64, layers, 0, 1000, sequence}, options).value();
+}
+
+StepTime timeOf(const Graph& graph, const Device& device, const Plan& plan = {})
+{
+    Trace trace;
+    return reachedStepTime(graph, parameterTensors(graph, trace), plan, device, 0).value();
+}
+
+} // namespace
+
+class TestDeviceKernels : public QObject
+{
+    Q_OBJECT
+
+    Device m_a100 = findDevice("nvidia-a100-80gb").value();
+
+private slots:
+    /// 8192³ is what the reached rate was measured with; one tile keeps one of 108 multiprocessors busy.
+    void wavesOfTiles()
+    {
+        const double flops = 2.0 * 8192 * 8192 * 8192;
+        QCOMPARE(tiledSeconds(m_a100.units, 262e12, 8192, 8192, 8192), flops / 262e12);
+        const double wave = flops / 262e12 / 19; // 2048 tiles of 128 × 256 in 19 waves
+        const double halved = (wave - 2.2e-6) / 2 / 0.8 + 2.2e-6;
+        QCOMPARE(tiledSeconds(108, 262e12, 128, 256, 8192), halved);    // two tiles of 128 × 128, each at 0.8
+        QCOMPARE(tiledSeconds(108, 262e12, 128, 256, 8192, 108), wave); // a batch fills the wave
+        QCOMPARE(tiledSeconds(108, 262e12, 64, 256, 8192), halved);     // padded
+        QCOMPARE(tiledSeconds(108, 262e12, 128, 256, 1024, 108), (wave - 2.2e-6) / 8 + 2.2e-6);
+    }
+
+    /// A weight's gradient: 36 tiles for 108 multiprocessors, and a sum over 32,768 tokens that is cut in three.
+    void aLongSumIsSplit()
+    {
+        const DeviceRates rates = deviceRates(m_a100).value();
+        OperatorCost cost{2.0 * 768 * 768 * 32768, 0, 1, true, false, DType::BFloat16};
+        cost.products[0] = {HostOperation::WeightGradient, {768, 768, 32768}, 1};
+        const DeviceKernels kernels(m_a100, 1);
+        const double whole = cost.flops / rates.bfloat16;
+        QVERIFY(kernels.parts(rates, cost).arithmetic < 1.4 * whole + 1e-5);
+        cost.products[0].shape.k = 1024;
+        cost.flops /= 32;
+        QVERIFY(kernels.parts(rates, cost).arithmetic > 2 * whole / 32); // not worth a split
+    }
+
+    void causalAttentionIsThatOfItsOwnModel()
+    {
+        const Graph graph = gpt2Of(1024, 1, 4, 2048);
+        const auto op = std::find_if(graph.operators.begin(), graph.operators.end(),
+                                     [](const Operator& one) { return one.kind == OperatorKind::FlashAttention; });
+        const OperatorCost cost = forwardCost(graph, *op);
+        QVERIFY(cost.attention && cost.attention->shape.causal);
+        QCOMPARE(cost.attention->shape, (AttentionShape{4, 16, 16, 2048, 2048, 64, true}));
+        OperatorCost half = cost;
+        half.dtype = half.attention->dtype = DType::BFloat16;
+        const DeviceRates rates = deviceRates(m_a100).value();
+        const double expected =
+            attentionCost(m_a100, attentionVersions(AttentionKind::Flash, true).back(), *half.attention)->seconds;
+        const TimeParts parts = DeviceKernels(m_a100, 0.84).parts(rates, half);
+        QCOMPARE(parts.total(), expected + rates.launch);
+        half.attention->shape.causal = false;
+        QVERIFY(DeviceKernels(m_a100, 0.84).parts(rates, half).total() > 1.6 * parts.total());
+    }
+
+    void aSmallStepWaitsForTheHostAndALargeOneDoesNot()
+    {
+        const StepTime small = timeOf(gpt2Of(64, 12, 1, 16), m_a100);
+        QVERIFY(small.dispatch > 0.3 * (small.forward + small.backward));
+        QCOMPARE(small.total, small.forward + small.backward + small.optimizer + small.dispatch);
+        const StepTime large = timeOf(gpt2Of(2048, 2, 16, 2048), m_a100);
+        QVERIFY(large.forward > 0);
+        QVERIFY(large.dispatch < 0.02 * large.total);
+    }
+
+    /// A residual joins two gradients: more than the floor, which counts none.
+    void gradientsThatMeetAreAdded()
+    {
+        const Graph graph = gpt2Of(1024, 2, 8, 1024);
+        Trace trace;
+        const auto parameters = parameterTensors(graph, trace);
+        const StepTime floor = stepTime(graph, parameters, {}, m_a100).value();
+        DeviceKernels kernels(m_a100, 1);
+        StepTimeOptions options;
+        options.kernels = &kernels;
+        const StepTime time = stepTime(graph, parameters, {}, m_a100, options).value();
+        const double residual = 8 * 1024 * 1024 * 4.0; // fp32
+        QVERIFY(time.memoryBound - floor.memoryBound > 4 * 3 * residual / deviceRates(m_a100)->bandwidth);
+    }
+
+    void aGivenLinkIsTakenAsItIs()
+    {
+        const Graph graph = gpt2Of(256, 2, 1, 64);
+        Plan plan;
+        plan.dataParallel = 8;
+        const double sheet = timeOf(graph, m_a100, plan).communication;
+        Device given = m_a100;
+        for (Link& link : given.links)
+            link.bandwidth.source = "given (link_bandwidth)";
+        QCOMPARE(timeOf(graph, given, plan).communication, 0.68 * sheet);
+    }
+};
+
+QTEST_APPLESS_MAIN(TestDeviceKernels)
+#include "tst_device_kernels.moc"
