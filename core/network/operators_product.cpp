@@ -273,6 +273,8 @@ Variable NetworkBuilder::scaledDotProduct(Variable q, Variable k, Variable v)
     const DType dtype = q.dtype();
     begin(isFlash ? OperatorKind::FlashAttention : OperatorKind::EfficientAttention,
           std::array{q.id(), k.id(), v.id()});
+    if (m_options.contextParallel > 1)
+        m_graph.operators.back().attribute = m_options.contextParallel;
     const TensorId output = addOutput({result, dtype}, true);
     const TensorId sums = addOutput({logSumExp, DType::Float32}, false);
     if (m_options.rules.isOnCpu) {

@@ -34,11 +34,6 @@ bool isView(OperatorKind kind)
     return kind >= OperatorKind::View && kind <= OperatorKind::Detach;
 }
 
-bool isCollective(OperatorKind kind)
-{
-    return kind >= OperatorKind::AllReduce && kind <= OperatorKind::ReduceScatter;
-}
-
 bool isLookup(OperatorKind kind)
 {
     return kind >= OperatorKind::Embedding && kind <= OperatorKind::Gather;
@@ -57,7 +52,7 @@ bool isProduct(OperatorKind kind)
 /// Nothing runs on the device.
 bool isFree(OperatorKind kind)
 {
-    return kind == OperatorKind::Release || isView(kind) || isCollective(kind);
+    return kind == OperatorKind::Release || kind == OperatorKind::Receive || isView(kind) || isCollective(kind);
 }
 
 double productFlops(const Graph& graph, const Operator& op)
@@ -67,7 +62,9 @@ double productFlops(const Graph& graph, const Operator& op)
     const Layout& x = graph.layoutOf(inputs[0]);
     const Layout& y = graph.layoutOf(inputs[1]);
     if (isAttention(op.kind))
-        return 4 * double(x.elements()) * double(y[2]); // (B, H, S, D) against S_k keys
+        return 4 * double(x.elements()) * double(y[2])
+            * double(std::max<std::int64_t>(op.attribute,
+                                            1)); // (B, H, S, D) against S_k keys, those of a ring one after the other
     if (op.kind == OperatorKind::Convolution)
         return 2 * results * double(y.elements()) / double(std::max<std::int64_t>(y[0], 1));
     return 2 * results * double(x.shape.last());

@@ -138,25 +138,50 @@ private:
     std::vector<std::pair<Run, Run>> m_runs;
 };
 
-/// The collectives that are operators of the network (tensor parallelism), alike ones together.
+/// Attention whose keys and values ranks pass round.
+bool isAttentionRing(const Operator& op)
+{
+    return (op.kind == OperatorKind::FlashAttention || op.kind == OperatorKind::EfficientAttention) && op.attribute > 1;
+}
+
+/// The collectives that are operators of the network (of tensor, context and expert parallelism), alike ones together.
 std::vector<Collective> recordedCollectives(const Graph& graph, const Plan& plan, double times)
 {
     std::vector<Collective> all;
+    const auto bytesOf = [&](TensorId tensor) {
+        return double(graph.layoutOf(tensor).elements() * elementBytes(graph.tensors[tensor].dtype));
+    };
+    const auto add = [&](const Collective& one) {
+        const auto alike = std::find_if(all.begin(), all.end(), [&](const Collective& other) {
+            return other.kind == one.kind && other.payload == one.payload && other.what == one.what;
+        });
+        if (alike == all.end())
+            all.push_back(one);
+        else
+            alike->count += one.count;
+    };
     for (const Operator& op : graph.operators) {
-        if (op.kind < OperatorKind::AllReduce || op.kind > OperatorKind::ReduceScatter)
+        if (op.kind == OperatorKind::AllToAll) {
+            add({"tokens to and from experts", CollectiveKind::AllToAll, bytesOf(graph.inputs(op)[0]), times,
+                 plan.expertParallel});
+            continue;
+        }
+        if (isAttentionRing(op)) { // keys and values, and backward their gradients, which come home
+            const double block = bytesOf(graph.inputs(op)[1]) + bytesOf(graph.inputs(op)[2]);
+            const double steps = double(op.attribute - 1);
+            add({"keys and values", CollectiveKind::Ring, block, steps * times, int(op.attribute)});
+            if (plan.phase == StepPhase::Training)
+                add({"gradients of keys and values", CollectiveKind::Ring, block, (steps + 1) * times / 2,
+                     int(op.attribute)});
+            continue;
+        }
+        if (!isCollective(op.kind))
             continue;
         const TensorId whole = op.kind == OperatorKind::AllGather ? graph.outputs(op)[0] : graph.inputs(op)[0];
         const auto kind = op.kind == OperatorKind::AllReduce ? CollectiveKind::AllReduce
             : op.kind == OperatorKind::AllGather             ? CollectiveKind::AllGather
                                                              : CollectiveKind::ReduceScatter;
-        const double payload = double(graph.layoutOf(whole).elements() * elementBytes(graph.tensors[whole].dtype));
-        const auto alike = std::find_if(all.begin(), all.end(), [&](const Collective& other) {
-            return other.kind == kind && other.payload == payload;
-        });
-        if (alike == all.end())
-            all.push_back({"activations", kind, payload, times, plan.tensorParallel});
-        else
-            alike->count += times;
+        add({"activations", kind, bytesOf(whole), times, plan.tensorParallel});
     }
     return all;
 }
@@ -167,13 +192,17 @@ double passesOf(const Plan& plan)
 }
 
 Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vector<ParameterTensor>& parameters,
-                              const Plan& plan, const DeviceRates& rates)
+                              const Plan& plan, const DeviceRates& rates, double attention)
 {
     const double data = sentBytes(dataParallelCommunication(parameters, plan));
-    const double tensor = sentBytes(recordedCollectives(graph, plan, passesOf(plan)));
+    double sends = 0, tensor = 0, ring = 0;
+    for (const Collective& one : pipelineCommunication(graph, plan)) // an embedding's gradient waits for the end
+        (one.kind == CollectiveKind::Send ? sends : tensor) += one.sentBytes();
+    for (const Collective& one : recordedCollectives(graph, plan, passesOf(plan)))
+        (one.kind == CollectiveKind::Ring ? ring : tensor) += one.sentBytes();
     const std::vector<Collective> copies = offloadCommunication(parameters, plan);
     const double host = sentBytes(copies);
-    if (data + tensor > 0 && rates.peer == 0)
+    if (data + tensor + ring + sends > 0 && rates.peer == 0)
         return fail("predict.device", "the bandwidth between devices of this kind is not known",
                     "give it (link_bandwidth=50GB/s), choose a device of the catalogue with a link to its like, or one "
                     "replica");
@@ -182,6 +211,7 @@ Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vec
                     "choose a device with a host link, or no offload");
     const double dataSeconds = data > 0 ? data / rates.peer : 0;
     const double tensorSeconds = tensor > 0 ? tensor / rates.peer : 0;
+    const double ringSeconds = ring > 0 ? ring / rates.peer : 0, sendSeconds = sends > 0 ? sends / rates.peer : 0;
     const double hostSeconds = host > 0 ? host / rates.host : 0;
     OffloadTime offload;
     if (host > 0) {
@@ -205,8 +235,9 @@ Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vec
     const double cover = plan.zeroStage == 3 ? time.forward + backward
         : plan.zeroStage == 2                ? backward
                                              : backward / plan.accumulation;
-    time.communication = dataSeconds + tensorSeconds + hostSeconds;
-    time.exposed = std::max(0.0, dataSeconds - cover) + tensorSeconds + offload.exposed;
+    time.communication = dataSeconds + tensorSeconds + ringSeconds + sendSeconds + hostSeconds;
+    time.inPasses = tensorSeconds + std::max(0.0, ringSeconds - attention);
+    time.exposed = std::max(0.0, dataSeconds - cover) + time.inPasses + offload.exposed;
     return {};
 }
 
@@ -238,7 +269,8 @@ std::vector<Collective> stepCollectives(const Graph& graph, const std::vector<Pa
                                         const Plan& plan)
 {
     std::vector<Collective> all = dataParallelCommunication(parameters, plan);
-    for (const auto& more : {recordedCollectives(graph, plan, passesOf(plan)), offloadCommunication(parameters, plan)})
+    for (const auto& more : {recordedCollectives(graph, plan, passesOf(plan)), pipelineCommunication(graph, plan),
+                             offloadCommunication(parameters, plan)})
         all.insert(all.end(), more.begin(), more.end());
     return all;
 }
@@ -327,7 +359,10 @@ Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>
     const bool isTraining = plan.phase == StepPhase::Training;
     const double times = isTraining ? plan.accumulation : 1;
     const OperatorRuns runs(graph, plan, clock);
+    double attention = 0; // of the layers that pass keys and values round
     for (std::size_t i = 0; i < runs.size(); ++i) {
+        if (isAttentionRing(graph.operators[i]))
+            attention += times * (runs.forward(i).parts.total() + runs.backward(i).parts.total());
         time.forward += clock.book(runs.forward(i), times);
         if (isTraining)
             time.backward += clock.book(runs.backward(i), times);
@@ -344,7 +379,7 @@ Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>
                                        : 3 * gradients / rates.bandwidth);
     }
     time.optimizer = optimizerSeconds(parameters, plan, rates, options);
-    MEMSCAPE_CHECK(addCommunication(time, graph, parameters, plan, rates));
+    MEMSCAPE_CHECK(addCommunication(time, graph, parameters, plan, rates, attention));
     time.total = time.forward + time.backward + time.recomputation + time.optimizer + time.exposed
         + (options.host != nullptr ? options.host->start : 0);
     return time;

@@ -9,7 +9,8 @@
 //
 // Communication: gradients are reduced while backward runs and stage-3 weights are gathered while
 // forward and backward run, so only what does not fit behind them is exposed; tensor parallelism's
-// collectives wait for their operands and are all exposed. An optimizer on the host takes its time there, and its
+// collectives, and tokens on their way to experts, wait for their operands and are all exposed; keys and values that
+// ranks pass round hide behind attention. An optimizer on the host takes its time there, and its
 // copies hide behind it and behind the passes as far as they can (offload_time.h).
 // Which bucket or layer hides behind what, latencies included, is the timeline of `sharding`.
 //
@@ -17,7 +18,7 @@
 // instead (host_operations.h): a call for each operation, and what small products lose.
 //
 // Left out: Python and dispatch on the host (an eager step of small operators waits for them),
-// cache hits between operators, overlap of kernels, power limits, stragglers, pipeline bubbles.
+// cache hits between operators, overlap of kernels, power limits, stragglers.
 #pragma once
 
 #include "core/device/device.h"
@@ -72,6 +73,8 @@ struct StepTime
     double optimizer = 0;
     double communication = 0; ///< all of it
     double exposed = 0;       ///< what the step waits for
+    double inPasses = 0;      ///< of it, what forward and backward wait for: tensor, context and expert parallelism
+    double bubble = 0;        ///< of a pipeline: what its busiest rank waits for others (pipeline_time.h)
     double total = 0;
     double modelFlops = 0; ///< of products, forward and backward, without recomputation
     double executedFlops = 0;

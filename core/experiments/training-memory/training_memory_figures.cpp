@@ -6,6 +6,7 @@
 #include "core/experiments/memory/memory_textbook.h"
 #include "core/network/inventory.h"
 #include "core/timing/offload_time.h"
+#include "core/timing/pipeline_time.h"
 
 #include <fmt/format.h>
 
@@ -83,6 +84,22 @@ std::int64_t keptLogitsBytes(const TrainingAnswer& answer)
     return isNamed ? graph.storageOf(graph.output).bytes : 0;
 }
 
+/// Which rank of a pipeline it is, and what that holds.
+void addRankTerms(Why& why, const TrainingAnswer& answer)
+{
+    if (answer.ranks.empty())
+        return;
+    const Plan& plan = answer.setup.step.plan;
+    const PipelineRank& rank = answer.ranks[std::size_t(answer.rank())];
+    why.with += fmt::format(", on rank {} of {}", answer.rank(), answer.ranks.size());
+    why.terms.push_back({"rank", double(answer.rank()), Unit::One, "the one that needs most; the first is 0",
+                         fmt::format("{} ranks", answer.ranks.size())});
+    why.terms.push_back(
+        {"in flight", double(rank.inFlight), Unit::One,
+         fmt::format("passes of {} layers whose backward has not run, at most", rank.layers / plan.virtualStages),
+         std::string(pipelineScheduleText(plan.pipelineSchedule))});
+}
+
 Why allocatedWhy(const TrainingAnswer& answer)
 {
     const Simulation& simulation = answer.simulation;
@@ -100,6 +117,7 @@ Why allocatedWhy(const TrainingAnswer& answer)
                              "the simulated step"});
     }
     why.with += fmt::format(", in the {} phase", phaseText(simulation.peak.phase));
+    addRankTerms(why, answer);
     if (const double logits = double(keptLogitsBytes(answer)); logits > 0)
         why.terms.push_back({"logits", logits, Unit::Byte, "kept by a variable of the training loop (keeps_logits)",
                              "`logits, loss = model(x)`, `outputs = model(**batch)`"});
@@ -121,17 +139,39 @@ Why activationsWhy(const TrainingAnswer& answer, const TextbookFigures& textbook
     return why;
 }
 
+/// What a step of several ranks waits for.
+void addParallelTerms(Why& why, const TrainingAnswer& answer)
+{
+    const Plan& plan = answer.setup.step.plan;
+    const StepTime& time = answer.time;
+    if (answer.timeMissing)
+        return;
+    if (time.inPasses > 0)
+        why.terms.push_back({"exchanged in passes", time.inPasses, Unit::Second,
+                             "of the exposed: what forward and backward wait for",
+                             "tensor, context and expert parallelism"});
+    if (answer.ranks.empty())
+        return;
+    why.terms.push_back({"bubble", time.bubble, Unit::Second,
+                         fmt::format("what the busiest rank waits: every pass of {} ranks in its order, sends included",
+                                     answer.ranks.size()),
+                         std::string(pipelineScheduleText(plan.pipelineSchedule))});
+    why.terms.push_back({"(p − 1) / (m v)", idealBubble(plan), Unit::One,
+                         "its share of the work if all ranks were alike", "Narayanan et al. 2021, section 2.2"});
+}
+
 Why stepTimeWhy(const TrainingAnswer& answer)
 {
     Why why;
-    why.formula = "accumulation × (forward + backward + recomputation) + optimizer + exposed communication; "
+    why.formula = "accumulation × (forward + backward + recomputation) + optimizer + exposed communication + bubble; "
                   "each operator max(FLOPs / reached rate, bytes / bandwidth) + launch";
     const StepTime& time = answer.time;
     const auto seconds = [](double value) { return quantityText(value, Unit::Second); };
-    why.with = answer.timeMissing
-        ? answer.timeMissing->text()
-        : fmt::format("= {} + {} + {} + {} + {}", seconds(time.forward), seconds(time.backward),
-                      seconds(time.recomputation), seconds(time.optimizer), seconds(time.exposed));
+    why.with = answer.timeMissing ? answer.timeMissing->text()
+                                  : fmt::format("= {} + {} + {} + {} + {} + {}", seconds(time.forward),
+                                                seconds(time.backward), seconds(time.recomputation),
+                                                seconds(time.optimizer), seconds(time.exposed), seconds(time.bubble));
+    addParallelTerms(why, answer);
     if (answer.setup.step.plan.offload != Offload::None && !answer.timeMissing) {
         why.terms.push_back({"optimizer", time.optimizer, Unit::Second, "Adam and others in one pass over host memory",
                              fmt::format("{} of a typical server, a setting of Placement",
@@ -164,7 +204,8 @@ Why communicationWhy(const TrainingAnswer& answer)
     }
     if (why.terms.empty())
         why.with = "= 0 B: one device, nothing on the host";
-    why.source = "Rajbhandari et al. 2020, section 7; Korthikanti et al. 2022, section 4.2; offload: Ren et al. 2021";
+    why.source = "Rajbhandari et al. 2020, section 7; Korthikanti et al. 2022, section 4.2; offload: Ren et al. 2021; "
+                 "experts: Lepikhin et al. 2021; rings of keys and values: Liu et al. 2023";
     why.omits = {"collectives that recomputation repeats", "latency of each transfer", "the loss and norms"};
     return why;
 }
@@ -243,6 +284,18 @@ Figures stepFigures(const TrainingAnswer& answer, const TextbookFigures& textboo
         ? fmt::format("{} of {}", bytesText(double(answer.deviceBytes())), bytesText(double(*answer.capacity)))
         : std::string("the device's memory is not known");
     figures.push_back({"fits", "fits", Unit::One, answer.fits ? 1.0 : 0.0, {}, {}, fits});
+    figures.push_back({"fullest_rank",
+                       "fullest rank",
+                       Unit::One,
+                       double(answer.rank()),
+                       {},
+                       {},
+                       Why{"the rank of the pipeline that needs most; the first is 0",
+                           answer.ranks.empty() ? std::string("no pipeline: all ranks are alike")
+                                                : fmt::format("of {} ranks", answer.ranks.size()),
+                           {},
+                           std::string(tapeSource),
+                           {"experts that get more tokens than others"}}});
     figures.push_back({"step_time", "step time", Unit::Second, answer.time.total, {}, {}, stepTimeWhy(answer)});
     figures.push_back(
         bytesFigure("communication", "communication", sentBytes(answer.collectives), communicationWhy(answer)));
