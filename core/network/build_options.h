@@ -90,6 +90,13 @@ struct AdapterOptions
     bool operator==(const AdapterOptions&) const = default;
 };
 
+/// Chunks of layers of one rank of a pipeline (pipeline_part.h).
+struct PipelinePart
+{
+    int ranks = 1, chunks = 1, rank = 0;
+    bool operator==(const PipelinePart&) const = default;
+};
+
 struct BuildOptions
 {
     std::int64_t batch = 1;
@@ -114,6 +121,9 @@ struct BuildOptions
     std::int64_t lossChunks = 8; ///< pieces of a chunked one
     int tensorParallel = 1;      ///< this is one of so many devices (tensor_parallel.h)
     bool sequenceParallel = false;
+    int contextParallel = 1; ///< `sequence` is one rank's part of so many
+    int expertParallel = 1;  ///< this is one of so many that share the experts
+    PipelinePart pipeline = {};
     bool isProductInFp8 = false; ///< layers' linear operators keep FP8 copies of their inputs
     std::optional<AdapterOptions> adapters = {};
     EagerRules rules = {};

@@ -88,10 +88,11 @@ void NetworkBuilder::refuse(std::string code, std::string message, std::string h
 
 void NetworkBuilder::refuseBeyond(std::int64_t positions)
 {
-    if (m_error || m_options.sequence <= positions)
+    const std::int64_t sequence = m_options.sequence * m_options.contextParallel;
+    if (m_error || sequence <= positions)
         return;
     refuse("network.shape",
-           fmt::format("a sequence of {} is longer than the {} positions of this model", m_options.sequence, positions),
+           fmt::format("a sequence of {} is longer than the {} positions of this model", sequence, positions),
            fmt::format("take at most {0} tokens: sequence={0}", positions));
     m_error->remedy = Remedy{"sequence", fmt::format("{}", positions)};
 }

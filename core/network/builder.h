@@ -222,6 +222,8 @@ public:
     Variable columnInput(Variable x);
     /// The sum over devices of what matrices divided by rows made; sequence parallel: its own part.
     Variable rowOutput(Variable x);
+    /// As many rows as before, each from the rank that has what they need.
+    Variable allToAll(Variable x);
 
     // --- products ---------------------------------------------------------------------------------
     Variable linear(Variable x, Variable weight, Variable bias = {});

@@ -83,6 +83,8 @@ std::string_view operatorText(OperatorKind kind)
                                                                                           "all_reduce",
                                                                                           "all_gather",
                                                                                           "reduce_scatter",
+                                                                                          "all_to_all",
+                                                                                          "receive",
                                                                                           "other"};
     return texts[std::size_t(kind)];
 }

@@ -84,6 +84,15 @@ struct CopiedOperators
     std::uint32_t period = 0;
 };
 
+/// Operators [first, last) of one chunk of a pipeline's rank (pipeline_part.h).
+struct PipelineChunk
+{
+    std::uint32_t first = 0;
+    std::uint32_t last = 0;
+    TensorId received = noTensor; ///< from the chunk before it
+    TensorId sent = noTensor;     ///< to the chunk behind it
+};
+
 struct Graph
 {
     std::vector<Storage> storages;
@@ -96,6 +105,8 @@ struct Graph
     std::vector<ModuleCall> modules;
     std::vector<Block> blocks;           ///< by `first`; an attention core lies within its layer
     std::vector<CopiedOperators> copies; ///< in program order, disjoint
+    std::vector<PipelineChunk> chunks;   ///< of a pipeline's rank, in its order; empty: a whole network
+    TensorId sharedParameter = noTensor; ///< of a pipeline's first and last rank: the embedding that is the head
     TensorId loss = noTensor;            ///< what backward starts from; noTensor when there is none
     TensorId output = noTensor;          ///< logits, or the last activation
     std::vector<TensorId> otherOutputs;  ///< made before it: logits in pieces

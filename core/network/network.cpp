@@ -13,6 +13,7 @@
 #include "core/network/families/t5.h"
 #include "core/network/families/whisper.h"
 #include "core/network/network_program.h"
+#include "core/network/pipeline_part.h"
 #include "core/network/tensor_parallel.h"
 
 #include <algorithm>
@@ -90,6 +91,32 @@ Result<void> checkLoss(const ModelDescription& model, const BuildOptions& option
     return fail(std::move(error));
 }
 
+/// Ranks that share sequences or experts.
+Result<void> checkSharedTokens(const ModelDescription& model, const BuildOptions& options)
+{
+    if (options.contextParallel > 1) {
+        if (model.family != Family::Decoder || model.architecture == "from-scratch")
+            return fail("network.parallel",
+                        fmt::format("context parallelism divides the sequences of a library's decoder; {} is a {}",
+                                    model.name, familyText(model.family)),
+                        "choose context_parallel=1", "context_parallel");
+        if (options.attention == AttentionKernel::Eager || model.attentionSoftcap > 0)
+            return fail("network.parallel", "ranks that pass keys and values on need attention in tiles",
+                        "choose attention=flash, or context_parallel=1", "context_parallel");
+    }
+    if (options.expertParallel == 1)
+        return {};
+    const std::int64_t count = model.experts.count;
+    if (count == 0)
+        return fail("network.parallel", fmt::format("{} has no experts that ranks could share", model.name),
+                    "choose expert_parallel=1", "expert_parallel");
+    if (count % options.expertParallel != 0)
+        return fail("network.parallel",
+                    fmt::format("{} experts cannot be shared evenly by {} ranks", count, options.expertParallel),
+                    fmt::format("choose expert_parallel so that it divides {}", count), "expert_parallel");
+    return {};
+}
+
 /// Each storage was checked when it was made; a step adds them up, in a graph and its gradients.
 Result<void> checkTotal(const Graph& graph)
 {
@@ -108,10 +135,13 @@ Result<Graph> buildNetwork(const ModelDescription& model, const BuildOptions& op
 {
     MEMSCAPE_CHECK(checkModel(model));
     MEMSCAPE_CHECK(checkLoss(model, options));
+    MEMSCAPE_CHECK(checkSharedTokens(model, options));
     MEMSCAPE_TRY(part, tensorParallelPart(model, options.tensorParallel));
     auto graph = options.adapters ? recorded(part, withNamedAdapters(part, options)) : recorded(part, options);
     if (graph)
         MEMSCAPE_CHECK(checkTotal(*graph));
+    if (graph && options.pipeline.ranks > 1)
+        return pipelinePart(*graph, options.pipeline);
     return graph;
 }
 

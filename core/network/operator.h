@@ -78,7 +78,7 @@ enum class OperatorKind : std::uint8_t {
     Bmm,
     Convolution, ///< inputs x, weight, bias
     FlashAttention,
-    EfficientAttention, ///< inputs q, k, v
+    EfficientAttention, ///< inputs q, k, v; attribute: ranks of a ring that pass keys and values on, or 0
     // Lookups.
     Embedding,   ///< inputs weight, indices
     Index,       ///< tensor[indices]
@@ -101,15 +101,35 @@ enum class OperatorKind : std::uint8_t {
     AllReduce,
     AllGather,
     ReduceScatter,
-    Other, ///< one that no rule knows (NetworkBuilder::other); attribute: temporaries of its backward
+    AllToAll, ///< of tokens among ranks that share experts
+    Receive,  ///< what the rank before sent: the first operator of a pipeline's chunk
+    Other,    ///< one that no rule knows (NetworkBuilder::other); attribute: temporaries of its backward
     Count
 };
 
 /// `mask == 0`: the attribute of such a Compare.
 constexpr std::int64_t comparesWithNumber = 1;
 
-/// The attribute of an attention kernel that leaves out what lies above the diagonal.
-constexpr std::int64_t causalAttention = 1;
+/// The attribute of an attention kernel: whether it leaves out what lies above the diagonal, and how many ranks pass
+/// keys and values round.
+constexpr std::int64_t attentionAttribute(bool isCausal, std::int64_t ranks)
+{
+    return 2 * ranks + (isCausal ? 1 : 0);
+}
+constexpr bool isCausalAttention(std::int64_t attribute)
+{
+    return attribute % 2 == 1;
+}
+constexpr std::int64_t attentionRanks(std::int64_t attribute)
+{
+    return attribute < 2 ? 1 : attribute / 2;
+}
+
+/// Devices that share a layer run it together.
+constexpr bool isCollective(OperatorKind kind)
+{
+    return kind >= OperatorKind::AllReduce && kind <= OperatorKind::AllToAll;
+}
 
 /// Runs on cuBLAS.
 constexpr bool isMatrixProduct(OperatorKind kind)

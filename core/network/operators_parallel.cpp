@@ -7,6 +7,7 @@
 //
 // A product does not keep its gathered input: it keeps the part, and its backward gathers again
 // (Megatron's LinearWithGradAccumulationAndAsyncCommunication). Autocast casts before the exchange.
+// Ranks that share experts exchange tokens (Lepikhin et al. 2021). Routing is taken to be even: all send alike.
 //
 // Left out: overlap of exchange and product, NCCL's own buffers.
 #include "core/network/builder.h"
@@ -33,6 +34,13 @@ Variable NetworkBuilder::columnInput(Variable x)
     m_gathered[storage] = {result.id(), part};
     retain(part); // until no name of the whole is left: a product may still pack the part
     return settled(std::move(result), x);
+}
+
+Variable NetworkBuilder::allToAll(Variable x)
+{
+    if (!ok())
+        return {};
+    return settled(record(OperatorKind::AllToAll, {x.id()}, {Layout(x.shape()), x.dtype()}), x);
 }
 
 Variable NetworkBuilder::rowOutput(Variable x)

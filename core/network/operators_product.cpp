@@ -272,7 +272,7 @@ Variable NetworkBuilder::scaledDotProduct(Variable q, Variable k, Variable v, bo
     const Layout logSumExp(Shape{q.size(0), q.size(1), rows});
     const DType dtype = q.dtype();
     begin(isFlash ? OperatorKind::FlashAttention : OperatorKind::EfficientAttention, std::array{q.id(), k.id(), v.id()})
-        .attribute = isCausal ? causalAttention : 0;
+        .attribute = attentionAttribute(isCausal, m_options.contextParallel);
     const TensorId output = addOutput({result, dtype}, true);
     const TensorId sums = addOutput({logSumExp, DType::Float32}, false);
     if (m_options.rules.isOnCpu) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/network/recorded_networks.h"
 
+#include "core/network/pipeline_part.h"
+
 #include <algorithm>
 
 namespace memscape {
@@ -25,6 +27,22 @@ RecordedNetworks::RecordedNetworks(ModelDescription model)
 Result<std::shared_ptr<const Graph>> RecordedNetworks::network(const BuildOptions& options)
 {
     const std::lock_guard lock(m_mutex);
+    return found(options);
+}
+
+/// Ranks of a pipeline are parts of one network, which is recorded once.
+Result<Graph> RecordedNetworks::made(const BuildOptions& options)
+{
+    if (options.pipeline.ranks == 1)
+        return buildNetwork(m_model, options);
+    BuildOptions all = options;
+    all.pipeline = {};
+    MEMSCAPE_TRY(whole, found(all));
+    return pipelinePart(*whole, options.pipeline);
+}
+
+Result<std::shared_ptr<const Graph>> RecordedNetworks::found(const BuildOptions& options)
+{
     const auto known =
         std::find_if(m_kept.begin(), m_kept.end(), [&](const Kept& kept) { return kept.options == options; });
     if (known != m_kept.end()) {
@@ -33,7 +51,7 @@ Result<std::shared_ptr<const Graph>> RecordedNetworks::network(const BuildOption
         m_kept.push_front(std::move(used));
         return m_kept.front().graph;
     }
-    MEMSCAPE_TRY(graph, buildNetwork(m_model, options));
+    MEMSCAPE_TRY(graph, made(options));
     m_operators += graph.recordedOperators();
     m_kept.push_front({options, std::make_shared<const Graph>(std::move(graph))});
     std::size_t bytes = 0, count = 0;

@@ -37,6 +37,9 @@ public:
     void countEvents(std::size_t events) { m_events += events; }
 
 private:
+    Result<std::shared_ptr<const Graph>> found(const BuildOptions& options); ///< the mutex is held
+    Result<Graph> made(const BuildOptions& options);
+
     std::atomic<std::size_t> m_operators = 0, m_events = 0;
     ModelDescription m_model;
     std::mutex m_mutex;

@@ -4,7 +4,7 @@
 // size, norms, positions and routers are whole on each. A vocabulary that t does not divide is
 // padded; with fewer key/value heads than devices, each of them is repeated.
 //
-// Left out: expert parallelism, pipeline stages.
+// Ranks that share experts: decoder_feed_forward.cpp; layers: pipeline_part.h.
 #pragma once
 
 #include "core/network/model.h"

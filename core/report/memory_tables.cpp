@@ -28,6 +28,29 @@ TextTable partsTable(const Json& detail, ByteStyle style)
     return table;
 }
 
+/// Of a pipeline; the fullest rank is marked.
+TextTable ranksTable(const Json& detail, ByteStyle style)
+{
+    TextTable table{{{"rank", false},
+                     {"layers", true},
+                     {"parameters", true},
+                     {"in flight", true},
+                     {"peak allocated", true},
+                     {"device total", true}},
+                    {}};
+    const Json& pipeline = member(detail, "pipeline");
+    const double fullest = number(pipeline, "rank", -1);
+    for (const Json& rank : listOf(pipeline, "ranks")) {
+        const std::size_t index = table.rows.size();
+        table.rows.push_back({numberText(double(index)) + (double(index) == fullest ? ", needs most" : ""),
+                              numberText(number(rank, "layers", 0)),
+                              quantityText(number(rank, "parameters", 0), Unit::One),
+                              numberText(number(rank, "in_flight", 0)), bytesText(number(rank, "allocated", 0), style),
+                              bytesText(number(rank, "device_total", 0), style)});
+    }
+    return table;
+}
+
 TextTable leversTable(const Json& detail, ByteStyle style)
 {
     TextTable table{{{"change", false}, {"saves", true}, {"step time", true}, {"fits", false}, {"what it does", false}},
@@ -184,6 +207,7 @@ std::vector<NamedTable> memoryTables(const Record& record, ByteStyle style)
     const Json& detail = record.predicted->detail;
     for (NamedTable one :
          {NamedTable{"What takes the space", partsTable(detail, style)},
+          NamedTable{"Ranks of the pipeline", ranksTable(detail, style)},
           NamedTable{"What would help most", leversTable(detail, style)},
           NamedTable{"Make it fit", fitTable(detail, style)}, NamedTable{"Alive at the peak", liveTable(detail, style)},
           NamedTable{"The highest moment of each phase", phasesTable(record, style)},

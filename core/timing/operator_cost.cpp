@@ -34,11 +34,6 @@ bool isView(OperatorKind kind)
     return kind >= OperatorKind::View && kind <= OperatorKind::Detach;
 }
 
-bool isCollective(OperatorKind kind)
-{
-    return kind >= OperatorKind::AllReduce && kind <= OperatorKind::ReduceScatter;
-}
-
 bool isLookup(OperatorKind kind)
 {
     return kind >= OperatorKind::Embedding && kind <= OperatorKind::Gather;
@@ -57,7 +52,7 @@ bool isProduct(OperatorKind kind)
 /// Nothing runs on the device.
 bool isFree(OperatorKind kind)
 {
-    return kind == OperatorKind::Release || isView(kind) || isCollective(kind);
+    return kind == OperatorKind::Release || kind == OperatorKind::Receive || isView(kind) || isCollective(kind);
 }
 
 double productFlops(const Graph& graph, const Operator& op)
@@ -67,7 +62,8 @@ double productFlops(const Graph& graph, const Operator& op)
     const Layout& x = graph.layoutOf(inputs[0]);
     const Layout& y = graph.layoutOf(inputs[1]);
     if (isAttention(op.kind))
-        return 4 * double(x.elements()) * double(y[2]); // (B, H, S, D) against S_k keys
+        return 4 * double(x.elements()) * double(y[2])
+            * double(attentionRanks(op.attribute)); // (B, H, S, D) against S_k keys, those of a ring one by one
     if (op.kind == OperatorKind::Convolution)
         return 2 * results * double(y.elements()) / double(std::max<std::int64_t>(y[0], 1));
     return 2 * results * double(x.shape.last());
@@ -102,7 +98,11 @@ std::optional<AttentionProblem> attentionPart(const Graph& graph, const Operator
     const Layout& q = graph.layoutOf(graph.inputs(op)[0]);
     const Layout& k = graph.layoutOf(graph.inputs(op)[1]);
     AttentionProblem problem;
-    problem.shape = {q[0], q[1], k[1], q[2], k[2], q[3], op.attribute == causalAttention && k[2] >= q[2]};
+    const bool isCausal = isCausalAttention(op.attribute);
+    const std::int64_t ranks = attentionRanks(op.attribute);
+    problem.shape = {q[0], q[1], k[1], q[2], k[2], q[3], isCausal && ranks == 1 && k[2] >= q[2]};
+    if (ranks > 1) // a rank's queries lie early and late: half of all keys, one block after the other
+        problem.shape.keys = ranks * k[2] / (isCausal ? 2 : 1);
     problem.dtype = graph.tensors[graph.inputs(op)[0]].dtype;
     problem.pass = pass;
     return problem;

@@ -171,25 +171,51 @@ private:
     std::vector<std::pair<Run, Run>> m_runs;
 };
 
-/// The collectives that are operators of the network (tensor parallelism), alike ones together.
+/// Attention whose keys and values ranks pass round.
+bool isAttentionRing(const Operator& op)
+{
+    return (op.kind == OperatorKind::FlashAttention || op.kind == OperatorKind::EfficientAttention)
+        && attentionRanks(op.attribute) > 1;
+}
+
+/// The collectives that are operators of the network (of tensor, context and expert parallelism), alike ones together.
 std::vector<Collective> recordedCollectives(const Graph& graph, const Plan& plan, double times)
 {
     std::vector<Collective> all;
+    const auto bytesOf = [&](TensorId tensor) {
+        return double(graph.layoutOf(tensor).elements() * elementBytes(graph.tensors[tensor].dtype));
+    };
+    const auto add = [&](const Collective& one) {
+        const auto alike = std::find_if(all.begin(), all.end(), [&](const Collective& other) {
+            return other.kind == one.kind && other.payload == one.payload && other.what == one.what;
+        });
+        if (alike == all.end())
+            all.push_back(one);
+        else
+            alike->count += one.count;
+    };
     for (const Operator& op : graph.operators) {
-        if (op.kind < OperatorKind::AllReduce || op.kind > OperatorKind::ReduceScatter)
+        if (op.kind == OperatorKind::AllToAll) {
+            add({"tokens to and from experts", CollectiveKind::AllToAll, bytesOf(graph.inputs(op)[0]), times,
+                 plan.expertParallel});
+            continue;
+        }
+        if (isAttentionRing(op)) { // keys and values, and backward their gradients, which come home
+            const double block = bytesOf(graph.inputs(op)[1]) + bytesOf(graph.inputs(op)[2]);
+            const double steps = double(attentionRanks(op.attribute) - 1);
+            add({"keys and values", CollectiveKind::Ring, block, steps * times, int(attentionRanks(op.attribute))});
+            if (plan.phase == StepPhase::Training)
+                add({"gradients of keys and values", CollectiveKind::Ring, block, (steps + 1) * times / 2,
+                     int(attentionRanks(op.attribute))});
+            continue;
+        }
+        if (!isCollective(op.kind))
             continue;
         const TensorId whole = op.kind == OperatorKind::AllGather ? graph.outputs(op)[0] : graph.inputs(op)[0];
         const auto kind = op.kind == OperatorKind::AllReduce ? CollectiveKind::AllReduce
             : op.kind == OperatorKind::AllGather             ? CollectiveKind::AllGather
                                                              : CollectiveKind::ReduceScatter;
-        const double payload = double(graph.layoutOf(whole).elements() * elementBytes(graph.tensors[whole].dtype));
-        const auto alike = std::find_if(all.begin(), all.end(), [&](const Collective& other) {
-            return other.kind == kind && other.payload == payload;
-        });
-        if (alike == all.end())
-            all.push_back({"activations", kind, payload, times, plan.tensorParallel});
-        else
-            alike->count += times;
+        add({"activations", kind, bytesOf(whole), times, plan.tensorParallel});
     }
     return all;
 }
@@ -200,24 +226,29 @@ double passesOf(const Plan& plan)
 }
 
 Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vector<ParameterTensor>& parameters,
-                              const Plan& plan, const DeviceRates& rates, const StepTimeOptions& options)
+                              const Plan& plan, const DeviceRates& rates, const StepTimeOptions& options,
+                              double attention)
 {
     const double data = sentBytes(dataParallelCommunication(parameters, plan));
-    const std::vector<Collective> recorded = recordedCollectives(graph, plan, passesOf(plan));
-    const double tensor = sentBytes(recorded);
+    double sends = 0, tensor = 0, ring = 0, waits = 0;
+    for (const Collective& one : pipelineCommunication(graph, plan)) // an embedding's gradient waits for the end
+        (one.kind == CollectiveKind::Send ? sends : tensor) += one.sentBytes();
+    for (const Collective& one : recordedCollectives(graph, plan, passesOf(plan))) {
+        (one.kind == CollectiveKind::Ring ? ring : tensor) += one.sentBytes();
+        waits += one.kind == CollectiveKind::Ring ? 0 : one.count * options.collectiveLatency;
+    }
     const std::vector<Collective> copies = offloadCommunication(parameters, plan);
     const double host = sentBytes(copies);
-    if (data + tensor > 0 && rates.peer == 0)
+    if (data + tensor + ring + sends > 0 && rates.peer == 0)
         return fail("predict.device", "the bandwidth between devices of this kind is not known",
                     "give it (link_bandwidth=50GB/s), choose a device of the catalogue with a link to its like, or one "
                     "replica");
     if (host > 0 && rates.host == 0)
         return fail("predict.device", "the bandwidth between this device and its host is not known",
                     "choose a device with a host link, or no offload");
-    const double dataSeconds = data > 0 ? data / (options.linkShare * rates.peer) : 0;
-    double tensorSeconds = tensor > 0 ? tensor / (options.linkShare * rates.peer) : 0;
-    for (const Collective& collective : recorded)
-        tensorSeconds += collective.count * options.collectiveLatency;
+    const auto seconds = [&](double bytes) { return bytes > 0 ? bytes / (options.linkShare * rates.peer) : 0; };
+    const double dataSeconds = seconds(data), tensorSeconds = seconds(tensor) + waits;
+    const double ringSeconds = seconds(ring), sendSeconds = seconds(sends);
     const double hostSeconds = host > 0 ? host / rates.host : 0;
     OffloadTime offload;
     if (host > 0) {
@@ -241,8 +272,9 @@ Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vec
     const double cover = plan.zeroStage == 3 ? time.forward + backward
         : plan.zeroStage == 2                ? backward
                                              : backward / plan.accumulation;
-    time.communication = dataSeconds + tensorSeconds + hostSeconds;
-    time.exposed = std::max(0.0, dataSeconds - cover) + tensorSeconds + offload.exposed;
+    time.communication = dataSeconds + tensorSeconds + ringSeconds + sendSeconds + hostSeconds;
+    time.inPasses = tensorSeconds + std::max(0.0, ringSeconds - attention);
+    time.exposed = std::max(0.0, dataSeconds - cover) + time.inPasses + offload.exposed;
     time.slowed = options.collectiveUnits * std::min(dataSeconds, cover);
     return {};
 }
@@ -288,7 +320,8 @@ std::vector<Collective> stepCollectives(const Graph& graph, const std::vector<Pa
                                         const Plan& plan)
 {
     std::vector<Collective> all = dataParallelCommunication(parameters, plan);
-    for (const auto& more : {recordedCollectives(graph, plan, passesOf(plan)), offloadCommunication(parameters, plan)})
+    for (const auto& more : {recordedCollectives(graph, plan, passesOf(plan)), pipelineCommunication(graph, plan),
+                             offloadCommunication(parameters, plan)})
         all.insert(all.end(), more.begin(), more.end());
     return all;
 }
@@ -378,7 +411,10 @@ Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>
     const double times = isTraining ? plan.accumulation : 1;
     const OperatorRuns runs(graph, plan, clock);
     double forward = 0, backward = 0, recomputed = 0; // kernels
+    double attention = 0;                             // s, of the layers that pass keys and values round
     for (std::size_t i = 0; i < runs.size(); ++i) {
+        if (isAttentionRing(graph.operators[i]))
+            attention += times * (runs.forward(i).parts.total() + runs.backward(i).parts.total());
         time.forward += clock.book(runs.forward(i), times);
         forward += times * runs.forward(i).kernels;
         if (!isTraining)
@@ -400,7 +436,7 @@ Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>
                                        : 3 * gradients / rates.bandwidth);
     }
     time.optimizer = optimizerSeconds(parameters, plan, rates, options);
-    MEMSCAPE_CHECK(addCommunication(time, graph, parameters, plan, rates, options));
+    MEMSCAPE_CHECK(addCommunication(time, graph, parameters, plan, rates, options, attention));
     if (options.dispatch != nullptr) {
         const double updated = isTraining && plan.hasOptimizer() ? double(updatedTensors(parameters, plan).size()) : 0;
         const Dispatch& host = *options.dispatch;

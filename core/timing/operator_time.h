@@ -9,9 +9,9 @@
 //
 // Communication: gradients are reduced while backward runs and stage-3 weights are gathered while
 // forward and backward run, so only what does not fit behind them is exposed, and what is hidden takes multiprocessors
-// from the passes (`slowed`); tensor parallelism's
-// collectives wait for their operands and are all exposed. An optimizer on the host takes its time there, and its
-// copies hide behind it and behind the passes as far as they can (offload_time.h).
+// from the passes (`slowed`); tensor parallelism's collectives, and tokens on their way to experts, wait for their
+// operands and are all exposed; keys and values that ranks pass round hide behind attention. An optimizer on the host
+// takes its time there, and its copies hide behind it and behind the passes as far as they can (offload_time.h).
 // Which bucket or layer hides behind what, latencies included, is the timeline of `sharding`.
 //
 // On a processor, when the caller gives its `HostOperations`, products and passes take what those say
@@ -21,7 +21,7 @@
 // (device_kernels.h), gradients that meet are added up (read twice, written once), and a pass takes as long as the host
 // needs to dispatch its kernels where that is longer: the difference is `dispatch`.
 //
-// Left out: cache hits between operators, overlap of kernels, stragglers, pipeline bubbles.
+// Left out: cache hits between operators, overlap of kernels, stragglers.
 #pragma once
 
 #include "core/device/device.h"
@@ -93,6 +93,8 @@ struct StepTime
     double exposed = 0;       ///< what the step waits for
     double slowed = 0;        ///< what the passes take longer beside the collectives that they hide
     double dispatch = 0;      ///< what the device waits for the host, which has not dispatched the next kernel yet
+    double inPasses = 0;      ///< of it, what forward and backward wait for: tensor, context and expert parallelism
+    double bubble = 0;        ///< of a pipeline: what its busiest rank waits for others (pipeline_time.h)
     double total = 0;
     double modelFlops = 0; ///< of products, forward and backward, without recomputation
     double executedFlops = 0;

@@ -76,6 +76,7 @@ Autograd::Autograd(const Graph& graph, const CheckpointPlan& checkpointing, cons
     , m_keptGradient(graph.tensors.size(), -1)
     , m_parameterIndex(graph.tensors.size(), 0)
     , m_firstInput(m_segments.size() + 1, 0)
+    , m_idle(graph.chunks.size())
     , m_moduleIds(std::move(moduleIds))
     , m_gradientNames(graph.tensors.size(), 0)
 {
@@ -181,6 +182,7 @@ void Autograd::run(const Operator& op, bool saves)
             makeOutput(i);
     else
         runKernel(steps, op, makeOutput);
+    ringScratch(op, false);
     if (isMatrixProduct(op.kind))
         provideBlasWorkspace(m_moduleIds[op.module]);
     if (saves)
@@ -252,11 +254,45 @@ void Autograd::packNumber(const Operator& op)
 
 void Autograd::forward()
 {
+    runForward(0, std::uint32_t(m_graph.operators.size()));
+}
+
+void Autograd::exchange(Pass& pass)
+{
+    std::swap(m_bound, pass.bound);
+    std::swap(m_saved, pass.saved);
+    std::swap(m_isNamed, pass.isNamed);
+    std::swap(m_segmentInputs, pass.segmentInputs);
+    std::swap(m_firstInput, pass.firstInput);
+    std::swap(m_loss, pass.loss);
+    std::swap(m_outputs, pass.outputs);
+}
+
+void Autograd::forward(std::uint32_t chunk, std::uint32_t microBatch)
+{
+    std::vector<Pass>& idle = m_idle[chunk];
+    Pass pass;
+    if (idle.empty()) { // only what exists before the step is bound
+        pass = {m_bound, m_saved, m_isNamed, {}, m_firstInput, 0, {}};
+    } else {
+        pass = std::move(idle.back());
+        idle.pop_back();
+    }
+    exchange(pass);
+    runForward(m_graph.chunks[chunk].first, m_graph.chunks[chunk].last);
+    exchange(pass);
+    m_inFlight.emplace(std::pair(chunk, microBatch), std::move(pass));
+}
+
+void Autograd::runForward(std::uint32_t first, std::uint32_t last)
+{
     std::size_t next = 0;
+    while (next < m_segments.size() && m_segments[next].first < first)
+        ++next;
     m_segmentInputs.clear();
     if (m_units)
         m_units->beginForward();
-    for (std::uint32_t i = 0; i < m_graph.operators.size(); ++i) {
+    for (std::uint32_t i = first; i < last; ++i) {
         const Operator& op = m_graph.operators[i];
         if (next < m_segments.size() && m_segments[next].first == i) {
             runSegment(m_segments[next]);

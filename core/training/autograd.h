@@ -25,6 +25,7 @@
 #include "core/training/segments.h"
 
 #include <array>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -50,6 +51,11 @@ public:
     void forward();
     /// loss.backward(); without a loss, backward from the output with a gradient of ones.
     void backward();
+    /// The same of one micro-batch through a chunk of a pipeline's rank (Graph::chunks): several are in flight. Forward
+    /// begins with what the rank before sent, and gives back what it sends on; backward begins with the gradient of
+    /// that, and gives back what it was sent with the gradient that it sends back.
+    void forward(std::uint32_t chunk, std::uint32_t microBatch);
+    void backward(std::uint32_t chunk, std::uint32_t microBatch);
     /// Ends what the training loop still names: the loss, and the output where it was kept.
     void dropResults();
 
@@ -75,7 +81,19 @@ private:
     };
     static constexpr std::size_t gradientLimit = 256;
 
+    /// What the forward of a micro-batch leaves for its backward.
+    struct Pass
+    {
+        std::vector<LiveId> bound, saved;
+        std::vector<std::uint8_t> isNamed;
+        std::vector<LiveId> segmentInputs, firstInput;
+        LiveId loss = 0;
+        std::vector<LiveId> outputs;
+    };
+    void exchange(Pass& pass);
+
     // --- forward
+    void runForward(std::uint32_t first, std::uint32_t last);
     void run(const Operator& op, bool saves);
     void runSegment(const Segment& segment);
     template <typename MakeOutput>
@@ -88,6 +106,8 @@ private:
     void unname(TensorId tensor);
 
     // --- backward
+    /// All of [first, last), from what `root` is given.
+    void runBackwardFrom(TensorId root, std::string_view given, std::uint32_t first, std::uint32_t last);
     void runBackward(std::uint32_t first, std::uint32_t last); ///< [first, last), from the end
     void runSegmentBackward(const Segment& segment);
     void replay(const Segment& segment);
@@ -106,7 +126,8 @@ private:
     void attentionBackward(const Operator& op, const Gradient& given);
     void flashScratch(const Layout& q, const Layout& k, DType dtype);
     void efficientScratch(const Layout& q, DType dtype);
-    LiveId scratch(std::int64_t bytes); ///< what a kernel needs while it runs
+    LiveId scratch(std::int64_t bytes);                    ///< what a kernel needs while it runs
+    void ringScratch(const Operator& op, bool isBackward); ///< of context parallelism
     // On a CPU (backward_cpu.cpp).
     bool numberBackward(const Operator& op, const Gradient& given);
     Gradient timesNumber(const Gradient& given, TensorId like);
@@ -201,7 +222,9 @@ private:
     std::int64_t m_blasWorkspace = 0;
     std::array<bool, phaseCount> m_hasBlasWorkspace{};
     LiveId m_loss = 0;
-    std::vector<LiveId> m_outputs; ///< that the training loop still names
+    std::vector<LiveId> m_outputs;                                      ///< that the training loop still names
+    std::map<std::pair<std::uint32_t, std::uint32_t>, Pass> m_inFlight; ///< by chunk and micro-batch
+    std::vector<std::vector<Pass>> m_idle;                              ///< by chunk: those that have ended
 
     std::vector<ModuleId> m_moduleIds;
     std::vector<NameId> m_gradientNames; ///< by tensor of a parameter

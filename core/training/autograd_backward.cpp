@@ -13,6 +13,30 @@ namespace memscape {
 void Autograd::backward()
 {
     const TensorId root = m_graph.loss != noTensor ? m_graph.loss : m_graph.output;
+    runBackwardFrom(root, "ones_like", 0, std::uint32_t(m_graph.operators.size()));
+}
+
+void Autograd::backward(std::uint32_t chunk, std::uint32_t microBatch)
+{
+    const PipelineChunk& own = m_graph.chunks[chunk];
+    auto pass = m_inFlight.extract({chunk, microBatch});
+    exchange(pass.mapped());
+    if (own.sent == noTensor)
+        runBackwardFrom(m_graph.loss != noTensor ? m_graph.loss : m_graph.output, "ones_like", own.first, own.last);
+    else
+        runBackwardFrom(own.sent, "received gradient", own.first, own.last);
+    if (own.received != noTensor) {
+        unname(own.received);
+        if (const LiveId sent = std::exchange(m_parameterGradient[own.received], 0))
+            m_live.release(sent);
+    }
+    dropResults();
+    exchange(pass.mapped());
+    m_idle[chunk].push_back(std::move(pass.mapped()));
+}
+
+void Autograd::runBackwardFrom(TensorId root, std::string_view given, std::uint32_t first, std::uint32_t last)
+{
     if (root == noTensor || !wants(root))
         return;
     m_pending = m_uses;
@@ -21,17 +45,19 @@ void Autograd::backward()
     if (m_placement.deepspeed)
         m_reduceBuffer = m_trace.allocate(m_placement.deepspeed->bucketBytes, Category::Communication,
                                           m_trace.name("reduce bucket"));
-    m_name = m_trace.name("ones_like");
+    m_name = m_trace.name(std::string(given));
     m_module = 0;
     Gradient ones = fresh(layoutOf(root), m_graph.tensors[root].dtype);
     deliver(root, alias(ones));
-    std::uint32_t end = std::uint32_t(m_graph.operators.size());
+    std::uint32_t end = last;
     for (auto segment = m_segments.rbegin(); segment != m_segments.rend(); ++segment) {
+        if (segment->first < first || segment->first >= last)
+            continue; // of another chunk
         runBackward(segment->last, end);
         runSegmentBackward(*segment);
         end = segment->first;
     }
-    runBackward(0, end);
+    runBackward(first, end);
     leaveUnit();
     endReductions();
     drop(ones);

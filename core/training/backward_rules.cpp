@@ -48,7 +48,8 @@ Autograd::Gradient Autograd::fresh(const Layout& layout, DType dtype)
 
 Autograd::Gradient Autograd::freshFor(TensorId input, const Layout& layout, DType dtype)
 {
-    const bool isKept = m_isLeaf[input] && !m_parameterGradient[input] && !isReduced(input);
+    const bool isParameter = m_graph.storageOf(input).role == Role::Parameter; // not what a pipeline's rank was sent
+    const bool isKept = isParameter && m_isLeaf[input] && !m_parameterGradient[input] && !isReduced(input);
     if (!isKept)
         return fresh(layout, dtype);
     const std::int64_t bytes = layout.elements() * elementBytes(dtype);
@@ -357,6 +358,25 @@ LiveId Autograd::scratch(std::int64_t bytes)
     return m_live.allocate(bytes, Category::Workspace, m_name, m_module);
 }
 
+/// Ranks that share a sequence pass keys and values round (Liu et al. 2023; Transformer Engine's p2p): one block is
+/// computed with while the next arrives.
+void Autograd::ringScratch(const Operator& op, bool isBackward)
+{
+    const bool isAttention = op.kind == Kind::FlashAttention || op.kind == Kind::EfficientAttention;
+    if (!isAttention || op.attribute <= 1)
+        return;
+    const auto bytes = [&](TensorId tensor) {
+        return layoutOf(tensor).elements() * elementBytes(m_graph.tensors[tensor].dtype);
+    };
+    const auto inputs = m_graph.inputs(op);
+    const std::int64_t block = bytes(inputs[1]) + bytes(inputs[2]);
+    const std::int64_t rest =
+        isBackward ? 2 * block : bytes(m_graph.outputs(op)[0]); // gradients, or a part of the result
+    const auto& names = isBackward ? m_backwardNames : m_forwardNames;
+    m_live.release(
+        m_live.allocate(2 * block + rest, Category::Workspace, names[std::size_t(op.kind)], m_moduleIds[op.module]));
+}
+
 void Autograd::attentionBackward(const Operator& op, const Gradient& given)
 {
     const auto inputs = m_graph.inputs(op);
@@ -365,6 +385,7 @@ void Autograd::attentionBackward(const Operator& op, const Gradient& given)
         const Layout dense = Layout(Shape{shape[0], shape[2], shape[1], shape[3]});
         m_results[i] = freshFor(inputs[i], dense.transposed(1, 2), given.dtype);
     }
+    ringScratch(op, true);
     if (m_rules.isOnCpu)
         attentionTiles(layoutOf(inputs[0]), layoutOf(inputs[1]), given.dtype);
     else if (op.kind == Kind::FlashAttention)

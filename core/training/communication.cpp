@@ -16,74 +16,31 @@ struct Payload
     double root = 0;      ///< of these, embeddings and head: FSDP gathers them once
 };
 
-Payload payloadOf(const std::vector<ParameterTensor>& parameters, const Plan& plan)
+/// Of parameters that `wanted` takes.
+template <typename Wanted>
+Payload payloadOf(const std::vector<ParameterTensor>& parameters, const Plan& plan, Wanted wanted)
 {
     const double weight = double(precisionRule(plan.precision).weight);
-    const double trained = double(trainedCount(parameters));
     Payload payload;
-    payload.gradients = trained * double(plan.isByFsdp() ? plan.reducedBytes() : plan.gradientBytes());
-    payload.updated = trained * weight;
+    double trained = 0;
     for (const ParameterTensor& parameter : parameters) {
+        if (!wanted(parameter))
+            continue;
         const auto bytes = double(wholeWeightBytes(parameter, plan));
+        trained += parameter.isTrained ? double(parameter.elements) : 0;
         payload.weights += bytes;
         payload.root += parameter.isEmbedding ? bytes : 0;
     }
+    payload.gradients = trained * double(plan.isByFsdp() ? plan.reducedBytes() : plan.gradientBytes());
+    payload.updated = trained * weight;
     return payload;
 }
 
-} // namespace
-
-std::string_view collectiveText(CollectiveKind kind)
+/// Of what `degree` ranks shard or copy.
+std::vector<Collective> shardCommunication(const Payload& payload, const Plan& plan, int degree)
 {
-    switch (kind) {
-    case CollectiveKind::AllReduce: return "all-reduce";
-    case CollectiveKind::ReduceScatter: return "reduce-scatter";
-    case CollectiveKind::AllGather: return "all-gather";
-    case CollectiveKind::Broadcast: return "broadcast";
-    case CollectiveKind::HostCopy: return "over the host link";
-    }
-    return "";
-}
-
-std::int64_t ringSteps(CollectiveKind kind, std::int64_t ranks)
-{
-    if (ranks <= 1 || kind == CollectiveKind::HostCopy)
-        return 0;
-    if (kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::AllGather)
-        return ranks - 1;
-    // An all-reduce is both of these; the last piece of a broadcast leaves after the others, then goes round.
-    return 2 * (ranks - 1);
-}
-
-double sentShare(CollectiveKind kind, std::int64_t ranks)
-{
-    if (kind == CollectiveKind::HostCopy)
-        return 1;
-    const double ring = double(ranks - 1) / double(ranks);
-    return kind == CollectiveKind::AllReduce ? 2 * ring : ring;
-}
-
-double Collective::sentBytes() const
-{
-    return sentShare(kind, degree) * payload * count;
-}
-
-double sentBytes(const std::vector<Collective>& collectives)
-{
-    double sum = 0;
-    for (const Collective& collective : collectives)
-        sum += collective.sentBytes();
-    return sum;
-}
-
-std::vector<Collective> dataParallelCommunication(const std::vector<ParameterTensor>& parameters, const Plan& plan)
-{
-    if (plan.dataParallel == 1)
-        return {};
     using enum CollectiveKind;
-    const Payload payload = payloadOf(parameters, plan);
     const double batches = plan.accumulation;
-    const int degree = plan.dataParallel;
     if (plan.phase != StepPhase::Training) {
         if (!plan.shardsWeights())
             return {};
@@ -106,6 +63,96 @@ std::vector<Collective> dataParallelCommunication(const std::vector<ParameterTen
             {"weights, backward", AllGather, payload.weights - (plan.isByFsdp() ? payload.root : 0), batches, degree},
             {"gradients", ReduceScatter, payload.gradients, batches, degree}};
     }
+}
+
+} // namespace
+
+std::string_view collectiveText(CollectiveKind kind)
+{
+    switch (kind) {
+    case CollectiveKind::AllReduce: return "all-reduce";
+    case CollectiveKind::ReduceScatter: return "reduce-scatter";
+    case CollectiveKind::AllGather: return "all-gather";
+    case CollectiveKind::Broadcast: return "broadcast";
+    case CollectiveKind::HostCopy: return "over the host link";
+    case CollectiveKind::AllToAll: return "all-to-all";
+    case CollectiveKind::Ring: return "step of a ring";
+    case CollectiveKind::Send: return "sent";
+    }
+    return "";
+}
+
+std::int64_t ringSteps(CollectiveKind kind, std::int64_t ranks)
+{
+    if (ranks <= 1 || kind == CollectiveKind::HostCopy)
+        return 0;
+    if (kind == CollectiveKind::Ring || kind == CollectiveKind::Send)
+        return 1;
+    if (kind != CollectiveKind::AllReduce && kind != CollectiveKind::Broadcast)
+        return ranks - 1;
+    // An all-reduce is both of these; the last piece of a broadcast leaves after the others, then goes round.
+    return 2 * (ranks - 1);
+}
+
+double sentShare(CollectiveKind kind, std::int64_t ranks)
+{
+    if (kind == CollectiveKind::HostCopy || kind == CollectiveKind::Ring || kind == CollectiveKind::Send)
+        return 1;
+    const double ring = double(ranks - 1) / double(ranks);
+    return kind == CollectiveKind::AllReduce ? 2 * ring : ring;
+}
+
+double Collective::sentBytes() const
+{
+    return sentShare(kind, degree) * payload * count;
+}
+
+double sentBytes(const std::vector<Collective>& collectives)
+{
+    double sum = 0;
+    for (const Collective& collective : collectives)
+        sum += collective.sentBytes();
+    return sum;
+}
+
+std::vector<Collective> dataParallelCommunication(const std::vector<ParameterTensor>& parameters, const Plan& plan)
+{
+    std::vector<Collective> all;
+    const bool areShared = plan.expertParallel > 1;
+    for (const bool isExpert : {false, true}) {
+        const int copies = plan.copies(isExpert), shards = plan.zeroStage > 0 ? plan.shards(isExpert) : copies;
+        if (copies == 1 || (isExpert && !areShared))
+            continue;
+        const Payload payload = payloadOf(
+            parameters, plan, [&](const ParameterTensor& one) { return !areShared || one.isExpert == isExpert; });
+        if (shards > 1)
+            for (Collective& one : shardCommunication(payload, plan, shards))
+                all.push_back(one);
+        if (shards < copies && plan.phase == StepPhase::Training)
+            all.push_back({"gradients over the groups", CollectiveKind::AllReduce, payload.gradients / shards,
+                           plan.zeroStage > 1 ? double(plan.accumulation) : 1.0, copies / shards});
+    }
+    return all;
+}
+
+std::vector<Collective> pipelineCommunication(const Graph& graph, const Plan& plan)
+{
+    std::vector<Collective> all;
+    const auto bytes = [&](TensorId tensor) {
+        return double(graph.layoutOf(tensor).elements() * elementBytes(graph.tensors[tensor].dtype));
+    };
+    for (const PipelineChunk& chunk : graph.chunks) {
+        if (chunk.sent != noTensor)
+            all.push_back({"activations to the next stage", CollectiveKind::Send, bytes(chunk.sent),
+                           double(plan.accumulation), 1});
+        if (chunk.received != noTensor && graph.tensors[chunk.received].needsGradient)
+            all.push_back({"gradients to the stage before", CollectiveKind::Send, bytes(chunk.received),
+                           double(plan.accumulation), 1});
+    }
+    if (graph.sharedParameter != noTensor)
+        all.push_back(
+            {"gradient of embedding and head", CollectiveKind::AllReduce, bytes(graph.sharedParameter), 1, 2});
+    return all;
 }
 
 std::vector<Collective> tensorParallelCommunication(double activationBytes, double layers, bool recomputesLayers,
@@ -133,8 +180,8 @@ std::vector<Collective> offloadCommunication(const std::vector<ParameterTensor>&
     if (plan.offload == Offload::None || plan.phase != StepPhase::Training)
         return {};
     using enum CollectiveKind;
-    const Payload payload = payloadOf(parameters, plan);
-    const double share = plan.zeroStage > 0 ? 1.0 / plan.dataParallel : 1;
+    const Payload payload = payloadOf(parameters, plan, [](const ParameterTensor&) { return true; });
+    const double share = plan.zeroStage > 0 ? 1.0 / plan.shards() : 1;
     std::vector<Collective> copies{{"gradients to the host", HostCopy, payload.gradients * share,
                                     plan.streamsGradients() ? double(plan.accumulation) : 1.0, 1}};
     if (plan.offload != Offload::Parameters)

@@ -15,6 +15,13 @@
 // reduce-scatter and an all-gather, the same bytes, and gathers two inputs again in backward;
 // layers that are recomputed repeat their forward's two.
 //
+// Under HSDP a group of N / r ranks shards; its pieces of the gradients are then summed over r groups.
+// Experts that e ranks share are reduced over N / e ranks; each token goes to its experts and back (all-to-all) forward
+// and backward: 4 k t h a layer. Ranks that share a sequence pass keys and values round: c − 1 steps forward and
+// backward, c for their gradients. A pipeline's rank sends s b h forward and backward at each border of its chunks, and
+// sums the gradient of an embedding that is the head with the other rank that has it.
+// Sources: Lepikhin et al. 2021 (GShard); Liu et al. 2023 (Ring Attention); Narayanan et al. 2021.
+//
 // How long collectives take, latency included: core/timing/collectives.h. Left out: in-switch reductions, the loss and
 // norms (scalars), vocabulary-parallel losses (two numbers per token).
 #pragma once
@@ -28,14 +35,23 @@
 
 namespace memscape {
 
-enum class CollectiveKind { AllReduce, ReduceScatter, AllGather, Broadcast, HostCopy };
+enum class CollectiveKind {
+    AllReduce,
+    ReduceScatter,
+    AllGather,
+    Broadcast,
+    HostCopy,
+    AllToAll, ///< of what each rank has, a part for every other
+    Ring,     ///< each rank passes its payload on to the next, once
+    Send      ///< from one rank to another
+};
 std::string_view collectiveText(CollectiveKind kind); ///< "all-reduce", …
 
 /// Steps of a ring over `ranks`; in each, every rank sends one piece, 1/ranks of the payload, to its neighbour. A
 /// broadcast is counted as it is cut into as many pieces as there are ranks. 0 for one rank and for host copies.
 std::int64_t ringSteps(CollectiveKind kind, std::int64_t ranks);
 /// What one rank sends of the payload, as a share, on the average of all ranks: 2 (N − 1) / N in an all-reduce,
-/// (N − 1) / N in the others. 1 for a host copy.
+/// (N − 1) / N in the others. 1 for a host copy, a step of a ring, a send.
 double sentShare(CollectiveKind kind, std::int64_t ranks);
 
 /// One collective, as often as a step does it.
@@ -53,6 +69,9 @@ double sentBytes(const std::vector<Collective>& collectives);
 
 /// Of data parallelism; empty for one replica.
 std::vector<Collective> dataParallelCommunication(const std::vector<ParameterTensor>& parameters, const Plan& plan);
+
+/// Of a pipeline's rank, by the chunks of its network; empty without one.
+std::vector<Collective> pipelineCommunication(const Graph& graph, const Plan& plan);
 
 /// Of tensor and sequence parallelism in a transformer; `activationBytes` is s b h × bytes of an
 /// element, `recomputesLayers` says that backward runs each layer's forward again.

@@ -91,16 +91,18 @@ std::vector<ParameterTensor> flatPartitions(const std::vector<ParameterTensor>& 
         if (!parameter.isTrained)
             continue;
         const auto alike = std::find_if(partitions.begin(), partitions.end(), [&](const ParameterTensor& one) {
-            return one.storedBytes == storedPiece(parameter, one.elements);
+            return one.storedBytes == storedPiece(parameter, one.elements)
+                && (one.isExpert == parameter.isExpert || plan.expertParallel == 1);
         });
         ParameterTensor& whole = alike != partitions.end()
             ? *alike
             : partitions.emplace_back(ParameterTensor{"flat partition", {0}, 0, true, false, 0});
+        whole.isExpert = parameter.isExpert;
         whole.elements += parameter.elements;
         whole.storedBytes += storedPiece(parameter, parameter.elements);
     }
     for (ParameterTensor& one : partitions) {
-        const std::int64_t elements = piece(one.elements, plan.dataParallel);
+        const std::int64_t elements = piece(one.elements, plan.shards(one.isExpert));
         one.storedBytes = storedPiece(one, elements);
         one.elements = elements;
         one.shape = {elements};

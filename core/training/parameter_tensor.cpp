@@ -42,7 +42,8 @@ void markEmbeddings(const Graph& graph, std::vector<ParameterTensor>& parameters
             head = parameterOf(inputs[1]);
         }
     }
-    if (head != noParameter && words > 0 && parameters[head].shape[0] == words)
+    const bool hasTable = graph.chunks.empty() || words > 0; // else it is another rank's
+    if (head != noParameter && (hasTable ? words > 0 && parameters[head].shape[0] == words : graph.loss != noTensor))
         parameters[head].isEmbedding = true;
 }
 
@@ -63,6 +64,7 @@ std::vector<ParameterTensor> parameterTensors(const Graph& graph, Trace& trace)
         parameter.elements = layout.elements();
         parameter.isTrained = graph.tensors[named.tensor].needsGradient;
         parameter.module = trace.module(path);
+        parameter.isExpert = path.find(".experts.") != std::string::npos;
         if (graph.hasAdapters)
             parameter.storedBytes = graph.storageOf(named.tensor).bytes;
         parameters.push_back(std::move(parameter));

@@ -23,6 +23,7 @@ struct ParameterTensor
     ModuleId module = 0;      ///< of the trace
     /// B where it is stored in a form of its own: beside adapters. 0: in the precision of the plan.
     std::int64_t storedBytes = 0;
+    bool isExpert = false; ///< one of those that ranks can share
 
     bool isMatrix() const { return shape.size() == 2; }
 };

@@ -22,7 +22,7 @@ FsdpRules fsdpRules(const std::vector<ParameterTensor>& parameters, const Plan& 
     FsdpRules rules;
     rules.isFlat = plan.shardedBy == ShardedBy::Fsdp1;
     rules.reshardsAfterForward = plan.zeroStage == 3;
-    rules.devices = plan.dataParallel;
+    rules.devices = plan.shards();
     rules.shares = each(parameters, [&](const ParameterTensor& one) { return shareElements(one, plan); });
     rules.copiedBytes = plan.kept().weight != rule.weight ? rule.weight : 0;
     rules.computedBytes = rule.gradient;
@@ -35,9 +35,9 @@ DeepSpeedRules deepSpeedRules(const std::vector<ParameterTensor>& parameters, co
 {
     DeepSpeedRules rules;
     rules.stage = plan.zeroStage;
-    rules.devices = plan.dataParallel;
+    rules.devices = plan.shards();
     rules.elements = each(parameters, [](const ParameterTensor& one) { return one.elements; });
-    rules.partition = piece(trainedCount(parameters), plan.dataParallel);
+    rules.partition = piece(trainedCount(parameters), plan.shards());
     rules.bucketBytes = plan.zeroStage < 3 ? reduceBufferBytes(parameters, plan) : 0;
     rules.reducedBytes = precisionRule(plan.precision).gradient;
     return rules;
@@ -56,7 +56,7 @@ ParameterPlacement placementOf(const std::vector<ParameterTensor>& parameters, c
     if (gatheredBytes(parameters, plan) > 0)
         placement.gathered =
             each(parameters, [&](const ParameterTensor& parameter) { return gatheredBytes(parameter, plan); });
-    const bool isSharded = plan.zeroStage >= 2 && plan.dataParallel > 1;
+    const bool isSharded = plan.zeroStage >= 2 && plan.shards() > 1;
     if (plan.isByFsdp())
         placement.fsdp = fsdpRules(parameters, plan);
     if (plan.isByDeepSpeed())

@@ -71,6 +71,11 @@ constexpr Names<ShardedBy, 4> implementations{"sharding",
                                                 {ShardedBy::Fsdp1, "fsdp1"},
                                                 {ShardedBy::DeepSpeed, "deepspeed"}}}};
 
+constexpr Names<PipelineSchedule, 3> schedules{"pipeline_schedule",
+                                               {{{PipelineSchedule::GPipe, "gpipe"},
+                                                 {PipelineSchedule::OneForwardOneBackward, "1f1b"},
+                                                 {PipelineSchedule::Interleaved, "interleaved"}}}};
+
 Result<void> checkRanges(const Plan& plan)
 {
     const auto within = [](const char* what, std::int64_t value, std::int64_t least, std::int64_t most) {
@@ -82,6 +87,11 @@ Result<void> checkRanges(const Plan& plan)
     MEMSCAPE_CHECK(within("the ZeRO stage", plan.zeroStage, 0, 3));
     MEMSCAPE_CHECK(within("the data-parallel degree", plan.dataParallel, 1, 1 << 20));
     MEMSCAPE_CHECK(within("the tensor-parallel degree", plan.tensorParallel, 1, 1 << 20));
+    MEMSCAPE_CHECK(within("the degree of replication", plan.replicateParallel, 1, 1 << 20));
+    MEMSCAPE_CHECK(within("the context-parallel degree", plan.contextParallel, 1, 1 << 10));
+    MEMSCAPE_CHECK(within("the expert-parallel degree", plan.expertParallel, 1, 1 << 10));
+    MEMSCAPE_CHECK(within("the pipeline-parallel degree", plan.pipelineParallel, 1, 1 << 10));
+    MEMSCAPE_CHECK(within("the number of virtual stages", plan.virtualStages, 1, 1 << 10));
     if (plan.lora)
         MEMSCAPE_CHECK(within("the rank of the adapters", plan.lora->rank, 1, 1 << 20));
     return {};
@@ -135,6 +145,15 @@ Result<ShardedBy> shardedByFromText(std::string_view text)
     return implementations.value(text);
 }
 
+std::string_view pipelineScheduleText(PipelineSchedule schedule)
+{
+    return schedules.text(schedule);
+}
+Result<PipelineSchedule> pipelineScheduleFromText(std::string_view text)
+{
+    return schedules.value(text);
+}
+
 PrecisionRule precisionRule(Precision precision)
 {
     switch (precision) {
@@ -181,6 +200,72 @@ std::int64_t Plan::reducedBytes() const
     return isByFsdp() && shardedBy == ShardedBy::Fsdp2 ? kept().gradient : precisionRule(precision).gradient;
 }
 
+namespace {
+
+/// Of data, context and expert parallelism, whose ranks are the same ones.
+Result<void> checkCopies(const Plan& plan)
+{
+    const int ranks = plan.dataParallel * plan.contextParallel;
+    if (plan.dataParallel % plan.replicateParallel != 0)
+        return fail("plan.combination",
+                    fmt::format("{} data-parallel ranks cannot form {} groups of the same size", plan.dataParallel,
+                                plan.replicateParallel),
+                    "choose data_parallel_replicate so that it divides data_parallel", "data_parallel_replicate");
+    if (plan.expertParallel == 1)
+        return {};
+    if (ranks % (plan.expertParallel * plan.replicateParallel) != 0)
+        return fail("plan.combination",
+                    fmt::format("experts are shared among the ranks of data and context parallelism: {} × {} ranks, in "
+                                "groups of {}, cannot be divided by {}",
+                                plan.dataParallel, plan.contextParallel, ranks / plan.replicateParallel,
+                                plan.expertParallel),
+                    fmt::format("choose data_parallel {}, or an expert_parallel that divides the group",
+                                plan.expertParallel * plan.replicateParallel),
+                    "expert_parallel");
+    if (plan.zeroStage >= 2)
+        return fail("plan.combination", "expert parallelism is modelled with whole gradients and weights only",
+                    "choose ZeRO stage 0 or 1", "zero");
+    return {};
+}
+
+Result<void> checkPipeline(const Plan& plan)
+{
+    const bool isInterleaved = plan.pipelineSchedule == PipelineSchedule::Interleaved;
+    const int ranks = plan.pipelineParallel;
+    if (plan.virtualStages > 1 && (ranks == 1 || !isInterleaved))
+        return fail("plan.combination", "virtual stages are those of an interleaved pipeline",
+                    "choose pipeline_schedule=interleaved with pipeline_parallel above 1, or virtual_stages=1",
+                    "virtual_stages");
+    if (ranks == 1)
+        return {};
+    if (plan.phase != StepPhase::Training)
+        return fail("plan.combination", "a pipeline is modelled for a training step only",
+                    "choose phase=training, or pipeline_parallel=1", "pipeline_parallel");
+    if (isInterleaved && plan.virtualStages == 1)
+        return fail("plan.combination", "an interleaved pipeline has several chunks of layers on each rank",
+                    "choose virtual_stages=2 or more, or pipeline_schedule=1f1b", "virtual_stages");
+    if (isInterleaved && plan.accumulation % ranks != 0)
+        return fail(
+            "plan.combination",
+            fmt::format("an interleaved pipeline of {} ranks takes its micro-batches in groups of {}: {} cannot be "
+                        "divided so",
+                        ranks, ranks, plan.accumulation),
+            fmt::format("choose accumulation={}, or pipeline_schedule=1f1b",
+                        std::max<std::int64_t>(1, (plan.accumulation + ranks - 1) / ranks) * ranks),
+            "accumulation");
+    if (plan.zeroStage >= 2 && !plan.isByFsdp())
+        return fail("plan.combination",
+                    "micro-batches in flight need whole gradients and weights: DeepSpeed refuses a pipeline with ZeRO "
+                    "stage 2 or 3",
+                    "choose stage 1, or sharding_implementation=fsdp2", "zero");
+    if (plan.offload != Offload::None)
+        return fail("plan.combination", "offloading is not modelled in a pipeline",
+                    "choose offload=none, or pipeline_parallel=1", "offload");
+    return {};
+}
+
+} // namespace
+
 Result<void> checkPlan(const Plan& plan)
 {
     MEMSCAPE_CHECK(checkRanges(plan));
@@ -209,7 +294,8 @@ Result<void> checkPlan(const Plan& plan)
     if (plan.sequenceParallel && plan.tensorParallel == 1)
         return fail("plan.combination", "sequence parallelism needs tensor parallelism",
                     "choose a tensor-parallel degree above 1");
-    return {};
+    MEMSCAPE_CHECK(checkCopies(plan));
+    return checkPipeline(plan);
 }
 
 } // namespace memscape

@@ -64,6 +64,11 @@ enum class ShardedBy {
 std::string_view shardedByText(ShardedBy implementation); ///< "ideal", "fsdp2", "fsdp1", "deepspeed"
 Result<ShardedBy> shardedByFromText(std::string_view text);
 
+/// In which order ranks of a pipeline run micro-batches (pipeline_schedule.h).
+enum class PipelineSchedule { GPipe, OneForwardOneBackward, Interleaved };
+std::string_view pipelineScheduleText(PipelineSchedule schedule); ///< "gpipe", "1f1b", "interleaved"
+Result<PipelineSchedule> pipelineScheduleFromText(std::string_view text);
+
 enum class StepPhase { Training, Forward, Inference };
 /// What is kept in the host's memory; each includes the one before it.
 ///   Optimizer    master copy and state; gradients stay on the device until the update (torchao's
@@ -95,7 +100,13 @@ struct Plan
 
     int zeroStage = 0; ///< 1 optimizer, 2 and gradients, 3 and weights (FSDP full shard)
     ShardedBy shardedBy = ShardedBy::Paper;
-    int dataParallel = 1;                 ///< replicas, or shards of ZeRO
+    int dataParallel = 1;      ///< replicas, or shards of ZeRO
+    int replicateParallel = 1; ///< of these, groups that keep the same shards (HSDP)
+    int contextParallel = 1;   ///< ranks that share each sequence; parameters are sharded over them, too
+    int expertParallel = 1;    ///< of data × context parallel ranks, those that share the experts
+    int pipelineParallel = 1;  ///< ranks that share the layers
+    int virtualStages = 1;     ///< chunks of layers on each of them
+    PipelineSchedule pipelineSchedule = PipelineSchedule::OneForwardOneBackward;
     int tensorParallel = 1;               ///< divides matrices, heads and vocabulary
     bool sequenceParallel = false;        ///< also what tensor parallelism leaves whole (Korthikanti 2022)
     bool gradientsAreBucketViews = false; ///< DDP's gradient_as_bucket_view
@@ -108,7 +119,11 @@ struct Plan
     bool hasOptimizer() const { return phase == StepPhase::Training && optimizer != OptimizerKind::None; }
     /// Backward sends each layer's gradients to the host, which sums them.
     bool streamsGradients() const { return offload >= Offload::Gradients && phase == StepPhase::Training; }
-    bool isSharded() const { return zeroStage > 0 && dataParallel > 1; }
+    /// Ranks that train the same parameter on other tokens: of experts, those of the same part of them.
+    int copies(bool isExpert = false) const { return dataParallel * contextParallel / (isExpert ? expertParallel : 1); }
+    /// Ranks over which ZeRO divides it.
+    int shards(bool isExpert = false) const { return copies(isExpert) / replicateParallel; }
+    bool isSharded() const { return zeroStage > 0 && shards() > 1; }
     bool isByFsdp() const { return isSharded() && (shardedBy == ShardedBy::Fsdp1 || shardedBy == ShardedBy::Fsdp2); }
     bool isByDeepSpeed() const { return isSharded() && shardedBy == ShardedBy::DeepSpeed; }
     /// Between steps a device has pieces of the weights. FSDP's stage 2 (SHARD_GRAD_OP, reshard_after_forward=False)

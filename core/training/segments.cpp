@@ -35,6 +35,14 @@ void findInputs(const Graph& graph, Segment& segment)
     }
 }
 
+/// Whether no segment can go on into this block: it is the first of its chunk.
+bool begins(const Graph& graph, const Block& block, const std::vector<Segment>& before)
+{
+    return std::any_of(graph.chunks.begin(), graph.chunks.end(), [&](const PipelineChunk& chunk) {
+        return block.first >= chunk.first && !before.empty() && before.back().first < chunk.first;
+    });
+}
+
 } // namespace
 
 std::vector<Segment> segments(const Graph& graph, const CheckpointPlan& plan)
@@ -50,6 +58,8 @@ std::vector<Segment> segments(const Graph& graph, const CheckpointPlan& plan)
     for (const Block& block : graph.blocks) {
         if (block.kind != wanted)
             continue;
+        if (begins(graph, block, result)) // of a pipeline's chunk
+            count = 0;
         if (count++ % size == 0)
             result.push_back({block.first, block.last, 0, block.firstTensor, 0, noTensor, {}});
         result.back().last = block.last;

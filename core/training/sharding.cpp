@@ -25,8 +25,8 @@ std::int64_t piece(std::int64_t elements, std::int64_t degree)
 std::int64_t shareElements(const ParameterTensor& parameter, const Plan& plan)
 {
     if (plan.isByFsdp() && plan.shardedBy == ShardedBy::Fsdp2 && !parameter.shape.empty() && parameter.shape[0] > 0)
-        return piece(parameter.shape[0], plan.dataParallel) * (parameter.elements / parameter.shape[0]);
-    return piece(parameter.elements, plan.dataParallel);
+        return piece(parameter.shape[0], plan.shards()) * (parameter.elements / parameter.shape[0]);
+    return piece(parameter.elements, plan.shards(parameter.isExpert));
 }
 
 std::int64_t weightElements(const ParameterTensor& parameter, const Plan& plan)
@@ -53,7 +53,7 @@ std::int64_t weightBytes(const ParameterTensor& parameter, const Plan& plan)
     if (!isPacked(parameter))
         return weightElements(parameter, plan) * (rule.weight + copies);
     const std::int64_t whole = parameter.storedBytes + parameter.elements * copies;
-    return plan.shardsWeights() ? piece(whole, plan.dataParallel) : whole;
+    return plan.shardsWeights() ? piece(whole, plan.shards()) : whole;
 }
 
 bool isPersistent(const ParameterTensor& parameter, const Plan& plan)
@@ -72,13 +72,13 @@ std::int64_t wholeWeightBytes(const ParameterTensor& parameter, const Plan& plan
 
 std::int64_t gatheredBytes(const ParameterTensor& parameter, const Plan& plan)
 {
-    if (!plan.shardsWeights() || (plan.dataParallel == 1 && plan.offload != Offload::Parameters)
+    if (!plan.shardsWeights() || (plan.shards() == 1 && plan.offload != Offload::Parameters)
         || isPersistent(parameter, plan))
         return 0;
     const std::int64_t whole = wholeWeightBytes(parameter, plan);
     if (isPacked(parameter) || !plan.isByFsdp() || parameter.elements == 0)
         return whole;
-    return whole / parameter.elements * shareElements(parameter, plan) * plan.dataParallel;
+    return whole / parameter.elements * shareElements(parameter, plan) * plan.shards();
 }
 
 std::int64_t gatheredBytes(const std::vector<ParameterTensor>& parameters, const Plan& plan)
@@ -91,12 +91,14 @@ std::int64_t gatheredBytes(const std::vector<ParameterTensor>& parameters, const
 
 std::int64_t reduceBufferBytes(const std::vector<ParameterTensor>& parameters, const Plan& plan)
 {
-    if (plan.dataParallel == 1 || plan.phase != StepPhase::Training || plan.isByFsdp())
+    if (plan.copies() == 1 || plan.phase != StepPhase::Training || plan.isByFsdp())
         return 0;
     if (plan.zeroStage == 0) {
         std::int64_t bytes = 0;
         for (const ParameterTensor& parameter : parameters)
-            bytes += parameter.isTrained ? parameter.elements * gradientBytes(parameter, plan) : 0;
+            bytes += parameter.isTrained && plan.copies(parameter.isExpert) > 1
+                ? parameter.elements * gradientBytes(parameter, plan)
+                : 0;
         return plan.gradientsAreBucketViews ? 0 : bytes;
     }
     const std::int64_t elements = trainedCount(parameters);

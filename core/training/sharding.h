@@ -20,7 +20,10 @@
 // that hold a second copy of all gradients unless gradients are views of the buckets (25 MiB each, the first 1 MiB).
 // One replica is not sharded.
 //
-// Left out: NCCL's own buffers, hybrid sharding, padding of FSDP 1 to 16 bytes, what CUDA's allocator cannot use again
+// N counts the ranks of context parallelism, too; under HSDP the groups that keep the same shards divide it
+// (Plan::shards). Experts that ranks share are divided over fewer: those that have the same ones.
+//
+// Left out: NCCL's own buffers, padding of FSDP 1 to 16 bytes, what CUDA's allocator cannot use again
 // in another stream.
 #pragma once
 

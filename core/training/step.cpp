@@ -4,6 +4,7 @@
 #include "core/trace/allocator_replay.h"
 #include "core/trace/peak.h"
 #include "core/training/optimizer_step.h"
+#include "core/training/pipeline_schedule.h"
 #include "core/training/sharding.h"
 
 #include <algorithm>
@@ -43,9 +44,25 @@ bool isRepetition(const Trace& trace, const Mark& first, const Mark& second)
     return std::all_of(change.begin(), change.end(), [](std::int64_t bytes) { return bytes == 0; });
 }
 
+void runPipeline(Trace& trace, Autograd& autograd, const StepSettings& settings)
+{
+    const Plan& plan = settings.plan;
+    for (const PipelineAction& action : pipelineActions(plan, settings.pipelineRank, differentMicroBatches(plan))) {
+        trace.enter(action.isForward ? Phase::Forward : Phase::Backward, std::uint16_t(action.microBatch));
+        if (action.isForward)
+            autograd.forward(action.chunk, action.microBatch);
+        else
+            autograd.backward(action.chunk, action.microBatch);
+        if (trace.isRefused())
+            return;
+    }
+}
+
 /// Forward and backward of every micro-batch.
 void runPasses(Trace& trace, Autograd& autograd, const StepSettings& settings)
 {
+    if (settings.plan.pipelineParallel > 1)
+        return runPipeline(trace, autograd, settings);
     constexpr std::size_t simulated = 3;
     const bool isTraining = settings.plan.phase == StepPhase::Training;
     const auto count = std::size_t(isTraining ? settings.plan.accumulation : 1);
@@ -69,6 +86,8 @@ void runPasses(Trace& trace, Autograd& autograd, const StepSettings& settings)
 void runPassesInto(CachingAllocator& allocator, bool repeats, Trace& trace, Autograd& autograd,
                    const StepSettings& settings)
 {
+    if (settings.plan.pipelineParallel > 1)
+        return runPipeline(trace, autograd, settings);
     const bool isTraining = settings.plan.phase == StepPhase::Training;
     AllocatorCycle cycle;
     for (auto left = std::size_t(isTraining ? settings.plan.accumulation : 1), done = std::size_t(0);
@@ -158,8 +177,10 @@ Result<Trace> simulateStep(const Graph& graph, const PreparedNetwork& network, c
     const Plan& plan = settings.plan;
     MEMSCAPE_CHECK(checkPlan(plan));
     Trace trace(network.modules);
-    const int stored = settings.repeatsMicroBatches ? std::min(plan.accumulation, 3) : plan.accumulation;
-    trace.reserve(graph.operators.size() * 6 * std::size_t(std::max(stored, 1)));
+    const std::int64_t stored = plan.pipelineParallel > 1 ? differentMicroBatches(plan)
+        : settings.repeatsMicroBatches                    ? std::min(plan.accumulation, 3)
+                                                          : plan.accumulation;
+    trace.reserve(graph.operators.size() * 6 * std::size_t(std::max<std::int64_t>(stored, 1)));
     runStep(trace, graph, network, settings, [&](Autograd& autograd) { runPasses(trace, autograd, settings); });
     MEMSCAPE_CHECK(trace.check());
     return trace;

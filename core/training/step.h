@@ -9,6 +9,9 @@
 // of one device are kept as pieces (sharding.h), whole weights exist while they are used (gathered_weights.h), whole
 // gradients until they are reduced (parameter_gradients.cpp).
 //
+// A rank of a pipeline runs the passes of its chunks in the order of the schedule (pipeline_schedule.h), as many
+// micro-batches as differ from each other.
+//
 // Left out: the step on the host under offload (its time: core/timing/offload_time.h).
 #pragma once
 
@@ -26,6 +29,7 @@ struct StepSettings
     Plan plan;
     CheckpointPlan checkpointing;
     EagerRules rules;               ///< those that the network was recorded with
+    int pipelineRank = 0;           ///< whose part of the network it is
     std::int64_t blasWorkspace = 0; ///< B for products (blas_workspace.h); 0 without a GPU
     /// Micro-batches that are alike are stored once, as a repetition of the trace. The second finds the gradients of
     /// the first, and every later one finds what the second found.

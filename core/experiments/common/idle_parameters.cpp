@@ -21,7 +21,8 @@ struct ModelTraits
     bool hasDropout = true;
     bool hasLanguageHead = true; ///< of a library's model, whose loss can be computed in other ways
     bool takesAdapters = true;
-    bool writesOut = true;  ///< some of its operators have a written-out form
+    bool writesOut = true; ///< some of its operators have a written-out form
+    bool sharesSequences = true, hasExperts = true;
     bool isUnknown = false; ///< its architecture
 };
 
@@ -54,6 +55,8 @@ ModelTraits traitsOf(const std::string& text)
     traits.hasCache = isDecoder || isStateSpace;
     traits.hasLanguageHead = traits.hasCache && !isByHand && model->head == HeadKind::LanguageModel;
     traits.writesOut = traits.hasAttention || isStateSpace;
+    traits.sharesSequences = family == Family::Decoder && !isByHand;
+    traits.hasExperts = model->experts.count > 0;
     traits.takesAdapters = family != Family::Cnn;
     traits.hasDropout = traits.hasAttention && !isByHand;
     if (family == Family::Traced) {
@@ -95,11 +98,14 @@ private:
 void addSharding(Idle& idle, const Parameters& parameters)
 {
     const std::int64_t stage = parameters.integer("zero");
-    const bool isAlone = idle.isOne("data_parallel");
+    const bool isAlone =
+        idle.isOne("data_parallel") && (!parameters.has("context_parallel") || idle.isOne("context_parallel"));
+    const bool isOneGroup = !parameters.has("data_parallel_replicate") || idle.isOne("data_parallel_replicate");
     const bool isFsdp = !isAlone
         && (idle.is("sharding_implementation", "fsdp2") || idle.is("sharding_implementation", "fsdp1")
             || (idle.is("sharding_implementation", "auto") && stage == 3));
     idle.add("sharding_implementation", isAlone || stage == 0);
+    idle.add("data_parallel_replicate", (isAlone || stage == 0) && isOneGroup);
     const bool isTraining = !idle.is("phase", "forward") && !idle.is("phase", "inference");
     idle.add("gradient_as_bucket_view", isAlone || stage > 0 || !isTraining);
     const bool isFloat =
@@ -108,12 +114,28 @@ void addSharding(Idle& idle, const Parameters& parameters)
     idle.add("fp32_gradients", !isTraining || isFloat || (isPure && !isFsdp));
 }
 
+/// Of ranks that share sequences, experts or layers.
+void addRanks(Idle& idle, const ModelTraits& traits)
+{
+    const bool isTraining = !idle.is("phase", "forward") && !idle.is("phase", "inference");
+    idle.add("context_parallel", idle.isOne("context_parallel") && !traits.sharesSequences);
+    idle.add("expert_parallel", idle.isOne("expert_parallel") && !traits.hasExperts);
+    idle.add("pipeline_parallel", idle.isOne("pipeline_parallel") && !isTraining);
+    const bool isInterleaved = !idle.isOne("pipeline_parallel") && idle.is("pipeline_schedule", "interleaved");
+    idle.add("pipeline_schedule", idle.isOne("pipeline_parallel"));
+    idle.add("virtual_stages", idle.isOne("virtual_stages") && !isInterleaved);
+}
+
 /// What would be refused there stays in sight while it is set: it has to be taken back.
 void addParallelism(Idle& idle, const ModelTraits& traits, const Parameters& parameters)
 {
     const bool isWhole = idle.isOne("tensor_parallel");
     idle.add("tensor_parallel", isWhole && !traits.hasAttention);
-    const bool isAlone = isWhole && (!parameters.has("data_parallel") || idle.isOne("data_parallel"));
+    bool isAlone = isWhole && (!parameters.has("data_parallel") || idle.isOne("data_parallel"));
+    if (parameters.has("pipeline_parallel")) {
+        addRanks(idle, traits);
+        isAlone = isAlone && idle.isOne("context_parallel") && idle.isOne("pipeline_parallel");
+    }
     idle.add("link_bandwidth", isAlone && parameters.number("link_bandwidth") == 0);
     if (parameters.has("zero"))
         addSharding(idle, parameters);

@@ -200,8 +200,13 @@ bool fitsWith(const Device& device, const Parameters& parameters, const Changes&
 bool keepsTooMuch(const Device& device, const Parameters& parameters, const TrainingAnswer& answer)
 {
     const auto setup = trainingSetup(device, parameters);
-    if (!setup || !answer.capacity || setup->build.tensorParallel != answer.setup.build.tensorParallel
-        || setup->build.adapters != answer.setup.build.adapters)
+    if (!setup || !answer.capacity)
+        return false;
+    const BuildOptions &then = setup->build, &now = answer.setup.build;
+    const bool isSameNetwork = then.tensorParallel == now.tensorParallel && then.adapters == now.adapters
+        && then.expertParallel == now.expertParallel && then.pipeline.ranks == now.pipeline.ranks
+        && then.pipeline.chunks == now.pipeline.chunks;
+    if (!isSameNetwork)
         return false;
     return keptBytes(answer.simulation.parameters(), setup->step.plan).device() > *answer.capacity - setup->context;
 }

@@ -83,6 +83,13 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
     plan.zeroStage = static_cast<int>(parameters.integer("zero"));
     plan.shardedBy = sharded;
     plan.dataParallel = static_cast<int>(parameters.integer("data_parallel"));
+    plan.replicateParallel = static_cast<int>(parameters.integer("data_parallel_replicate"));
+    plan.contextParallel = static_cast<int>(parameters.integer("context_parallel"));
+    plan.expertParallel = static_cast<int>(parameters.integer("expert_parallel"));
+    plan.pipelineParallel = static_cast<int>(parameters.integer("pipeline_parallel"));
+    plan.virtualStages = static_cast<int>(parameters.integer("virtual_stages"));
+    MEMSCAPE_TRY(schedule, pipelineScheduleFromText(parameters.choice("pipeline_schedule")));
+    plan.pipelineSchedule = schedule;
     plan.gradientsAreBucketViews = parameters.flag("gradient_as_bucket_view");
     plan.tensorParallel = static_cast<int>(parameters.integer("tensor_parallel"));
     plan.sequenceParallel = parameters.flag("sequence_parallel");
@@ -111,6 +118,20 @@ Result<void> setLoss(BuildOptions& build, const Device& device, const Parameters
         return fail("plan.combination", fmt::format("loss={} is not modelled with a vocabulary that GPUs share", text),
                     "choose loss=library or tensor_parallel=1", "loss");
     return {};
+}
+
+/// Ranks that share a sequence: a causal mask lets them share the work evenly where each has one piece of its first
+/// half and one of its second (Megatron-LM, Transformer Engine).
+Result<std::int64_t> sequenceOfRank(const Plan& plan, std::int64_t sequence)
+{
+    const std::int64_t pieces = plan.contextParallel > 1 ? 2 * std::int64_t(plan.contextParallel) : 1;
+    if (sequence % pieces != 0)
+        return fail("plan.context",
+                    fmt::format("a sequence of {} tokens cannot be divided among {} ranks, two pieces each", sequence,
+                                plan.contextParallel),
+                    fmt::format("choose a sequence that is a multiple of {}, or context_parallel=1", pieces),
+                    "context_parallel");
+    return sequence / plan.contextParallel;
 }
 
 } // namespace
@@ -168,7 +189,11 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     BuildOptions& build = setup.build;
     build.adapters = std::move(adapters);
     build.batch = parameters.integer("batch");
-    build.sequence = parameters.integer("sequence");
+    MEMSCAPE_TRY(sequence, sequenceOfRank(plan, parameters.integer("sequence")));
+    build.sequence = sequence;
+    build.contextParallel = plan.contextParallel;
+    build.expertParallel = plan.expertParallel;
+    build.pipeline = {plan.pipelineParallel, plan.virtualStages, 0};
     build.weights = numerics.weights;
     build.autocast = numerics.autocast;
     build.attention = attentionOn(device, parameters);

@@ -147,6 +147,36 @@ std::vector<ParameterSpec> parallelSpecs()
                  "reduced. Off, PyTorch's default, the buckets are a second copy of all gradients."),
         flagSpec("sequence_parallel", "sequence parallel",
                  "Tensor parallelism also divides what lies between the matrices: norms, dropout, residuals."),
+        count("data_parallel_replicate", "replicated shards",
+              "Hybrid sharding (HSDP, PyTorch's HYBRID_SHARD): data-parallel ranks in so many groups, each of which "
+              "keeps "
+              "all shards; groups add their gradients.",
+              65536, "1", "groups"),
+        count(
+            "context_parallel", "context parallel",
+            "Ranks that share each sequence: keys and values go round between them (ring attention). ZeRO shards over "
+            "them, too.",
+            1024, "1", "GPUs"),
+        count(
+            "expert_parallel", "expert parallel",
+            "Of the data- and context-parallel ranks, those that share a mixture's experts: each token travels to the "
+            "ranks of its experts and back.",
+            1024, "1", "GPUs"),
+        count(
+            "pipeline_parallel", "pipeline parallel",
+            "Ranks that share the layers; micro-batches (accumulation) pass through them one after the other. Shown is "
+            "the rank that needs most.",
+            1024, "1", "GPUs"),
+        choiceSpec("pipeline_schedule", "pipeline schedule",
+                   "In which order a rank runs its micro-batches: it decides how many are in flight.",
+                   {{"1f1b", "1F1B", "a forward and a backward in turn: at most as many in flight as ranks behind"},
+                    {"interleaved", "interleaved 1F1B",
+                     "several chunks of layers on each rank: a smaller bubble, more in "
+                     "flight"},
+                    {"gpipe", "GPipe", "all forwards, then all backwards: every micro-batch in flight"}},
+                   "1f1b"),
+        count("virtual_stages", "virtual stages", "Chunks of layers on each rank of an interleaved pipeline.", 1024,
+              "1", "chunks"),
         linkBandwidthSpec()};
 }
 
@@ -274,7 +304,8 @@ Schema trainingSchema()
                        "levers")});
     setGroup(schema, "parallelism and offload",
              {"zero", "sharding_implementation", "data_parallel", "gradient_as_bucket_view", "tensor_parallel",
-              "sequence_parallel", "link_bandwidth", "offload"});
+              "sequence_parallel", "data_parallel_replicate", "context_parallel", "expert_parallel",
+              "pipeline_parallel", "pipeline_schedule", "virtual_stages", "link_bandwidth", "offload"});
     setGroup(schema, "training details",
              {"optimizer_implementation", "dropout", "clipping", "operators", "phase", "assume"});
     setGroup(schema, "adapters",

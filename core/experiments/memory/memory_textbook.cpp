@@ -23,6 +23,11 @@ bool isTransformer(const ModelDescription& model)
     return (model.family == Family::Decoder || model.family == Family::Encoder) && model.heads > 0 && model.hidden > 0;
 }
 
+const PipelineRank* fullest(const TrainingAnswer& answer)
+{
+    return answer.ranks.empty() ? nullptr : &answer.ranks[std::size_t(answer.rank())];
+}
+
 textbook::Transformer transformerOf(const TrainingAnswer& answer)
 {
     textbook::Transformer made;
@@ -32,6 +37,8 @@ textbook::Transformer transformerOf(const TrainingAnswer& answer)
     made.sequence = double(answer.setup.build.sequence);
     made.vocabulary = double(answer.model.vocab);
     made.batch = double(answer.setup.build.batch);
+    if (const PipelineRank* const rank = fullest(answer)) // passes of a chunk that are in flight
+        made.layers = double(rank->inFlight * rank->layers / answer.setup.step.plan.virtualStages);
     made.tensorParallel = double(answer.setup.step.plan.tensorParallel);
     return made;
 }
@@ -79,6 +86,8 @@ std::string activationDifference(const TrainingAnswer& answer)
         text += "; RMSNorm written in single operators keeps a 32-bit copy";
     if (answer.setup.step.checkpointing.kind == Checkpointing::Layers && answer.setup.step.checkpointing.every > 1)
         text += "; only every few blocks keep their input, and a whole segment is in memory while it is recomputed";
+    if (const PipelineRank* const rank = fullest(answer))
+        text += fmt::format("; L are the layers of the {} passes in flight on this rank", rank->inFlight);
     return text + "; logits, loss and temporaries are outside of it";
 }
 
@@ -89,9 +98,9 @@ TextbookLine stateLine(const TrainingAnswer& answer)
     TextbookLine line;
     const double count = double(elementCount(answer.simulation.parameters()));
     line.formula =
-        plan.zeroStage == 0 ? "16 Ψ" : fmt::format("ZeRO stage {} over N = {}", plan.zeroStage, plan.dataParallel);
+        plan.zeroStage == 0 ? "16 Ψ" : fmt::format("ZeRO stage {} over N = {}", plan.zeroStage, plan.shards());
     line.source = "Rajbhandari et al. 2020, Table 1";
-    line.value = textbook::zeroBytes(count, plan.dataParallel, plan.zeroStage);
+    line.value = textbook::zeroBytes(count, plan.shards(), plan.zeroStage);
     line.ours = double(kept.device());
     line.difference = std::abs(line.value - line.ours) <= 0.001 * line.value
         ? "none: the same bytes per parameter"

@@ -114,6 +114,11 @@ private:
         if (m_parameters.integer("tensor_parallel") > 1)
             note(fmt::format("Tensor parallelism over {} devices is the model's (Megatron).",
                              m_parameters.integer("tensor_parallel")));
+        if (m_parameters.integer("pipeline_parallel") > 1)
+            note(fmt::format("The pipeline is the model's: deepspeed.pipe.PipelineModule(layers, num_stages={}).",
+                             m_parameters.integer("pipeline_parallel")));
+        if (m_parameters.integer("context_parallel") > 1 || m_parameters.integer("expert_parallel") > 1)
+            note("Shared sequences and experts are the model's: see the PyTorch lines.");
         if (!is("adapter", "none"))
             note("Adapters are the model's (PEFT), as in the PyTorch lines.");
         if (!is("attention", "eager"))

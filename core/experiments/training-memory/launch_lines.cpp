@@ -20,7 +20,8 @@ struct Launch
 {
     explicit Launch(const Parameters& parameters)
         : replicas(parameters.integer("data_parallel"))
-        , processes(replicas * parameters.integer("tensor_parallel"))
+        , processes(replicas * parameters.integer("tensor_parallel") * parameters.integer("context_parallel")
+                    * parameters.integer("pipeline_parallel"))
         , stage(parameters.integer("zero"))
         , precision(parameters.choice("precision"))
         , sharded(shardedByOf(parameters).value_or(ShardedBy::Paper))
@@ -64,6 +65,14 @@ std::vector<std::string> notesOf(const Parameters& parameters, const Launch& lau
         notes.push_back("Predicted is ZeRO as its paper has it; DeepSpeed keeps larger buffers.");
     if (parameters.integer("tensor_parallel") > 1)
         notes.push_back("Tensor parallelism is the model's: its plan is not written here.");
+    if (parameters.integer("pipeline_parallel") > 1)
+        notes.push_back(fmt::format("The pipeline of {} ranks is the model's (torch.distributed.pipelining, Megatron).",
+                                    parameters.integer("pipeline_parallel")));
+    if (parameters.integer("context_parallel") > 1 || parameters.integer("expert_parallel") > 1)
+        notes.push_back("Shared sequences and experts are the model's: see the PyTorch lines.");
+    if (launch.isSharded() && parameters.integer("data_parallel_replicate") > 1)
+        notes.push_back(fmt::format("Shards are kept by {} groups: give a device mesh of replicate and shard.",
+                                    parameters.integer("data_parallel_replicate")));
     if (parameters.choice("adapter") != "none")
         notes.push_back("Adapters are the model's (PEFT), as in the PyTorch lines.");
     return notes;

@@ -280,6 +280,7 @@ private:
                 integer("tensor_parallel"), m_parameters.flag("sequence_parallel") ? ", sequences too," : "",
                 m_parameters.flag("sequence_parallel") ? " and SequenceParallel" : ""));
         }
+        writeSharedWork();
         if (replicas > 1)
             m_lines.comment(fmt::format(
                 "{} replicas: torchrun --nproc-per-node=…, after torch.distributed.init_process_group().", replicas));
@@ -291,13 +292,40 @@ private:
         } else if (m_zero >= 2) {
             m_lines.import("from torch.distributed.fsdp import CPUOffload, FullyShardedDataParallel, ShardingStrategy");
             m_lines.add(fmt::format("model = FullyShardedDataParallel(model, sharding_strategy=ShardingStrategy.{}{})",
-                                    m_zero == 3 ? "FULL_SHARD" : "SHARD_GRAD_OP",
+                                    integer("data_parallel_replicate") > 1
+                                        ? m_zero == 3 ? "HYBRID_SHARD" : "_HYBRID_SHARD_ZERO2"
+                                        : m_zero == 3 ? "FULL_SHARD"
+                                                      : "SHARD_GRAD_OP",
                                     m_offload == "parameters" ? ", cpu_offload=CPUOffload(offload_params=True)" : ""));
         } else if (replicas > 1) {
             m_lines.add(fmt::format(
                 "model = torch.nn.parallel.DistributedDataParallel(model{})",
                 m_zero == 0 && m_parameters.flag("gradient_as_bucket_view") ? ", gradient_as_bucket_view=True" : ""));
         }
+    }
+
+    /// What ranks of a pipeline, of a sequence and of experts need is in PyTorch, but not one wrapper.
+    void writeSharedWork()
+    {
+        if (integer("pipeline_parallel") > 1) {
+            const char* schedule = is("pipeline_schedule", "gpipe") ? "ScheduleGPipe"
+                : is("pipeline_schedule", "interleaved")            ? "ScheduleInterleaved1F1B"
+                                                                    : "Schedule1F1B";
+            m_lines.comment(fmt::format(
+                "A pipeline of {} ranks, {} stages on each: torch.distributed.pipelining, a PipelineStage for each "
+                "part of "
+                "the layers and {}(stages, n_microbatches=accumulation); its step() replaces the loop below.",
+                integer("pipeline_parallel"), integer("virtual_stages"), schedule));
+        }
+        if (integer("context_parallel") > 1)
+            m_lines.comment(
+                fmt::format("Each sequence is shared by {} ranks: "
+                            "torch.distributed.tensor.experimental.context_parallel around forward and backward.",
+                            integer("context_parallel")));
+        if (integer("expert_parallel") > 1)
+            m_lines.comment(fmt::format("{} ranks share the experts: the model sends tokens to them "
+                                        "(all_to_all_single), as Megatron and torchtitan do.",
+                                        integer("expert_parallel")));
     }
 
     void writeFullyShard()
@@ -313,6 +341,13 @@ private:
         if (m_offload == "parameters") {
             names.emplace_back("CPUOffloadPolicy");
             arguments += ", offload_policy=CPUOffloadPolicy()";
+        }
+        if (const std::int64_t groups = integer("data_parallel_replicate");
+            groups > 1 && means("data_parallel_replicate")) {
+            m_lines.import("from torch.distributed.device_mesh import init_device_mesh");
+            m_lines.add(fmt::format("mesh = init_device_mesh({}, ({}, {}), mesh_dim_names=(\"replicate\", \"shard\"))",
+                                    m_device, groups, integer("data_parallel") / groups));
+            arguments += ", mesh=mesh";
         }
         std::sort(names.begin(), names.end());
         m_lines.import("from torch.distributed.fsdp import " + join(names, ", "));

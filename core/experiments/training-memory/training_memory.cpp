@@ -15,6 +15,7 @@
 #include "core/experiments/memory/memory_detail.h"
 #include "core/experiments/memory/memory_parameters.h"
 #include "core/experiments/memory/memory_textbook.h"
+#include "core/timing/pipeline_time.h"
 
 #include <algorithm>
 
@@ -99,6 +100,28 @@ Result<TrainingAnswer> answerOnce(const Device& device, const Parameters& parame
     return answerTraining(device, parameters, std::make_shared<RecordedNetworks>(std::move(model)));
 }
 
+/// {"rank","ranks":[{"layers","parameters","in_flight","allocated","reserved","device_total","work"}…],"schedule","bubble",
+/// "ideal_bubble","micro_batches_shown"}; bytes in B, times in s.
+Json pipelineJson(const TrainingAnswer& answer)
+{
+    const Plan& plan = answer.setup.step.plan;
+    Json ranks = Json::array();
+    for (const PipelineRank& rank : answer.ranks)
+        ranks.push_back({{"layers", rank.layers},
+                         {"parameters", rank.parameters},
+                         {"in_flight", rank.inFlight},
+                         {"allocated", rank.allocated},
+                         {"reserved", rank.reserved},
+                         {"device_total", rank.reserved + answer.setup.context},
+                         {"work", jsonNumber(rank.work)}});
+    return {{"rank", answer.rank()},
+            {"ranks", std::move(ranks)},
+            {"schedule", pipelineScheduleText(plan.pipelineSchedule)},
+            {"bubble", jsonNumber(answer.time.bubble)},
+            {"ideal_bubble", idealBubble(plan)},
+            {"micro_batches_shown", differentMicroBatches(plan)}};
+}
+
 Json detailOf(const Device& device, const TrainingAnswer& answer, const std::optional<OutOfMemory>& outOfMemory)
 {
     const Simulation& simulation = answer.simulation;
@@ -108,6 +131,8 @@ Json detailOf(const Device& device, const TrainingAnswer& answer, const std::opt
         available = *answer.capacity - answer.setup.context;
     Json detail = objectWithRoom(26); // more than it has, with advice
     detail["model"] = modelJson(answer.model);
+    if (!answer.ranks.empty())
+        detail["pipeline"] = pipelineJson(answer);
     detail["parts"] = partsJson(simulation.peak, simulation.reservedBytes(), answer.setup.context);
     detail["fits"] = answer.fits;
     detail["fit"] = fitText(answer.fits, answer.deviceBytes(), answer.capacity);

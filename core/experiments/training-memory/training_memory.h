@@ -10,6 +10,15 @@
 
 namespace memscape {
 
+/// What one rank of a pipeline holds.
+struct PipelineRank
+{
+    std::int64_t layers = 0, parameters = 0;
+    std::int64_t inFlight = 0;                ///< passes of a chunk whose backward has not run (pipeline_schedule.h)
+    std::int64_t allocated = 0, reserved = 0; ///< B at its peak
+    double work = 0;                          ///< s of its passes in one step
+};
+
 /// One simulated step and what the device makes of it.
 struct TrainingAnswer
 {
@@ -17,7 +26,8 @@ struct TrainingAnswer
     std::shared_ptr<RecordedNetworks> networks; ///< of the model, for further answers
     TrainingSetup setup;
     Simulation simulation;
-    std::int64_t firstPeak = 0; ///< B allocated at the peak of the first step (step.h); simulation is a later one
+    std::int64_t firstPeak = 0;      ///< B allocated at the peak of the first step (step.h); simulation is a later one
+    std::vector<PipelineRank> ranks; ///< of a pipeline; else empty
     StepTime time;
     StepBand timeBand;
     std::optional<Error> timeMissing;     ///< why there is no time: the device lacks a rate or a link
@@ -25,6 +35,8 @@ struct TrainingAnswer
     std::optional<std::int64_t> capacity; ///< B of the device's memory
     bool fits = true;                     ///< also when the allocator must empty its cache for it, or nothing is known
 
+    /// The rank that simulation, figures and collectives are of: the one that needs most.
+    int rank() const { return setup.step.pipelineRank; }
     std::int64_t deviceBytes() const { return simulation.deviceBytes(setup); }
 };
 

@@ -5,6 +5,7 @@
 #include "core/base/cancellation.h"
 #include "core/experiments/memory/memory_detail.h"
 #include "core/experiments/memory/memory_parameters.h"
+#include "core/experiments/training-memory/pipeline_ranks.h"
 #include "core/timing/reached_step.h"
 #include "core/training/communication.h"
 
@@ -48,8 +49,9 @@ void timeIt(TrainingAnswer& answer, const Device& device)
     const Plan& plan = answer.setup.step.plan;
     const auto& tensors = answer.simulation.parameters();
     answer.collectives = stepCollectives(*answer.simulation.graph, tensors, plan);
-    auto time =
-        setupTime(device, answer.setup, *answer.simulation.graph, tensors, double(answer.simulation.allocatedBytes()));
+    auto time = answer.ranks.empty()
+        ? setupTime(device, answer.setup, *answer.simulation.graph, tensors, double(answer.simulation.allocatedBytes()))
+        : pipelineStepTime(device, answer.setup, *answer.networks, answer.ranks);
     if (time) {
         answer.time = *time;
         answer.timeBand = stepBand(*time, device, plan);
@@ -108,8 +110,12 @@ Result<TrainingAnswer> answered(const Device& device, const Parameters& paramete
     MEMSCAPE_CHECK(checkWanted()); // advice asks for many of them
     MEMSCAPE_TRY(setup, trainingSetup(device, parameters));
     setup.step.repeatsMicroBatches = repeatsMicroBatches;
+    MEMSCAPE_TRY(ranks, pipelineRanks(*networks, setup, RanksAsked::All));
+    if (!ranks.empty())
+        setup = setupOfRank(std::move(setup), fullestRank(ranks));
     MEMSCAPE_TRY(simulation, simulate(*networks, setup));
     TrainingAnswer answer = begun(device, networks, std::move(setup));
+    answer.ranks = std::move(ranks);
     answer.simulation = std::move(simulation);
     const Trace& trace = answer.simulation.trace;
     MEMSCAPE_TRY(first, firstPeakOf(answer, *networks));
@@ -135,6 +141,9 @@ Result<TrainingAnswer> totalsOfTraining(const Device& device, const Parameters& 
 {
     MEMSCAPE_CHECK(checkWanted());
     MEMSCAPE_TRY(setup, trainingSetup(device, parameters));
+    MEMSCAPE_TRY(ranks, pipelineRanks(*networks, setup, RanksAsked::Fullest));
+    if (!ranks.empty())
+        setup = setupOfRank(std::move(setup), fullestRank(ranks));
     MEMSCAPE_TRY(graph, networks->network(setup.build));
     const auto network = preparedNetwork(*networks, *graph);
     const StepSettings step = setup.step;
@@ -143,6 +152,7 @@ Result<TrainingAnswer> totalsOfTraining(const Device& device, const Parameters& 
     if (totals.isRefused) // a tensor beyond any device
         return answered(device, parameters, networks, true);
     TrainingAnswer answer = begun(device, networks, std::move(setup));
+    answer.ranks = std::move(ranks);
     answer.simulation.graph = graph;
     answer.simulation.network = network;
     answer.simulation.allocator = totals.allocator;
@@ -166,7 +176,13 @@ std::optional<OutOfMemory> outOfMemoryOf(const TrainingAnswer& answer)
 
 bool trainingFits(const Device& device, const Parameters& parameters, RecordedNetworks& networks)
 {
-    const auto setup = trainingSetup(device, parameters);
+    auto setup = trainingSetup(device, parameters);
+    if (setup && setup->step.plan.pipelineParallel > 1) {
+        const auto ranks = pipelineRanks(networks, *setup, RanksAsked::Fullest);
+        if (!ranks)
+            return false;
+        setup = setupOfRank(std::move(*setup), fullestRank(*ranks));
+    }
     const auto graph = setup ? networks.network(setup->build) : fail(setup.error());
     if (!graph)
         return false;

@@ -6,6 +6,7 @@
 #include "core/experiments/memory/memory_textbook.h"
 #include "core/network/inventory.h"
 #include "core/timing/offload_time.h"
+#include "core/timing/pipeline_time.h"
 
 #include <fmt/format.h>
 
@@ -84,6 +85,22 @@ std::int64_t keptLogitsBytes(const TrainingAnswer& answer)
     return isNamed ? graph.storageOf(graph.output).bytes : 0;
 }
 
+/// Which rank of a pipeline it is, and what that holds.
+void addRankTerms(Why& why, const TrainingAnswer& answer)
+{
+    if (answer.ranks.empty())
+        return;
+    const Plan& plan = answer.setup.step.plan;
+    const PipelineRank& rank = answer.ranks[std::size_t(answer.rank())];
+    why.with += fmt::format(", on rank {} of {}", answer.rank(), answer.ranks.size());
+    why.terms.push_back({"rank", double(answer.rank()), Unit::One, "the one that needs most; the first is 0",
+                         fmt::format("{} ranks", answer.ranks.size())});
+    why.terms.push_back(
+        {"in flight", double(rank.inFlight), Unit::One,
+         fmt::format("passes of {} layers whose backward has not run, at most", rank.layers / plan.virtualStages),
+         std::string(pipelineScheduleText(plan.pipelineSchedule))});
+}
+
 Why allocatedWhy(const TrainingAnswer& answer)
 {
     const Simulation& simulation = answer.simulation;
@@ -101,6 +118,7 @@ Why allocatedWhy(const TrainingAnswer& answer)
                              "the simulated step"});
     }
     why.with += fmt::format(", in the {} phase", phaseText(simulation.peak.phase));
+    addRankTerms(why, answer);
     if (const double logits = double(keptLogitsBytes(answer)); logits > 0)
         why.terms.push_back({"logits", logits, Unit::Byte, "kept by a variable of the training loop (keeps_logits)",
                              "`logits, loss = model(x)`, `outputs = model(**batch)`"});
@@ -145,6 +163,10 @@ std::vector<Term> stepTimeTerms(const TrainingAnswer& answer)
         isOffloaded ? "layers as a pipeline: Ren et al. 2021" : "0.68 of the link, as NCCL reaches among A100s");
     add("slowed", time.slowed, "the passes lack the multiprocessors that run the collectives beside them",
         "24 blocks: NVIDIA/nccl, issue 1161");
+    add("bubble", time.bubble,
+        fmt::format("what the busiest rank waits: every pass of {} ranks in its order, sends included",
+                    answer.ranks.size()),
+        std::string(pipelineScheduleText(answer.setup.step.plan.pipelineSchedule)));
     add("dispatch", time.dispatch, "the device waits for the host, which runs Python and dispatches each kernel",
         "measured: PyTorch 2.15 on a Zen 4");
     return terms;
@@ -160,11 +182,24 @@ void appendBand(Why& why, const StepBand& band)
                              "the band; not another summand"});
 }
 
+/// What a step of several ranks waits for, in words of its own; no further summands.
+void appendParallel(Why& why, const TrainingAnswer& answer)
+{
+    if (answer.time.inPasses > 0)
+        why.terms.push_back({"exchanged in passes", answer.time.inPasses, Unit::Second,
+                             "of the exposed: what forward and backward wait for",
+                             "tensor, context and expert parallelism"});
+    if (!answer.ranks.empty())
+        why.terms.push_back({"(p − 1) / (m v)", idealBubble(answer.setup.step.plan), Unit::One,
+                             "the bubble's share of the work if all ranks were alike",
+                             "Narayanan et al. 2021, section 2.2"});
+}
+
 Why stepTimeWhy(const TrainingAnswer& answer)
 {
     Why why;
     why.formula = "forward + backward + recomputation + optimizer + exposed communication + passes slowed by "
-                  "hidden communication + waiting for the host; "
+                  "hidden communication + bubble + waiting for the host; "
                   "each operator max(FLOPs / what its shape reaches, bytes / bandwidth) + launch";
     if (answer.timeMissing) {
         why.with = answer.timeMissing->text();
@@ -174,6 +209,7 @@ Why stepTimeWhy(const TrainingAnswer& answer)
             why.with += fmt::format("{} {}", why.with.empty() ? "=" : " +", quantityText(term.value, Unit::Second));
         why.with += fmt::format(", between {} and {}", quantityText(answer.timeBand.low, Unit::Second),
                                 quantityText(answer.timeBand.high, Unit::Second));
+        appendParallel(why, answer);
         appendBand(why, answer.timeBand);
     }
     why.source = "roofline: Williams, Waterman, Patterson 2009; tiles and waves: NVIDIA's guide to matrix products; "
@@ -199,7 +235,8 @@ Why communicationWhy(const TrainingAnswer& answer)
     }
     if (why.terms.empty())
         why.with = "= 0 B: one device, nothing on the host";
-    why.source = "Rajbhandari et al. 2020, section 7; Korthikanti et al. 2022, section 4.2; offload: Ren et al. 2021";
+    why.source = "Rajbhandari et al. 2020, section 7; Korthikanti et al. 2022, section 4.2; offload: Ren et al. 2021; "
+                 "experts: Lepikhin et al. 2021; rings of keys and values: Liu et al. 2023";
     why.omits = {"collectives that recomputation repeats", "latency of each transfer", "the loss and norms"};
     return why;
 }
@@ -305,6 +342,18 @@ Figures stepFigures(const TrainingAnswer& answer, const TextbookFigures& textboo
         ? fmt::format("{} of {}", bytesText(double(answer.deviceBytes())), bytesText(double(*answer.capacity)))
         : std::string("the device's memory is not known");
     figures.push_back({"fits", "fits", Unit::One, answer.fits ? 1.0 : 0.0, {}, {}, fits});
+    figures.push_back({"fullest_rank",
+                       "fullest rank",
+                       Unit::One,
+                       double(answer.rank()),
+                       {},
+                       {},
+                       Why{"the rank of the pipeline that needs most; the first is 0",
+                           answer.ranks.empty() ? std::string("no pipeline: all ranks are alike")
+                                                : fmt::format("of {} ranks", answer.ranks.size()),
+                           {},
+                           std::string(tapeSource),
+                           {"experts that get more tokens than others"}}});
     Figure time{"step_time", "step time", Unit::Second, answer.time.total, {}, {}, stepTimeWhy(answer)};
     if (!answer.timeMissing) {
         time.low = answer.timeBand.low;

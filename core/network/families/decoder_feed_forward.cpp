@@ -98,6 +98,28 @@ Variable oneExpert(NetworkBuilder& b, const ModelDescription& model, const Decod
     return b.multiply(std::move(y), b.unsqueeze(b.index(weights, chosen), 1));
 }
 
+/// Experts of which this rank has count / n. Each token goes to the ranks of its experts and comes back
+/// (all-to-all, twice); as every rank sends as much as it gets, so many tokens arrive as were sent. A rank orders what
+/// arrives by expert, a copy, and orders the results back (Megatron's alltoall dispatcher).
+Variable sharedExperts(NetworkBuilder& b, const ModelDescription& model, const DecoderNames& names,
+                       const Variable& tokens, const Variable& weights)
+{
+    const std::int64_t count = tokens.size(0), sent = count * model.experts.active;
+    const std::int64_t own = model.experts.count / b.options().expertParallel;
+    const Variable arrived = b.allToAll(b.index(tokens, b.fill({sent}, DType::Int64)));
+    Variable results = b.fill({sent, model.hidden}, tokens.dtype());
+    b.repeat(results, "experts", 0, own, [&](std::int64_t i, Variable& sum) {
+        const ModuleScope scope(b, fmt::format("experts.{}", i), "Expert");
+        const Variable x = b.index(arrived, b.fill({std::max<std::int64_t>(1, (sent + own - 1) / own)}, DType::Int64));
+        sum = b.addInPlace(std::move(sum),
+                           decoderFeedForward(b, model, names, x, model.experts.ffn, model.experts.expertBiases));
+    });
+    if (!b.ok())
+        return {};
+    Variable back = b.view(b.allToAll(std::move(results)), {count, model.experts.active, model.hidden});
+    return b.cast(b.sum(b.multiply(std::move(back), b.unsqueeze(weights, 2)), 1), tokens.dtype());
+}
+
 Variable sharedExpert(NetworkBuilder& b, const ModelDescription& model, const DecoderNames& names, const Variable& x)
 {
     const bool gated = model.experts.sharedGate;
@@ -132,11 +154,18 @@ Variable decoderExperts(NetworkBuilder& b, const ModelDescription& model, const 
     // topk saves its indices, as gather does; the weights are divided by their sum.
     Variable top = b.gather(std::move(scores), b.fill({count, model.experts.active}, DType::Int64));
     top = b.divide(top, b.sum(top, -1, true));
-    const Variable weights = b.select(b.cast(std::move(top), argument.dtype()), 1);
-    Variable result = b.fill({count, model.hidden}, argument.dtype());
-    b.repeat(result, "experts", 0, model.experts.count, [&](std::int64_t i, Variable& sum) {
-        sum = b.addInPlace(std::move(sum), oneExpert(b, model, expertNames, tokens, weights, i));
-    });
+    const bool isShared = b.options().expertParallel > 1; // each token's weights are used where the token is
+    Variable kept = b.cast(std::move(top), argument.dtype());
+    const Variable weights = isShared ? std::move(kept) : b.select(std::move(kept), 1);
+    Variable result;
+    if (b.options().expertParallel > 1) {
+        result = sharedExperts(b, model, expertNames, tokens, weights);
+    } else {
+        result = b.fill({count, model.hidden}, argument.dtype());
+        b.repeat(result, "experts", 0, model.experts.count, [&](std::int64_t i, Variable& sum) {
+            sum = b.addInPlace(std::move(sum), oneExpert(b, model, expertNames, tokens, weights, i));
+        });
+    }
     if (!b.ok())
         return {};
     result = b.view(std::move(result), argument.shape());

@@ -48,7 +48,7 @@ Result<BatchTask> batchTask(const Device& device, const Parameters& parameters)
         return skipped("precision", plain, "choose precision=fp32");
     if (plan.optimizer != OptimizerKind::Sgd)
         return skipped("optimizer", plain, "choose optimizer=sgd");
-    if (plan.dataParallel > 1 || plan.tensorParallel > 1 || plan.zeroStage > 0)
+    if (plan.copies() > 1 || plan.tensorParallel > 1 || plan.pipelineParallel > 1 || plan.zeroStage > 0)
         return skipped("data_parallel", plain, "choose data_parallel=1 tensor_parallel=1 zero=0");
     if (plan.offload != Offload::None || plan.clipsGradients || plan.lora || !plan.setsGradientsToNone)
         return skipped("offload", plain, "leave offload, clipping, adapter and zero_grad_frees as they are by default");

@@ -218,6 +218,15 @@ private slots:
         row("offload=gradients", "CPUOffloadOptimizer(model.parameters(), torch.optim.AdamW, offload_gradients=True");
         row("data_parallel=2", "DistributedDataParallel(model)");
         row("tensor_parallel=2", "parallelize_module");
+        row("pipeline_parallel=2 accumulation=4", "and Schedule1F1B(stages, n_microbatches=accumulation)");
+        row("pipeline_parallel=2 pipeline_schedule=interleaved virtual_stages=3 accumulation=4",
+            "ScheduleInterleaved1F1B");
+        row("context_parallel=2 attention=flash", "torch.distributed.tensor.experimental.context_parallel");
+        row("data_parallel=4 expert_parallel=2", "2 ranks share the experts");
+        row("data_parallel=8 data_parallel_replicate=2 zero=3",
+            "mesh = init_device_mesh(\"cuda\", (2, 4), mesh_dim_names=(\"replicate\", \"shard\"))");
+        row("data_parallel=8 data_parallel_replicate=2 zero=3 sharding_implementation=fsdp1",
+            "ShardingStrategy.HYBRID_SHARD");
         row("adapter=lora adapter_rank=8", "adapters = LoraConfig(r=8)\n");
         row("adapter=lora", "model = get_peft_model(model, adapters, autocast_adapter_dtype=False)\n");
         row("adapter=lora precision=bf16", "model = get_peft_model(model, adapters)\n");

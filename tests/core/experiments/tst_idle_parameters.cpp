@@ -57,6 +57,19 @@ std::vector<Choice> trainingChoices()
         if (!isTransformers)
             choices.push_back({"training-memory", "cpu", {"model=mlp:256,64", "batch=2", "advice=none", one}});
     }
+    const Texts ranks[] = {
+        {"model=gpt2", "attention=flash", "data_parallel=4", "zero=1"},
+        {"model=gpt2", "pipeline_parallel=2", "pipeline_schedule=interleaved", "virtual_stages=2", "accumulation=4"},
+        {"model=olmoe-1b-7b", "data_parallel=2"}};
+    for (const Texts& one : ranks) {
+        for (const char* experiment : {"training-memory", "batch-size"}) {
+            Texts assignments = one;
+            assignments.insert(assignments.end(), {"batch=2", "sequence=32"});
+            if (experiment == std::string_view("training-memory"))
+                assignments.push_back("advice=none");
+            choices.push_back({experiment, "nvidia-h200", assignments});
+        }
+    }
     return choices;
 }
 
