@@ -363,7 +363,7 @@ LiveId Autograd::scratch(std::int64_t bytes)
 void Autograd::ringScratch(const Operator& op, bool isBackward)
 {
     const bool isAttention = op.kind == Kind::FlashAttention || op.kind == Kind::EfficientAttention;
-    if (!isAttention || op.attribute <= 1)
+    if (!isAttention || attentionRanks(op.attribute) == 1)
         return;
     const auto bytes = [&](TensorId tensor) {
         return layoutOf(tensor).elements() * elementBytes(m_graph.tensors[tensor].dtype);
