@@ -44,6 +44,8 @@ Result<void> predictOne(PublishedOutcome& outcome, const Device& device)
                     fmt::format("{}, \"{}\"", outcome.row.table, outcome.row.row));
     }
     outcome.predicted = figure->number();
+    outcome.low = figure->low.value_or(nan);
+    outcome.high = figure->high.value_or(nan);
     if (!std::isfinite(outcome.predicted))
         outcome.why = figure->why ? figure->why->with : "the figure has no value here";
     return {};
@@ -61,6 +63,7 @@ FamilyError errorsOf(const std::string& group, const std::vector<const Published
         }
         errors.push_back(one->error());
         sizes.push_back(std::abs(one->error()));
+        family.inBand += one->isInBand();
         if (family.worst == nullptr || std::abs(family.worst->error()) < sizes.back())
             family.worst = one;
     }
@@ -92,7 +95,7 @@ Result<std::vector<PublishedOutcome>> predictPublished(std::vector<PublishedRow>
             MEMSCAPE_TRY(device, findDevice(row.device));
             devices.emplace(row.device, std::move(device));
         }
-        PublishedOutcome outcome{std::move(row), nan, {}, {}};
+        PublishedOutcome outcome{std::move(row), nan, nan, nan, {}, {}};
         outcome.why = outcome.row.cannot;
         if (const auto device = devices.find(outcome.row.device); device != devices.end())
             outcome.deviceName = device->second.name;

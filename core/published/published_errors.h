@@ -12,13 +12,15 @@ namespace memscape {
 struct PublishedOutcome
 {
     PublishedRow row;
-    double predicted = nan; ///< in the figure's unit
-    std::string why;        ///< why there is no prediction; empty: there is
+    double predicted = nan;       ///< in the figure's unit
+    double low = nan, high = nan; ///< the prediction's band; NaN without one
+    std::string why;              ///< why there is no prediction; empty: there is
     std::string deviceName;
 
     bool isPredicted() const { return why.empty(); }
     double error() const { return predicted / row.value - 1; } ///< signed, relative
-    std::string group() const;                                 ///< "LoRA", "step time, NVIDIA H100 SXM"
+    bool isInBand() const { return row.value >= low && row.value <= high; }
+    std::string group() const; ///< "LoRA", "step time, NVIDIA H100 SXM"
 };
 
 /// Each row predicted, on all cores, in the rows' order. Errors: published.figure where a row names no figure of its
@@ -32,6 +34,7 @@ struct FamilyError
     std::size_t refused = 0;         ///< those that the program cannot express
     double mean = nan, median = nan; ///< of |error|
     double bias = nan;               ///< median of the signed error
+    std::size_t inBand = 0;          ///< published figures within the prediction's band
     const PublishedOutcome* worst = nullptr;
 };
 

@@ -35,14 +35,15 @@ TextTable familyTable(const std::vector<FamilyError>& families)
                      {"mean", true},
                      {"median", true},
                      {"signed\nmedian", true},
+                     {"in band", true},
                      {"worst", true},
                      {"worst row"}},
                     {}};
     for (const FamilyError& family : families)
-        table.rows.push_back({family.group, fmt::format("{}", family.rows), percents(family.mean),
-                              percents(family.median), signedPercents(family.bias),
-                              family.worst ? signedPercents(family.worst->error()) : "–",
-                              family.worst ? nameOf(*family.worst) : ""});
+        table.rows.push_back(
+            {family.group, fmt::format("{}", family.rows), percents(family.mean), percents(family.median),
+             signedPercents(family.bias), family.rows > 0 ? percents(double(family.inBand) / double(family.rows)) : "–",
+             family.worst ? signedPercents(family.worst->error()) : "–", family.worst ? nameOf(*family.worst) : ""});
     return table;
 }
 
@@ -131,6 +132,7 @@ std::string publishedDocument(const std::vector<PublishedOutcome>& outcomes, con
                             {"mean", jsonNumber(family.mean)},
                             {"median", jsonNumber(family.median)},
                             {"bias", jsonNumber(family.bias)},
+                            {"in_band", family.inBand},
                             {"worst", family.worst ? nameOf(*family.worst) : ""}});
     for (const PublishedOutcome& one : outcomes)
         rows.push_back({{"table", one.row.table},
@@ -142,6 +144,8 @@ std::string publishedDocument(const std::vector<PublishedOutcome>& outcomes, con
                         {"printed", one.row.printed},
                         {"published", one.row.value},
                         {"predicted", jsonNumber(one.predicted)},
+                        {"low", jsonNumber(one.low)},
+                        {"high", jsonNumber(one.high)},
                         {"error", jsonNumber(one.isPredicted() ? one.error() : nan)},
                         {"cannot", one.why},
                         {"note", one.row.note}});

@@ -127,9 +127,10 @@ Result<GemmTime> gemmTime(const Device& device, Format format, const GemmShape& 
     }
     const double busy = std::max(time.arithmetic, time.memory);
     time.seconds = busy + time.overhead;
-    time.bound = time.overhead > busy   ? GemmBound::Overhead
-        : time.memory > time.arithmetic ? GemmBound::Memory
-                                        : GemmBound::Arithmetic;
+    const double multiplying = time.arithmetic - time.waves * waveFillSeconds; // the rest of a wave waits for memory
+    time.bound = time.overhead > busy ? GemmBound::Overhead
+        : time.memory > multiplying   ? GemmBound::Memory
+                                      : GemmBound::Arithmetic;
     return time;
 }
 

@@ -2,6 +2,7 @@
 #include "core/base/cancellation.h"
 #include "core/experiments/inference-memory/inference_answer.h"
 #include "core/experiments/inference-memory/inference_time.h"
+#include "core/experiments/memory/memory_band.h"
 #include "core/experiments/memory/memory_detail.h"
 #include "core/experiments/memory/memory_parameters.h"
 #include "core/network/inventory.h"
@@ -35,6 +36,11 @@ Figure countFigure(std::string key, std::string label, double value, std::string
             {},
             {},
             Why{std::move(formula), {}, {}, "the simulated pass", {}}};
+}
+
+bool isQuantized(const StoredForm& form)
+{
+    return form.kind >= StoredForm::Int8;
 }
 
 Result<ServingTime> timeOf(const Device& device, const ServingAnswer& answer, const Parameters& parameters, double held)
@@ -98,6 +104,13 @@ Result<Figures> directFigures(const Device& device, const ServingAnswer& answer,
                     fmt::format("= {} + {}", bytesText(double(total)), bytesText(double(request.deviceContext))),
                     "the context is a setting"),
         countFigure("fits", "fits", fits ? 1 : 0, "1 when the device total is within the device's memory, else 0")};
+    MemoryBand band;
+    band.addActivations(double(answer.pass.activations));
+    band.addWeights(double(answer.allWeights()), isQuantized(request.weights));
+    for (Figure& figure : figures) {
+        if (figure.key == "peak_allocated" || figure.key == "device_total")
+            band.giveTo(figure);
+    }
     const Device linked = withLink(device, parameters.number("link_bandwidth"));
     MEMSCAPE_TRY(time, timeOf(linked, answer, parameters, double(total)));
     for (Figure& figure : servingTimeFigures(time))

@@ -4,9 +4,11 @@
 #include "core/network/inventory.h"
 #include "core/network/network.h"
 #include "core/timing/reached_step.h"
+#include "core/timing/step_band.h"
 #include "core/timing/working_set.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -64,9 +66,14 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
     return {};
 }
 
-Figure timeFigure(std::string key, std::string label, Unit unit, double value, Why why)
+Figure timeFigure(std::string key, std::string label, Unit unit, double value, Why why, double low, double high)
 {
-    return {std::move(key), std::move(label), unit, value, {}, {}, std::move(why)};
+    Figure figure{std::move(key), std::move(label), unit, value, {}, {}, std::move(why)};
+    if (std::isfinite(low) && std::isfinite(high)) {
+        figure.low = low;
+        figure.high = high;
+    }
+    return figure;
 }
 
 std::string seconds(double value)
@@ -87,7 +94,13 @@ ServingTime servingTime(const Device& device, const ModelDescription& model, con
         time.missing = prefill.error();
         return time;
     }
-    time.prefill = prefill->total - prefill->dispatch; // as a graph, like the tokens behind it
+    StepTime pass = *prefill; // as a graph, like the tokens behind it
+    pass.total -= pass.dispatch;
+    pass.dispatch = 0;
+    const StepBand band = stepBand(pass, device, setup.step.plan);
+    time.prefill = pass.total;
+    time.prefillLow = band.low;
+    time.prefillHigh = band.high;
     if (serving.cacheRead > 0) {
         if (const auto added = addDecoding(time, device, model, setup, serving, held); !added)
             time.missing = added.error();
@@ -106,7 +119,8 @@ Figures servingTimeFigures(const ServingTime& time)
             orMissing(fmt::format("= {} for {} × {} tokens", seconds(time.prefill), serving.batch, serving.sequence)),
             {},
             source,
-            {"a prompt longer than one pass", "Python and dispatch on the host"}})};
+            {"a prompt longer than one pass", "Python and dispatch on the host"}},
+        time.prefillLow, time.prefillHigh)};
     if (!(serving.cacheRead > 0))
         return figures;
     const double decode = time.decode();
@@ -122,8 +136,9 @@ Figures servingTimeFigures(const ServingTime& time)
              {"cache", serving.cacheRead, Unit::Byte, "every sequence reads its own", "the model's description"},
              {"kernels", time.kernels, Unit::One, "operators of the pass that start one", "the recorded network"}},
             source,
-            {"bandwidth that a kernel does not reach (0.6 to 0.9 of it is usual)", "Python and dispatch on the host",
-             "sampling"}}));
+            {"bandwidth that a kernel does not reach (0.6 to 0.9 of it is usual: the band)",
+             "Python and dispatch on the host", "sampling"}},
+        time.decodeLow(), time.decodeHigh()));
     figures.push_back(
         timeFigure("eager_token_time", "time per token, eager", Unit::Second, time.eagerDecode(),
                    Why{"max(time per token, the host's: kernels × (dispatch + launch), and more for each 4-bit layer)",
@@ -133,13 +148,15 @@ Figures servingTimeFigures(const ServingTime& time)
                         {"4-bit", fourBitDispatch, Unit::Second, "for each layer of bitsandbytes",
                          "measured: bitsandbytes 0.50 on a Zen 4"}},
                        "measured on one processor; those of servers of 2020 take about twice as long",
-                       {"a first run's start: kernels are loaded, cuBLAS is made ready", "sampling"}}));
+                       {"a first run's start: kernels are loaded, cuBLAS is made ready", "sampling"}},
+                   time.eagerDecodeLow(), time.eagerDecodeHigh()));
     figures.push_back(timeFigure("tokens_per_second", "tokens per second", Unit::One, time.tokensPerSecond(),
                                  Why{"batch / time per token",
                                      orMissing(fmt::format("= {} / {}", serving.batch, seconds(decode))),
                                      {},
                                      "the time per token",
-                                     {"prefill"}}));
+                                     {"prefill"}},
+                                 double(serving.batch) / time.decodeHigh(), double(serving.batch) / time.decodeLow()));
     return figures;
 }
 

@@ -43,13 +43,19 @@ struct ServingTime
     double prefill = nan;                                         ///< s
     double weights = nan, cache = nan, launches = 0, exposed = 0; ///< s, the parts of a decoding step
     double kernels = 0;                                           ///< of a decoding step
+    double prefillLow = nan, prefillHigh = nan;                   ///< s, the band of the pass (step_band.h)
     double host = 0;                                              ///< s that an eager program's host takes for it
     bool areWeightsArithmetic = false;                            ///< products rule, not the bytes of the weights
     std::optional<Error> missing = {};                            ///< why there is no time: a rate or a link
 
     double decode() const { return weights + cache + launches + exposed; }
+    /// Kernels reach 0.6 to 1 of the bandwidth, launches take 0.7 to 1.4 of their time.
+    double decodeLow() const { return weights + cache + 0.7 * launches + exposed; }
+    double decodeHigh() const { return (weights + cache) / 0.6 + 1.4 * launches + 1.3 * exposed; }
     /// Of an eager program: the device waits for its host, or the host for it.
     double eagerDecode() const { return std::max(decode(), host); }
+    double eagerDecodeLow() const { return std::max(decodeLow(), 0.7 * host); }
+    double eagerDecodeHigh() const { return std::max(decodeHigh(), 2.5 * host); } ///< a processor of 2020, hooks
     double tokensPerSecond() const { return double(of.batch) / decode(); }
 };
 

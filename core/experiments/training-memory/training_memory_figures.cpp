@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The figures of `training-memory`, each with its why.
 #include "core/experiments/training-memory/training_memory.h"
-#include "core/timing/offload_time.h"
 
+#include "core/experiments/memory/memory_band.h"
 #include "core/experiments/memory/memory_textbook.h"
 #include "core/network/inventory.h"
 #include "core/timing/offload_time.h"
@@ -279,7 +279,7 @@ Why reservedWhy(const TrainingAnswer& answer)
 
 /// What the driver's context takes is a setting; contexts differ by a factor of two around it, and a communication
 /// library takes buffers of its own.
-Figure deviceTotalFigure(const TrainingAnswer& answer)
+Figure deviceTotalFigure(const TrainingAnswer& answer, const Figure& reservedFigure)
 {
     const double reserved = double(answer.simulation.reservedBytes()), context = double(answer.setup.context);
     if (isOnCpu(answer))
@@ -297,8 +297,8 @@ Figure deviceTotalFigure(const TrainingAnswer& answer)
                                     {},
                                     "the context is a setting (device_context)",
                                     omits(answer)});
-    figure.low = reserved + context / 2;
-    figure.high = reserved + 2 * context + (isShared ? communicatorBytes : 0);
+    figure.low = reservedFigure.low.value_or(reserved) + context / 2;
+    figure.high = reservedFigure.high.value_or(reserved) + 2 * context + (isShared ? communicatorBytes : 0);
     figure.why->terms = {
         {"reserved", reserved, Unit::Byte, "by PyTorch's allocator", std::string(allocatorSource)},
         {"context", context, Unit::Byte,
@@ -325,7 +325,10 @@ Figures stepFigures(const TrainingAnswer& answer, const TextbookFigures& textboo
             {},
             std::string(tapeSource),
             {}}));
+    MemoryBand band;
+    band.addActivations(double(simulation.peak.categories[std::size_t(Category::Activations)]));
     figures.push_back(bytesFigure("peak_allocated", "peak allocated", allocated, allocatedWhy(answer)));
+    band.giveTo(figures.back());
     figures.push_back(bytesFigure(
         "first_step_peak", "peak of the first step", double(answer.firstPeak),
         Why{"as above, without the optimizer's state until its update, and without gradients of a step before",
@@ -335,7 +338,9 @@ Figures stepFigures(const TrainingAnswer& answer, const TextbookFigures& textboo
             std::string(tapeSource),
             {"a program that fits its first step may run out of memory in the second"}}));
     figures.push_back(bytesFigure("peak_reserved", "peak reserved", reserved, reservedWhy(answer)));
-    figures.push_back(deviceTotalFigure(answer));
+    band.addAllocator(allocated);
+    band.giveTo(figures.back());
+    figures.push_back(deviceTotalFigure(answer, figures.back()));
     Why fits;
     fits.formula = "1 when the device total is within the device's memory, else 0";
     fits.with = answer.capacity

@@ -7,6 +7,8 @@
 #include "core/timing/gemm_time.h"
 #include "core/timing/reached_step.h"
 
+#include <nlohmann/json.hpp>
+
 #include <QtTest>
 
 using namespace memscape;
@@ -106,6 +108,49 @@ private slots:
         const StepTime time = stepTime(graph, parameters, {}, m_a100, options).value();
         const double residual = 8 * 1024 * 1024 * 4.0; // fp32
         QVERIFY(time.memoryBound - floor.memoryBound > 4 * 3 * residual / deviceRates(m_a100)->bandwidth);
+    }
+
+    /// FlashAttention-2's paper: the kernels before it take about twice as long.
+    void earlierAttentionTakesTwiceAsLong()
+    {
+        OperatorCost cost;
+        cost.isProduct = true;
+        cost.dtype = DType::BFloat16;
+        cost.attention.emplace();
+        cost.attention->shape = {4, 16, 16, 2048, 2048, 64, true};
+        cost.attention->dtype = DType::BFloat16;
+        cost.attention->pass = AttentionPass::Forward;
+        const DeviceRates rates = deviceRates(m_a100).value();
+        const DeviceKernels kernels(m_a100, 0.84);
+        const double second = kernels.parts(rates, cost).arithmetic;
+        cost.attentionShare = 0.5;
+        QCOMPARE(kernels.parts(rates, cost).arithmetic, 2 * second);
+    }
+
+    /// What hides behind the passes keeps 24 of 108 multiprocessors from them; what waits takes 23 µs more each time.
+    void collectivesSlowThePasses()
+    {
+        const Graph graph = gpt2Of(1024, 2, 8, 1024);
+        Plan plan;
+        plan.dataParallel = 8;
+        plan.zeroStage = 3;
+        const StepTime time = timeOf(graph, m_a100, plan);
+        QCOMPARE(time.exposed, 0.0);
+        QVERIFY(time.communication > 0);
+        QCOMPARE(time.slowed, 24.0 / 108 * time.communication);
+        QCOMPARE(time.total, time.forward + time.backward + time.optimizer + time.slowed + time.dispatch);
+    }
+
+    void aLongRunSustainsLess()
+    {
+        const Device b200 = findDevice("nvidia-b200").value();
+        QVERIFY(sustainedShare(b200, Format::Bf16) < 0.7 * reachedShare(b200, Format::Bf16)); // power
+        QCOMPARE(sustainedShare(m_a100, Format::Bf16), reachedShare(m_a100, Format::Bf16));   // none published
+        Device calibrated = b200;
+        calibrated.basis = "calibrated";
+        calibrated.calibration.emplace();
+        calibrated.calibration->raw = {{"product_rates", {{"bf16", 1.5e15}}}};
+        QCOMPARE(sustainedShare(calibrated, Format::Bf16), 1.5 / 2.25); // what was measured here
     }
 
     void aGivenLinkIsTakenAsItIs()

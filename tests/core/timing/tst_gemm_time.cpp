@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model of matrix products against published measurements (the errors are stated: two constants
-// were fitted to the four FP16 points of the H100, nothing to the others), tiles and waves against
+// The model of matrix products against published measurements (the errors are stated: the quality of the small tile
+// was fitted to the FP16 point of the H100 at 1024, nothing to the others), tiles and waves against
 // counts by hand, bytes and ridges against arithmetic from the datasheet.
 #include "core/device/catalogue.h"
 #include "core/timing/gemm_time.h"
@@ -56,7 +56,7 @@ void TestGemmTime::publishedRates_data()
             << device << int(format) << size << rate << within;
     };
     row("nvidia-h100-sxm", Format::Fp16, 1024, 178, 0.05);
-    row("nvidia-h100-sxm", Format::Fp16, 2048, 548, 0.12);
+    row("nvidia-h100-sxm", Format::Fp16, 2048, 548, 0.15);
     row("nvidia-h100-sxm", Format::Fp16, 4096, 733, 0.03);
     row("nvidia-h100-sxm", Format::Fp16, 8192, 756, 0.01);
     row("nvidia-h100-sxm", Format::Tf32, 1024, 127, 0.10);
