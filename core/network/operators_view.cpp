@@ -220,6 +220,8 @@ Variable NetworkBuilder::cat(std::vector<Variable> parts, int dimension)
 
 Variable NetworkBuilder::stack(std::vector<Variable> parts, int dimension)
 {
+    if (ok() && parts.size() > 255)
+        refuse("network.shape", fmt::format("{} tensors are too many to stack", parts.size()));
     if (!ok() || parts.empty())
         return {};
     std::vector<TensorId> ids;

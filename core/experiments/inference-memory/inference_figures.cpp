@@ -59,6 +59,17 @@ Result<ServingTime> timeOf(const Device& device, const ServingAnswer& answer, co
     return servingTime(device, answer.model, setup, *answer.pass.graph, answer.pass.network->parameters, serving, held);
 }
 
+const char* cacheFormula(const ModelDescription& model)
+{
+    if (model.family == Family::StateSpace)
+        return "layers × channels × (state + kernel of the convolution) × bytes × batch, whatever the context";
+    if (model.architecture == "whisper")
+        return "Σ over the decoder's layers: (tokens kept + the encoder's positions) × 2 × heads × head dimension × "
+               "bytes × "
+               "batch";
+    return "Σ over layers: tokens kept × 2 × KV heads × head dimension × bytes × batch";
+}
+
 /// All but the largest context and batch, which are searched for.
 Result<Figures> directFigures(const Device& device, const ServingAnswer& answer, const Parameters& parameters)
 {
@@ -83,8 +94,7 @@ Result<Figures> directFigures(const Device& device, const ServingAnswer& answer,
                                              Unit::One, ByteStyle::Binary, 4)),
                     "formats of bitsandbytes, GPTQ, AWQ", {"padding to a kernel's tile"}),
         bytesFigure(
-            "kv_cache", "KV cache", double(cache),
-            "Σ over layers: tokens kept × 2 × KV heads × head dimension × bytes × batch",
+            "kv_cache", "KV cache", double(cache), cacheFormula(answer.model),
             fmt::format("= {} per token, {} tokens × {}", bytesText(double(token)), request.context, request.batch),
             "the model's description",
             request.page > 1 || request.context == 1

@@ -3,6 +3,9 @@
 
 #include "core/network/families/language_head.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include <fmt/format.h>
 
 namespace memscape {
@@ -33,6 +36,7 @@ private:
     void makeParameters();
     Variable convolved(Variable x);
     Variable loop(const ScanInputs& in, Variable step);
+    Variable stacked(std::vector<Variable> tokens);
     Variable scanned(const ScanInputs& in);
     Variable fused(const Variable& projected);
     Variable steps(const Variable& step);
@@ -86,6 +90,22 @@ Variable MambaMixer::steps(const Variable& step)
     return m_b.unary(OperatorKind::Softplus, std::move(wide));
 }
 
+/// torch.stack of (B, I) for every token: (B, I, S). An operator has at most 255 operands here, so that longer lists
+/// are stacked part by part, each instead of its tokens.
+Variable MambaMixer::stacked(std::vector<Variable> tokens)
+{
+    constexpr std::size_t most = 255;
+    if (!m_b.ok() || tokens.size() <= most)
+        return m_b.ok() ? m_b.stack(std::move(tokens), -1) : Variable();
+    std::vector<Variable> parts;
+    for (std::size_t first = 0; first < tokens.size(); first += most) {
+        const auto begin = tokens.begin() + std::ptrdiff_t(first);
+        const auto end = begin + std::ptrdiff_t(std::min(most, tokens.size() - first));
+        parts.push_back(m_b.stack({std::make_move_iterator(begin), std::make_move_iterator(end)}, -1));
+    }
+    return m_b.cat(std::move(parts), -1);
+}
+
 /// state = decay · state + entry, token by token; what each token reads of it: (B, I, S).
 Variable MambaMixer::loop(const ScanInputs& in, Variable step)
 {
@@ -110,7 +130,7 @@ Variable MambaMixer::loop(const ScanInputs& in, Variable step)
         if (m_b.ok())
             read.push_back(m_b.select(std::move(one), 2));
     }
-    return m_b.ok() ? m_b.stack(std::move(read), -1) : Variable();
+    return stacked(std::move(read));
 }
 
 Variable MambaMixer::scanned(const ScanInputs& in)

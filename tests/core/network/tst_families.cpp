@@ -157,6 +157,13 @@ private slots:
             options.isAllFused = isFused;
             return savedBytes(*buildNetwork(*model, options)).activations;
         };
+        BuildOptions longer;
+        longer.sequence = 600; // more tokens than an operator has operands
+        const auto graph = buildNetwork(*model, longer);
+        QVERIFY2(graph, graph ? "" : graph.error().text().c_str());
+        longer.sequence = 300;
+        const double half = double(savedBytes(*buildNetwork(*model, longer)).activations);
+        QVERIFY(std::abs(double(savedBytes(*graph).activations) / (2 * half) - 1) < 0.01);
         // Of each token and layer: decay, entry and state (1536 × 16 numbers each), which the kernel does not keep.
         QVERIFY(kept(false) - kept(true) > 24 * 64 * 3 * 1536 * 16 * 4);
     }

@@ -108,6 +108,35 @@ private slots:
              {StoredForm::NormalFloat4, StoredForm::Awq, StoredForm::Gptq, StoredForm::Int8, StoredForm::Float8})
             QCOMPARE(bytes(form), rest + layer(form));
     }
+
+    void aStateDoesNotGrowWithTheContext()
+    {
+        const auto mamba = readModel("mamba-130m");
+        const auto state = [&](std::int64_t batch, std::int64_t context) {
+            return *cacheBytes(*mamba, CacheForm::Float16, {batch, context});
+        };
+        QCOMPARE(state(1, 1), std::int64_t(24 * 1536 * (16 + 4) * 2)); // layers × channels × (state + kernel) × B
+        QCOMPARE(state(1, 1 << 20), state(1, 1));
+        QCOMPARE(state(8, 1), 8 * state(1, 1));
+    }
+
+    void whisperKeepsTheRecording()
+    {
+        const auto cache = cacheBytes(*readModel("whisper-tiny"), CacheForm::Float16, {1, 10});
+        QCOMPARE(*cache, std::int64_t(4 * (10 + 1500) * 2 * 6 * 64 * 2)); // 4 layers, 6 heads of 64
+    }
+
+    void aTokenReadsNoEncoder()
+    {
+        const auto model = readModel("whisper-tiny");
+        const auto whole = servedWeights(*model, StoredForm::Float16, 2, 1);
+        const auto read = weightsReadByStep(*model, StoredForm::Float16, 2, 1, 1);
+        // conv1 and conv2, positions, 4 layers of attention and feed-forward, the last norm
+        const double h = 384, layer = 4 * h * h + 8 * h * h + 3 * h + 5 * h + 4 * h;
+        const double encoder = 2 * (3 * 80 * h + h + 3 * h * h + h + 1500 * h + 4 * layer + 2 * h);
+        const double positions = 2 * 447 * h; // of the decoder's, one row is read
+        QCOMPARE(*read, double(*whole) - encoder - positions);
+    }
 };
 
 QTEST_GUILESS_MAIN(TestServing)
