@@ -17,7 +17,7 @@ struct Tile
     int rows, columns;
     double quality;
 };
-constexpr std::array<Tile, 2> tilesTried{{{128, 256, 1}, {128, 128, 0.8}}};
+constexpr std::array<Tile, 4> tilesTried{{{128, 256, 1}, {128, 128, 0.8}, {64, 256, 0.67}, {256, 64, 0.67}}};
 
 double tilesAlong(double length, int tile)
 {

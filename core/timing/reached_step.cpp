@@ -34,7 +34,7 @@ ReachedTiming::ReachedTiming(const Device& device, const Plan& plan, double held
         const Link* const peer = device.link("peer");
         const bool isSheet = peer && peer->bandwidth.evidence == Evidence::Specified && !isGiven(*peer);
         m_options.linkShare = isSheet ? ringShare : 1;
-        m_options.collectiveLatency = collectiveLatency;
+        m_options.collectiveLatency = plan.phase == StepPhase::Training ? collectiveLatency : 0;
         m_options.collectiveUnits = collectiveBlocks / std::max(2 * collectiveBlocks, double(device.units));
         return;
     }

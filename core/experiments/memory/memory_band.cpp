@@ -7,7 +7,12 @@ namespace memscape {
 
 void MemoryBand::addActivations(double bytes)
 {
-    add("activations", 0.05 * bytes, 0.1 * bytes, "what a library's version fuses, keeps or converts");
+    add("activations", 0.1 * bytes, 0.15 * bytes, "what a library's version fuses, keeps or converts");
+}
+
+void MemoryBand::addTemporary(double bytes)
+{
+    add("temporary", 0.4 * bytes, 0.4 * bytes, "what an update or a backward writes in place, and when it frees");
 }
 
 void MemoryBand::addWeights(double bytes, bool areQuantized)
@@ -18,7 +23,7 @@ void MemoryBand::addWeights(double bytes, bool areQuantized)
 
 void MemoryBand::addAllocator(double allocated)
 {
-    add("allocator", 0, 0.15 * allocated, "blocks of steps before this one");
+    add("allocator", 0, 0.2 * allocated, "blocks of steps before this one");
 }
 
 void MemoryBand::add(const char* what, double below, double above, std::string meaning)

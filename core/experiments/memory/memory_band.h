@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // How far a predicted peak may be off, in bytes below and above it:
 //
-//     activations     −5 … +10 % of them: what a library's version fuses, keeps or converts
+//     activations     −10 … +15 % of them: what a library's version fuses, keeps or converts
+//     temporary       −40 … +40 %: what an update or a backward writes in place, and when it frees
 //     weights         0 … +2 % as they are, 0 … +20 % quantized: padding, layers that a library leaves in half
 //     precision,
 //                     what quantizing them left behind
-//     allocator       0 … +15 % of what is allocated, of what is reserved alone: blocks of steps before this one
+//     allocator       0 … +20 % of what is allocated, of what is reserved alone: blocks of steps before this one
 //
 // The shares are judgements; `memscape-cli accuracy` counts how many published figures lie within them. Weights of a
 // training, gradients and an optimizer's state are counted to the byte and have no band. Left out: what the data
@@ -21,6 +22,7 @@ class MemoryBand
 {
 public:
     void addActivations(double bytes);
+    void addTemporary(double bytes);
     void addWeights(double bytes, bool areQuantized); ///< of a model that answers
     void addAllocator(double allocated);
     /// Gives the figure its low and high, and the parts to its why.

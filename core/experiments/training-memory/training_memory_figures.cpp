@@ -327,6 +327,7 @@ Figures stepFigures(const TrainingAnswer& answer, const TextbookFigures& textboo
             {}}));
     MemoryBand band;
     band.addActivations(double(simulation.peak.categories[std::size_t(Category::Activations)]));
+    band.addTemporary(double(simulation.peak.categories[std::size_t(Category::Temporary)]));
     figures.push_back(bytesFigure("peak_allocated", "peak allocated", allocated, allocatedWhy(answer)));
     band.giveTo(figures.back());
     figures.push_back(bytesFigure(
