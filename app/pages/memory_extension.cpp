@@ -105,6 +105,8 @@ MemoryDetail::MemoryDetail(const Json& detail)
     outOfMemory = state.outOfMemory;
     knowsWhatFits = state.fits || !outOfMemory.isEmpty();
     caution = state.caution;
+    if (!state.ranks.totals.empty())
+        rank = MemoryExtension::tr(" on rank %1 of %2").arg(state.ranks.fullest).arg(state.ranks.totals.size());
     assumptions = QStringList(state.assumptions.begin(), state.assumptions.end()).join(QStringLiteral("; "));
 }
 
@@ -214,8 +216,8 @@ QString MemoryExtension::answer() const
         return {};
     const LiveTensor& most = peak.live.front();
     const QString where = peak.module.isEmpty() ? QString() : tr(" of %1").arg(peak.module);
-    return tr("The peak is %1, in the %2 phase%3; the largest part, %4, is %5.")
-        .arg(memoryText(peak.allocated, m_bytes), peak.phase, where, memoryText(most.bytes, m_bytes),
+    return tr("The peak is %1%2, in the %3 phase%4; the largest part, %5, is %6.")
+        .arg(memoryText(peak.allocated, m_bytes), m_detail->rank, peak.phase, where, memoryText(most.bytes, m_bytes),
              most.count > 1 ? tr("%1 tensors of %2").arg(most.count).arg(placeText({}, most.module, most.name))
                             : placeText({}, most.module, most.name));
 }

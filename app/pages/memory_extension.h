@@ -23,6 +23,7 @@ struct MemoryDetail : Prepared
     std::vector<TextbookFormula> textbook;
     QString outOfMemory; ///< what does not fit, in words
     QString assumptions, caution;
+    QString rank;               ///< " on rank 0 of 4": of a pipeline
     bool knowsWhatFits = false; ///< that comes with the advice
 };
 

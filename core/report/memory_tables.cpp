@@ -44,7 +44,7 @@ TextTable ranksTable(const Json& detail, ByteStyle style)
         const std::size_t index = table.rows.size();
         table.rows.push_back({numberText(double(index)) + (double(index) == fullest ? ", needs most" : ""),
                               numberText(number(rank, "layers", 0)),
-                              quantityText(number(rank, "parameters", 0), Unit::One),
+                              fmt::format("{:.0f}", number(rank, "parameters", 0)),
                               numberText(number(rank, "in_flight", 0)), bytesText(number(rank, "allocated", 0), style),
                               bytesText(number(rank, "device_total", 0), style)});
     }

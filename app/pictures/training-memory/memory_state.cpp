@@ -88,6 +88,24 @@ std::vector<double> MemoryTimeline::totals() const
     return sums;
 }
 
+namespace {
+
+PipelineRanks readRanks(const Json& json)
+{
+    PipelineRanks ranks;
+    for (const Json& rank : member(json, "ranks")) {
+        const double total = number(rank, "device_total");
+        if (!(total > 0))
+            return {}; // of a file: the others would stand under wrong numbers
+        ranks.totals.push_back(total);
+        ranks.inFlight.push_back(number(rank, "in_flight", 0));
+    }
+    ranks.fullest = int(whole(json, "rank", 0, std::max<double>(0, double(ranks.totals.size()) - 1)));
+    return ranks;
+}
+
+} // namespace
+
 MemoryState readMemoryState(const Json& detail)
 {
     MemoryState state;
@@ -105,6 +123,7 @@ MemoryState readMemoryState(const Json& detail)
         if (bytes > 0)
             state.parts.push_back({textOf(part, "key"), textOf(part, "label"), bytes});
     }
+    state.ranks = readRanks(member(detail, "pipeline"));
     state.capacity = optionalNumber(member(detail, "capacity"), "bytes");
     state.device = textOf(member(detail, "capacity"), "label");
     state.fits = isTrue(detail, "fits", true);

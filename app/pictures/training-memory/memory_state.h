@@ -105,8 +105,17 @@ struct TextbookFormula
     double value = 0, ours = 0;
 };
 
+/// Ranks of a pipeline: the bytes of each, and the one that the parts are of.
+struct PipelineRanks
+{
+    std::vector<double> totals;   ///< B of the device; empty without a pipeline
+    std::vector<double> inFlight; ///< passes whose backward has not run, at most
+    int fullest = 0;
+};
+
 struct MemoryState
 {
+    PipelineRanks ranks;
     QString model, family;
     std::vector<QString> assumptions;
     QString caution; ///< what may make every number wrong

@@ -102,6 +102,31 @@ void placeTotals(const TrainingMemoryState& state, TrainingMemoryLayout& layout,
     }
 }
 
+/// Which rank of a pipeline the bar is of, and beside it all of them.
+void placeRanks(const TrainingMemoryState& state, TrainingMemoryLayout& layout, Column& column)
+{
+    const PipelineRanks& ranks = state.memory.ranks;
+    if (ranks.totals.empty())
+        return;
+    const double u = plotUnit();
+    const QFontMetricsF plain(plotFont(0.88));
+    layout.rankText = tr("rank %1 of %2 needs most: %3 passes in flight, at most")
+                          .arg(ranks.fullest)
+                          .arg(ranks.totals.size())
+                          .arg(ranks.inFlight[std::size_t(ranks.fullest)]);
+    const QRectF row = column.take(plain.height() + 6 * u, 8 * u);
+    layout.rankLine = QRectF(row.left(), row.top(), std::min(plain.horizontalAdvance(layout.rankText) + 4, row.width()),
+                             row.height());
+    const double left = layout.rankLine.right() + 14 * u, width = 22 * u;
+    if (left + width * double(ranks.totals.size()) > row.right())
+        return;
+    const double most = *std::max_element(ranks.totals.begin(), ranks.totals.end());
+    for (std::size_t i = 0; i < ranks.totals.size(); ++i) {
+        const double height = row.height() * ranks.totals[i] / most;
+        layout.ranks.emplace_back(left + width * double(i), row.bottom() - height, width - 3 * u, height);
+    }
+}
+
 /// Buttons of the heading, from the right; returns where their room begins.
 double placeHeadingButtons(TrainingMemoryLayout& layout, const QRectF& row,
                            const std::vector<std::pair<MemoryItem, QString>>& wanted)
@@ -273,7 +298,7 @@ const LeverCard* cardOf(const TrainingMemoryState& state, const MemoryButton& bu
 
 std::vector<QRectF> TrainingMemoryLayout::pieces() const
 {
-    std::vector<QRectF> rects{title, bar, capacity, needed, heading, caption, message};
+    std::vector<QRectF> rects{title, bar, capacity, needed, rankLine, heading, caption, message};
     for (const MemoryButton& button : buttons)
         rects.push_back(button.rect);
     std::erase_if(rects, [](const QRectF& rect) { return rect.isEmpty(); });
@@ -299,6 +324,7 @@ TrainingMemoryLayout layoutTrainingMemory(const TrainingMemoryState& state, cons
     layout.bar = column.take(std::clamp(area.height() * 0.17, 34 * u, 52 * u), 6 * u);
     placeParts(state, layout);
     placeTotals(state, layout, column);
+    placeRanks(state, layout, column);
     const QFontMetricsF plain(plotFont(0.95));
     if (state.advises) {
         placeCards(state, layout, column, area);

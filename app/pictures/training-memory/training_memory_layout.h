@@ -64,6 +64,9 @@ struct TrainingMemoryLayout
     std::optional<double> capacityX;
     QRectF capacity, needed; ///< texts under the bar
     QString capacityText, neededText;
+    std::vector<QRectF> ranks; ///< of a pipeline, as high as each is full; empty where there is no room
+    QRectF rankLine;
+    QString rankText;
     QRectF heading, caption;
     QString headingText, captionText;
     QRectF message; ///< instead of cards: nothing helps, searching…

@@ -62,6 +62,16 @@ void MemoryPen::totals() const
                                        : theme.good);
 }
 
+void MemoryPen::ranks() const
+{
+    label(layout.rankLine, Qt::AlignLeft, layout.rankText, plotFont(0.88), theme.textDim);
+    for (std::size_t i = 0; i < layout.ranks.size(); ++i) {
+        painter.setPen(Qt::NoPen);
+        painter.setBrush(int(i) == state.memory.ranks.fullest ? theme.predicted : theme.textFaint);
+        painter.drawRoundedRect(layout.ranks[i], 2 * plotUnit(), 2 * plotUnit());
+    }
+}
+
 void MemoryPen::heading() const
 {
     label(layout.heading, Qt::AlignLeft, layout.headingText, plotFont(1.0, true), theme.text);

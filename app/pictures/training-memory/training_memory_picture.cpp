@@ -281,6 +281,7 @@ void TrainingMemoryPicture::paint(QPainter& painter, const QRectF& rect, const T
     pen.bar();
     if (!now.memory.empty()) {
         pen.totals();
+        pen.ranks();
         pen.heading();
         pen.buttons();
     } else {

@@ -80,6 +80,7 @@ struct MemoryPen
 
     void bar() const;
     void totals() const;
+    void ranks() const;
     void heading() const;
     void buttons() const;
 

@@ -19,6 +19,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace memscape {
 
 namespace {
@@ -65,9 +67,14 @@ public:
     {
         return trainingSnippets(device, parameters);
     }
-    ShortAnswer shortAnswer(const Device& device, const Parameters&, const Figures& figures) const override
+    ShortAnswer shortAnswer(const Device& device, const Parameters& parameters, const Figures& figures) const override
     {
-        return memoryAnswer(device, figures);
+        ShortAnswer answer = memoryAnswer(device, figures);
+        const std::int64_t ranks = parameters.integer("pipeline_parallel");
+        const Figure* const fullest = findFigure(figures, "fullest_rank");
+        if (ranks > 1 && fullest && !answer.sentence.empty())
+            answer.sentence += fmt::format(" Rank {} of {} needs most.", numberText(fullest->number()), ranks);
+        return answer;
     }
     std::vector<SeriesSpec> series() const override
     {

@@ -31,8 +31,11 @@ std::vector<std::string> omits(const TrainingAnswer& answer)
     if (isOnCpu(answer))
         return {"scratchpads of oneDNN's convolutions, which depend on the processor", "Python and loaded libraries",
                 "memory of other programs"};
-    return {"workspaces of cuDNN and of sorting kernels", "memory of other programs",
-            "communication libraries' own buffers"};
+    std::vector<std::string> all{"workspaces of cuDNN and of sorting kernels", "memory of other programs",
+                                 "communication libraries' own buffers"};
+    if (answer.setup.step.plan.expertParallel > 1)
+        all.emplace_back("experts that get more tokens than others: routing is taken to be even");
+    return all;
 }
 
 Figure bytesFigure(std::string key, std::string label, double bytes, Why why)
@@ -222,7 +225,9 @@ Why communicationWhy(const TrainingAnswer& answer)
 {
     Why why;
     why.formula = "Σ over transfers of one step: times × bytes × what a ring sends "
-                  "(all-reduce 2 (N − 1) / N, reduce-scatter and all-gather (N − 1) / N, host copy 1)";
+                  "(all-reduce 2 (N − 1) / N; reduce-scatter, all-gather and all-to-all (N − 1) / N; step of a ring, "
+                  "send and host "
+                  "copy 1)";
     why.with = "=";
     for (const Collective& one : answer.collectives) {
         if (one.sentBytes() <= 0)

@@ -83,6 +83,31 @@ private slots:
             QVERIFY(layout.bar.adjusted(-0.5, -0.5, 1, 0.5).contains(box.rect));
     }
 
+    void ranksOfAPipelineStandUnderTheBar()
+    {
+        Json detail = memoryDetail();
+        detail["pipeline"] = {{"rank", 1},
+                              {"ranks",
+                               {{{"device_total", 60e9}, {"in_flight", 2}},
+                                {{"device_total", 120e9}, {"in_flight", 3}},
+                                {{"device_total", 30e9}, {"in_flight", 1}}}}};
+        for (const QSizeF& size : {QSizeF(420, 210), QSizeF(760, 296), QSizeF(1500, 360)}) {
+            const QRectF area(QPointF(7, 11), size);
+            const TrainingMemoryLayout layout = layoutTrainingMemory(budget(detail), area);
+            QVERIFY(inside(layout.pieces(), area));
+            QVERIFY(areApart(layout.pieces()));
+            QCOMPARE(layout.rankText, QString("rank 1 of 3 needs most: 3 passes in flight, at most"));
+            for (const QRectF& rank : layout.ranks)
+                QVERIFY(area.contains(rank));
+        }
+        const auto ranks = layoutTrainingMemory(budget(detail), QRectF(0, 0, 1500, 360)).ranks;
+        QCOMPARE(ranks.size(), 3u);
+        QCOMPARE(ranks[1].height(), 2 * ranks[0].height());
+        QCOMPARE(ranks[0].bottom(), ranks[2].bottom());
+        detail["pipeline"]["ranks"][0] = "broken";
+        QVERIFY(layoutTrainingMemory(budget(detail), QRectF(0, 0, 1500, 360)).ranks.empty());
+    }
+
     void withoutLeversTheReachStandsUnderTheBar()
     {
         for (const QSizeF& size : {QSizeF(420, 132), QSizeF(760, 134), QSizeF(1400, 134)}) {
