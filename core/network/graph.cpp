@@ -83,6 +83,7 @@ std::string_view operatorText(OperatorKind kind)
                                                                                           "all_reduce",
                                                                                           "all_gather",
                                                                                           "reduce_scatter",
+                                                                                          "fused",
                                                                                           "other"};
     return texts[std::size_t(kind)];
 }

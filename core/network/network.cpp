@@ -2,6 +2,7 @@
 #include "core/network/network.h"
 
 #include "core/network/adapter_targets.h"
+#include "core/network/compile/compiled_graph.h"
 #include "core/network/families/cnn_network.h"
 #include "core/network/families/decoder.h"
 #include "core/network/families/encoder.h"
@@ -106,6 +107,8 @@ Result<Graph> buildNetwork(const ModelDescription& model, const BuildOptions& op
     auto graph = options.adapters ? recorded(part, withNamedAdapters(part, options)) : recorded(part, options);
     if (graph)
         MEMSCAPE_CHECK(checkTotal(*graph));
+    if (graph && options.isCompiled)
+        return compiledGraph(*graph);
     return graph;
 }
 

@@ -101,6 +101,7 @@ enum class OperatorKind : std::uint8_t {
     AllReduce,
     AllGather,
     ReduceScatter,
+    Fused, ///< a kernel that Inductor writes; several outputs; attribute: index of Graph::fused
     Other, ///< one that no rule knows (NetworkBuilder::other); attribute: temporaries of its backward
     Count
 };
