@@ -126,6 +126,7 @@ struct BuildOptions
     PipelinePart pipeline = {};
     bool isProductInFp8 = false; ///< layers' linear operators keep FP8 copies of their inputs
     std::optional<AdapterOptions> adapters = {};
+    bool isCompiled = false; ///< torch.compile: core/network/compile
     EagerRules rules = {};
     bool recordsEveryIteration = false; ///< the long way: copies nothing of loops over layers and experts
     bool operator==(const BuildOptions&) const = default;

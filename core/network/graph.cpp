@@ -85,6 +85,7 @@ std::string_view operatorText(OperatorKind kind)
                                                                                           "reduce_scatter",
                                                                                           "all_to_all",
                                                                                           "receive",
+                                                                                          "fused",
                                                                                           "other"};
     return texts[std::size_t(kind)];
 }

@@ -107,9 +107,11 @@ struct Graph
     std::vector<CopiedOperators> copies; ///< in program order, disjoint
     std::vector<PipelineChunk> chunks;   ///< of a pipeline's rank, in its order; empty: a whole network
     TensorId sharedParameter = noTensor; ///< of a pipeline's first and last rank: the embedding that is the head
-    TensorId loss = noTensor;            ///< what backward starts from; noTensor when there is none
-    TensorId output = noTensor;          ///< logits, or the last activation
-    std::vector<TensorId> otherOutputs;  ///< made before it: logits in pieces
+    /// Of fused kernels, by input: the first input that has the same gradient.
+    std::vector<std::vector<std::uint8_t>> fused;
+    TensorId loss = noTensor;           ///< what backward starts from; noTensor when there is none
+    TensorId output = noTensor;         ///< logits, or the last activation
+    std::vector<TensorId> otherOutputs; ///< made before it: logits in pieces
     /// The model returns both at once, `logits, loss = model(x)`; else the loop computes the loss.
     bool returnsLoss = false;
     bool hasAdapters = false; ///< parameters have types of their own: a frozen base, adapters beside it

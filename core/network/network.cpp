@@ -2,6 +2,7 @@
 #include "core/network/network.h"
 
 #include "core/network/adapter_targets.h"
+#include "core/network/compile/compiled_graph.h"
 #include "core/network/families/cnn_network.h"
 #include "core/network/families/decoder.h"
 #include "core/network/families/encoder.h"
@@ -142,6 +143,8 @@ Result<Graph> buildNetwork(const ModelDescription& model, const BuildOptions& op
         MEMSCAPE_CHECK(checkTotal(*graph));
     if (graph && options.pipeline.ranks > 1)
         return pipelinePart(*graph, options.pipeline);
+    if (graph && options.isCompiled)
+        return compiledGraph(*graph);
     return graph;
 }
 

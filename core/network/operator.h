@@ -103,6 +103,7 @@ enum class OperatorKind : std::uint8_t {
     ReduceScatter,
     AllToAll, ///< of tokens among ranks that share experts
     Receive,  ///< what the rank before sent: the first operator of a pipeline's chunk
+    Fused,    ///< a kernel that Inductor writes; several outputs; attribute: index of Graph::fused
     Other,    ///< one that no rule knows (NetworkBuilder::other); attribute: temporaries of its backward
     Count
 };

@@ -266,7 +266,8 @@ OperatorCost backwardCost(const Graph& graph, const Operator& op)
     if (isProduct(op.kind))
         return productBackward(graph, op);
     const auto inputs = graph.inputs(op);
-    const double given = bytesOf(graph, graph.outputs(op)[0]);
+    const bool isFused = op.kind == OperatorKind::Fused;
+    const double given = isFused ? bytesOf(graph, graph.outputs(op)) : bytesOf(graph, graph.outputs(op)[0]);
     OperatorCost cost;
     const bool passesOn =
         op.kind == OperatorKind::Add || op.kind == OperatorKind::Shift || op.kind == OperatorKind::Clone;

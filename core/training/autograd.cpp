@@ -163,7 +163,7 @@ void Autograd::run(const Operator& op, bool saves)
     if (op.kind == OperatorKind::LigerLoss)
         return runLigerLoss(op);
     const auto outputs = m_graph.outputs(op);
-    const bool isSplit = op.kind == OperatorKind::Split;
+    const bool namesAll = op.kind == OperatorKind::Split || op.kind == OperatorKind::Fused;
     std::array<LiveId, 4> made{};
     const auto makeOutput = [&](std::size_t i) {
         const StorageId storage = m_graph.tensors[outputs[i]].storage;
@@ -171,9 +171,12 @@ void Autograd::run(const Operator& op, bool saves)
         if (op.inputs == 0 || !isView) {
             m_bound[storage] = m_live.allocate(m_graph.storages[storage].bytes, Category::Activations,
                                                m_forwardNames[std::size_t(op.kind)], m_moduleIds[op.module]);
-            made[std::min<std::size_t>(i, 3)] = m_bound[storage];
+            if (op.kind == OperatorKind::Fused)
+                m_fusedResults.push_back(m_bound[storage]);
+            else
+                made[std::min<std::size_t>(i, 3)] = m_bound[storage];
         }
-        if (i == 0 || isSplit)
+        if (i == 0 || namesAll)
             name(outputs[i]);
     };
     const KernelSteps steps = m_rules.isOnCpu ? cpuKernelSteps(m_graph, op, m_rules) : KernelSteps();
@@ -192,6 +195,9 @@ void Autograd::run(const Operator& op, bool saves)
     for (const LiveId live : made) // the operator's own reference ends
         if (live)
             m_live.release(live);
+    for (const LiveId live : m_fusedResults)
+        m_live.release(live);
+    m_fusedResults.clear();
     if (m_units)
         m_units->ran();
 }
@@ -303,11 +309,13 @@ void Autograd::runForward(std::uint32_t first, std::uint32_t last)
         if (op.kind == OperatorKind::Release)
             continue;
         // `logits = …` and `loss = …` name the new value before the old one is freed.
-        const TensorId made = m_graph.outputs(op)[0];
-        if (made == m_graph.output && !m_graph.returnsLoss)
-            releaseOutputs();
-        if (made == m_graph.loss && m_loss)
-            m_live.release(std::exchange(m_loss, 0));
+        const auto outputs = m_graph.outputs(op);
+        for (const TensorId made : op.kind == OperatorKind::Fused ? outputs : outputs.first(1)) {
+            if (made == m_graph.output && !m_graph.returnsLoss)
+                releaseOutputs();
+            if (made == m_graph.loss && m_loss)
+                m_live.release(std::exchange(m_loss, 0));
+        }
     }
     leaveUnit();
     if (m_units)

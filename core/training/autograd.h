@@ -137,6 +137,8 @@ private:
     void embeddingScratch(const Operator& op, const Gradient& given);
     void attentionTiles(const Layout& query, const Layout& key, DType dtype);
     void splitBackward(const Operator& op);
+    void fusedBackward(const Operator& op);
+    bool isCompiled() const { return !m_graph.fused.empty(); }
     // Losses that take the head's matrix (fused_loss.cpp).
     void runLigerLoss(const Operator& op);
     LiveId ligerLogits(const Operator& op, std::int64_t rows);
@@ -204,6 +206,9 @@ private:
     std::vector<LiveId> m_parameterGradient;  ///< by tensor: `.grad`
     std::vector<std::int64_t> m_keptGradient; ///< by tensor: B after reduction, −1: as it is
     std::vector<std::pair<TensorId, Gradient>> m_unreduced;
+    std::vector<Gradient> m_unadded; ///< of parameters that have one; a compiled backward returns all at its end
+    std::vector<Gradient> m_given;   ///< to the outputs of a fused kernel
+    std::vector<LiveId> m_fusedResults;
     std::unique_ptr<GatheredWeights> m_units;
     FsdpUnits* m_fsdp = nullptr;                    ///< the same, where it is one
     std::vector<std::uint32_t> m_parameterIndex;    ///< by tensor, of Graph::parameters

@@ -58,6 +58,9 @@ void Autograd::runBackwardFrom(TensorId root, std::string_view given, std::uint3
         end = segment->first;
     }
     runBackward(first, end);
+    for (Gradient& one : m_unadded)
+        drop(one);
+    m_unadded.clear();
     leaveUnit();
     endReductions();
     drop(ones);
@@ -170,10 +173,10 @@ void Autograd::runNode(const Operator& op)
     m_module = m_moduleIds[op.module];
     m_name = m_backwardNames[std::size_t(op.kind)];
     const auto inputs = m_graph.inputs(op);
-    if (op.kind == OperatorKind::Split) {
-        splitBackward(op);
-        return;
-    }
+    if (op.kind == OperatorKind::Split)
+        return splitBackward(op);
+    if (op.kind == OperatorKind::Fused)
+        return fusedBackward(op);
     const TensorId output = m_graph.outputs(op)[0];
     if (!m_slot[output]) {
         dropSaved(op);
@@ -220,6 +223,46 @@ void Autograd::splitBackward(const Operator& op)
         drop(part);
     }
     deliver(input, whole);
+}
+
+/// One kernel reads the gradients of all results and writes those of all inputs, over a gradient of the same size
+/// where that is read for the last time.
+void Autograd::fusedBackward(const Operator& op)
+{
+    for (const TensorId output : m_graph.outputs(op))
+        if (m_slot[output])
+            m_given.push_back(taken(output));
+    if (m_given.empty())
+        return dropSaved(op);
+    const auto inputs = m_graph.inputs(op);
+    const std::vector<std::uint8_t>& sameAs = m_graph.fused[std::size_t(op.attribute)];
+    const auto bytesOf = [](const Gradient& one) { return one.layout.elements() * elementBytes(one.dtype); };
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        Gradient& result = m_results[i];
+        result.live = 0;
+        if (!wants(inputs[i]))
+            continue;
+        const DType dtype = m_graph.tensors[inputs[i]].dtype;
+        if (sameAs[i] != i && m_results[sameAs[i]].live) {
+            result = alias(m_results[sameAs[i]]);
+            continue;
+        }
+        const Gradient asked{0, dtype, layoutOf(inputs[i])};
+        const auto reused = std::find_if(m_given.begin(), m_given.end(), [&](const Gradient& one) {
+            return one.live && !m_isLeaf[inputs[i]] && m_live.references(one.live) == 1
+                && bytesOf(one) == bytesOf(asked);
+        });
+        result = reused != m_given.end() ? alias(*reused) : freshFor(inputs[i], asked.layout, dtype);
+        result.layout = asked.layout;
+        result.dtype = dtype;
+    }
+    for (Gradient& one : m_given)
+        drop(one);
+    m_given.clear();
+    dropSaved(op);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+        if (m_results[i].live)
+            deliver(inputs[i], m_results[i]);
 }
 
 void Autograd::validate(TensorId tensor, Gradient& gradient)

@@ -36,6 +36,8 @@ void Autograd::accumulateIntoParameter(TensorId tensor, Gradient gradient)
             reduce(tensor, gradient);
         return;
     }
+    if (kept && isCompiled())
+        return m_unadded.push_back(gradient);
     const bool isOwn = gradient.layout.isContiguous() && m_live.references(gradient.live) == 1;
     if (!kept && isOwn) {
         kept = gradient.live;

@@ -188,6 +188,7 @@ Idle idleOfStep(const Device& device, const Parameters& parameters)
     idle.add("adapter", !traits.takesAdapters && idle.is("adapter", "none"));
     addAdapters(idle, parameters);
     idle.add("dropout", !traits.hasDropout);
+    idle.add("compile", !device.isGpu() && idle.is("compile", "none")); // it would be refused
     idle.add("device_context", !device.isGpu());
     idle.add("allocator", !device.isGpu()); // nothing is cached there
     idle.add("assume", !traits.isUnknown);

@@ -134,6 +134,40 @@ Result<std::int64_t> sequenceOfRank(const Plan& plan, std::int64_t sequence)
     return sequence / plan.contextParallel;
 }
 
+/// What of a plan the compiled program would have to know, and does not here.
+std::string withoutCompile(const Plan& plan, const CheckpointPlan& checkpointing, const BuildOptions& build)
+{
+    if (checkpointing.kind != Checkpointing::None)
+        return "checkpointing";
+    if (plan.isSharded() && (plan.zeroStage > 1 || plan.isByFsdp()))
+        return "sharded gradients or weights";
+    if (plan.offload >= Offload::Gradients)
+        return "gradients on the host";
+    if (plan.tensorParallel > 1)
+        return "tensor parallelism";
+    if (plan.pipelineParallel > 1 || plan.contextParallel > 1 || plan.expertParallel > 1)
+        return "ranks that share layers, sequences or experts";
+    if (build.adapters && build.adapters->isQuantized())
+        return "a quantized base, whose kernels are not the compiler's";
+    return {};
+}
+
+Result<void> setCompile(BuildOptions& build, const TrainingSetup& setup, const Device& device,
+                        const Parameters& parameters)
+{
+    if (parameters.choice("compile") == "none")
+        return {};
+    if (followsCpuRules(device))
+        return fail("plan.compile", "torch.compile is modelled as Inductor compiles for a GPU",
+                    "choose compile=none, or a GPU", "compile");
+    const std::string other = withoutCompile(setup.step.plan, setup.step.checkpointing, build);
+    if (!other.empty())
+        return fail("plan.combination", fmt::format("compile=inductor is not modelled with {}", other),
+                    "choose compile=none, or leave the other as it is by default", "compile");
+    build.isCompiled = true;
+    return {};
+}
+
 } // namespace
 
 Result<ShardedBy> shardedByOf(const Parameters& parameters)
@@ -214,6 +248,7 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     setup.step.plan = std::move(plan);
     setup.step.checkpointing = checkpointingOf(parameters.choice("checkpointing"));
     setup.step.rules = build.rules;
+    MEMSCAPE_CHECK(setCompile(build, setup, device, parameters));
     setup.step.blasWorkspace = blasWorkspaceBytes(device);
     setup.allocator = allocatorOf(device, parameters);
     setup.context = device.isGpu() ? parameters.integer("device_context") : 0; // a processor has none

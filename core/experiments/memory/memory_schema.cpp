@@ -120,6 +120,19 @@ ParameterSpec operatorsSpec()
         "fused");
 }
 
+ParameterSpec compileSpec()
+{
+    return choiceSpec("compile", "compile",
+                      "torch.compile(model) on a GPU: Inductor writes one kernel for a chain of elementwise operators "
+                      "and norms, and a "
+                      "minimum cut decides what backward keeps and what it computes again inside its kernels.",
+                      {{"none", "none", "eager: an operator is a kernel, and keeps what its backward needs"},
+                       {"inductor", "Inductor",
+                        "fewer and larger kernels, no intermediate results of chains; gradients of all weights at "
+                        "once at the end of backward"}},
+                      "none");
+}
+
 std::vector<ParameterSpec> parallelSpecs()
 {
     return {
@@ -275,7 +288,7 @@ Schema trainingSchema()
     append(schema,
            {realSpec("dropout", "dropout", "Probability; each dropout keeps a mask of one byte per element.",
                      {.most = 0.99}),
-            operatorsSpec(), lossSpec(),
+            operatorsSpec(), compileSpec(), lossSpec(),
             flagSpec("logits_fp32", "logits in fp32", "The loss is computed on a 32-bit copy of the logits.", true),
             flagSpec(
                 "keeps_logits", "logits kept",
@@ -307,7 +320,7 @@ Schema trainingSchema()
               "sequence_parallel", "data_parallel_replicate", "context_parallel", "expert_parallel",
               "pipeline_parallel", "pipeline_schedule", "virtual_stages", "link_bandwidth", "offload"});
     setGroup(schema, "training details",
-             {"optimizer_implementation", "dropout", "clipping", "operators", "phase", "assume"});
+             {"optimizer_implementation", "dropout", "clipping", "operators", "compile", "phase", "assume"});
     setGroup(schema, "adapters",
              {"adapter", "adapter_rank", "adapter_targets", "adapter_dropout", "adapter_variant", "adapter_precision",
               "modules_to_save", "base_precision", "compute_precision", "kbit_preparation"});

@@ -66,6 +66,7 @@ public:
         writeSizes();
         writeModel();
         writeCheckpointing();
+        writeCompile();
         writeDistribution();
         if (m_phase == "training") {
             writeOptimizer();
@@ -268,6 +269,12 @@ private:
         m_lines.add("    return hidden");
         m_lines.blank();
         m_lines.blank();
+    }
+
+    void writeCompile()
+    {
+        if (means("compile") && is("compile", "inductor"))
+            m_lines.add("model = torch.compile(model)");
     }
 
     void writeDistribution()

@@ -39,8 +39,8 @@ public:
                "caching allocator replayed on it. Allocated, reserved and device total are three numbers; on a CPU, "
                "where "
                "PyTorch caches nothing, one. Every advice is a step simulated again. Left out: cuDNN's workspaces, "
-               "torch.compile, and the driver's context, "
-               "which is a setting.";
+               "and the driver's context, which is a setting. With torch.compile the operators are those that Inductor "
+               "makes of them, and backward keeps what its minimum cut chooses; CUDA graphs are left out.";
     }
     std::string notMeasured() const override
     {

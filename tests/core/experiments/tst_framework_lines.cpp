@@ -244,6 +244,7 @@ private slots:
         row("adapter=qlora checkpointing=block",
             "model = prepare_model_for_kbit_training(model, use_gradient_checkpointing=True)");
         row("allocator=expandable", "os.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = \"expandable_segments:True\"");
+        row("compile=inductor", "model = torch.compile(model)");
         row("zero_grad_frees=false", "zero_grad(set_to_none=False)");
         row("keeps_logits=false", "loss = model(inputs, targets) / accumulation");
         row("operators=all-fused", "apply_liger_kernel_to_");

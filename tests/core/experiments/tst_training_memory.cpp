@@ -20,6 +20,8 @@ private slots:
     void figuresAndSeriesKeepTheContract();
     void gradientsThatStayAreThereInTheNextForward();
     void theFirstStepFindsNoState();
+    void compilingKeepsLessAndRunsFewerKernels();
+    void whatIsNotModelledWithCompileIsRefused();
     void aLinkThatIsNotKnownIsGiven();
     void thePartsAddUpToTheDeviceTotal();
     void theTimelineReachesThePeak();
@@ -118,6 +120,33 @@ void TestTrainingMemory::gradientsThatStayAreThereInTheNextForward()
     QVERIFY2(more > 0.9 * gradients && more < 1.01 * gradients, qPrintable(QString::number(more / gradients)));
     // The first step has none to find.
     QCOMPARE(predicted("first_step_peak", "false"), predicted("first_step_peak", "true"));
+}
+
+void TestTrainingMemory::compilingKeepsLessAndRunsFewerKernels()
+{
+    const auto predicted = [](const char* compile, const char* more, const char* key) {
+        const auto prediction = training().predict(
+            h200(),
+            trainingWith({"model=llama-3.2-1b", "batch=2", "sequence=256", "precision=bf16", "attention=flash",
+                          "advice=none", std::string("compile=") + compile, *more ? more : "accumulation=1"}));
+        return prediction ? value(*prediction, key) : memscape::nan;
+    };
+    QVERIFY(predicted("inductor", "", "activations") < 0.8 * predicted("none", "", "activations"));
+    QVERIFY(predicted("inductor", "", "step_time") < predicted("none", "", "step_time"));
+    // Backward returns all gradients at its end: a second micro-batch has them twice.
+    const auto more = [&](const char* compile) {
+        return predicted(compile, "accumulation=2", "peak_allocated") - predicted(compile, "", "peak_allocated");
+    };
+    QVERIFY(more("inductor") > more("none"));
+}
+
+void TestTrainingMemory::whatIsNotModelledWithCompileIsRefused()
+{
+    for (const char* other : {"checkpointing=block", "tensor_parallel=2", "adapter=qlora", "offload=gradients"}) {
+        const auto prediction = training().predict(
+            h200(), trainingWith({"model=gpt2", "batch=2", "sequence=64", "advice=none", "compile=inductor", other}));
+        QVERIFY2(!prediction && prediction.error().place == "compile", other);
+    }
 }
 
 void TestTrainingMemory::aLinkThatIsNotKnownIsGiven()
