@@ -8,8 +8,8 @@
 // GateBegin … GateEnd: what lies between makes a factor for each channel of GateBegin's input. A dense block is
 // DenseBegin … DenseEnd: Concatenate joins what DenseBegin got and every Collect so far.
 //
-// Left out: dilation, and the bottleneck-first stride of the first ResNet paper: as torchvision does ("v1.5"), the
-// 3×3 convolution takes the stride.
+// Left out: dilation, stochastic depth, and the bottleneck-first stride of the first ResNet paper: as torchvision does
+// ("v1.5"), the 3×3 convolution takes the stride.
 #pragma once
 
 #include "core/network/model.h"

@@ -116,7 +116,7 @@ Result<void> checkWindows(const ModelDescription& model)
     const WindowStages& windows = model.windows;
     MEMSCAPE_CHECK(checkSizes("depths", windows.depths, 1));
     MEMSCAPE_CHECK(checkSizes("heads", windows.heads, 1));
-    MEMSCAPE_CHECK(checkBounds({{"window", windows.window, 1, 1 << 16}}));
+    MEMSCAPE_CHECK(checkBounds({{"window", windows.window, 1, 4096}}));
     if (windows.depths.size() != windows.heads.size() || windows.depths.size() > 16)
         return contradiction("depths",
                              fmt::format("{} stages have a depth and {} heads; at most 16 are read",

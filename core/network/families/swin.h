@@ -2,7 +2,8 @@
 // Swin (Liu et al. 2021) as Hugging Face transformers runs it: attention within windows of patches, which every second
 // layer shifts; between stages four neighbours become one patch of twice the width.
 //
-// Left out: pictures that windows do not divide (they are padded), absolute positions, stochastic depth.
+// Left out: pictures that windows do not divide (they are padded), absolute positions, stochastic depth, the position
+// bias that a fused attention kernel keeps.
 #pragma once
 
 #include "core/network/builder.h"

@@ -289,6 +289,9 @@ private slots:
             "model.contradiction", "num_heads");
         row("a ratio beyond numbers", swin(R"("image_size": 224, "depths": [2], "num_heads": [3], "mlp_ratio": 1e300)"),
             "model.contradiction", "mlp_ratio");
+        row("a window beyond numbers", swin(R"("image_size": 65536, "window_size": 16384, "depths": [2],
+            "num_heads": [3])"),
+            "model.range", "window_size");
         row("a wide EfficientNet", R"({"model_type": "efficientnet", "width_coefficient": 1e9})", "model.range",
             "width_coefficient");
         row("no depth", R"({"model_type": "efficientnet", "depth_coefficient": 0})", "model.range",
