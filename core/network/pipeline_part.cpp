@@ -2,6 +2,7 @@
 #include "core/network/pipeline_part.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 

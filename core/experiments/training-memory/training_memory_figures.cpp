@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The figures of `training-memory`, each with its why.
-#include "core/experiments/training-memory/training_memory.h"
-
 #include "core/experiments/memory/memory_band.h"
 #include "core/experiments/memory/memory_textbook.h"
+#include "core/experiments/training-memory/training_memory.h"
 #include "core/network/inventory.h"
 #include "core/timing/offload_time.h"
 #include "core/timing/pipeline_time.h"
@@ -226,8 +225,7 @@ Why communicationWhy(const TrainingAnswer& answer)
     Why why;
     why.formula = "Σ over transfers of one step: times × bytes × what a ring sends "
                   "(all-reduce 2 (N − 1) / N; reduce-scatter, all-gather and all-to-all (N − 1) / N; step of a ring, "
-                  "send and host "
-                  "copy 1)";
+                  "send and host copy 1)";
     why.with = "=";
     for (const Collective& one : answer.collectives) {
         if (one.sentBytes() <= 0)

@@ -35,6 +35,7 @@ std::vector<Choice> trainingChoices()
     for (const std::string& model : models)
         choices.push_back(
             {"training-memory", "nvidia-h200", {"model=" + model, "batch=2", "sequence=32", "advice=none"}});
+    choices.back().assignments.push_back("data_parallel=2"); // its experts can be shared
     const char* more[] = {"phase=inference",
                           "phase=forward",
                           "optimizer=none",
@@ -59,8 +60,8 @@ std::vector<Choice> trainingChoices()
     }
     const Texts ranks[] = {
         {"model=gpt2", "attention=flash", "data_parallel=4", "zero=1"},
-        {"model=gpt2", "pipeline_parallel=2", "pipeline_schedule=interleaved", "virtual_stages=2", "accumulation=4"},
-        {"model=olmoe-1b-7b", "data_parallel=2"}};
+        {"model=gpt2", "pipeline_parallel=2", "accumulation=4"},
+        {"model=gpt2", "pipeline_parallel=2", "pipeline_schedule=interleaved", "virtual_stages=3", "accumulation=4"}};
     for (const Texts& one : ranks) {
         for (const char* experiment : {"training-memory", "batch-size"}) {
             Texts assignments = one;
