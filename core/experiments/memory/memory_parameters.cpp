@@ -124,6 +124,8 @@ std::string withoutCompile(const Plan& plan, const CheckpointPlan& checkpointing
         return "gradients on the host";
     if (plan.tensorParallel > 1)
         return "tensor parallelism";
+    if (build.isProductInFp8)
+        return "precision=fp8, whose copies are made by kernels of their own";
     if (build.adapters && build.adapters->isQuantized())
         return "a quantized base, whose kernels are not the compiler's";
     return {};
@@ -134,7 +136,7 @@ Result<void> setCompile(BuildOptions& build, const TrainingSetup& setup, const D
 {
     if (parameters.choice("compile") == "none")
         return {};
-    if (followsCpuRules(device))
+    if (!device.isGpu())
         return fail("plan.compile", "torch.compile is modelled as Inductor compiles for a GPU",
                     "choose compile=none, or a GPU", "compile");
     const std::string other = withoutCompile(setup.step.plan, setup.step.checkpointing, build);
