@@ -147,6 +147,8 @@ std::string withoutCompile(const Plan& plan, const CheckpointPlan& checkpointing
         return "tensor parallelism";
     if (plan.pipelineParallel > 1 || plan.contextParallel > 1 || plan.expertParallel > 1)
         return "ranks that share layers, sequences or experts";
+    if (build.isProductInFp8)
+        return "precision=fp8, whose copies are made by kernels of their own";
     if (build.adapters && build.adapters->isQuantized())
         return "a quantized base, whose kernels are not the compiler's";
     return {};
@@ -157,7 +159,7 @@ Result<void> setCompile(BuildOptions& build, const TrainingSetup& setup, const D
 {
     if (parameters.choice("compile") == "none")
         return {};
-    if (followsCpuRules(device))
+    if (!device.isGpu())
         return fail("plan.compile", "torch.compile is modelled as Inductor compiles for a GPU",
                     "choose compile=none, or a GPU", "compile");
     const std::string other = withoutCompile(setup.step.plan, setup.step.checkpointing, build);

@@ -142,7 +142,8 @@ void TestTrainingMemory::compilingKeepsLessAndRunsFewerKernels()
 
 void TestTrainingMemory::whatIsNotModelledWithCompileIsRefused()
 {
-    for (const char* other : {"checkpointing=block", "tensor_parallel=2", "adapter=qlora", "offload=gradients"}) {
+    for (const char* other :
+         {"checkpointing=block", "tensor_parallel=2", "adapter=qlora", "offload=gradients", "precision=fp8"}) {
         const auto prediction = training().predict(
             h200(), trainingWith({"model=gpt2", "batch=2", "sequence=64", "advice=none", "compile=inductor", other}));
         QVERIFY2(!prediction && prediction.error().place == "compile", other);
