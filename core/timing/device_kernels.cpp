@@ -29,6 +29,16 @@ double splits(int units, const ProductPart& part)
     return std::max(1.0, std::floor(std::min(units / tiles, part.shape.k / leastSplit)));
 }
 
+/// s of a product's waves that multiply nothing: while they fill and write, memory holds them.
+double fillingSeconds(int units, const OperatorCost& cost)
+{
+    double seconds = 0;
+    for (const ProductPart& part : cost.products)
+        if (part.count > 0)
+            seconds += tiledSeconds(units, 1, part.shape.m, part.shape.n, 0, part.count * splits(units, part));
+    return seconds;
+}
+
 } // namespace
 
 double DeviceKernels::productSeconds(const DeviceRates& rates, const OperatorCost& cost) const
@@ -56,7 +66,8 @@ TimeParts DeviceKernels::parts(const DeviceRates& rates, const OperatorCost& cos
             arithmetic = seconds / cost.attentionShare;
     TimeParts parts;
     const double longest = std::max(arithmetic, memory);
-    (launch > longest ? parts.calls : memory > arithmetic ? parts.memory : parts.arithmetic) = longest + launch;
+    const double multiplying = arithmetic - fillingSeconds(m_device.units, cost);
+    (launch > longest ? parts.calls : memory > multiplying ? parts.memory : parts.arithmetic) = longest + launch;
     return parts;
 }
 

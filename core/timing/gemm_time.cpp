@@ -128,9 +128,10 @@ Result<GemmTime> gemmTime(const Device& device, Format format, const GemmShape& 
     const double busy = std::max(time.arithmetic, time.memory);
     time.seconds = busy + time.overhead;
     const double multiplying = time.arithmetic - time.waves * waveFillSeconds; // the rest of a wave waits for memory
-    time.bound = time.overhead > busy ? GemmBound::Overhead
-        : time.memory > multiplying   ? GemmBound::Memory
-                                      : GemmBound::Arithmetic;
+    const double once = time.overhead + (time.waves > 0 ? waveFillSeconds : 0);
+    time.bound = once > std::max(multiplying, time.memory) ? GemmBound::Overhead
+        : time.memory > multiplying                        ? GemmBound::Memory
+                                                           : GemmBound::Arithmetic;
     return time;
 }
 

@@ -48,7 +48,8 @@ private slots:
         const double halved = (wave - 2.2e-6) / 2 / 0.8 + 2.2e-6;
         QCOMPARE(tiledSeconds(108, 262e12, 128, 256, 8192), halved);    // two tiles of 128 × 128, each at 0.8
         QCOMPARE(tiledSeconds(108, 262e12, 128, 256, 8192, 108), wave); // a batch fills the wave
-        QCOMPARE(tiledSeconds(108, 262e12, 64, 256, 8192), (wave - 2.2e-6) / 2 / 0.67 + 2.2e-6); // few rows
+        QCOMPARE(tiledSeconds(108, 262e12, 64, 256, 8192), halved);     // padded
+        QCOMPARE(tiledSeconds(108, 262e12, 64, 256, 8192, 108), (wave - 2.2e-6) / 2 / 0.67 + 2.2e-6); // few rows
         QCOMPARE(tiledSeconds(108, 262e12, 128, 256, 1024, 108), (wave - 2.2e-6) / 8 + 2.2e-6);
     }
 
