@@ -50,7 +50,11 @@ Result<Graph> recordedNetwork(const QJsonObject& measured, const BuildOptions& o
     }
     if (measured["model"] == "mlp")
         return buildNetwork(readModel("mlp:64,128,96,10", UnknownArchitecture::Refused).value(), options);
-    const Json config = llamaConfig(measured);
+    Json config = llamaConfig(measured);
+    if (measured["model"] == "resnet")
+        config = {{"model_type", "resnet"}, {"embedding_size", 64},       {"hidden_sizes", {32, 64}},
+                  {"depths", {1, 2}},       {"layer_type", "bottleneck"}, {"num_channels", 3},
+                  {"num_labels", 10},       {"image_size", 32},           {"hidden_act", "relu"}};
     return buildNetwork(modelFromConfig(JsonReader(config), "recorded").value(), options);
 }
 
@@ -103,10 +107,9 @@ void TestCompiledGraph::keepsWhatPyTorchKeeps_data()
 {
     QTest::addColumn<QJsonObject>("measured");
     for (const QJsonValue& value : recordedSteps("compiled_graphs.json"))
-        if (value["model"] != "resnet")
-            QTest::addRow("%s %s %s", qPrintable(value["model"].toString()), qPrintable(value["attention"].toString()),
-                          qPrintable(value["precision"].toString()))
-                << value.toObject();
+        QTest::addRow("%s %s %s", qPrintable(value["model"].toString()), qPrintable(value["attention"].toString()),
+                      qPrintable(value["precision"].toString()))
+            << value.toObject();
 }
 
 void TestCompiledGraph::keepsWhatPyTorchKeeps()
@@ -118,8 +121,7 @@ void TestCompiledGraph::keepsWhatPyTorchKeeps()
     QVERIFY2(compiled, compiled ? "" : compiled.error().text().c_str());
     const auto kept = keptBytes(*compiled), wanted = measuredBytes(measured);
     if (measured["model"] == "llama") {
-        // Two of the first layers' residuals more are kept there: how often they are used far apart is counted in
-        // primitives, of which there are fewer here.
+        // PyTorch keeps two tensors of (batch, sequence, width) more in five layers; why is not known yet.
         const double share = double(sumOf(kept)) / double(sumOf(wanted));
         QVERIFY2(share > 0.96 && share <= 1, qPrintable(QString::number(share)));
         return;
@@ -134,8 +136,6 @@ void TestCompiledGraph::everyBlockOfACompiledStepIsFreed()
 {
     for (const QJsonValue& value : recordedSteps("compiled_graphs.json")) {
         const QJsonObject measured = value.toObject();
-        if (measured["model"] == "resnet")
-            continue;
         const auto graph = recordedNetwork(measured, optionsOf(measured));
         QVERIFY(graph);
         const auto compiled = compiledGraph(*graph);

@@ -92,7 +92,7 @@ def mlp(attention, dtype):
 
 def resnet(attention, dtype):
     from transformers import ResNetConfig, ResNetForImageClassification
-    config = {"model": "resnet", "embedding_size": 16, "hidden_sizes": [32, 64], "depths": [1, 2],
+    config = {"model": "resnet", "embedding_size": 64, "hidden_sizes": [32, 64], "depths": [1, 2],
               "layer_type": "bottleneck", "num_channels": 3, "num_labels": 10, "image_size": 32, "batch": 2}
     model = ResNetForImageClassification(ResNetConfig(**{k: config[k] for k in (
         "embedding_size", "hidden_sizes", "depths", "layer_type", "num_channels", "num_labels")})).to(dtype).train()
