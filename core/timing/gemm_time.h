@@ -11,15 +11,15 @@
 //     tiles  = ⌈m / tm⌉ ⌈n / tn⌉,   waves = ⌈tiles / SMs⌉
 //     t_arithmetic = waves × (2 tm tn k / (rate of one SM × quality of the tile) + fill)
 //
-// with the best of four tiles: 128 × 256; 128 × 128, which reaches 0.8 of its rate (it reads each operand
-// more often), a fit to cuBLAS at 1k on an H100 SXM in FP16 (178, 548, 733 and 756 TFLOP/s at 1k, 2k, 4k
-// and 8k: waynehacking8, bench.csv); 64 × 256 and 256 × 64 for few rows or columns, 0.67 as their reads of
-// operands say by the same law. A wave fills its pipelines and writes its
-// tiles before the next begins: 2.2 µs, what is left at k = 0 of 4096 × 4096 × k for k from 1,024 to
-// 4,096 on an H100 (681 and 786 TFLOP/s; two at once 693 and 763) and a B200 (1,076, 1,278 and 1,417):
-// openxla/xla, matmul_interpolator_data.h. The rate of one SM is what makes the whole reach the
-// reached rate (product_rates.h) at 8192³; the test states the errors there and at points that were
-// not fitted.
+// with the best of four tiles: 128 × 256; 128 × 128, which reaches 0.8 of its rate (it reads each
+// operand more often), a fit to cuBLAS at 1k on an H100 SXM in FP16 (178, 548, 733 and 756 TFLOP/s
+// at 1k, 2k, 4k and 8k: waynehacking8, bench.csv); 64 × 256 and 256 × 64 for few rows or columns,
+// 0.67 as their reads of operands say by the same law. A wave fills its pipelines and writes its
+// tiles before the next begins: 2.2 µs, what is left at k = 0 of 4096 × 4096 × k for k from 1,024
+// to 4,096 on an H100 (681 and 786 TFLOP/s; two at once 693 and 763) and a B200 (1,076, 1,278 and
+// 1,417): openxla/xla, matmul_interpolator_data.h. The rate of one SM is what makes the whole reach
+// the reached rate (product_rates.h) at 8192³; the test states the errors there and at points that
+// were not fitted.
 //
 // Host: 2 m n k over what all cores reached in calibration, else over a share of the derived rate.
 //
