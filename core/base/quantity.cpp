@@ -30,6 +30,17 @@ std::string Figure::text(ByteStyle style) const
     return quantityText(number(), unit, style);
 }
 
+std::string Figure::rangeText(ByteStyle style) const
+{
+    if (!low || !high)
+        return {};
+    const std::string from = quantityText(*low, unit, style), to = quantityText(*high, unit, style);
+    const std::size_t name = from.rfind(' '), other = to.rfind(' ');
+    const bool isAlike =
+        name != std::string::npos && other != std::string::npos && from.substr(name) == to.substr(other);
+    return (isAlike ? from.substr(0, name) : from) + " to " + to;
+}
+
 Figure figureOf(std::string key, std::string label, Unit unit, double value, Why why)
 {
     return {std::move(key), std::move(label), unit, value, {}, {}, std::move(why)};

@@ -54,6 +54,8 @@ struct Figure
     double number() const;
     /// For people, with unit.
     std::string text(ByteStyle style = ByteStyle::Binary) const;
+    /// "1.99 to 2.67 s" of its band; empty where it has none.
+    std::string rangeText(ByteStyle style = ByteStyle::Binary) const;
 };
 
 /// A number and how it comes about.

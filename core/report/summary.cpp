@@ -215,8 +215,13 @@ TextTable figuresTable(const Record& record, const Record* baseline, ByteStyle s
 {
     TextTable table;
     table.columns.push_back({"figure", false});
+    const auto hasBand = [](const Figure& figure) { return figure.low && figure.high; };
+    const bool bands =
+        record.predicted && std::any_of(record.predicted->figures.begin(), record.predicted->figures.end(), hasBand);
     if (record.predicted)
         table.columns.push_back({"predicted", true});
+    if (bands)
+        table.columns.push_back({"between", true});
     if (record.measured)
         table.columns.push_back({"measured", true});
     const bool both = record.predicted && record.measured;
@@ -235,6 +240,8 @@ TextTable figuresTable(const Record& record, const Record* baseline, ByteStyle s
         std::vector<std::string> row{(predicted ? predicted : measured)->label};
         if (record.predicted)
             row.push_back(predicted ? predicted->text(style) : "–");
+        if (bands)
+            row.push_back(predicted ? predicted->rangeText(style) : std::string());
         if (record.measured)
             row.push_back(measured ? measured->text(style) : "–");
         if (both)

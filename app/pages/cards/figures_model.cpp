@@ -207,11 +207,18 @@ QString FiguresModel::differenceTip(const FigureRow& row) const
                                  : tr("Predicted, against %1 predicted in the baseline").arg(value);
 }
 
+/// With its band, where there is room for it.
+QString FiguresModel::labelText(const FigureRow& row) const
+{
+    const QString range = row.predicted ? QString::fromStdString(row.predicted->rangeText(m_bytes)) : QString();
+    return m_isBrief || range.isEmpty() ? row.label : tr("%1\n%2").arg(row.label, range);
+}
+
 QString FiguresModel::display(const FigureRow& row, int column) const
 {
     const QString none = QStringLiteral("–");
     switch (column) {
-    case LabelColumn: return row.label;
+    case LabelColumn: return labelText(row);
     case PredictedColumn: return row.predicted ? figureText(*row.predicted, m_bytes, m_isBrief) : none;
     case MeasuredColumn: return row.measured ? figureText(*row.measured, m_bytes, m_isBrief) : none;
     case BaselineColumn: return differenceText(row);
@@ -235,6 +242,9 @@ QString FiguresModel::toolTip(const FigureRow& row, int column) const
         if (const QString exact = exactText(*figure); !exact.isEmpty())
             return exact;
     }
+    if (column == PredictedColumn && row.predicted && row.predicted->low && row.predicted->high)
+        return tr("Expected between %1. Select the row to see why this number.")
+            .arg(QString::fromStdString(row.predicted->rangeText(m_bytes)));
     if (column == LabelColumn || column == PredictedColumn)
         return tr("Select the row to see why this number.");
     if (column == MeasuredColumn && !row.measured)

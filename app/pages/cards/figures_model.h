@@ -57,6 +57,7 @@ public:
     QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
 private:
+    QString labelText(const FigureRow& row) const;
     QString display(const FigureRow& row, int column) const;
     QString toolTip(const FigureRow& row, int column) const;
     QString differenceTip(const FigureRow& row) const;

@@ -77,6 +77,23 @@ private slots:
         QCOMPARE(cell(0.9e-9, {}, {}, Qt::DisplayRole).toString(), QStringLiteral("−10 %"));
     }
 
+    /// Below its name, where nothing measured needs the room; then in the tooltip alone.
+    void aBandIsShown()
+    {
+        Outcome predicted;
+        predicted.figures = {figure("step_time", 2.2)};
+        predicted.figures[0].low = 1.99;
+        predicted.figures[0].high = 2.67;
+        FiguresModel model;
+        model.setRows(figureRows(&predicted, nullptr, {}, true), ByteStyle::Binary);
+        const QModelIndex label = model.index(0, FiguresModel::LabelColumn);
+        QCOMPARE(label.data().toString(), QString("step_time\n1.99 to 2.67 s"));
+        const QString tip = model.index(0, FiguresModel::PredictedColumn).data(Qt::ToolTipRole).toString();
+        QVERIFY2(tip.contains("1.99 to 2.67 s"), qPrintable(tip));
+        model.setBrief(true);
+        QCOMPARE(label.data().toString(), QString("step_time"));
+    }
+
     void whatIsCountedIsNotCompared()
     {
         Outcome predicted, measured;

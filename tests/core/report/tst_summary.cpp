@@ -21,6 +21,18 @@ private slots:
                             "level          L2        L3  differs\n"));
     }
 
+    void aBandStandsBesideItsFigure()
+    {
+        Record record = predictedRecord();
+        record.predicted->figures[0].low = 90e9;
+        record.predicted->figures[0].high = 120e9;
+        const QByteArray table = bytes(alignedText(figuresTable(record)));
+        QVERIFY2(table.contains("between"), table);
+        QVERIFY2(table.contains("90 to 120 GB/s"), table);
+        record.predicted->figures[0].high.reset(); // half a band is none
+        QVERIFY(!bytes(alignedText(figuresTable(record))).contains("between"));
+    }
+
     void onlyTheSidesThatAreThere()
     {
         QCOMPARE(bytes(alignedText(figuresTable(predictedRecord()))),
