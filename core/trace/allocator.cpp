@@ -205,15 +205,23 @@ void CachingAllocator::free(BlockIndex index)
 {
     if (!m_options.caches)
         return freeDirectly(index);
-    requestFree(index);
-    completeFree(index);
+    assert(m_blocks[index].state == BlockState::Active);
+    change(&AllocatorCounts::allocations, -1);
+    change(&AllocatorCounts::allocated, -m_blocks[index].size);
+    takeBack(index);
 }
 
 void CachingAllocator::completeFree(BlockIndex index)
 {
-    AllocatorBlock& block = m_blocks[index];
-    assert(block.state == BlockState::Pending);
+    assert(m_blocks[index].state == BlockState::Pending);
     m_pending.erase(std::find(m_pending.rbegin(), m_pending.rend(), index).base() - 1);
+    takeBack(index);
+}
+
+/// Into its pool, with its idle neighbours.
+void CachingAllocator::takeBack(BlockIndex index)
+{
+    AllocatorBlock& block = m_blocks[index];
     const std::int64_t size = block.size;
     block.state = BlockState::Free;
     std::int64_t split = -merge(index, block.previous);

@@ -126,6 +126,7 @@ private:
     BlockIndex takeFree(const Request& request);
     bool shouldSplit(const AllocatorBlock& block, std::int64_t rounded) const;
     BlockIndex handOut(BlockIndex index, const Request& request, std::int64_t bytes);
+    void takeBack(BlockIndex index);
     std::int64_t merge(BlockIndex into, BlockIndex other);
     Result<void> adopt(const AllocatorSegment& segment);
     void joinExpandable();

@@ -114,19 +114,22 @@ AllocatorReplay Replayer::run()
 std::size_t AllocatorCycle::timesLeft(CachingAllocator& allocator, std::span<const BlockIndex> carried,
                                       std::size_t left)
 {
-    State now{allocator.freePlaces(), allocator.statistics()};
+    State now{allocator.freePlaces(), allocator.statistics(), ++m_times};
     for (const BlockIndex block : carried)
         now.places.push_back(allocator.block(block).address);
-    ++m_since;
-    const bool isSame = m_earlier && m_earlier->places == now.places;
-    const std::size_t skipped = isSame ? left / m_since * m_since : 0;
-    if (skipped > 0)
-        allocator.countAgain(m_earlier->statistics, skipped / m_since);
-    if (!m_earlier || m_since == m_stretch) {
-        m_stretch *= m_earlier ? 2 : 1;
-        m_earlier = std::move(now);
-        m_since = 0;
+    std::size_t skipped = 0;
+    const auto same = std::find_if(m_earlier.rbegin(), m_earlier.rend(),
+                                   [&](const State& earlier) { return earlier.places == now.places; });
+    if (same != m_earlier.rend()) {
+        const std::size_t cycle = now.time - same->time;
+        skipped = left / cycle * cycle;
+        allocator.countAgain(same->statistics, left / cycle);
     }
+    if (m_earlier.size() == kept) {
+        const bool isOlderKept = m_earlier[1].time < 2 * m_earlier[0].time;
+        m_earlier.erase(m_earlier.begin() + (isOlderKept ? 1 : 0));
+    }
+    m_earlier.push_back(std::move(now));
     return left - skipped;
 }
 

@@ -6,6 +6,7 @@
 #include "core/trace/allocator.h"
 #include "core/trace/trace.h"
 
+#include <deque>
 #include <optional>
 #include <span>
 
@@ -30,8 +31,8 @@ struct AllocatorReplay
 };
 
 /// Finds the times of a repetition that need no replay: those of whole cycles of states. Each state of the allocator is
-/// compared with one earlier state, which is replaced after 1, 2, 4, 8 … times (Brent 1980): a cycle is found however
-/// long the allocator takes to come to rest, and two states are kept.
+/// compared with the newest few, so that a short cycle is found as soon as it closes, and with one older state, which
+/// is replaced after 1, 2, 4, 8 … times (Brent 1980): a cycle is found however long it is, and few states are kept.
 class AllocatorCycle
 {
 public:
@@ -45,11 +46,12 @@ private:
     {
         std::vector<std::uint64_t> places; ///< address and size of free blocks, addresses of those carried over
         AllocatorStatistics statistics;
+        std::size_t time = 0; ///< after which of the times, from 1 on
     };
+    static constexpr std::size_t kept = 5;
 
-    std::optional<State> m_earlier; ///< after one of the times
-    std::size_t m_since = 0;        ///< times since that one
-    std::size_t m_stretch = 1;      ///< times after which a later one takes its place
+    std::deque<State> m_earlier; ///< the older one, then the newest
+    std::size_t m_times = 0;
 };
 
 /// Replays all events. `moments` are event indices in rising order (those of a timeline, say).

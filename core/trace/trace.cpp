@@ -78,7 +78,7 @@ void Trace::enter(Phase phase, std::uint16_t microBatch)
 
 NameId Trace::name(std::string_view text)
 {
-    return m_names.id(text);
+    return m_keeps == TraceKeeps::Events ? m_names.id(text) : 0;
 }
 ModuleId Trace::module(std::string_view path)
 {

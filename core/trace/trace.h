@@ -127,7 +127,7 @@ public:
     /// Ends a live block; noBlock is ignored. Freeing twice is our bug.
     void free(BlockId block);
 
-    NameId name(std::string_view text);     ///< interned: the same text gives the same id
+    NameId name(std::string_view text);     ///< interned: the same text gives the same id; 0 where it only counts
     ModuleId module(std::string_view path); ///< interned: "transformer.h.3.mlp"
     NameId nameOf(BlockId block) const;     ///< of a trace that only counts, 0
     void reserve(std::size_t events);

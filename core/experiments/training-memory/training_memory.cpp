@@ -160,7 +160,7 @@ std::vector<Claim> claimsOf(const TrainingAnswer& answer, const Device& device, 
     const std::int64_t batch = parameters.integer("batch");
     if (batch < 2)
         return trainingClaims(answer, nullptr);
-    const auto halved = answerTraining(device, parameters.at("batch", double(batch / 2)), answer.networks);
+    const auto halved = totalsOfTraining(device, parameters.at("batch", double(batch / 2)), answer.networks);
     return trainingClaims(answer, halved ? &*halved : nullptr);
 }
 

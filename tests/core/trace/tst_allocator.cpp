@@ -430,6 +430,43 @@ private slots:
         QCOMPARE(QString::fromStdString(options.error().code), code);
     }
 
+    /// Two states in turn, after `before` other ones: the first that comes back ends the replay of what is left.
+    void aShortCycleIsFoundWhenItCloses_data()
+    {
+        QTest::addColumn<std::size_t>("before");
+        for (const std::size_t before : {0, 1, 2, 5, 30})
+            QTest::newRow(qPrintable(QString::number(before))) << before;
+    }
+    void aShortCycleIsFoundWhenItCloses()
+    {
+        QFETCH(std::size_t, before);
+        CachingAllocator allocator;
+        std::vector<BlockIndex> blocks;
+        for (std::size_t i = 0; i < before + 2; ++i)
+            blocks.push_back(allocator.allocate(1 << 20));
+        AllocatorCycle cycle;
+        const auto leftAfter = [&](std::size_t block, std::size_t left) {
+            return cycle.timesLeft(allocator, {&blocks[block], 1}, left);
+        };
+        for (std::size_t i = 0; i < before + 2; ++i)
+            QCOMPARE(leftAfter(i, 100 - i), 100 - i);
+        QCOMPARE(leftAfter(before, 7), std::size_t(1)); // three cycles are counted
+    }
+
+    /// Longer than the states that are kept.
+    void aLongCycleIsFoundToo()
+    {
+        CachingAllocator allocator;
+        std::vector<BlockIndex> blocks;
+        for (int i = 0; i < 40; ++i)
+            blocks.push_back(allocator.allocate(1 << 20));
+        AllocatorCycle cycle;
+        std::size_t left = 100'000, replayed = 0;
+        for (; left > 0; ++replayed)
+            left = cycle.timesLeft(allocator, {&blocks[replayed % blocks.size()], 1}, left - 1);
+        QVERIFY2(replayed < 200, qPrintable(QString::number(replayed)));
+    }
+
     void anImpossibleRequestIsRefused()
     {
         CachingAllocator allocator;
