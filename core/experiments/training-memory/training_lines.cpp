@@ -37,6 +37,10 @@ OptimizerName optimizerName(const std::string& kind)
         return {"torch.optim.SGD", {}, ", momentum=0.9", true, true};
     if (kind == "adam-8bit")
         return {"bitsandbytes.optim.Adam8bit", "import bitsandbytes", {}};
+    if (kind == "adam-4bit")
+        return {"torchao.optim.Adam4bit", "import torchao", {}};
+    if (kind == "adam-fp8")
+        return {"torchao.optim.AdamFp8", "import torchao", {}};
     if (kind == "adafactor")
         return {"torch.optim.Adafactor", {}, {}, true, false};
     if (kind == "lion")
