@@ -241,6 +241,9 @@ private slots:
         row("adapter=lora base_precision=int8", "quantization = BitsAndBytesConfig(load_in_8bit=True)");
         row("adapter=qlora", "bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=torch.bfloat16)");
         row("adapter=qlora", "LoraConfig(r=16, target_modules=\"all-linear\")");
+        row("adapter=lora base_precision=int8 quantized_head=true",
+            "BitsAndBytesConfig(load_in_8bit=True, llm_int8_skip_modules=[])");
+        row("adapter=qlora bitsandbytes=0.41", "# python3 -m pip install bitsandbytes==0.41.0");
         row("adapter=qlora base_precision=nf4 compute_precision=fp32",
             "bnb_4bit_use_double_quant=False, bnb_4bit_compute_dtype=torch.float32)");
         row("adapter=qlora checkpointing=block",

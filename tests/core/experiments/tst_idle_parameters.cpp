@@ -51,6 +51,9 @@ std::vector<Choice> trainingChoices()
         if (!isTransformers)
             choices.push_back({"training-memory", "cpu", {"model=mlp:256,64", "batch=2", "advice=none", one}});
     }
+    choices.push_back({"training-memory",
+                       "nvidia-h200",
+                       {"model=llama-2-7b", "batch=2", "sequence=32", "advice=none", "adapter=qlora"}}); // its own head
     const Texts ranks[] = {
         {"model=gpt2", "attention=flash", "data_parallel=4", "zero=1"},
         {"model=gpt2", "pipeline_parallel=2", "accumulation=4"},

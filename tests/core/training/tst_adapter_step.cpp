@@ -171,6 +171,7 @@ private slots:
             return live;
         };
         const auto atEndOfForward = [&] {
+            setup.step.plan.accumulation = 1;
             const Simulation made = simulated(model("llama"), setup);
             std::int64_t live = 0;
             for (const Event& event : made.trace.events())
