@@ -14,7 +14,9 @@
 // modules_to_save: the original stays, frozen; the copy is trained and used.
 //
 // 4-bit weights, after bitsandbytes' MatMul4Bit: x is cast to the compute type, the weight dequantized to it for the
-// product and again for its backward, the result cast back. What is packed is the quantized weight alone.
+// product and again for its backward, the result cast back. What is packed is the quantized weight alone. Before 0.44
+// (pull request 1270) x was kept beside it, though a frozen weight's backward has no use for it: as an attribute of the
+// node, `ctx.tensors = (A, B)`, which lives as long as the loss.
 //
 // 8-bit weights, after MatMul8bitLt: x is quantized by way of fp16, the product is int32, then fp16, then of the type
 // of x; its node keeps x itself. Backward dequantizes the weight. Left out: columns of outliers.
@@ -283,6 +285,10 @@ Variable NetworkBuilder::quantizedLinear(Variable x, Variable weight, Variable b
     if (!ok())
         return {};
     Variable result = product(x, whole, x, weight, bias);
+    if (m_options.adapters->keepsInputs && needsGradient(x)) {
+        save(x.id());
+        m_graph.operators.back().keepsAsAttribute = true;
+    }
     return cast(settled(std::move(result), x, weight, bias), before);
 }
 

@@ -86,6 +86,8 @@ struct AdapterOptions
     double dropout = 0;                  ///< in front of A
     bool isDecomposed = false;           ///< DoRA (Liu et al. 2024): a trained magnitude of each output
     std::vector<std::string> saved = {}; ///< modules_to_save: trained whole, beside the frozen original
+    bool quantizesHead = false;          ///< linear layers outside of Layer blocks are in the base's form, too
+    bool keepsInputs = false;            ///< MatMul4Bit's node has x as an attribute (bitsandbytes before 0.44)
     bool isQuantized() const { return isQuantizedForm(base); }
     bool operator==(const AdapterOptions&) const = default;
 };

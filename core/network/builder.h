@@ -332,7 +332,11 @@ private:
     void sumInFloat();                 ///< the sum recorded last, under autocast
     bool isInLayer() const { return m_layers > 0; }
     // --- adapters and quantized weights (adapters.cpp)
-    bool isQuantizedHere() const { return m_options.adapters && m_options.adapters->isQuantized() && isInLayer(); }
+    bool isQuantizedHere() const
+    {
+        const auto& adapters = m_options.adapters;
+        return adapters && adapters->isQuantized() && (isInLayer() || adapters->quantizesHead);
+    }
     bool hasAdapter();
     bool isSavedModule();
     bool isWithin(std::string_view type) const; ///< a module whose type contains the word

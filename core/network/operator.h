@@ -150,6 +150,9 @@ struct Operator
     std::uint8_t saved = 0;
     bool hasGradient = false; ///< autograd has a node for it
     bool inPlace = false;     ///< outputs[0] shares the storage of inputs[0], with new values
+    /// What is saved is an attribute of the node (ctx.tensors = …), not a saved tensor: it lives as long as the node,
+    /// to the end of the loss, and checkpointing's hooks don't see it.
+    bool keepsAsAttribute = false;
     ModuleIndex module = 0;
     std::uint32_t first = 0;
     std::int64_t attribute = 0;

@@ -40,6 +40,8 @@ Passes passesOf(OptimizerKind optimizer, UpdateStyle style)
         return isFused ? Passes{7, 1} : adamByOperators;
     case OptimizerKind::Adam8bit: // g, p twice; two byte-sized moments twice and their scales
         return {3 + 4 * (1 + 4.0 / 256) / 4, 1};
+    case OptimizerKind::Adam4bit: return {3 + 4 * (0.5 + 4.0 / 128) / 4, 1}; // the same of half a byte
+    case OptimizerKind::AdamFp8: return {3 + 4 * (1 + 4.0 / 256) / 4, 1};
     case OptimizerKind::Adafactor: // norm, row and column norms, product, div_ clamp_ rsqrt_ mul_
                                    // norm add_
         return {1 + 1 + 1 + 1 + 2 + 2 + 2 + 3 + 1 + 3, 12};
@@ -78,7 +80,8 @@ OperatorCost updateCost(const std::vector<ParameterTensor>& parameters, const Pl
             cost.bytes += 3 * elements * double(plan.gradientBytes());
         cost.flops += byMuon ? orthogonalizationFlops(tensor) : elements;
         cost.isProduct |= byMuon;
-        cost.kernels += plan.update == UpdateStyle::Foreach || plan.update == UpdateStyle::Fused
+        const bool isByTensor = plan.optimizer == OptimizerKind::Adam4bit || plan.optimizer == OptimizerKind::AdamFp8;
+        cost.kernels += !isByTensor && (plan.update == UpdateStyle::Foreach || plan.update == UpdateStyle::Fused)
             ? passes.operators * elements / double(normChunk) / chunksOfLaunch
             : passes.operators;
     }

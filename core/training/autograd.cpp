@@ -192,6 +192,8 @@ void Autograd::run(const Operator& op, bool saves)
         pack(op);
     else if (m_rules.isOnCpu)
         packNumber(op);
+    if (!saves && op.keepsAsAttribute && !m_isReentrant) // else the first run has no graph
+        pack(op);
     for (const LiveId live : made) // the operator's own reference ends
         if (live)
             m_live.release(live);
@@ -242,9 +244,9 @@ void Autograd::pack(const Operator& op)
     for (std::uint32_t i = first; i < first + op.saved; ++i) {
         const LiveId live = m_bound[m_graph.tensors[m_graph.operands[i]].storage];
         m_live.retain(live);
-        const bool isPacked = m_saved[i] && m_rules.isOnCpu && op.kind == OperatorKind::Scale;
-        if (isPacked) // a number, by the first run of a checkpointed segment
-            m_replayedNumbers.push_back(live);
+        const bool isNumber = m_rules.isOnCpu && op.kind == OperatorKind::Scale;
+        if (m_saved[i] && (isNumber || op.keepsAsAttribute)) // by the first run of a checkpointed segment
+            m_replayed.push_back(live);
         else
             m_saved[i] = live;
     }
@@ -272,6 +274,7 @@ void Autograd::exchange(Pass& pass)
     std::swap(m_firstInput, pass.firstInput);
     std::swap(m_loss, pass.loss);
     std::swap(m_outputs, pass.outputs);
+    std::swap(m_attributes, pass.attributes);
 }
 
 void Autograd::forward(std::uint32_t chunk, std::uint32_t microBatch)
@@ -279,7 +282,7 @@ void Autograd::forward(std::uint32_t chunk, std::uint32_t microBatch)
     std::vector<Pass>& idle = m_idle[chunk];
     Pass pass;
     if (idle.empty()) { // only what exists before the step is bound
-        pass = {m_bound, m_saved, m_isNamed, {}, m_firstInput, 0, {}};
+        pass = {m_bound, m_saved, m_isNamed, {}, m_firstInput, 0, {}, {}};
     } else {
         pass = std::move(idle.back());
         idle.pop_back();
@@ -313,8 +316,8 @@ void Autograd::runForward(std::uint32_t first, std::uint32_t last)
         for (const TensorId made : op.kind == OperatorKind::Fused ? outputs : outputs.first(1)) {
             if (made == m_graph.output && !m_graph.returnsLoss)
                 releaseOutputs();
-            if (made == m_graph.loss && m_loss)
-                m_live.release(std::exchange(m_loss, 0));
+            if (made == m_graph.loss)
+                releaseLoss();
         }
     }
     leaveUnit();
@@ -358,14 +361,24 @@ std::vector<BlockId> Autograd::results() const
         blocks.push_back(m_live.block(m_loss));
     for (const LiveId output : m_outputs)
         blocks.push_back(m_live.block(output));
+    for (const LiveId attribute : m_attributes)
+        blocks.push_back(m_live.block(attribute));
     return blocks;
 }
 
 void Autograd::dropResults()
 {
     releaseOutputs();
+    releaseLoss();
+}
+
+/// The loss, and with it the nodes behind it.
+void Autograd::releaseLoss()
+{
     if (m_loss)
         m_live.release(std::exchange(m_loss, 0));
+    for (const LiveId attribute : std::exchange(m_attributes, {}))
+        m_live.release(attribute);
 }
 
 } // namespace memscape

@@ -65,7 +65,7 @@ public:
     void forgetGradients();
     /// Gradients that the step before left: zero_grad(set_to_none=False) keeps them.
     void findGradients();
-    /// The blocks of output and loss that the training loop still names.
+    /// The blocks of output and loss that the training loop still names, and of what lives as long as these.
     std::vector<BlockId> results() const;
     /// The blocks of parameters, beside Graph::parameters.
     std::vector<BlockId> parameters() const;
@@ -88,7 +88,7 @@ private:
         std::vector<std::uint8_t> isNamed;
         std::vector<LiveId> segmentInputs, firstInput;
         LiveId loss = 0;
-        std::vector<LiveId> outputs;
+        std::vector<LiveId> outputs, attributes;
     };
     void exchange(Pass& pass);
 
@@ -100,6 +100,7 @@ private:
     void runKernel(const KernelSteps& steps, const Operator& op, const MakeOutput& makeOutput);
     void pack(const Operator& op);
     void packNumber(const Operator& op);
+    void releaseLoss();
     void releaseOutputs();
     LiveId generatorState();
     void name(TensorId tensor);
@@ -195,7 +196,7 @@ private:
 
     std::vector<LiveId> m_bound; ///< storage of the graph -> now
     std::vector<LiveId> m_saved; ///< beside Graph::operands: what a node has packed
-    std::vector<LiveId> m_replayedNumbers;
+    std::vector<LiveId> m_replayed;
     std::vector<std::uint8_t> m_isNamed; ///< by tensor
     std::vector<std::uint32_t> m_slot;   ///< by tensor: its gradient in m_gradients, 0 is none
     std::vector<Gradient> m_gradients;
@@ -227,7 +228,8 @@ private:
     std::int64_t m_blasWorkspace = 0;
     std::array<bool, phaseCount> m_hasBlasWorkspace{};
     LiveId m_loss = 0;
-    std::vector<LiveId> m_outputs;                                      ///< that the training loop still names
+    std::vector<LiveId> m_attributes; ///< of nodes that backward has left: they end with the loss
+    std::vector<LiveId> m_outputs;    ///< that the training loop still names
     std::map<std::pair<std::uint32_t, std::uint32_t>, Pass> m_inFlight; ///< by chunk and micro-batch
     std::vector<std::vector<Pass>> m_idle;                              ///< by chunk: those that have ended
 

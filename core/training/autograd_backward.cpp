@@ -137,7 +137,7 @@ void Autograd::replay(const Segment& segment)
     for (TensorId tensor = segment.firstTensor; tensor < segment.lastTensor; ++tensor)
         if (!m_isReentrant || tensor != segment.output)
             unname(tensor);
-    for (const LiveId number : std::exchange(m_replayedNumbers, {}))
+    for (const LiveId number : std::exchange(m_replayed, {}))
         m_live.release(number);
     if (generator)
         m_live.release(generator);
@@ -163,9 +163,14 @@ void Autograd::replayLast(const Operator& op)
 void Autograd::dropSaved(const Operator& op)
 {
     const std::uint32_t first = op.first + op.inputs + op.outputs;
-    for (std::uint32_t i = first; i < first + op.saved; ++i)
-        if (m_saved[i])
-            m_live.release(std::exchange(m_saved[i], 0));
+    const bool staysWithNode = op.keepsAsAttribute && m_loss;
+    for (std::uint32_t i = first; i < first + op.saved; ++i) {
+        const LiveId saved = std::exchange(m_saved[i], 0);
+        if (saved && staysWithNode)
+            m_attributes.push_back(saved);
+        else if (saved)
+            m_live.release(saved);
+    }
 }
 
 void Autograd::runNode(const Operator& op)

@@ -11,9 +11,9 @@ namespace memscape {
 
 namespace {
 
-constexpr std::int64_t eightBitBlock = 256;
-constexpr std::int64_t eightBitLeast = 4096; ///< smaller tensors keep 32-bit state
-constexpr std::int64_t codeTable = 256 * 4;
+constexpr std::int64_t fourBitBlock = 128, fp8Block = 256; ///< of torchao
+constexpr std::int64_t leastQuantized = 4096;              ///< elements: smaller tensors keep their moments as they are
+constexpr std::int64_t codeTable = 256 * 4, fourBitCodes = 16 * 4; // B
 
 StateTensors twoMoments(std::int64_t bytes, const Plan& plan)
 {
@@ -23,12 +23,30 @@ StateTensors twoMoments(std::int64_t bytes, const Plan& plan)
     return state;
 }
 
-StateTensors eightBitMoments(std::int64_t elements)
+StateTensors eightBitMoments(std::int64_t elements, std::int64_t block)
 {
-    if (elements < eightBitLeast)
+    if (elements < leastQuantized)
         return {{"state1", 4 * elements}, {"state2", 4 * elements}};
-    const std::int64_t scales = 4 * piece(elements, eightBitBlock);
+    const std::int64_t scales = 4 * piece(elements, block);
     return {{"state1", elements}, {"state2", elements}, {"absmax1", scales}, {"absmax2", scales}};
+}
+
+/// Of torchao, whose step counts are on the host.
+StateTensors torchaoMoments(std::int64_t elements, std::int64_t elementBytes, bool isFourBit, bool isOnCpu)
+{
+    const std::int64_t block = isFourBit ? fourBitBlock : fp8Block;
+    StateTensors state;
+    const bool isQuantized = elements >= leastQuantized && elements % block == 0;
+    for (const std::string_view moment : {"exp_avg", "exp_avg_sq"}) {
+        state.push_back({moment, isQuantized ? elements / (isFourBit ? 2 : 1) : elements * elementBytes});
+        if (isQuantized)
+            state.push_back({"scale", 4 * elements / block});
+        if (isQuantized && isFourBit)
+            state.push_back({"qmap", fourBitCodes});
+    }
+    if (isOnCpu)
+        state.push_back({"step", 4});
+    return state;
 }
 
 StateTensors factoredMoment(const ParameterTensor& updated, std::int64_t elementBytes)
@@ -58,7 +76,9 @@ StateTensors stateTensors(const ParameterTensor& updated, std::int64_t elementBy
     case OptimizerKind::Momentum: return {{"momentum_buffer", bytes}};
     case OptimizerKind::Adam:
     case OptimizerKind::AdamW: return twoMoments(bytes, plan);
-    case OptimizerKind::Adam8bit: return eightBitMoments(updated.elements);
+    case OptimizerKind::Adam8bit: return eightBitMoments(updated.elements, plan.eightBitBlock);
+    case OptimizerKind::Adam4bit: return torchaoMoments(updated.elements, elementBytes, true, plan.isOnCpu);
+    case OptimizerKind::AdamFp8: return torchaoMoments(updated.elements, elementBytes, false, plan.isOnCpu);
     case OptimizerKind::Adafactor: return factoredMoment(updated, elementBytes);
     case OptimizerKind::Lion: return {{"exp_avg", bytes}};
     case OptimizerKind::Muon:
@@ -69,7 +89,7 @@ StateTensors stateTensors(const ParameterTensor& updated, std::int64_t elementBy
 
 std::int64_t sharedStateBytes(const std::vector<ParameterTensor>& updated, OptimizerKind optimizer)
 {
-    const auto isQuantized = [](const ParameterTensor& tensor) { return tensor.elements >= eightBitLeast; };
+    const auto isQuantized = [](const ParameterTensor& tensor) { return tensor.elements >= leastQuantized; };
     const bool isNeeded =
         optimizer == OptimizerKind::Adam8bit && std::any_of(updated.begin(), updated.end(), isQuantized);
     return isNeeded ? 2 * codeTable : 0;

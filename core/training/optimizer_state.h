@@ -7,6 +7,10 @@
 //   adam-8bit      2 n + 2 × 4 ceil(n / 256): one byte each and an fp32 scale per block of 256
 //                  (bitsandbytes since 0.44, its pull request 1365; blocks of 2048 before); below
 //                  4096 elements 2 × 4 n; and two tables of 256 fp32 codes for all
+//   adam-4bit      n + 2 × 4 n / 128 + 2 × 64: half a byte each, an fp32 scale per block of 128, and a table of 16
+//                  fp32 codes for each moment (torchao/optim/subclass_4bit.py); what is no whole number of blocks, or
+//                  below 4096 elements, has 2 n e
+//   adam-fp8       2 n + 2 × 4 n / 256: E4M3, an fp32 scale per block of 256 (subclass_fp8.py); else 2 n e
 //   adafactor      (n / columns + n / rows) e over the last two dimensions, n e for vectors
 //   lion           n e
 //   muon           n e for hidden matrices; embeddings, output head and vectors are left to AdamW
@@ -32,7 +36,7 @@ struct StateTensor
     std::int64_t bytes = 0;
 };
 
-constexpr std::size_t mostStateTensors = 4; ///< of one parameter
+constexpr std::size_t mostStateTensors = 7; ///< of one parameter
 using StateTensors = Few<StateTensor, mostStateTensors>;
 
 /// The state of one updated tensor whose elements have `elementBytes`; empty for frozen ones.

@@ -64,7 +64,7 @@ OptimizerBlocks allocateOptimizer(Trace& trace, const std::vector<ParameterTenso
         return blocks;
     blocks.updated = updatedTensors(parameters, plan);
     const NameId master = trace.name("master");
-    std::vector<std::pair<std::string_view, NameId>> names; // of state: four at most
+    std::vector<std::pair<std::string_view, NameId>> names; // of state: a few
     const auto nameOf = [&](std::string_view text) {
         for (const auto& [known, id] : names)
             if (known == text)

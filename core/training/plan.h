@@ -42,7 +42,7 @@ PrecisionRule precisionRule(Precision precision);
 bool isAutocast(Precision precision);
 bool isHalf(Precision precision); ///< any recipe whose activations are half precision
 
-enum class OptimizerKind { None, Sgd, Momentum, Adam, AdamW, Adam8bit, Adafactor, Lion, Muon };
+enum class OptimizerKind { None, Sgd, Momentum, Adam, AdamW, Adam8bit, Adam4bit, AdamFp8, Adafactor, Lion, Muon };
 std::string_view optimizerText(OptimizerKind kind); ///< "adamw", "adam-8bit", …
 Result<OptimizerKind> optimizerFromText(std::string_view text);
 std::vector<std::string> optimizerNames();
@@ -91,6 +91,7 @@ struct Plan
     bool logitsInFp32 = true; ///< the loss is computed on an fp32 copy of half logits
     OptimizerKind optimizer = OptimizerKind::AdamW;
     UpdateStyle update = UpdateStyle::Foreach;
+    std::int64_t eightBitBlock = 256; ///< elements under one scale of adam-8bit
     bool fp32Gradients = false; ///< mixed recipes: half gradients are summed in fp32 (Megatron), reduced so by FSDP
     static constexpr int mostAccumulation = 65535;
     int accumulation = 1; ///< micro-batches per step

@@ -170,11 +170,14 @@ void addAdapters(Idle& idle, const Parameters& parameters)
         return;
     const BaseForm base = baseFormOf(parameters);
     for (const std::string& key : adapterKeys())
-        idle.add(key, key != "adapter" && idle.is("adapter", "none"));
+        idle.add(key, key != "adapter" && key != "bitsandbytes" && idle.is("adapter", "none"));
+    const bool isNormalFloat = isQuantizedForm(base) && base != BaseForm::Int8;
+    idle.add("bitsandbytes", !isNormalFloat && !idle.is("optimizer", "adam-8bit"));
     if (idle.is("adapter", "none"))
         return;
-    idle.add("compute_precision", !isQuantizedForm(base) || base == BaseForm::Int8);
-    idle.add("kbit_preparation", !isQuantizedForm(base));
+    idle.add("compute_precision", !isNormalFloat);
+    for (const char* key : {"kbit_preparation", "quantized_head"})
+        idle.add(key, !isQuantizedForm(base));
 }
 
 Idle idleOfStep(const Device& device, const Parameters& parameters)

@@ -99,7 +99,19 @@ std::vector<ParameterSpec> adapterSpecs()
             "transformers' Trainer does. Checkpointing, which it turns on, is a parameter of its own.",
             {{"peft", "by PEFT", "all that is not quantized in fp32"},
              {"none", "not", "as the precision has it: torchtune, LitGPT"}},
-            "peft")};
+            "peft"),
+        flagSpec(
+            "quantized_head", "head quantized",
+            "Linear layers outside of the blocks, the output head above all, in the base's 4 or 8 bits, too: LitGPT. "
+            "transformers leaves the head as it is, and one that shares the embedding's weight stays so."),
+        choiceSpec(
+            "bitsandbytes", "bitsandbytes",
+            "Which version: older ones keep the input of each 4-bit layer for as long as the loss is named, "
+            "through checkpointing that isn't reentrant and into the next micro-batch's forward pass; their 8-bit "
+            "Adam has a scale per block of 2048.",
+            {{"0.44", "0.44 or newer", "a frozen layer's input is not kept"},
+             {"0.41", "0.41 to 0.43.1", "ctx.tensors = (A, B)"}},
+            "0.44")};
 }
 
 std::vector<std::string> adapterKeys()
@@ -120,6 +132,11 @@ BaseForm baseFormOf(const Parameters& parameters)
     if (base == "nf4")
         return BaseForm::NormalFloat4;
     return base == "nf4-double" || adapter == "qlora" ? BaseForm::NormalFloat4Double : BaseForm::AsWeights;
+}
+
+bool isOldBitsandbytes(const Parameters& parameters)
+{
+    return parameters.choice("bitsandbytes") == "0.41";
 }
 
 bool isPreparedForKbit(const Parameters& parameters)
@@ -181,6 +198,11 @@ Result<std::optional<AdapterOptions>> adaptersOf(const Parameters& parameters, P
         const DType standard = precision == Precision::Fp32 ? DType::Float32 : halfOf(precision);
         options.compute = typeOf(parameters.choice("compute_precision")).value_or(standard);
     }
+    options.keepsInputs = isOldBitsandbytes(parameters);
+    options.quantizesHead = parameters.flag("quantized_head") && options.isQuantized();
+    if (options.quantizesHead && parameters.choice("loss") != "library")
+        return fail("plan.combination", "a loss that takes the head's matrix itself needs it unquantized",
+                    "choose quantized_head=false, or loss=library", "quantized_head");
     const std::string& kept = parameters.choice("adapter_precision");
     if (kept == "fp32" || (kept == "auto" && !isMixed))
         options.weights = DType::Float32;

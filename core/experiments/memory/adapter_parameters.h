@@ -19,6 +19,8 @@ std::vector<std::string> adapterKeys();
 
 /// The base in 4 or 8 bits, or as the plan's weights.
 BaseForm baseFormOf(const Parameters& parameters);
+/// Before 0.44: what it keeps differs.
+bool isOldBitsandbytes(const Parameters& parameters);
 /// Whether prepare_model_for_kbit_training runs.
 bool isPreparedForKbit(const Parameters& parameters);
 /// "q_proj", "v_proj" of "q_proj, v_proj"; a word ("all-linear") is itself, "none" is nothing.

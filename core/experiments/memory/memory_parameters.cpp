@@ -74,6 +74,7 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
     plan.precision = precision;
     plan.logitsInFp32 = parameters.flag("logits_fp32");
     plan.optimizer = optimizer;
+    plan.eightBitBlock = isOldBitsandbytes(parameters) ? 2048 : 256;
     plan.accumulation = static_cast<int>(parameters.integer("accumulation"));
     plan.clipsGradients = parameters.flag("clipping");
     plan.setsGradientsToNone = parameters.flag("zero_grad_frees");

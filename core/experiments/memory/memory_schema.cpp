@@ -260,6 +260,8 @@ Schema trainingSchema()
                     {"sgd", "SGD", "no state"},
                     {"momentum", "SGD, momentum", "one moment: 4 bytes a parameter"},
                     {"adam-8bit", "8-bit Adam", "two moments of one byte, a scale per block of 256"},
+                    {"adam-4bit", "4-bit Adam", "two moments of half a byte, a scale per block of 128 (torchao)"},
+                    {"adam-fp8", "FP8 Adam", "two moments of one byte in E4M3, a scale per block of 256 (torchao)"},
                     {"adafactor", "Adafactor", "row and column sums instead of a second moment"},
                     {"lion", "Lion", "one moment"},
                     {"muon", "Muon", "one moment for matrices, AdamW for the rest"},
@@ -323,7 +325,8 @@ Schema trainingSchema()
              {"optimizer_implementation", "dropout", "clipping", "operators", "compile", "phase", "assume"});
     setGroup(schema, "adapters",
              {"adapter", "adapter_rank", "adapter_targets", "adapter_dropout", "adapter_variant", "adapter_precision",
-              "modules_to_save", "base_precision", "compute_precision", "kbit_preparation"});
+              "modules_to_save", "base_precision", "compute_precision", "kbit_preparation", "quantized_head",
+              "bitsandbytes"});
     setGroup(
         schema, "memory details",
         {"loss", "logits_fp32", "keeps_logits", "fp32_gradients", "zero_grad_frees", "device_context", "allocator"});

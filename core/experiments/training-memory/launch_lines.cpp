@@ -163,6 +163,8 @@ Snippet torchrunLine(const Parameters& parameters)
         add("optim", optimizer);
     else if (optimizer == "adam-8bit")
         add("optim", "adamw_bnb_8bit");
+    else if (optimizer == "adam-4bit")
+        add("optim", "adamw_torch_4bit");
     else
         notes.push_back(
             fmt::format("Give the optimizer ({}) to the Trainer: --optim has no word for it here.", optimizer));

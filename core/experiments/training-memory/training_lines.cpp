@@ -37,6 +37,10 @@ OptimizerName optimizerName(const std::string& kind)
         return {"torch.optim.SGD", {}, ", momentum=0.9", true, true};
     if (kind == "adam-8bit")
         return {"bitsandbytes.optim.Adam8bit", "import bitsandbytes", {}};
+    if (kind == "adam-4bit")
+        return {"torchao.optim.Adam4bit", "import torchao", {}};
+    if (kind == "adam-fp8")
+        return {"torchao.optim.AdamFp8", "import torchao", {}};
     if (kind == "adafactor")
         return {"torch.optim.Adafactor", {}, {}, true, false};
     if (kind == "lion")
@@ -159,12 +163,16 @@ private:
             return;
         }
         m_lines.import("from transformers import BitsAndBytesConfig");
+        const std::string_view skipped = m_parameters.flag("quantized_head") ? ", llm_int8_skip_modules=[]" : "";
         if (base == BaseForm::Int8) {
-            m_lines.add("quantization = BitsAndBytesConfig(load_in_8bit=True)");
+            m_lines.add(fmt::format("quantization = BitsAndBytesConfig(load_in_8bit=True{})", skipped));
         } else {
             m_lines.add(fmt::format("quantization = BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type=\"nf4\", "
-                                    "bnb_4bit_use_double_quant={}, bnb_4bit_compute_dtype={})",
-                                    pythonFlag(base == BaseForm::NormalFloat4Double), typeName("compute_precision")));
+                                    "bnb_4bit_use_double_quant={}, bnb_4bit_compute_dtype={}{})",
+                                    pythonFlag(base == BaseForm::NormalFloat4Double), typeName("compute_precision"),
+                                    skipped));
+            if (isOldBitsandbytes(m_parameters))
+                m_lines.comment("python3 -m pip install bitsandbytes==0.41.0");
         }
         m_lines.comment("build_model loads the base with it: from_pretrained(…, quantization_config=quantization).");
     }

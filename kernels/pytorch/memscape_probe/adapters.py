@@ -45,6 +45,7 @@ class Adapters:
         base = get("base_precision", "auto") if self.kind != "none" else "auto"
         self.base = "nf4-double" if base == "auto" and self.kind == "qlora" else base
         self.is_prepared = self.base in QUANTIZED and get("kbit_preparation", "peft") == "peft"
+        self.quantizes_head, self.is_old = bool(get("quantized_head", False)), get("bitsandbytes", "0.44") == "0.41"
         self.architecture = (get("described") or {}).get("architecture", "")
         if self.kind == "qlora" and self.targets == ["default"]:
             self.targets = ["all-linear"]
@@ -67,7 +68,9 @@ class Adapters:
         from .models import library
         peft = library("peft", f"adapter={self.kind}")
         if self.base in QUANTIZED:
-            self.quantize(module, library("bitsandbytes", f"base_precision={self.base}").nn, precision, device)
+            bitsandbytes = library("bitsandbytes", f"base_precision={self.base}")
+            self.check_version(bitsandbytes.__version__)
+            self.quantize(module, bitsandbytes.nn, precision, device)
         config = peft.LoraConfig(r=self.rank, lora_alpha=2 * self.rank, lora_dropout=self.dropout,
                                  target_modules=self.target_paths(module, peft), use_rslora=self.variant == "rslora",
                                  use_dora=self.variant == "dora", modules_to_save=self.own_names(self.saved) or None)
@@ -77,6 +80,14 @@ class Adapters:
             raise skipped(f"peft cannot be used: {str(error).splitlines()[0]}", "python3 -m pip install --upgrade peft")
         except ValueError as error:
             raise Problem("plan.lora", str(error).splitlines()[0], "choose other adapter_targets or modules_to_save")
+
+    def check_version(self, version):
+        """Older ones keep the input of each 4-bit layer, so the other kind cannot stand in for them."""
+        is_old = tuple(int(part) for part in version.split(".")[:2]) < (0, 44)
+        if is_old != self.is_old:
+            asked = "0.41" if self.is_old else "0.44"
+            raise skipped(f"bitsandbytes={asked}: this Python has {version}",
+                          f"choose bitsandbytes={'0.41' if is_old else '0.44'}, or install the other")
 
     def own_names(self, asked):
         if self.architecture != "gpt2":
@@ -112,8 +123,11 @@ class Adapters:
     def quantize(self, module, library, precision, device):
         """Linear layers of the blocks, as transformers' BitsAndBytesConfig replaces them, and what is left to fp32."""
         is_double, compute = self.base == "nf4-double", self.compute_type(precision)
+        tables = [part.weight for part in module.modules() if isinstance(part, torch.nn.Embedding)]
         for path, part in list(module.named_modules()):
-            if not isinstance(part, torch.nn.Linear) or not self.is_target(path, "all-linear", {}):
+            if not isinstance(part, torch.nn.Linear) or not (self.quantizes_head or self.is_target(path, "all-linear", {})):
+                continue
+            if any(part.weight is table for table in tables):  # a head that shares it
                 continue
             parent, _, name = path.rpartition(".")
             has_bias, weight = part.bias is not None, part.weight.data.to("cpu")

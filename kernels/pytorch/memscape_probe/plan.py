@@ -25,7 +25,7 @@ NEEDS_MORE = (
     ("compile", ("none",), "the probe runs eager PyTorch", "choose compile=none"),
     ("loss", ("library",), "the probe runs a model with its library's loss", "choose loss=library"),
     ("optimizer", ("adamw", "adam", "sgd", "momentum", "adafactor", "muon", "none"),
-     "torch.optim has no such optimizer (8-bit Adam: bitsandbytes, Lion: lion-pytorch)", "choose optimizer=adamw"),
+     "torch.optim has no such optimizer (8-bit Adam: bitsandbytes, 4-bit and FP8 Adam: torchao, Lion: lion-pytorch)", "choose optimizer=adamw"),
 )
 
 

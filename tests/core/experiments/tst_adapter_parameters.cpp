@@ -59,6 +59,7 @@ void TestAdapterParameters::wrongAdaptersAreRefused_data()
     row("base_precision=int8", "plan.combination", "base_precision");
     row("base_precision=bf16", "plan.combination", "base_precision");
     row("adapter_rank=65536", "plan.range", "");
+    row("quantized_head=true", "plan.combination", "quantized_head");
 }
 
 void TestAdapterParameters::wrongAdaptersAreRefused()
@@ -67,7 +68,7 @@ void TestAdapterParameters::wrongAdaptersAreRefused()
     QFETCH(QString, code);
     QFETCH(QString, place);
     const auto answer =
-        predictedWith({"model=gpt2", "batch=1", "sequence=8", "adapter=qlora", assignment.toStdString()});
+        predictedWith({"model=gpt2", "batch=1", "sequence=8", "adapter=qlora", "loss=liger", assignment.toStdString()});
     QVERIFY(!answer);
     QCOMPARE(QString::fromStdString(answer.error().code), code);
     if (!place.isEmpty())

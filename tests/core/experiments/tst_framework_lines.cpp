@@ -192,6 +192,8 @@ private slots:
         row("optimizer=momentum optimizer_implementation=fused",
             "torch.optim.SGD(model.parameters(), lr=learning_rate, momentum=0.9, fused=True)");
         row("optimizer=adam-8bit", "bitsandbytes.optim.Adam8bit(");
+        row("optimizer=adam-4bit", "torchao.optim.Adam4bit(");
+        row("optimizer=adam-fp8", "torchao.optim.AdamFp8(");
         row("optimizer=muon", "torch.optim.Muon(");
         row("checkpointing=every:4", "every = 4\n");
         row("checkpointing=sqrt", "every = max(1, round(math.sqrt(len(blocks))))");
@@ -239,6 +241,9 @@ private slots:
         row("adapter=lora base_precision=int8", "quantization = BitsAndBytesConfig(load_in_8bit=True)");
         row("adapter=qlora", "bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=torch.bfloat16)");
         row("adapter=qlora", "LoraConfig(r=16, target_modules=\"all-linear\")");
+        row("adapter=lora base_precision=int8 quantized_head=true",
+            "BitsAndBytesConfig(load_in_8bit=True, llm_int8_skip_modules=[])");
+        row("adapter=qlora bitsandbytes=0.41", "# python3 -m pip install bitsandbytes==0.41.0");
         row("adapter=qlora base_precision=nf4 compute_precision=fp32",
             "bnb_4bit_use_double_quant=False, bnb_4bit_compute_dtype=torch.float32)");
         row("adapter=qlora checkpointing=block",

@@ -36,21 +36,14 @@ std::vector<Choice> trainingChoices()
         choices.push_back(
             {"training-memory", "nvidia-h200", {"model=" + model, "batch=2", "sequence=32", "advice=none"}});
     choices.back().assignments.push_back("data_parallel=2"); // its experts can be shared
-    const char* more[] = {"phase=inference",
-                          "phase=forward",
-                          "optimizer=none",
-                          "optimizer=sgd",
-                          "optimizer=adafactor",
-                          "precision=fp32",
-                          "precision=fp8",
-                          "adapter=lora",
-                          "adapter=qlora",
-                          "offload=optimizer",
-                          "data_parallel=4",
-                          "tensor_parallel=2",
-                          "optimizer_implementation=fused",
-                          "operators=written-out",
-                          "accumulation=2"};
+    const char* more[] = {"phase=inference",       "phase=forward",
+                          "optimizer=none",        "optimizer=sgd",
+                          "optimizer=adafactor",   "precision=fp32",
+                          "precision=fp8",         "adapter=lora",
+                          "adapter=qlora",         "optimizer=adam-8bit",
+                          "offload=optimizer",     "data_parallel=4",
+                          "tensor_parallel=2",     "optimizer_implementation=fused",
+                          "operators=written-out", "accumulation=2"};
     for (const char* one : more) {
         choices.push_back(
             {"training-memory", "nvidia-h200", {"model=gpt2", "batch=2", "sequence=32", "advice=none", one}});
@@ -58,6 +51,9 @@ std::vector<Choice> trainingChoices()
         if (!isTransformers)
             choices.push_back({"training-memory", "cpu", {"model=mlp:256,64", "batch=2", "advice=none", one}});
     }
+    choices.push_back({"training-memory",
+                       "nvidia-h200",
+                       {"model=llama-2-7b", "batch=2", "sequence=32", "advice=none", "adapter=qlora"}}); // its own head
     const Texts ranks[] = {
         {"model=gpt2", "attention=flash", "data_parallel=4", "zero=1"},
         {"model=gpt2", "pipeline_parallel=2", "accumulation=4"},

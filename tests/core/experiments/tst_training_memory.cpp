@@ -592,6 +592,8 @@ void TestTrainingMemory::moreIsNeverLess_data()
                                << "optimizer=adamw";
     QTest::newRow("8-bit") << "optimizer=adam-8bit"
                            << "optimizer=adam";
+    QTest::newRow("4-bit") << "optimizer=adam-4bit"
+                           << "optimizer=adam-8bit";
     QTest::newRow("ZeRO-1") << "zero=1 data_parallel=8"
                             << "zero=0 data_parallel=8";
     QTest::newRow("ZeRO-2") << "zero=2 data_parallel=8"

@@ -152,6 +152,58 @@ private slots:
         QVERIFY(made.trace.peakBytes() < half.trace.peakBytes());
     }
 
+    // Of 3 layers with adapters on every linear layer, in bf16: the norm's results in front of q, k, v and of gate, up,
+    // attention's output and the gated activation go into MatMul4Bit. A dropout before A leaves the node as their only
+    // holder, but for attention's output; the first norm's result, behind frozen embeddings alone, needs no gradient.
+    void oldBitsandbytesKeepsInputsAsLongAsTheLoss()
+    {
+        const std::int64_t tokens = 2 * 32, norm = 2 * tokens * 128, gated = 2 * tokens * 384;
+        TrainingSetup setup = adapterSetup(true);
+        setup.build.attention = AttentionKernel::Flash;
+        setup.build.adapters->dropout = 0.05;
+        const auto liveBehindBackward = [&](int microBatches) {
+            setup.step.plan.accumulation = microBatches;
+            const Simulation made = simulated(model("llama"), setup);
+            std::int64_t live = 0;
+            for (const Event& event : made.trace.events())
+                if (event.category == Category::Activations && event.phase <= Phase::Backward)
+                    live += event.change();
+            return live;
+        };
+        const auto atEndOfForward = [&] {
+            setup.step.plan.accumulation = 1;
+            const Simulation made = simulated(model("llama"), setup);
+            std::int64_t live = 0;
+            for (const Event& event : made.trace.events())
+                if (event.category == Category::Activations && event.phase <= Phase::Forward)
+                    live += event.change();
+            return live;
+        };
+        const std::int64_t newer = atEndOfForward(), newerBehind = liveBehindBackward(1);
+        setup.build.adapters->keepsInputs = true;
+        QCOMPARE(atEndOfForward() - newer, 2 * norm + 3 * norm + 3 * gated);
+        const std::int64_t nodes = 2 * norm + 3 * norm + 3 * norm + 3 * gated; // attention's outputs, too
+        QCOMPARE(liveBehindBackward(1) - newerBehind, nodes);
+        QCOMPARE(liveBehindBackward(3) - newerBehind, nodes); // those of one micro-batch
+        setup.step.checkpointing = {Checkpointing::Layers};
+        setup.build.adapters->keepsInputs = false;
+        const std::int64_t checkpointed = atEndOfForward();
+        setup.build.adapters->keepsInputs = true;
+        QCOMPARE(atEndOfForward() - checkpointed, nodes); // its hooks don't see them
+        QCOMPARE(liveBehindBackward(1) - newerBehind, nodes);
+        setup.step.checkpointing.isReentrant = true;
+        QCOMPARE(atEndOfForward(), checkpointed);
+    }
+
+    void theHeadIsQuantizedWhereAsked()
+    {
+        TrainingSetup setup = adapterSetup(true);
+        const Simulation as = simulated(model("llama"), setup);
+        setup.build.adapters->quantizesHead = true;
+        const Simulation quantized = simulated(model("llama"), setup);
+        QCOMPARE(as.kept.weights - quantized.kept.weights, 2 * 1000 * 128 - normalFloatBytes(1000 * 128));
+    }
+
     void refusesWhatCannotBeAdapted()
     {
         TrainingSetup setup = adapterSetup(false);

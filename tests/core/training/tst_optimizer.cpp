@@ -207,6 +207,29 @@ private slots:
         QCOMPARE(bytes(4095), 8 * 4095);
         QCOMPARE(bytes(4096), 2 * 4096 + 2 * 4 * 16 + 2 * 1024); // and two code tables
         QCOMPARE(bytes(4097), 2 * 4097 + 2 * 4 * 17 + 2 * 1024);
+        Plan before;
+        before.optimizer = OptimizerKind::Adam8bit;
+        before.eightBitBlock = 2048; // bitsandbytes before 0.44
+        QCOMPARE(keptBytes({parameter("p", {4097})}, before).state, 2 * 4097 + 2 * 4 * 3 + 2 * 1024);
+    }
+
+    // torchao, `OptimState4bit.zeros` and `OptimStateFp8.zeros`: codes, scales and, in 4 bits, a table each; moments of
+    // the weight's type for what is small or no whole number of blocks.
+    void torchaoQuantizesWholeBlocks()
+    {
+        const auto bytes = [](OptimizerKind optimizer, std::int64_t elements, Precision precision = Precision::Fp32) {
+            Plan plan;
+            plan.optimizer = optimizer;
+            plan.precision = precision;
+            return keptBytes({parameter("p", {elements})}, plan).state;
+        };
+        QCOMPARE(bytes(OptimizerKind::Adam4bit, 4096), 2 * (2048 + 4 * 32 + 64));
+        QCOMPARE(bytes(OptimizerKind::Adam4bit, 4224), 2 * (2112 + 4 * 33 + 64));
+        QCOMPARE(bytes(OptimizerKind::Adam4bit, 4097), 2 * 4 * 4097);
+        QCOMPARE(bytes(OptimizerKind::Adam4bit, 3968), 2 * 4 * 3968);
+        QCOMPARE(bytes(OptimizerKind::AdamFp8, 4352), 2 * (4352 + 4 * 17));
+        QCOMPARE(bytes(OptimizerKind::AdamFp8, 4224), 2 * 4 * 4224);
+        QCOMPARE(bytes(OptimizerKind::AdamFp8, 4224, Precision::Bf16), 2 * 2 * 4224);
     }
 
     void masterWeightsAndTheirGradients()
