@@ -244,6 +244,17 @@ ModelDescription swin()
     return model;
 }
 
+/// DiT's sizes; a UNet's are in its levels.
+ModelDescription diffusion()
+{
+    ModelDescription model = vit();
+    model.family = Family::Diffusion;
+    model.head = HeadKind::None;
+    model.activation = ActivationKind::GeluTanh;
+    model.picture = {32, 2, 4, 1000};
+    return model;
+}
+
 ModelDescription mamba()
 {
     ModelDescription model;
@@ -283,6 +294,7 @@ constexpr Entry entries[] = {
     {"deepseek_v3", [] { return deepseek(true); }},
     {"densenet", [] { return cnn(CnnKind::DenseNet); }},
     {"dinov2", dino},
+    {"dit", diffusion},
     {"efficientnet", [] { return cnn(CnnKind::EfficientNet); }},
     {"falcon", falcon},
     {"from-scratch",
@@ -343,6 +355,7 @@ constexpr Entry entries[] = {
     {"starcoder2", starcoder2},
     {"swin", swin},
     {"t5", t5},
+    {"unet", diffusion},
     {"vgg", [] { return cnn(CnnKind::Vgg); }},
     {"vit", vit},
     {"whisper", whisper},

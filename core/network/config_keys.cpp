@@ -50,6 +50,10 @@ constexpr std::pair<std::string_view, ConfigFields::Keys> keysOfFields[] = {
     {"depth multiplier", depthMultiplier},
     {"growth", growth},
     {"stem", stem},
+    {"output channels", outputChannels},
+    {"block layers", blockLayers},
+    {"groups", groups},
+    {"text width", textWidth},
 };
 
 } // namespace

@@ -10,8 +10,8 @@
 namespace memscape::config_keys {
 
 inline constexpr ConfigFields::Keys hidden = {"hidden_size", "n_embd", "n_embed", "d_model", "dim"};
-inline constexpr ConfigFields::Keys layers = {"num_hidden_layers", "n_layer", "num_layers", "n_layers",
-                                              "encoder_layers"};
+inline constexpr ConfigFields::Keys layers = {"num_hidden_layers", "n_layer",        "num_layers",
+                                              "n_layers",          "encoder_layers", "depth"};
 inline constexpr ConfigFields::Keys decoderLayers = {"num_decoder_layers", "decoder_layers"};
 inline constexpr ConfigFields::Keys vocab = {"vocab_size"};
 inline constexpr ConfigFields::Keys maxPositions = {"max_position_embeddings", "n_positions", "n_ctx", "max_seq_len"};
@@ -39,9 +39,9 @@ inline constexpr ConfigFields::Keys keyValueRank = {"kv_lora_rank"};
 inline constexpr ConfigFields::Keys ropeHeadDim = {"qk_rope_head_dim"};
 inline constexpr ConfigFields::Keys plainHeadDim = {"qk_nope_head_dim"};
 inline constexpr ConfigFields::Keys valueHeadDim = {"v_head_dim"};
-inline constexpr ConfigFields::Keys imageSize = {"image_size"};
+inline constexpr ConfigFields::Keys imageSize = {"image_size", "sample_size", "input_size"};
 inline constexpr ConfigFields::Keys patch = {"patch_size"};
-inline constexpr ConfigFields::Keys channels = {"num_channels"};
+inline constexpr ConfigFields::Keys channels = {"num_channels", "in_channels"};
 inline constexpr ConfigFields::Keys classes = {"num_labels", "num_classes"};
 inline constexpr ConfigFields::Keys audioChannels = {"num_mel_bins"};
 inline constexpr ConfigFields::Keys audioPositions = {"max_source_positions"};
@@ -51,7 +51,11 @@ inline constexpr ConfigFields::Keys stateSize = {"state_size"};
 inline constexpr ConfigFields::Keys stateKernel = {"conv_kernel"};
 inline constexpr ConfigFields::Keys stepRank = {"time_step_rank"};
 inline constexpr ConfigFields::Keys depths = {"depths", "block_config"};
-inline constexpr ConfigFields::Keys widths = {"hidden_sizes"};
+inline constexpr ConfigFields::Keys widths = {"hidden_sizes", "block_out_channels"};
+inline constexpr ConfigFields::Keys outputChannels = {"out_channels"};
+inline constexpr ConfigFields::Keys blockLayers = {"layers_per_block"};
+inline constexpr ConfigFields::Keys groups = {"norm_num_groups"};
+inline constexpr ConfigFields::Keys textWidth = {"cross_attention_dim"};
 inline constexpr ConfigFields::Keys widthMultiplier = {"depth_multiplier", "width_multiplier", "width_coefficient"};
 inline constexpr ConfigFields::Keys depthMultiplier = {"depth_coefficient"};
 inline constexpr ConfigFields::Keys growth = {"growth_rate"};

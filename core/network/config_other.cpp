@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the configurations of Whisper, DINOv2, Swin and Mamba say in keys of their own.
+// What the configurations of Whisper, DINOv2, Swin, DiT, the UNet and Mamba say in keys of their own.
 #include "core/base/text.h"
 #include "core/network/config_keys.h"
 #include "core/network/config_parts.h"
@@ -75,6 +75,101 @@ void readSwin(ConfigFields& fields, ModelDescription& model)
     model.layers = 0;
     for (const std::int64_t depth : windows.depths)
         model.layers += depth;
+}
+
+void readDit(ConfigFields& fields, ModelDescription& model)
+{
+    readPicture(fields, model.picture);
+    model.picture.classes = givenClasses(fields).value_or(model.picture.classes);
+    model.hidden = fields.required(config_keys::hidden);
+    model.layers = fields.required(config_keys::layers);
+    model.heads = model.kvHeads = fields.required(config_keys::heads);
+    model.ffn = widened(fields, model.hidden, 4);
+    model.diffusion.outputs = (fields.flag({"learn_sigma"}, true) ? 2 : 1) * model.picture.channels;
+    if (fields.failed())
+        return;
+    if (model.hidden % model.heads != 0)
+        return fields.contradict("num_heads",
+                                 fmt::format("{} channels cannot be shared by {} heads", model.hidden, model.heads));
+    model.headDim = model.hidden / model.heads;
+}
+
+namespace {
+
+/// What of a UNet2DConditionModel is another network.
+void refuseOtherUnets(ConfigFields& fields)
+{
+    for (const char* key :
+         {"addition_embed_type", "class_embed_type", "num_class_embeds", "encoder_hid_dim_type", "time_cond_proj_dim"})
+        if (fields.has({key}))
+            return fields.contradict(key, "only the UNet of Stable Diffusion 1 and 2 is modelled");
+    for (const auto& [key, standard] :
+         {std::pair{"mid_block_type", "UNetMidBlock2DCrossAttn"}, std::pair{"resnet_time_scale_shift", "default"},
+          std::pair{"time_embedding_type", "positional"}, std::pair{"act_fn", "silu"}})
+        if (fields.word({key}, standard) != standard)
+            return fields.contradict(key, fmt::format("only \"{}\" is modelled", standard));
+    for (const char* key : {"dual_cross_attention", "only_cross_attention", "transformer_layers_per_block",
+                            "downsample_padding", "mid_block_scale_factor", "conv_in_kernel", "conv_out_kernel"}) {
+        const double standard = std::string_view(key).ends_with("kernel") ? 3 : 1;
+        const auto given = fields.find({key});
+        const bool isOther = given && !(given->node().is_number() && fields.number({key}, standard) == standard)
+            && !(given->node().is_boolean() && !given->node().get<bool>());
+        if (isOther)
+            return fields.contradict(key, "only what Stable Diffusion 1 and 2 say is modelled");
+    }
+}
+
+/// Down blocks with attention or without, and up blocks that mirror them.
+void readLevels(ConfigFields& fields, Diffusion& diffusion)
+{
+    std::vector<std::string> down = fields.words({"down_block_types"}), up = fields.words({"up_block_types"});
+    if (down.empty())
+        down = {"CrossAttnDownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D", "DownBlock2D"};
+    if (up.empty())
+        up = {"UpBlock2D", "CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "CrossAttnUpBlock2D"};
+    for (std::size_t i = 0; i < down.size(); ++i) {
+        const bool attends = down[i] == "CrossAttnDownBlock2D";
+        if (!attends && down[i] != "DownBlock2D")
+            return fields.contradict("down_block_types",
+                                     fmt::format("a block \"{}\" is not modelled", quotedForMessage(down[i])));
+        if (up.size() != down.size() || up[up.size() - 1 - i] != (attends ? "CrossAttnUpBlock2D" : "UpBlock2D"))
+            return fields.contradict("up_block_types", "the way up does not mirror the way down");
+        diffusion.attends.push_back(attends);
+    }
+    // diffusers' attention_head_dim is a number of heads here (its issue 2011).
+    const auto heads = fields.find({"num_attention_heads", "attention_head_dim"});
+    if (heads && heads->node().is_array())
+        diffusion.heads = fields.counts({"num_attention_heads", "attention_head_dim"});
+    else
+        diffusion.heads.assign(diffusion.widths.size(),
+                               fields.count({"num_attention_heads", "attention_head_dim"}).value_or(8));
+}
+
+} // namespace
+
+void readUnet(ConfigFields& fields, ModelDescription& model)
+{
+    Diffusion& diffusion = model.diffusion;
+    model.picture.size = fields.countOr(config_keys::imageSize, 64);
+    model.picture.channels = fields.count(config_keys::channels).value_or(4);
+    model.picture.patch = 1;
+    diffusion.outputs = fields.count(config_keys::outputChannels).value_or(4);
+    diffusion.widths = fields.counts(config_keys::widths);
+    if (diffusion.widths.empty() && !fields.failed())
+        diffusion.widths = {320, 640, 1280, 1280};
+    diffusion.blockLayers = fields.count(config_keys::blockLayers).value_or(2);
+    diffusion.groups = fields.count(config_keys::groups).value_or(32);
+    diffusion.textWidth = fields.count(config_keys::textWidth).value_or(1280);
+    diffusion.isProjectionLinear = fields.flag({"use_linear_projection"}, false);
+    refuseOtherUnets(fields);
+    readLevels(fields, diffusion);
+    if (fields.failed())
+        return;
+    model.hidden = diffusion.widths.front();
+    model.layers = std::int64_t(diffusion.widths.size());
+    model.heads = model.kvHeads = diffusion.heads.empty() ? 1 : diffusion.heads.front();
+    model.headDim = std::max<std::int64_t>(1, model.hidden / std::max<std::int64_t>(1, model.heads));
+    fields.assume("a text is 77 tokens, whose encoder is not counted");
 }
 
 void readVisionTower(const JsonReader& document, ConfigFields& fields, ModelDescription& model)

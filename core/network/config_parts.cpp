@@ -213,6 +213,8 @@ void readConfig(ConfigFields& fields, ModelDescription& model)
         return readStateSpace(fields, model);
     if (model.architecture == "swin")
         return readSwin(fields, model);
+    if (model.family == Family::Diffusion)
+        return model.architecture == "dit" ? readDit(fields, model) : readUnet(fields, model);
     readTransformer(fields, model);
     if (model.family == Family::Encoder)
         model.tokenTypes = fields.count(config_keys::tokenTypes, 0).value_or(model.tokenTypes);

@@ -20,6 +20,8 @@ void readDino(ConfigFields& fields, ModelDescription& model);
 void readSwin(ConfigFields& fields, ModelDescription& model);
 /// LLaVA's vision tower and projector; `document` is the object around text_config.
 void readVisionTower(const JsonReader& document, ConfigFields& fields, ModelDescription& model);
+void readDit(ConfigFields& fields, ModelDescription& model);
+void readUnet(ConfigFields& fields, ModelDescription& model);
 void readStateSpace(ConfigFields& fields, ModelDescription& model);
 
 /// Classes of a classifier: num_labels, or as many as id2label names; nothing when neither is there.

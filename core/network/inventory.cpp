@@ -131,8 +131,8 @@ void writeTraced(const ModelDescription& model, InventoryWriter& out)
 bool isListedAsRecorded(const ModelDescription& model)
 {
     const std::string& name = model.architecture;
-    return model.family == Family::StateSpace || model.vision.layers > 0 || name == "whisper" || name == "dinov2"
-        || name == "swin";
+    return model.family == Family::StateSpace || model.family == Family::Diffusion || model.vision.layers > 0
+        || name == "whisper" || name == "dinov2" || name == "swin";
 }
 
 Result<Inventory> inventory(const ModelDescription& model)
@@ -148,6 +148,7 @@ Result<Inventory> inventory(const ModelDescription& model)
     case Family::Encoder: writeEncoder(model, out); break;
     case Family::EncoderDecoder: writeEncoderDecoder(model, out); break;
     case Family::VisionTransformer: writeVisionTransformer(model, out); break;
+    case Family::Diffusion:
     case Family::StateSpace: break; // above
     case Family::Cnn: writeCnn(model, out); break;
     case Family::Mlp: writeMlp(model, out); break;

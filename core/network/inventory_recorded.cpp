@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models whose list of parameters is that of their recorded network (Whisper, DINOv2, Swin, Mamba, LLaVA): written
-// once, by their family.
+// Models whose list of parameters is that of their recorded network (Whisper, DINOv2, Swin, DiT, the UNet, Mamba,
+// LLaVA): written once, by their family.
 #include "core/network/inventory_writer.h"
 #include "core/network/network.h"
 

@@ -38,7 +38,7 @@ tl::unexpected<Error> contradiction(const char* field, std::string message)
 
 Result<void> checkTransformer(const ModelDescription& model)
 {
-    const bool text = model.family != Family::VisionTransformer;
+    const bool text = model.family != Family::VisionTransformer && model.family != Family::Diffusion;
     MEMSCAPE_CHECK(checkBounds({{"layers", model.layers, 1, layerLimit},
                                 {"decoder layers", model.decoderLayers, 0, layerLimit},
                                 {"hidden", model.hidden, 1, widthLimit},
@@ -95,7 +95,8 @@ Result<void> checkPicture(const ModelDescription& model)
                                 {"patch", picture.patch, 1, picture.size},
                                 {"channels", picture.channels, 1, 1 << 16},
                                 {"classes", picture.classes, 0, 1 << 28}}));
-    if (model.family == Family::VisionTransformer && picture.size % picture.patch != 0)
+    const bool isCut = model.family == Family::VisionTransformer || model.family == Family::Diffusion;
+    if (isCut && picture.size % picture.patch != 0)
         return contradiction(
             "patch", fmt::format("an image of {} cannot be cut into patches of {}", picture.size, picture.patch));
     return {};
@@ -158,6 +159,32 @@ Result<void> checkTower(const ModelDescription& model)
     return {};
 }
 
+/// The levels of a UNet; `side` of the picture.
+Result<void> checkLevels(const Diffusion& diffusion, std::int64_t side)
+{
+    MEMSCAPE_CHECK(checkSizes("widths", diffusion.widths, 1));
+    MEMSCAPE_CHECK(checkSizes("heads", diffusion.heads, 1));
+    MEMSCAPE_CHECK(checkBounds({{"block layers", diffusion.blockLayers, 1, 100},
+                                {"groups", diffusion.groups, 1, widthLimit},
+                                {"text tokens", diffusion.textTokens, 1, 1 << 20},
+                                {"text width", diffusion.textWidth, 1, widthLimit}}));
+    const std::size_t levels = diffusion.widths.size();
+    if (levels > 16 || diffusion.heads.size() != levels || diffusion.attends.size() != levels)
+        return contradiction("widths",
+                             fmt::format("{} levels have a width, {} heads and {} a kind; at most 16 are read", levels,
+                                         diffusion.heads.size(), diffusion.attends.size()));
+    for (std::size_t i = 0; i < levels; ++i) {
+        const std::int64_t width = diffusion.widths[i];
+        for (const auto& [count, what] :
+             {std::pair{diffusion.heads[i], "heads"}, std::pair{diffusion.groups, "groups"}})
+            if (width % count != 0)
+                return contradiction(what, fmt::format("{} channels cannot be shared by {} {}", width, count, what));
+    }
+    if (side % (std::int64_t(1) << (levels - 1)) != 0)
+        return contradiction("image size", fmt::format("a side of {} cannot be halved {} times", side, levels - 1));
+    return {};
+}
+
 Result<void> checkStateSpace(const ModelDescription& model)
 {
     const StateSpace& space = model.stateSpace;
@@ -209,6 +236,7 @@ std::string_view familyText(Family family)
     case Family::Encoder: return "encoder";
     case Family::EncoderDecoder: return "encoder-decoder";
     case Family::VisionTransformer: return "vision transformer";
+    case Family::Diffusion: return "diffusion model";
     case Family::StateSpace: return "state space model";
     case Family::Cnn: return "convolutional network";
     case Family::Traced: return "traced network";
@@ -248,6 +276,12 @@ Result<void> checkModel(const ModelDescription& model)
     case Family::Cnn: return checkCnn(model);
     case Family::Traced: return {}; // checked when it was read
     case Family::StateSpace: return checkStateSpace(model);
+    case Family::Diffusion:
+        MEMSCAPE_CHECK(checkPicture(model));
+        MEMSCAPE_CHECK(checkBounds({{"output channels", model.diffusion.outputs, 1, 1 << 16}}));
+        if (model.architecture == "unet")
+            return checkLevels(model.diffusion, model.picture.size);
+        break;
     case Family::VisionTransformer: MEMSCAPE_CHECK(checkPicture(model)); break;
     default: break;
     }

@@ -22,7 +22,17 @@ namespace memscape {
 struct NetworkFile;
 
 /// Traced: a program that Python exported (network_file.h).
-enum class Family : std::uint8_t { Decoder, Encoder, EncoderDecoder, VisionTransformer, StateSpace, Cnn, Mlp, Traced };
+enum class Family : std::uint8_t {
+    Decoder,
+    Encoder,
+    EncoderDecoder,
+    VisionTransformer,
+    Diffusion,
+    StateSpace,
+    Cnn,
+    Mlp,
+    Traced
+};
 std::string_view familyText(Family family);
 
 enum class NormKind : std::uint8_t { LayerNorm, RmsNorm };
@@ -97,6 +107,17 @@ struct WindowStages
 {
     std::vector<std::int64_t> depths, heads; ///< layers and heads of each stage
     std::int64_t window = 7;                 ///< its side, in patches
+};
+
+/// What predicts the noise of a latent picture: DiT, or the UNet of Stable Diffusion, whose other fields these are.
+struct Diffusion
+{
+    std::int64_t outputs = 4;                  ///< channels of the result
+    std::vector<std::int64_t> widths, heads;   ///< of each level, the largest picture first
+    std::vector<std::uint8_t> attends;         ///< 1: transformer layers on this level
+    std::int64_t blockLayers = 2, groups = 32; ///< residual blocks of a level; groups of a norm
+    std::int64_t textTokens = 77, textWidth = 768;
+    bool isProjectionLinear = false; ///< in front of the transformer layers; else a convolution
 };
 
 /// Mamba: a convolution along the sequence, then a state that every token updates.
@@ -181,6 +202,7 @@ struct ModelDescription
     VisionTower vision;
     AudioInput audio;
     WindowStages windows;
+    Diffusion diffusion;
     StateSpace stateSpace;
     CnnDescription cnn;
     std::vector<std::int64_t> mlpSizes;         ///< of an MLP chain: input, hidden…, output

@@ -50,7 +50,8 @@ std::string sameShapeAs(const std::string& type)
                                                                    {"qwen3_vl", "qwen3"},
                                                                    {"qwen3_vl_text", "qwen3"},
                                                                    {"ministral", "mistral"},
-                                                                   {"kimi_k2", "deepseek_v3"}};
+                                                                   {"kimi_k2", "deepseek_v3"},
+                                                                   {"UNet2DConditionModel", "unet"}};
     for (const auto& [from, to] : same) {
         if (type == from)
             return to;
@@ -102,7 +103,7 @@ Result<ModelDescription> modelFromConfig(const JsonReader& reader, const std::st
     const JsonReader part = languagePart(reader);
     const bool nested = &part.node() != &reader.node();
     ConfigFields fields(part, nested ? std::optional(reader) : std::nullopt);
-    std::string type = fields.word({"model_type"});
+    std::string type = fields.word({"model_type", "_class_name"}); // diffusers names a class
     if (type.empty() && !fields.failed()) {
         if (!fields.has(config_keys::hidden))
             return fail("config.missing", "is missing",

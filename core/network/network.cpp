@@ -5,6 +5,7 @@
 #include "core/network/compile/compiled_graph.h"
 #include "core/network/families/cnn_network.h"
 #include "core/network/families/decoder.h"
+#include "core/network/families/dit.h"
 #include "core/network/families/encoder.h"
 #include "core/network/families/from_scratch.h"
 #include "core/network/families/gpt2.h"
@@ -12,6 +13,7 @@
 #include "core/network/families/mlp.h"
 #include "core/network/families/swin.h"
 #include "core/network/families/t5.h"
+#include "core/network/families/unet.h"
 #include "core/network/families/whisper.h"
 #include "core/network/network_program.h"
 #include "core/network/pipeline_part.h"
@@ -64,6 +66,7 @@ Result<Graph> recorded(const ModelDescription& model, const BuildOptions& option
     case Family::Encoder: return bert(model, options);
     case Family::VisionTransformer:
         return model.architecture == "swin" ? swin(model, options) : visionTransformer(model, options);
+    case Family::Diffusion: return model.architecture == "dit" ? dit(model, options) : unet(model, options);
     case Family::EncoderDecoder: return model.architecture == "whisper" ? whisper(model, options) : t5(model, options);
     case Family::StateSpace: return mamba(model, options);
     case Family::Traced:

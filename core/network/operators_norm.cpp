@@ -77,12 +77,14 @@ Variable NetworkBuilder::layerNorm(Variable x, Variable weight, Variable bias)
     const Layout layout(x.shape());
     const DType dtype = x.dtype();
     std::array<TensorId, 3> inputs{x.id(), weight.id(), bias.id()};
-    begin(OperatorKind::LayerNorm, {inputs.data(), bias ? 3u : 2u});
+    begin(OperatorKind::LayerNorm, {inputs.data(), bias ? 3u : weight ? 2u : 1u});
     const TensorId result = addOutput({layout, dtype}, true);
     const TensorId mean = addOutput({Layout(rows), statistics}, false);
     const TensorId deviation = addOutput({Layout(rows), statistics}, false);
-    for (const TensorId tensor : {inputs[0], mean, deviation, inputs[1]})
+    for (const TensorId tensor : {inputs[0], mean, deviation})
         save(tensor);
+    if (weight)
+        save(weight.id());
     if (bias)
         save(bias.id());
     return settled(Variable(*this, result), copy, x, weight, bias);
@@ -136,10 +138,12 @@ Variable NetworkBuilder::groupNorm(Variable x, std::int64_t groups, Variable wei
     const Layout layout(x.shape());
     const Layout statistics(Shape{x.size(0), groups});
     const DType dtype = x.dtype();
+    const bool isInFloat = m_options.rules.normStatisticsInFloat || weight.dtype() != dtype;
+    const DType kept = isInFloat ? DType::Float32 : dtype; // a CPU's are of the parameters' type
     begin(OperatorKind::GroupNorm, std::array{x.id(), weight.id(), bias.id()});
     const TensorId result = addOutput({layout, dtype}, true);
-    const TensorId mean = addOutput({statistics, DType::Float32}, false);
-    const TensorId deviation = addOutput({statistics, DType::Float32}, false);
+    const TensorId mean = addOutput({statistics, kept}, false);
+    const TensorId deviation = addOutput({statistics, kept}, false);
     for (const TensorId tensor : {x.id(), weight.id(), mean, deviation})
         save(tensor);
     return settled(Variable(*this, result), x, weight, bias);

@@ -36,6 +36,7 @@ bool isDivided(const ModelDescription& model)
     case Family::Cnn:
     case Family::Mlp:
     case Family::Traced:
+    case Family::Diffusion:
     case Family::StateSpace: return false;
     default: return model.windows.depths.empty() && model.vision.layers == 0;
     }

@@ -244,7 +244,8 @@ Result<std::int64_t> cacheBytes(const ModelDescription& model, CacheForm form, c
     const double token = tokenBytes(model, ruleOf(form), use.tensorParallel);
     const std::int64_t layers = model.family == Family::EncoderDecoder ? model.decoderLayers : model.layers;
     double own = 0, shared = 0; // tokens, over all layers
-    if (model.family == Family::Encoder || model.family == Family::VisionTransformer)
+    if (model.family == Family::Encoder || model.family == Family::VisionTransformer
+        || model.family == Family::Diffusion)
         return 0; // nothing is generated
     for (std::int64_t layer = 0; layer < layers; ++layer) {
         const LayerTokens kept = keptTokens(model, layer, use);

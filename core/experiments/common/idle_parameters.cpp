@@ -51,7 +51,8 @@ ModelTraits traitsOf(const std::string& text)
     const bool isStateSpace = family == Family::StateSpace;
     const bool isDecoder = family == Family::Decoder || family == Family::EncoderDecoder;
     traits.hasTokens = isDecoder || isStateSpace || family == Family::Encoder;
-    traits.hasAttention = (traits.hasTokens && !isStateSpace) || family == Family::VisionTransformer;
+    traits.hasAttention =
+        (traits.hasTokens && !isStateSpace) || family == Family::VisionTransformer || family == Family::Diffusion;
     traits.hasCache = isDecoder || isStateSpace;
     traits.hasLanguageHead = traits.hasCache && !isByHand && model->head == HeadKind::LanguageModel;
     traits.writesOut = traits.hasAttention || isStateSpace;

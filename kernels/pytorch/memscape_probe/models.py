@@ -3,7 +3,8 @@
 downloaded.
 
     from-scratch:…, mlp:…, gpt2 …     networks.py: torch is enough
-    a name of Memscape's catalogue    transformers, or torchvision for convolutional networks, by the catalogue's configuration
+    a name of Memscape's catalogue    transformers, torchvision for convolutional networks, diffusers for UNets, by the
+                                      catalogue's configuration; a DiT: networks.py
     …/config.json, params:N           transformers
     torchvision:NAME, timm:NAME       those libraries
 
@@ -35,12 +36,14 @@ class Workload:
     inputs(batch, sequence): what the module is called with, and the targets. forward(inputs): what the loss is made of."""
 
     def __init__(self, module, library, kind, vocab=0, side=PICTURE_SIDE, classes=0, width=0, has_float_logits=False,
-                 loss=None, returns_loss=False, takes_labels=False, frames=(0, 0), picture_token=0, picture_tokens=0):
+                 loss=None, returns_loss=False, takes_labels=False, frames=(0, 0), picture_token=0, picture_tokens=0,
+                 outputs=0):
         self.returns_loss, self.takes_labels = returns_loss, takes_labels  # the model computes it: forward_with_loss()
         self.module, self.library, self.kind = module, library, kind
         self.vocab, self.side, self.classes, self.width = vocab, side, classes, width
         self.has_float_logits, self.own_loss = has_float_logits, loss
-        self.frames = frames  # of a recording: channels, length
+        self.frames = frames  # of a recording: channels, length; of a latent picture: channels, side, side
+        self.outputs = outputs  # channels of the noise
         self.picture_token, self.picture_tokens = picture_token, picture_tokens  # what stands for a picture in a text
 
     def inputs(self, batch, sequence, device, dtype):
@@ -48,6 +51,12 @@ class Workload:
             tokens = torch.randint(0, self.vocab, (batch, sequence), device=device)
             targets = torch.randint(0, self.vocab, (batch, sequence), device=device)
             return ((tokens,) if self.kind == "tokens" else (tokens, targets)), targets
+        if self.kind == "latents":
+            latents = torch.randn(batch, *self.frames, device=device).to(dtype)
+            times = torch.randint(0, 1000, (batch,), device=device)
+            told = (torch.randn(batch, 77, self.width, device=device).to(dtype) if self.width
+                    else torch.randint(0, self.classes, (batch,), device=device))
+            return (latents, times, told), torch.randn(batch, self.outputs, *self.frames[1:], device=device).to(dtype)
         if self.kind in ("recordings", "captions"):
             return self.inputs_beside_text(batch, sequence, device, dtype)
         if self.kind == "rows":
@@ -71,7 +80,7 @@ class Workload:
 
     def forward(self, inputs):
         if self.library != "transformers":
-            output = self.module(*inputs)
+            output = self.module(*inputs, return_dict=False) if self.library == "diffusers" else self.module(*inputs)
             return output if isinstance(output, torch.Tensor) else output[0]
         if self.kind == "pairs":
             return self.module(input_ids=inputs[0], decoder_input_ids=inputs[1]).logits
@@ -100,6 +109,8 @@ class Workload:
             return self.own_loss(output, targets)
         if self.kind == "rows":
             return F.mse_loss(output, targets)
+        if self.kind == "latents":
+            return F.mse_loss(output.float(), targets.float())
         if self.kind == "pictures":
             return F.cross_entropy(output, targets)
         if output.shape[-1] != self.vocab:  # an encoder without a head
@@ -154,6 +165,9 @@ def chosen(model, described, plan, sequence):
     if word == "params":
         return with_remainder(from_transformers(llama_config(described), "decoder", plan, model), int(described.get("remainder") or 0))
     path = config_path(model)
+    if architecture in ("dit", "unet"):
+        fields = read_json(path) if path is not None else catalogue_config(described.get("name", model)) or {}
+        return diffusion_transformer(fields, plan) if architecture == "dit" else from_diffusers(fields, plan, model)
     if path is not None:
         return from_transformers(read_json(path), described.get("family", ""), plan, model)
     config = catalogue_config(described.get("name", model))
@@ -181,6 +195,28 @@ def own_network(architecture, described, plan, sequence):
                         returns_loss=True)
     loss = networks.written_out_cross_entropy if plan.is_written_out else None
     return Workload(networks.Decoder(sizes, sequence, options), "torch", "tokens", vocab=sizes.vocab, loss=loss)
+
+
+def diffusion_transformer(fields, plan):
+    module = networks.DiffusionTransformer(fields, plan.network_options())
+    channels, side = module.x_embedder.proj.in_channels, module.side * module.patch
+    return Workload(module, "torch", "latents", classes=module.y_embedder.classes, frames=(channels, side, side),
+                    outputs=module.outputs)
+
+
+def from_diffusers(fields, plan, model):
+    diffusers = library("diffusers", f"the model {model}")
+    known = {key: value for key, value in fields.items() if key not in ("_class_name", "torch_dtype")}
+    module = diffusers.UNet2DConditionModel.from_config(known)
+    if plan.attention == "eager":
+        module.set_attn_processor(diffusers.models.attention_processor.AttnProcessor())
+    if plan.checkpointing == "block":
+        module.enable_gradient_checkpointing()
+    elif plan.checkpointing != "none":
+        raise skipped(f"diffusers checkpoints every block or none, not {plan.checkpointing}", "choose checkpointing=block or none")
+    config, side = module.config, module.config.sample_size
+    return Workload(module, "diffusers", "latents", width=config.cross_attention_dim, frames=(config.in_channels, side, side),
+                    outputs=config.out_channels)
 
 
 def llama_config(described):

@@ -343,3 +343,124 @@ class Chain(Network):
         for step in self.steps([functools.partial(self.layer, index) for index in range(len(self.layers))]):
             x = step(x)
         return x
+
+
+# --- DiT --------------------------------------------------------------------------------------------------------------
+
+
+class TimestepEmbedder(nn.Module):
+    def __init__(self, hidden, channels=256):
+        super().__init__()
+        self.mlp = nn.Sequential(nn.Linear(channels, hidden), nn.SiLU(), nn.Linear(hidden, hidden))
+        self.channels = channels
+
+    def forward(self, times):
+        half = self.channels // 2
+        rates = torch.exp(torch.arange(half, dtype=torch.float32, device=times.device) * (-math.log(10000) / half))
+        angles = times[:, None].float() * rates[None]
+        waves = torch.cat((angles.cos(), angles.sin()), dim=-1)
+        return self.mlp(waves.to(self.mlp[0].weight.dtype))
+
+
+class LabelEmbedder(nn.Module):
+    """One row more than classes: what a dropped label is."""
+
+    def __init__(self, classes, hidden):
+        super().__init__()
+        self.embedding_table = nn.Embedding(classes + 1, hidden)
+        self.classes = classes
+
+    def forward(self, labels):
+        if self.training:
+            labels = torch.where(torch.rand(labels.shape[0], device=labels.device) < 0.1, self.classes, labels)
+        return self.embedding_table(labels)
+
+
+def modulated(x, shift, scale):
+    return x * (1 + scale.unsqueeze(1)) + shift.unsqueeze(1)
+
+
+class DiffusionAttention(nn.Module):
+    def __init__(self, hidden, heads, options):
+        super().__init__()
+        self.qkv, self.proj = nn.Linear(hidden, 3 * hidden), nn.Linear(hidden, hidden)
+        self.heads, self.options = heads, options
+
+    def forward(self, x):
+        batch, length, hidden = x.shape
+        q, k, v = self.qkv(x).view(batch, length, 3, self.heads, hidden // self.heads).permute(2, 0, 3, 1, 4).unbind(0)
+        x = self.options.core(self.scored, q, k, v) if self.options.attention == "eager" else F.scaled_dot_product_attention(q, k, v)
+        return self.proj(x.transpose(1, 2).reshape(batch, length, hidden))
+
+    @staticmethod
+    def scored(q, k, v):
+        q = q * q.shape[-1] ** -0.5
+        return (q @ k.transpose(-2, -1)).softmax(dim=-1) @ v
+
+
+class FeedForward(nn.Module):
+    def __init__(self, hidden, inner):
+        super().__init__()
+        self.fc1, self.fc2 = nn.Linear(hidden, inner), nn.Linear(inner, hidden)
+
+    def forward(self, x):
+        return self.fc2(F.gelu(self.fc1(x), approximate="tanh"))
+
+
+class DiffusionBlock(nn.Module):
+    def __init__(self, hidden, heads, inner, options):
+        super().__init__()
+        self.norm1, self.norm2 = (nn.LayerNorm(hidden, elementwise_affine=False, eps=1e-6) for _ in range(2))
+        self.attn, self.mlp = DiffusionAttention(hidden, heads, options), FeedForward(hidden, inner)
+        self.adaLN_modulation = nn.Sequential(nn.SiLU(), nn.Linear(hidden, 6 * hidden))
+
+    def forward(self, condition, x):
+        shift, scale, gate, shift_mlp, scale_mlp, gate_mlp = self.adaLN_modulation(condition).chunk(6, dim=1)
+        x = x + gate.unsqueeze(1) * self.attn(modulated(self.norm1(x), shift, scale))
+        return x + gate_mlp.unsqueeze(1) * self.mlp(modulated(self.norm2(x), shift_mlp, scale_mlp))
+
+
+class FinalLayer(nn.Module):
+    def __init__(self, hidden, outputs):
+        super().__init__()
+        self.norm_final = nn.LayerNorm(hidden, elementwise_affine=False, eps=1e-6)
+        self.linear = nn.Linear(hidden, outputs)
+        self.adaLN_modulation = nn.Sequential(nn.SiLU(), nn.Linear(hidden, 2 * hidden))
+
+    def forward(self, x, condition):
+        shift, scale = self.adaLN_modulation(condition).chunk(2, dim=1)
+        return self.linear(modulated(self.norm_final(x), shift, scale))
+
+
+class PatchEmbedder(nn.Module):
+    def __init__(self, channels, hidden, patch):
+        super().__init__()
+        self.proj = nn.Conv2d(channels, hidden, patch, stride=patch)
+
+    def forward(self, x):
+        return self.proj(x).flatten(2).transpose(1, 2)
+
+
+class DiffusionTransformer(Network):
+    """DiT with adaLN-Zero (Peebles & Xie 2023); config: the arguments of its authors' constructor."""
+
+    def __init__(self, config, options):
+        super().__init__(options)
+        hidden, self.patch = config["hidden_size"], config["patch_size"]
+        self.side = config["input_size"] // self.patch
+        self.outputs = config["in_channels"] * (2 if config.get("learn_sigma", True) else 1)
+        self.x_embedder = PatchEmbedder(config["in_channels"], hidden, self.patch)
+        self.t_embedder, self.y_embedder = TimestepEmbedder(hidden), LabelEmbedder(config["num_classes"], hidden)
+        self.pos_embed = nn.Parameter(torch.zeros(1, self.side ** 2, hidden), requires_grad=False)
+        inner = int(hidden * config.get("mlp_ratio", 4.0))
+        self.blocks = nn.ModuleList(DiffusionBlock(hidden, config["num_heads"], inner, options) for _ in range(config["depth"]))
+        self.final_layer = FinalLayer(hidden, self.patch ** 2 * self.outputs)
+
+    def forward(self, latents, times, labels):
+        x = self.x_embedder(latents) + self.pos_embed
+        condition = self.t_embedder(times) + self.y_embedder(labels)
+        for step in self.steps([functools.partial(block, condition) for block in self.blocks]):
+            x = step(x)
+        x = self.final_layer(x, condition)
+        x = x.view(-1, self.side, self.side, self.patch, self.patch, self.outputs).permute(0, 5, 1, 3, 2, 4)
+        return x.reshape(-1, self.outputs, self.side * self.patch, self.side * self.patch)

@@ -108,6 +108,7 @@ private slots:
         QTest::newRow("swin-t") << qint64(28288354);
         QTest::newRow("swin-b") << qint64(87768224);
         QTest::newRow("llava-1.5-7b") << qint64(7063427072);
+        QTest::newRow("sd-1.5-unet") << qint64(859520964);
     }
     void publishedCounts()
     {
@@ -142,6 +143,9 @@ private slots:
         row("dinov2-giant", "dinov2.encoder.layer.39.mlp.gate_proj.weight", "4096x1536");
         row("whisper-large-v3", "model.encoder.conv1.weight", "1280x128x3");
         row("mamba-130m", "backbone.layers.23.mixer.x_proj.weight", "80x1536");
+        row("dit-xl-2", "blocks.27.adaLN_modulation.1.weight", "6912x1152");
+        row("sd-1.5-unet", "up_blocks.1.attentions.2.transformer_blocks.0.attn2.to_k.weight", "1280x768");
+        row("sd-2.1-unet", "down_blocks.1.resnets.0.conv_shortcut.weight", "640x320x1x1");
         row("llava-1.5-7b", "model.vision_tower.embeddings.patch_embedding.weight", "1024x3x14x14");
     }
     void tensorsAreNamedAsInTheCheckpoint()
@@ -177,7 +181,7 @@ private slots:
 
     void macsOfPictures_data()
     {
-        QTest::addColumn<double>("billions"); // torchvision's weights, rounded there to three digits
+        QTest::addColumn<double>("billions"); // torchvision's weights, rounded there to three digits; DiT's paper
         QTest::newRow("alexnet") << 0.714;
         QTest::newRow("vgg13") << 11.308;
         QTest::newRow("vgg16") << 15.470;
@@ -198,6 +202,9 @@ private slots:
         QTest::newRow("densenet201") << 4.291;
         QTest::newRow("swin-t") << 4.491;
         QTest::newRow("swin-b") << 15.431;
+        QTest::newRow("dit-xl-2") << 118.64; // Peebles & Xie 2023, Table 4: "Gflops", of multiply-adds
+        QTest::newRow("dit-l-2") << 80.71;
+        QTest::newRow("dit-b-2") << 23.01;
     }
     void macsOfPictures()
     {

@@ -309,6 +309,30 @@ private slots:
             "vision_config.model_type");
         row("a vision tower without sizes", llava("{}"), "config.missing", "vision_config.hidden_size");
         row("a vision tower that is no object", llava("3"), "json.type", "vision_config");
+        const auto unet = [](const char* more) {
+            return fmt::format(R"({{"_class_name": "UNet2DConditionModel", "block_out_channels": [32, 64],
+                "down_block_types": ["CrossAttnDownBlock2D", "DownBlock2D"], {}}})",
+                               more);
+        };
+        const char* mirrored = R"("up_block_types": ["UpBlock2D", "CrossAttnUpBlock2D"])";
+        const auto mirroredUnet = [&](const char* more) { return unet(fmt::format("{}, {}", mirrored, more).c_str()); };
+        row("a UNet that goes up otherwise", unet(R"("up_block_types": ["CrossAttnUpBlock2D", "UpBlock2D"])"),
+            "model.contradiction", "up_block_types");
+        row("SDXL's UNet", mirroredUnet(R"("addition_embed_type": "text_time")"), "model.contradiction",
+            "addition_embed_type");
+        row("groups that do not divide a level", mirroredUnet(R"("norm_num_groups": 24)"), "model.contradiction",
+            "norm_num_groups");
+        row("latents that cannot be halved", mirroredUnet(R"("sample_size": 63)"), "model.contradiction",
+            "sample_size");
+        row("a level too many", mirroredUnet(R"("attention_head_dim": [8, 8, 8])"), "model.contradiction",
+            "block_out_channels");
+        row("blocks of another kind", R"({"_class_name": "UNet2DConditionModel",
+            "down_block_types": ["AttnDownBlock2D"]})",
+            "model.contradiction", "down_block_types");
+        row("a DiT without a width", R"({"model_type": "dit", "depth": 2, "num_heads": 2})", "config.missing",
+            "hidden_size");
+        row("heads that do not divide a DiT", R"({"model_type": "dit", "hidden_size": 64, "depth": 2, "num_heads": 3})",
+            "model.contradiction", "num_heads");
         row("a tiny picture", R"({"model_type": "alexnet", "image_size": 20})", "model.contradiction", "image size");
     }
     void refuses()

@@ -7,7 +7,7 @@
 Builds each configuration with Hugging Face transformers on the meta device (no memory, no download)
 and writes, per model: the number of parameters with tied ones once, the number that one token uses
 (routed experts by their share), and how many tensors of which shape there are. The
-architectures that transformers does not have are torchvision's (EfficientNet, DenseNet) or are built here
+architectures that transformers does not have are diffusers' (UNet), torchvision's (EfficientNet, DenseNet) or are built here
 from torch.nn (AlexNet, VGG).
 """
 import collections
@@ -56,8 +56,23 @@ def mobilenet_v1_standard(classes):
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(1024, classes))
 
 
+def check_against_diffusers(config):
+    """Its DiT has the same parameters, but time and class in each block and positions that are none."""
+    from diffusers import DiTTransformer2DModel
+    heads, side = config["num_heads"], config["input_size"] // config["patch_size"]
+    theirs = DiTTransformer2DModel(num_attention_heads=heads, attention_head_dim=config["hidden_size"] // heads,
+                                   in_channels=4, out_channels=8, num_layers=config["depth"],
+                                   sample_size=config["input_size"], patch_size=config["patch_size"])
+    for block in theirs.transformer_blocks[1:]:
+        block.norm1.emb = theirs.transformer_blocks[0].norm1.emb
+    count = sum(p.numel() for p in theirs.parameters()) + side * side * config["hidden_size"]
+    assert count == sum(p.numel() for p in LIBRARY["dit"](config).parameters()), count
+
+
 def build(config):
-    kind = config["model_type"]
+    kind = config.get("model_type") or config["_class_name"]
+    if kind == "dit":
+        check_against_diffusers(config)
     if kind == "alexnet":
         return alexnet(config["num_labels"])
     if kind == "vgg":

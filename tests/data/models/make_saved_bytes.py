@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What small models of Hugging Face transformers and torchvision keep for backward, measured on a CPU.
+"""What small models of Hugging Face transformers, diffusers and torchvision keep for backward, measured on a CPU.
 
     python3 tests/data/models/make_saved_bytes.py > tests/data/models/saved_bytes.json
 
@@ -10,14 +10,21 @@ the program splits them: parameters, what the caller passed in, everything else 
 tensors without dimensions are left out.
 """
 import json
+import pathlib
 import sys
 
 import torch
 import transformers
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "kernels/pytorch"))
+
 TEXT = dict(vocab_size=96, hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=112,
             max_position_embeddings=64)
 GROUPED = dict(TEXT, num_key_value_heads=2)
+UNET = dict(sample_size=16, in_channels=4, out_channels=4, block_out_channels=[16, 32, 32], layers_per_block=1,
+            cross_attention_dim=24, norm_num_groups=8, act_fn="silu",
+            down_block_types=["CrossAttnDownBlock2D", "CrossAttnDownBlock2D", "DownBlock2D"],
+            up_block_types=["UpBlock2D", "CrossAttnUpBlock2D", "CrossAttnUpBlock2D"])
 CASES = {
     "llama": dict(GROUPED, architectures=["LlamaForCausalLM"]),
     "mistral": dict(GROUPED, head_dim=32, sliding_window=8, architectures=["MistralForCausalLM"]),
@@ -77,6 +84,10 @@ CASES = {
                                      num_attention_heads=4, intermediate_size=48, image_size=16, patch_size=8),
                   vision_feature_layer=-2, vision_feature_select_strategy="default",
                   architectures=["LlavaForConditionalGeneration"]),
+    "unet": dict(UNET, attention_head_dim=4),
+    "unet linear": dict(UNET, attention_head_dim=[2, 4, 4], use_linear_projection=True),
+    "dit": dict(hidden_size=64, depth=2, num_heads=4, mlp_ratio=4.0, input_size=8, patch_size=2, in_channels=4,
+                num_classes=10, learn_sigma=True),
 }
 BATCH, SEQUENCE = 2, 16
 
@@ -95,7 +106,21 @@ def densenet(config):
                     num_classes=config["num_labels"])
 
 
-LIBRARY = {"efficientnet": efficientnet, "densenet": densenet}
+def unet(config):
+    from diffusers import UNet2DConditionModel
+    from diffusers.models.attention_processor import AttnProcessor
+    model = UNet2DConditionModel.from_config({k: v for k, v in config.items() if k not in ("_class_name", "torch_dtype")})
+    model.set_attn_processor(AttnProcessor())
+    return model
+
+
+def dit(config):
+    """The authors' network: diffusers' layers, which make time and class anew in each block, do not say its bytes."""
+    from memscape_probe.networks import DiffusionTransformer, Options
+    return DiffusionTransformer(config, Options())
+
+
+LIBRARY = {"unet": unet, "UNet2DConditionModel": unet, "dit": dit, "efficientnet": efficientnet, "densenet": densenet}
 
 
 def no_dropout(config):
@@ -125,6 +150,14 @@ def pictures(config, dtype):
 def inputs_of(kind, values, dtype):
     """What the model is called with, in its order."""
     tokens = torch.randint(1, 90, (BATCH, SEQUENCE))
+    if kind in ("unet", "dit"):
+        side = values.get("sample_size") or values["input_size"]
+        latents = torch.randn(BATCH, values["in_channels"], side, side, dtype=dtype)
+        times = torch.randint(0, 1000, (BATCH,))
+        if kind == "dit":
+            return {"latents": latents, "times": times, "labels": torch.randint(0, 10, (BATCH,))}
+        texts = torch.randn(BATCH, 77, values["cross_attention_dim"], dtype=dtype)
+        return {"sample": latents, "timestep": times, "encoder_hidden_states": texts}
     if "image_size" in values:
         return {"x" if kind in LIBRARY else "pixel_values": pictures(values, dtype)}
     if kind == "whisper":
