@@ -39,6 +39,17 @@ def rows():
                 yield table, row, settings(table, row)
 
 
+shared = ("tensor", "pipeline", "context", "expert")
+
+
+def ranks(given, *kinds):
+    """Ranks of these kinds of parallelism together."""
+    together = 1
+    for kind in kinds:
+        together *= int(given.get(kind + "_parallel", 1))
+    return together
+
+
 counts = {}
 
 
@@ -57,27 +68,28 @@ def accelerate(row, given):
     count = parameters_of(given["model"])
     if row["family"] == "inference":
         return count * {"bf16": 2, "int8": 1, "nf4": 0.5}[given["weight_precision"]]
-    if row["family"] == "full training" and given.get("optimizer", "adamw") == "adamw" and int(given.get("tensor_parallel", 1)) == 1:
+    if row["family"] == "full training" and given.get("optimizer", "adamw") == "adamw" and ranks(given, "data", *shared) == 1:
         return max(estimate_training_usage(4 * count, "float16").values())
     return None
 
 
 def deepspeed(row, given):
     """deepspeed/runtime/zero/stage_1_and_2.py and stage3.py, estimate_zero{2,3}_model_states_mem_needs without offload; the largest layer's 4 B left out."""
-    if row["family"] != "full training" or given.get("optimizer", "adamw") != "adamw" or not given["precision"].startswith("bf16-mixed"):
+    if row["family"] != "full training" or given.get("optimizer", "adamw") != "adamw" or given["precision"] != "bf16-mixed" or ranks(given, *shared[1:]) > 1:
         return None
-    count = parameters_of(given["model"]) / int(given.get("tensor_parallel", 1))
-    ranks = int(given.get("data_parallel", 1))
-    return (18 * count / ranks) if given.get("zero") == "3" else 2 * count + 18 * count / ranks
+    count, copies = parameters_of(given["model"]) / ranks(given, "tensor"), ranks(given, "data")
+    return (18 * count / copies) if given.get("zero") == "3" else 2 * count + 18 * count / copies
 
 
 def llama_factory(row, given):
     """The column for x billion parameters."""
     count, adapter = parameters_of(given["model"]), given.get("adapter", "none")
-    if row["family"] == "inference" or int(given.get("tensor_parallel", 1)) > 1 or int(given.get("data_parallel", 1)) > 1:
+    if row["family"] == "inference" or ranks(given, "data", *shared) > 1:
         return None
     if adapter != "none":
         return count * (0.5 if given.get("base_precision", "").startswith("nf4") or adapter == "qlora" else 2)
+    if given.get("optimizer", "adamw") != "adamw":
+        return None
     return count * (8 if given["precision"] == "bf16" else 18)
 
 
@@ -93,14 +105,14 @@ def llm_analysis(row, given, device, efficiency):
         model = json.load(file)
     if model["model_type"] != "gpt2":
         return None
-    sequence, ranks = int(given["sequence"]), int(given.get("data_parallel", 1))
+    sequence = int(given["sequence"])
     config = ModelConfig(name="published", num_layers=model["n_layer"], n_head=model["n_head"], hidden_dim=model["n_embd"],
                          vocab_size=model["vocab_size"], max_seq_len=sequence, expansion_ratio=4, model_type="gpt2")
     analysis = LLMAnalysis(config, get_gpu_config_by_name(gpus[device]), get_dtype_config_by_name("w16a16e16"),
-                           ParallelismConfig(tp_size=1, pp_size=1, dp_size=ranks, sp_size=1), flops_efficiency=efficiency)
+                           ParallelismConfig(tp_size=1, pp_size=1, dp_size=ranks(given, "data"), sp_size=1), flops_efficiency=efficiency)
     try:
         answer = analysis.training(batch_size_per_gpu=int(given["batch"]), gradient_accumulation_steps=int(given.get("accumulation", 1)), seq_len=sequence,
-                                   ds_zero=DSZeRO(int(given.get("zero", 0))), flash_attn=given.get("attention") == "flash",
+                                   ds_zero=DSZeRO(int(given.get("zero", 0))), flash_attn=given.get("attention", "eager") != "eager",
                                    activation_recomputation=ActivationRecomputation(2 if given.get("checkpointing") == "block" else 0))
     except AssertionError: # of what ran, it says that it does not fit
         return None
