@@ -7,6 +7,7 @@
 // compared as those of noise are); diffusers' copy, which makes time and class anew in each layer.
 #pragma once
 
+#include "core/network/build_options.h"
 #include "core/network/graph.h"
 #include "core/network/model.h"
 

@@ -7,6 +7,7 @@
 // ControlNet, LoRA layers of diffusers' own.
 #pragma once
 
+#include "core/network/build_options.h"
 #include "core/network/graph.h"
 #include "core/network/model.h"
 
