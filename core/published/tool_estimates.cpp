@@ -26,11 +26,11 @@ Result<ToolEstimates> readTool(const fs::path& file)
     MEMSCAPE_TRY(items, list.items());
     for (const JsonReader& item : items) {
         MEMSCAPE_CHECK(checkKeys(item, {"table", "row", "figure", "value"}));
-        MEMSCAPE_TRY(table, item.string("table"));
+        MEMSCAPE_TRY(title, item.string("table"));
         MEMSCAPE_TRY(row, item.string("row"));
         MEMSCAPE_TRY(figure, item.string("figure"));
         MEMSCAPE_TRY(value, item.number("value"));
-        tool.rows.push_back({table, row, figure, value});
+        tool.rows.push_back({title, row, figure, value});
     }
     return tool;
 }
