@@ -109,7 +109,7 @@ std::optional<AttentionProblem> attentionPart(const Graph& graph, const Operator
 }
 
 /// Kernels of the first generation (memory-efficient attention, FlashAttention) reach about half of what
-/// FlashAttention-2 does: Dao 2023, arXiv:2307.08691, section 4.1 (1.7 to 3 times; 1.3 to 2.5 times in Triton).
+/// FlashAttention-2 does: Dao 2023, arXiv:2307.08691, section 4 (1.7 to 3 times; 1.3 to 2.5 times in Triton).
 double attentionShareOf(OperatorKind kind)
 {
     return kind == OperatorKind::EfficientAttention ? 0.5 : 1;
