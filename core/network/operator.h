@@ -111,6 +111,11 @@ enum class OperatorKind : std::uint8_t {
 /// `mask == 0`: the attribute of such a Compare.
 constexpr std::int64_t comparesWithNumber = 1;
 
+/// One kernel for scores, softmax and sums.
+constexpr bool isAttentionKernel(OperatorKind kind)
+{
+    return kind == OperatorKind::FlashAttention || kind == OperatorKind::EfficientAttention;
+}
 /// The attribute of an attention kernel: whether it leaves out what lies above the diagonal, and how many ranks pass
 /// keys and values round.
 constexpr std::int64_t attentionAttribute(bool isCausal, std::int64_t ranks)

@@ -39,14 +39,9 @@ bool isLookup(OperatorKind kind)
     return kind >= OperatorKind::Embedding && kind <= OperatorKind::Gather;
 }
 
-bool isAttention(OperatorKind kind)
-{
-    return kind == OperatorKind::FlashAttention || kind == OperatorKind::EfficientAttention;
-}
-
 bool isProduct(OperatorKind kind)
 {
-    return (kind >= OperatorKind::Addmm && kind <= OperatorKind::Convolution) || isAttention(kind);
+    return (kind >= OperatorKind::Addmm && kind <= OperatorKind::Convolution) || isAttentionKernel(kind);
 }
 
 /// Nothing runs on the device.
@@ -61,7 +56,7 @@ double productFlops(const Graph& graph, const Operator& op)
     const double results = elements(graph, graph.outputs(op)[0]);
     const Layout& x = graph.layoutOf(inputs[0]);
     const Layout& y = graph.layoutOf(inputs[1]);
-    if (isAttention(op.kind))
+    if (isAttentionKernel(op.kind))
         return 4 * double(x.elements()) * double(y[2])
             * double(attentionRanks(op.attribute)); // (B, H, S, D) against S_k keys, those of a ring one by one
     if (op.kind == OperatorKind::Convolution)
@@ -93,7 +88,7 @@ ProductPart gradientPart(const ProductPart& forward, std::size_t operand)
 /// q (B, H, S, D) against keys and values of as many or fewer heads.
 std::optional<AttentionProblem> attentionPart(const Graph& graph, const Operator& op, AttentionPass pass)
 {
-    if (!isAttention(op.kind))
+    if (!isAttentionKernel(op.kind))
         return std::nullopt;
     const Layout& q = graph.layoutOf(graph.inputs(op)[0]);
     const Layout& k = graph.layoutOf(graph.inputs(op)[1]);
@@ -140,7 +135,7 @@ double normBytes(const Graph& graph, const Operator& op, bool isBackward)
 /// Operands that a product's backward makes gradients of, a bias apart.
 int wantedOperands(const Graph& graph, const Operator& op)
 {
-    const std::size_t operands = isAttention(op.kind) ? 3 : 2;
+    const std::size_t operands = isAttentionKernel(op.kind) ? 3 : 2;
     const auto inputs = graph.inputs(op);
     int wanted = 0;
     for (std::size_t i = 0; i < std::min(operands, inputs.size()); ++i)
@@ -156,7 +151,7 @@ OperatorCost productBackward(const Graph& graph, const Operator& op)
     const int wanted = wantedOperands(graph, op);
     if (wanted == 0)
         return cost;
-    if (isAttention(op.kind)) { // one kernel for dq, dk, dv that computes the scores again
+    if (isAttentionKernel(op.kind)) { // one kernel for dq, dk, dv that computes the scores again
         cost.flops = 2.5 * productFlops(graph, op);
         cost.bytes = 2 * bytesOf(graph, inputs) + 2 * given;
         cost.kernels = 2;

@@ -174,8 +174,7 @@ private:
 /// Attention whose keys and values ranks pass round.
 bool isAttentionRing(const Operator& op)
 {
-    return (op.kind == OperatorKind::FlashAttention || op.kind == OperatorKind::EfficientAttention)
-        && attentionRanks(op.attribute) > 1;
+    return isAttentionKernel(op.kind) && attentionRanks(op.attribute) > 1;
 }
 
 /// The collectives that are operators of the network (of tensor, context and expert parallelism), alike ones together.

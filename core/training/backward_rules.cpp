@@ -124,7 +124,7 @@ void Autograd::applyRule(const Operator& op, Gradient& given)
         || productBackward(op, given) || normBackward(op, given))
         return;
     const auto inputs = m_graph.inputs(op);
-    if (op.kind == Kind::FlashAttention || op.kind == Kind::EfficientAttention) {
+    if (isAttentionKernel(op.kind)) {
         attentionBackward(op, given);
         return;
     }
@@ -362,8 +362,7 @@ LiveId Autograd::scratch(std::int64_t bytes)
 /// computed with while the next arrives.
 void Autograd::ringScratch(const Operator& op, bool isBackward)
 {
-    const bool isAttention = op.kind == Kind::FlashAttention || op.kind == Kind::EfficientAttention;
-    if (!isAttention || attentionRanks(op.attribute) == 1)
+    if (!isAttentionKernel(op.kind) || attentionRanks(op.attribute) == 1)
         return;
     const auto bytes = [&](TensorId tensor) {
         return layoutOf(tensor).elements() * elementBytes(m_graph.tensors[tensor].dtype);

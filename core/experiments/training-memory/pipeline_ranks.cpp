@@ -140,7 +140,7 @@ Result<StepTime> pipelineStepTime(const Device& device, const TrainingSetup& set
             const TensorId sent = graph->chunks.front().sent;
             if (sent != noTensor) {
                 MEMSCAPE_TRY(rates, deviceRates(withLink(device, setup.linkBandwidth)));
-                transfer = double(graph->storageOf(sent).bytes) / rates.peer;
+                transfer = double(graph->storageOf(sent).bytes) / (timing.options().linkShare * rates.peer);
             }
         }
         before = graph;
