@@ -11,8 +11,9 @@
 //
 // Convolutions run at the reached rate of large products, whatever their shape.
 //
-// Left out: kernels of Hopper's own for attention, cache hits between operators, clocks that sag further than in the
-// runs that the sustained rates are of.
+// Left out: the small tiles that libraries have for products of few rows and columns, which without tensor cores are
+// predicted too slow and as held by arithmetic; kernels of Hopper's own for attention, cache hits between operators,
+// clocks that sag further than in the runs that the sustained rates are of.
 #pragma once
 
 #include "core/timing/operator_time.h"
