@@ -17,6 +17,8 @@ namespace {
 
 /// Bytes of one tensor, so that sums over all nodes stay far below 2^63.
 constexpr double mostTensorBytes = 0x1p48;
+/// Elements along one side; an input of three sizes and more is written back as one.
+constexpr double mostSize = mostTensorBytes;
 constexpr std::size_t longestName = 64;
 
 struct KindRow
@@ -77,9 +79,9 @@ bool isName(std::string_view text)
 Result<std::int64_t> graphSize(const std::string& word, const std::string& place)
 {
     const auto number = parseNumber(word);
-    if (!number || !(*number >= 1) || *number > 0x1p40 || *number != std::floor(*number))
+    if (!number || !(*number >= 1) || *number > mostSize || *number != std::floor(*number))
         return fail("graph.range", fmt::format("{} is no size", quotedForMessage(word)),
-                    "a size is a whole number from 1 to 2^40, as in `a: matmul 512 4096 4096 <- x`", place);
+                    "a size is a whole number from 1 to 2^48, as in `a: matmul 512 4096 4096 <- x`", place);
     return std::int64_t(*number);
 }
 

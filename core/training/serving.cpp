@@ -36,7 +36,7 @@ std::int64_t storedSize(const ModelDescription& model)
     return model.storedDtype.starts_with("float8") ? 1 : 2;
 }
 
-constexpr std::int64_t group = 128;
+constexpr std::int64_t sharingScale = 128; ///< weights that share a scale
 
 bool isPlain(StoredForm form)
 {
@@ -145,7 +145,7 @@ LayerTokens keptTokens(const ModelDescription& model, std::int64_t layer, const 
 std::int64_t matrixBytes(std::int64_t out, std::int64_t in, StoredForm form, std::int64_t plain)
 {
     const std::int64_t count = out * in;
-    const std::int64_t half = piece(count, 2), groups = out * piece(in, group);
+    const std::int64_t half = piece(count, 2), groups = out * piece(in, sharingScale);
     switch (form.kind) {
     case StoredForm::Float32: return 4 * count;
     case StoredForm::BFloat16:

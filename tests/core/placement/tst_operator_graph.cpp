@@ -15,6 +15,7 @@ class TestOperatorGraph : public QObject
 private slots:
     void aGraphIsReadWithItsSizes();
     void laterStatementsMayBeNamedBefore();
+    void theTextOfAGraphIsTheSameGraph_data();
     void theTextOfAGraphIsTheSameGraph();
     void wrongTextsAreRefused_data();
     void wrongTextsAreRefused();
@@ -47,15 +48,26 @@ void TestOperatorGraph::laterStatementsMayBeNamedBefore()
     QCOMPARE(graph->nodes[1].inputs, std::vector<std::uint32_t>{0});
 }
 
+void TestOperatorGraph::theTextOfAGraphIsTheSameGraph_data()
+{
+    QTest::addColumn<QByteArray>("text");
+    QTest::newRow("places") << QByteArray(
+        "x@host: input 6 8; a: matmul 6 4 8 <- x; b@device: relu <- a; c: add <- a b");
+    QTest::newRow("three sizes, more than 2^40 elements") << QByteArray("x: input 1048576 1048576 4; y: relu <- x");
+    QTest::newRow("the most elements") << QByteArray("x: input 70368744177664; y: relu <- x");
+}
+
 void TestOperatorGraph::theTextOfAGraphIsTheSameGraph()
 {
-    const auto graph = parseGraph("x@host: input 6 8; a: matmul 6 4 8 <- x; b@device: relu <- a; c: add <- a b", 4);
-    QVERIFY(graph);
-    const std::string text = graphText(*graph);
-    const auto again = parseGraph(text, 4);
-    QVERIFY2(again, text.c_str());
-    QCOMPARE(graphText(*again), text);
+    QFETCH(QByteArray, text);
+    const auto graph = parseGraph(text.toStdString(), 4);
+    QVERIFY2(graph, graph ? "" : graph.error().text().c_str());
+    const std::string written = graphText(*graph);
+    const auto again = parseGraph(written, 4);
+    QVERIFY2(again, written.c_str());
+    QCOMPARE(graphText(*again), written);
     QCOMPARE(again->nodes[1].weightBytes, graph->nodes[1].weightBytes);
+    QCOMPARE(again->nodes[1].outputBytes, graph->nodes[1].outputBytes);
 }
 
 void TestOperatorGraph::wrongTextsAreRefused_data()
