@@ -3,6 +3,7 @@
 
 #include "app/plots/plot_style.h"
 #include "app/settings/words.h"
+#include "core/base/number.h"
 #include "core/experiment/experiment.h"
 
 #include <QPainter>
@@ -80,9 +81,15 @@ QString reachOf(const Prediction& predicted, const Parameters& parameters)
 {
     const Figure* context = findFigure(predicted.figures, "largest_context");
     const Figure* batch = findFigure(predicted.figures, "largest_batch");
-    if (!context || !batch || !context->isNumber() || !batch->isNumber() || !parameters.has("context"))
+    if (!batch || !batch->isNumber() || !parameters.has("context"))
         return {};
-    const auto count = [](double value) { return QString::number(value, 'f', 0); };
+    const auto count = [](double value) { return QString::fromStdString(countText(value)); };
+    if (!context)
+        return batch->number() > 0
+            ? TrainingMemoryPicture::tr("Up to batch %1 fits, whatever the context.").arg(count(batch->number()))
+            : TrainingMemoryPicture::tr("No batch fits.");
+    if (!context->isNumber())
+        return {};
     const QString now = count(parameters.number("batch")), tokens = count(parameters.number("context"));
     const QString first = context->number() > 0
         ? TrainingMemoryPicture::tr("At batch %1 up to %2 tokens fit").arg(now, count(context->number()))

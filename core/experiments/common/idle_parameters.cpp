@@ -225,6 +225,7 @@ std::vector<std::string> idleInferenceParameters(const Device& device, const Par
     idle.add("shared_prefix", !traits.hasCache || idle.isOne("batch"));
     idle.add("logits", !traits.hasLanguageHead);
     idle.add("sequence", !traits.hasTokens);
+    idle.add("context", !traits.hasTokens);
     idle.add("attention", !traits.hasAttention);
     addParallelism(idle, traits, parameters);
     idle.add("device_context", !device.isGpu());

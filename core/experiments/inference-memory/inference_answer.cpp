@@ -148,6 +148,12 @@ Result<ServingAnswer> servingAnswer(const Device& device, const Parameters& para
     return answer;
 }
 
+bool ServingAnswer::growsWithContext() const
+{
+    const auto one = caches({.context = 1}), two = caches({.context = 2});
+    return one && two && *two > *one;
+}
+
 double largestServedContext(const ServingAnswer& answer)
 {
     if (!answer.capacity)

@@ -66,6 +66,8 @@ struct ServingAnswer
     std::int64_t allWeights() const { return weights + (draft ? draft->weights : 0); }
     /// With another context.
     Result<std::int64_t> total(std::int64_t context) const;
+    /// False for pictures, encoders and state spaces, whose context needs nothing of its own.
+    bool growsWithContext() const;
     std::int64_t available() const { return capacity.value_or(0) - request.deviceContext; }
 };
 

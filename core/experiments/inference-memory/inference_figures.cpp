@@ -138,8 +138,9 @@ Result<Figures> directFigures(const Device& device, const ServingAnswer& answer,
 Result<Figures> servingFigures(const Device& device, const ServingAnswer& answer, const Parameters& parameters)
 {
     MEMSCAPE_TRY(figures, directFigures(device, answer, parameters));
-    figures.push_back(countFigure("largest_context", "largest context", largestServedContext(answer),
-                                  "most tokens per sequence that fit, up to the model's positions"));
+    if (answer.growsWithContext())
+        figures.push_back(countFigure("largest_context", "largest context", largestServedContext(answer),
+                                      "most tokens per sequence that fit, up to the model's positions"));
     figures.push_back(countFigure("largest_batch", "largest batch", largestServedBatch(device, answer, parameters),
                                   "most sequences of this context that fit"));
     if (answer.caches({}).value_or(0) == 0)

@@ -110,7 +110,7 @@ public:
     }
     std::vector<std::string> headlines() const override
     {
-        return {"fits", "device_total", "kv_cache", "largest_context"};
+        return {"fits", "device_total", "kv_cache", "largest_context", "largest_batch"};
     }
     ShortAnswer shortAnswer(const Device& device, const Parameters&, const Figures& figures) const override
     {
@@ -131,8 +131,11 @@ public:
                 {"token_time", "time per token"},
                 {"tokens_per_second", "tokens per second"}};
     }
-    Sweep axis(const Device&, const Parameters&) const override
+    Sweep axis(const Device& device, const Parameters& parameters) const override
     {
+        const auto idle = idleInferenceParameters(device, parameters);
+        if (std::find(idle.begin(), idle.end(), "context") != idle.end())
+            return {"batch", {1.0, 4.0, 16.0, 64.0, 256.0, 1024.0}};
         Sweep sweep{"context", {}};
         for (double tokens = 1024; tokens <= 1048576; tokens *= 4)
             sweep.values.emplace_back(tokens);

@@ -29,6 +29,8 @@ private slots:
     void anEagerLoopWaitsForItsHost();
     void theLargestContextAndBatchFit();
     void picturesHaveNoCache();
+    void theCurveIsOverWhatMatters();
+    void aStateDoesNotGrowWithTheContext();
     void publishedRatesOfTokens();
     void aBatchSharesTheWeights();
     void aTokenReadsTheExpertsItIsSentTo();
@@ -249,6 +251,25 @@ void TestInferenceMemory::picturesHaveNoCache()
     QVERIFY(servingValue(figures, "activations") > 0);
     QVERIFY(servingValue(figures, "prefill_time") > 0);
     QVERIFY(!findFigure(figures, "token_time"));
+    QVERIFY(!findFigure(figures, "largest_context"));
+    QVERIFY(servingValue(figures, "largest_batch") > 8);
+}
+
+/// A curve over the context would be flat: pictures are shown over their number.
+void TestInferenceMemory::theCurveIsOverWhatMatters()
+{
+    const auto axis = [](const char* model) {
+        return inference().axis(*findDevice("nvidia-h200"), servingWith({std::string("model=") + model})).key;
+    };
+    QCOMPARE(axis("dit-xl-2"), std::string("batch"));
+    QCOMPARE(axis("llama-2-7b"), std::string("context"));
+}
+
+void TestInferenceMemory::aStateDoesNotGrowWithTheContext()
+{
+    const Figures figures = servingOf({"model=mamba-130m", "batch=1"});
+    QVERIFY(servingValue(figures, "kv_cache") > 0);
+    QVERIFY(!findFigure(figures, "largest_context"));
 }
 
 /// Tokens per second of one sequence after a prompt of five tokens, on an A100 80 GB limited to 330 W: the table of
