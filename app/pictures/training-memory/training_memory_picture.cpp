@@ -84,10 +84,13 @@ QString reachOf(const Prediction& predicted, const Parameters& parameters)
     if (!batch || !batch->isNumber() || !parameters.has("context"))
         return {};
     const auto count = [](double value) { return QString::fromStdString(countText(value)); };
-    if (!context)
-        return batch->number() > 0
-            ? TrainingMemoryPicture::tr("Up to batch %1 fits, whatever the context.").arg(count(batch->number()))
-            : TrainingMemoryPicture::tr("No batch fits.");
+    if (!context && !(batch->number() > 0))
+        return TrainingMemoryPicture::tr("No batch fits.");
+    if (!context) {
+        const Figure* const state = findFigure(predicted.figures, "kv_cache");
+        const QString fits = TrainingMemoryPicture::tr("Up to batch %1 fits").arg(count(batch->number()));
+        return fits + (state && state->number() > 0 ? TrainingMemoryPicture::tr(", however long the context.") : ".");
+    }
     if (!context->isNumber())
         return {};
     const QString now = count(parameters.number("batch")), tokens = count(parameters.number("context"));
