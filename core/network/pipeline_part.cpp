@@ -23,6 +23,15 @@ bool existsBefore(const Storage& storage)
     return storage.role != Role::Activation && storage.role != Role::WeightCast;
 }
 
+/// The first layer of a chunk that is not the first.
+std::size_t firstLayer(std::size_t layers, std::size_t chunk, std::size_t count)
+{
+    if (layers % count == 0)
+        return chunk * (layers / count);
+    const std::size_t parts = layers + 2; // with the embedding in front and the head behind
+    return std::min(layers, chunk * (parts / count) + std::min(chunk, parts % count) - 1);
+}
+
 /// What is asked of the whole network again and again.
 class WholeNetwork
 {
@@ -67,21 +76,21 @@ WholeNetwork::WholeNetwork(const Graph& graph)
 Result<std::vector<Range>> WholeNetwork::chunks(std::size_t count) const
 {
     std::vector<std::uint32_t> layers;
+    std::uint32_t behind = 0; // the layers
     for (const Block& block : m_graph.blocks)
-        if (block.kind == Block::Kind::Layer)
+        if (block.kind == Block::Kind::Layer) {
             layers.push_back(block.first);
+            behind = block.last;
+        }
     if (layers.size() < count)
         return fail("network.pipeline",
                     fmt::format("{} stages share the layers of a network that has {}", count, layers.size()),
                     "choose fewer: pipeline_parallel × virtual_stages of at most the layers", "pipeline_parallel");
-    if (layers.size() % count != 0)
-        return fail("network.pipeline",
-                    fmt::format("{} layers cannot be shared evenly by {} stages", layers.size(), count),
-                    fmt::format("choose pipeline_parallel × virtual_stages so that it divides {}", layers.size()),
-                    "pipeline_parallel");
+    layers.push_back(behind);
     std::vector<Range> chunks;
     for (std::size_t i = 0; i < count; ++i)
-        chunks.push_back({i == 0 ? 0 : layers[i * layers.size() / count], std::uint32_t(m_graph.operators.size())});
+        chunks.push_back(
+            {i == 0 ? 0 : layers[firstLayer(layers.size() - 1, i, count)], std::uint32_t(m_graph.operators.size())});
     for (std::size_t i = 0; i + 1 < count; ++i)
         chunks[i].last = chunks[i + 1].first;
     return chunks;

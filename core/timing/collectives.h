@@ -9,7 +9,12 @@
 // Sources: Patarasuk and Yuan 2009 (J. Parallel Distrib. Comput. 69); Sanders, Speck, Träff 2009 (two trees).
 // Bytes and steps of a ring: core/training/communication.h.
 //
-// Left out: links of several speeds in one ring, switches that reduce, protocols that change with the size.
+// Ranks in several machines: a ring that leaves a machine goes through the network adapters of all its g members there,
+// so it passes min(β, g × β of the network); a rank that sends to one other, or a part to each, has its own adapter
+// alone. Ranks are numbered as Megatron and PyTorch's device meshes do: tensor parallelism innermost, the pipeline
+// outermost.
+//
+// Left out: switches that reduce, protocols that change with the size, networks that are thinner further up.
 #pragma once
 
 #include "core/training/communication.h"
@@ -21,6 +26,18 @@ struct RankLink
 {
     double latency = 0, bandwidth = 0;
 };
+
+/// Where ranks are: so many in each machine (0: all in one), each with so much of the network, B/s in one direction.
+struct Machines
+{
+    int ranks = 0;
+    double network = 0;
+};
+
+/// Whether some of those that take part are in another machine.
+bool leavesMachine(const Collective& one, const Machines& machines);
+/// s for all its bytes, without latency; `peer`: B/s between devices of a machine, not 0 where some stay in one.
+double exchangeSeconds(const Collective& one, double peer, const Machines& machines);
 
 enum class CollectiveAlgorithm { Ring, Tree };
 

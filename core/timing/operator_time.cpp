@@ -196,16 +196,17 @@ std::vector<Collective> recordedCollectives(const Graph& graph, const Plan& plan
     for (const Operator& op : graph.operators) {
         if (op.kind == OperatorKind::AllToAll) {
             add({"tokens to and from experts", CollectiveKind::AllToAll, bytesOf(graph.inputs(op)[0]), times,
-                 plan.expertParallel});
+                 plan.expertParallel, plan.tensorParallel});
             continue;
         }
         if (isAttentionRing(op)) { // keys and values, and backward their gradients, which come home
             const double block = bytesOf(graph.inputs(op)[1]) + bytesOf(graph.inputs(op)[2]);
-            const double steps = double(attentionRanks(op.attribute) - 1);
-            add({"keys and values", CollectiveKind::Ring, block, steps * times, int(attentionRanks(op.attribute))});
+            const int ranks = int(attentionRanks(op.attribute));
+            const double steps = double(ranks - 1);
+            add({"keys and values", CollectiveKind::Ring, block, steps * times, ranks, plan.tensorParallel});
             if (plan.phase == StepPhase::Training)
-                add({"gradients of keys and values", CollectiveKind::Ring, block, (steps + 1) * times / 2,
-                     int(attentionRanks(op.attribute))});
+                add({"gradients of keys and values", CollectiveKind::Ring, block, (steps + 1) * times / 2, ranks,
+                     plan.tensorParallel});
             continue;
         }
         if (!isCollective(op.kind))
@@ -228,26 +229,31 @@ Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vec
                               const Plan& plan, const DeviceRates& rates, const StepTimeOptions& options,
                               double attention)
 {
-    const double data = sentBytes(dataParallelCommunication(parameters, plan));
-    double sends = 0, tensor = 0, ring = 0, waits = 0;
-    for (const Collective& one : pipelineCommunication(graph, plan)) // an embedding's gradient waits for the end
-        (one.kind == CollectiveKind::Send ? sends : tensor) += one.sentBytes();
-    for (const Collective& one : recordedCollectives(graph, plan, passesOf(plan))) {
-        (one.kind == CollectiveKind::Ring ? ring : tensor) += one.sentBytes();
-        waits += one.kind == CollectiveKind::Ring ? 0 : one.count * options.collectiveLatency;
-    }
-    const std::vector<Collective> copies = offloadCommunication(parameters, plan);
+    const std::vector<Collective> reductions = dataParallelCommunication(parameters, plan),
+                                  borders = pipelineCommunication(graph, plan),
+                                  recorded = recordedCollectives(graph, plan, passesOf(plan)),
+                                  copies = offloadCommunication(parameters, plan);
     const double host = sentBytes(copies);
-    if (data + tensor + ring + sends > 0 && rates.peer == 0)
+    if (sentBytes(reductions) + sentBytes(borders) + sentBytes(recorded) > 0 && rates.peer == 0)
         return fail("predict.device", "the bandwidth between devices of this kind is not known",
                     "give it (link_bandwidth=50GB/s), choose a device of the catalogue with a link to its like, or one "
                     "replica");
     if (host > 0 && rates.host == 0)
         return fail("predict.device", "the bandwidth between this device and its host is not known",
                     "choose a device with a host link, or no offload");
-    const auto seconds = [&](double bytes) { return bytes > 0 ? bytes / (options.linkShare * rates.peer) : 0; };
-    const double dataSeconds = seconds(data), tensorSeconds = seconds(tensor) + waits;
-    const double ringSeconds = seconds(ring), sendSeconds = seconds(sends);
+    const auto seconds = [&](const Collective& one) {
+        return exchangeSeconds(one, options.linkShare * rates.peer, options.machines);
+    };
+    double dataSeconds = 0, tensorSeconds = 0, ringSeconds = 0, sendSeconds = 0;
+    for (const Collective& one : reductions)
+        dataSeconds += seconds(one);
+    for (const Collective& one : borders) // an embedding's gradient waits for the end
+        (one.kind == CollectiveKind::Send ? sendSeconds : tensorSeconds) += seconds(one);
+    for (const Collective& one : recorded) {
+        const bool isRing = one.kind == CollectiveKind::Ring;
+        (isRing ? ringSeconds : tensorSeconds) += seconds(one);
+        tensorSeconds += isRing ? 0 : one.count * options.collectiveLatency;
+    }
     const double hostSeconds = host > 0 ? host / rates.host : 0;
     OffloadTime offload;
     if (host > 0) {

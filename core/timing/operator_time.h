@@ -25,9 +25,9 @@
 #pragma once
 
 #include "core/device/device.h"
+#include "core/timing/collectives.h"
 #include "core/timing/host_operations.h"
 #include "core/timing/operator_cost.h"
-#include "core/training/communication.h"
 #include "core/training/optimizer_state.h"
 
 #include <span>
@@ -81,6 +81,7 @@ struct StepTimeOptions
     double collectiveUnits = 0;             ///< share of the multiprocessors that run a collective meanwhile
     double collectiveLatency = 0;           ///< s that each collective takes which the step waits for
     double linkShare = 1;                   ///< of the link's specified bandwidth that collectives reach
+    Machines machines = {};                 ///< of the ranks
 };
 
 struct StepTime

@@ -28,6 +28,7 @@ ReachedTiming::ReachedTiming(const Device& device, const Plan& plan, double held
     m_options.recomputed = recomputed;
     m_dispatch = eagerDispatch(plan.update);
     m_options.dispatch = &m_dispatch;
+    m_options.machines = {plan.machineRanks, plan.network};
     if (device.isGpu()) {
         m_kernels.emplace(device, m_options.efficiency);
         m_options.kernels = &*m_kernels;

@@ -4,6 +4,8 @@
 #include "core/training/lora.h"
 #include "core/training/sharding.h"
 
+#include <algorithm>
+
 namespace memscape {
 
 namespace {
@@ -36,7 +38,7 @@ Payload payloadOf(const std::vector<ParameterTensor>& parameters, const Plan& pl
     return payload;
 }
 
-/// Of what `degree` ranks shard or copy.
+/// Of what `degree` ranks shard or copy, before it is known which they are.
 std::vector<Collective> shardCommunication(const Payload& payload, const Plan& plan, int degree)
 {
     using enum CollectiveKind;
@@ -125,12 +127,15 @@ std::vector<Collective> dataParallelCommunication(const std::vector<ParameterTen
             continue;
         const Payload payload = payloadOf(
             parameters, plan, [&](const ParameterTensor& one) { return !areShared || one.isExpert == isExpert; });
+        const int stride = plan.tensorParallel * (isExpert ? plan.expertParallel : 1);
         if (shards > 1)
-            for (Collective& one : shardCommunication(payload, plan, shards))
+            for (Collective& one : shardCommunication(payload, plan, shards)) {
+                one.stride = stride;
                 all.push_back(one);
+            }
         if (shards < copies && plan.phase == StepPhase::Training)
             all.push_back({"gradients over the groups", CollectiveKind::AllReduce, payload.gradients / shards,
-                           plan.zeroStage > 1 ? double(plan.accumulation) : 1.0, copies / shards});
+                           plan.zeroStage > 1 ? double(plan.accumulation) : 1.0, copies / shards, stride * shards});
     }
     return all;
 }
@@ -141,17 +146,19 @@ std::vector<Collective> pipelineCommunication(const Graph& graph, const Plan& pl
     const auto bytes = [&](TensorId tensor) {
         return double(graph.layoutOf(tensor).elements() * elementBytes(graph.tensors[tensor].dtype));
     };
+    const int stride = plan.tensorParallel * plan.copies(), ranks = plan.pipelineParallel;
+    const auto sends = [&](std::string_view what, TensorId tensor) {
+        all.push_back({what, CollectiveKind::Send, bytes(tensor), double(plan.accumulation), ranks, stride});
+    };
     for (const PipelineChunk& chunk : graph.chunks) {
         if (chunk.sent != noTensor)
-            all.push_back({"activations to the next stage", CollectiveKind::Send, bytes(chunk.sent),
-                           double(plan.accumulation), 1});
+            sends("activations to the next stage", chunk.sent);
         if (chunk.received != noTensor && graph.tensors[chunk.received].needsGradient)
-            all.push_back({"gradients to the stage before", CollectiveKind::Send, bytes(chunk.received),
-                           double(plan.accumulation), 1});
+            sends("gradients to the stage before", chunk.received);
     }
     if (graph.sharedParameter != noTensor)
-        all.push_back(
-            {"gradient of embedding and head", CollectiveKind::AllReduce, bytes(graph.sharedParameter), 1, 2});
+        all.push_back({"gradient of embedding and head", CollectiveKind::AllReduce, bytes(graph.sharedParameter), 1, 2,
+                       stride * std::max(1, ranks - 1)});
     return all;
 }
 

@@ -62,6 +62,7 @@ struct Collective
     double payload = 0; ///< B of the whole tensor, once
     double count = 1;   ///< times per step
     int degree = 1;     ///< devices that take part
+    int stride = 1;     ///< ranks from one of them to the next: tensor, context, data, pipeline, from the inside out
     /// B that one device sends in a step.
     double sentBytes() const;
 };

@@ -110,6 +110,8 @@ struct Plan
     PipelineSchedule pipelineSchedule = PipelineSchedule::OneForwardOneBackward;
     int tensorParallel = 1;               ///< divides matrices, heads and vocabulary
     bool sequenceParallel = false;        ///< also what tensor parallelism leaves whole (Korthikanti 2022)
+    int machineRanks = 0;                 ///< GPUs of one machine; 0: all ranks are in one
+    double network = 0;                   ///< B/s of each GPU between machines, in one direction
     bool gradientsAreBucketViews = false; ///< DDP's gradient_as_bucket_view
     Offload offload = Offload::None;
 

@@ -132,12 +132,17 @@ void addParallelism(Idle& idle, const ModelTraits& traits, const Parameters& par
 {
     const bool isWhole = idle.isOne("tensor_parallel");
     idle.add("tensor_parallel", isWhole && !traits.hasAttention);
-    bool isAlone = isWhole && (!parameters.has("data_parallel") || idle.isOne("data_parallel"));
+    std::int64_t ranks = parameters.integer("tensor_parallel");
+    if (parameters.has("data_parallel"))
+        ranks *= parameters.integer("data_parallel");
     if (parameters.has("pipeline_parallel")) {
         addRanks(idle, traits);
-        isAlone = isAlone && idle.isOne("context_parallel") && idle.isOne("pipeline_parallel");
+        ranks *= parameters.integer("context_parallel") * parameters.integer("pipeline_parallel");
+        const bool isOneMachine = ranks <= parameters.integer("machine_gpus");
+        idle.add("network_bandwidth", isOneMachine && parameters.number("network_bandwidth") == 0);
+        idle.add("machine_gpus", parameters.number("network_bandwidth") == 0);
     }
-    idle.add("link_bandwidth", isAlone && parameters.number("link_bandwidth") == 0);
+    idle.add("link_bandwidth", ranks == 1 && parameters.number("link_bandwidth") == 0);
     if (parameters.has("zero"))
         addSharding(idle, parameters);
     if (parameters.has("sequence_parallel"))

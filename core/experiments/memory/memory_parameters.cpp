@@ -91,6 +91,8 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
     plan.virtualStages = static_cast<int>(parameters.integer("virtual_stages"));
     MEMSCAPE_TRY(schedule, pipelineScheduleFromText(parameters.choice("pipeline_schedule")));
     plan.pipelineSchedule = schedule;
+    plan.network = parameters.number("network_bandwidth");
+    plan.machineRanks = plan.network > 0 ? static_cast<int>(parameters.integer("machine_gpus")) : 0;
     plan.gradientsAreBucketViews = parameters.flag("gradient_as_bucket_view");
     plan.tensorParallel = static_cast<int>(parameters.integer("tensor_parallel"));
     plan.sequenceParallel = parameters.flag("sequence_parallel");

@@ -190,7 +190,16 @@ std::vector<ParameterSpec> parallelSpecs()
                    "1f1b"),
         count("virtual_stages", "virtual stages", "Chunks of layers on each rank of an interleaved pipeline.", 1024,
               "1", "chunks"),
-        linkBandwidthSpec()};
+        linkBandwidthSpec(),
+        realSpec("network_bandwidth", "network",
+                 "Between machines, of each GPU in one direction: 50 GB/s with an adapter of 400 Gbit/s each. "
+                 "Ranks are numbered tensor parallelism first, then context, data and pipeline, so the last of these "
+                 "leave the machine first.",
+                 {.most = 1e15,
+                  .unit = Unit::BytePerSecond,
+                  .scale = Scale::Log2,
+                  .words = {{"0", "none", "all ranks are in one machine"}}}),
+        count("machine_gpus", "GPUs a machine", "Ranks that reach each other without the network.", 1024, "8", "GPUs")};
 }
 
 } // namespace
@@ -198,8 +207,7 @@ std::vector<ParameterSpec> parallelSpecs()
 ParameterSpec linkBandwidthSpec()
 {
     return realSpec("link_bandwidth", "link bandwidth",
-                    "Between GPUs, in one direction: where the device's link is not known, or the ranks are in several "
-                    "machines.",
+                    "Between GPUs, in one direction: where the device's link is not known or is another.",
                     {.most = 1e15,
                      .unit = Unit::BytePerSecond,
                      .scale = Scale::Log2,
@@ -320,7 +328,8 @@ Schema trainingSchema()
     setGroup(schema, "parallelism and offload",
              {"zero", "sharding_implementation", "data_parallel", "gradient_as_bucket_view", "tensor_parallel",
               "sequence_parallel", "data_parallel_replicate", "context_parallel", "expert_parallel",
-              "pipeline_parallel", "pipeline_schedule", "virtual_stages", "link_bandwidth", "offload"});
+              "pipeline_parallel", "pipeline_schedule", "virtual_stages", "link_bandwidth", "network_bandwidth",
+              "machine_gpus", "offload"});
     setGroup(schema, "training details",
              {"optimizer_implementation", "dropout", "clipping", "operators", "compile", "phase", "assume"});
     setGroup(schema, "adapters",

@@ -14,14 +14,13 @@ namespace memscape {
 
 namespace {
 
-constexpr std::int64_t gpusOfMachine = 8;
-
 struct Launch
 {
     explicit Launch(const Parameters& parameters)
         : replicas(parameters.integer("data_parallel"))
         , processes(replicas * parameters.integer("tensor_parallel") * parameters.integer("context_parallel")
                     * parameters.integer("pipeline_parallel"))
+        , machineGpus(parameters.integer("machine_gpus"))
         , stage(parameters.integer("zero"))
         , precision(parameters.choice("precision"))
         , sharded(shardedByOf(parameters).value_or(ShardedBy::Paper))
@@ -30,7 +29,7 @@ struct Launch
     bool isSharded() const { return stage > 0 && replicas > 1; }
     bool isFsdp() const { return isSharded() && (sharded == ShardedBy::Fsdp1 || sharded == ShardedBy::Fsdp2); }
     bool isDeepSpeed() const { return isSharded() && !isFsdp(); }
-    std::int64_t machines() const { return (processes + gpusOfMachine - 1) / gpusOfMachine; }
+    std::int64_t machines() const { return (processes + machineGpus - 1) / machineGpus; }
     /// "bf16" where products are half and the weights that are updated are fp32.
     std::string mixed() const
     {
@@ -40,7 +39,7 @@ struct Launch
         return isMixed ? precision.substr(0, 4) : "no";
     }
 
-    std::int64_t replicas, processes, stage;
+    std::int64_t replicas, processes, machineGpus, stage;
     std::string precision;
     ShardedBy sharded;
 };
@@ -53,9 +52,9 @@ const char* yesOrNo(bool value)
 std::vector<std::string> notesOf(const Parameters& parameters, const Launch& launch)
 {
     std::vector<std::string> notes;
-    if (launch.processes > gpusOfMachine)
+    if (launch.machines() > 1)
         notes.push_back(fmt::format("{} processes are taken for {} machines of {} GPUs: each starts with its own rank.",
-                                    launch.processes, launch.machines(), gpusOfMachine));
+                                    launch.processes, launch.machines(), launch.machineGpus));
     if (launch.precision == "bf16" || launch.precision == "fp16")
         notes.push_back(fmt::format("Load the model in {} (dtype=torch.{}): nothing is mixed.", launch.precision,
                                     launch.precision == "bf16" ? "bfloat16" : "float16"));
@@ -141,7 +140,7 @@ Snippet torchrunLine(const Parameters& parameters)
     if (launch.machines() > 1)
         text +=
             fmt::format(" --nnodes={} --rdzv-backend=c10d --rdzv-endpoint=\"$MASTER_ADDR:29500\"", launch.machines());
-    text += fmt::format(" --nproc-per-node={} train.py", std::min(launch.processes, gpusOfMachine));
+    text += fmt::format(" --nproc-per-node={} train.py", std::min(launch.processes, launch.machineGpus));
     std::vector<std::string> notes = notesOf(parameters, launch);
     notes.emplace_back("train.py is yours: it reads transformers' TrainingArguments.");
     const auto add = [&](std::string_view key, auto value) { text += fmt::format(" \\\n    --{} {}", key, value); };

@@ -140,7 +140,9 @@ Result<StepTime> pipelineStepTime(const Device& device, const TrainingSetup& set
             const TensorId sent = graph->chunks.front().sent;
             if (sent != noTensor) {
                 MEMSCAPE_TRY(rates, deviceRates(withLink(device, setup.linkBandwidth)));
-                transfer = double(graph->storageOf(sent).bytes) / (timing.options().linkShare * rates.peer);
+                const Collective one{"", CollectiveKind::Send,  double(graph->storageOf(sent).bytes),
+                                     1,  plan.pipelineParallel, plan.tensorParallel * plan.copies()};
+                transfer = exchangeSeconds(one, timing.options().linkShare * rates.peer, timing.options().machines);
             }
         }
         before = graph;

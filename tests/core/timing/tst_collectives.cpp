@@ -162,6 +162,25 @@ private slots:
         }
     }
 
+    /// Two machines of 8 with 50 GB/s for each GPU and 300 GB/s within.
+    void ringsLeaveAMachineThroughAllItsAdapters()
+    {
+        using enum CollectiveKind;
+        const Machines machines{8, 50e9};
+        const auto seconds = [&](CollectiveKind kind, int degree, int stride) {
+            return exchangeSeconds({"", kind, 1e9, 1, degree, stride}, 300e9, machines);
+        };
+        const double sixteenth = 15.0 / 16;
+        QCOMPARE(seconds(AllGather, 8, 1), 7.0 / 8 / 300);
+        QCOMPARE(seconds(AllGather, 16, 1), sixteenth / 300); // 8 adapters are faster than the links
+        QCOMPARE(seconds(AllReduce, 4, 4), 2 * 0.75 / 100);   // two members in each machine
+        QCOMPARE(seconds(AllReduce, 2, 8), 2 * 0.5 / 50);
+        QCOMPARE(seconds(Send, 2, 8), 1.0 / 50);
+        QCOMPARE(seconds(Send, 2, 4), 1.0 / 300);
+        QCOMPARE(seconds(AllToAll, 16, 1), sixteenth * 8 / 15 / 50);
+        QCOMPARE(exchangeSeconds({"", AllGather, 1e9, 1, 16, 1}, 300e9, {}), sixteenth / 300);
+    }
+
     void aTreeIsQuickerWhereLatencyRules()
     {
         const RankLink link{5e-6, 25e9};

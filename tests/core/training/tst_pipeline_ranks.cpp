@@ -120,8 +120,10 @@ private slots:
     void thePartsHaveTheLayersOfTheWhole();
     void aTiedEmbeddingIsOnBothEnds();
     void everythingIsGivenBack();
-    void unevenPartsAreRefused_data();
-    void unevenPartsAreRefused();
+    void whereStagesDoNotDivideTheEndsCount_data();
+    void whereStagesDoNotDivideTheEndsCount();
+    void tooManyPartsAreRefused_data();
+    void tooManyPartsAreRefused();
 };
 
 void TestPipelineRanks::passesAreInPytorchsOrder_data()
@@ -312,17 +314,39 @@ void TestPipelineRanks::everythingIsGivenBack()
     }
 }
 
-void TestPipelineRanks::unevenPartsAreRefused_data()
+/// torchtitan's generate_llm_fqn_per_model_part: of 8 layers, embedding and head, 3 stages have 4, 3 and 3; 6 have 2,
+/// 2, 2, 2, 1 and 1.
+void TestPipelineRanks::whereStagesDoNotDivideTheEndsCount_data()
+{
+    QTest::addColumn<QList<int>>("layers");
+    QTest::addRow("three") << QList<int>{3, 3, 2};
+    QTest::addRow("six") << QList<int>{1, 2, 2, 2, 1, 0};
+}
+
+void TestPipelineRanks::whereStagesDoNotDivideTheEndsCount()
+{
+    QFETCH(QList<int>, layers);
+    for (int rank = 0; rank < layers.size(); ++rank) {
+        BuildOptions build = setupOf(Plan(), 0).build;
+        build.pipeline = {int(layers.size()), 1, rank};
+        const auto part = buildNetwork(decoderOf(8), build);
+        QVERIFY2(part, part ? "" : part.error().text().c_str());
+        QCOMPARE(std::count_if(part->blocks.begin(), part->blocks.end(),
+                               [](const Block& block) { return block.kind == Block::Kind::Layer; }),
+                 layers[rank]);
+    }
+}
+
+void TestPipelineRanks::tooManyPartsAreRefused_data()
 {
     QTest::addColumn<int>("ranks");
     QTest::addColumn<int>("chunks");
     QTest::addColumn<QString>("said");
     QTest::addRow("more ranks than layers") << 16 << 1 << "16 stages share the layers of a network that has 8";
-    QTest::addRow("uneven") << 3 << 1 << "8 layers cannot be shared evenly by 3 stages";
-    QTest::addRow("uneven chunks") << 4 << 3 << "12 stages share the layers of a network that has 8";
+    QTest::addRow("more chunks than layers") << 4 << 3 << "12 stages share the layers of a network that has 8";
 }
 
-void TestPipelineRanks::unevenPartsAreRefused()
+void TestPipelineRanks::tooManyPartsAreRefused()
 {
     QFETCH(int, ranks);
     QFETCH(int, chunks);
