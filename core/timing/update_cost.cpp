@@ -80,7 +80,8 @@ OperatorCost updateCost(const std::vector<ParameterTensor>& parameters, const Pl
             cost.bytes += 3 * elements * double(plan.gradientBytes());
         cost.flops += byMuon ? orthogonalizationFlops(tensor) : elements;
         cost.isProduct |= byMuon;
-        const bool isByTensor = plan.optimizer == OptimizerKind::Adam4bit || plan.optimizer == OptimizerKind::AdamFp8;
+        const bool isByTensor = plan.updatesInBackward || plan.optimizer == OptimizerKind::Adam4bit
+            || plan.optimizer == OptimizerKind::AdamFp8;
         cost.kernels += !isByTensor && (plan.update == UpdateStyle::Foreach || plan.update == UpdateStyle::Fused)
             ? passes.operators * elements / double(normChunk) / chunksOfLaunch
             : passes.operators;

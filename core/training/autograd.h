@@ -25,6 +25,7 @@
 #include "core/training/segments.h"
 
 #include <array>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -46,6 +47,9 @@ public:
     /// B that the first product of a forward pass allocates behind its result, and the first of a
     /// backward pass, which runs on another thread, once more; both stay.
     void setBlasWorkspace(std::int64_t bytes) { m_blasWorkspace = bytes; }
+
+    /// Is called, with its index of Graph::parameters, when a parameter has its gradient, which ends behind it.
+    void setUpdate(std::function<void(std::size_t)> update) { m_update = std::move(update); }
 
     /// One forward pass. The former values of `loss` and `output` are freed when they are assigned again.
     void forward();
@@ -150,6 +154,7 @@ private:
     void accumulate(TensorId tensor, Gradient& sum, Gradient gradient);
     Gradient taken(TensorId tensor); ///< out of its slot
     void accumulateIntoParameter(TensorId tensor, Gradient gradient);
+    void updateReady(); ///< parameters whose gradients the last node has handed on
 
     // --- weights and gradients of which a part is kept (placement.h)
     void allocatePlaced(const std::vector<NameId>& names);
@@ -225,6 +230,8 @@ private:
     bool m_isCut = false;             ///< the running operator ends before its result exists
     bool m_keepsGenerator = false;    ///< its state, beside the inputs of a segment
     const Segment* m_dying = nullptr; ///< its inputs end with the next node
+    std::function<void(std::size_t)> m_update;
+    std::vector<TensorId> m_ready; ///< for it
     std::int64_t m_blasWorkspace = 0;
     std::array<bool, phaseCount> m_hasBlasWorkspace{};
     LiveId m_loss = 0;

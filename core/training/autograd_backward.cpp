@@ -200,9 +200,25 @@ void Autograd::runNode(const Operator& op)
     dropSaved(op);
     if (m_dying)
         releaseInputs(*m_dying);
-    for (std::size_t i = 0; i < inputs.size(); ++i)
+    const auto give = [&](std::size_t i) {
         if (m_results[i].live)
             deliver(inputs[i], m_results[i]);
+    };
+    if (m_update && isMatrixProduct(op.kind) && inputs.size() == 3) {
+        // addmm(bias, input, weight.t()): the weight waits for its transposition, an input that was flattened longer.
+        const bool isFlattened = layoutOf(inputs[0]).rank() > 2;
+        if (!isFlattened)
+            give(0);
+        give(2);
+        give(1);
+        updateReady();
+        if (isFlattened)
+            give(0);
+        return;
+    }
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+        give(i);
+    updateReady();
 }
 
 Autograd::Gradient Autograd::taken(TensorId tensor)
@@ -228,6 +244,7 @@ void Autograd::splitBackward(const Operator& op)
         drop(part);
     }
     deliver(input, whole);
+    updateReady();
 }
 
 /// One kernel reads the gradients of all results and writes those of all inputs, over a gradient of the same size
@@ -268,6 +285,7 @@ void Autograd::fusedBackward(const Operator& op)
     for (std::size_t i = 0; i < inputs.size(); ++i)
         if (m_results[i].live)
             deliver(inputs[i], m_results[i]);
+    updateReady();
 }
 
 void Autograd::validate(TensorId tensor, Gradient& gradient)

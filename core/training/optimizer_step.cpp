@@ -39,6 +39,15 @@ std::vector<Temporary> fp32Gradients(Trace& trace, const Plan& plan, const std::
     return copies;
 }
 
+/// As if there were no others.
+void updateOne(Trace& trace, const Plan& plan, OptimizerBlocks& blocks, std::size_t index)
+{
+    OptimizerBlocks one{{blocks.updated[index]}, {blocks.masters[index]}, {blocks.state[index]}, {}};
+    UpdateRules(trace, plan, one).run();
+    blocks.masters[index] = one.masters[0];
+    blocks.state[index] = one.state[0];
+}
+
 /// DeepSpeed updates one flat partition after the other. Of each it flattens the gradients and converts the copy.
 void updatePartitions(Trace& trace, const Plan& plan, OptimizerBlocks& blocks)
 {
@@ -48,10 +57,7 @@ void updatePartitions(Trace& trace, const Plan& plan, OptimizerBlocks& blocks)
         Temporary gradient(trace, elements * plan.gradientBytes(), flatName, 0);
         if (plan.kept().master && plan.gradientBytes() != 4)
             gradient = Temporary(trace, elements * 4, floatName, 0);
-        OptimizerBlocks one{{blocks.updated[i]}, {blocks.masters[i]}, {blocks.state[i]}};
-        UpdateRules(trace, plan, one).run();
-        blocks.masters[i] = one.masters[0];
-        blocks.state[i] = one.state[0];
+        updateOne(trace, plan, blocks, i);
     }
 }
 
@@ -80,6 +86,11 @@ OptimizerBlocks allocateOptimizer(Trace& trace, const std::vector<ParameterTenso
         auto& state = blocks.state.emplace_back();
         for (const StateTensor& part : stateTensors(tensor, rule.updated(), plan))
             state.push_back(trace.allocate(part.bytes, Category::OptimizerState, nameOf(part.name), tensor.module));
+    }
+    if (plan.updatesInBackward) {
+        std::size_t trained = 0;
+        for (const ParameterTensor& parameter : parameters)
+            blocks.indices.push_back(parameter.isTrained ? trained++ : SIZE_MAX);
     }
     trace.allocate(sharedStateBytes(blocks.updated, plan.optimizer), Category::OptimizerState, trace.name("codes"));
     return blocks;
@@ -127,13 +138,23 @@ void clipGradients(Trace& trace, const std::vector<ParameterTensor>& parameters,
 
 void updateParameters(Trace& trace, const Plan& plan, OptimizerBlocks& blocks)
 {
-    if (!updatesOnDevice(plan))
+    if (!updatesOnDevice(plan) || plan.updatesInBackward)
         return;
     if (plan.isByDeepSpeed())
         return updatePartitions(trace, plan, blocks);
     const std::vector<Temporary> gradients = fp32Gradients(trace, plan, blocks.updated);
     recordFunction(trace, plan);
     UpdateRules(trace, plan, blocks).run();
+}
+
+void updateParameter(Trace& trace, const Plan& plan, OptimizerBlocks& blocks, std::size_t index)
+{
+    if (!updatesOnDevice(plan) || blocks.indices[index] == SIZE_MAX)
+        return;
+    const std::size_t own = blocks.indices[index];
+    const std::vector<Temporary> gradients = fp32Gradients(trace, plan, {blocks.updated[own]});
+    recordFunction(trace, plan);
+    updateOne(trace, plan, blocks, own);
 }
 
 void zeroGradients(Trace& trace, const Plan& plan, std::vector<BlockId>& gradients)

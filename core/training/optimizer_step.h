@@ -18,6 +18,9 @@
 // and PyTorch 1's foreach makes two copies of sqrt(v); its record_function, in which step and zero_grad run, makes
 // tensors.
 //
+// In backward every parameter has an optimizer of its own (register_post_accumulate_grad_hook, torchtune's
+// optimizer_in_bwd): the temporaries of one, and its gradient ends with it.
+//
 // Left out: partial results of large reductions inside kernels, GradScaler's scalars, the time of a
 // step on the host under offload (nothing happens on the device then).
 #pragma once
@@ -39,6 +42,7 @@ struct OptimizerBlocks
     std::vector<ParameterTensor> updated;              ///< what this device updates (optimizer_state.h)
     std::vector<BlockId> masters;                      ///< beside `updated`; noBlock without a master copy
     std::vector<Few<BlockId, mostStateTensors>> state; ///< beside `updated`
+    std::vector<std::size_t> indices;                  ///< by parameter: in `updated`, when it is updated by itself
 };
 
 /// Allocates master weights and state (names "master", "exp_avg", …), as they are before a step
@@ -52,6 +56,9 @@ void clipGradients(Trace& trace, const std::vector<ParameterTensor>& parameters,
 
 /// optimizer.step(). Belongs to Phase::Optimizer, which the caller has entered.
 void updateParameters(Trace& trace, const Plan& plan, OptimizerBlocks& blocks);
+
+/// The same of one parameter, in backward: `index` of Graph::parameters. Nothing when it isn't trained.
+void updateParameter(Trace& trace, const Plan& plan, OptimizerBlocks& blocks, std::size_t index);
 
 /// optimizer.zero_grad(): frees the gradients (their entries become noBlock) or, without
 /// set_to_none, leaves them filled with zeros. Enters Phase::ZeroGrad.

@@ -41,7 +41,7 @@ void Autograd::accumulateIntoParameter(TensorId tensor, Gradient gradient)
     const bool isOwn = gradient.layout.isContiguous() && m_live.references(gradient.live) == 1;
     if (!kept && isOwn) {
         kept = gradient.live;
-        return;
+        return m_ready.push_back(tensor);
     }
     if (!kept) {
         kept = freshFor(tensor, Layout(gradient.layout.shape), gradient.dtype).live;
@@ -50,6 +50,17 @@ void Autograd::accumulateIntoParameter(TensorId tensor, Gradient gradient)
             m_live.release(scratch(tile));
     }
     drop(gradient);
+    m_ready.push_back(tensor);
+}
+
+void Autograd::updateReady()
+{
+    if (m_update)
+        for (const TensorId tensor : m_ready) {
+            m_update(m_parameterIndex[tensor]);
+            m_live.release(std::exchange(m_parameterGradient[tensor], 0));
+        }
+    m_ready.clear();
 }
 
 void Autograd::enterUnit(const Operator& op)
@@ -148,6 +159,9 @@ void Autograd::keepPieces(const std::vector<std::pair<TensorId, Gradient>>& grad
     }
     m_trace.free(converted);
     m_trace.free(output);
+    for (const auto& [tensor, whole] : gradients)
+        m_ready.push_back(tensor);
+    updateReady();
 }
 
 void Autograd::endReductions()

@@ -230,6 +230,33 @@ Result<void> checkCopies(const Plan& plan)
     return {};
 }
 
+/// What needs all gradients at once.
+Result<void> checkUpdateInBackward(const Plan& plan)
+{
+    const auto refused = [](const char* what, const char* remedy, const char* place) {
+        return fail("plan.combination",
+                    fmt::format("an update in backward has one gradient at a time: it cannot have {}", what),
+                    fmt::format("choose {}, or optimizer_in_backward=false", remedy), place);
+    };
+    if (!plan.updatesInBackward)
+        return {};
+    if (plan.optimizer == OptimizerKind::None)
+        return refused("no optimizer", "optimizer=adamw", "optimizer");
+    if (plan.accumulation > 1)
+        return refused("gradients of several micro-batches", "accumulation=1", "accumulation");
+    if (plan.clipsGradients)
+        return refused("a norm of all gradients", "clipping=false", "clipping");
+    if (plan.precision == Precision::Fp16Autocast || plan.precision == Precision::Fp16Mixed)
+        return refused("a loss that is scaled by what all gradients are", "precision=bf16-mixed", "precision");
+    if (plan.offload != Offload::None)
+        return refused("an optimizer on the host", "offload=none", "offload");
+    if (plan.copies() > 1 && !(plan.isByFsdp() && plan.shardedBy == ShardedBy::Fsdp2))
+        return refused("replicas but those of FSDP 2, whose hooks see reduced gradients", "zero=3", "data_parallel");
+    if (plan.pipelineParallel > 1)
+        return refused("a pipeline's micro-batches", "pipeline_parallel=1", "pipeline_parallel");
+    return {};
+}
+
 Result<void> checkPipeline(const Plan& plan)
 {
     const bool isInterleaved = plan.pipelineSchedule == PipelineSchedule::Interleaved;
@@ -296,6 +323,7 @@ Result<void> checkPlan(const Plan& plan)
     if (plan.sequenceParallel && plan.tensorParallel == 1)
         return fail("plan.combination", "sequence parallelism needs tensor parallelism",
                     "choose a tensor-parallel degree above 1");
+    MEMSCAPE_CHECK(checkUpdateInBackward(plan));
     MEMSCAPE_CHECK(checkCopies(plan));
     return checkPipeline(plan);
 }

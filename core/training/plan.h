@@ -97,6 +97,7 @@ struct Plan
     int accumulation = 1; ///< micro-batches per step
     bool clipsGradients = false;
     bool setsGradientsToNone = true; ///< zero_grad(set_to_none=True): frees them
+    bool updatesInBackward = false;  ///< each parameter as soon as it has its gradient, which then ends
     std::optional<LoraPlan> lora = {};
 
     int zeroStage = 0; ///< 1 optimizer, 2 and gradients, 3 and weights (FSDP full shard)
@@ -133,7 +134,10 @@ struct Plan
     /// keeps them whole from forward to backward alone.
     bool shardsWeights() const { return zeroStage == 3 || isByFsdp(); }
     /// zero_grad gives them back: not what DeepSpeed's stage 3 lays out once and for all.
-    bool freesGradients() const { return setsGradientsToNone && !(isByDeepSpeed() && zeroStage == 3); }
+    bool freesGradients() const
+    {
+        return updatesInBackward || (setsGradientsToNone && !(isByDeepSpeed() && zeroStage == 3));
+    }
     /// What is kept per parameter between steps. Under FSDP's mixed precision that is the fp32 weights, of which half
     /// copies are gathered, and fp32 gradients: there is no master copy beside them.
     PrecisionRule kept() const;

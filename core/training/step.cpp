@@ -122,6 +122,8 @@ void runStep(Trace& trace, const Graph& graph, const PreparedNetwork& network, c
                       placementOf(parameters, plan));
     autograd.setBlasWorkspace(settings.blasWorkspace);
     OptimizerBlocks optimizer = allocateOptimizer(trace, parameters, plan);
+    if (plan.updatesInBackward && plan.hasOptimizer())
+        autograd.setUpdate([&](std::size_t index) { updateParameter(trace, plan, optimizer, index); });
     allocateReduceBuffer(trace, parameters, plan);
     if (plan.phase == StepPhase::Training && !plan.freesGradients())
         autograd.findGradients();

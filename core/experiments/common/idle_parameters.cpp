@@ -150,7 +150,7 @@ void addParallelism(Idle& idle, const ModelTraits& traits, const Parameters& par
 }
 
 /// What acts through the update and the loss.
-void addUpdate(Idle& idle, const ModelTraits& traits)
+void addUpdate(Idle& idle, const ModelTraits& traits, const Parameters& parameters)
 {
     const bool isTraining = !idle.is("phase", "forward") && !idle.is("phase", "inference");
     const bool updatesHere = isTraining && !idle.is("optimizer", "none") && idle.is("offload", "none");
@@ -158,7 +158,8 @@ void addUpdate(Idle& idle, const ModelTraits& traits)
     idle.add("optimizer_implementation", !updatesHere);
     idle.add("accumulation", !isTraining);
     idle.add("clipping", !isTraining);
-    idle.add("zero_grad_frees", !isTraining);
+    idle.add("optimizer_in_backward", !updatesHere && !parameters.flag("optimizer_in_backward"));
+    idle.add("zero_grad_frees", !isTraining || parameters.flag("optimizer_in_backward"));
     idle.add("loss", !isTraining || (!traits.hasLanguageHead && idle.is("loss", "library")));
     const bool hasNoLogits = idle.is("loss", "liger") || idle.is("loss", "cut");
     idle.add("keeps_logits", !isTraining || hasNoLogits);
@@ -193,7 +194,7 @@ Idle idleOfStep(const Device& device, const Parameters& parameters)
     idle.add("sequence", !traits.hasTokens);
     idle.add("attention", !traits.hasAttention);
     addParallelism(idle, traits, parameters);
-    addUpdate(idle, traits);
+    addUpdate(idle, traits, parameters);
     idle.add("adapter", !traits.takesAdapters && idle.is("adapter", "none"));
     addAdapters(idle, parameters);
     idle.add("dropout", !traits.hasDropout);

@@ -295,28 +295,33 @@ Schema trainingSchema()
                         {"qlora", "QLoRA", "the same beside a base in 4 bits (NF4, double quantization)"}},
                        "none")});
     append(schema, adapterSpecs());
-    append(schema,
-           {realSpec("dropout", "dropout", "Probability; each dropout keeps a mask of one byte per element.",
-                     {.most = 0.99}),
-            operatorsSpec(), compileSpec(), lossSpec(),
-            flagSpec("logits_fp32", "logits in fp32", "The loss is computed on a 32-bit copy of the logits.", true),
-            flagSpec(
-                "keeps_logits", "logits kept",
-                "The training loop keeps a variable for what the model returns (logits, loss = model(x), outputs = "
-                "model(**batch)), so the logits stay in memory through backward and update. Off for a loop whose model "
-                "returns the loss alone.",
-                true),
-            flagSpec("clipping", "gradient clipping", "torch.nn.utils.clip_grad_norm_ before the update."),
-            flagSpec("fp32_gradients", "fp32 gradients",
-                     "Half gradients are summed in fp32: beside the weights of a mixed recipe (Megatron, nanotron, "
-                     "DeepSpeed's grad_accum_dtype), under FSDP while they are reduced (reduce_dtype)."),
-            flagSpec("zero_grad_frees", "zero_grad frees", "zero_grad(set_to_none=True), PyTorch's default since 2.0.",
-                     true),
-            choiceSpec(
-                "phase", "phase",
-                "How much of the step runs. Inference is under torch.no_grad(), where autocast keeps its casts of the "
-                "weights; under torch.inference_mode() newer versions of PyTorch make them anew for every product.",
-                phases.choices())});
+    append(
+        schema,
+        {realSpec("dropout", "dropout", "Probability; each dropout keeps a mask of one byte per element.",
+                  {.most = 0.99}),
+         operatorsSpec(), compileSpec(), lossSpec(),
+         flagSpec("logits_fp32", "logits in fp32", "The loss is computed on a 32-bit copy of the logits.", true),
+         flagSpec(
+             "keeps_logits", "logits kept",
+             "The training loop keeps a variable for what the model returns (logits, loss = model(x), outputs = "
+             "model(**batch)), so the logits stay in memory through backward and update. Off for a loop whose model "
+             "returns the loss alone.",
+             true),
+         flagSpec("clipping", "gradient clipping", "torch.nn.utils.clip_grad_norm_ before the update."),
+         flagSpec("optimizer_in_backward", "update in backward",
+                  "Each parameter has an optimizer of its own, which a hook calls when its gradient is there "
+                  "(register_post_accumulate_grad_hook, torchtune's optimizer_in_bwd, LOMO): gradients never lie side "
+                  "by side."),
+         flagSpec("fp32_gradients", "fp32 gradients",
+                  "Half gradients are summed in fp32: beside the weights of a mixed recipe (Megatron, nanotron, "
+                  "DeepSpeed's grad_accum_dtype), under FSDP while they are reduced (reduce_dtype)."),
+         flagSpec("zero_grad_frees", "zero_grad frees", "zero_grad(set_to_none=True), PyTorch's default since 2.0.",
+                  true),
+         choiceSpec(
+             "phase", "phase",
+             "How much of the step runs. Inference is under torch.no_grad(), where autocast keeps its casts of the "
+             "weights; under torch.inference_mode() newer versions of PyTorch make them anew for every product.",
+             phases.choices())});
     append(schema, deviceSpecs());
     append(schema, {assumeSpec()});
     append(schema,
@@ -331,7 +336,8 @@ Schema trainingSchema()
               "pipeline_parallel", "pipeline_schedule", "virtual_stages", "link_bandwidth", "network_bandwidth",
               "machine_gpus", "offload"});
     setGroup(schema, "training details",
-             {"optimizer_implementation", "dropout", "clipping", "operators", "compile", "phase", "assume"});
+             {"optimizer_implementation", "optimizer_in_backward", "dropout", "clipping", "operators", "compile",
+              "phase", "assume"});
     setGroup(schema, "adapters",
              {"adapter", "adapter_rank", "adapter_targets", "adapter_dropout", "adapter_variant", "adapter_precision",
               "modules_to_save", "base_precision", "compute_precision", "kbit_preparation", "quantized_head",

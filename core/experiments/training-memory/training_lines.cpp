@@ -276,7 +276,9 @@ private:
                 "Predicted is an update that is written out, every expression a new tensor: torch.optim has none.");
         m_lines.add("learning_rate = 1e-3  # yours: memory does not depend on it");
         const std::string arguments = fmt::format("lr=learning_rate{}", name.arguments);
-        if (m_offload == "optimizer" || m_offload == "gradients")
+        if (m_parameters.flag("optimizer_in_backward"))
+            writeHooks(fmt::format("{}([parameter], {}{})", name.call, arguments, styleArguments(name)));
+        else if (m_offload == "optimizer" || m_offload == "gradients")
             writeOffloaded(name, arguments);
         else if (m_zero == 1)
             writeSharded(name, arguments);
@@ -322,13 +324,39 @@ private:
                                 name.call, arguments));
     }
 
-    void writeMuon()
+    /// An optimizer for each parameter, called as soon as its gradient is there.
+    void writeHooks(std::string optimizer)
+    {
+        if (is("optimizer", "muon")) {
+            writeIsHidden();
+            optimizer = "(torch.optim.Muon if is_hidden(name, parameter) else torch.optim.AdamW)([parameter], "
+                        "lr=learning_rate)";
+        }
+        m_lines.add(fmt::format("optimizers = {{parameter: {}", optimizer));
+        m_lines.add("              for name, parameter in model.named_parameters() if parameter.requires_grad}");
+        m_lines.blank();
+        m_lines.blank();
+        m_lines.add("def step(parameter):  # while backward runs");
+        m_lines.add("    optimizers[parameter].step()");
+        m_lines.add("    optimizers[parameter].zero_grad()");
+        m_lines.blank();
+        m_lines.blank();
+        m_lines.add("for parameter in optimizers:");
+        m_lines.add("    parameter.register_post_accumulate_grad_hook(step)");
+    }
+
+    void writeIsHidden()
     {
         m_lines.comment("Muon for hidden matrices; embeddings, head and vectors take AdamW.");
         m_lines.add("def is_hidden(name, weight):");
         m_lines.add("    return weight.ndim == 2 and \"embed\" not in name and \"head\" not in name");
         m_lines.blank();
         m_lines.blank();
+    }
+
+    void writeMuon()
+    {
+        writeIsHidden();
         m_lines.add("named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]");
         m_lines.add("optimizers = [torch.optim.Muon([p for n, p in named if is_hidden(n, p)], lr=learning_rate),");
         m_lines.add("              torch.optim.AdamW([p for n, p in named if not is_hidden(n, p)], lr=learning_rate)]");
@@ -429,7 +457,7 @@ private:
         writeForward(8);
         const bool updates = !is("optimizer", "none");
         m_lines.add(isScaled() && updates ? "        scaler.scale(loss).backward()" : "        loss.backward()");
-        if (updates)
+        if (updates && !m_parameters.flag("optimizer_in_backward"))
             writeUpdate();
     }
 

@@ -4,6 +4,8 @@
 Precision: autocast keeps fp32 weights; mixed keeps half weights and an fp32 master copy that the optimizer updates
 (torch.optim has none: MasterCopy below does what DeepSpeed and Megatron do); bf16 and fp16 alone are half throughout."""
 import contextlib
+import functools
+import weakref
 
 import torch
 
@@ -38,6 +40,7 @@ class Plan:
         self.attention, self.checkpointing = get("attention", "eager"), get("checkpointing", "none")
         self.accumulation = int(get("accumulation", 1))
         self.clips, self.frees_gradients = bool(get("clipping", False)), bool(get("zero_grad_frees", True))
+        self.updates_in_backward = bool(get("optimizer_in_backward", False))
         self.keeps_logits, self.has_float_logits = bool(get("keeps_logits", True)), bool(get("logits_fp32", True))
         self.adapters = Adapters(parameters)
         self.dropout, self.phase = float(get("dropout", 0)), get("phase", "training")
@@ -145,11 +148,16 @@ class Plan:
         if self.phase != "training" or self.optimizer == "none":
             return None
         try:
-            if self.has_masters:
-                return MasterCopy(trained, lambda masters: self.plain_optimizer(masters, module))
-            return self.plain_optimizer(trained, module)
+            if self.updates_in_backward:
+                return InBackward(trained, lambda parameter: self.one_optimizer([parameter], module))
+            return self.one_optimizer(trained, module)
         except (RuntimeError, TypeError, ValueError) as error:
             raise skipped(f"{self.optimizer} as {self.style}: {str(error).splitlines()[0]}", "choose optimizer_implementation=loop")
+
+    def one_optimizer(self, parameters, module):
+        if self.has_masters:
+            return MasterCopy(parameters, lambda masters: self.plain_optimizer(masters, module))
+        return self.plain_optimizer(parameters, module)
 
     def plain_optimizer(self, parameters, module):
         optim, rate = torch.optim, 1e-4
@@ -193,7 +201,7 @@ def muon(parameters, module, rate, style):
     names = {id(p): name for name, p in module.named_parameters()}
     hidden = [p for p in parameters if p.ndim == 2 and any(part.isdigit() for part in names.get(id(p), "").split("."))]
     rest = [p for p in parameters if all(p is not other for other in hidden)]
-    return Several([torch.optim.Muon(hidden, lr=rate)] + ([torch.optim.AdamW(rest, lr=rate, **style)] if rest else []))
+    return Several(([torch.optim.Muon(hidden, lr=rate)] if hidden else []) + ([torch.optim.AdamW(rest, lr=rate, **style)] if rest else []))
 
 
 class Several:
@@ -212,6 +220,36 @@ class Several:
     def zero_grad(self, set_to_none=True):
         for part in self.parts:
             part.zero_grad(set_to_none=set_to_none)
+
+
+class InBackward:
+    """An optimizer for each parameter, which a hook calls as soon as its gradient is there."""
+
+    def __init__(self, parameters, make):
+        if not hasattr(torch.Tensor, "register_post_accumulate_grad_hook"):
+            raise TypeError(f"PyTorch {torch.__version__} has no hooks behind gradients: torch 2.1 or newer has them")
+        self.parts = [make(parameter) for parameter in parameters]
+        for parameter, part in zip(parameters, self.parts):
+            parameter.register_post_accumulate_grad_hook(functools.partial(self.update, weakref.ref(part)))
+
+    @staticmethod
+    def update(part, _):
+        """`part` is held by the list above alone: a parameter that held it would hold itself."""
+        part().step()
+        part().zero_grad()
+
+    @property
+    def masters(self):
+        return [master for part in self.parts for master in getattr(part, "masters", [])]
+
+    def all(self):
+        return [one for part in self.parts for one in (part.all() if hasattr(part, "all") else [part])]
+
+    def step(self):
+        """Done in backward."""
+
+    def zero_grad(self, set_to_none=True):
+        """Done in backward."""
 
 
 class MasterCopy:

@@ -250,6 +250,9 @@ private slots:
             "model = prepare_model_for_kbit_training(model, use_gradient_checkpointing=True)");
         row("allocator=expandable", "os.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = \"expandable_segments:True\"");
         row("compile=inductor", "model = torch.compile(model)");
+        row("optimizer_in_backward=true", "    parameter.register_post_accumulate_grad_hook(step)\n");
+        row("optimizer_in_backward=true optimizer=muon",
+            "(torch.optim.Muon if is_hidden(name, parameter) else torch.optim.AdamW)([parameter], lr=learning_rate)");
         row("zero_grad_frees=false", "zero_grad(set_to_none=False)");
         row("keeps_logits=false", "loss = model(inputs, targets) / accumulation");
         row("operators=all-fused", "apply_liger_kernel_to_");

@@ -59,6 +59,19 @@ private slots:
             plan.zeroStage = 1;
         });
         row("offloaded weights", "plan.combination", [](Plan& plan) { plan.offload = Offload::Parameters; });
+        const auto inBackward = [&](const char* name, auto change) {
+            row(name, "plan.combination", [&](Plan& plan) {
+                plan.updatesInBackward = true;
+                change(plan);
+            });
+        };
+        inBackward("in backward without an optimizer", [](Plan& plan) { plan.optimizer = OptimizerKind::None; });
+        inBackward("in backward of several", [](Plan& plan) { plan.accumulation = 2; });
+        inBackward("in backward, clipped", [](Plan& plan) { plan.clipsGradients = true; });
+        inBackward("in backward, scaled", [](Plan& plan) { plan.precision = Precision::Fp16Mixed; });
+        inBackward("in backward on the host", [](Plan& plan) { plan.offload = Offload::Optimizer; });
+        inBackward("in backward of replicas", [](Plan& plan) { plan.dataParallel = 2; });
+        inBackward("in backward of a pipeline", [](Plan& plan) { plan.pipelineParallel = 2; });
         row("sequence parallel alone", "plan.combination", [](Plan& plan) { plan.sequenceParallel = true; });
     }
     void rangesAndCombinations()

@@ -246,6 +246,8 @@ void TestPytorchNetworks::stepsAllocateWhatIsPredicted_data()
         for (const auto& [name, plan] : plans)
             if (network.hasLayers || !QString(plan).contains("checkpointing"))
                 add(network, name, plan);
+    for (const LiveNetwork& network : networks)
+        add(network, "adamw in backward", "precision=fp32 optimizer=adamw optimizer_in_backward=true", 201);
     const LiveNetwork &mlp = networks[0], &decoder = networks[1], &gpt2 = networks[2];
     add(mlp, "adam, all tensors at once", "precision=fp32 optimizer=adam optimizer_implementation=foreach");
     add(mlp, "loss alone", "precision=fp32 optimizer=sgd accumulation=3 keeps_logits=false");
