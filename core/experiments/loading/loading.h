@@ -87,7 +87,7 @@ const std::string& loadingTargetKey(LoadingTarget target);
 /// Bits of a stored or converted element.
 double loadingFormBits(LoadingForm form);
 /// B that a sample touches for each byte of the file, as far as caches matter to it: of a warm file the reading that
-/// makes it warm, and source and target of the copy, or the mapped pages; 0 of what comes from a disk.
+/// makes it warm, source and target; 0 of what comes from a disk, and of what is only mapped.
 double loadingTouched(LoadingMethod method, bool isWarm);
 /// Id of the calibrated link: "disk-read", "cached-mmap"; "convert-int4-bf16", "convert-copy".
 std::string loadingReadLink(LoadingMethod method, bool isWarm);

@@ -179,7 +179,7 @@ double loadingFormBits(LoadingForm form)
 
 double loadingTouched(LoadingMethod method, bool isWarm)
 {
-    return !isWarm ? 0 : method == LoadingMethod::Mmap ? 1 : 3;
+    return isWarm && method != LoadingMethod::Mmap ? 3 : 0;
 }
 
 std::string loadingReadLink(LoadingMethod method, bool isWarm)

@@ -11,8 +11,8 @@
 // On a host that is calibrated, reading and converting have the α and β that were measured there, by method. α is paid
 // by each chunk that is converted or read past the page cache, and once by what the kernel reads ahead. Each piece of
 // the page cache costs γ: the first windows that are read ahead are of small pieces, so that a small file is slower by
-// the byte (core/timing/page_cache.h). Pages that are mapped are touched, which is quicker where a cache holds them.
-// Chunks go through the lanes as core/timing/pipeline.h says, each with its share of what is paid once.
+// the byte (core/timing/page_cache.h). Chunks go through the lanes as core/timing/pipeline.h says, each with its share
+// of what is paid once.
 //
 // Left out: a read-ahead that is too short for a fast drive, seeks between tensors, other traffic, page faults of the
 // memory that the bytes arrive in.

@@ -223,7 +223,7 @@ void TestLoading::calibratedRatesAreUsedAsTheyAre()
     QVERIFY(loadingIsWithin(of(with(sixteen, {"method=mmap"}), "faults"), of(sixteen, "bytes") / 65536, 0.01));
     // The kernel reads ahead over the borders of chunks: α is paid once; past the page cache by each of them.
     host.links.push_back({"disk-direct", "", {2e9, Evidence::Measured}, {1e-3, Evidence::Measured}});
-    const std::vector<std::string> chunked = with(sixteen, {"chunk=1MiB"});
+    const std::vector<std::string> chunked{"chunk=1MiB", "model=params:8e6", "dtype=bf16"};
     QVERIFY(loadingIsWithin(of(chunked, "read_time"), of(sixteen, "read_time"), 1e-9));
     const double chunks = of(chunked, "chunks");
     QVERIFY(chunks > 8);

@@ -207,9 +207,9 @@ void TestTransfer::anotherNodesMemoryIsFarther()
             "amd-epyc-9654", {std::string("kind=") + kind, std::string("bytes=") + bytes, "chunk=0", "work=0"}, "time");
     };
     QVERIFY(transferIsWithin(seconds("numa", "256KiB"), seconds("copy", "256KiB"), 1e-3)); // the cache holds it
-    // Little's law, by hand: so many lines of a core wait 110 ns at home and 100 ns more from the other socket.
-    const double lines = host.concurrency.linesInFlightPerUnit.value;
-    const double longer = 0x1p30 / 64 / lines * 100e-9;
+    // Little's law, by hand: what a core draws at home has so many bytes on their way, and each waits 100 ns longer.
+    const double drawn = host.dram()->oneCoreBandwidth->value * host.derating.read.value;
+    const double longer = 0x1p30 / (drawn * host.dram()->latency.value) * 100e-9;
     QVERIFY(transferIsWithin(seconds("numa", "1GiB") - seconds("copy", "1GiB"), longer, 0.05));
     // A calibration's rates are taken as they are.
     Device calibrated = calibratedHost();
