@@ -5,6 +5,7 @@
 
 #include "core/base/text.h"
 #include "core/checkpoint/chain.h"
+#include "core/device/media.h"
 #include "core/experiment/document.h"
 #include "core/experiment/study_size.h"
 #include "core/lab/lab_attempt.h"
@@ -53,6 +54,15 @@ Result<std::string> describeDevice(const Json& json)
 {
     MEMSCAPE_TRY(device, deviceFromJson(json));
     return fmt::format("device {}: {}, {} levels, {}", device.id, device.name, device.levels.size(), device.basis);
+}
+
+Result<std::string> describeMedia(const Json& json)
+{
+    MEMSCAPE_TRY(media, mediaFromJson(json, {}));
+    std::string names;
+    for (const Medium& medium : media)
+        names += (names.empty() ? "" : "; ") + quotedForMessage(medium.name);
+    return fmt::format("{} {}: {}", media.size(), media.size() == 1 ? "medium" : "media", names);
 }
 
 Result<std::string> describeChain(const Json& json)
@@ -165,6 +175,8 @@ Result<std::string> describeDocument(std::string_view text)
         return describeStudy(document);
     if (format == "memscape-device")
         return describeDevice(json);
+    if (format == "memscape-media")
+        return describeMedia(json);
     if (format == "memscape-lab")
         return describeLab(json);
     if (format == "memscape-answers")

@@ -31,12 +31,22 @@ Curve curveOf(const Series& series, const QString& prefix, const QString& name, 
     return curve;
 }
 
-/// A variant without information of its own: no point, or the same points as the first.
+/// The same but for rounding.
+bool isSame(double one, double other)
+{
+    return one == other || std::fabs(one - other) <= 1e-9 * std::max(std::fabs(one), std::fabs(other));
+}
+
+/// A variant without information of its own: no point, nothing anywhere (a step that is not there takes 0 s), or the
+/// same points as the first.
 bool redundant(const Series& series, const Outcome& outcome, const SeriesGroup& group)
 {
     const bool empty = std::none_of(series.y.begin(), series.y.end(), [](double y) { return std::isfinite(y); });
     const Series* first = outcome.findSeries(group.series.front());
-    return empty || (first != nullptr && first->key != series.key && first->y == series.y);
+    if (empty || first == nullptr || first->key == series.key)
+        return empty;
+    return std::all_of(series.y.begin(), series.y.end(), [](double y) { return y == 0; })
+        || std::equal(first->y.begin(), first->y.end(), series.y.begin(), series.y.end(), isSame);
 }
 
 /// "latency, 4 KiB pages" beside "latency" is called "4 KiB pages".

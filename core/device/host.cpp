@@ -7,8 +7,10 @@
 //   bandwidth of a cache = reference, one core × clock here / clock there × cores
 //   bandwidth of DRAM    = min(one core × cores, whole reference × max(1, cores / its cores))
 //
-// For a core that is not in the catalogue typical values stand in and are marked unverified.
-// Left out: NUMA nodes beyond the first, cores of a second kind (a note names them), and the memory
+// For a core that is not in the catalogue typical values stand in and are marked unverified. Where the system lists
+// several nodes of memory the way to the farthest is a link, "numa": the catalogue's, else by the firmware's distance d
+// (10 at home), latency of DRAM × (d / 10 − 1) more and its bandwidth × 10 / d.
+// Left out: nodes nearer than the farthest, cores of a second kind (a note names them), and the memory
 // channels that are really fitted (only root may read them): calibrating replaces all of it.
 #include "core/device/catalogue.h"
 #include "core/device/host_facts.h"
@@ -169,6 +171,30 @@ void addLevels(const HostFacts& facts, const HostReference& reference, Device& h
     keepAscending(host);
 }
 
+/// The way to another node of memory: `latency` is what a line takes longer than from the own one.
+void addNodeLink(const HostFacts& facts, const HostReference& reference, Device& host)
+{
+    const NumaNode* const home = facts.nodes.empty() ? nullptr : &facts.nodes.front();
+    const NumaNode* const far = home ? farthestNode(facts.nodes, *home) : nullptr;
+    const MemoryLevel* const dram = host.dram();
+    if (!far)
+        return;
+    Link link;
+    link.id = "numa";
+    link.label = fmt::format("node {} to node {}", far->id, home->id);
+    if (const Link* const known = reference.sameCore ? reference.device.link("numa") : nullptr) {
+        link.bandwidth = taken(known->bandwidth, 1, reference);
+        link.latency = taken(known->latency, 1, reference);
+    } else if (const double ratio = distanceBetween(facts.nodes, *home, *far) / ownDistance;
+               ratio > 1 && dram && dram->latency.known() && dram->bandwidth.known()) {
+        const std::string source = fmt::format("the firmware's distance, {} against {}, which is rough",
+                                               numberText(ratio * ownDistance), numberText(ownDistance));
+        link.bandwidth = {dram->bandwidth.value / ratio, Evidence::Unverified, source, {}};
+        link.latency = {dram->latency.value * (ratio - 1), Evidence::Unverified, source, {}};
+    }
+    host.links.push_back(std::move(link));
+}
+
 void addRates(const HostReference& reference, Device& host)
 {
     const bool allCore = reference.device.tensorClock.known() && reference.sameCore;
@@ -228,6 +254,7 @@ Device describeHost(const std::filesystem::path& root)
     if (const MemoryLevel* first = host.level("L1"); first && first->line.known())
         host.lineBytes = first->line.value;
     host.sectorBytes = host.lineBytes;
+    addNodeLink(facts, reference, host);
     addRates(reference, host);
     for (TlbLevel tlb : reference.device.tlbs) {
         tlb.entries = taken(tlb.entries, 1, reference);

@@ -297,6 +297,7 @@ HostFacts readHostFacts(const fs::path& root)
     if (kilohertz && *kilohertz > 1e3 && *kilohertz < 1e8)
         facts.boostHz = *kilohertz * 1e3;
     readMemory(root, facts);
+    facts.nodes = readNumaNodes(root);
     return facts;
 }
 

@@ -5,6 +5,8 @@
 // is left unknown and said in `notes`; nothing here fails.
 #pragma once
 
+#include "core/device/numa.h"
+
 #include <filesystem>
 #include <functional>
 #include <limits>
@@ -38,6 +40,7 @@ struct HostFacts
     double boostHz = std::numeric_limits<double>::quiet_NaN(); ///< cpufreq: the highest
     double memoryBytes = std::numeric_limits<double>::quiet_NaN();
     std::string hugePages;          ///< "always", "madvise", "never"
+    std::vector<NumaNode> nodes;    ///< of memory
     std::vector<CacheFacts> caches; ///< data and unified, of the first core, nearest first
     std::vector<std::string> notes;
 };

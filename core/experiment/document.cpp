@@ -65,8 +65,9 @@ Result<Study> Document::study() const
 
 Result<std::string> documentFormat(const Json& json)
 {
-    constexpr std::array<std::string_view, 6> formats{"memscape-record", "memscape-study", "memscape-device",
-                                                      "memscape-chain",  "memscape-lab",   "memscape-answers"};
+    constexpr std::array<std::string_view, 7> formats{"memscape-record", "memscape-study", "memscape-device",
+                                                      "memscape-chain",  "memscape-lab",   "memscape-answers",
+                                                      "memscape-media"};
     const std::string hint = "Memscape documents begin with {\"format\": \"memscape-…\"";
     if (!json.is_object())
         return fail("document.format", "not a Memscape document", hint + "}");

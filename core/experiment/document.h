@@ -9,7 +9,8 @@
 
 namespace memscape {
 
-/// "memscape-record", "memscape-study", "memscape-device", "memscape-chain", "memscape-lab", "memscape-answers";
+/// "memscape-record", "memscape-study", "memscape-device", "memscape-chain", "memscape-lab", "memscape-answers",
+/// "memscape-media";
 /// document.format with what it looks like instead (a config.json, a snapshot, not JSON).
 Result<std::string> documentFormat(const Json& json);
 

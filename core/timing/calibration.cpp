@@ -128,16 +128,16 @@ void fitRates(Device& device, double describedClock, const HostProbes& probes)
     }
 }
 
-/// Each link that its probes determine; the others stay unknown, with a note. What pieces of files cost.
-PageCache fitLinks(Device& device, const HostProbes& probes)
+/// Each link that its probes determine; the others stay unknown, with a note. What pieces cost, by link.
+std::map<std::string, double> fitLinks(Device& device, const HostProbes& probes)
 {
-    PageCache pageCache = probes.pageCache;
+    std::map<std::string, double> pieceCosts;
     for (LinkProbes kind : probes.links) {
         for (LinkProbe& probe : kind.points) {
-            if (kind.touched > 0) {
+            if (kind.touched > 0)
                 probe.cached = cachedShares(device, kind.touched * probe.bytes);
-                probe.pieces *= 1 - probe.cached.last;
-            }
+            probe.pieces = (probe.pieces + linkPieces(kind.id, probe.bytes, probe.cached))
+                * (kind.hasFarPieces ? 1 - probe.cached.last : 1);
         }
         auto fitted = fitLink(kind);
         if (!fitted) {
@@ -145,10 +145,11 @@ PageCache fitLinks(Device& device, const HostProbes& probes)
             continue;
         }
         if (fitted->piece > 0)
-            pageCache.seconds[kind.id] = fitted->piece;
+            pieceCosts[kind.id] = fitted->piece;
+        std::erase_if(device.links, [&](const Link& described) { return described.id == kind.id; });
         device.links.push_back(std::move(fitted->link));
     }
-    return pageCache;
+    return pieceCosts;
 }
 
 } // namespace
@@ -193,7 +194,7 @@ Result<Device> fitHostCalibration(const Device& described, const HostProbes& pro
     if (probes.clockHz > 0 && std::isfinite(probes.clockHz))
         device.clock = measuredHere(probes.clockHz, "chain of dependent multiplications of known latency");
     fitRates(device, described.clock.value, probes);
-    const PageCache pageCache = fitLinks(device, probes);
+    const std::map<std::string, double> pieceCosts = fitLinks(device, probes);
     device.basis = "calibrated";
     Calibration calibration;
     calibration.grade = probes.grade;
@@ -203,8 +204,9 @@ Result<Device> fitHostCalibration(const Device& described, const HostProbes& pro
     calibration.walkRates = probes.walkRates;
     calibration.machine = described.name;
     calibration.raw = probesToJson(probes);
-    if (pageCache.isKnown())
-        calibration.raw["page_cache"] = pageCacheToJson(pageCache);
+    calibration.raw["piece_seconds"] = pieceCosts;
+    if (probes.pageCache.isKnown())
+        calibration.raw["page_cache"] = pageCacheToJson(probes.pageCache);
     if (!probes.operations.empty()) {
         const auto operations = fitHostOperations(probes.operations, device.units, probes.tileRows, probes.tileColumns);
         if (operations)

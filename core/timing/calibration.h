@@ -50,7 +50,7 @@ struct HostProbes
     std::vector<WalkRate> walkRates;            ///< of one core; see walk_rates.h
     std::map<std::string, double> productRates; ///< FLOP/s of large products by format, all cores
     std::vector<LinkProbes> links;              ///< kinds of `transfer`, rings, files; their `cached` is the fit's
-    PageCache pageCache;                        ///< its window and its largest pieces; the costs are the fit's
+    PageCache pageCache;                        ///< its window and its largest pieces
     std::vector<OperationProbe> operations;     ///< of a training step; empty when they were not measured
     double tileRows = 4, tileColumns = 32;      ///< of the product that they ran
     std::string grade = "D";

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace memscape {
 
@@ -18,6 +19,8 @@ namespace {
 
 /// s: where the sizes show no α, nothing is quicker than that, and a device file holds no 0.
 constexpr double leastLatency = 1e-9;
+constexpr double pipeBytes = 65536; ///< that Linux lets a pipe hold
+constexpr double lineOf = 64;       ///< B
 
 /// α; seconds per byte in the last cache, in no cache, in a core's own; γ.
 constexpr std::size_t termCount = 5;
@@ -27,7 +30,7 @@ using LinkTerms = std::array<double, termCount>;
 /// One probe's equation, divided by its time: terms · x = 1.
 LinkTerms relativeTerms(const LinkProbe& probe)
 {
-    const auto& [last, own] = probe.cached;
+    const double last = probe.cached.last, own = probe.cached.own;
     const double rate = probe.bytes / probe.seconds;
     return {1 / probe.seconds, rate * (last - own), rate * (1 - last), rate * own, probe.pieces / probe.seconds};
 }
@@ -119,7 +122,29 @@ CachedShares cachedShares(const Device& host, double workingSet)
     const MemoryLevel& nearer = *(last - 1);
     if (nearer.kind == LevelKind::Cache && nearer.capacity.known() && nearer.instances > last->instances)
         shares.own = std::min(shares.last, shareOf(nearer));
+    const MemoryLevel* const first = host.level("L1");
+    if (first && first != &nearer && first->capacity.known())
+        shares.first = std::min(shares.own, shareOf(*first));
     return shares;
+}
+
+double linkPieces(const std::string& id, double bytes, const CachedShares& cached)
+{
+    if (id == "pipe")
+        return std::max(0.0, bytes / pipeBytes - 1);
+    return id == "thread" || id == "shared" ? bytes / lineOf * (cached.own - cached.first) : 0;
+}
+
+double pieceSeconds(const Device& device, const std::string& id)
+{
+    if (!device.calibration || !device.calibration->raw.is_object())
+        return 0;
+    const auto all = device.calibration->raw.find("piece_seconds");
+    if (all == device.calibration->raw.end() || !all->is_object())
+        return 0;
+    const auto found = all->find(id);
+    const double seconds = found != all->end() && found->is_number() ? found->get<double>() : 0;
+    return seconds > 0 && seconds <= 1 ? seconds : 0;
 }
 
 double secondsPerByte(const Link& link, const CachedShares& cached)

@@ -22,12 +22,6 @@ bool isPossible(double value, double least, double most)
 
 } // namespace
 
-double PageCache::secondsOf(const std::string& link) const
-{
-    const auto found = seconds.find(link);
-    return found == seconds.end() ? 0 : found->second;
-}
-
 double pageCachePieces(const PageCache& cache, double bytes, double least)
 {
     // A page at a time where no fault maps more than its surroundings.
@@ -45,7 +39,7 @@ double largestPiece(double window, double bytes, double faults)
 {
     double best = faultAround, nearest = std::numeric_limits<double>::infinity();
     for (double largest = faultAround; largest <= mostPiece; largest *= 2) {
-        const double off = std::fabs(pageCachePieces({window, largest, {}}, bytes, faultAround) - faults);
+        const double off = std::fabs(pageCachePieces({window, largest}, bytes, faultAround) - faults);
         if (off < nearest) {
             nearest = off;
             best = largest;
@@ -65,21 +59,15 @@ std::optional<PageCache> pageCacheOf(const Device& device)
         const auto at = object.find(key);
         return at != object.end() && at->is_number() ? at->get<double>() : nan;
     };
-    PageCache cache{numberOf(*found, "window"), numberOf(*found, "largest"), {}};
+    const PageCache cache{numberOf(*found, "window"), numberOf(*found, "largest")};
     if (!isPossible(cache.window, filePage, mostWindow) || !isPossible(cache.largest, filePage, mostPiece))
         return std::nullopt;
-    if (const auto costs = found->find("seconds"); costs != found->end() && costs->is_object()) {
-        for (const auto& [link, seconds] : costs->items()) {
-            if (seconds.is_number() && isPossible(seconds.get<double>(), 0, 1))
-                cache.seconds[link] = seconds.get<double>();
-        }
-    }
     return cache;
 }
 
 Json pageCacheToJson(const PageCache& cache)
 {
-    return {{"window", jsonNumber(cache.window)}, {"largest", jsonNumber(cache.largest)}, {"seconds", cache.seconds}};
+    return {{"window", jsonNumber(cache.window)}, {"largest", jsonNumber(cache.largest)}};
 }
 
 } // namespace memscape

@@ -18,9 +18,7 @@
 #include "core/base/json.h"
 #include "core/device/device.h"
 
-#include <map>
 #include <optional>
-#include <string>
 
 namespace memscape {
 
@@ -29,13 +27,10 @@ inline constexpr double faultAround = 65536; ///< B that a fault maps at least
 
 struct PageCache
 {
-    double window = 0;                     ///< B that are read ahead at a time
-    double largest = 0;                    ///< B of a piece at most
-    std::map<std::string, double> seconds; ///< γ by link ("disk-read"); none: pieces cost nothing there
+    double window = 0;  ///< B that are read ahead at a time
+    double largest = 0; ///< B of a piece at most
 
     bool isKnown() const { return window > 0 && largest > 0; }
-    /// s of γ; 0 where there is none.
-    double secondsOf(const std::string& link) const;
 };
 
 /// Pieces of the first `bytes` of a file; `least` B: filePage, or faultAround of what faults map. `cache` is known.

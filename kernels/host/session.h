@@ -6,6 +6,7 @@
 #pragma once
 
 #include "core/device/device.h"
+#include "core/device/numa.h"
 #include "kernels/host/common/arena.h"
 #include "kernels/host/common/line_counter.h"
 #include "kernels/host/common/threads.h"
@@ -40,6 +41,7 @@ struct Instruments
     std::function<SystemTicks()> ticks = readSystemTicks;
     std::vector<int> processors = physicalCores(); ///< one thread is pinned to each
     OpenCounter openCounter = openLineReads;       ///< in the thread that asks
+    std::function<std::vector<NumaNode>()> nodes = [] { return readNumaNodes(); };
 };
 
 class HostSession
@@ -71,6 +73,8 @@ public:
 
     /// A reading of the canary on the first thread of the team; kept in watch() too.
     CanaryReading readCanary();
+    /// Nodes of memory.
+    std::vector<NumaNode> nodes() const { return m_instruments.nodes(); }
     /// The operating system's counters now.
     SystemTicks readTicks() const { return m_instruments.ticks(); }
 

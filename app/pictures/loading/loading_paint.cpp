@@ -71,19 +71,40 @@ struct LoadingPen
             painter.fillRect(QRectF(vessel.box.left(), bottom - height, vessel.box.width(), height), brush);
     }
 
+    /// What a part is, in its middle, where there is room.
+    void partName(const LoadingVessel& vessel, double from, double bytes, const QString& name,
+                  const QColor& under) const
+    {
+        const double bottom = vessel.box.bottom() - vessel.heightOf(from, state.fullest());
+        const double height = vessel.heightOf(bytes, state.fullest()), line = 16 * layout.unit;
+        const double width = QFontMetricsF(plotFont(0.85, false)).horizontalAdvance(name) + 8 * layout.unit;
+        if (height < 1.5 * line || width > vessel.box.width())
+            return;
+        const QRectF box(vessel.box.center().x() - width / 2, bottom - height / 2 - line / 2, width, line);
+        painter.fillRect(box, under);
+        this->line(box, Qt::AlignHCenter, name, textOn(under), 0.85, false);
+    }
+
     void vessel(const LoadingVessel& one, const LoadingLevels& levels) const
     {
         painter.fillRect(one.box, mix(theme.background, theme.grid, 0.4));
         const QColor colour = colourOf(one.kind);
         if (one.kind == VesselKind::Medium) {
-            part(one, 0, state.bytes, mix(theme.background, colour, 0.25)); // what it holds and has been read
+            const QColor read = mix(theme.background, colour, 0.25);
+            part(one, 0, state.bytes, read);
             part(one, 0, levels.unread, colour);
+            partName(one, 0, levels.unread, tr("unread"), colour);
+            partName(one, levels.unread, state.bytes - levels.unread, tr("read"), read);
         } else if (one.kind == VesselKind::Host) {
+            const QColor cached = mix(theme.background, colourOf(VesselKind::Medium), 0.35);
             part(one, 0, levels.process, colour);
-            part(one, levels.process, levels.pageCache, mix(theme.background, colourOf(VesselKind::Medium), 0.35));
+            part(one, levels.process, levels.pageCache, cached);
             part(one, levels.process, levels.pageCache, QBrush(theme.textFaint, Qt::BDiagPattern));
+            partName(one, 0, levels.process, tr("the loader's"), colour);
+            partName(one, levels.process, levels.pageCache, tr("page cache"), cached);
         } else {
             part(one, 0, levels.gpu, colour);
+            partName(one, 0, levels.gpu, tr("arrived"), colour);
         }
         painter.setPen(QPen(theme.textDim, layout.unit));
         painter.setBrush(Qt::NoBrush);

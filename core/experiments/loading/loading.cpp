@@ -81,9 +81,9 @@ public:
     Sweep axis(const Device& device, const Parameters& parameters) const override
     {
         Sweep sweep{"touched", {}};
-        if (device.isGpu() && !device.sharesHostMemory) {
+        if (device.isGpu() && !device.sharesHostMemory && parameters.text("medium_file").empty()) {
             sweep.key = "medium";
-            for (const ChoiceValue& medium : loadingMedia().choices()) {
+            for (const ChoiceValue& medium : loadingMedia()) {
                 const bool isPossible = medium.key != "page-cache" || parameters.choice("method") != "direct";
                 if (isPossible)
                     sweep.values.emplace_back(medium.key);
@@ -122,7 +122,10 @@ std::vector<std::string> Loading::idleParameters(const Device& device, const Par
         idle.insert(idle.end(), assumption.begin(), assumption.end());
     if (parameters.choice("method") != "parallel")
         idle.emplace_back("threads");
-    if (parameters.choice("method") == "direct" || parameters.choice("medium") == "page-cache")
+    const bool isOwnMedium = !parameters.text("medium_file").empty();
+    if (isOwnMedium)
+        idle.emplace_back("medium");
+    if (parameters.choice("method") == "direct" || (!isOwnMedium && parameters.choice("medium") == pageCacheMedium))
         idle.emplace_back("cache");
     if (parameters.integer("chunk") == 0)
         idle.emplace_back("streams");

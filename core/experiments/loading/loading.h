@@ -3,6 +3,7 @@
 // figures, made of predicted or of measured numbers.
 #pragma once
 
+#include "core/device/media.h"
 #include "core/experiment/experiment.h"
 #include "core/network/dtype.h"
 #include "core/timing/pipeline.h"
@@ -14,7 +15,11 @@
 
 namespace memscape {
 
-enum class LoadingMedium { Host, PageCache, Hdd, Sata, Nvme3, Nvme4, Nvme5, Network10, Network100 };
+enum class LoadingMedium {
+    Host,      ///< this machine's disk
+    PageCache, ///< the file was read before
+    Listed     ///< of resources/media, or of a file of the user's
+};
 enum class LoadingMethod {
     Read,    ///< read() through the page cache
     Mmap,    ///< the file's pages are mapped and touched; nothing is copied
@@ -41,6 +46,7 @@ struct LoadingCase
     std::uint64_t elements = 0;  ///< loaded
     LoadingForm form = LoadingForm::Other;
     LoadingMedium medium = LoadingMedium::Host;
+    Medium listed = {}; ///< where it is one
     bool isWarm = false;
     LoadingMethod method = LoadingMethod::Read;
     int threads = 1;         ///< that read
@@ -80,31 +86,26 @@ const std::string& loadingFormKey(LoadingForm form);
 const std::string& loadingTargetKey(LoadingTarget target);
 /// Bits of a stored or converted element.
 double loadingFormBits(LoadingForm form);
-/// B that a sample of a warm file touches for each byte: the reading that makes it warm, source and target.
-inline constexpr double warmTouched = 3;
+/// B that a sample touches for each byte of the file, as far as caches matter to it: of a warm file the reading that
+/// makes it warm, source and target; 0 of what comes from a disk, and of what is only mapped.
+double loadingTouched(LoadingMethod method, bool isWarm);
 /// Id of the calibrated link: "disk-read", "cached-mmap"; "convert-int4-bf16", "convert-copy".
 std::string loadingReadLink(LoadingMethod method, bool isWarm);
 std::string loadingConvertLink(LoadingForm form, LoadingTarget target);
 
-/// A medium of the table: a rate and what a request waits.
-struct LoadingRates
-{
-    std::string name; ///< "SSD, PCIe 4.0 × 4"
-    Sourced bandwidth, latency;
-};
-LoadingRates loadingMediumRates(LoadingMedium medium);
-
-/// Errors: those of readModel(), readSafetensors(), readGguf(); predict.loading for what cannot be together.
+/// Errors: those of readModel(), readSafetensors(), readGguf(), readOwnMedium(); predict.loading for what cannot be
+/// together.
 Result<LoadingCase> loadingCase(const Device& device, const Parameters& parameters);
 
 enum class LoadingStep { Read, Convert, Copy };
-/// One lane: `fixed` + n · `perByte` seconds for n bytes of the file. What pieces of the page cache cost is in
-/// `perByte`.
+/// One lane: `fixed` + n · `perByte` seconds for a chunk of n bytes of the file. What is paid once, and what pieces of
+/// the page cache cost, is in `perByte`, a share for each chunk.
 struct LoadingLane
 {
     LoadingStep step = LoadingStep::Read;
     std::string name;   ///< "disk", "page cache", "conversion", "link to the GPU"
-    double fixed = 0;   ///< s
+    double fixed = 0;   ///< s, of each chunk
+    double once = 0;    ///< s, of all of it
     double perByte = 0; ///< s/B
     std::string rule = {}, source = {};
     double pieces = 0, perPiece = 0; ///< of the page cache that are read or mapped, and s of each

@@ -99,6 +99,24 @@ Result<void> readModelCase(LoadingCase& asked, const Parameters& parameters)
     return {};
 }
 
+Result<void> readMediumCase(LoadingCase& asked, const Parameters& parameters)
+{
+    const std::string& own = parameters.text("medium_file");
+    const std::string& medium = parameters.choice("medium");
+    if (own.empty() && (medium == hostMedium || medium == pageCacheMedium)) {
+        asked.medium = medium == hostMedium ? LoadingMedium::Host : LoadingMedium::PageCache;
+        return {};
+    }
+    asked.medium = LoadingMedium::Listed;
+    if (own.empty()) {
+        asked.listed = *shippedMedium(medium); // the choices are made of them
+        return {};
+    }
+    MEMSCAPE_TRY(listed, readOwnMedium(own));
+    asked.listed = std::move(listed);
+    return {};
+}
+
 /// Of the whole file, the part that is touched.
 void setTouched(LoadingCase& asked, double touched)
 {
@@ -118,8 +136,8 @@ Result<void> setChunks(LoadingCase& asked, const Parameters& parameters)
                     fmt::format("{} in chunks of {} are {} chunks, and {} is the most", bytesText(double(asked.bytes)),
                                 bytesText(double(asked.chunk)), countText(double(asked.chunks())),
                                 countText(double(mostLoadingChunks))),
-                    fmt::format("choose chunk={} or more, or 0 for one piece",
-                                (asked.bytes / mostLoadingChunks / blockBytes + 1) * blockBytes),
+                    fmt::format("choose chunk={} or more, which the whole file can be cut into, or 0 for one piece",
+                                (asked.fileBytes / mostLoadingChunks / blockBytes + 1) * blockBytes),
                     "chunk");
     return {};
 }
@@ -159,6 +177,11 @@ double loadingFormBits(LoadingForm form)
     return 8;
 }
 
+double loadingTouched(LoadingMethod method, bool isWarm)
+{
+    return isWarm && method != LoadingMethod::Mmap ? 3 : 0;
+}
+
 std::string loadingReadLink(LoadingMethod method, bool isWarm)
 {
     return (isWarm ? "cached-" : "disk-") + loadingMethodKey(method);
@@ -174,7 +197,7 @@ std::string loadingReadName(const LoadingCase& asked)
 {
     if (asked.isWarm)
         return "page cache";
-    return asked.medium == LoadingMedium::Network10 || asked.medium == LoadingMedium::Network100 ? "network" : "disk";
+    return asked.medium == LoadingMedium::Listed && asked.listed.isNetwork ? "network" : "disk";
 }
 
 Result<LoadingCase> loadingCase(const Device& device, const Parameters& parameters)
@@ -186,7 +209,7 @@ Result<LoadingCase> loadingCase(const Device& device, const Parameters& paramete
     else
         MEMSCAPE_CHECK(readFileCase(asked));
     setTouched(asked, parameters.number("touched"));
-    asked.medium = loadingMedia().of(parameters.choice("medium"));
+    MEMSCAPE_CHECK(readMediumCase(asked, parameters));
     asked.method = loadingMethods().of(parameters.choice("method"));
     if (asked.medium == LoadingMedium::PageCache && asked.method == LoadingMethod::Direct)
         return fail("predict.loading", "direct I/O goes past the page cache", "choose method=read, or another medium",

@@ -54,16 +54,21 @@ Why laneWhy(const LoadingModel& model, const LoadingLane& lane)
 {
     const auto bytes = double(model.asked.bytes);
     const double inPieces = lane.pieces * lane.perPiece;
-    const double rate = 1 / (lane.perByte - inPieces / bytes);
+    const double rate = 1 / (lane.perByte - (inPieces + lane.once) / bytes);
+    const bool isOnce = lane.once > 0;
     const std::string pieces = inPieces > 0
         ? fmt::format(" + {} × {}", countText(std::round(lane.pieces)), inSeconds(lane.perPiece))
         : std::string();
-    Why why = loadingWhy(inPieces > 0 ? "time = chunks × α + pieces × γ + bytes / β" : "time = chunks × α + bytes / β",
-                         fmt::format("= {} × {}{} + {} / {} = {}", countText(double(model.asked.chunks())),
-                                     inSeconds(lane.fixed), pieces, inBytes(bytes),
-                                     quantityText(rate, Unit::BytePerSecond), inSeconds(model.laneSeconds(lane.step))),
-                         lane.source);
-    why.terms = {{"α", lane.fixed, Unit::Second, "of each chunk", lane.source}};
+    const std::string starts = isOnce
+        ? inSeconds(lane.once)
+        : fmt::format("{} × {}", countText(double(model.asked.chunks())), inSeconds(lane.fixed));
+    Why why = loadingWhy(
+        fmt::format("time = {}{} + bytes / β", isOnce ? "α" : "chunks × α", inPieces > 0 ? " + pieces × γ" : ""),
+        fmt::format("= {}{} + {} / {} = {}", starts, pieces, inBytes(bytes), quantityText(rate, Unit::BytePerSecond),
+                    inSeconds(model.laneSeconds(lane.step))),
+        lane.source);
+    why.terms = {{"α", isOnce ? lane.once : lane.fixed, Unit::Second,
+                  isOnce ? "once: the kernel reads ahead over the borders of chunks" : "of each chunk", lane.source}};
     if (inPieces > 0)
         why.terms.push_back({"γ", lane.perPiece, Unit::Second,
                              model.asked.isMapped() && model.asked.isWarm
@@ -285,9 +290,9 @@ Json loadingDetail(const Device& device, const Parameters& parameters)
     const int depth = std::max(2, asked->depth);
     if (asked->chunks() > 1 && asked->serial.empty() && model->lanes.size() > 1)
         ways.push_back(loadingWay("pipelined", "in a pipeline", *model, depth));
-    std::string medium = asked->isWarm ? "page cache" : loadingMediumRates(asked->medium).name;
-    if (!asked->isWarm && asked->medium == LoadingMedium::Host)
-        medium = "this machine's disk";
+    std::string medium = asked->isWarm           ? "page cache"
+        : asked->medium == LoadingMedium::Listed ? asked->listed.name
+                                                 : "this machine's disk";
     return {{"model", asked->model},
             {"medium", std::move(medium)},
             {"bytes", asked->bytes},

@@ -8,10 +8,11 @@
 //     convert  the slower of moving the bytes through one core and its operations
 //     copy     α and β of the link to the GPU, of all links where each GPU has its own
 //
-// On a host that is calibrated, reading and converting have the α and β that were measured there, by method, and each
-// piece of the page cache costs γ: the first windows that are read ahead are of small pieces, so that a small file is
-// slower by the byte (core/timing/page_cache.h). Chunks go through the lanes as core/timing/pipeline.h says, each with
-// its share of the pieces.
+// On a host that is calibrated, reading and converting have the α and β that were measured there, by method. α is paid
+// by each chunk that is converted or read past the page cache, and once by what the kernel reads ahead. Each piece of
+// the page cache costs γ: the first windows that are read ahead are of small pieces, so that a small file is slower by
+// the byte (core/timing/page_cache.h). Chunks go through the lanes as core/timing/pipeline.h says, each with its share
+// of what is paid once.
 //
 // Left out: a read-ahead that is too short for a fast drive, seeks between tensors, other traffic, page faults of the
 // memory that the bytes arrive in.
@@ -23,6 +24,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -57,18 +59,22 @@ CopyRate hostCopyRate(const Device& device, double workingSet, int threads)
             device.calibration ? "calibrated on this machine" : "the device's rates by working set"};
 }
 
-LoadingRates mediumOf(const Device& device, const LoadingCase& asked)
+/// What the file lies on. Errors: predict.device where no disk is known.
+Result<Medium> mediumBehind(const Device& device, const LoadingCase& asked)
 {
-    if (asked.medium != LoadingMedium::Host)
-        return loadingMediumRates(asked.medium);
+    if (asked.medium == LoadingMedium::Listed)
+        return asked.listed;
     for (const MemoryLevel& level : device.levels) {
         if (level.kind == LevelKind::Storage && level.bandwidth.known())
-            return {level.label, level.bandwidth, level.latency};
+            return Medium{level.id, level.label, false, level.bandwidth, level.latency};
     }
-    LoadingRates rates = loadingMediumRates(LoadingMedium::Nvme4);
-    rates.bandwidth.evidence = Evidence::Unverified;
-    rates.bandwidth.source = "the disk beside this device is not known: an NVMe SSD, " + rates.bandwidth.source;
-    return rates;
+    const Medium* const usual = shippedMedium("nvme4");
+    if (!usual)
+        return rateUnknown(device, "the disk", "choose another medium, or describe one with medium_file=");
+    Medium medium = *usual;
+    medium.bandwidth.evidence = Evidence::Unverified;
+    medium.bandwidth.source = "the disk beside this device is not known: an NVMe SSD, " + medium.bandwidth.source;
+    return medium;
 }
 
 const Link* calibratedLink(const Device& device, const std::string& id)
@@ -96,7 +102,7 @@ void addPieces(LoadingLane& lane, const Device& device, const LoadingCase& asked
     const auto bytes = double(asked.bytes);
     lane.faults = asked.isMapped() ? pageCachePieces(*pageCache, bytes, faultAround) : 0;
     lane.pieces = asked.isMapped() && asked.isWarm ? lane.faults : far * pageCachePieces(*pageCache, bytes, filePage);
-    lane.perPiece = pageCache->secondsOf(link);
+    lane.perPiece = pieceSeconds(device, link);
     lane.perByte += lane.pieces * lane.perPiece / bytes;
 }
 
@@ -109,15 +115,18 @@ Result<LoadingLane> readLane(const Device& device, const LoadingCase& asked)
     const Link* const link = asked.medium == LoadingMedium::Host || asked.isWarm ? calibratedLink(device, id) : nullptr;
     const CopyRate copy = hostCopyRate(device, 2 * bytes, asked.threads);
     if (link) {
-        // What comes from a disk, and what is only mapped, is no matter of the caches.
-        const bool isCopied = asked.isWarm && !asked.isMapped();
-        const CachedShares cached = isCopied ? cachedShares(device, warmTouched * bytes) : CachedShares{};
+        const double touched = loadingTouched(asked.method, asked.isWarm); // 0: no matter of the caches
+        const CachedShares cached = touched > 0 ? cachedShares(device, touched * bytes) : CachedShares{};
         setCalibrated(lane, *link, cached);
-        addPieces(lane, device, asked, id, isCopied ? 1 - cached.last : 1);
+        if (asked.method != LoadingMethod::Direct) { // the kernel reads ahead over the borders of chunks
+            lane.once = std::exchange(lane.fixed, 0.0);
+            lane.perByte += lane.once / bytes;
+        }
+        addPieces(lane, device, asked, id, asked.isWarm && !asked.isMapped() ? 1 - cached.last : 1);
     } else {
         if (!(copy.bytesPerSecond > 0))
             return rateUnknown(device, "the memory bandwidth", "calibrate it, or choose a device of the catalogue");
-        const LoadingRates medium = mediumOf(device, asked);
+        MEMSCAPE_TRY(medium, mediumBehind(device, asked));
         const double cached = asked.isMapped()      ? typicalFault / 4096
             : asked.method == LoadingMethod::Direct ? 0
                                                     : 1 / copy.bytesPerSecond;

@@ -4,21 +4,14 @@
 
 namespace memscape {
 
-const ChoiceTable<LoadingMedium>& loadingMedia()
+std::vector<ChoiceValue> loadingMedia()
 {
-    static const ChoiceTable<LoadingMedium> table{
-        {LoadingMedium::Host,
-         {"host", "this machine's disk", "as it was calibrated or described; the one that is measured"}},
-        {LoadingMedium::PageCache,
-         {"page-cache", "page cache", "the file was read before and is in the host's memory still"}},
-        {LoadingMedium::Hdd, {"hdd", "hard disk", "270 MB/s, half a turn until the first byte"}},
-        {LoadingMedium::Sata, {"sata", "SSD, SATA", "560 MB/s"}},
-        {LoadingMedium::Nvme3, {"nvme3", "SSD, PCIe 3.0", "3.5 GB/s"}},
-        {LoadingMedium::Nvme4, {"nvme4", "SSD, PCIe 4.0", "7 GB/s"}},
-        {LoadingMedium::Nvme5, {"nvme5", "SSD, PCIe 5.0", "12.4 GB/s"}},
-        {LoadingMedium::Network10, {"network-10g", "network, 10 Gbit/s", "1.2 GB/s of data"}},
-        {LoadingMedium::Network100, {"network-100g", "network, 100 Gbit/s", "12 GB/s of data"}}};
-    return table;
+    std::vector<ChoiceValue> all{
+        {hostMedium, "this machine's disk", "as it was calibrated or described; the one that is measured"},
+        {pageCacheMedium, "page cache", "the file was read before and is in the host's memory still"}};
+    for (const Medium& one : shippedMedia())
+        all.push_back({one.id, one.name, quantityText(one.bandwidth.value, Unit::BytePerSecond)});
+    return all;
 }
 
 const ChoiceTable<LoadingMethod>& loadingMethods()
@@ -85,13 +78,16 @@ Schema loadingSchema()
                     {"gptq", "GPTQ", "4 bits, groups of 128"},
                     {"awq", "AWQ", "4 bits, groups of 128"}}),
         choiceSpec("convert", "conversion", "What the host makes of it on the way.", loadingTargets().choices()),
-        choiceSpec("medium", "medium", "Where the file lies.", loadingMedia().choices()),
+        choiceSpec("medium", "medium", "Where the file lies.", loadingMedia()),
         choiceSpec("cache", "page cache", "Whether the file is in the host's memory already.",
                    {{"cold", "cold", "no page of it: every byte comes from the medium"},
                     {"warm", "warm", "all of it: it was read before"}}),
         choiceSpec("method", "method", "How the file is read.", loadingMethods().choices()),
         integerSpec("gpus", "GPUs", "The model is divided evenly over so many.",
                     {.least = 1, .most = 64, .standard = "1", .appliesTo = AppliesTo::Gpus}),
+        textSpec("medium_file", "own medium",
+                 "A file that describes a medium of one's own, its rate and latency; empty: the one that is chosen.",
+                 ""),
         textSpec("file", "file", "A safetensors file, its index, or a GGUF file in place of the model; read only.", ""),
         realSpec("touched", "touched", "The share of the file that is loaded; lazy loading leaves the rest.",
                  {.least = 1.0 / 1024, .most = 1, .standard = "1", .scale = Scale::Log2}),
@@ -125,7 +121,7 @@ Schema loadingSchema()
         std::find_if(schema.begin(), schema.end(), [&](const ParameterSpec& spec) {
             return spec.key == key;
         })->appliesTo = AppliesTo::Gpus;
-    setGroup(schema, "how it is read", {"file", "touched", "threads", "chunk", "streams"});
+    setGroup(schema, "how it is read", {"file", "touched", "threads", "chunk", "streams", "medium_file"});
     setGroup(schema, "memory and links", {"low_cpu_mem", "staging", "host_link"});
     setGroup(schema, "details", {"assume"});
     setGroup(schema, "measurement", {"folder", "limit"});

@@ -7,7 +7,9 @@
 
 namespace memscape {
 
-const ChoiceTable<LoadingMedium>& loadingMedia();
+inline constexpr const char *hostMedium = "host", *pageCacheMedium = "page-cache";
+/// This machine's disk, its page cache, and those of shippedMedia().
+std::vector<ChoiceValue> loadingMedia();
 const ChoiceTable<LoadingMethod>& loadingMethods();
 const ChoiceTable<LoadingTarget>& loadingTargets();
 const ChoiceTable<LoadingCopies>& loadingCopies();

@@ -204,7 +204,14 @@ Result<void> addGraph(PlacementCase& asked, const Device& device, const Paramete
         asked.subject = fmt::format("{} layers of {} × {}", mlp.length, mlp.width, mlp.width);
         return {};
     }
-    return addModel(asked, device, parameters);
+    auto added = addModel(asked, device, parameters);
+    if (!added && added.error().code == "model.unknown") {
+        Error error = added.error();
+        error.message += ", and no graph is written so";
+        error.hint = "write a graph like `x: input 512 4096; y: gelu <- x`, or name a model; " + error.hint;
+        return fail(std::move(error));
+    }
+    return added;
 }
 
 /// `place`: "layer3@host, gelu3@host".

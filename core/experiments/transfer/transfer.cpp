@@ -3,7 +3,7 @@
 //
 // A transfer takes T = α + n/β; cut into chunks that are worked on as they arrive, copy and kernel run side by side.
 // Rates of each kind: transfer_model.cpp; chunks in lanes: core/timing/pipeline.h. Left out: collectives, disks,
-// networks, several sockets.
+// networks.
 #include "core/experiments/transfer/transfer.h"
 
 #include "core/claims/claim_quotes.h"
@@ -32,6 +32,8 @@ const ChoiceTable<TransferKind> transferKinds{
     {TransferKind::Fresh,
      {"fresh", "into fresh memory", "CPU: into pages that were never touched; each is a page fault"}},
     {TransferKind::Huge, {"huge", "into fresh huge pages", "CPU: the same with pages of 2 MiB"}},
+    {TransferKind::Numa,
+     {"numa", "another node's memory", "CPU: to or from memory of another NUMA node, mostly of another socket"}},
     {TransferKind::Thread, {"thread", "from another core", "CPU: one core writes, another reads"}},
     {TransferKind::Pipe, {"pipe", "pipe", "CPU: from another process through a pipe; the kernel copies twice"}},
     {TransferKind::Shared,
@@ -81,15 +83,19 @@ bool isOfGpu(TransferKind kind)
     return kind <= TransferKind::Peer;
 }
 
+bool hasTransfers(const Device& device, TransferKind kind)
+{
+    const bool needsNeighbour = kind == TransferKind::Peer || kind == TransferKind::Numa;
+    return isOfGpu(kind) == device.isGpu() && (!needsNeighbour || device.link(transferKinds.keyOf(kind)));
+}
+
 /// "copy, stream, …": what such a device has.
 std::string kindsOf(const Device& device)
 {
     std::string all;
     for (const ChoiceValue& choice : transferKinds.choices()) {
-        const TransferKind kind = transferKinds.of(choice.key);
-        if (isOfGpu(kind) != device.isGpu() || (kind == TransferKind::Peer && !device.link("peer")))
-            continue;
-        all += (all.empty() ? "" : ", ") + choice.key;
+        if (hasTransfers(device, transferKinds.of(choice.key)))
+            all += (all.empty() ? "" : ", ") + choice.key;
     }
     return all;
 }
@@ -283,7 +289,11 @@ Result<TransferCase> transferCase(const Device& device, const Parameters& parame
     asked.kind = kind != usualKind ? transferKinds.of(kind)
         : device.isGpu()           ? TransferKind::Pinned
                                    : TransferKind::Copy;
-    if (isOfGpu(asked.kind) != device.isGpu() || (asked.kind == TransferKind::Peer && !device.link("peer")))
+    if (asked.kind == TransferKind::Numa && !device.isGpu() && !device.link("numa"))
+        return fail("predict.device",
+                    fmt::format("{} has one node of memory: there is no other to copy from", device.name),
+                    "choose a host with several sockets, or one of " + kindsOf(device), "kind");
+    if (!hasTransfers(device, asked.kind))
         return fail("predict.device", fmt::format("{} has no transfers of kind \"{}\"", device.name, kind),
                     "choose one of " + kindsOf(device), "kind");
     asked.direction = transferDirections.of(parameters.choice("direction"));

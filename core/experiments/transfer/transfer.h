@@ -23,6 +23,7 @@ enum class TransferKind {
     Stream,   ///< the same, stored past the caches
     Fresh,    ///< into pages that were never touched
     Huge,     ///< the same in huge pages
+    Numa,     ///< out of the memory of another node, which a processor of this one reads
     Thread,   ///< another core writes, this one reads
     Pipe,     ///< between two processes through a pipe
     Shared    ///< between two processes through memory that both have mapped
@@ -60,15 +61,18 @@ std::string transferKindLabel(TransferKind kind);
 /// would be more chunks than are modelled or measured.
 Result<TransferCase> transferCase(const Device& device, const Parameters& parameters);
 
-/// One lane: `fixed` + n · `perByte` seconds for a chunk of n bytes.
+/// One lane: `fixed` + n · `perByte` seconds for a chunk of n bytes, and `perPiece` for each piece that it comes in.
 struct TransferLane
 {
     std::string name; ///< "copy in", "kernel", "copy out"
     bool isKernel = false;
-    double fixed = 0;   ///< s
-    double perByte = 0; ///< s/B
+    double fixed = 0;        ///< s
+    double perByte = 0;      ///< s/B
+    double perPiece = 0;     ///< s
+    std::string pieces = {}; ///< the link whose pieces they are (linkPieces()); those of a size alone
 
-    double seconds(double bytes) const { return fixed + bytes * perByte; }
+    double seconds(double bytes) const;
+    double seconds(const TransferCase& asked) const; ///< of all chunks, one after the other
 };
 
 /// The model of one case.
@@ -78,7 +82,7 @@ struct TransferModel
     std::vector<TransferLane> lanes; ///< in the order in which a chunk passes
     bool isFused = false;            ///< one kernel moves and works: the slower lane is the time
     double latency = 0;              ///< s, α: of a transfer of no bytes
-    double bandwidth = 0;            ///< B/s, β: one direction
+    double bandwidth = 0;            ///< B/s, β: one direction, without pieces
     std::string rule, source;        ///< how α and β come about, and where they stand
 
     std::vector<LaneTime> times() const;

@@ -41,6 +41,19 @@ Term bandwidthTerm(const TransferModel& model)
     return {"β", model.bandwidth, Unit::BytePerSecond, "one direction", model.source};
 }
 
+/// γ, where bytes come in pieces.
+void addPieceTerm(Why& why, const TransferModel& model)
+{
+    for (const TransferLane& lane : model.lanes) {
+        if (lane.perPiece > 0) {
+            why.terms.push_back({"γ", lane.perPiece, Unit::Second,
+                                 "of each filling of the pipe after the first: the other process is woken",
+                                 model.source});
+            return;
+        }
+    }
+}
+
 std::string lanesText(const TransferModel& model)
 {
     std::string sum;
@@ -98,11 +111,18 @@ Why copyWhy(const TransferModel& model)
     const TransferCase& asked = model.asked;
     const int ways = asked.goesIn() + asked.goesOut();
     Why why;
-    why.formula = "copies = directions × (chunks × α + bytes / β)";
-    why.with = fmt::format("= {} × ({} × {} + {} / {}) = {}", ways, countText(double(asked.chunks())),
-                           transferSeconds(model.latency), bytesText(double(asked.bytes)),
-                           quantityText(model.bandwidth, Unit::BytePerSecond), transferSeconds(model.copySeconds()));
+    const double inPieces =
+        model.copySeconds() / ways - double(asked.chunks()) * model.latency - double(asked.bytes) / model.bandwidth;
+    const bool hasPieces =
+        std::any_of(model.lanes.begin(), model.lanes.end(), [](const TransferLane& one) { return one.perPiece > 0; });
+    why.formula = hasPieces ? "copies = directions × (chunks × α + fillings × γ + bytes / β)"
+                            : "copies = directions × (chunks × α + bytes / β)";
+    why.with = fmt::format("= {} × ({} × {} + {}{} / {}) = {}", ways, countText(double(asked.chunks())),
+                           transferSeconds(model.latency), hasPieces ? transferSeconds(inPieces) + " + " : "",
+                           bytesText(double(asked.bytes)), quantityText(model.bandwidth, Unit::BytePerSecond),
+                           transferSeconds(model.copySeconds()));
     why.terms = {latencyTerm(model), bandwidthTerm(model)};
+    addPieceTerm(why, model);
     why.source = model.source;
     return why;
 }

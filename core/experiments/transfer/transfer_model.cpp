@@ -12,12 +12,16 @@
 //     copy      β by the rates of one thread for the array and the buffers together: a copy is as slow as the side that
 //     is
 //               farther (on a Zen 4 the buffers' size moves it by up to a third)
+//     numa      calibrated; else copies as above, and what no cache holds is read over the link: lines in flight /
+//     (latency
+//               of DRAM and of the link), at most the link's rate, in place of lines in flight / latency of DRAM
 //     the rest  calibrated links of this host
 //
 // The best chunk: with n bytes in chunks of c, the slowest lane's fixed cost f is paid n/c times, and the other lanes
 // take c · r (r their seconds per byte) to fill and drain, so c = √(n f / r).
 //
-// Left out: two lanes that share a memory or a core's clock, the second socket, page faults of the source.
+// Left out: two lanes that share a memory or a core's clock, page faults of the source; with numa, lanes whose threads
+// run on different nodes.
 #include "core/experiments/transfer/transfer.h"
 
 #include "core/timing/link_time.h"
@@ -39,6 +43,7 @@ struct LinkRates
 {
     double latency = nan, perByte = nan; ///< s, s/B
     std::string rule = {}, source = {};
+    double perPiece = 0; ///< s, of pieces that a chunk's size alone decides
 };
 
 tl::unexpected<Error> notKnown(const Device& device, const std::string& what, const std::string& remedy)
@@ -116,17 +121,53 @@ Result<LinkRates> calibratedRates(const Device& device, const TransferCase& aske
         return notKnown(device, fmt::format("what \"{}\" costs", id),
                         "calibrate this machine, or choose kind=copy, whose rates every device has");
     const CachedShares cached = cachedShares(device, double(asked.bytes) + asked.bufferBytes());
-    return LinkRates{link->latency.value, secondsPerByte(*link, cached),
-                     fmt::format("{} of the data lie in the last cache, {} in a core's own", percentText(cached.last),
-                                 percentText(cached.own)),
-                     link->latency.method};
+    LinkRates rates{link->latency.value, secondsPerByte(*link, cached),
+                    fmt::format("{} of the data lie in the last cache, {} in a core's own", percentText(cached.last),
+                                percentText(cached.own)),
+                    link->latency.method};
+    const double perPiece = pieceSeconds(device, id);
+    if (asked.kind == TransferKind::Pipe)
+        rates.perPiece = perPiece;
+    else
+        rates.perByte += linkPieces(id, 1, cached) * perPiece;
+    return rates;
+}
+
+/// Copies whose far side is another node's memory, by the catalogue's link between the two.
+Result<LinkRates> describedNodeRates(const Device& device, const TransferCase& asked)
+{
+    const Link& link = *device.link("numa");
+    const MemoryLevel* const dram = device.dram();
+    if (!link.latency.known() || !link.bandwidth.known() || !dram || !dram->latency.known())
+        return notKnown(device, "the way to another node's memory", "calibrate this machine, or choose kind=copy");
+    MEMSCAPE_TRY(rates, hostCopyRates(device, asked));
+    const double flying = bytesInFlight(device, *dram, {1, 0, 16});
+    const double home = littleBandwidth(flying, dram->latency.value);
+    const double away =
+        std::min(link.bandwidth.value, littleBandwidth(flying, dram->latency.value + link.latency.value));
+    if (!(home > 0) || !(away > 0))
+        return notKnown(device, "how many bytes a core has on their way", "choose kind=copy");
+    const double missed = 1 - cachedShares(device, double(asked.bytes) + asked.bufferBytes()).last;
+    rates.perByte += missed * std::max(0.0, 1 / away - 1 / home);
+    rates.rule = fmt::format("{} of the data come from the other node: a core draws {} there and {} at home",
+                             percentText(missed), quantityText(away, Unit::BytePerSecond),
+                             quantityText(home, Unit::BytePerSecond));
+    rates.source = fmt::format("{}: {}", link.label, link.latency.source);
+    return rates;
 }
 
 Result<LinkRates> ratesOf(const Device& device, const TransferCase& asked)
 {
     if (device.isGpu())
         return gpuRates(device, asked);
+    if (asked.kind == TransferKind::Numa && !device.link("numa")->farBandwidth)
+        return describedNodeRates(device, asked);
     return asked.kind == TransferKind::Copy ? hostCopyRates(device, asked) : calibratedRates(device, asked);
+}
+
+TransferLane transferCopyLane(std::string name, const LinkRates& rates, const TransferCase& asked)
+{
+    return {std::move(name), false, rates.latency, rates.perByte, rates.perPiece, transferKindKey(asked.kind)};
 }
 
 Result<TransferLane> kernelLane(const Device& device, const TransferCase& asked)
@@ -165,11 +206,21 @@ std::vector<LaneTime> TransferModel::times() const
     return times;
 }
 
+double TransferLane::seconds(double bytes) const
+{
+    return fixed + bytes * perByte + (perPiece > 0 ? linkPieces(pieces, bytes, {}) * perPiece : 0);
+}
+
+double TransferLane::seconds(const TransferCase& asked) const
+{
+    return double(asked.chunks() - 1) * seconds(double(asked.chunk)) + seconds(double(asked.lastChunk()));
+}
+
 double TransferModel::copySeconds() const
 {
     double sum = 0;
     for (const TransferLane& lane : lanes)
-        sum += lane.isKernel ? 0 : double(asked.chunks()) * lane.fixed + double(asked.bytes) * lane.perByte;
+        sum += lane.isKernel ? 0 : lane.seconds(asked);
     return sum;
 }
 
@@ -177,7 +228,7 @@ double TransferModel::kernelSeconds() const
 {
     double sum = 0;
     for (const TransferLane& lane : lanes)
-        sum += lane.isKernel ? double(asked.chunks()) * lane.fixed + double(asked.bytes) * lane.perByte : 0;
+        sum += lane.isKernel ? lane.seconds(asked) : 0;
     return sum;
 }
 
@@ -202,13 +253,13 @@ Result<TransferModel> transferModel(const Device& device, const TransferCase& as
     model.rule = rates.rule;
     model.source = rates.source;
     if (asked.goesIn())
-        model.lanes.push_back({"copy in", false, rates.latency, rates.perByte});
+        model.lanes.push_back(transferCopyLane("copy in", rates, asked));
     if (asked.hasKernel()) {
         MEMSCAPE_TRY(kernel, kernelLane(device, asked));
         model.lanes.push_back(std::move(kernel));
     }
     if (asked.goesOut())
-        model.lanes.push_back({"copy out", false, rates.latency, rates.perByte});
+        model.lanes.push_back(transferCopyLane("copy out", rates, asked));
     return model;
 }
 

@@ -16,7 +16,8 @@
 // Values are of this program's own kernels, which is what predictions are compared with; no point that a prediction is
 // compared on is copied into the model.
 //
-// Left out: more than one socket, pages of 1 GiB, frequencies that depend on how many cores work.
+// Left out: levels of memory beyond the first node but its link, pages of 1 GiB, frequencies that depend on how many
+// cores work.
 #include "kernels/host/calibration/calibrate_walks.h"
 #include "kernels/host/calibration/operation_probes.h"
 #include "kernels/host/checkpoint/checkpoint.h"
@@ -317,6 +318,8 @@ private:
     {
         static constexpr double sizes[] = {4, 0x1p10, 0x1p12, 0x1p15, 0x1p18, 0x1p20, 3 * 0x1p20, 0x1p24, 0x1p26};
         for (const TransferKind kind : calibratedTransfers()) {
+            if (kind == TransferKind::Numa && !m_session.device().link(transferKindKey(kind)))
+                continue; // one node of memory
             const std::size_t index = m_probes.links.size();
             m_probes.links.push_back({transferKindKey(kind), transferKindLabel(kind), {}});
             for (const double bytes : sizes) {
@@ -396,7 +399,7 @@ private:
                 const std::size_t index = m_probes.links.size();
                 const std::string id = loadingReadLink(method, isWarm);
                 const bool isCopied = isWarm && method != Method::Mmap;
-                m_probes.links.push_back({id, id, {}, isCopied ? warmTouched : 0.0});
+                m_probes.links.push_back({id, id, {}, loadingTouched(method, isWarm), isCopied});
                 m_inPieces[index] = isWarm && method == Method::Mmap ? faultAround : filePage;
                 if (method == Method::Direct)
                     m_inPieces.erase(index);
@@ -420,7 +423,7 @@ private:
             : tl::unexpected<Error>(file.error());
         if (seconds && isWarm && method == LoadingMethod::Mmap && bytes == calibratedFile) {
             const double window = (*file)->readAhead();
-            m_probes.pageCache = {window, largestPiece(window, bytes, seen.faults), {}};
+            m_probes.pageCache = {window, largestPiece(window, bytes, seen.faults)};
         }
         if (seconds || seconds.error().code == "run.cancelled" || seconds.error().code == "check.failed")
             return seconds;

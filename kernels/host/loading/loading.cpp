@@ -107,7 +107,7 @@ Result<void> checkMeasurable(const LoadingCase& asked)
 {
     if (asked.medium != LoadingMedium::Host && asked.medium != LoadingMedium::PageCache)
         return fail("run.skipped", "a measurement reads this machine's disk",
-                    "choose medium=host or page-cache, or look at the prediction", "medium");
+                    "choose medium=host or page-cache and no medium_file, or look at the prediction", "medium");
     if (asked.file.ends_with(".json"))
         return fail("run.skipped", "an index names several files, and one is measured at a time",
                     "choose one of the safetensors files beside it", "file");

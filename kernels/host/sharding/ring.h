@@ -69,8 +69,8 @@ public:
                 sleepUntilTold(heard);
             else
                 waitTurn(turns);
-            if (!m_state.isCrowded && turns % 1024 != 0)
-                continue;
+            if (!m_state.isCrowded && turns % 1024 != 0 && turns < ownCorePatience)
+                continue; // what is looked at takes longer than a turn
             if (watch && watch->isLost())
                 m_state.isStopped = true;
             if (m_state.isStopped)

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Within one thread: ordinary stores, stores past the caches, and both kinds of fresh pages, which are given back
-// before each chunk so that touching them faults again.
+// Within one thread: ordinary stores, stores past the caches, both kinds of fresh pages, which are given back before
+// each chunk so that touching them faults again, and ordinary stores from and to pages of another node.
 #include "kernels/host/transfer/route_parts.h"
 
+#include "kernels/host/common/numa_memory.h"
 #include "kernels/host/transfer/transfer_kernels.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 
 namespace memscape::host {
@@ -77,17 +80,42 @@ Result<StreamFunction> copyFunction(TransferKind kind)
     return past;
 }
 
+/// The node that bytes come from and go to; none where every node is right.
+Result<std::optional<int>> nodeOf(HostSession& session, const TransferCase& asked)
+{
+    if (asked.kind != TransferKind::Numa)
+        return std::nullopt;
+    MEMSCAPE_TRY(node, farNodeOf(session.nodes(), session.team().processors().front()));
+    return node;
+}
+
+/// Once they are touched.
+Result<void> checkNode(const Buffer& buffer, const std::optional<int>& node)
+{
+    constexpr double almostAll = 0.99;
+    if (!node || !(shareOnNode(buffer, *node) < almostAll))
+        return {};
+    return fail("run.skipped",
+                fmt::format("{} of the pages lie on node {}, which was asked for all of them",
+                            percentText(shareOnNode(buffer, *node)), *node),
+                "choose fewer bytes, or make room on that node", "bytes");
+}
+
 } // namespace
 
 Result<Buffer> sourceOf(HostSession& session, const TransferCase& asked)
 {
     const auto bytes = std::size_t(asked.bytes);
     MEMSCAPE_TRY(buffer, allocate(bytes, Pages::Huge, session.memory()));
+    MEMSCAPE_TRY(node, nodeOf(session, asked));
+    if (node)
+        MEMSCAPE_CHECK(bindToNode(buffer, *node));
     constexpr std::size_t block = std::size_t(1) << 24; // between two looks whether to stop
     for (std::size_t at = 0; at < bytes; at += block) {
         MEMSCAPE_CHECK(session.checkStopped());
         fillSource(buffer.data() + at, at, std::min(block, bytes - at));
     }
+    MEMSCAPE_CHECK(checkNode(buffer, node));
     return buffer;
 }
 
@@ -109,7 +137,11 @@ Result<std::unique_ptr<TransferRoute>> openCopyRoute(HostSession& session, const
         const Pages pages = asked.kind == TransferKind::Fresh ? Pages::Small : Pages::Huge;
         MEMSCAPE_TRY(made, allocate(stride * count, pages, session.memory()));
         sink = std::move(made);
+        MEMSCAPE_TRY(node, nodeOf(session, asked));
+        if (node)
+            MEMSCAPE_CHECK(bindToNode(sink, *node));
         std::memset(sink.data(), 0, sink.bytes());
+        MEMSCAPE_CHECK(checkNode(sink, node));
     }
     return std::make_unique<CopyRoute>(asked.kind, copy, std::move(source), std::move(sink), stride);
 }

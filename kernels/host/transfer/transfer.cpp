@@ -337,8 +337,8 @@ private:
 
 std::vector<TransferKind> calibratedTransfers()
 {
-    return {TransferKind::Copy,   TransferKind::Stream, TransferKind::Fresh, TransferKind::Huge,
-            TransferKind::Thread, TransferKind::Pipe,   TransferKind::Shared};
+    return {TransferKind::Copy, TransferKind::Stream, TransferKind::Fresh, TransferKind::Huge,
+            TransferKind::Numa, TransferKind::Thread, TransferKind::Pipe,  TransferKind::Shared};
 }
 
 Result<std::vector<double>> measureTransfer(HostSession& session, TransferKind kind, std::size_t bytes,

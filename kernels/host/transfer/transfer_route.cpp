@@ -2,7 +2,7 @@
 // Between cores and processes the other end serves requests, one at a time: "fill" copies a part of the source into
 // what both see (or writes it into the pipe), "take" copies it away. So T counts one core's write and the other's read.
 //
-// Left out: vmsplice, sockets, io_uring; which node of memory a page lies on.
+// Left out: vmsplice, sockets, io_uring; which node of memory a shared page lies on.
 #include "kernels/host/transfer/transfer_route.h"
 
 #include "kernels/host/transfer/forked_child.h"
@@ -90,6 +90,7 @@ public:
         , m_sink(std::move(sink))
         , m_end{m_source.data(), m_sink.data(), StreamCopy(bestStream(Operation::Copy).run)}
         , m_isProcess(asked.kind == TransferKind::Shared)
+        , m_patience(partnerProcessor(session, asked) >= 0 ? ownCorePatience : sharedCorePatience)
     { }
 
     Result<void> start(const TransferCase& asked)
@@ -105,7 +106,7 @@ public:
                 if (answered(*m_mailbox, m_end))
                     turns = 0;
                 else
-                    waitTurn(turns);
+                    waitTurn(turns, m_patience);
             }
         });
     }
@@ -137,7 +138,7 @@ public:
             if (answered(*m_mailbox, m_end))
                 turns = 0;
             else
-                waitTurn(turns);
+                waitTurn(turns, m_patience);
         }
     }
 
@@ -148,8 +149,9 @@ private:
         const std::uint32_t turn = m_mailbox->asked.load(std::memory_order_relaxed) + 1;
         m_mailbox->asked.store(turn, std::memory_order_release);
         for (unsigned turns = 0; m_mailbox->answered.load(std::memory_order_acquire) != turn;) {
-            waitTurn(turns);
-            if (turns % 4096 == 0 && (m_session.team().stopping() || (m_isProcess && !m_child.isAlive())))
+            waitTurn(turns, m_patience);
+            const bool isTimeToLook = turns % 4096 == 0 || turns >= m_patience; // to let others run may take long
+            if (isTimeToLook && (m_session.team().stopping() || (m_isProcess && !m_child.isAlive())))
                 return false;
         }
         return true;
@@ -160,6 +162,7 @@ private:
     Buffer m_source, m_sink;
     FarEnd m_end;
     bool m_isProcess;
+    unsigned m_patience;
     Mailbox* m_mailbox = nullptr;
     ForkedChild m_child; // the last: it ends before what it uses
 };
@@ -280,9 +283,9 @@ private:
 
 } // namespace
 
-void waitTurn(unsigned& turns)
+void waitTurn(unsigned& turns, unsigned patience)
 {
-    if (++turns < 2000) {
+    if (++turns < patience) {
 #if MEMSCAPE_X86
         __builtin_ia32_pause();
 #endif

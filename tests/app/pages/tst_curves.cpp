@@ -88,6 +88,23 @@ private slots:
         QCOMPARE(curves[3].role, CurveRole::MeasuredVariant);
     }
 
+    void whatIsNothingIsNoLine()
+    {
+        Outcome predicted = outcome();
+        CurveInput input;
+        input.predicted = &predicted;
+        const auto count = [&] { return makeCurves(seriesGroups(predicted)[0], input).size(); };
+        QCOMPARE(count(), std::size_t(2));
+        predicted.series[1].y = {0, 0, 0}; // a step that is not there
+        QCOMPARE(count(), std::size_t(1));
+        predicted.series[1].y = {0, 0, 1e-9};
+        QCOMPARE(count(), std::size_t(2));
+        predicted.series[1].y = {1e-9, 1e-8 * (1 + 1e-12), 1e-7}; // the first but for rounding
+        QCOMPARE(count(), std::size_t(1));
+        predicted.series[0].y = {0, 0, 0}; // the question itself is always drawn
+        QCOMPARE(makeCurves(seriesGroups(predicted)[0], input)[0].role, CurveRole::Predicted);
+    }
+
     void aMeasuredVariantIsCalledAsItsPrediction()
     {
         const Outcome predicted = outcome();

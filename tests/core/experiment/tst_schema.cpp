@@ -115,8 +115,8 @@ void TestSchema::everyChoiceCanBePredicted()
                                                          {"optimizer_implementation=written-out", "optimizer=adamw"},
                                                          {"operators=written-out", "optimizer=adamw"}};
     // Ways within a host, which its calibration measures.
-    static const QStringList ofHosts{"kind=copy",   "kind=stream", "kind=fresh", "kind=huge",
-                                     "kind=thread", "kind=pipe",   "kind=shared"};
+    static const QStringList ofHosts{"kind=copy",   "kind=stream", "kind=fresh",  "kind=huge",
+                                     "kind=thread", "kind=pipe",   "kind=shared", "kind=numa"};
     // What a choice is only offered with.
     const auto other = together.find(assignment);
     if (other != together.end() && findParameter(asked.schema(), other->second.substr(0, other->second.find('='))))

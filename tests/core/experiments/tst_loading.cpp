@@ -78,6 +78,7 @@ private slots:
     void touchedLoadsAShare();
     void calibratedRatesAreUsedAsTheyAre();
     void aFileOfOnesOwnIsTheModel();
+    void aMediumOfOnesOwnIsTheDisk();
     void badInputSaysWhatToDo();
     void theDetailIsBoundedAndEndsInTime();
 };
@@ -213,17 +214,47 @@ void TestLoading::calibratedRatesAreUsedAsTheyAre()
     QVERIFY(of({"chunk=0", "medium=hdd"}, "read_time") > 0.9 * bytes / 270e6); // another disk than the calibrated one
     // What a calibration knows of the page cache: 2048 single pages, then the windows' larger ones.
     host.calibration = Calibration();
-    host.calibration->raw = {
-        {"page_cache", {{"window", 0x1p23}, {"largest", 0x1p21}, {"seconds", {{"disk-read", 2e-6}}}}}};
+    host.calibration->raw = {{"page_cache", {{"window", 0x1p23}, {"largest", 0x1p21}}},
+                             {"piece_seconds", {{"disk-read", 2e-6}}}};
     const std::vector<std::string> sixteen{"chunk=0", "model=params:8e6", "dtype=bf16"};
     const double pieces = 2048 + 512 * (of(sixteen, "bytes") - 0x1p23) / 0x1p23;
     QVERIFY(of(sixteen, "bytes") > 0x1p23 && of(sixteen, "bytes") < 0x1p24);
     QVERIFY(loadingIsWithin(of(sixteen, "read_time"), 1e-3 + pieces * 2e-6 + of(sixteen, "bytes") / 2e9, 1e-3));
     QVERIFY(loadingIsWithin(of(with(sixteen, {"method=mmap"}), "faults"), of(sixteen, "bytes") / 65536, 0.01));
+    // The kernel reads ahead over the borders of chunks: α is paid once; past the page cache by each of them.
+    host.links.push_back({"disk-direct", "", {2e9, Evidence::Measured}, {1e-3, Evidence::Measured}});
+    const std::vector<std::string> chunked{"chunk=1MiB", "model=params:8e6", "dtype=bf16"};
+    QVERIFY(loadingIsWithin(of(chunked, "read_time"), of(sixteen, "read_time"), 1e-9));
+    const double chunks = of(chunked, "chunks");
+    QVERIFY(chunks > 8);
+    QVERIFY(loadingIsWithin(of(with(chunked, {"method=direct"}), "read_time"),
+                            chunks * 1e-3 + of(sixteen, "bytes") / 2e9, 1e-9));
     // One core cannot do both.
     host.units = host.threads = 1;
     const std::vector<std::string> both{"dtype=fp32", "convert=bf16"};
     QVERIFY(loadingIsWithin(of(both, "time"), of(both, "read_time") + of(both, "convert_time"), 1e-9));
+}
+
+void TestLoading::aMediumOfOnesOwnIsTheDisk()
+{
+    QTemporaryDir folder;
+    QFile file(folder.filePath(QStringLiteral("nas.json")));
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write(R"({"format": "memscape-media", "version": 1, "media": [{"id": "nas", "name": "our file server",
+        "network": true, "bandwidth": {"value": 1e8, "kind": "measured", "source": "dd"}}]})");
+    file.close();
+    const std::string own = "medium_file=" + file.fileName().toStdString();
+    const Device gpu = test::h200();
+    const double bytes = loadingFigure(gpu, {own}, "bytes");
+    QVERIFY(loadingIsWithin(loadingFigure(gpu, {own, "chunk=0"}, "read_time"), bytes / 1e8, 1e-6));
+    // It stands in place of the choice, and the medium is no axis any more.
+    QCOMPARE(loadingFigure(gpu, {own, "medium=nvme5"}, "time"), loadingFigure(gpu, {own}, "time"));
+    const Experiment& loading = **findExperiment("loading");
+    const Parameters asked = resolve(loading.schema(), std::vector<std::string>{own}).value();
+    const auto idle = loading.idleParameters(gpu, asked);
+    QVERIFY(std::find(idle.begin(), idle.end(), "medium") != idle.end());
+    QCOMPARE(loading.axis(gpu, asked).key, std::string("touched"));
+    QCOMPARE(loading.predictDetail(gpu, asked)["medium"].get<std::string>(), std::string("our file server"));
 }
 
 void TestLoading::aFileOfOnesOwnIsTheModel()

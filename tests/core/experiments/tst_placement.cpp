@@ -208,6 +208,7 @@ void TestPlacement::whatCannotBeSaysWhere_data()
     row("a copy", {ownGraph, "strategy=implicit", "place=n@host"}, "placement.name", "fixed");
     row("training of a graph that branches", {ownGraph, "strategy=zero-offload"}, "placement.training", "branches");
     row("no such model", {"graph=gpt9"}, "model.unknown", "gpt2");
+    row("no graph", {"graph=a = gelu(b)"}, "model.unknown", "write a graph like");
     row("a graph with a mistake", {"graph=x: input 4; y: gelu <- z"}, "graph.undefined", "statement 2");
     row("a chain too wide", {"graph=mlp:2x999999"}, "chain.range", "65536");
     row("pinned where it does not fit", {"strategy=cheapest", "limit=1MiB", "place=layer0@device"}, "placement.limit",

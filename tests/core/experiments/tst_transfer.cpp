@@ -77,6 +77,8 @@ private slots:
     void theBestChunkIsWhatASearchFinds();
     void aHostHasItsOwnKinds();
     void aCopyWithinAHostFollowsItsCaches();
+    void anotherNodesMemoryIsFarther();
+    void pipesAreFilledAgainAndAgain();
     void whatADeviceHasNotIsRefusedWithWhatItHas();
     void tooManyChunksAreRefusedWithARemedy();
     void coresThatAreMissingLeaveNoOverlap();
@@ -197,6 +199,47 @@ void TestTransfer::aCopyWithinAHostFollowsItsCaches()
     QVERIFY(rate("4") < 1e8); // α alone
 }
 
+void TestTransfer::anotherNodesMemoryIsFarther()
+{
+    const Device host = *findDevice("amd-epyc-9654");
+    const auto seconds = [&](const char* kind, const char* bytes) {
+        return transferFigure(
+            "amd-epyc-9654", {std::string("kind=") + kind, std::string("bytes=") + bytes, "chunk=0", "work=0"}, "time");
+    };
+    QVERIFY(transferIsWithin(seconds("numa", "256KiB"), seconds("copy", "256KiB"), 1e-3)); // the cache holds it
+    // Little's law, by hand: what a core draws at home has so many bytes on their way, and each waits 100 ns longer.
+    const double drawn = host.dram()->oneCoreBandwidth->value * host.derating.read.value;
+    const double longer = 0x1p30 / (drawn * host.dram()->latency.value) * 100e-9;
+    QVERIFY(transferIsWithin(seconds("numa", "1GiB") - seconds("copy", "1GiB"), longer, 0.05));
+    // A calibration's rates are taken as they are.
+    Device calibrated = calibratedHost();
+    calibrated.links.push_back({"numa", "numa", {6e9, Evidence::Measured}, {1e-6, Evidence::Measured}});
+    calibrated.links.back().farBandwidth = Sourced{2e9, Evidence::Measured, "", ""};
+    const auto figures = transferFiguresOf(calibrated, {"kind=numa", "bytes=1GiB", "chunk=0", "work=0"});
+    QVERIFY(figures);
+    QVERIFY(transferIsWithin(findFigure(*figures, "bandwidth")->number(), 2e9, 0.01));
+}
+
+/// Each filling of 64 KiB after the first waits for the other process; chunks that fit are no fillings.
+void TestTransfer::pipesAreFilledAgainAndAgain()
+{
+    Device host = calibratedHost();
+    const auto seconds = [&](const char* chunk) {
+        return findFigure(
+                   *transferFiguresOf(host, {"kind=pipe", "bytes=1MiB", std::string("chunk=") + chunk, "work=0"}),
+                   "copy_time")
+            ->number();
+    };
+    const double whole = seconds("0"), small = seconds("64KiB"), uneven = seconds("96KiB");
+    host.calibration = Calibration();
+    host.calibration->raw = {{"piece_seconds", {{"pipe", 20e-6}}}};
+    QVERIFY(transferIsWithin(seconds("0") - whole, 15 * 20e-6, 1e-9));
+    QVERIFY(transferIsWithin(seconds("64KiB"), small, 1e-12));
+    QVERIFY(transferIsWithin(seconds("96KiB") - uneven, 10 * 0.5 * 20e-6, 1e-9)); // the last, of 64 KiB, has none
+    const Figures figures = transferFiguresOf(host, {"kind=pipe", "bytes=1MiB", "chunk=0", "work=0"}).value();
+    QVERIFY(findFigure(figures, "copy_time")->why->formula.find("fillings × γ") != std::string::npos);
+}
+
 void TestTransfer::whatADeviceHasNotIsRefusedWithWhatItHas()
 {
     const auto refused = [](const char* device, const char* kind) {
@@ -209,6 +252,9 @@ void TestTransfer::whatADeviceHasNotIsRefusedWithWhatItHas()
     QVERIFY(refused("nvidia-rtx-4090", "peer").hint.find("peer") == std::string::npos);
     QVERIFY(refused("amd-epyc-9654", "pipe").hint.find("calibrate") != std::string::npos);
     QVERIFY(refused("nvidia-jetson-agx-orin-64gb", "pageable").code == "predict.device");
+    QVERIFY(refused("amd-epyc-zen4-vm", "numa").message.find("one node of memory") != std::string::npos);
+    QVERIFY(refused("amd-epyc-zen4-vm", "numa").hint.find("several sockets") != std::string::npos);
+    QVERIFY(refused("nvidia-h200", "numa").hint.find("pinned") != std::string::npos);
 }
 
 void TestTransfer::tooManyChunksAreRefusedWithARemedy()

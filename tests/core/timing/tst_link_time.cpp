@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // α and β: found again in times that were made with them, and in published ones.
+#include "core/device/catalogue.h"
 #include "core/timing/link_time.h"
 #include "tests/support/devices.h"
 
@@ -21,7 +22,7 @@ LinkProbes madeLinkProbes(double noise)
     std::uniform_real_distribution<double> longer(0, noise);
     LinkProbes probes{"pipe", "pipe", {}};
     for (double bytes = 4; bytes <= 0x1p26; bytes *= 4) {
-        const CachedShares cached{bytes <= 0x1p20 ? 1 : bytes <= 0x1p22 ? 0.4 : 0, bytes <= 0x1p16 ? 1.0 : 0.0};
+        const CachedShares cached{bytes <= 0x1p20 ? 1 : bytes <= 0x1p22 ? 0.4 : 0, bytes <= 0x1p16 ? 1.0 : 0.0, 0.0};
         const double seconds = linkAlpha
             + bytes * (cached.own / ownRate + (cached.last - cached.own) / nearRate + (1 - cached.last) / farRate);
         probes.points.push_back({bytes, seconds * (1 + longer(random)), cached});
@@ -47,7 +48,36 @@ private slots:
     void noTermIsBelowZero();
     void tooFewProbesAreRefused();
     void cachesServeWhatTheyHold();
+    void piecesOfPipesAndCores();
 };
+
+void TestLinkTime::piecesOfPipesAndCores()
+{
+    QCOMPARE(linkPieces("pipe", 4, {}), 0.0);
+    QCOMPARE(linkPieces("pipe", 65536, {}), 0.0);
+    QCOMPARE(linkPieces("pipe", 0x1p20, {}), 15.0);
+    QCOMPARE(linkPieces("copy", 0x1p20, {1, 1, 0}), 0.0);
+    // Lines that the first cache has lost and the second one holds.
+    QCOMPARE(linkPieces("thread", 640, {1, 0.75, 0.25}), 5.0);
+    QCOMPARE(linkPieces("shared", 640, {1, 1, 1}), 0.0);
+    // γ is found again in times as a pipe takes them.
+    LinkProbes probes{"pipe", "pipe", {}};
+    for (const double bytes : {4.0, 0x1p12, 0x1p15, 0x1p16, 0x1p18, 0x1p20, 0x1p22}) {
+        const double pieces = linkPieces("pipe", bytes, {});
+        probes.points.push_back({bytes, 23e-6 + bytes / 4e9 + pieces * 22e-6, {}, pieces});
+    }
+    const FittedLink fitted = fitLink(probes).value();
+    QVERIFY(linkIsWithin(fitted.piece, 22e-6, 1e-6));
+    QVERIFY(linkIsWithin(fitted.link.latency.value, 23e-6, 1e-6));
+    // The nearest cache is the first that a core has; its own caches hold at least as much.
+    const Device host = *findDevice("amd-epyc-zen4-vm");
+    for (double bytes = 0x1p10; bytes <= 0x1p28; bytes *= 2) {
+        const CachedShares shares = cachedShares(host, bytes);
+        QVERIFY(shares.first <= shares.own && shares.own <= shares.last);
+    }
+    QCOMPARE(cachedShares(host, 0x1p12).first, 1.0);
+    QCOMPARE(cachedShares(host, 0x1p18).first, 0.0);
+}
 
 void TestLinkTime::theTermsAreFoundAgain()
 {

@@ -13,7 +13,7 @@ using namespace memscape;
 
 namespace {
 
-const PageCache eightMebibytes{0x1p23, 0x1p21, {}};
+const PageCache eightMebibytes{0x1p23, 0x1p21};
 
 double faultsOf(double bytes)
 {
@@ -54,7 +54,7 @@ void TestPageCache::readsMeetSmallerPieces()
     QCOMPARE(pageCachePieces(eightMebibytes, 0x1p23, filePage), 2048.0);
     QCOMPARE(pageCachePieces(eightMebibytes, 0x1p24, filePage), 2048.0 + 512);
     // No larger piece than what a fault maps around it: single pages.
-    QCOMPARE(pageCachePieces({0x1p23, faultAround, {}}, 0x1p26, filePage), 0x1p26 / 4096);
+    QCOMPARE(pageCachePieces({0x1p23, faultAround}, 0x1p26, filePage), 0x1p26 / 4096);
 }
 
 void TestPageCache::theLargestPieceIsFoundAgain()
@@ -66,7 +66,7 @@ void TestPageCache::theLargestPieceIsFoundAgain()
 void TestPageCache::aSmallWindowHasSmallPieces()
 {
     // 128 KiB read ahead, as is usual: no piece is larger.
-    const PageCache usual{131072, 0x1p21, {}};
+    const PageCache usual{131072, 0x1p21};
     QVERIFY(std::fabs(pageCachePieces(usual, 0x1p26, faultAround) / (0x1p26 / 131072) - 1) < 0.01);
 }
 
@@ -90,14 +90,12 @@ void TestPageCache::aCalibrationKeepsThem()
     Device host = test::twoCores("host");
     QVERIFY(!pageCacheOf(host));
     host.calibration = Calibration();
-    PageCache cache = eightMebibytes;
-    cache.seconds["disk-read"] = 2e-6;
-    host.calibration->raw = {{"page_cache", pageCacheToJson(cache)}};
+    host.calibration->raw = {{"page_cache", pageCacheToJson(eightMebibytes)}, {"piece_seconds", {{"disk-read", 2e-6}}}};
     const auto found = pageCacheOf(host);
     QVERIFY(found.has_value());
     QCOMPARE(found->window, 0x1p23);
-    QCOMPARE(found->secondsOf("disk-read"), 2e-6);
-    QCOMPARE(found->secondsOf("disk-mmap"), 0.0);
+    QCOMPARE(pieceSeconds(host, "disk-read"), 2e-6);
+    QCOMPARE(pieceSeconds(host, "disk-mmap"), 0.0);
 }
 
 void TestPageCache::nonsenseInAFileIsNoPageCache()
@@ -109,9 +107,10 @@ void TestPageCache::nonsenseInAFileIsNoPageCache()
         host.calibration->raw = {{"page_cache", *parseJson(text)}};
         QVERIFY2(!pageCacheOf(host), text);
     }
-    host.calibration->raw = {
-        {"page_cache", {{"window", 0x1p23}, {"largest", 0x1p21}, {"seconds", {{"disk-read", -1}, {"x", "y"}}}}}};
-    QVERIFY(pageCacheOf(host).has_value() && pageCacheOf(host)->seconds.empty());
+    for (const char* text : {"[]", R"({"disk-read": -1})", R"({"disk-read": "2"})", R"({"disk-read": 1e300})"}) {
+        host.calibration->raw = {{"piece_seconds", *parseJson(text)}};
+        QVERIFY2(pieceSeconds(host, "disk-read") == 0, text);
+    }
 }
 
 QTEST_APPLESS_MAIN(TestPageCache)

@@ -34,8 +34,19 @@ struct Allocation
 {
     std::uint64_t bytes;
     bool pooled;
+    int device; ///< that was chosen
 };
 std::map<void*, Allocation> allocations;
+/// Whether all of it is memory of that device, as a copy between two says; pools are closed to neighbours.
+bool liesOn(int device, const void* at, std::size_t bytes)
+{
+    auto behind = allocations.upper_bound(const_cast<void*>(at));
+    if (behind == allocations.begin())
+        return false;
+    const auto& [begin, allocation] = *--behind;
+    return allocation.device == device && !allocation.pooled
+        && static_cast<const char*>(at) + bytes <= static_cast<const char*>(begin) + allocation.bytes;
+}
 std::uint64_t poolUsed = 0, poolHigh = 0;
 std::uint64_t poolFreed = 0; // but kept until a call synchronises
 
@@ -213,7 +224,7 @@ cudaError_t take(void** at, std::uint64_t bytes, bool pooled)
     if (gpu.usedBytes + bytes > gpu.memoryBytes)
         return noted(cudaErrorMemoryAllocation);
     *at = std::malloc(bytes); // untouched pages cost nothing
-    allocations[*at] = {bytes, pooled};
+    allocations[*at] = {bytes, pooled, chosen};
     gpu.usedBytes += bytes;
     poolUsed += pooled ? bytes : 0;
     poolHigh = std::max(poolHigh, poolUsed);
@@ -503,11 +514,14 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
         std::memcpy(to, moved.data(), bytes);
     return lost;
 }
-cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, std::size_t bytes, cudaStream_t stream)
+cudaError_t cudaMemcpyPeerAsync(void* to, int toDevice, const void* from, int fromDevice, std::size_t bytes,
+                                cudaStream_t stream)
 {
     FakeGpu& gpu = fakeGpu();
     if (gpu.devices < 2)
         return noted(cudaErrorNotSupported);
+    if (!liesOn(toDevice, to, bytes) || !liesOn(fromDevice, from, bytes))
+        return noted(cudaErrorInvalidValue);
     fakeQueue("cudaMemcpyPeerAsync", 0);
     pass(gpu.peerLatency + double(bytes) / gpu.peerBytesPerSecond, gpu.clockHz);
     fakeReads(stream, from, bytes);

@@ -64,6 +64,8 @@ private slots:
     void aMappedKernelNeedsNoCopy();
     void aLostBitFailsTheRun();
     void aNeighbourThatIsNotThereIsSaid();
+    void bytesGoToANeighbourAndBack();
+    void aNeighbourThatCannotBeReachedIsSaid();
     void pinningIsSaid();
     void nothingIsLeftBehind();
 };
@@ -126,6 +128,44 @@ void TestCudaTransfer::aNeighbourThatIsNotThereIsSaid()
     const Error error = transferErrorOnFake({"kind=peer", "bytes=16KiB,16KiB"});
     QCOMPARE(error.code, std::string("run.skipped"));
     QVERIFY2(error.hint.find("pinned") != std::string::npos, error.hint.c_str());
+}
+
+/// Two GPUs: the fake looks whose memory is copied, and takes the time of the link between them.
+void TestCudaTransfer::bytesGoToANeighbourAndBack()
+{
+    fakeGpu().devices = 2;
+    fakeGpu().peerLatency = 20e-6;
+    fakeGpu().peerBytesPerSecond = 200e9;
+    const std::uint64_t before = fakeGpu().usedBytes;
+    const double one = 20e-6 + 0x1p22 / 200e9;
+    for (const auto& [direction, copies] : {std::pair("to", 1), std::pair("from", 1), std::pair("both", 2)}) {
+        const TransferOnFake peer(
+            {"kind=peer", std::string("direction=") + direction, "bytes=4MiB,4MiB", "chunk=0", "work=0"});
+        QVERIFY2(isAbout(peer["copy_time"], copies * one), direction);
+    }
+    const TransferOnFake chunked({"kind=peer", "bytes=1MiB,1MiB", "chunk=256KiB", "streams=3", "work=16"});
+    QVERIFY(isAbout(chunked["copy_time"], 4 * 20e-6 + 0x1p20 / 200e9));
+    QVERIFY(isAbout(chunked["latency"], 20e-6));
+    QCOMPARE(fakeGpu().race, std::string());
+    QCOMPARE(fakeGpu().usedBytes, before);
+    fakeGpu().wrongCopyAt = 1;
+    QCOMPARE(transferErrorOnFake({"kind=peer", "bytes=16KiB", "chunk=4KiB", "work=0"}).code,
+             std::string("check.failed"));
+}
+
+void TestCudaTransfer::aNeighbourThatCannotBeReachedIsSaid()
+{
+    fakeGpu().devices = 2;
+    fakeGpu().reachesPeers = false;
+    const Error error = transferErrorOnFake({"kind=peer", "bytes=16KiB"});
+    QCOMPARE(error.code, std::string("run.skipped"));
+    QVERIFY2(error.message.find("no other GPU that this one can reach") != std::string::npos, error.message.c_str());
+    fakeGpu().reachesPeers = true;
+    fakeGpu().peerError = cudaErrorTooManyPeers; // the way is refused when it is opened
+    const Error refused = transferErrorOnFake({"kind=peer", "bytes=16KiB"});
+    QVERIFY2(refused.message.find("opening the way to another GPU") != std::string::npos, refused.text().c_str());
+    fakeGpu().peerError = cudaErrorPeerAccessAlreadyEnabled;
+    QVERIFY(std::isfinite(TransferOnFake({"kind=peer", "bytes=16KiB,16KiB"})["time"]));
 }
 
 void TestCudaTransfer::pinningIsSaid()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transfers within this machine, real and small: every kind moves every byte in both directions, chunks of any size,
 // side by side and in turn; no process and no name in shared memory is left, also when the parent is killed.
+#include "kernels/host/common/numa_memory.h"
 #include "kernels/host/transfer/transfer.h"
 #include "kernels/host/transfer/transfer_kernels.h"
 #include "kernels/host/transfer/transfer_route.h"
@@ -94,6 +95,8 @@ private slots:
     void aLostProcessIsAnError();
     void stopEndsAWait();
     void samplesAreTaken();
+    void anotherNodeIsNamedOrRefused();
+    void pagesLieOnTheNodeThatWasAskedFor();
 };
 
 void TestTransferRoutes::kernelsAreRight()
@@ -256,6 +259,58 @@ void TestTransferRoutes::samplesAreTaken()
         QVERIFY(seconds->size() >= 3);
         QVERIFY(std::all_of(seconds->begin(), seconds->end(), [](double s) { return s > 0 && s < 1; }));
     }
+}
+
+void TestTransferRoutes::anotherNodeIsNamedOrRefused()
+{
+    const NumaNode home{0, {0, 1}, 0x1p34, {10, 20}}, far{1, {2, 3}, 0x1p34, {20, 10}};
+    QCOMPARE(farNodeOf({home, far}, 0).value(), 1);
+    QCOMPARE(farNodeOf({home, far}, 3).value(), 0);
+    const auto alone = farNodeOf({home}, 0);
+    QVERIFY(!alone);
+    QCOMPARE(alone.error().code, std::string("run.skipped"));
+    QVERIFY(alone.error().message.find("one node of memory") != std::string::npos);
+    QVERIFY(!farNodeOf({home, far}, 7)); // a processor that no node lists
+    QVERIFY(!farNodeOf({}, 0));
+}
+
+/// On made-up nodes: the processors' own, which is not there, and this machine's first, which is "the other".
+void TestTransferRoutes::pagesLieOnTheNodeThatWasAskedFor()
+{
+    const std::vector<NumaNode> real = readNumaNodes();
+    if (real.empty())
+        QSKIP("this kernel lists no nodes of memory");
+    const auto sessionWith = [&](int otherNode, test::Listener& listener, const Device& device) {
+        Instruments instruments;
+        const int processor = instruments.processors.front();
+        instruments.nodes = [=] {
+            return std::vector<NumaNode>{{900, {processor}, 0x1p34, {10, 20}}, {otherNode, {}, 0x1p34, {20, 10}}};
+        };
+        return std::make_unique<HostSession>(device, listener, instruments);
+    };
+    const Device device;
+    test::Listener listener;
+    const auto session = sessionWith(real.front().id, listener, device);
+    const TransferCase asked = smallTransfer(TransferKind::Numa, TransferDirection::To, 1 << 20, 1 << 18);
+    auto route = openTransferRoute(*session, asked);
+    if (!route && route.error().message.find("cannot be asked for") != std::string::npos)
+        QSKIP("this system does not let a program choose a node");
+    QVERIFY2(route, route ? "" : route.error().text().c_str());
+    std::vector<std::byte> buffer(1 << 18);
+    QVERIFY((*route)->bring(buffer.data(), 1 << 18, buffer.size()));
+    QVERIFY(holdsSource(buffer.data(), 1 << 18, buffer.size()));
+    auto memory = allocate(1 << 20, Pages::Small, session->memory());
+    QVERIFY(memory && bindToNode(*memory, real.front().id));
+    QCOMPARE(shareOnNode(*memory, real.front().id), 0.0); // nothing is there before it is touched
+    std::memset(memory->data(), 1, memory->bytes() / 2);
+    QCOMPARE(shareOnNode(*memory, real.front().id), 0.5);
+    QCOMPARE(shareOnNode(*memory, real.front().id + 1), 0.0);
+    // A node that the tree lists and the kernel has not got.
+    const auto wrong = sessionWith(901, listener, device);
+    const auto refused = openTransferRoute(*wrong, asked);
+    QVERIFY(!refused);
+    QCOMPARE(refused.error().code, std::string("run.skipped"));
+    QVERIFY(refused.error().message.find("node 901") != std::string::npos);
 }
 
 QTEST_GUILESS_MAIN(TestTransferRoutes)
