@@ -16,7 +16,8 @@
 // 4-bit weights, after bitsandbytes' MatMul4Bit: x is cast to the compute type, the weight dequantized to it for the
 // product and again for its backward, the result cast back. What is packed is the quantized weight alone. Before 0.44
 // (pull request 1270) x was kept beside it, though a frozen weight's backward has no use for it: as an attribute of the
-// node, `ctx.tensors = (A, B)`, which lives as long as the loss.
+// node, `ctx.tensors = (A, B)`, which lives as long as the loss. Before 0.43 weights were quantized from fp16,
+// `self.data.contiguous().half()`, dequantized to it and cast to the compute type: `F.dequantize_4bit(B).to(A.dtype)`.
 //
 // 8-bit weights, after MatMul8bitLt: x is quantized by way of fp16, the product is int32, then fp16, then of the type
 // of x; its node keeps x itself. Backward dequantizes the weight. Left out: columns of outliers.
@@ -83,7 +84,7 @@ bool NetworkBuilder::isWithin(std::string_view type) const
 
 bool NetworkBuilder::hasAdapter()
 {
-    if (!m_options.adapters || !ok())
+    if (!m_options.adapters || m_options.adapters->rank == 0 || !ok())
         return false;
     const std::string path = m_graph.path(m_module);
     addOnce(m_linearNames, lastComponent(path));
@@ -108,7 +109,7 @@ bool NetworkBuilder::isSavedModule()
 
 void NetworkBuilder::checkAdapterNames()
 {
-    if (!m_options.adapters || m_error)
+    if (!m_options.adapters || m_options.adapters->rank == 0 || m_error)
         return;
     const auto refuseName = [&](const char* key, const char* what, const std::string& name,
                                 const std::vector<std::string>& known) {

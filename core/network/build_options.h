@@ -76,7 +76,7 @@ struct EagerRules
 /// Low-rank adapters beside frozen weights (Hu et al. 2021), as peft's lora.Linear runs them.
 struct AdapterOptions
 {
-    std::int64_t rank = 16;
+    std::int64_t rank = 16; ///< 0: none, only a base in fewer bits
     /// Module names by their last components ("q_proj"), or a word: "default", what peft takes for the architecture;
     /// "attention", the linear layers of attention; "all-linear" or none: every linear layer within a Layer block.
     std::vector<std::string> targets = {};
@@ -88,6 +88,7 @@ struct AdapterOptions
     std::vector<std::string> saved = {}; ///< modules_to_save: trained whole, beside the frozen original
     bool quantizesHead = false;          ///< linear layers outside of Layer blocks are in the base's form, too
     bool keepsInputs = false;            ///< MatMul4Bit's node has x as an attribute (bitsandbytes before 0.44)
+    bool dequantizesInHalf = false;      ///< weights were quantized from fp16 (bitsandbytes before 0.43)
     bool isQuantized() const { return isQuantizedForm(base); }
     bool operator==(const AdapterOptions&) const = default;
 };

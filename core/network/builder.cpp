@@ -118,6 +118,7 @@ Result<Graph> NetworkBuilder::finish(const std::vector<Variable>& outputs, Varia
         m_graph.otherOutputs.push_back(outputs[i].id());
     m_graph.loss = loss.id();
     m_graph.hasAdapters = m_options.adapters.has_value();
+    m_graph.dequantizesInHalf = m_options.adapters && m_options.adapters->dequantizesInHalf;
     checkAdapterNames();
     m_casts.clear(); // autocast's region ends
     // The forward function returns: its locals die, what it returned goes on.

@@ -114,7 +114,8 @@ struct Graph
     std::vector<TensorId> otherOutputs; ///< made before it: logits in pieces
     /// The model returns both at once, `logits, loss = model(x)`; else the loop computes the loss.
     bool returnsLoss = false;
-    bool hasAdapters = false; ///< parameters have types of their own: a frozen base, adapters beside it
+    bool hasAdapters = false;       ///< parameters have types of their own: a frozen base, adapters beside it
+    bool dequantizesInHalf = false; ///< a 4-bit weight is made fp16 before it gets the type that is computed in
 
     std::span<const TensorId> inputs(const Operator& op) const;
     std::span<const TensorId> outputs(const Operator& op) const;

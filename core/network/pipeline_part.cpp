@@ -147,6 +147,7 @@ public:
         m_part.layouts = whole.layouts;
         m_part.modules = whole.modules;
         m_part.hasAdapters = whole.hasAdapters;
+        m_part.dequantizesInHalf = whole.dequantizesInHalf;
     }
     /// `received` and `sent` are tensors of the whole; noTensor for the first and behind the last.
     void add(Range range, TensorId received, TensorId sent);

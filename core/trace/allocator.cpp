@@ -76,6 +76,8 @@ BlockIndex CachingAllocator::allocate(std::int64_t bytes, std::uint16_t stream)
     }
     if (!m_options.caches)
         return allocateDirectly(bytes);
+    if (!m_behind.empty())
+        completeOldest(stream);
     const std::int64_t rounded = roundedRequest(bytes, m_options);
     const Request request{rounded, segmentBytes(rounded), stream, rounded <= smallLimit};
     BlockIndex found = takeFree(request);
@@ -95,6 +97,15 @@ BlockIndex CachingAllocator::allocate(std::int64_t bytes, std::uint16_t stream)
         return 0;
     }
     return handOut(found, request, bytes);
+}
+
+std::vector<BlockIndex> CachingAllocator::allocateAll(const std::vector<std::int64_t>& bytes)
+{
+    std::vector<BlockIndex> blocks;
+    for (const std::int64_t size : bytes)
+        if (const BlockIndex block = allocate(size))
+            blocks.push_back(block);
+    return blocks;
 }
 
 /// One malloc: a segment of its own.
@@ -199,6 +210,27 @@ void CachingAllocator::requestFree(BlockIndex index)
     change(&AllocatorCounts::allocations, -1);
     change(&AllocatorCounts::allocated, -m_blocks[index].size);
     m_pending.push_back(index);
+}
+
+void CachingAllocator::freeBehind(BlockIndex index)
+{
+    if (!m_options.caches)
+        return freeDirectly(index);
+    requestFree(index);
+    m_behind.push_back(index);
+}
+
+/// Of the blocks that wait in a stream, the oldest where there are two.
+void CachingAllocator::completeOldest(std::uint16_t stream)
+{
+    constexpr std::ptrdiff_t underWay = 2;
+    const auto isOfStream = [&](BlockIndex index) { return m_blocks[index].stream == stream; };
+    if (std::count_if(m_behind.begin(), m_behind.end(), isOfStream) < underWay)
+        return;
+    const auto oldest = std::find_if(m_behind.begin(), m_behind.end(), isOfStream);
+    const BlockIndex index = *oldest;
+    m_behind.erase(oldest);
+    completeFree(index);
 }
 
 void CachingAllocator::free(BlockIndex index)
@@ -340,6 +372,8 @@ std::vector<std::uint64_t> CachingAllocator::freePlaces() const
             places.push_back(0);
         }
     }
+    for (const BlockIndex index : m_behind)
+        places.push_back(m_blocks[index].address);
     return places;
 }
 

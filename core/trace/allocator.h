@@ -70,6 +70,8 @@ public:
     /// for.
     BlockIndex allocate(std::int64_t bytes, std::uint16_t stream = 0);
     std::int64_t refusedBytes() const { return m_refused; }
+    /// Those of them that can be served.
+    std::vector<BlockIndex> allocateAll(const std::vector<std::int64_t>& bytes);
 
     /// The program is done with an active block, and so are all streams.
     void free(BlockIndex block);
@@ -77,6 +79,9 @@ public:
     /// `emptyCache`, or an allocation that the driver refuses.
     void requestFree(BlockIndex block);
     void completeFree(BlockIndex block);
+    /// record_stream() and the end of the program's use: the block is completed when its own stream asks for a block
+    /// while two such wait. FSDP 1's limit_all_gathers lets the host run so far ahead.
+    void freeBehind(BlockIndex block);
 
     /// Room for so many blocks in the program's hands.
     void reserve(std::size_t blocks) { m_blocks.reserve(blocks + blocks / 2); }
@@ -123,6 +128,7 @@ private:
     void linkAfter(BlockIndex index, BlockIndex previous);
     void insertFree(BlockIndex index);
     void change(Count count, std::int64_t amount);
+    void completeOldest(std::uint16_t stream);
     BlockIndex takeFree(const Request& request);
     bool shouldSplit(const AllocatorBlock& block, std::int64_t rounded) const;
     BlockIndex handOut(BlockIndex index, const Request& request, std::int64_t bytes);
@@ -155,6 +161,7 @@ private:
     std::vector<AllocatorBlock> m_blocks; ///< [0] is none
     std::vector<BlockIndex> m_freeSlots;
     std::vector<BlockIndex> m_pending;
+    std::vector<BlockIndex> m_behind; ///< of these, what freeBehind() has given
     Pool m_pools[2];
     std::uint64_t m_nextAddress = 0x7f0000000000;
     std::uint64_t m_placed = 0; ///< of the next segment, where it is known

@@ -73,6 +73,7 @@ void CachingAllocator::emptyCache()
 
 void CachingAllocator::releaseCached()
 {
+    m_behind.clear();
     while (!m_pending.empty())
         completeFree(m_pending.front());
     releaseUnsplit(pool(false));

@@ -48,7 +48,7 @@ bool Replayer::run(std::size_t first, std::size_t last)
     for (std::size_t i = first; i < last; ++i, ++m_moment) {
         const Event& event = m_trace.events()[i];
         if (!event.isAllocation()) {
-            m_allocator.free(m_served[event.block]);
+            event.isBehind ? m_allocator.freeBehind(m_served[event.block]) : m_allocator.free(m_served[event.block]);
         } else if (const BlockIndex block = m_allocator.allocate(event.bytes, event.stream)) {
             m_served[event.block] = block;
         } else {
@@ -102,8 +102,13 @@ bool Replayer::repeat()
 
 AllocatorReplay Replayer::run()
 {
-    const std::size_t last = m_trace.repetition().last;
-    if (run(0, last) && repeat())
+    const std::size_t begun = m_trace.passing().last;
+    const std::size_t last = m_trace.repetition().times > 1 ? m_trace.repetition().last : begun;
+    const std::vector<BlockIndex> passing = m_allocator.allocateAll(m_trace.passing().bytes);
+    const bool isServed = run(0, begun);
+    for (const BlockIndex block : passing)
+        m_allocator.free(block);
+    if (isServed && run(begun, last) && repeat())
         run(last, m_trace.events().size());
     m_replay.statistics = m_allocator.statistics();
     return std::move(m_replay);

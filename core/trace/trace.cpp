@@ -153,14 +153,25 @@ BlockId Trace::allocate(std::int64_t bytes, Category category, NameId name, Modu
 
 void Trace::free(BlockId block)
 {
+    free(block, false);
+}
+
+void Trace::freeBehind(BlockId block)
+{
+    free(block, true);
+}
+
+void Trace::free(BlockId block, bool isBehind)
+{
     if (block == noBlock)
         return;
     if (m_keeps == TraceKeeps::Counts)
-        return freeCounted(block);
+        return freeCounted(block, isBehind);
     assert(m_live[block]);
     m_live[block] = false;
     Event event = allocation(block);
     event.kind = EventKind::Free;
+    event.isBehind = isBehind;
     event.phase = m_phase;
     event.microBatch = m_microBatch;
     add(event);
@@ -184,7 +195,7 @@ BlockId Trace::allocateCounted(std::int64_t bytes, std::uint16_t stream)
     return block;
 }
 
-void Trace::freeCounted(BlockId block)
+void Trace::freeCounted(BlockId block, bool isBehind)
 {
     if (m_isRefused)
         return;
@@ -192,7 +203,25 @@ void Trace::freeCounted(BlockId block)
     if (!m_allocator)
         return count(-std::exchange(m_sizes[block], 0));
     count(-m_allocator->block(block).requested);
-    m_allocator->free(block);
+    if (isBehind)
+        m_allocator->freeBehind(block);
+    else
+        m_allocator->free(block);
+}
+
+void Trace::beginPassing(std::vector<std::int64_t> bytes)
+{
+    assert(eventCount() == 0);
+    m_passing.bytes = std::move(bytes);
+    if (m_allocator)
+        m_passingBlocks = m_allocator->allocateAll(m_passing.bytes);
+}
+
+void Trace::endPassing()
+{
+    m_passing.last = m_events.size();
+    for (const BlockId block : std::exchange(m_passingBlocks, {}))
+        m_allocator->free(block);
 }
 
 NameId Trace::nameOf(BlockId block) const

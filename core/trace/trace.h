@@ -65,6 +65,7 @@ struct Event
     EventKind kind = EventKind::Allocate;
     Category category = Category::Unknown;
     Phase phase = Phase::Setup;
+    bool isBehind = false; ///< a free: another stream was given the block
 
     bool isAllocation() const { return kind == EventKind::Allocate; }
     std::int64_t change() const { return isAllocation() ? bytes : -bytes; }
@@ -105,6 +106,14 @@ enum class TraceKeeps : std::uint8_t {
 };
 class CachingAllocator;
 
+/// Blocks that came and went while what is alive before the step was laid out: they shape what an allocator reserves
+/// and count nowhere else.
+struct Passing
+{
+    std::vector<std::int64_t> bytes = {};
+    std::size_t last = 0; ///< the stored event before which they end
+};
+
 class Trace
 {
 public:
@@ -126,6 +135,11 @@ public:
                      std::uint16_t stream = 0);
     /// Ends a live block; noBlock is ignored. Freeing twice is our bug.
     void free(BlockId block);
+    /// The same of a block that another stream was given (CachingAllocator::freeBehind).
+    void freeBehind(BlockId block);
+    /// From now on until `endPassing()`, before anything else is written.
+    void beginPassing(std::vector<std::int64_t> bytes);
+    void endPassing();
 
     NameId name(std::string_view text);     ///< interned: the same text gives the same id; 0 where it only counts
     ModuleId module(std::string_view path); ///< interned: "transformer.h.3.mlp"
@@ -139,6 +153,7 @@ public:
     /// As they are stored: a repetition once. Nothing else of a trace with a repetition counts so.
     const std::vector<Event>& events() const { return m_events; }
     const Repetition& repetition() const { return m_repetition; }
+    const Passing& passing() const { return m_passing; }
     /// All that happen.
     std::size_t eventCount() const
     {
@@ -169,9 +184,10 @@ public:
 
 private:
     void add(const Event& event);
+    void free(BlockId block, bool isBehind);
     void count(std::int64_t change);
     BlockId allocateCounted(std::int64_t bytes, std::uint16_t stream);
-    void freeCounted(BlockId block);
+    void freeCounted(BlockId block, bool isBehind);
 
     std::vector<Event> m_events;
     std::vector<std::uint32_t> m_allocations; ///< block -> index of its event
@@ -188,6 +204,8 @@ private:
     std::int64_t m_peakBytes = 0;
     std::size_t m_setupEvents = 0;
     Repetition m_repetition;
+    Passing m_passing;
+    std::vector<BlockId> m_passingBlocks; ///< of the allocator
     Phase m_phase = Phase::Setup;
     std::uint16_t m_microBatch = 0;
     bool m_overflow = false;

@@ -91,8 +91,11 @@ Autograd::Autograd(const Graph& graph, const CheckpointPlan& checkpointing, cons
         for (const NamedTensor& named : *list)
             std::tie(names[graph.tensors[named.tensor].storage], m_gradientNames[named.tensor]) = known.of(named.name);
     }
-    allocatePlaced(names);
     makeUnits();
+    if (m_fsdp)
+        m_trace.beginPassing(m_fsdp->wrappingBytes());
+    allocatePlaced(names);
+    m_trace.endPassing();
     for (const Operator& op : graph.operators) {
         m_keepsGenerator |= m_rules.isOnCpu && op.kind == OperatorKind::Dropout;
         if (!op.hasGradient)
@@ -179,12 +182,17 @@ void Autograd::run(const Operator& op, bool saves)
         if (i == 0 || namesAll)
             name(outputs[i]);
     };
+    const LiveId half = op.kind == OperatorKind::Dequantize
+        ? halfCopy(outputs[0], m_forwardNames[std::size_t(op.kind)], m_moduleIds[op.module])
+        : 0;
     const KernelSteps steps = m_rules.isOnCpu ? cpuKernelSteps(m_graph, op, m_rules) : KernelSteps();
     if (steps.empty())
         for (std::size_t i = 0; i < outputs.size(); ++i)
             makeOutput(i);
     else
         runKernel(steps, op, makeOutput);
+    if (half)
+        m_live.release(half);
     ringScratch(op, false);
     if (isMatrixProduct(op.kind))
         provideBlasWorkspace(m_moduleIds[op.module]);

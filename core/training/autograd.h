@@ -131,7 +131,9 @@ private:
     void attentionBackward(const Operator& op, const Gradient& given);
     void flashScratch(const Layout& q, const Layout& k, DType dtype);
     void efficientScratch(const Layout& q, DType dtype);
-    LiveId scratch(std::int64_t bytes);                    ///< what a kernel needs while it runs
+    LiveId scratch(std::int64_t bytes); ///< what a kernel needs while it runs
+    /// fp16, from which a dequantized weight is cast; 0 where there is none.
+    LiveId halfCopy(TensorId dequantized, NameId name, ModuleId module);
     void ringScratch(const Operator& op, bool isBackward); ///< of context parallelism
     // On a CPU (backward_cpu.cpp).
     bool numberBackward(const Operator& op, const Gradient& given);

@@ -258,7 +258,18 @@ Autograd::Gradient Autograd::remade(TensorId operand, DType dtype)
     const Kind source = m_graph.storageOf(operand).source;
     if (source != Kind::AllGather && source != Kind::Dequantize)
         return {};
-    return fresh(layoutOf(operand), m_graph.tensors[operand].dtype);
+    const LiveId half = source == Kind::Dequantize ? halfCopy(operand, m_name, m_module) : 0;
+    Gradient made = fresh(layoutOf(operand), m_graph.tensors[operand].dtype);
+    if (half)
+        m_live.release(half);
+    return made;
+}
+
+LiveId Autograd::halfCopy(TensorId dequantized, NameId name, ModuleId module)
+{
+    if (!m_graph.dequantizesInHalf || m_graph.tensors[dequantized].dtype == DType::Float16)
+        return 0;
+    return m_live.allocate(2 * layoutOf(dequantized).elements(), Category::Temporary, name, module);
 }
 
 bool Autograd::productBackward(const Operator& op, Gradient& given)

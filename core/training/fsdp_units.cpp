@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/training/fsdp_units.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace memscape {
@@ -48,6 +49,25 @@ FsdpUnits::FsdpUnits(const Graph& graph, const FsdpRules& rules, std::span<const
     }
 }
 
+std::vector<std::int64_t> FsdpUnits::wrappingBytes() const
+{
+    std::vector<std::int64_t> bytes;
+    if (!m_rules.isFlat)
+        return bytes;
+    const std::int64_t scale = m_rules.copiedBytes > 0 ? 4 / m_rules.copiedBytes : 1; // fp32 is sharded
+    const auto add = [&](const Unit& unit) {
+        for (const std::int64_t parameter : unit.parameters)
+            bytes.push_back(parameter * scale);
+        bytes.push_back(unit.bytes * scale);
+    };
+    const auto isSmaller = [](const Unit& a, const Unit& b) { return a.bytes < b.bytes; };
+    if (m_units.size() > 1)
+        add(*std::max_element(m_units.begin() + 1, m_units.end(), isSmaller));
+    add(m_units.front());
+    std::erase(bytes, 0);
+    return bytes;
+}
+
 void FsdpUnits::beginForward()
 {
     m_isForward = true;
@@ -90,8 +110,10 @@ void FsdpUnits::gather(std::uint32_t index)
     if (unit.isWhole() || unit.buffer != noBlock || unit.bytes == 0)
         return;
     const ModuleId module = m_layers.moduleOf[index];
-    const BlockId copy = m_trace.allocate(unit.copied, Category::Communication, m_copyName, module);
-    unit.buffer = m_trace.allocate(unit.bytes, Category::Communication, m_rules.isFlat ? m_name : m_bufferName, module);
+    const BlockId copy = m_trace.allocate(unit.copied, Category::Communication, m_copyName, module,
+                                          m_rules.isFlat ? FsdpStreams::halfCopy : FsdpStreams::gather);
+    unit.buffer = m_trace.allocate(unit.bytes, Category::Communication, m_rules.isFlat ? m_name : m_bufferName, module,
+                                   FsdpStreams::gather);
     m_trace.free(copy);
     if (m_rules.isFlat)
         unit.whole = {std::exchange(unit.buffer, noBlock)};
@@ -117,7 +139,7 @@ void FsdpUnits::makeWhole(std::uint32_t index)
 void FsdpUnits::giveBack(std::uint32_t index)
 {
     for (const BlockId block : std::exchange(m_units[index].whole, {}))
-        m_trace.free(block);
+        m_rules.isFlat ? m_trace.freeBehind(block) : m_trace.free(block);
 }
 
 void FsdpUnits::leave()

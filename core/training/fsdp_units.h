@@ -15,15 +15,25 @@
 //
 // Sources: PyTorch 2.15, torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py (unshard, wait_for_unshard,
 // pre_backward, post_backward) and _runtime_utils.py (_post_forward_reshard, _prefetch_handle,
-// backward_prefetch=BACKWARD_PRE). FSDP 1's limit_all_gathers makes the host wait, so that gathers which are given back
-// can be used again: it changes what is reserved, not what is allocated. Left out: explicit forward prefetching, the
-// reuse of blocks between streams.
+// backward_prefetch=BACKWARD_PRE), _limiter_utils.py.
+//
+// What is reserved: gathers and reductions have streams of their own, and a block serves its own stream alone. FSDP 1
+// frees with record_stream, and limit_all_gathers makes the host wait for the last but two of these frees
+// (CachingAllocator::freeBehind). While FSDP 1 wraps the units it moves each to the device and joins it to a flat
+// parameter; the blocks of that stay reserved (Trace::beginPassing). Left out: explicit forward prefetching; flat
+// gradients, which FSDP 1 frees behind the reduction, too; a model that was whole on the device before.
 #pragma once
 
 #include "core/training/gathered_weights.h"
 #include "core/training/placement.h"
 
 namespace memscape {
+
+/// Streams in which blocks are allocated: the caching allocator gives a block to none but its own. 0 is that of the
+/// computation.
+namespace FsdpStreams {
+constexpr std::uint16_t gather = 1, reduce = 2, halfCopy = 3;
+}
 
 class FsdpUnits final : public GatheredWeights
 {
@@ -35,6 +45,10 @@ public:
     std::uint32_t current() const { return m_current; } ///< the unit of the last operator, 0 is the root
     /// The unit that a parameter belongs to, by its index in Graph::parameters.
     std::uint32_t unitOf(std::size_t parameter) const { return m_owner[parameter]; }
+
+    /// B of each block that FSDP 1 leaves free behind it when it has made flat parameters of the units, one after the
+    /// other: those of the largest unit and of the root, as they were loaded and joined.
+    std::vector<std::int64_t> wrappingBytes() const;
 
     void beginForward() override;
     void beginBackward() override;

@@ -21,7 +21,7 @@ public:
     { }
 
     /// A new storage with one reference.
-    LiveId allocate(std::int64_t bytes, Category category, NameId name, ModuleId module)
+    LiveId allocate(std::int64_t bytes, Category category, NameId name, ModuleId module, std::uint16_t stream = 0)
     {
         LiveId id = LiveId(m_storages.size());
         if (m_unused.empty()) {
@@ -30,7 +30,7 @@ public:
             id = m_unused.back();
             m_unused.pop_back();
         }
-        m_storages[id] = {m_trace.allocate(bytes, category, name, module), 1};
+        m_storages[id] = {m_trace.allocate(bytes, category, name, module, stream), 1};
         return id;
     }
 

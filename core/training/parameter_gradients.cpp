@@ -121,16 +121,17 @@ void Autograd::reduceUnit(std::uint32_t unit)
         return;
     BlockId converted = noBlock;
     const std::int64_t reduced = shares * rules.reducedBytes;
-    const auto communicated = [&](std::int64_t bytes, const char* name) {
-        return m_trace.allocate(bytes, Category::Communication, m_trace.name(name), m_module);
+    const auto reduceInput = [&](std::uint16_t stream) {
+        return m_trace.allocate(reduced * rules.devices, Category::Communication, m_trace.name("reduce-scatter input"),
+                                m_module, stream);
     };
     if (!rules.isFlat) {
         m_trace.free(std::exchange(m_reduceBuffer, noBlock));
-        m_reduceBuffer = communicated(reduced * rules.devices, "reduce-scatter input");
+        m_reduceBuffer = reduceInput(0);
         for (auto& [tensor, whole] : gradients)
             drop(whole);
     } else if (rules.reducedBytes != rules.computedBytes) {
-        converted = communicated(reduced * rules.devices, "reduce-scatter input");
+        converted = reduceInput(FsdpStreams::reduce);
     }
     keepPieces(gradients, shares);
     m_trace.free(converted);
@@ -147,15 +148,16 @@ void Autograd::keepPieces(const std::vector<std::pair<TensorId, Gradient>>& grad
     BlockId output = noBlock;
     if (!isFirst || !isKept || rules.reducedBytes != rules.keptBytes)
         output = m_trace.allocate(shares * rules.reducedBytes, Category::Communication,
-                                  m_trace.name("reduce-scatter output"), m_module);
+                                  m_trace.name("reduce-scatter output"), m_module, FsdpStreams::reduce);
     BlockId converted = noBlock;
     if (!isFirst && rules.reducedBytes != rules.keptBytes)
-        converted = m_trace.allocate(shares * rules.keptBytes, Category::Temporary, m_trace.name("piece"), m_module);
+        converted = m_trace.allocate(shares * rules.keptBytes, Category::Temporary, m_trace.name("piece"), m_module,
+                                     FsdpStreams::reduce);
     for (const auto& [tensor, whole] : gradients) {
         LiveId& kept = m_parameterGradient[tensor];
         if (kept == 0)
             kept = m_live.allocate(m_keptGradient[tensor], Category::Gradients, m_gradientNames[tensor],
-                                   m_moduleIds[m_graph.storageOf(tensor).module]);
+                                   m_moduleIds[m_graph.storageOf(tensor).module], FsdpStreams::reduce);
     }
     m_trace.free(converted);
     m_trace.free(output);

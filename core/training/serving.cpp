@@ -50,7 +50,8 @@ std::int64_t tensorBytes(const ModelTensor& tensor, const ModelDescription& mode
         return ggufTensorBytes(tensor, model, form.mixture, parallel);
     const bool isWhole = tensor.role == TensorRole::Norm || tensor.role == TensorRole::Other;
     const std::int64_t count = isWhole ? tensor.elements() : piece(tensor.elements(), parallel);
-    const bool isQuantized = tensor.role == TensorRole::Matrix && tensor.layer >= 0 && tensor.shape.size() == 2;
+    const bool isWithin = tensor.layer >= 0 || form.quantizesHead;
+    const bool isQuantized = tensor.role == TensorRole::Matrix && isWithin && tensor.shape.size() == 2;
     if (isPlain(form) || !isQuantized)
         return plain * count;
     return matrixBytes(piece(tensor.shape[0], parallel), tensor.shape[1], form, plain);
@@ -153,7 +154,8 @@ std::int64_t matrixBytes(std::int64_t out, std::int64_t in, StoredForm form, std
     case StoredForm::Float8: return count + 4;
     case StoredForm::Int8: return count + 4 * out;
     case StoredForm::Int4: return half + 2 * groups;
-    case StoredForm::NormalFloat4: return normalFloatBytes(count);
+    case StoredForm::NormalFloat4: return normalFloatBytes(count, false);
+    case StoredForm::NormalFloat4Double: return normalFloatBytes(count);
     case StoredForm::Gptq: return half + 2 * groups + piece(groups, 2) + 4 * in;
     case StoredForm::Awq: return half + 2 * groups + piece(groups, 2);
     case StoredForm::AsStored:
@@ -167,7 +169,7 @@ Result<StoredForm> storedFormFromText(std::string_view text)
     using F = StoredForm;
     if (const auto mixture = ggufMixtureFromText(text))
         return F(*mixture);
-    static constexpr std::array<std::pair<const char*, F::Kind>, 10> forms{{{"stored", F::AsStored},
+    static constexpr std::array<std::pair<const char*, F::Kind>, 11> forms{{{"stored", F::AsStored},
                                                                             {"fp32", F::Float32},
                                                                             {"bf16", F::BFloat16},
                                                                             {"fp16", F::Float16},
@@ -175,6 +177,7 @@ Result<StoredForm> storedFormFromText(std::string_view text)
                                                                             {"int8", F::Int8},
                                                                             {"int4", F::Int4},
                                                                             {"nf4", F::NormalFloat4},
+                                                                            {"nf4-double", F::NormalFloat4Double},
                                                                             {"gptq", F::Gptq},
                                                                             {"awq", F::Awq}}};
     MEMSCAPE_TRY(kind, formFromText(text, forms, "form of weights"));

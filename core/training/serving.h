@@ -2,11 +2,11 @@
 // What a model takes when it answers instead of learning: weights in the form they are stored in, and the
 // cache of keys and values.
 //
-// weights  linear matrices of layers in the chosen form, everything else (embeddings, output head, norms,
-//          biases) in the precision that is computed in:
+// weights  linear matrices of layers, and the output head where it is asked for, in the chosen form; everything else
+//          (embeddings, norms, biases) in the precision that is computed in:
 //            int8   n + 4 B per output channel (bitsandbytes LLM.int8, fp32 scales)
 //            int4   n/2 + 2 B per group of 128 along the input
-//            nf4    n/2 + scales quantized twice (core/training/lora.h)
+//            nf4    n/2 + an fp32 scale per 64; nf4-double: the scales in 8 bits (core/network/quantized.h)
 //            gptq   n/2 + (2 + 1/2) B per group of 128 + 4 B per input (the order of groups, g_idx)
 //            awq    n/2 + (2 + 1/2) B per group of 128
 //            fp8    n + 4 B
@@ -32,8 +32,22 @@ namespace memscape {
 /// In which form weights are kept: one of these, or a mixture of llama.cpp's types.
 struct StoredForm
 {
-    enum Kind { AsStored, Float32, BFloat16, Float16, Float8, Int8, Int4, NormalFloat4, Gptq, Awq, Gguf };
+    enum Kind {
+        AsStored,
+        Float32,
+        BFloat16,
+        Float16,
+        Float8,
+        Int8,
+        Int4,
+        NormalFloat4,
+        NormalFloat4Double,
+        Gptq,
+        Awq,
+        Gguf
+    };
     Kind kind = AsStored;
+    bool quantizesHead = false;              ///< linear layers outside of the blocks, too
     GgufMixture mixture = GgufMixture::Q8_0; ///< of Gguf
     StoredForm() = default;
     StoredForm(Kind form)
@@ -43,6 +57,7 @@ struct StoredForm
         : kind(Gguf)
         , mixture(form)
     { }
+    bool isNormalFloat() const { return kind == NormalFloat4 || kind == NormalFloat4Double; }
 };
 Result<StoredForm> storedFormFromText(std::string_view text); ///< "stored", "fp32", …, "awq", "q4_k_m"
 

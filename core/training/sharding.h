@@ -23,8 +23,10 @@
 // N counts the ranks of context parallelism, too; under HSDP the groups that keep the same shards divide it
 // (Plan::shards). Experts that ranks share are divided over fewer: those that have the same ones.
 //
-// Left out: NCCL's own buffers, padding of FSDP 1 to 16 bytes, what CUDA's allocator cannot use again
-// in another stream.
+// FSDP gathers and reduces in streams of their own, whose blocks CUDA's allocator uses for nothing else
+// (fsdp_units.h).
+//
+// Left out: NCCL's own buffers, padding of FSDP 1 to 16 bytes, DeepSpeed's streams.
 #pragma once
 
 #include "core/training/parameter_tensor.h"

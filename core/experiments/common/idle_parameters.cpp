@@ -234,6 +234,11 @@ std::vector<std::string> idleInferenceParameters(const Device& device, const Par
     idle.add("context", !traits.hasTokens);
     idle.add("attention", !traits.hasAttention);
     addParallelism(idle, traits, parameters);
+    const std::string& form = parameters.choice("weight_precision");
+    const bool isNormalFloat = form.starts_with("nf4");
+    const bool isQuantized = isNormalFloat || form == "int8" || form == "int4" || form == "gptq" || form == "awq";
+    idle.add("quantized_head", !isQuantized || !traits.hasLanguageHead);
+    idle.add("bitsandbytes", !isNormalFloat || !idle.isOne("tensor_parallel"));
     idle.add("device_context", !device.isGpu());
     idle.add("allocator", true); // nothing is reserved here beyond what is allocated
     idle.add("assume", !traits.isUnknown);

@@ -20,6 +20,8 @@ Result<ServingRequest> servingRequest(const Device& device, const Parameters& pa
     MEMSCAPE_TRY(weights, storedFormFromText(parameters.choice("weight_precision")));
     MEMSCAPE_TRY(cache, cacheFormFromText(parameters.choice("kv_precision")));
     request.weights = weights;
+    request.weights.quantizesHead = parameters.flag("quantized_head");
+    request.isOldBitsandbytes = parameters.choice("bitsandbytes") == "0.41";
     request.cache = cache;
     request.computed = computedInOf(parameters);
     request.batch = parameters.integer("batch");
@@ -49,6 +51,15 @@ TrainingSetup servingSetup(const Device& device, const Parameters& parameters, c
     setup.build.loss = false;
     setup.build.lastLogits = request.lastLogits;
     setup.build.tensorParallel = static_cast<int>(request.tensorParallel);
+    // One token goes through kernels of its own, more through the whole matrix, dequantized.
+    if (request.weights.isNormalFloat() && request.tensorParallel == 1 && batch * request.chunk > 1) {
+        AdapterOptions& base = setup.build.adapters.emplace();
+        base.rank = 0;
+        base.base =
+            request.weights.kind == StoredForm::NormalFloat4 ? BaseForm::NormalFloat4 : BaseForm::NormalFloat4Double;
+        base.quantizesHead = request.weights.quantizesHead;
+        base.dequantizesInHalf = request.isOldBitsandbytes;
+    }
     setup.step.plan.phase = StepPhase::Inference;
     setup.step.plan.precision = request.computed == DType::Float32 ? Precision::Fp32
         : request.computed == DType::Float16                       ? Precision::Fp16

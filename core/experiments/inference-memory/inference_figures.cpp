@@ -46,8 +46,7 @@ bool isQuantized(const StoredForm& form)
 Result<ServingTime> timeOf(const Device& device, const ServingAnswer& answer, const Parameters& parameters, double held)
 {
     const ServingRequest& request = answer.request;
-    Serving serving{
-        request.batch, request.context, request.chunk, 0, 0, request.weights.kind == StoredForm::NormalFloat4};
+    Serving serving{request.batch, request.context, request.chunk, 0, 0, request.weights.isNormalFloat()};
     MEMSCAPE_TRY(weights,
                  weightsReadByStep(answer.model, request.weights, elementBytes(request.computed),
                                    request.tensorParallel, request.batch));

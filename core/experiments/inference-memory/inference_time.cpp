@@ -39,6 +39,7 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
                          const Serving& serving, double held)
 {
     setup.build.sequence = 1;
+    setup.build.adapters.reset(); // kernels for one token read the 4 bits themselves
     MEMSCAPE_TRY(graph, buildNetwork(model, setup.build));
     MEMSCAPE_TRY(tensors, inventory(model));
     MEMSCAPE_TRY(rates, deviceRates(device));

@@ -43,6 +43,27 @@ DType halfOf(Precision precision)
 
 } // namespace
 
+ParameterSpec quantizedHeadSpec()
+{
+    return flagSpec("quantized_head", "head quantized",
+                    "Linear layers outside of the blocks, the output head above all, in as few bits as those of the "
+                    "blocks: LitGPT. "
+                    "transformers leaves the head as it is, and one that shares the embedding's weight stays so.");
+}
+
+ParameterSpec bitsandbytesSpec()
+{
+    return choiceSpec(
+        "bitsandbytes", "bitsandbytes",
+        "Which version. Before 0.44 the input of each 4-bit layer is kept for as long as the loss is named, through "
+        "checkpointing that isn't reentrant and into the next micro-batch's forward pass, and 8-bit Adam has a scale "
+        "per block of 2048. Before 0.43 weights are quantized from fp16, and made fp16 again on the way to bf16.",
+        {{"0.44", "0.44 or newer", "a frozen layer's input is not kept"},
+         {"0.43", "0.43", "ctx.tensors = (A, B)"},
+         {"0.41", "0.41 or 0.42", "and weights pass through fp16"}},
+        "0.44");
+}
+
 std::vector<ParameterSpec> adapterSpecs()
 {
     return {
@@ -100,18 +121,8 @@ std::vector<ParameterSpec> adapterSpecs()
             {{"peft", "by PEFT", "all that is not quantized in fp32"},
              {"none", "not", "as the precision has it: torchtune, LitGPT"}},
             "peft"),
-        flagSpec(
-            "quantized_head", "head quantized",
-            "Linear layers outside of the blocks, the output head above all, in the base's 4 or 8 bits, too: LitGPT. "
-            "transformers leaves the head as it is, and one that shares the embedding's weight stays so."),
-        choiceSpec(
-            "bitsandbytes", "bitsandbytes",
-            "Which version: older ones keep the input of each 4-bit layer for as long as the loss is named, "
-            "through checkpointing that isn't reentrant and into the next micro-batch's forward pass; their 8-bit "
-            "Adam has a scale per block of 2048.",
-            {{"0.44", "0.44 or newer", "a frozen layer's input is not kept"},
-             {"0.41", "0.41 to 0.43.1", "ctx.tensors = (A, B)"}},
-            "0.44")};
+        quantizedHeadSpec(),
+        bitsandbytesSpec()};
 }
 
 std::vector<std::string> adapterKeys()
@@ -136,7 +147,7 @@ BaseForm baseFormOf(const Parameters& parameters)
 
 bool isOldBitsandbytes(const Parameters& parameters)
 {
-    return parameters.choice("bitsandbytes") == "0.41";
+    return parameters.choice("bitsandbytes") != "0.44";
 }
 
 bool isPreparedForKbit(const Parameters& parameters)
@@ -199,6 +210,7 @@ Result<std::optional<AdapterOptions>> adaptersOf(const Parameters& parameters, P
         options.compute = typeOf(parameters.choice("compute_precision")).value_or(standard);
     }
     options.keepsInputs = isOldBitsandbytes(parameters);
+    options.dequantizesInHalf = parameters.choice("bitsandbytes") == "0.41";
     options.quantizesHead = parameters.flag("quantized_head") && options.isQuantized();
     if (options.quantizesHead && parameters.choice("loss") != "library")
         return fail("plan.combination", "a loss that takes the head's matrix itself needs it unquantized",

@@ -17,6 +17,10 @@ std::vector<ParameterSpec> adapterSpecs();
 /// Their keys, `adapter` first.
 std::vector<std::string> adapterKeys();
 
+/// Two of them, which served weights have, too.
+ParameterSpec quantizedHeadSpec();
+ParameterSpec bitsandbytesSpec();
+
 /// The base in 4 or 8 bits, or as the plan's weights.
 BaseForm baseFormOf(const Parameters& parameters);
 /// Before 0.44: what it keeps differs.

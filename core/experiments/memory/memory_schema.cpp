@@ -370,7 +370,8 @@ Schema inferenceSchema()
                     {"fp8", "fp8", "1 byte, one scale per tensor"},
                     {"int8", "int8", "1 byte, one scale per output channel"},
                     {"int4", "int4", "half a byte, an fp16 scale per group of 128"},
-                    {"nf4", "NF4", "half a byte, double-quantized scales per 64 (bitsandbytes)"},
+                    {"nf4", "NF4", "half a byte, an fp32 scale per 64 (bitsandbytes)"},
+                    {"nf4-double", "NF4, double", "the scales in 8 bits, too: 4.127 bits an element"},
                     {"gptq", "GPTQ 4 bit", "half a byte; scale and zero point per group of 128, an index per input"},
                     {"awq", "AWQ 4 bit", "half a byte; scale and zero point per group of 128"},
                     {"q8_0", "GGUF Q8_0", "llama.cpp: 34 bytes for 32 weights"},
@@ -419,13 +420,15 @@ Schema inferenceSchema()
                  "too. none: without.",
                  "none", 1),
         count("tensor_parallel", "tensor parallel", "Devices that share each matrix, head by head.", 1024, "1", "GPUs"),
+        quantizedHeadSpec(),
+        bitsandbytesSpec(),
         linkBandwidthSpec()};
     append(schema, deviceSpecs());
     append(schema, {assumeSpec()});
     setGroup(schema, "engine", {"cache_page", "shared_prefix", "memory_share", "draft_model"});
     setGroup(schema, "details",
-             {"precision", "attention", "logits", "tensor_parallel", "link_bandwidth", "device_context", "allocator",
-              "assume"});
+             {"precision", "attention", "logits", "quantized_head", "bitsandbytes", "tensor_parallel", "link_bandwidth",
+              "device_context", "allocator", "assume"});
     return schema;
 }
 

@@ -66,7 +66,8 @@ private:
                                     pythonFlag(base == BaseForm::NormalFloat4Double), typeName("compute_precision"),
                                     skipped));
             if (isOldBitsandbytes(m_parameters))
-                m_lines.comment("python3 -m pip install bitsandbytes==0.41.0");
+                m_lines.comment(
+                    fmt::format("python3 -m pip install bitsandbytes=={}.0", m_parameters.choice("bitsandbytes")));
         }
         m_lines.comment("build_model loads the base with it: from_pretrained(…, quantization_config=quantization).");
     }

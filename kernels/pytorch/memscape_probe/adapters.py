@@ -45,7 +45,7 @@ class Adapters:
         base = get("base_precision", "auto") if self.kind != "none" else "auto"
         self.base = "nf4-double" if base == "auto" and self.kind == "qlora" else base
         self.is_prepared = self.base in QUANTIZED and get("kbit_preparation", "peft") == "peft"
-        self.quantizes_head, self.is_old = bool(get("quantized_head", False)), get("bitsandbytes", "0.44") == "0.41"
+        self.quantizes_head, self.version = bool(get("quantized_head", False)), get("bitsandbytes", "0.44")
         self.architecture = (get("described") or {}).get("architecture", "")
         if self.kind == "qlora" and self.targets == ["default"]:
             self.targets = ["all-linear"]
@@ -82,12 +82,12 @@ class Adapters:
             raise Problem("plan.lora", str(error).splitlines()[0], "choose other adapter_targets or modules_to_save")
 
     def check_version(self, version):
-        """Older ones keep the input of each 4-bit layer, so the other kind cannot stand in for them."""
-        is_old = tuple(int(part) for part in version.split(".")[:2]) < (0, 44)
-        if is_old != self.is_old:
-            asked = "0.41" if self.is_old else "0.44"
-            raise skipped(f"bitsandbytes={asked}: this Python has {version}",
-                          f"choose bitsandbytes={'0.41' if is_old else '0.44'}, or install the other")
+        """Older ones keep the input of each 4-bit layer or pass through fp16: no kind can stand in for another."""
+        minor = tuple(int(part) for part in version.split(".")[:2])
+        here = "0.41" if minor < (0, 43) else "0.43" if minor < (0, 44) else "0.44"
+        if here != self.version:
+            raise skipped(f"bitsandbytes={self.version}: this Python has {version}",
+                          f"choose bitsandbytes={here}, or install the other")
 
     def own_names(self, asked):
         if self.architecture != "gpt2":

@@ -190,8 +190,10 @@ void TestInferenceMemory::formsOfWeights()
     QCOMPARE(bytes(StoredForm::Int4), other + linear / 2 + 2 * linear / 128);
     QCOMPARE(bytes(StoredForm::Awq), other + linear / 2 + 2.5 * linear / 128);
     QCOMPARE(bytes(StoredForm::Gptq), other + linear / 2 + 2.5 * linear / 128 + 4 * columns);
-    const double nf4 = bytes(StoredForm::NormalFloat4) - other;
+    const double nf4 = bytes(StoredForm::NormalFloat4Double) - other;
     QVERIFY(std::abs(nf4 / (linear * 4.127 / 8) - 1) < 1e-3); // Dettmers et al. 2023: 4.127 bits
+    const double single = bytes(StoredForm::NormalFloat4) - other;
+    QVERIFY(std::abs(single / (linear * 4.5 / 8) - 1) < 1e-3); // and 4.5 without the second quantization
 }
 
 void TestInferenceMemory::figuresKeepTheContract()

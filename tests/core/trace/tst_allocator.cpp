@@ -340,6 +340,31 @@ private slots:
         QVERIFY(allocator.segments().empty());
     }
 
+    // torch/distributed/fsdp/_limiter_utils.py, _FreeEventQueue: two gathers may be under way.
+    void freesBehindAnotherStreamWaitForTwo()
+    {
+        constexpr std::int64_t size = 32 << 20;
+        CachingAllocator allocator;
+        const auto gathered = [&] {
+            const BlockIndex block = allocator.allocate(size, 1);
+            const std::uint64_t address = allocator.block(block).address;
+            allocator.freeBehind(block);
+            return address;
+        };
+        const std::uint64_t first = gathered(), second = gathered();
+        QVERIFY(first != second);
+        QCOMPARE(allocator.statistics().current.allocated, 0);
+        QCOMPARE(allocator.statistics().current.active, 2 * size);
+        allocator.allocate(size); // of another stream: it waits for nothing
+        QCOMPARE(allocator.statistics().current.reserved, 3 * size);
+        QCOMPARE(gathered(), first);
+        QCOMPARE(gathered(), second);
+        QCOMPARE(allocator.statistics().current.reserved, 3 * size);
+        checkInvariants(allocator);
+        allocator.emptyCache();
+        QCOMPARE(allocator.statistics().current.reserved, size);
+    }
+
     void invariantsHoldAfterEveryEvent_data()
     {
         QTest::addColumn<QString>("text");

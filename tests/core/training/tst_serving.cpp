@@ -20,7 +20,7 @@ private slots:
     void matricesTakeWhatTheLibrariesHold_data()
     {
         QTest::addColumn<QString>("form");
-        for (const char* form : {"nf4", "int8", "awq", "gptq", "fp8"})
+        for (const char* form : {"nf4", "nf4-double", "int8", "awq", "gptq", "fp8"})
             QTest::newRow(form) << form;
     }
     void matricesTakeWhatTheLibrariesHold()
@@ -104,9 +104,12 @@ private slots:
         };
         const std::int64_t rest = bytes(StoredForm::BFloat16) - layer(StoredForm::BFloat16);
         QCOMPARE(rest, std::int64_t(2 * (2 * 1000 * 128 + 3 * 128)));
-        for (const StoredForm form :
-             {StoredForm::NormalFloat4, StoredForm::Awq, StoredForm::Gptq, StoredForm::Int8, StoredForm::Float8})
+        for (const StoredForm form : {StoredForm::NormalFloat4, StoredForm::NormalFloat4Double, StoredForm::Awq,
+                                      StoredForm::Gptq, StoredForm::Int8, StoredForm::Float8})
             QCOMPARE(bytes(form), rest + layer(form));
+        StoredForm whole = StoredForm::NormalFloat4Double; // the head, too; a looked-up table is no linear layer
+        whole.quantizesHead = true;
+        QCOMPARE(bytes(whole), rest + layer(whole) - 2 * 1000 * 128 + matrixBytes(1000, 128, whole, 2));
     }
 
     void aStateDoesNotGrowWithTheContext()

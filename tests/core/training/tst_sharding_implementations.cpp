@@ -4,9 +4,12 @@
 // against its documentation (https://www.deepspeed.ai/docs/config-json/).
 #include "core/network/model_config.h"
 #include "core/network/network.h"
+#include "core/training/fsdp_units.h"
 #include "core/training/sharding.h"
 #include "core/training/simulation.h"
 #include "tests/support/real_steps.h"
+
+#include <numeric>
 
 using namespace memscape;
 using namespace memscape::test;
@@ -86,6 +89,37 @@ ModelDescription decoder(std::int64_t hidden, int layers)
     return model;
 }
 
+/// Segments of more than 20 MiB that a step takes in the stream of FSDP's gathers.
+std::vector<std::int64_t> gatheredSegments(ShardedBy implementation)
+{
+    TrainingSetup setup;
+    setup.build.batch = 1;
+    setup.build.sequence = 16;
+    setup.build.weights = DType::BFloat16;
+    Plan& plan = setup.step.plan;
+    plan.precision = Precision::Bf16;
+    plan.shardedBy = implementation;
+    plan.zeroStage = 3;
+    plan.dataParallel = 8;
+    const auto made = simulate(decoder(2048, 6), setup);
+    CachingAllocator allocator;
+    std::vector<BlockIndex> served(made->trace.blockCount() + 1);
+    for (const Event& event : made->trace.events()) {
+        BlockIndex& block = served[event.block];
+        if (event.isAllocation())
+            block = allocator.allocate(event.bytes, event.stream);
+        else if (event.isBehind)
+            allocator.freeBehind(block);
+        else
+            allocator.free(block);
+    }
+    std::vector<std::int64_t> sizes;
+    for (const AllocatorSegment& segment : allocator.segments())
+        if (segment.stream == FsdpStreams::gather && segment.size > (20 << 20))
+            sizes.push_back(segment.size);
+    return sizes;
+}
+
 Simulation deepSpeed(int stage, std::int64_t hidden, int layers)
 {
     TrainingSetup setup;
@@ -163,6 +197,37 @@ private slots:
         }
         compare(Phase::Optimizer, 0, "optimizer");
         compare(Phase::ZeroGrad, 0, "zero");
+    }
+
+    // FSDP 1: a unit in use and the next one, and what the last one used is given back when the stream asks again
+    // (torch/distributed/fsdp/_limiter_utils.py). FSDP 2: the buffer of the unit before, and the next one's.
+    void gathersHaveAStreamOfTheirOwn()
+    {
+        const std::int64_t layer = 2 * (16 * 2048 * 2048 + 2 * 2048),
+                           segment = (layer + 0x1fffff) / 0x200000 * 0x200000;
+        QCOMPARE(gatheredSegments(ShardedBy::Fsdp1), std::vector<std::int64_t>(3, segment));
+        QCOMPARE(gatheredSegments(ShardedBy::Fsdp2), std::vector<std::int64_t>(2, segment));
+    }
+
+    // What was joined to flat parameters leaves free blocks in the stream of the computation.
+    void wrappingShapesWhatIsReserved()
+    {
+        TrainingSetup setup;
+        setup.build.batch = 1;
+        setup.build.sequence = 16;
+        setup.step.plan.zeroStage = 3;
+        setup.step.plan.dataParallel = 8;
+        setup.step.plan.shardedBy = ShardedBy::Fsdp1;
+        const auto made = simulate(decoder(2048, 6), setup);
+        const std::vector<std::int64_t>& passing = made->trace.passing().bytes;
+        // Nine tensors of a layer and its flat parameter, embedding, head and norm with theirs.
+        const std::int64_t layer = 4 * (16 * 2048 * 2048 + 2 * 2048), root = 4 * (2 * 1000 * 2048 + 2048);
+        QCOMPARE(passing.size(), std::size_t(9 + 1 + 3 + 1));
+        QCOMPARE(std::accumulate(passing.begin(), passing.end(), std::int64_t(0)), 2 * (layer + root));
+        QVERIFY(made->allocator.peak.reserved >= made->kept.weights + 2 * (layer + root));
+        const auto totals = stepTotals(*made->graph, *made->network, setup.step, {});
+        QVERIFY(totals);
+        QCOMPARE(totals->allocator.peak.reserved, made->allocator.peak.reserved);
     }
 
     // The bucket is as large as it was asked for, and stages 1 and 2 need it in backward alone.

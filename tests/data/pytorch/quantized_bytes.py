@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bytes of a linear layer's weight as libraries keep it in fewer bits; writes quantized_bytes.json.
 
-nf4   bitsandbytes quantizes a random matrix with double quantization; all tensors of the state count
+nf4   bitsandbytes quantizes a random matrix, with double quantization (nf4-double) or without; all tensors of the
+      state count
 int8  bitsandbytes.functional.int8_vectorwise_quant: codes and one scale a row
 awq   the buffers of AutoAWQ's WQLinear_GEMM, groups of 128
 gptq  the buffers of AutoGPTQ's QuantLinear (qlinear_cuda_old.py), 4 bits, groups of 128
@@ -37,9 +38,11 @@ def class_of(path, name, **names):
     return scope[name]
 
 
-def nf4(rows, columns):
+def nf4(rows, columns, is_double):
     codes, state = functional.quantize_4bit(torch.randn(rows, columns, dtype=torch.bfloat16), quant_type="nf4",
-                                            compress_statistics=True)
+                                            compress_statistics=is_double)
+    if not is_double:
+        return size(codes, state.absmax, state.code)
     return size(codes, state.absmax, state.code, state.offset, state.state2.absmax, state.state2.code)
 
 
@@ -62,7 +65,8 @@ def main():
                     _autogptq_cuda_available=False, autogptq_cuda_256=None, autogptq_cuda_64=None)
     cases = []
     for rows, columns in SHAPES:
-        cases.append({"out": rows, "in": columns, "nf4": nf4(rows, columns), "int8": int8(rows, columns),
+        cases.append({"out": rows, "in": columns, "nf4": nf4(rows, columns, False),
+                      "nf4-double": nf4(rows, columns, True), "int8": int8(rows, columns),
                       "awq": buffers(awq(4, 128, columns, rows, False, "cpu")),
                       "gptq": buffers(gptq(4, 128, columns, rows, False)),
                       "fp8": fp8(rows, columns)})
