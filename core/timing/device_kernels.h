@@ -9,11 +9,11 @@
 // Tiles and waves are those of gemm_time.h: multiprocessors of a last wave that have nothing to do, rows and columns
 // that pad a tile, waves that fill; long sums of few tiles are cut into parts (split-k) of 2,048 terms and more.
 //
-// Convolutions run at the reached rate of large products, whatever their shape.
+// Convolutions are the products of operator_cost.h. On tensor cores a product whose rows do not start at multiples of
+// 16 bytes (a vocabulary of 50,257) takes three times as long.
 //
-// Left out: the small tiles that libraries have for products of few rows and columns, which without tensor cores are
-// predicted too slow and as held by arithmetic; kernels of Hopper's own for attention, cache hits between operators,
-// clocks that sag further than in the runs that the sustained rates are of.
+// Left out: kernels of Hopper's own for attention, cache hits between operators, clocks that sag further than in the
+// runs that the sustained rates are of.
 #pragma once
 
 #include "core/timing/operator_time.h"
@@ -33,8 +33,6 @@ public:
     TimeParts parts(const DeviceRates& rates, const OperatorCost& cost) const;
 
 private:
-    double productSeconds(const DeviceRates& rates, const OperatorCost& cost) const;
-
     const Device& m_device;
     double m_efficiency;
 };
