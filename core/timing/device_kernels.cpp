@@ -22,52 +22,69 @@ double attentionSeconds(const Device& device, const AttentionProblem& problem)
     return cost ? cost->seconds : 0;
 }
 
+/// What a product takes longer where rows start anywhere, so that no load is one of 16 bytes: "tripling" a head of
+/// 128,003 tokens (Netflix, Scaling LLM Post-Training, 2026); GPT-2's 50,257, padded, made a compiled step a quarter
+/// shorter (karpathy/nanoGPT, model.py), which is a head of 3.4 times less.
+constexpr double unalignedFactor = 3;
+
 /// Parts that a product's sum is cut into where it has too few tiles to keep the multiprocessors busy.
-double splits(int units, const ProductPart& part)
+double splits(int units, const ProductPart& part, double count)
 {
-    const double tiles = std::ceil(part.shape.m / 128) * std::ceil(part.shape.n / 128) * part.count;
+    const double tiles = std::ceil(part.shape.m / 128) * std::ceil(part.shape.n / 128) * count;
     return std::max(1.0, std::floor(std::min(units / tiles, part.shape.k / leastSplit)));
 }
 
-/// s of a product's waves that multiply nothing: while they fill and write, memory holds them.
-double fillingSeconds(int units, const OperatorCost& cost)
+/// Of an operator's products, one after the other.
+struct ProductSeconds
 {
-    double seconds = 0;
-    for (const ProductPart& part : cost.products)
-        if (part.count > 0)
-            seconds += tiledSeconds(units, 1, part.shape.m, part.shape.n, 0, part.count * splits(units, part));
-    return seconds;
-}
+    double multiplying = 0;
+    double filling = 0; ///< of waves that multiply nothing meanwhile: memory holds them
+    double once = 0;    ///< of it, what a single wave takes
+};
 
-} // namespace
-
-double DeviceKernels::productSeconds(const DeviceRates& rates, const OperatorCost& cost) const
+ProductSeconds productSeconds(const Device& device, double rate, const OperatorCost& cost)
 {
-    const double rate = rates.rate(cost) * m_efficiency;
-    double seconds = 0, counted = 0;
+    const bool isLanes = cost.dtype == DType::Float32 && !(cost.isConvolution && device.flopRate("tf32") > 0);
+    ProductSeconds all;
+    double counted = 0;
     for (const ProductPart& part : cost.products) {
         if (part.count <= 0)
             continue;
         const auto& [m, n, k] = part.shape;
-        const double pieces = splits(m_device.units, part);
-        seconds += tiledSeconds(m_device.units, rate, m, n, k / pieces, part.count * pieces);
+        const double together = part.count * cost.atOnce;
+        const double pieces = splits(device.units, part, together);
+        const TiledTime time = tiledTime(isLanes ? Multipliers::Lanes : Multipliers::TensorCores, device.units, rate, m,
+                                         n, k / pieces, together * pieces);
+        const double factor = isLanes || part.isAligned ? 1 : unalignedFactor;
+        all.multiplying += factor * (time.seconds - time.filling()) / cost.atOnce;
+        all.filling += time.filling() / cost.atOnce;
+        all.once += waveFillSeconds / cost.atOnce;
         counted += 2 * m * n * k * part.count;
     }
-    return seconds + std::max(0.0, cost.flops - counted) / rate;
+    all.multiplying += std::max(0.0, cost.flops - counted) / rate;
+    return all;
 }
+
+} // namespace
 
 TimeParts DeviceKernels::parts(const DeviceRates& rates, const OperatorCost& cost) const
 {
     const double memory = cost.bytes / rates.bandwidth;
     const double launch = cost.kernels * rates.launch;
-    double arithmetic = cost.isProduct ? productSeconds(rates, cost) : cost.flops / rates.rate(cost);
+    ProductSeconds product;
+    if (cost.isProduct)
+        product = productSeconds(m_device, rates.rate(cost) * m_efficiency, cost);
+    else
+        product.multiplying = cost.flops / rates.rate(cost);
     if (cost.attention)
         if (const double seconds = attentionSeconds(m_device, *cost.attention); seconds > 0)
-            arithmetic = seconds / cost.attentionShare;
+            product.multiplying = seconds / cost.attentionShare;
     TimeParts parts;
-    const double longest = std::max(arithmetic, memory);
-    const double multiplying = arithmetic - fillingSeconds(m_device.units, cost);
-    (launch > longest ? parts.calls : memory > multiplying ? parts.memory : parts.arithmetic) = longest + launch;
+    const bool isShort = launch + product.once > std::max(product.multiplying, memory);
+    (isShort                            ? parts.calls
+         : memory > product.multiplying ? parts.memory
+                                        : parts.arithmetic) =
+        std::max(product.multiplying + product.filling, memory) + launch;
     return parts;
 }
 

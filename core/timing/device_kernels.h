@@ -9,11 +9,11 @@
 // Tiles and waves are those of gemm_time.h: multiprocessors of a last wave that have nothing to do, rows and columns
 // that pad a tile, waves that fill; long sums of few tiles are cut into parts (split-k) of 2,048 terms and more.
 //
-// Convolutions run at the reached rate of large products, whatever their shape.
+// Convolutions are the products of operator_cost.h. On tensor cores a product whose rows do not start at multiples of
+// 16 bytes (a vocabulary of 50,257) takes three times as long.
 //
-// Left out: the small tiles that libraries have for products of few rows and columns, which without tensor cores are
-// predicted too slow and as held by arithmetic; kernels of Hopper's own for attention, cache hits between operators,
-// clocks that sag further than in the runs that the sustained rates are of.
+// Left out: kernels of Hopper's own for attention, cache hits between operators, clocks that sag further than in the
+// runs that the sustained rates are of.
 #pragma once
 
 #include "core/timing/operator_time.h"
@@ -33,8 +33,6 @@ public:
     TimeParts parts(const DeviceRates& rates, const OperatorCost& cost) const;
 
 private:
-    double productSeconds(const DeviceRates& rates, const OperatorCost& cost) const;
-
     const Device& m_device;
     double m_efficiency;
 };
@@ -50,9 +48,14 @@ struct Dispatch
 };
 /// Of an update written so. A launch on a GPU comes on top.
 Dispatch eagerDispatch(UpdateStyle style);
-/// s per kernel of a token that transformers 5.24 generates greedily, without autograd: 174 µs for each of LLaMA's
-/// layers (16 against 4 of 32 channels) over their 38 kernels, measured as above.
+/// s per kernel of a token that transformers 5.24 generates greedily on a processor, without autograd: 174 µs for each
+/// of LLaMA's layers (16 against 4 of 32 channels) over their 38 kernels, measured as above.
 inline constexpr double decodeDispatch = 4.6e-6;
+/// The same where a GPU runs them, launches included: its runtime, allocator and libraries cost the host more than
+/// PyTorch's own part. Of the 1,228 kernels of Llama 2 7B gpt-fast's eager loop takes 39.2 ms (25.5 tokens/s:
+/// pytorch.org, Accelerating Generative AI with PyTorch II, A100 80 GB), LitGPT's 32.3 ms (its resource table, A100 40
+/// GB): 32 and 26 µs each, here the middle.
+inline constexpr double decodeDispatchOfGpu = 29e-6;
 /// s more for each 4-bit layer of bitsandbytes 0.50: 54 instead of 5.6 µs, 64 × 64, measured as above.
 inline constexpr double fourBitDispatch = 48e-6;
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -15,9 +14,17 @@ namespace {
 struct Tile
 {
     int rows, columns;
-    double quality;
+    bool ofLanesAlone = false;
 };
-constexpr std::array<Tile, 4> tilesTried{{{128, 256, 1}, {128, 128, 0.8}, {64, 256, 0.67}, {256, 64, 0.67}}};
+constexpr std::array<Tile, 8> tilesTried{
+    {{128, 256}, {128, 128}, {64, 256}, {256, 64}, {64, 128}, {128, 64}, {64, 64}, {32, 32, true}}};
+
+/// Of the rate that a tile of 128 × 256 reaches.
+double quality(const Tile& tile, Multipliers multipliers)
+{
+    const double ofReads = multipliers == Multipliers::Lanes ? 0.25 / 8 : 0.25;
+    return 1 / (1 + ofReads * (256.0 / tile.rows + 256.0 / tile.columns - 3));
+}
 
 double tilesAlong(double length, int tile)
 {
@@ -25,22 +32,6 @@ double tilesAlong(double length, int tile)
 }
 
 constexpr double referenceSize = 8192; ///< of the product that `reached` is of
-
-/// Tiles that follow each other on a multiprocessor.
-struct Waves
-{
-    double tiles = 0, waves = 0;
-    double seconds = 0;
-};
-
-Waves wavesOf(const Tile& tile, int units, double rate, double m, double n, double k, double count)
-{
-    Waves all;
-    all.tiles = tilesAlong(m, tile.rows) * tilesAlong(n, tile.columns) * count;
-    all.waves = std::ceil(all.tiles / units);
-    all.seconds = all.waves * (2.0 * tile.rows * tile.columns * k / (rate * tile.quality) + waveFillSeconds);
-    return all;
-}
 
 /// FLOP/s of one multiprocessor within a tile: what the last wave wastes and what waves fill is not its rate.
 double unitRate(int units, double reached)
@@ -53,30 +44,23 @@ double unitRate(int units, double reached)
     return 2.0 * tile.rows * tile.columns * referenceSize / (wave - fill);
 }
 
-/// Arithmetic of one choice of tiles, into `time` when it is the best so far.
-void tryTile(GemmTime& time, const GemmShape& shape, const Tile& tile, int units)
-{
-    const Waves all = wavesOf(tile, units, unitRate(units, time.rate.reached.value), double(shape.m), double(shape.n),
-                              double(shape.k), 1);
-    if (time.tileRows > 0 && all.seconds >= time.arithmetic)
-        return;
-    time.tileRows = tile.rows;
-    time.tileColumns = tile.columns;
-    time.tiles = all.tiles;
-    time.waves = all.waves;
-    time.quantization = time.flops / (all.waves * units * 2.0 * tile.rows * tile.columns * double(shape.k));
-    time.arithmetic = all.seconds;
-}
-
 } // namespace
 
-double tiledSeconds(int units, double reached, double m, double n, double k, double count)
+TiledTime tiledTime(Multipliers multipliers, int units, double reached, double m, double n, double k, double count)
 {
     units = std::max(1, units);
     const double rate = unitRate(units, reached);
-    double best = std::numeric_limits<double>::infinity();
-    for (const Tile& tile : tilesTried)
-        best = std::min(best, wavesOf(tile, units, rate, m, n, k, count).seconds);
+    TiledTime best;
+    for (const Tile& tile : tilesTried) {
+        if (tile.ofLanesAlone && multipliers != Multipliers::Lanes)
+            continue;
+        TiledTime time{tile.rows, tile.columns, tilesAlong(m, tile.rows) * tilesAlong(n, tile.columns) * count};
+        time.waves = std::ceil(time.tiles / units);
+        const double multiplying = 2.0 * tile.rows * tile.columns * k / (rate * quality(tile, multipliers));
+        time.seconds = time.waves * (multiplying + waveFillSeconds);
+        if (best.tileRows == 0 || time.seconds < best.seconds)
+            best = time;
+    }
     return best;
 }
 
@@ -121,8 +105,17 @@ Result<GemmTime> gemmTime(const Device& device, Format format, const GemmShape& 
     time.memory = time.bytes / time.bandwidth;
     time.arithmetic = time.flops / time.rate.reached.value;
     if (device.isGpu()) {
-        for (const Tile& tile : tilesTried)
-            tryTile(time, shape, tile, std::max(1, device.units));
+        const auto multipliers =
+            format == Format::Fp32 || format == Format::Fp64 ? Multipliers::Lanes : Multipliers::TensorCores;
+        const int units = std::max(1, device.units);
+        const double m = double(shape.m), n = double(shape.n), k = double(shape.k);
+        const TiledTime tiled = tiledTime(multipliers, units, time.rate.reached.value, m, n, k);
+        time.tileRows = tiled.tileRows;
+        time.tileColumns = tiled.tileColumns;
+        time.tiles = tiled.tiles;
+        time.waves = tiled.waves;
+        time.quantization = time.flops / (tiled.waves * units * 2.0 * tiled.tileRows * tiled.tileColumns * k);
+        time.arithmetic = tiled.seconds;
         time.overhead = device.launch.valueOr(0);
     }
     const double busy = std::max(time.arithmetic, time.memory);

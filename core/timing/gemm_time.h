@@ -11,15 +11,20 @@
 //     tiles  = ⌈m / tm⌉ ⌈n / tn⌉,   waves = ⌈tiles / SMs⌉
 //     t_arithmetic = waves × (2 tm tn k / (rate of one SM × quality of the tile) + fill)
 //
-// with the best of four tiles: 128 × 256; 128 × 128, which reaches 0.8 of its rate (it reads each
-// operand more often), a fit to cuBLAS at 1k on an H100 SXM in FP16 (178, 548, 733 and 756 TFLOP/s
-// at 1k, 2k, 4k and 8k: waynehacking8, bench.csv); 64 × 256 and 256 × 64 for few rows or columns,
-// 0.67 as their reads of operands say by the same law. A wave fills its pipelines and writes its
-// tiles before the next begins: 2.2 µs, what is left at k = 0 of 4096 × 4096 × k for k from 1,024
-// to 4,096 on an H100 (681 and 786 TFLOP/s; two at once 693 and 763) and a B200 (1,076, 1,278 and
-// 1,417): openxla/xla, matmul_interpolator_data.h. The rate of one SM is what makes the whole reach
-// the reached rate (product_rates.h) at 8192³; the test states the errors there and at points that
-// were not fitted.
+// with the best of eight tiles, the larger of which read each operand less often. On tensor cores
+//
+//     quality = 1 / (1 + 0.25 (256 / tm + 256 / tn - 3))
+//
+// which is 1 for 128 × 256 and 0.8 for 128 × 128, a fit to cuBLAS at 1k on an H100 SXM in FP16 (178,
+// 548, 733 and 756 TFLOP/s at 1k, 2k, 4k and 8k: waynehacking8, bench.csv); for the others (256 × 64,
+// 128 × 64, 64 × 64, names that cuBLAS's kernels bear) it follows: 0.67, 0.57, 0.44. Lanes (FP32, FP64)
+// multiply so much more slowly that reads weigh an eighth (48.5 TFLOP/s of 4 B against 756 of 2 B):
+// 0.86 for 64 × 64, 0.71 for 32 × 32, which is a kernel of theirs alone (sgemm_32x32). A wave fills its
+// pipelines and writes its tiles before the next begins: 2.2 µs, what is left at k = 0 of 4096 × 4096 × k
+// for k from 1,024 to 4,096 on an H100 (681 and 786 TFLOP/s; two at once 693 and 763) and a B200 (1,076,
+// 1,278 and 1,417): openxla/xla, matmul_interpolator_data.h. Its products of 256 to 1,024 rows and columns
+// were not fitted; the test states the errors there and at other points. The rate of one SM is what makes
+// the whole reach the reached rate (product_rates.h) at 8192³.
 //
 // Host: 2 m n k over what all cores reached in calibration, else over a share of the derived rate.
 //
@@ -70,9 +75,21 @@ struct GemmTime
 
 /// s of a wave that do not depend on k.
 inline constexpr double waveFillSeconds = 2.2e-6;
-/// s of arithmetic with the better tile, `count` products at once on so many multiprocessors that reach `reached`
-/// FLOP/s together at 8192³.
-double tiledSeconds(int units, double reached, double m, double n, double k, double count = 1);
+
+/// What multiplies: reads of operands hold tensor cores up, lanes hardly.
+enum class Multipliers { TensorCores, Lanes };
+
+/// Tiles that follow each other on a multiprocessor.
+struct TiledTime
+{
+    int tileRows = 0, tileColumns = 0;
+    double tiles = 0, waves = 0;
+    double seconds = 0; ///< of arithmetic, what waves fill included
+    double filling() const { return waves * waveFillSeconds; }
+};
+/// With the best tile, `count` products at once on so many multiprocessors that reach `reached` FLOP/s together at
+/// 8192³.
+TiledTime tiledTime(Multipliers multipliers, int units, double reached, double m, double n, double k, double count = 1);
 
 /// Errors: those of productRate, predict.device when the DRAM bandwidth is not known.
 Result<GemmTime> gemmTime(const Device& device, Format format, const GemmShape& shape);

@@ -64,25 +64,64 @@ double productFlops(const Graph& graph, const Operator& op)
     return 2 * results * double(x.shape.last());
 }
 
+/// R·S of kernels (C_out, C / groups, R, S).
+double windowSize(const Layout& kernels)
+{
+    return double(kernels.elements()) / double(std::max<std::int64_t>(kernels[0] * kernels[1], 1));
+}
+
+/// x (N, C, …) with kernels (C_out, C / groups, …): every position is a row.
+ProductPart convolutionPart(const Graph& graph, const Operator& op)
+{
+    constexpr std::int64_t leastChannels = 16;
+    const TensorId x = graph.inputs(op)[0];
+    const Layout& kernels = graph.layoutOf(graph.inputs(op)[1]);
+    const Layout& result = graph.layoutOf(graph.outputs(op)[0]);
+    const std::int64_t groups = std::max<std::int64_t>(op.attribute, 1), channels = result[1] / groups;
+    if (channels < leastChannels || kernels[0] == 0 || kernels[1] == 0)
+        return {};
+    const std::int64_t quantum = std::max<std::int64_t>(1, 16 / elementBytes(graph.tensors[x].dtype));
+    const std::int64_t padded = (kernels[1] + quantum - 1) / quantum * quantum;
+    return {HostOperation::Forward,
+            {double(result.elements()) / double(result[1]), double(channels), double(padded) * windowSize(kernels)},
+            double(groups)};
+}
+
+/// Rows of a matrix product's operands and results, `columns` long, start at multiples of 16 bytes. Inductor pads them
+/// to (torch/_inductor/fx_passes/pad_mm.py).
+bool isAligned(const Graph& graph, const Operator& op, double columns)
+{
+    const bool isCompiled = !graph.fused.empty();
+    const std::int64_t bytes = std::int64_t(columns) * elementBytes(graph.tensors[graph.inputs(op)[0]].dtype);
+    return isCompiled || bytes % 16 == 0;
+}
+
 /// A matrix product C (m × n) = A (m × k) · B; batched ones many times.
 ProductPart productPart(const Graph& graph, const Operator& op)
 {
+    if (op.kind == OperatorKind::Convolution)
+        return convolutionPart(graph, op);
     if (!isMatrixProduct(op.kind))
         return {};
     const Layout& x = graph.layoutOf(graph.inputs(op)[0]);
     const Layout& result = graph.layoutOf(graph.outputs(op)[0]);
     const double count = op.kind == OperatorKind::Bmm ? double(std::max<std::int64_t>(result[0], 1)) : 1;
     const double n = double(std::max<std::int64_t>(result.shape.last(), 1));
-    return {HostOperation::Forward, {double(result.elements()) / n / count, n, double(x.shape.last())}, count};
+    const double k = double(x.shape.last());
+    return {HostOperation::Forward,
+            {double(result.elements()) / n / count, n, k},
+            count,
+            isAligned(graph, op, n) && isAligned(graph, op, k)};
 }
 
-/// dA = dC · Bᵀ for the first operand, dB = Aᵀ · dC (the transpose for weights) for the second.
-ProductPart gradientPart(const ProductPart& forward, std::size_t operand)
+/// dA = dC · Bᵀ for the first operand, dB = Aᵀ · dC (the transpose for weights) for the second. Of a convolution the
+/// first sums up a window of all channels for each of C_in.
+ProductPart gradientPart(const ProductPart& forward, std::size_t operand, double window)
 {
     const auto& [m, n, k] = forward.shape;
     if (operand == 0)
-        return {HostOperation::InputGradient, {m, k, n}, forward.count};
-    return {HostOperation::WeightGradient, {n, k, m}, forward.count};
+        return {HostOperation::InputGradient, {m, k / window, n * window}, forward.count, forward.isAligned};
+    return {HostOperation::WeightGradient, {n, k, m}, forward.count, forward.isAligned};
 }
 
 /// q (B, H, S, D) against keys and values of as many or fewer heads.
@@ -132,6 +171,17 @@ double normBytes(const Graph& graph, const Operator& op, bool isBackward)
     return isBackward ? 2 * x : spansPixels ? x : 0;
 }
 
+/// sum[rows] += x (index_add_): x, or noTensor. x is shorter than the sum, and no broadcast one.
+TensorId addedRows(const Graph& graph, const Operator& op)
+{
+    if (op.kind != OperatorKind::Add || !op.inPlace)
+        return noTensor;
+    const TensorId x = graph.inputs(op)[1];
+    const Layout &sum = graph.layoutOf(graph.inputs(op)[0]), &rows = graph.layoutOf(x);
+    const bool isShorter = sum.rank() == rows.rank() && rows[0] > 1 && rows[0] < sum[0];
+    return isShorter ? x : noTensor;
+}
+
 /// Operands that a product's backward makes gradients of, a bias apart.
 int wantedOperands(const Graph& graph, const Operator& op)
 {
@@ -159,11 +209,12 @@ OperatorCost productBackward(const Graph& graph, const Operator& op)
         cost.attentionShare = attentionShareOf(op.kind);
         return cost;
     }
+    const double window = op.kind == OperatorKind::Convolution ? windowSize(graph.layoutOf(inputs[1])) : 1;
     for (std::size_t i = 0; i < 2; ++i) {
         if (!graph.tensors[inputs[i]].needsGradient)
             continue;
         cost.flops += productFlops(graph, op);
-        cost.products[i] = gradientPart(productPart(graph, op), i);
+        cost.products[i] = gradientPart(productPart(graph, op), i, window);
         cost.bytes += given + bytesOf(graph, inputs[0]) + bytesOf(graph, inputs[1]);
         ++cost.kernels;
     }
@@ -233,10 +284,12 @@ OperatorCost forwardCost(const Graph& graph, const Operator& op)
         cost.products[0] = productPart(graph, op);
         cost.attention = attentionPart(graph, op, AttentionPass::Forward);
         cost.attentionShare = attentionShareOf(op.kind);
-        cost.allowsTensorFloat32 = op.kind == OperatorKind::Convolution;
+        cost.isConvolution = op.kind == OperatorKind::Convolution;
         cost.dtype = graph.tensors[inputs[0]].dtype;
         return cost;
     }
+    if (const TensorId rows = addedRows(graph, op); rows != noTensor)
+        return {elements(graph, rows), 3 * bytesOf(graph, rows), 1};
     for (const TensorId output : outputs)
         cost.flops += elements(graph, output);
     if (isLookup(op.kind)) // reads the rows that it returns
@@ -260,6 +313,8 @@ OperatorCost backwardCost(const Graph& graph, const Operator& op)
     }
     if (isProduct(op.kind))
         return productBackward(graph, op);
+    if (const TensorId rows = addedRows(graph, op); rows != noTensor)
+        return graph.tensors[rows].needsGradient ? OperatorCost{0, 2 * bytesOf(graph, rows), 1} : OperatorCost();
     const auto inputs = graph.inputs(op);
     const bool isFused = op.kind == OperatorKind::Fused;
     const double given = isFused ? bytesOf(graph, graph.outputs(op)) : bytesOf(graph, graph.outputs(op)[0]);

@@ -12,8 +12,16 @@
 // layer norms reads input and gradient again for weight and bias (aten/native/cuda/Normalization.cuh,
 // layer_norm_kernel.cu).
 //
-// Left out: copies that a gradient's reshape needs, sums of gradients that meet (operator_time.h adds
-// them), split-k and padding.
+// A convolution is the product of its windows with its kernels (implicit GEMM: Chetlur et al. 2014, arXiv:1410.0759):
+// N·OH·OW × C_out × C_in·R·S, one for each group; channels are padded to 16 bytes (NVIDIA, Convolutional Layers User's
+// Guide). Groups of fewer than 16 channels, depthwise ones above all, have kernels of their own, which their bytes
+// hold.
+//
+// Experts that a rank holds of many (expert parallelism, as Megatron runs it) are multiplied together: their tiles
+// share waves. One that adds its result into some rows of all reads and writes those rows.
+//
+// Left out: Winograd's and Fourier's kernels, copies between NCHW and NHWC, copies that a gradient's reshape needs,
+// sums of gradients that meet (operator_time.h adds them), split-k and padding.
 #pragma once
 
 #include "core/network/graph.h"
@@ -30,7 +38,8 @@ struct ProductPart
 {
     HostOperation way = HostOperation::Forward;
     ProductShape shape;
-    double count = 0; ///< 0: none
+    double count = 0;      ///< 0: none
+    bool isAligned = true; ///< rows start at multiples of 16 bytes
 };
 
 struct OperatorCost
@@ -38,12 +47,13 @@ struct OperatorCost
     double flops = 0;
     double bytes = 0;
     double kernels = 0;
-    bool isProduct = false;           ///< runs on matrix units in `dtype`
-    bool allowsTensorFloat32 = false; ///< fp32 convolutions, as PyTorch sets cuDNN by default
+    bool isProduct = false;     ///< runs on matrix units in `dtype`
+    bool isConvolution = false; ///< in fp32 on TF32 units, as PyTorch sets cuDNN by default
     DType dtype = DType::Float32;
-    std::array<ProductPart, 2> products = {};       ///< of matrix products; convolutions and attention have none
+    std::array<ProductPart, 2> products = {};       ///< of matrix products, and those that a convolution is
     std::optional<AttentionProblem> attention = {}; ///< of a fused kernel
     double attentionShare = 1;                      ///< of the rate that FlashAttention-2 reaches
+    double atOnce = 1; ///< alike products in flight together, each of a like operator: a rank's experts
 };
 
 OperatorCost forwardCost(const Graph& graph, const Operator& op);

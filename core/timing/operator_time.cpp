@@ -26,6 +26,8 @@ TimeParts hostParts(const HostOperations& host, const DeviceRates& rates, const 
     TimeParts parts;
     double pieces = 0;
     for (const ProductPart& product : cost.products) {
+        if (cost.isConvolution) // no probe is one
+            break;
         const HostProductTime time = host.productTime(product.way, product.shape);
         parts.calls += product.count * (host.call + time.constant);
         parts.memory += product.count * time.moving;
@@ -121,6 +123,22 @@ private:
     StepTime& m_time;
 };
 
+/// By module: the experts of a rank, which run together, that it belongs to one of; else 1.
+std::vector<double> expertsAtOnce(const Graph& graph, const Plan& plan)
+{
+    std::vector<double> experts(graph.modules.size(), 1), children(graph.modules.size());
+    if (plan.expertParallel < 2)
+        return experts;
+    const auto isExpert = [](const ModuleCall& module) { return module.type == "Expert"; };
+    for (const ModuleCall& module : graph.modules)
+        children[module.parent] += isExpert(module);
+    for (std::size_t i = 1; i < experts.size(); ++i) { // parents come first
+        const ModuleCall& module = graph.modules[i];
+        experts[i] = isExpert(module) ? children[module.parent] : experts[module.parent];
+    }
+    return experts;
+}
+
 /// What every operator takes; a copy (Graph::copies) takes what it was copied from takes.
 class OperatorRuns
 {
@@ -130,6 +148,11 @@ public:
     {
         const bool isTraining = plan.phase == StepPhase::Training;
         std::vector<bool> used(graph.tensors.size());
+        const std::vector<double> experts = expertsAtOnce(graph, plan);
+        const auto costOf = [&](OperatorCost cost, const Operator& op) {
+            cost.atOnce = experts[op.module];
+            return inRecipe(std::move(cost), plan);
+        };
         auto copied = graph.copies.begin();
         for (std::uint32_t i = 0; i < m_index.size(); ++i) {
             while (copied != graph.copies.end() && i >= copied->last)
@@ -140,8 +163,8 @@ public:
             }
             m_index[i] = std::uint32_t(m_runs.size());
             const Operator& op = graph.operators[i];
-            m_runs.push_back({clock.measured(inRecipe(forwardCost(graph, op), plan)),
-                              isTraining ? clock.measured(inRecipe(backwardCost(graph, op), plan)) : Run()});
+            m_runs.push_back({clock.measured(costOf(forwardCost(graph, op), op)),
+                              isTraining ? clock.measured(costOf(backwardCost(graph, op), op)) : Run()});
             if (isTraining && op.hasGradient)
                 addSums(graph, op, clock, used);
         }
@@ -339,7 +362,7 @@ double DeviceRates::rate(const OperatorCost& cost) const
     case DType::BFloat16: return orFloat32(bfloat16);
     case DType::Float8E4M3:
     case DType::Float8E5M2: return float8 > 0 ? float8 : orFloat32(bfloat16);
-    default: return cost.allowsTensorFloat32 ? orFloat32(tensorFloat32) : float32;
+    default: return cost.isConvolution ? orFloat32(tensorFloat32) : float32;
     }
 }
 

@@ -18,6 +18,8 @@ constexpr const char* mamf = "the best matrix product over many shapes (MAMF)";
 constexpr const char* hopperSource = "waynehacking8/blackwell-tensorcore-kernels, bench.csv, H100 SXM, CUDA 13.1";
 constexpr const char* ampereSource = "gau-nernst/learn-cuda, 02b, A100 40 GB";
 constexpr const char* blackwell = "gau-nernst/learn-cuda, 02b, at 400 W, middle of 166 to 177";
+constexpr const char* sharedTable =
+    "a shared table of PyTorch's products by device (zzc0208, Charming and others, 2024-2025)";
 constexpr const char* tables = "stas00/ml-engineering @744d01e";
 constexpr const char* fryer = "huggingface/gpu-fryer, README.md @2b6fb06: 8192 × 8192 × 8192 for a minute and more";
 constexpr const char* simumax =
@@ -55,6 +57,15 @@ constexpr Published published[] = {
     {"nvidia-b200", "bf16", 1745, Evidence::Measured, tables, mamf},
     {"nvidia-b200", "fp8", 3433, Evidence::Measured, tables, mamf},
     {"amd-mi300x", "bf16", 668, Evidence::Measured, tables, mamf},
+    {"nvidia-a100-40gb", "fp32", 18.1, Evidence::Measured, sharedTable, "PyTorch 2.2"},
+    {"nvidia-a100-80gb", "fp32", 19.2, Evidence::Measured, sharedTable, "PyTorch 2.8"},
+    {"nvidia-v100-sxm2", "fp32", 13, Evidence::Derived, sharedTable, "0.83 of the dense rate, as a V100S reaches"},
+    {"nvidia-rtx-3090", "fp32", 24.7, Evidence::Measured, sharedTable, "middle of 24.46 and 24.84"},
+    {"nvidia-rtx-3090", "fp16", 75.8, Evidence::Measured, sharedTable, "middle of 75.64 and 75.88"},
+    {"nvidia-rtx-3090", "bf16", 76.5, Evidence::Measured, sharedTable, "middle of 76.34 and 76.68"},
+    {"nvidia-rtx-4090", "fp32", 54.7, Evidence::Measured, sharedTable, "median of five boards, 46.5 to 55"},
+    {"nvidia-rtx-4090", "fp16", 167, Evidence::Measured, sharedTable, "median of five boards, 162 to 171"},
+    {"nvidia-rtx-4090", "bf16", 163, Evidence::Measured, sharedTable, "median of five boards, 162 to 173"},
     {"nvidia-rtx-5090", "bf16", 171.5, Evidence::Measured, blackwell, cublas},
     {"nvidia-jetson-agx-orin-64gb", "bf16", 33.75, Evidence::Measured, orin, "large cuBLAS products"},
     {"nvidia-jetson-agx-orin-64gb", "fp16", 33.75, Evidence::Derived, orin, "large cuBLAS products"},

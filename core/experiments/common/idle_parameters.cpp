@@ -228,6 +228,8 @@ std::vector<std::string> idleInferenceParameters(const Device& device, const Par
     Idle idle(parameters);
     for (const char* key : {"kv_precision", "cache_page", "memory_share", "draft_model"})
         idle.add(key, !traits.hasCache);
+    for (const char* key : {"draft_tokens", "draft_acceptance"})
+        idle.add(key, !traits.hasCache || parameters.text("draft_model") == "none");
     idle.add("shared_prefix", !traits.hasCache || idle.isOne("batch"));
     idle.add("logits", !traits.hasLanguageHead);
     idle.add("sequence", !traits.hasTokens);

@@ -2,6 +2,7 @@
 #include "core/base/cancellation.h"
 #include "core/experiments/inference-memory/inference_answer.h"
 #include "core/experiments/inference-memory/inference_time.h"
+#include "core/experiments/inference-memory/speculative_time.h"
 #include "core/experiments/memory/memory_band.h"
 #include "core/experiments/memory/memory_detail.h"
 #include "core/experiments/memory/memory_parameters.h"
@@ -43,17 +44,37 @@ bool isQuantized(const StoredForm& form)
     return form.kind >= StoredForm::Int8;
 }
 
+/// What a step of `tokens` of each sequence reads.
+Result<Serving> servingOf(const ModelDescription& model, const ServingRequest& request, std::int64_t tokens)
+{
+    Serving serving{request.batch, request.context, request.chunk, 0, 0, request.weights.isNormalFloat(), tokens};
+    MEMSCAPE_TRY(weights,
+                 weightsReadByStep(model, request.weights, elementBytes(request.computed), request.tensorParallel,
+                                   request.batch * tokens));
+    MEMSCAPE_TRY(cache, // every sequence reads its whole context, pages that it shares included
+                 cacheBytes(model, request.cache, {request.batch, request.context, request.tensorParallel}));
+    serving.weightsRead = weights;
+    serving.cacheRead = double(cache);
+    return serving;
+}
+
+/// `plain` is a token without the draft.
+Result<Figures> draftFigures(const Device& device, const ServingAnswer& answer, const Parameters& parameters,
+                             const ServingTime& plain, double held)
+{
+    const TrainingSetup setup = servingSetup(device, parameters, answer.request, answer.request.batch);
+    SpeculativeTime time{parameters.integer("draft_tokens"), parameters.number("draft_acceptance"), {}, {}};
+    MEMSCAPE_TRY(drafted, servingOf(answer.draft->model, answer.request, 1));
+    MEMSCAPE_TRY(checked, servingOf(answer.model, answer.request, time.proposed + 1));
+    time.draft = decodingTime(device, answer.draft->model, setup, drafted, held);
+    time.check = decodingTime(device, answer.model, setup, checked, held);
+    return speculativeFigures(time, plain);
+}
+
 Result<ServingTime> timeOf(const Device& device, const ServingAnswer& answer, const Parameters& parameters, double held)
 {
     const ServingRequest& request = answer.request;
-    Serving serving{request.batch, request.context, request.chunk, 0, 0, request.weights.isNormalFloat()};
-    MEMSCAPE_TRY(weights,
-                 weightsReadByStep(answer.model, request.weights, elementBytes(request.computed),
-                                   request.tensorParallel, request.batch));
-    MEMSCAPE_TRY(cache, // every sequence reads its whole context, pages that it shares included
-                 cacheBytes(answer.model, request.cache, {request.batch, request.context, request.tensorParallel}));
-    serving.weightsRead = weights;
-    serving.cacheRead = double(cache);
+    MEMSCAPE_TRY(serving, servingOf(answer.model, request, 1));
     const TrainingSetup setup = servingSetup(device, parameters, request, request.batch);
     return servingTime(device, answer.model, setup, *answer.pass.graph, answer.pass.network->parameters, serving, held);
 }
@@ -124,11 +145,17 @@ Result<Figures> directFigures(const Device& device, const ServingAnswer& answer,
     MEMSCAPE_TRY(time, timeOf(linked, answer, parameters, double(total)));
     for (Figure& figure : servingTimeFigures(time))
         figures.push_back(std::move(figure));
-    if (answer.draft)
-        figures.push_back(bytesFigure(
-            "draft_model", "draft model", double(drafted), "its weights + its cache",
-            fmt::format("= {} + {}", bytesText(double(answer.draft->weights)), bytesText(double(caches - cache))),
-            "the description of draft_model", {"its activations", "the time that it saves"}));
+    if (!answer.draft)
+        return figures;
+    figures.push_back(bytesFigure(
+        "draft_model", "draft model", double(drafted), "its weights + its cache",
+        fmt::format("= {} + {}", bytesText(double(answer.draft->weights)), bytesText(double(caches - cache))),
+        "the description of draft_model", {"its activations"}));
+    if (time.of.cacheRead > 0) {
+        MEMSCAPE_TRY(speculative, draftFigures(linked, answer, parameters, time, double(total)));
+        for (Figure& figure : speculative)
+            figures.push_back(std::move(figure));
+    }
     return figures;
 }
 
@@ -167,8 +194,8 @@ Result<Figures> servingCurveFigures(const Device& device, const ServingAnswer& o
     MEMSCAPE_TRY(request, servingRequest(device, parameters));
     if (swept == "context" && request.chunk == own.request.chunk) {
         const ServingPass& pass = own.pass;
-        ServingAnswer there{
-            own.model, request, {Trace(), {}, pass.graph, pass.network, pass.activations}, own.weights, own.capacity};
+        ServingAnswer there{own.model,   request,      {Trace(), {}, pass.graph, pass.network, pass.activations},
+                            own.weights, own.capacity, own.draft};
         return directFigures(device, there, parameters);
     }
     MEMSCAPE_TRY(there, servingAnswer(device, parameters));

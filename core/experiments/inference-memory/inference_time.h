@@ -10,11 +10,11 @@
 // the cache, which each sequence has of its own (Pope et al. 2022, arXiv:2211.05102).
 //
 // Kernels are those of the eager network, as a GPU runs them from a captured graph: compiled ones are fewer. A loop of
-// eager PyTorch takes max(decode, kernels × (dispatch + launch) + 4-bit layers × theirs), measured constants
-// (device_kernels.h). Against gpt-fast's published rates on an A100 (tst_inference_memory.cpp)
-// the typical error is 12 %. Left out: kernels for quantized weights that stay below the bandwidth; prompts longer than
-// `sequence`, which take more such passes over a longer cache; sequences of several lengths; speculative decoding;
-// sampling.
+// eager PyTorch takes max(decode, kernels × dispatch + 4-bit layers × theirs), measured constants (device_kernels.h).
+// Against gpt-fast's published rates on an A100 (tst_inference_memory.cpp) the typical error is 12 %. Left out: kernels
+// for quantized weights that stay below the bandwidth; prompts longer than `sequence`, which take more such passes over
+// a longer cache; sequences of several lengths; sampling. A draft
+// model: speculative_time.h.
 #pragma once
 
 #include "core/device/device.h"
@@ -32,9 +32,10 @@ namespace memscape {
 struct Serving
 {
     std::int64_t batch = 1, context = 1, sequence = 1;
-    double weightsRead = 0; ///< B that one step reads
-    double cacheRead = 0;   ///< B
-    bool isFourBit = false; ///< weights in NF4
+    double weightsRead = 0;  ///< B that one step reads
+    double cacheRead = 0;    ///< B
+    bool isFourBit = false;  ///< weights in NF4
+    std::int64_t tokens = 1; ///< of each sequence in a decoding step
 };
 
 struct ServingTime
@@ -44,7 +45,8 @@ struct ServingTime
     double weights = nan, cache = nan, launches = 0, exposed = 0; ///< s, the parts of a decoding step
     double kernels = 0;                                           ///< of a decoding step
     double prefillLow = nan, prefillHigh = nan;                   ///< s, the band of the pass (step_band.h)
-    double host = 0;                                              ///< s that an eager program's host takes for it
+    double dispatch = 0;                                          ///< s of an eager program's host for each kernel
+    double host = 0;                                              ///< s of it for a step
     bool areWeightsArithmetic = false;                            ///< products rule, not the bytes of the weights
     std::optional<Error> missing = {};                            ///< why there is no time: a rate or a link
 
@@ -54,8 +56,8 @@ struct ServingTime
     double decodeHigh() const { return (weights + cache) / 0.6 + 1.4 * launches + 1.3 * exposed; }
     /// Of an eager program: the device waits for its host, or the host for it.
     double eagerDecode() const { return std::max(decode(), host); }
-    double eagerDecodeLow() const { return std::max(decodeLow(), 0.7 * host); }
-    double eagerDecodeHigh() const { return std::max(decodeHigh(), 2.5 * host); } ///< a processor of 2020, hooks
+    double eagerDecodeLow() const { return std::max(decodeLow(), 0.5 * host); }   ///< a processor of 2025
+    double eagerDecodeHigh() const { return std::max(decodeHigh(), 1.5 * host); } ///< one of 2019, hooks
     double tokensPerSecond() const { return double(of.batch) / decode(); }
 };
 
@@ -64,6 +66,10 @@ struct ServingTime
 ServingTime servingTime(const Device& device, const ModelDescription& model, const TrainingSetup& setup,
                         const Graph& graph, const std::vector<ParameterTensor>& parameters, const Serving& serving,
                         double held);
+
+/// A decoding step alone, whose prefill is not asked for.
+ServingTime decodingTime(const Device& device, const ModelDescription& model, const TrainingSetup& setup,
+                         const Serving& serving, double held);
 
 /// prefill_time, token_time, eager_token_time, tokens_per_second, each with its why; the latter three where there is a
 /// cache.

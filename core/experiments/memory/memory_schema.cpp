@@ -419,13 +419,20 @@ Schema inferenceSchema()
                  "A smaller model that proposes tokens (speculative decoding); its weights and cache are in memory, "
                  "too. none: without.",
                  "none", 1),
+        count("draft_tokens", "proposed tokens", "Tokens that the draft model proposes before the model checks them.",
+              64, "5", "tokens"),
+        realSpec("draft_acceptance", "accepted proposals",
+                 "The share of the draft's tokens that the model accepts. 0.75 is T5 small's for T5 XXL in translation "
+                 "(Leviathan 2023, table 2).",
+                 {.least = 0, .most = 1, .standard = "0.75"}),
         count("tensor_parallel", "tensor parallel", "Devices that share each matrix, head by head.", 1024, "1", "GPUs"),
         quantizedHeadSpec(),
         bitsandbytesSpec(),
         linkBandwidthSpec()};
     append(schema, deviceSpecs());
     append(schema, {assumeSpec()});
-    setGroup(schema, "engine", {"cache_page", "shared_prefix", "memory_share", "draft_model"});
+    setGroup(schema, "engine",
+             {"cache_page", "shared_prefix", "memory_share", "draft_model", "draft_tokens", "draft_acceptance"});
     setGroup(schema, "details",
              {"precision", "attention", "logits", "quantized_head", "bitsandbytes", "tensor_parallel", "link_bandwidth",
               "device_context", "allocator", "assume"});

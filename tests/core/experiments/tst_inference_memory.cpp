@@ -24,6 +24,7 @@ private slots:
     void formsOfWeights();
     void anEngineKeepsWhatItPrints();
     void aDraftModelIsInMemoryToo();
+    void aDraftSavesTimeWhereItIsAccepted();
     void theLastTokensLogitsAloneAreFewer();
     void figuresKeepTheContract();
     void anEagerLoopWaitsForItsHost();
@@ -161,6 +162,33 @@ void TestInferenceMemory::aDraftModelIsInMemoryToo()
     const auto wrong = inference().predictPoint(*findDevice("nvidia-h200"), servingWith({"draft_model=no-such-model"}));
     QVERIFY(!wrong);
     QVERIFY2(wrong.error().place.starts_with("draft_model"), wrong.error().place.c_str());
+}
+
+/// Leviathan et al. 2023, formula 1 by hand: α = 0.8 and γ = 3 give 1 + 0.8 + 0.64 + 0.512 tokens a round.
+void TestInferenceMemory::aDraftSavesTimeWhereItIsAccepted()
+{
+    const auto with = [](const char* acceptance, const char* tokens) {
+        return servingOf({"model=llama-3.1-70b", "weight_precision=int4", "context=1024", "draft_model=llama-3.2-1b",
+                          std::string("draft_acceptance=") + acceptance, std::string("draft_tokens=") + tokens});
+    };
+    const Figures usual = with("0.8", "3");
+    QCOMPARE(servingValue(usual, "round_tokens"), 2.952);
+    const double plain = servingValue(usual, "token_time"), drafted = servingValue(usual, "speculative_token_time");
+    QVERIFY(drafted < plain);
+    QVERIFY(drafted > plain / 2.952); // the draft takes time, too
+    // Nothing accepted: each round gives the model's own token, after all of the draft's.
+    const Figures refused = with("0", "3");
+    QCOMPARE(servingValue(refused, "round_tokens"), 1.0);
+    QVERIFY(servingValue(refused, "speculative_token_time") > plain);
+    QCOMPARE(servingValue(with("1", "7"), "round_tokens"), 8.0);
+    // A token of the draft is what the draft takes when it is served alone.
+    const double small = servingValue(servingOf({"model=llama-3.2-1b", "weight_precision=int4", "context=1024"}),
+                                      "token_time"),
+                 more = servingValue(with("0", "4"), "speculative_token_time")
+        - servingValue(refused, "speculative_token_time");
+    QVERIFY2(std::fabs(more / small - 1) < 0.01, qPrintable(QString::number(more / small)));
+    QVERIFY(!findFigure(servingOf({"draft_model=none"}), "speculative_token_time"));
+    QVERIFY(!resolve(inference().schema(), {"draft_acceptance=1.5"}));
 }
 
 void TestInferenceMemory::theLastTokensLogitsAloneAreFewer()

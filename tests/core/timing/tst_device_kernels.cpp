@@ -42,15 +42,35 @@ private slots:
     /// 8192³ is what the reached rate was measured with; one tile keeps one of 108 multiprocessors busy.
     void wavesOfTiles()
     {
+        const auto seconds = [this](double m, double n, double k, double count) {
+            return tiledTime(Multipliers::TensorCores, m_a100.units, 262e12, m, n, k, count).seconds;
+        };
         const double flops = 2.0 * 8192 * 8192 * 8192;
-        QCOMPARE(tiledSeconds(m_a100.units, 262e12, 8192, 8192, 8192), flops / 262e12);
+        QCOMPARE(seconds(8192, 8192, 8192, 1), flops / 262e12);
         const double wave = flops / 262e12 / 19; // 2048 tiles of 128 × 256 in 19 waves
-        const double halved = (wave - 2.2e-6) / 2 / 0.8 + 2.2e-6;
-        QCOMPARE(tiledSeconds(108, 262e12, 128, 256, 8192), halved);    // two tiles of 128 × 128, each at 0.8
-        QCOMPARE(tiledSeconds(108, 262e12, 128, 256, 8192, 108), wave); // a batch fills the wave
-        QCOMPARE(tiledSeconds(108, 262e12, 64, 256, 8192), halved);     // padded
-        QCOMPARE(tiledSeconds(108, 262e12, 64, 256, 8192, 108), (wave - 2.2e-6) / 2 / 0.67 + 2.2e-6); // few rows
-        QCOMPARE(tiledSeconds(108, 262e12, 128, 256, 1024, 108), (wave - 2.2e-6) / 8 + 2.2e-6);
+        const double multiplying = wave - 2.2e-6;
+        // Eight tiles of 64 × 64, which read each operand 4 and 2 times as often as one of 128 × 256.
+        QCOMPARE(seconds(128, 256, 8192, 1), multiplying / 8 * 2.25 + 2.2e-6);
+        QCOMPARE(seconds(128, 256, 8192, 108), wave);                          // a batch fills the wave
+        QCOMPARE(seconds(64, 256, 8192, 108), multiplying / 2 * 1.5 + 2.2e-6); // few rows
+        QCOMPARE(seconds(128, 256, 1024, 108), multiplying / 8 + 2.2e-6);
+    }
+
+    /// Two layers of a small network in FP32: nothing but a launch and a wave's fill.
+    void aSmallProductIsHeldByItsLaunch()
+    {
+        const DeviceRates rates = deviceRates(m_a100).value();
+        OperatorCost cost{2.0 * 32 * 256 * 256, 4 * (2.0 * 32 * 256 + 256 * 256), 1, true};
+        cost.products[0] = {HostOperation::Forward, {32, 256, 256}, 1};
+        const TimeParts parts = DeviceKernels(m_a100, 1).parts(rates, cost);
+        QCOMPARE(parts.total(), parts.calls);
+        // A tile of 32 × 32 takes 32 × 32 × 256 multiply-adds of a multiprocessor, which has 64 lanes.
+        const double lanes = 32 * 32 * 256 / (64 * 1.41e9);
+        QVERIFY(parts.total() > rates.launch + waveFillSeconds + lanes);
+        QVERIFY(parts.total() < rates.launch + waveFillSeconds + 2 * lanes);
+        cost.products[0].shape = {8192, 8192, 8192};
+        cost.flops = 2.0 * 8192 * 8192 * 8192;
+        QCOMPARE(DeviceKernels(m_a100, 1).parts(rates, cost).calls, 0.0);
     }
 
     /// A weight's gradient: 36 tiles for 108 multiprocessors, and a sum over 32,768 tokens that is cut in three.
