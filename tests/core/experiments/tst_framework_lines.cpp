@@ -250,6 +250,11 @@ private slots:
             "model = prepare_model_for_kbit_training(model, use_gradient_checkpointing=True)");
         row("allocator=expandable", "os.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = \"expandable_segments:True\"");
         row("compile=inductor", "model = torch.compile(model)");
+        row("compile=layers checkpointing=block", "block.compile()");
+        row("compile=layers", "loss = cross_entropy(logits.float().flatten(0, -2), targets.flatten()) / accumulation");
+        row("compile=layers loss=chunked:4",
+            "return torch.nn.functional.cross_entropy(logits.float(), targets, "
+            "reduction=reduction)");
         row("zero_grad_frees=false", "zero_grad(set_to_none=False)");
         row("keeps_logits=false", "loss = model(inputs, targets) / accumulation");
         row("operators=all-fused", "apply_liger_kernel_to_");
