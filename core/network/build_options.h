@@ -73,6 +73,9 @@ struct EagerRules
     bool operator==(const EagerRules&) const = default;
 };
 
+/// What torch.compile compiles together: core/network/compile.
+enum class CompileScope : std::uint8_t { None, Network, Layers };
+
 /// Low-rank adapters beside frozen weights (Hu et al. 2021), as peft's lora.Linear runs them.
 struct AdapterOptions
 {
@@ -129,7 +132,7 @@ struct BuildOptions
     PipelinePart pipeline = {};
     bool isProductInFp8 = false; ///< layers' linear operators keep FP8 copies of their inputs
     std::optional<AdapterOptions> adapters = {};
-    bool isCompiled = false; ///< torch.compile: core/network/compile
+    CompileScope compiled = CompileScope::None;
     EagerRules rules = {};
     bool recordsEveryIteration = false; ///< the long way: copies nothing of loops over layers and experts
     bool operator==(const BuildOptions&) const = default;

@@ -93,6 +93,15 @@ struct PipelineChunk
     TensorId sent = noTensor;     ///< to the chunk behind it
 };
 
+/// Operators [first, last) of one function that torch.compile made: its backward is one function, too, which gives all
+/// its gradients at its end.
+struct CompiledRegion
+{
+    std::uint32_t first = 0;
+    std::uint32_t last = 0;
+    std::vector<TensorId> results; ///< what it returns
+};
+
 struct Graph
 {
     std::vector<Storage> storages;
@@ -109,9 +118,10 @@ struct Graph
     TensorId sharedParameter = noTensor; ///< of a pipeline's first and last rank: the embedding that is the head
     /// Of fused kernels, by input: the first input that has the same gradient.
     std::vector<std::vector<std::uint8_t>> fused;
-    TensorId loss = noTensor;           ///< what backward starts from; noTensor when there is none
-    TensorId output = noTensor;         ///< logits, or the last activation
-    std::vector<TensorId> otherOutputs; ///< made before it: logits in pieces
+    std::vector<CompiledRegion> regions; ///< in program order, disjoint
+    TensorId loss = noTensor;            ///< what backward starts from; noTensor when there is none
+    TensorId output = noTensor;          ///< logits, or the last activation
+    std::vector<TensorId> otherOutputs;  ///< made before it: logits in pieces
     /// The model returns both at once, `logits, loss = model(x)`; else the loop computes the loss.
     bool returnsLoss = false;
     bool hasAdapters = false;       ///< parameters have types of their own: a frozen base, adapters beside it

@@ -146,8 +146,8 @@ Result<Graph> buildNetwork(const ModelDescription& model, const BuildOptions& op
         MEMSCAPE_CHECK(checkTotal(*graph));
     if (graph && options.pipeline.ranks > 1)
         return pipelinePart(*graph, options.pipeline);
-    if (graph && options.isCompiled)
-        return compiledGraph(*graph);
+    if (graph && options.compiled != CompileScope::None)
+        return compiledGraph(*graph, options.compiled);
     return graph;
 }
 

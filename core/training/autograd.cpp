@@ -96,6 +96,10 @@ Autograd::Autograd(const Graph& graph, const CheckpointPlan& checkpointing, cons
         m_trace.beginPassing(m_fsdp->wrappingBytes());
     allocatePlaced(names);
     m_trace.endPassing();
+    if (isCompiled())
+        m_regionOf.assign(graph.operators.size(), noRegion);
+    for (std::uint32_t i = 0; i < graph.regions.size(); ++i)
+        std::fill(m_regionOf.begin() + graph.regions[i].first, m_regionOf.begin() + graph.regions[i].last, i);
     for (const Operator& op : graph.operators) {
         m_keepsGenerator |= m_rules.isOnCpu && op.kind == OperatorKind::Dropout;
         if (!op.hasGradient)

@@ -11,6 +11,10 @@
 // A parameter keeps its first gradient as it is when it is dense in the parameter's own order, else
 // a copy; later ones are added into it.
 //
+// A region that torch.compile made (Graph::regions) is one node: the gradients of its results, which Python's frame
+// holds, live until its backward ends; there it gives all its gradients. What its forward keeps is packed when all of
+// it has run, so that checkpointing replays it to its end, and its backward takes all of that at once.
+//
 // The first product of each pass brings cuBLAS's workspace with it (blas_workspace.h).
 //
 // Left out: other workspaces of kernels (cuDNN, sorting of indices), hooks, higher derivatives.
@@ -84,6 +88,7 @@ private:
         bool isView = false; ///< its base keeps a second reference: never added into
     };
     static constexpr std::size_t gradientLimit = 256;
+    static constexpr std::uint32_t noRegion = UINT32_MAX;
 
     /// What the forward of a micro-batch leaves for its backward.
     struct Pass
@@ -145,7 +150,10 @@ private:
     void attentionTiles(const Layout& query, const Layout& key, DType dtype);
     void splitBackward(const Operator& op);
     void fusedBackward(const Operator& op);
-    bool isCompiled() const { return !m_graph.fused.empty(); }
+    void enterRegion(std::uint32_t op); ///< in backward
+    void leaveRegion(std::uint32_t op);
+    bool isCompiled() const { return !m_graph.regions.empty(); }
+    bool replaysAll() const { return m_isReentrant || isCompiled(); }
     // Losses that take the head's matrix (fused_loss.cpp).
     void runLigerLoss(const Operator& op);
     LiveId ligerLogits(const Operator& op, std::int64_t rows);
@@ -214,8 +222,11 @@ private:
     std::vector<LiveId> m_parameterGradient;  ///< by tensor: `.grad`
     std::vector<std::int64_t> m_keptGradient; ///< by tensor: B after reduction, −1: as it is
     std::vector<std::pair<TensorId, Gradient>> m_unreduced;
-    std::vector<Gradient> m_unadded; ///< of parameters that have one; a compiled backward returns all at its end
-    std::vector<Gradient> m_given;   ///< to the outputs of a fused kernel
+    std::vector<std::uint32_t> m_regionOf; ///< by operator: of Graph::regions, or noRegion; empty without
+    bool m_isInRegion = false;
+    std::vector<LiveId> m_held;                           ///< gradients of the region's results
+    std::vector<std::pair<TensorId, Gradient>> m_unadded; ///< of parameters, until the region's backward ends
+    std::vector<Gradient> m_given;                        ///< to the outputs of a fused kernel
     std::vector<LiveId> m_fusedResults;
     std::unique_ptr<GatheredWeights> m_units;
     FsdpUnits* m_fsdp = nullptr;                    ///< the same, where it is one

@@ -58,9 +58,6 @@ void Autograd::runBackwardFrom(TensorId root, std::string_view given, std::uint3
         end = segment->first;
     }
     runBackward(first, end);
-    for (Gradient& one : m_unadded)
-        drop(one);
-    m_unadded.clear();
     leaveUnit();
     endReductions();
     drop(ones);
@@ -69,19 +66,45 @@ void Autograd::runBackwardFrom(TensorId root, std::string_view given, std::uint3
 void Autograd::runBackward(std::uint32_t first, std::uint32_t last)
 {
     for (std::uint32_t i = last; i-- > first;) {
-        if (!m_graph.operators[i].hasGradient)
-            continue;
-        enterUnit(m_graph.operators[i]);
-        runNode(m_graph.operators[i]);
-        if (m_units)
-            m_units->ran();
+        enterRegion(i);
+        if (m_graph.operators[i].hasGradient) {
+            enterUnit(m_graph.operators[i]);
+            runNode(m_graph.operators[i]);
+            if (m_units)
+                m_units->ran();
+        }
+        leaveRegion(i);
     }
+}
+
+void Autograd::enterRegion(std::uint32_t op)
+{
+    if (m_isInRegion || m_regionOf.empty() || m_regionOf[op] == noRegion)
+        return;
+    m_isInRegion = true;
+    for (const TensorId result : m_graph.regions[m_regionOf[op]].results) {
+        if (!m_slot[result])
+            continue;
+        m_held.push_back(m_gradients[m_slot[result]].live);
+        m_live.retain(m_held.back());
+    }
+}
+
+void Autograd::leaveRegion(std::uint32_t op)
+{
+    if (!m_isInRegion || m_graph.regions[m_regionOf[op]].first != op)
+        return;
+    m_isInRegion = false;
+    for (const LiveId held : std::exchange(m_held, {}))
+        m_live.release(held);
+    for (auto& [tensor, gradient] : std::exchange(m_unadded, {}))
+        accumulateIntoParameter(tensor, gradient);
 }
 
 void Autograd::runSegmentBackward(const Segment& segment)
 {
     Gradient held; // a nested backward's caller keeps the gradient of the segment's result
-    const std::uint32_t trigger = m_isReentrant ? segment.last - 1 : segment.trigger;
+    const std::uint32_t trigger = replaysAll() ? segment.last - 1 : segment.trigger;
     if (m_isReentrant && m_slot[segment.output])
         held = alias(m_gradients[m_slot[segment.output]]);
     runBackward(trigger + 1, segment.last);
@@ -89,7 +112,10 @@ void Autograd::runSegmentBackward(const Segment& segment)
     m_ownsUnpacked = !m_isReentrant && !m_rules.isBefore2;
     const std::uint32_t last = lastHolder(segment);
     runBackward(last + 1, trigger + 1);
-    m_dying = m_isReentrant ? nullptr : &segment;
+    if (isCompiled() && !m_isReentrant)
+        releaseInputs(segment);
+    else
+        m_dying = m_isReentrant ? nullptr : &segment;
     runBackward(segment.first, last + 1);
     m_ownsUnpacked = false;
     for (TensorId tensor = segment.firstTensor; tensor < segment.lastTensor; ++tensor)
@@ -123,7 +149,7 @@ void Autograd::replay(const Segment& segment)
         m_isNamed[tensor] = 0; // the first run's names belong to storages that live elsewhere now
     const LiveId generator = m_keepsGenerator ? generatorState() : 0;
     m_isReplaying = true;
-    const bool isWhole = m_isReentrant || m_rules.isBefore2;
+    const bool isWhole = replaysAll() || m_rules.isBefore2;
     const std::uint32_t end = isWhole ? segment.last : segment.trigger;
     for (std::uint32_t i = segment.first; i < end; ++i) {
         const Operator& op = m_graph.operators[i];

@@ -27,6 +27,8 @@ namespace memscape {
 void Autograd::accumulateIntoParameter(TensorId tensor, Gradient gradient)
 {
     LiveId& kept = m_parameterGradient[tensor];
+    if (m_isInRegion && (kept || isReduced(tensor)))
+        return m_unadded.emplace_back(tensor, gradient), void();
     if (isReduced(tensor)) {
         if (m_placement.deepspeed)
             fillBucket(tensor, gradient);
@@ -36,8 +38,6 @@ void Autograd::accumulateIntoParameter(TensorId tensor, Gradient gradient)
             reduce(tensor, gradient);
         return;
     }
-    if (kept && isCompiled())
-        return m_unadded.push_back(gradient);
     const bool isOwn = gradient.layout.isContiguous() && m_live.references(gradient.live) == 1;
     if (!kept && isOwn) {
         kept = gradient.live;

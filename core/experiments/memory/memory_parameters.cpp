@@ -141,9 +141,12 @@ Result<std::int64_t> sequenceOfRank(const Plan& plan, std::int64_t sequence)
 /// What of a plan the compiled program would have to know, and does not here.
 std::string withoutCompile(const Plan& plan, const CheckpointPlan& checkpointing, const BuildOptions& build)
 {
-    if (checkpointing.kind != Checkpointing::None)
+    const bool isWhole = build.compiled == CompileScope::Network;
+    if (isWhole && checkpointing.kind != Checkpointing::None)
         return "checkpointing";
-    if (plan.isSharded() && (plan.zeroStage > 1 || plan.isByFsdp()))
+    if (checkpointing.kind == Checkpointing::AttentionCore)
+        return "checkpointing=selective, which divides a layer";
+    if (isWhole && plan.isSharded() && (plan.zeroStage > 1 || plan.isByFsdp()))
         return "sharded gradients or weights";
     if (plan.offload >= Offload::Gradients)
         return "gradients on the host";
@@ -153,24 +156,32 @@ std::string withoutCompile(const Plan& plan, const CheckpointPlan& checkpointing
         return "ranks that share layers, sequences or experts";
     if (build.isProductInFp8)
         return "precision=fp8, whose copies are made by kernels of their own";
-    if (build.adapters && build.adapters->isQuantized())
-        return "a quantized base, whose kernels are not the compiler's";
+    if (build.adapters && build.adapters->base == BaseForm::Int8)
+        return "a base in int8, whose kernels are not the compiler's";
     return {};
 }
 
 Result<void> setCompile(BuildOptions& build, const TrainingSetup& setup, const Device& device,
                         const Parameters& parameters)
 {
-    if (parameters.choice("compile") == "none")
+    const std::string& text = parameters.choice("compile");
+    if (text == "none")
         return {};
     if (!device.isGpu())
         return fail("plan.compile", "torch.compile is modelled as Inductor compiles for a GPU",
                     "choose compile=none, or a GPU", "compile");
-    const std::string other = withoutCompile(setup.step.plan, setup.step.checkpointing, build);
-    if (!other.empty())
-        return fail("plan.combination", fmt::format("compile=inductor is not modelled with {}", other),
-                    "choose compile=none, or leave the other as it is by default", "compile");
-    build.isCompiled = true;
+    const Plan& plan = setup.step.plan;
+    const auto refusedWith = [&](CompileScope scope) {
+        build.compiled = scope;
+        return withoutCompile(plan, setup.step.checkpointing, build);
+    };
+    const CompileScope scope = text == "layers" ? CompileScope::Layers : CompileScope::Network;
+    const bool allowsLayers = refusedWith(CompileScope::Layers).empty();
+    if (const std::string other = refusedWith(scope); !other.empty())
+        return fail("plan.combination", fmt::format("compile={} is not modelled with {}", text, other),
+                    allowsLayers ? "choose compile=layers"
+                                 : "choose compile=none, or leave the other as it is by default",
+                    "compile");
     return {};
 }
 

@@ -129,7 +129,10 @@ ParameterSpec compileSpec()
                       {{"none", "none", "eager: an operator is a kernel, and keeps what its backward needs"},
                        {"inductor", "Inductor",
                         "fewer and larger kernels, no intermediate results of chains; gradients of all weights at "
-                        "once at the end of backward"}},
+                        "once at the end of backward"},
+                       {"layers", "Inductor, by layers",
+                        "regional compilation: each layer and the loss alone, what is between them eagerly; goes with "
+                        "checkpointing and FSDP (torchtune, torchtitan, accelerate)"}},
                       "none");
 }
 

@@ -161,10 +161,33 @@ private:
         m_lines.blank();
     }
 
+    bool compilesLayers() const { return means("compile") && is("compile", "layers"); }
+    bool isChunked() const { return m_parameters.choice("loss").starts_with("chunked:"); }
+
     void writeCompile()
     {
         if (means("compile") && is("compile", "inductor"))
             m_lines.add("model = torch.compile(model)");
+        if (!compilesLayers())
+            return;
+        m_lines.add("for block in model.layers:  # yours: each block of the model is compiled alone");
+        m_lines.add("    block.compile()");
+        if (m_phase != "training" || (!isChunked() && !is("loss", "library")))
+            return;
+        if (!isChunked() || !m_parameters.flag("logits_fp32"))
+            return m_lines.add("cross_entropy = torch.compile(torch.nn.functional.cross_entropy)");
+        m_lines.blank();
+        m_lines.blank();
+        m_lines.add("@torch.compile  # with the cast in it: no chunk is in memory in fp32");
+        m_lines.add("def cross_entropy(logits, targets, reduction):");
+        m_lines.add("    return torch.nn.functional.cross_entropy(logits.float(), targets, reduction=reduction)");
+        m_lines.blank();
+        m_lines.blank();
+    }
+
+    std::string crossEntropy() const
+    {
+        return compilesLayers() ? "cross_entropy" : "torch.nn.functional.cross_entropy";
     }
 
     void writeDistribution()
@@ -405,13 +428,14 @@ private:
             return writeOtherLoss(start);
         const bool inFloat = means("logits_fp32") && m_parameters.flag("logits_fp32");
         const char* logits = inFloat ? "logits.float()" : "logits";
-        const std::string loss =
-            fmt::format("torch.nn.functional.cross_entropy({0}.flatten(0, -2), targets.flatten())", logits);
+        const std::string loss = fmt::format("{}({}.flatten(0, -2), targets.flatten())", crossEntropy(), logits);
         if (m_parameters.flag("keeps_logits")) {
             m_lines.add(start + "logits = model(inputs)");
             m_lines.add(start + "loss = " + loss + " / accumulation");
         } else {
-            m_lines.comment("The model computes the loss, so that no variable keeps the logits.", int(start.size()));
+            m_lines.comment(fmt::format("The model computes the loss{}, so that no variable keeps the logits.",
+                                        compilesLayers() ? " with cross_entropy" : ""),
+                            int(start.size()));
             m_lines.add(start + "loss = model(inputs, targets) / accumulation");
         }
     }
@@ -420,15 +444,15 @@ private:
     {
         const std::string& form = m_parameters.choice("loss");
         const int indent = int(start.size());
-        if (form.starts_with("chunked:")) {
+        if (isChunked()) {
             const std::string count = form.substr(form.find(':') + 1);
             m_lines.comment(
                 fmt::format("The model returns a list: [head(piece) for piece in hidden.chunk({}, dim=1)].", count),
                 indent);
             m_lines.add(start + "logits = model(inputs)");
-            m_lines.add(start + "loss = sum(torch.nn.functional.cross_entropy(");
+            m_lines.add(fmt::format("{}loss = sum({}(", start, crossEntropy()));
             m_lines.add(fmt::format("{}    piece{}.flatten(0, -2), wanted.flatten(), reduction=\"sum\")", start,
-                                    m_parameters.flag("logits_fp32") ? ".float()" : ""));
+                                    m_parameters.flag("logits_fp32") && !compilesLayers() ? ".float()" : ""));
             m_lines.add(fmt::format("{}    for piece, wanted in zip(logits, targets.chunk({}, dim=1)))", start, count));
             if (!m_parameters.flag("keeps_logits"))
                 m_lines.add(start + "del logits");

@@ -7,6 +7,8 @@
 //   * A fused kernel runs when something that is not fused needs it: a gate is not written before it is multiplied.
 //   * Its results in memory are what others read and what is kept for backward.
 //   * A variable's name ends with its last reader, not where Python drops it.
+//   * Regional compilation makes a function of each layer (compiled_regions.h): its input and its result are in memory,
+//     and what a layer is given is kept for its backward.
 //
 // Left out: reuse of buffers between kernels (it changes who owns bytes, not how many live), what Inductor computes
 // twice instead of writing it, reductions that it splits in two kernels, CUDA graphs and their private pools,
@@ -14,11 +16,12 @@
 #pragma once
 
 #include "core/base/result.h"
+#include "core/network/build_options.h"
 #include "core/network/graph.h"
 
 namespace memscape {
 
 /// Errors: network.compile where one kernel would take more tensors than an operator has room for.
-Result<Graph> compiledGraph(const Graph& graph);
+Result<Graph> compiledGraph(const Graph& graph, CompileScope scope);
 
 } // namespace memscape

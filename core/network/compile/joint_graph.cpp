@@ -2,6 +2,7 @@
 #include "core/network/compile/joint_graph.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace memscape {
 
@@ -9,16 +10,12 @@ namespace {
 
 using Kind = OperatorKind;
 
-bool isViewKind(Kind kind)
-{
-    return kind >= Kind::View && kind <= Kind::Detach;
-}
-
 class JointWriter
 {
 public:
-    JointWriter(const Graph& graph, JointGraph& joint)
+    JointWriter(const Graph& graph, const CompiledRegions& regions, JointGraph& joint)
         : m_graph(graph)
+        , m_regions(regions)
         , m_joint(joint)
     {
         m_joint.ofTensor.assign(graph.tensors.size(), noJoint);
@@ -28,11 +25,21 @@ public:
     void write(std::uint32_t index)
     {
         const Operator& op = m_graph.operators[index];
-        if (op.kind == Kind::Release)
-            return;
+        if (std::exchange(m_region, m_regions.ofOperator[index]) != m_regions.ofOperator[index])
+            m_regionBegin = JointId(m_joint.nodes.size());
         m_index = index;
         m_op = &op;
-        if (isViewKind(op.kind))
+        writeNodes();
+        for (const TensorId tensor : m_graph.outputs(op))
+            if (m_joint.ofTensor[tensor] != noJoint)
+                at(m_joint.ofTensor[tensor]).isOutput = m_regions.isResult[tensor];
+    }
+
+private:
+    void writeNodes()
+    {
+        const Operator& op = *m_op;
+        if (isViewOfInput(op.kind))
             return writeView();
         if (op.kind >= Kind::Clone && op.kind <= Kind::Compare)
             return writeCopy();
@@ -71,13 +78,6 @@ public:
         }
     }
 
-    void markOutput(TensorId tensor)
-    {
-        if (tensor != noTensor && m_joint.ofTensor[tensor] != noJoint)
-            m_joint.nodes[m_joint.ofTensor[tensor]].isOutput = true;
-    }
-
-private:
     JointNode& at(JointId id) { return m_joint.nodes[id]; }
     std::int64_t elementsOf(TensorId tensor) const { return m_graph.layoutOf(tensor).elements(); }
     TensorId input(std::size_t i) const { return m_graph.inputs(*m_op)[i]; }
@@ -88,11 +88,11 @@ private:
     bool isHalf() const { return isFloating(outputType()) && elementBytes(outputType()) < 4; }
 
     JointId in(std::size_t i) { return nodeOf(input(i)); }
-    /// What exists before the step gets its node when it is first read.
+    /// What exists before the region gets its node when it is first read there.
     JointId nodeOf(TensorId tensor)
     {
         JointId& known = m_joint.ofTensor[tensor];
-        if (known != noJoint)
+        if (known != noJoint && known >= m_regionBegin)
             return known;
         const Role role = m_graph.storageOf(tensor).role;
         JointNode node;
@@ -336,7 +336,7 @@ private:
         opaque();
         if (wants(1))
             readTransposed(inputs[0]);
-        if (wants(0))
+        if (wants(0) && m_graph.storageOf(input(1)).source != Kind::Dequantize) // else it is made again
             readTransposed(inputs[1]);
     }
 
@@ -360,9 +360,11 @@ private:
     }
 
     const Graph& m_graph;
+    const CompiledRegions& m_regions;
     JointGraph& m_joint;
     const Operator* m_op = nullptr;
-    std::uint32_t m_index = 0;
+    std::uint32_t m_index = 0, m_region = CompiledRegions::none;
+    JointId m_regionBegin = 0; ///< the first node of the operator's region
 };
 
 /// Tensors of copied operators are those of the operator that was copied; by tensor.
@@ -410,12 +412,12 @@ std::vector<std::uint32_t> originals(const Graph& graph, const std::vector<Copie
     return result;
 }
 
-JointGraph jointGraph(const Graph& graph)
+JointGraph jointGraph(const Graph& graph, const CompiledRegions& regions)
 {
     JointGraph joint;
     const std::vector<std::uint32_t> originalOf = originals(graph, outerLoops(graph));
     const std::vector<TensorId> tensors = originalTensors(graph, originalOf);
-    JointWriter writer(graph, joint);
+    JointWriter writer(graph, regions, joint);
     // What follows the copies reads the last of them: here it reads the original.
     const auto alias = [&](const Operator& op) {
         for (const TensorId tensor : graph.inputs(op))
@@ -423,16 +425,18 @@ JointGraph jointGraph(const Graph& graph)
                 joint.ofTensor[tensor] = joint.ofTensor[tensors[tensor]];
     };
     for (std::uint32_t i = 0; i < graph.operators.size(); ++i) {
-        if (originalOf[i] != i)
+        const Operator& op = graph.operators[i];
+        if (regions.ofOperator[i] == CompiledRegions::none || op.kind == Kind::Release)
             continue;
-        alias(graph.operators[i]);
-        writer.write(i);
+        if (originalOf[i] == i) {
+            alias(op);
+            writer.write(i);
+            continue;
+        }
+        for (const TensorId tensor : graph.outputs(op))
+            if (regions.isResult[tensor] && joint.ofTensor[tensors[tensor]] != noJoint)
+                joint.nodes[joint.ofTensor[tensors[tensor]]].isOutput = true;
     }
-    const auto output = [&](TensorId tensor) { writer.markOutput(tensor == noTensor ? tensor : tensors[tensor]); };
-    output(graph.loss);
-    output(graph.output);
-    for (const TensorId tensor : graph.otherOutputs)
-        output(tensor);
     return joint;
 }
 

@@ -4,12 +4,15 @@
 // backward what it reads of the forward pass. A layer norm is a mean, a deviation, a difference, a product; its
 // backward reads the normalized rows, the deviation divided by the width, and the weight.
 //
+// Regions that are compiled alone are parts without edges between them: what one makes is an input of the next. What
+// runs eagerly is in none.
+//
 // Copies of layers (Graph::copies) are left out: they are divided as what they were copied from.
 // Left out: the arithmetic of backward itself, which is recomputed nowhere; primitives without an effect on what is
 // kept (chains of elementwise ones in between are one node).
 #pragma once
 
-#include "core/network/graph.h"
+#include "core/network/compile/compiled_regions.h"
 
 #include <vector>
 
@@ -25,14 +28,14 @@ struct JointNode
     DType dtype = DType::Float32;
     std::uint32_t op = 0;       ///< of the graph; what exists before the step has the last index
     TensorId tensor = noTensor; ///< of the graph, where it has one
-    bool isInput = false;       ///< exists before the step
+    bool isInput = false;       ///< exists before its region runs
     bool isStatic = false;      ///< a parameter or buffer: costs nothing to keep
     bool isForward = true;
     bool isView = false;
     bool isFusible = true;
     bool isConcatenation = false; ///< takes producers into its kernel, joins no other
     bool isRecomputable = true;
-    bool isOutput = false;    ///< of the network
+    bool isOutput = false;    ///< of its region
     bool isReadFused = false; ///< by backward, in a fused kernel
     bool isReadWhole = false; ///< by backward, in a product or another kernel that wants it in memory
     std::vector<JointId> inputs;
@@ -46,7 +49,7 @@ struct JointGraph
     std::vector<JointId> ofTensor;           ///< by tensor of the graph
 };
 
-JointGraph jointGraph(const Graph& graph);
+JointGraph jointGraph(const Graph& graph, const CompiledRegions& regions);
 
 /// Loops whose copies are left out: the outermost, three iterations of which were recorded.
 std::vector<CopiedOperators> outerLoops(const Graph& graph);

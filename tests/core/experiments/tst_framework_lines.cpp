@@ -253,6 +253,11 @@ private slots:
         row("optimizer_in_backward=true", "    parameter.register_post_accumulate_grad_hook(step)\n");
         row("optimizer_in_backward=true optimizer=muon",
             "(torch.optim.Muon if is_hidden(name, parameter) else torch.optim.AdamW)([parameter], lr=learning_rate)");
+        row("compile=layers checkpointing=block", "block.compile()");
+        row("compile=layers", "loss = cross_entropy(logits.float().flatten(0, -2), targets.flatten()) / accumulation");
+        row("compile=layers loss=chunked:4",
+            "return torch.nn.functional.cross_entropy(logits.float(), targets, "
+            "reduction=reduction)");
         row("zero_grad_frees=false", "zero_grad(set_to_none=False)");
         row("keeps_logits=false", "loss = model(inputs, targets) / accumulation");
         row("operators=all-fused", "apply_liger_kernel_to_");

@@ -23,6 +23,7 @@ private slots:
     void anUpdateInBackwardLeavesNoGradients();
     void compilingKeepsLessAndRunsFewerKernels();
     void whatIsNotModelledWithCompileIsRefused();
+    void layersThatAreCompiledTakeLessWithCheckpointsAndShards();
     void aLinkThatIsNotKnownIsGiven();
     void thePartsAddUpToTheDeviceTotal();
     void theTimelineReachesThePeak();
@@ -165,11 +166,53 @@ void TestTrainingMemory::compilingKeepsLessAndRunsFewerKernels()
 
 void TestTrainingMemory::whatIsNotModelledWithCompileIsRefused()
 {
-    for (const char* other :
-         {"checkpointing=block", "tensor_parallel=2", "adapter=qlora", "offload=gradients", "precision=fp8"}) {
-        const auto prediction = training().predict(
-            h200(), trainingWith({"model=gpt2", "batch=2", "sequence=64", "advice=none", "compile=inductor", other}));
-        QVERIFY2(!prediction && prediction.error().place == "compile", other);
+    const auto predictedWith = [](const char* compile, const std::vector<std::string>& others) {
+        std::vector<std::string> all{"model=gpt2", "batch=2", "sequence=64", "advice=none", compile};
+        all.insert(all.end(), others.begin(), others.end());
+        return training().predict(h200(), trainingWith(all));
+    };
+    for (const char* const compile : {"compile=inductor", "compile=layers"})
+        for (const std::vector<std::string>& others :
+             std::vector<std::vector<std::string>>{{"tensor_parallel=2"},
+                                                   {"adapter=lora", "base_precision=int8"},
+                                                   {"offload=gradients"},
+                                                   {"precision=fp8"},
+                                                   {"checkpointing=selective"}}) {
+            const auto prediction = predictedWith(compile, others);
+            QVERIFY2(!prediction && prediction.error().place == "compile", others.back().c_str());
+        }
+    // What layers that are compiled alone allow, and a whole network does not.
+    for (const std::vector<std::string>& others :
+         std::vector<std::vector<std::string>>{{"checkpointing=block"}, {"zero=3", "data_parallel=4"}}) {
+        const auto refused = predictedWith("compile=inductor", others);
+        QVERIFY2(!refused && refused.error().hint == "choose compile=layers", others.front().c_str());
+        QVERIFY2(predictedWith("compile=layers", others), others.front().c_str());
+    }
+    QVERIFY(predictedWith("compile=layers", {"adapter=qlora"}));
+}
+
+void TestTrainingMemory::layersThatAreCompiledTakeLessWithCheckpointsAndShards()
+{
+    const auto predicted = [](std::vector<std::string> more, const char* key) {
+        more.insert(more.end(),
+                    {"model=llama-3.2-1b", "batch=2", "sequence=512", "precision=bf16", "attention=flash",
+                     "keeps_logits=false", "loss=chunked:8", "advice=none"});
+        const auto prediction = training().predict(h200(), trainingWith(more));
+        return prediction ? value(*prediction, key) : memscape::nan;
+    };
+    for (const std::vector<std::string>& plan : std::vector<std::vector<std::string>>{
+             {},
+             {"checkpointing=block"},
+             {"zero=3", "data_parallel=8"},
+             {"zero=3", "data_parallel=8", "checkpointing=block", "sharding_implementation=fsdp1"},
+             {"adapter=lora"},
+             {"adapter=qlora", "checkpointing=every:2"}}) {
+        std::vector<std::string> compiled = plan;
+        compiled.emplace_back("compile=layers");
+        const char* const name = plan.empty() ? "alone" : plan.back().c_str();
+        QVERIFY2(predicted(compiled, "peak_allocated") < predicted(plan, "peak_allocated"), name);
+        QVERIFY2(predicted(compiled, "step_time") < predicted(plan, "step_time"), name);
+        QCOMPARE(predicted(compiled, "weights"), predicted(plan, "weights"));
     }
 }
 

@@ -3,12 +3,8 @@
 // PyTorch, every allocation and free in order (tests/data/pytorch/model_steps.py): attention eager, flash
 // and memory-efficient, fp32, autocast and pure bf16, PyTorch's AdamW, clipping, accumulation,
 // checkpointing. Kernels' own scratch, which a recorder of operators cannot see, is left out here too.
-#include "core/network/families/decoder.h"
-#include "core/network/families/gpt2.h"
-#include "core/network/model_config.h"
-#include "core/network/network.h"
 #include "core/training/step.h"
-#include "tests/support/real_steps.h"
+#include "tests/support/recorded_networks.h"
 
 #include <QJsonObject>
 
@@ -18,29 +14,6 @@ using namespace memscape;
 using namespace memscape::test;
 
 namespace {
-
-BuildOptions modelOptions(const QJsonObject& measured)
-{
-    BuildOptions options;
-    options.batch = measured["batch"].toInteger();
-    options.sequence = measured["sequence"].toInteger();
-    const QString precision = measured["precision"].toString(), attention = measured["attention"].toString();
-    if (precision == "bf16-autocast")
-        options.autocast = DType::BFloat16;
-    if (precision == "fp16-autocast")
-        options.autocast = DType::Float16;
-    if (precision == "bf16")
-        options.weights = DType::BFloat16;
-    options.attention = attention == "flash" ? AttentionKernel::Flash
-        : attention == "efficient"           ? AttentionKernel::Efficient
-                                             : AttentionKernel::Eager;
-    options.keepsLogits = true;
-    options.rules.normStatisticsInFloat = precision != "bf16"; // as on a CPU, where it was recorded
-    options.lossChunks = measured["chunks"].toInteger();
-    options.lossForm = options.lossChunks > 0 ? LossForm::Chunked : LossForm::Library;
-    options.logitsInFloat = measured["model"] == "llama" || options.lossChunks > 0;
-    return options;
-}
 
 StepSettings modelSettings(const QJsonObject& measured)
 {
@@ -63,22 +36,7 @@ StepSettings modelSettings(const QJsonObject& measured)
 
 Result<Graph> networkOf(const QJsonObject& measured)
 {
-    const auto size = [&](const char* key) { return measured[key].toInteger(); };
-    if (measured["model"] == "gpt2") {
-        Gpt2Shape shape;
-        shape.hidden = size("hidden");
-        shape.layers = size("layers");
-        shape.heads = size("heads");
-        shape.vocabulary = size("vocab");
-        shape.positions = size("sequence");
-        shape.isTied = true;
-        return gpt2(shape, modelOptions(measured));
-    }
-    const Json config = llamaConfig(measured);
-    const auto model = modelFromConfig(JsonReader(config), "recorded");
-    if (!model)
-        return tl::unexpected(model.error());
-    return buildNetwork(*model, modelOptions(measured));
+    return recordedNetwork(measured, recordedOptions(measured));
 }
 
 } // namespace
