@@ -110,6 +110,9 @@ struct BuildOptions
     DType weights = DType::Float32;
     std::optional<DType> autocast = {}; ///< torch.autocast("cuda", dtype)
     AttentionKernel attention = AttentionKernel::Eager;
+    /// Keys and values that query heads share are copied for each of them before a kernel of attention (repeat_kv), as
+    /// for those kernels that cannot share them.
+    bool repeatsHeads = false;
     WrittenOut writtenOut = {};
     /// Norms, activations and gates of a library's model are one kernel each, which keeps what it is given: as Liger
     /// Kernel, Apex and Megatron run them. Not on a CPU.

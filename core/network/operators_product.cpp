@@ -259,7 +259,7 @@ Variable NetworkBuilder::scaledDotProduct(Variable q, Variable k, Variable v, bo
     if (!ok())
         return {};
     const bool isFlash = m_options.attention == AttentionKernel::Flash;
-    if (!isFlash) { // its kernel has one key for each query
+    if (!isFlash || m_options.repeatsHeads) { // another's kernel has one key for each query
         k = repeatedHeads(std::move(k), q.size(1));
         v = repeatedHeads(std::move(v), q.size(1));
     }

@@ -3,6 +3,7 @@
 
 #include "core/training/deepspeed_weights.h"
 #include "core/training/fsdp_units.h"
+#include "core/training/host_activations.h"
 #include "core/training/layer_units.h"
 
 #include <algorithm>
@@ -96,6 +97,8 @@ Autograd::Autograd(const Graph& graph, const CheckpointPlan& checkpointing, cons
         m_trace.beginPassing(m_fsdp->wrappingBytes());
     allocatePlaced(names);
     m_trace.endPassing();
+    if (checkpointing.sendsToHost)
+        m_host = std::make_unique<HostActivations>(graph, m_live);
     if (isCompiled())
         m_regionOf.assign(graph.operators.size(), noRegion);
     for (std::uint32_t i = 0; i < graph.regions.size(); ++i)
@@ -259,6 +262,8 @@ void Autograd::pack(const Operator& op)
         const bool isNumber = m_rules.isOnCpu && op.kind == OperatorKind::Scale;
         if (m_saved[i] && (isNumber || op.keepsAsAttribute)) // by the first run of a checkpointed segment
             m_replayed.push_back(live);
+        else if (sendsToHost(op) && !isInRegion(op) && goesToHost(m_graph, m_graph.operands[i]))
+            m_host->send(i, live);
         else
             m_saved[i] = live;
     }
@@ -321,6 +326,8 @@ void Autograd::runForward(std::uint32_t first, std::uint32_t last)
             continue;
         }
         run(op, true);
+        if (m_host && isCompiled() && m_regionOf[i] != noRegion && m_graph.regions[m_regionOf[i]].last == i + 1)
+            sendRegion(m_regionOf[i]);
         if (op.kind == OperatorKind::Release)
             continue;
         // `logits = …` and `loss = …` name the new value before the old one is freed.
@@ -364,6 +371,8 @@ void Autograd::runSegment(const Segment& segment)
         m_segmentInputs.push_back(generatorState());
     for (std::uint32_t i = segment.first; i < segment.last; ++i)
         run(m_graph.operators[i], false);
+    if (m_host)
+        sendInputs(segment);
 }
 
 std::vector<BlockId> Autograd::results() const

@@ -12,8 +12,9 @@
 // a copy; later ones are added into it.
 //
 // A region that torch.compile made (Graph::regions) is one node: the gradients of its results, which Python's frame
-// holds, live until its backward ends; there it gives all its gradients. What its forward keeps is packed when all of
-// it has run, so that checkpointing replays it to its end, and its backward takes all of that at once.
+// holds, live until its backward ends, zeros for those that have none; there it gives all its gradients. What its
+// forward keeps is packed when all of it has run, so that checkpointing replays it to its end, and its backward takes
+// all of that at once.
 //
 // The first product of each pass brings cuBLAS's workspace with it (blas_workspace.h).
 //
@@ -38,6 +39,7 @@
 namespace memscape {
 
 class FsdpUnits;
+class HostActivations;
 
 class Autograd
 {
@@ -153,6 +155,10 @@ private:
     void enterRegion(std::uint32_t op); ///< in backward
     void leaveRegion(std::uint32_t op);
     bool isCompiled() const { return !m_graph.regions.empty(); }
+    bool isInRegion(const Operator& op) const
+    {
+        return isCompiled() && m_regionOf[std::size_t(&op - m_graph.operators.data())] != noRegion;
+    }
     bool replaysAll() const { return m_isReentrant || isCompiled(); }
     // Losses that take the head's matrix (fused_loss.cpp).
     void runLigerLoss(const Operator& op);
@@ -165,6 +171,15 @@ private:
     Gradient taken(TensorId tensor); ///< out of its slot
     void accumulateIntoParameter(TensorId tensor, Gradient gradient);
     void updateReady(); ///< parameters whose gradients the last node has handed on
+
+    // --- activations in the host's memory (host_activations.h)
+    bool sendsToHost(const Operator& op) const;
+    void sendRegion(std::uint32_t region);
+    void bringBack(const Operator& op);
+    void bringBackRegion(std::uint32_t region);
+    void sendInputs(const Segment& segment);
+    void bringBackInputs(const Segment& segment);
+    LiveId broughtBack(TensorId tensor);
 
     // --- weights and gradients of which a part is kept (placement.h)
     void allocatePlaced(const std::vector<NameId>& names);
@@ -228,6 +243,7 @@ private:
     std::vector<std::pair<TensorId, Gradient>> m_unadded; ///< of parameters, until the region's backward ends
     std::vector<Gradient> m_given;                        ///< to the outputs of a fused kernel
     std::vector<LiveId> m_fusedResults;
+    std::unique_ptr<HostActivations> m_host;
     std::unique_ptr<GatheredWeights> m_units;
     FsdpUnits* m_fsdp = nullptr;                    ///< the same, where it is one
     std::vector<std::uint32_t> m_parameterIndex;    ///< by tensor, of Graph::parameters

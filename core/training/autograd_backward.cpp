@@ -58,6 +58,8 @@ void Autograd::runBackwardFrom(TensorId root, std::string_view given, std::uint3
         end = segment->first;
     }
     runBackward(first, end);
+    if (m_host)
+        m_host->endBackward();
     leaveUnit();
     endReductions();
     drop(ones);
@@ -69,7 +71,11 @@ void Autograd::runBackward(std::uint32_t first, std::uint32_t last)
         enterRegion(i);
         if (m_graph.operators[i].hasGradient) {
             enterUnit(m_graph.operators[i]);
+            if (m_host && !m_isInRegion)
+                bringBack(m_graph.operators[i]);
             runNode(m_graph.operators[i]);
+            if (m_host && !m_isInRegion)
+                m_host->ran();
             if (m_units)
                 m_units->ran();
         }
@@ -82,11 +88,18 @@ void Autograd::enterRegion(std::uint32_t op)
     if (m_isInRegion || m_regionOf.empty() || m_regionOf[op] == noRegion)
         return;
     m_isInRegion = true;
-    for (const TensorId result : m_graph.regions[m_regionOf[op]].results) {
-        if (!m_slot[result])
-            continue;
-        m_held.push_back(m_gradients[m_slot[result]].live);
-        m_live.retain(m_held.back());
+    if (m_host)
+        bringBackRegion(m_regionOf[op]);
+    const std::vector<TensorId>& results = m_graph.regions[m_regionOf[op]].results;
+    const bool isGiven = std::any_of(results.begin(), results.end(), [this](TensorId one) { return m_slot[one] != 0; });
+    for (const TensorId result : results) {
+        if (m_slot[result]) {
+            m_held.push_back(m_gradients[m_slot[result]].live);
+            m_live.retain(m_held.back());
+        } else if (isGiven && wants(result)) { // logits that are returned beside the loss
+            m_held.push_back(m_live.allocate(layoutOf(result).elements() * elementBytes(m_graph.tensors[result].dtype),
+                                             Category::Temporary, m_trace.name("zeros for a gradient"), 0));
+        }
     }
 }
 
@@ -95,6 +108,8 @@ void Autograd::leaveRegion(std::uint32_t op)
     if (!m_isInRegion || m_graph.regions[m_regionOf[op]].first != op)
         return;
     m_isInRegion = false;
+    if (m_host)
+        m_host->ran();
     for (const LiveId held : std::exchange(m_held, {}))
         m_live.release(held);
     for (auto& [tensor, gradient] : std::exchange(m_unadded, {}))
@@ -148,6 +163,8 @@ void Autograd::replay(const Segment& segment)
     for (TensorId tensor = segment.firstTensor; tensor < segment.lastTensor; ++tensor)
         m_isNamed[tensor] = 0; // the first run's names belong to storages that live elsewhere now
     const LiveId generator = m_keepsGenerator ? generatorState() : 0;
+    if (m_host)
+        bringBackInputs(segment);
     m_isReplaying = true;
     const bool isWhole = replaysAll() || m_rules.isBefore2;
     const std::uint32_t end = isWhole ? segment.last : segment.trigger;

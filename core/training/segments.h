@@ -24,6 +24,7 @@ struct CheckpointPlan
     /// the segment's output until it ends, and replays to the end of the segment; the other form
     /// stops the replay at the last tensor that is needed.
     bool isReentrant = false;
+    bool sendsToHost = false; ///< what is kept before the head: host_activations.h
 };
 
 /// Operators [first, last) that are replayed together.

@@ -17,7 +17,8 @@ struct ModelTraits
 {
     bool hasTokens = true; ///< sequences of them, not pictures or rows
     bool hasAttention = true;
-    bool hasCache = true; ///< of keys and values
+    bool sharesKeys = true; ///< heads of queries share those of keys
+    bool hasCache = true;   ///< of keys and values
     bool hasDropout = true;
     bool hasLanguageHead = true; ///< of a library's model, whose loss can be computed in other ways
     bool takesAdapters = true;
@@ -53,6 +54,7 @@ ModelTraits traitsOf(const std::string& text)
     traits.hasTokens = isDecoder || isStateSpace || family == Family::Encoder;
     traits.hasAttention =
         (traits.hasTokens && !isStateSpace) || family == Family::VisionTransformer || family == Family::Diffusion;
+    traits.sharesKeys = family == Family::Decoder && model->kvHeads < model->heads;
     traits.hasCache = isDecoder || isStateSpace;
     traits.hasLanguageHead = traits.hasCache && !isByHand && model->head == HeadKind::LanguageModel;
     traits.writesOut = traits.hasAttention || isStateSpace;
@@ -193,11 +195,15 @@ Idle idleOfStep(const Device& device, const Parameters& parameters)
     Idle idle(parameters);
     idle.add("sequence", !traits.hasTokens);
     idle.add("attention", !traits.hasAttention);
+    idle.add("repeats_heads", !traits.sharesKeys || !idle.is("attention", "flash"));
     addParallelism(idle, traits, parameters);
     addUpdate(idle, traits, parameters);
     idle.add("adapter", !traits.takesAdapters && idle.is("adapter", "none"));
     addAdapters(idle, parameters);
     idle.add("dropout", !traits.hasDropout);
+    const bool isRefused = !device.isGpu() || device.sharesHostMemory;
+    idle.add("activation_offload",
+             idle.is("phase", "inference") || (isRefused && !parameters.flag("activation_offload")));
     idle.add("compile", !device.isGpu() && idle.is("compile", "none")); // it would be refused
     idle.add("device_context", !device.isGpu());
     idle.add("allocator", !device.isGpu()); // nothing is cached there

@@ -161,6 +161,27 @@ std::string withoutCompile(const Plan& plan, const CheckpointPlan& checkpointing
     return {};
 }
 
+Result<void> setActivationOffload(TrainingSetup& setup, const Device& device, const Parameters& parameters)
+{
+    setup.step.checkpointing.sendsToHost =
+        parameters.flag("activation_offload") && setup.step.plan.phase != StepPhase::Inference;
+    if (!setup.step.checkpointing.sendsToHost)
+        return {};
+    const auto refused = [](std::string message) {
+        return fail("plan.offload", std::move(message), "choose activation_offload=false", "activation_offload");
+    };
+    if (!device.isGpu() || device.sharesHostMemory)
+        return refused(fmt::format("{} computes in its host's memory: activations are there already", device.name));
+    if (setup.step.plan.pipelineParallel > 1)
+        return refused("activations on the host are not modelled with pipeline parallelism");
+    if (setup.step.checkpointing.kind == Checkpointing::AttentionCore)
+        return refused("activations on the host are not modelled with checkpointing=selective");
+    if (parameters.choice("compile") == "inductor")
+        return refused("a network that is compiled whole takes back at once all that it has sent to the host: "
+                       "compile=layers takes it layer by layer");
+    return {};
+}
+
 Result<void> setCompile(BuildOptions& build, const TrainingSetup& setup, const Device& device,
                         const Parameters& parameters)
 {
@@ -248,6 +269,7 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     build.weights = numerics.weights;
     build.autocast = numerics.autocast;
     build.attention = attentionOn(device, parameters);
+    build.repeatsHeads = parameters.flag("repeats_heads");
     if (parameters.choice("operators") == "written-out")
         build.writtenOut = WrittenOut::all();
     build.isAllFused = parameters.choice("operators") == "all-fused" && !followsCpuRules(device);
@@ -265,6 +287,7 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     setup.step.plan = std::move(plan);
     setup.step.checkpointing = checkpointingOf(parameters.choice("checkpointing"));
     setup.step.rules = build.rules;
+    MEMSCAPE_CHECK(setActivationOffload(setup, device, parameters));
     MEMSCAPE_CHECK(setCompile(build, setup, device, parameters));
     setup.step.blasWorkspace = blasWorkspaceBytes(device);
     setup.allocator = allocatorOf(device, parameters);

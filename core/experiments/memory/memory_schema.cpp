@@ -286,17 +286,27 @@ Schema trainingSchema()
                     {"written-out", "written out", "every expression a new tensor, as a textbook writes it"}},
                    "auto"),
         attentionSpec(),
+        flagSpec("repeats_heads", "heads repeated",
+                 "Keys and values that query heads share are copied for each of them before the kernel (repeat_kv: "
+                 "torchtune, transformers' sdpa where it passes a mask or is older than 4.48). Off, FlashAttention "
+                 "shares them."),
         checkpointingSpec(),
         count("accumulation", "accumulation", "Micro-batches whose gradients are summed before one update.",
               Plan::mostAccumulation, "1", "micro-batches")};
     append(schema, parallelSpecs());
-    append(schema,
-           {choiceSpec("offload", "offload", "What is kept in the host's memory.", offloads.choices()),
-            choiceSpec("adapter", "adapters", "Train small matrices beside frozen ones.",
-                       {{"none", "none", "every weight is trained"},
-                        {"lora", "LoRA", "two thin matrices beside each projection; the base is frozen"},
-                        {"qlora", "QLoRA", "the same beside a base in 4 bits (NF4, double quantization)"}},
-                       "none")});
+    append(
+        schema,
+        {choiceSpec("offload", "offload", "What is kept in the host's memory.", offloads.choices()),
+         flagSpec(
+             "activation_offload", "activations on the host",
+             "What the model keeps for backward before its head is copied to the host's pinned memory, and back when "
+             "it is needed (torchtune's enable_activation_offloading, TRL's activation_offloading); of a "
+             "checkpointed layer that is its input."),
+         choiceSpec("adapter", "adapters", "Train small matrices beside frozen ones.",
+                    {{"none", "none", "every weight is trained"},
+                     {"lora", "LoRA", "two thin matrices beside each projection; the base is frozen"},
+                     {"qlora", "QLoRA", "the same beside a base in 4 bits (NF4, double quantization)"}},
+                    "none")});
     append(schema, adapterSpecs());
     append(
         schema,
@@ -337,7 +347,7 @@ Schema trainingSchema()
              {"zero", "sharding_implementation", "data_parallel", "gradient_as_bucket_view", "tensor_parallel",
               "sequence_parallel", "data_parallel_replicate", "context_parallel", "expert_parallel",
               "pipeline_parallel", "pipeline_schedule", "virtual_stages", "link_bandwidth", "network_bandwidth",
-              "machine_gpus", "offload"});
+              "machine_gpus", "offload", "activation_offload"});
     setGroup(schema, "training details",
              {"optimizer_implementation", "optimizer_in_backward", "dropout", "clipping", "operators", "compile",
               "phase", "assume"});
@@ -345,9 +355,9 @@ Schema trainingSchema()
              {"adapter", "adapter_rank", "adapter_targets", "adapter_dropout", "adapter_variant", "adapter_precision",
               "modules_to_save", "base_precision", "compute_precision", "kbit_preparation", "quantized_head",
               "bitsandbytes"});
-    setGroup(
-        schema, "memory details",
-        {"loss", "logits_fp32", "keeps_logits", "fp32_gradients", "zero_grad_frees", "device_context", "allocator"});
+    setGroup(schema, "memory details",
+             {"repeats_heads", "loss", "logits_fp32", "keeps_logits", "fp32_gradients", "zero_grad_frees",
+              "device_context", "allocator"});
     return schema;
 }
 

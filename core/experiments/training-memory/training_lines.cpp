@@ -398,6 +398,10 @@ private:
             all.push_back(fmt::format("sdpa_kernel(SDPBackend.{})",
                                       is("attention", "flash") ? "FLASH_ATTENTION" : "EFFICIENT_ATTENTION"));
         }
+        if (!noGradient && means("activation_offload") && m_parameters.flag("activation_offload")) {
+            m_lines.import("from torchtune.training import OffloadActivations");
+            all.emplace_back("OffloadActivations()");
+        }
         std::string line;
         for (const std::string& one : all)
             line += (line.empty() ? "" : ", ") + one;
@@ -414,6 +418,8 @@ private:
                             : "For a model that calls F.scaled_dot_product_attention (attn_implementation=\"sdpa\" in "
                               "transformers).",
                         indent);
+        if (means("repeats_heads") && m_parameters.flag("repeats_heads"))
+            m_lines.comment("Keys and values are repeated for each query head before it (repeat_kv).", indent);
     }
 
     void writeForward(int indent)

@@ -6,8 +6,10 @@
 #include "core/experiments/memory/memory_detail.h"
 #include "core/experiments/memory/memory_parameters.h"
 #include "core/experiments/training-memory/pipeline_ranks.h"
+#include "core/timing/activation_copies.h"
 #include "core/timing/reached_step.h"
 #include "core/training/communication.h"
+#include "core/training/host_activations.h"
 
 #include <algorithm>
 #include <limits>
@@ -44,11 +46,22 @@ Result<void> fitInto(TrainingAnswer& answer, const Device& device, std::int64_t 
     return {};
 }
 
+/// B of activations that a step copies to the host, and as many back.
+double sentToHost(const Graph& graph, const TrainingSetup& setup)
+{
+    const Plan& plan = setup.step.plan;
+    const double passes = plan.phase == StepPhase::Training ? plan.accumulation : 1;
+    return passes * double(hostActivationBytes(graph, setup.step.checkpointing));
+}
+
 void timeIt(TrainingAnswer& answer, const Device& device)
 {
     const Plan& plan = answer.setup.step.plan;
     const auto& tensors = answer.simulation.parameters();
     answer.collectives = stepCollectives(*answer.simulation.graph, tensors, plan);
+    if (const double bytes = sentToHost(*answer.simulation.graph, answer.setup); bytes > 0)
+        for (const char* const what : {"activations to the host", "activations from the host"})
+            answer.collectives.push_back({what, CollectiveKind::HostCopy, bytes, 1, 1});
     auto time = answer.ranks.empty()
         ? setupTime(device, answer.setup, *answer.simulation.graph, tensors, double(answer.simulation.allocatedBytes()))
         : pipelineStepTime(device, answer.setup, *answer.networks, answer.ranks);
@@ -70,9 +83,12 @@ Result<StepTime> setupTime(const Device& device, const TrainingSetup& setup, con
     for (const Segment& segment : segments(graph, setup.step.checkpointing))
         recomputed.push_back({segment.first, segment.last});
     const Plan& plan = setup.step.plan;
-    if (setup.linkBandwidth > 0)
-        return reachedStepTime(graph, parameters, plan, withLink(device, setup.linkBandwidth), held, recomputed);
-    return reachedStepTime(graph, parameters, plan, device, held, recomputed);
+    const auto timeOn = [&](const Device& linked) {
+        return reachedStepTime(graph, parameters, plan, linked, held, recomputed);
+    };
+    MEMSCAPE_TRY(time, setup.linkBandwidth > 0 ? timeOn(withLink(device, setup.linkBandwidth)) : timeOn(device));
+    MEMSCAPE_CHECK(addActivationCopies(time, device, sentToHost(graph, setup)));
+    return time;
 }
 
 namespace {

@@ -162,7 +162,9 @@ std::vector<Term> stepTimeTerms(const TrainingAnswer& answer)
                     : "torch.optim, operator by operator");
     add("exposed", time.exposed,
         fmt::format("of {} of communication, what does not hide", quantityText(time.communication, Unit::Second)),
-        isOffloaded ? "layers as a pipeline: Ren et al. 2021" : "0.68 of the link, as NCCL reaches among A100s");
+        isOffloaded                                       ? "layers as a pipeline: Ren et al. 2021"
+            : answer.setup.step.checkpointing.sendsToHost ? "copies beside the passes; 0.68 of a link between GPUs"
+                                                          : "0.68 of the link, as NCCL reaches among A100s");
     add("slowed", time.slowed, "the passes lack the multiprocessors that run the collectives beside them",
         "24 blocks: NVIDIA/nccl, issue 1161");
     add("bubble", time.bubble,

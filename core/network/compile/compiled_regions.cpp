@@ -74,10 +74,10 @@ CompiledRegions::CompiledRegions(const Graph& graph, CompileScope scope)
     for (const TensorId tensor : {graph.output, graph.loss})
         if (tensor != noTensor)
             returned.push_back(tensor);
-    for (const TensorId tensor : returned)
-        isResult[tensor] = ofMaker(tensor) != none;
+    for (const TensorId tensor : returned) // a whole network returns what the training loop goes on to name
+        isResult[tensor] = ofMaker(tensor) != none && !(isWhole && isReleased[tensor]);
     for (TensorId tensor = 0; tensor < isInner.size(); ++tensor) {
-        isInner[tensor] = ofMaker(tensor) != none && (!isResult[tensor] || (isWhole && isReleased[tensor]));
+        isInner[tensor] = ofMaker(tensor) != none && !isResult[tensor];
         if (isResult[tensor])
             regions[ofMaker(tensor)].results.push_back(tensor);
     }

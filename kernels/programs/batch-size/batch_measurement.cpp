@@ -52,6 +52,8 @@ Result<BatchTask> batchTask(const Device& device, const Parameters& parameters)
         return skipped("data_parallel", plain, "choose data_parallel=1 tensor_parallel=1 zero=0");
     if (plan.offload != Offload::None || plan.clipsGradients || plan.lora || !plan.setsGradientsToNone)
         return skipped("offload", plain, "leave offload, clipping, adapter and zero_grad_frees as they are by default");
+    if (answer.setup.step.checkpointing.sendsToHost)
+        return skipped("activation_offload", plain, "choose activation_offload=false");
     if (answer.setup.step.checkpointing.kind != Checkpointing::None)
         return skipped("checkpointing", plain, "choose checkpointing=none; the experiment checkpoint runs schedules");
     if (plan.accumulation > mostAccumulation)

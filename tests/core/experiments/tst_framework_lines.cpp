@@ -258,6 +258,7 @@ private slots:
         row("compile=layers loss=chunked:4",
             "return torch.nn.functional.cross_entropy(logits.float(), targets, "
             "reduction=reduction)");
+        row("activation_offload=true", "with OffloadActivations():");
         row("zero_grad_frees=false", "zero_grad(set_to_none=False)");
         row("keeps_logits=false", "loss = model(inputs, targets) / accumulation");
         row("operators=all-fused", "apply_liger_kernel_to_");

@@ -24,6 +24,10 @@ private slots:
     void compilingKeepsLessAndRunsFewerKernels();
     void whatIsNotModelledWithCompileIsRefused();
     void layersThatAreCompiledTakeLessWithCheckpointsAndShards();
+    void repeatedHeadsAreKeptForEachQuery();
+    void activationsGoToTheHostAndBack();
+    void aSlowLinkHoldsTheStep();
+    void activationsStayWhereThereIsNoOtherHost();
     void aLinkThatIsNotKnownIsGiven();
     void thePartsAddUpToTheDeviceTotal();
     void theTimelineReachesThePeak();
@@ -213,6 +217,110 @@ void TestTrainingMemory::layersThatAreCompiledTakeLessWithCheckpointsAndShards()
         QVERIFY2(predicted(compiled, "peak_allocated") < predicted(plan, "peak_allocated"), name);
         QVERIFY2(predicted(compiled, "step_time") < predicted(plan, "step_time"), name);
         QCOMPARE(predicted(compiled, "weights"), predicted(plan, "weights"));
+    }
+}
+
+/// B that are alive when backward begins.
+std::int64_t liveAtBackward(const TrainingAnswer& answer)
+{
+    std::int64_t live = 0;
+    for (const Event& event : answer.simulation.trace.events()) {
+        if (event.phase == Phase::Backward)
+            break;
+        live += event.change();
+    }
+    return live;
+}
+
+void TestTrainingMemory::repeatedHeadsAreKeptForEachQuery()
+{
+    const auto with = [](const char* repeats) {
+        return *answerTraining(
+            h200(),
+            trainingWith({"model=llama-3.2-1b", "batch=2", "sequence=512", "precision=bf16", "attention=flash",
+                          "advice=none", std::string("repeats_heads=") + repeats}));
+    };
+    // 16 layers of 32 heads on 8, 64 wide: keys and values of 24 heads more.
+    QCOMPARE(liveAtBackward(with("true")) - liveAtBackward(with("false")),
+             std::int64_t(16) * 2 * 24 * 64 * 2 * 512 * 2);
+}
+
+void TestTrainingMemory::activationsGoToTheHostAndBack()
+{
+    // 16 layers keep their input, 2 · 512 · 2048 in bf16 = 4 MiB each. The last norm packs its input in fp32 for the
+    // square and for the product, the root of each row's mean twice, and its result before the weight: five tensors,
+    // which are still on the device when backward begins.
+    const auto with = [](std::vector<std::string> more) {
+        more.insert(more.end(),
+                    {"model=llama-3.2-1b", "batch=2", "sequence=512", "precision=bf16", "attention=flash",
+                     "keeps_logits=false", "advice=none", "checkpointing=block"});
+        return answerTraining(h200(), trainingWith(more));
+    };
+    constexpr std::int64_t input = 4 << 20, layers = 16, rows = 2 * 512, norm = 2 * 2 * input + 2 * 4 * rows + input;
+    const auto kept = with({}), sent = with({"activation_offload=true"});
+    QVERIFY(kept && sent);
+    QCOMPARE(sentBytes(sent->collectives), double(2 * (layers * input + norm)));
+    QCOMPARE(sentBytes(kept->collectives), 0.0);
+    QCOMPARE(liveAtBackward(*kept) - liveAtBackward(*sent), layers * input);
+    QCOMPARE(sent->time.total, kept->time.total); // 128 MiB over PCIe take less than the passes
+    // Nothing is left behind, whatever is compiled, accumulated and checkpointed.
+    for (const std::vector<std::string>& more :
+         std::vector<std::vector<std::string>>{{},
+                                               {"checkpointing=none"},
+                                               {"compile=layers"},
+                                               {"compile=layers", "checkpointing=none"},
+                                               {"checkpointing=every:2", "accumulation=3"},
+                                               {"zero=3", "data_parallel=4"},
+                                               {"adapter=qlora"}}) {
+        std::vector<std::string> offloaded = more;
+        offloaded.emplace_back("activation_offload=true");
+        const auto before = with(more), after = with(offloaded);
+        QVERIFY2(before && after, more.empty() ? "" : more.front().c_str());
+        const auto left = [](const TrainingAnswer& answer) {
+            std::int64_t bytes = 0;
+            for (const Event& event : answer.simulation.trace.events())
+                bytes += event.change();
+            return bytes;
+        };
+        QCOMPARE(left(*after), left(*before));
+        QVERIFY(after->simulation.allocatedBytes() <= before->simulation.allocatedBytes());
+    }
+}
+
+/// Over a link that is slower than the passes the step waits for it.
+void TestTrainingMemory::aSlowLinkHoldsTheStep()
+{
+    Device device = h200();
+    for (Link& link : device.links)
+        if (link.id == "host")
+            link.bandwidth = {1e8, Evidence::Measured};
+    const auto with = [&](const char* offload) {
+        return *answerTraining(
+            device,
+            trainingWith({"model=llama-3.2-1b", "batch=2", "sequence=512", "precision=bf16", "attention=flash",
+                          "advice=none", "checkpointing=block", std::string("activation_offload=") + offload}));
+    };
+    const StepTime kept = with("false").time, sent = with("true").time;
+    const double copy = double(16 * (4 << 20) + 5 * (4 << 20) + 2 * 4 * 2 * 512) / 1e8; // as above
+    QVERIFY2(qAbs(sent.total - (kept.optimizer + kept.dispatch + 2 * copy)) < 1e-9 * sent.total,
+             qPrintable(QString::number(sent.total)));
+    for (Link& link : device.links)
+        link.bandwidth = {};
+    const auto unknown = answerTraining(
+        device, trainingWith({"model=gpt2", "batch=2", "sequence=64", "advice=none", "activation_offload=true"}));
+    QVERIFY(unknown && unknown->timeMissing && unknown->timeMissing->place == "activation_offload");
+}
+
+void TestTrainingMemory::activationsStayWhereThereIsNoOtherHost()
+{
+    for (const auto& [device, more] : {std::pair{"cpu", "accumulation=1"},
+                                       {"nvidia-h200", "pipeline_parallel=2"},
+                                       {"nvidia-h200", "checkpointing=selective"},
+                                       {"nvidia-h200", "compile=inductor"}}) {
+        const auto prediction = training().predict(*findDevice(device),
+                                                   trainingWith({"model=gpt2", "batch=2", "sequence=64", "advice=none",
+                                                                 "accumulation=2", "activation_offload=true", more}));
+        QVERIFY2(!prediction && prediction.error().place == "activation_offload", more);
     }
 }
 

@@ -106,6 +106,7 @@ private slots:
     void everyBlockOfACompiledStepIsFreed();
     void aCheckpointedLayerIsRunAgainToItsEnd();
     void gradientsOfALayerExistTogether();
+    void returnedLogitsGetAGradientOfZeros();
     void copiesOfLayersKeepWhatRecordedOnesKeep();
     void theCutNearestToTheSinkIsTaken();
 };
@@ -246,6 +247,30 @@ void TestCompiledGraph::gradientsOfALayerExistTogether()
     const std::int64_t layer = 4 * (3 * hidden * ffn + 3 * hidden * hidden); // B of its matrices
     QVERIFY(mostTemporary(*compiled) >= layer);
     QVERIFY(mostTemporary(graph) < layer);
+}
+
+/// CompiledFunction is given a gradient for all that it returns: PyTorch makes zeros as large as logits that are
+/// returned beside the loss and that nothing else uses.
+void TestCompiledGraph::returnedLogitsGetAGradientOfZeros()
+{
+    QJsonObject language;
+    for (const QJsonValue& value : recordedSteps("compiled_graphs.json"))
+        if (value["model"] == "gpt2")
+            language = value.toObject();
+    const auto zeros = [&](bool keepsLogits, CompileScope scope) {
+        BuildOptions options = recordedOptions(language);
+        options.keepsLogits = keepsLogits;
+        const auto trace = simulateStep(*compiledGraph(networkOf(language, options).value(), scope), {});
+        std::int64_t bytes = 0;
+        for (const Event& event : trace->events())
+            if (event.isAllocation() && trace->names()[event.name] == "zeros for a gradient")
+                bytes += event.bytes;
+        return bytes;
+    };
+    const auto size = [&](const char* key) { return language[key].toInteger(); };
+    QCOMPARE(zeros(true, CompileScope::Network), size("batch") * size("sequence") * size("vocab") * 4);
+    QCOMPARE(zeros(false, CompileScope::Network), 0);
+    QCOMPARE(zeros(true, CompileScope::Layers), 0);
 }
 
 void TestCompiledGraph::copiesOfLayersKeepWhatRecordedOnesKeep()
