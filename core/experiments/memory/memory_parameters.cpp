@@ -77,6 +77,7 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
     plan.eightBitBlock = isOldBitsandbytes(parameters) ? 2048 : 256;
     plan.accumulation = static_cast<int>(parameters.integer("accumulation"));
     plan.clipsGradients = parameters.flag("clipping");
+    plan.isChannelsLast = parameters.flag("channels_last");
     plan.setsGradientsToNone = parameters.flag("zero_grad_frees");
     plan.fp32Gradients = parameters.flag("fp32_gradients");
     if (parameters.choice("adapter") != "none")
