@@ -3,6 +3,7 @@
 
 #include "core/timing/attention_time.h"
 #include "core/timing/gemm_time.h"
+#include "core/timing/product_rates.h"
 
 #include <algorithm>
 #include <cmath>
@@ -42,9 +43,14 @@ struct ProductSeconds
     double once = 0;    ///< of it, what a single wave takes
 };
 
+bool runsOnLanes(const Device& device, const OperatorCost& cost)
+{
+    return cost.dtype == DType::Float32 && !(cost.isConvolution && device.flopRate("tf32") > 0);
+}
+
 ProductSeconds productSeconds(const Device& device, double rate, const OperatorCost& cost)
 {
-    const bool isLanes = cost.dtype == DType::Float32 && !(cost.isConvolution && device.flopRate("tf32") > 0);
+    const bool isLanes = runsOnLanes(device, cost);
     ProductSeconds all;
     double counted = 0;
     for (const ProductPart& part : cost.products) {
@@ -67,13 +73,21 @@ ProductSeconds productSeconds(const Device& device, double rate, const OperatorC
 
 } // namespace
 
+DeviceKernels::DeviceKernels(const Device& device, double efficiency)
+    : m_device(device)
+    , m_efficiency(efficiency)
+    , m_tensorFloat32(device.flopRate("tf32") > 0 ? sustainedShare(device, Format::Tf32) : efficiency)
+{ }
+
 TimeParts DeviceKernels::parts(const DeviceRates& rates, const OperatorCost& cost) const
 {
     const double memory = cost.bytes / rates.bandwidth;
     const double launch = cost.kernels * rates.launch;
     ProductSeconds product;
+    const bool isFloat = cost.dtype == DType::Float32;
     if (cost.isProduct)
-        product = productSeconds(m_device, rates.rate(cost) * m_efficiency, cost);
+        product = productSeconds(
+            m_device, rates.rate(cost) * (isFloat && cost.isConvolution ? m_tensorFloat32 : m_efficiency), cost);
     else
         product.multiplying = cost.flops / rates.rate(cost);
     if (cost.attention)
@@ -85,6 +99,8 @@ TimeParts DeviceKernels::parts(const DeviceRates& rates, const OperatorCost& cos
          : memory > product.multiplying ? parts.memory
                                         : parts.arithmetic) =
         std::max(product.multiplying + product.filling, memory) + launch;
+    if (cost.isTurned && !runsOnLanes(m_device, cost))
+        parts.memory += 2 * memory + launch;
     return parts;
 }
 

@@ -9,8 +9,10 @@
 // Tiles and waves are those of gemm_time.h: multiprocessors of a last wave that have nothing to do, rows and columns
 // that pad a tile, waves that fill; long sums of few tiles are cut into parts (split-k) of 2,048 terms and more.
 //
-// Convolutions are the products of operator_cost.h. On tensor cores a product whose rows do not start at multiples of
-// 16 bytes (a vocabulary of 50,257) takes three times as long.
+// Convolutions are the products of operator_cost.h; tensor cores read and write pictures in NHWC, so that of those in
+// NCHW every operand and result is turned, a read and a write more (111 ms a step against 152 ms of a ResNet-50 on a
+// V100: sandeepkumar-skb/pytorch_experiments, torchvision_exp/README.md). On tensor cores a product whose rows do not
+// start at multiples of 16 bytes (a vocabulary of 50,257) takes three times as long.
 //
 // Left out: kernels of Hopper's own for attention, cache hits between operators, clocks that sag further than in the
 // runs that the sustained rates are of.
@@ -24,10 +26,7 @@ class DeviceKernels
 {
 public:
     /// Nothing of a device that is no GPU.
-    DeviceKernels(const Device& device, double efficiency)
-        : m_device(device)
-        , m_efficiency(efficiency)
-    { }
+    DeviceKernels(const Device& device, double efficiency);
 
     /// s; `rates` are those of the device. What holds it is in the parts.
     TimeParts parts(const DeviceRates& rates, const OperatorCost& cost) const;
@@ -35,6 +34,7 @@ public:
 private:
     const Device& m_device;
     double m_efficiency;
+    double m_tensorFloat32; ///< efficiency of convolutions in fp32
 };
 
 /// What PyTorch takes on the host for each operator that it runs eagerly, while the device works on earlier ones.

@@ -149,6 +149,15 @@ double attentionShareOf(OperatorKind kind)
     return kind == OperatorKind::EfficientAttention ? 0.5 : 1;
 }
 
+/// Tensor cores have to turn what it reads and writes. Pictures of a few channels are turned while they are padded.
+bool isTurned(const Graph& graph, const Operator& op)
+{
+    if (op.kind != OperatorKind::Convolution)
+        return false;
+    const Layout& x = graph.layoutOf(graph.inputs(op)[0]);
+    return x.rank() == 4 && x[1] >= 16;
+}
+
 /// Bytes of a view's backward: parts that are joined, or one that is put into zeros.
 double viewBackwardBytes(const Graph& graph, const Operator& op)
 {
@@ -198,6 +207,7 @@ OperatorCost productBackward(const Graph& graph, const Operator& op)
     const auto inputs = graph.inputs(op);
     const double given = bytesOf(graph, graph.outputs(op)[0]);
     OperatorCost cost{0, 0, 0, true, op.kind == OperatorKind::Convolution, graph.tensors[inputs[0]].dtype, {}};
+    cost.isTurned = isTurned(graph, op);
     const int wanted = wantedOperands(graph, op);
     if (wanted == 0)
         return cost;
@@ -285,6 +295,7 @@ OperatorCost forwardCost(const Graph& graph, const Operator& op)
         cost.attention = attentionPart(graph, op, AttentionPass::Forward);
         cost.attentionShare = attentionShareOf(op.kind);
         cost.isConvolution = op.kind == OperatorKind::Convolution;
+        cost.isTurned = isTurned(graph, op);
         cost.dtype = graph.tensors[inputs[0]].dtype;
         return cost;
     }

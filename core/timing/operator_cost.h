@@ -20,7 +20,7 @@
 // Experts that a rank holds of many (expert parallelism, as Megatron runs it) are multiplied together: their tiles
 // share waves. One that adds its result into some rows of all reads and writes those rows.
 //
-// Left out: Winograd's and Fourier's kernels, copies between NCHW and NHWC, copies that a gradient's reshape needs,
+// Left out: Winograd's and Fourier's kernels, copies that a gradient's reshape needs,
 // sums of gradients that meet (operator_time.h adds them), split-k and padding.
 #pragma once
 
@@ -53,7 +53,8 @@ struct OperatorCost
     std::array<ProductPart, 2> products = {};       ///< of matrix products, and those that a convolution is
     std::optional<AttentionProblem> attention = {}; ///< of a fused kernel
     double attentionShare = 1;                      ///< of the rate that FlashAttention-2 reaches
-    double atOnce = 1; ///< alike products in flight together, each of a like operator: a rank's experts
+    double atOnce = 1;     ///< alike products in flight together, each of a like operator: a rank's experts
+    bool isTurned = false; ///< a convolution of pictures in NCHW, which tensor cores read in NHWC
 };
 
 OperatorCost forwardCost(const Graph& graph, const Operator& op);

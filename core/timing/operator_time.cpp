@@ -151,6 +151,7 @@ public:
         const std::vector<double> experts = expertsAtOnce(graph, plan);
         const auto costOf = [&](OperatorCost cost, const Operator& op) {
             cost.atOnce = experts[op.module];
+            cost.isTurned = cost.isTurned && !plan.isChannelsLast;
             return inRecipe(std::move(cost), plan);
         };
         auto copied = graph.copies.begin();

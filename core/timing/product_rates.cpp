@@ -61,6 +61,8 @@ constexpr Published published[] = {
     {"nvidia-a100-80gb", "fp32", 19.2, Evidence::Measured, sharedTable, "PyTorch 2.8"},
     {"nvidia-v100-sxm2", "fp32", 13, Evidence::Derived, sharedTable, "0.83 of the dense rate, as a V100S reaches"},
     {"nvidia-rtx-3090", "fp32", 24.7, Evidence::Measured, sharedTable, "middle of 24.46 and 24.84"},
+    {"nvidia-rtx-3090", "tf32", 38, Evidence::Derived, sharedTable, "the share of the dense rate that fp16 reaches"},
+    {"nvidia-rtx-4090", "tf32", 83.4, Evidence::Derived, sharedTable, "the share of the dense rate that fp16 reaches"},
     {"nvidia-rtx-3090", "fp16", 75.8, Evidence::Measured, sharedTable, "middle of 75.64 and 75.88"},
     {"nvidia-rtx-3090", "bf16", 76.5, Evidence::Measured, sharedTable, "middle of 76.34 and 76.68"},
     {"nvidia-rtx-4090", "fp32", 54.7, Evidence::Measured, sharedTable, "median of five boards, 46.5 to 55"},

@@ -96,6 +96,7 @@ struct Plan
     static constexpr int mostAccumulation = 65535;
     int accumulation = 1; ///< micro-batches per step
     bool clipsGradients = false;
+    bool isChannelsLast = false;     ///< pictures lie in NHWC, as tensor cores read them
     bool setsGradientsToNone = true; ///< zero_grad(set_to_none=True): frees them
     bool updatesInBackward = false;  ///< each parameter as soon as it has its gradient, which then ends
     std::optional<LoraPlan> lora = {};

@@ -22,7 +22,8 @@ struct ModelTraits
     bool hasDropout = true;
     bool hasLanguageHead = true; ///< of a library's model, whose loss can be computed in other ways
     bool takesAdapters = true;
-    bool writesOut = true; ///< some of its operators have a written-out form
+    bool hasConvolutions = false; ///< of many channels
+    bool writesOut = true;        ///< some of its operators have a written-out form
     bool sharesSequences = true, hasExperts = true;
     bool isUnknown = false; ///< its architecture
 };
@@ -62,6 +63,7 @@ ModelTraits traitsOf(const std::string& text)
     traits.hasExperts = model->experts.count > 0;
     traits.takesAdapters = family != Family::Cnn;
     traits.hasDropout = traits.hasAttention && !isByHand;
+    traits.hasConvolutions = family == Family::Cnn || family == Family::Diffusion || family == Family::Traced;
     if (family == Family::Traced) {
         const auto& program = *model->program;
         traits.hasTokens = program.sequence > 0 && program.scalesSequence;
@@ -204,6 +206,7 @@ Idle idleOfStep(const Device& device, const Parameters& parameters)
     const bool isRefused = !device.isGpu() || device.sharesHostMemory;
     idle.add("activation_offload",
              idle.is("phase", "inference") || (isRefused && !parameters.flag("activation_offload")));
+    idle.add("channels_last", !traits.hasConvolutions || !device.isGpu());
     idle.add("compile", !device.isGpu() && idle.is("compile", "none")); // it would be refused
     idle.add("device_context", !device.isGpu());
     idle.add("allocator", !device.isGpu()); // nothing is cached there

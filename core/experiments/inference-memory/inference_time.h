@@ -13,8 +13,7 @@
 // eager PyTorch takes max(decode, kernels × dispatch + 4-bit layers × theirs), measured constants (device_kernels.h).
 // Against gpt-fast's published rates on an A100 (tst_inference_memory.cpp) the typical error is 12 %. Left out: kernels
 // for quantized weights that stay below the bandwidth; prompts longer than `sequence`, which take more such passes over
-// a longer cache; sequences of several lengths; sampling. A draft
-// model: speculative_time.h.
+// a longer cache; sequences of several lengths; sampling. A draft model: speculative_time.h.
 #pragma once
 
 #include "core/device/device.h"

@@ -78,6 +78,7 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
     plan.accumulation = static_cast<int>(parameters.integer("accumulation"));
     plan.clipsGradients = parameters.flag("clipping");
     plan.updatesInBackward = plan.phase == StepPhase::Training && parameters.flag("optimizer_in_backward");
+    plan.isChannelsLast = parameters.flag("channels_last");
     plan.setsGradientsToNone = parameters.flag("zero_grad_frees");
     plan.fp32Gradients = parameters.flag("fp32_gradients");
     if (parameters.choice("adapter") != "none")

@@ -335,6 +335,11 @@ Schema trainingSchema()
              "How much of the step runs. Inference is under torch.no_grad(), where autocast keeps its casts of the "
              "weights; under torch.inference_mode() newer versions of PyTorch make them anew for every product.",
              phases.choices())});
+    append(schema,
+           {flagSpec("channels_last", "channels last",
+                     "Pictures lie in NHWC (memory_format=torch.channels_last). In NCHW, PyTorch's default, "
+                     "convolutions on tensor cores turn what they read and write; the scratchpads of that are "
+                     "left out.")});
     append(schema, deviceSpecs());
     append(schema, {assumeSpec()});
     append(schema,
@@ -349,8 +354,8 @@ Schema trainingSchema()
               "pipeline_parallel", "pipeline_schedule", "virtual_stages", "link_bandwidth", "network_bandwidth",
               "machine_gpus", "offload", "activation_offload"});
     setGroup(schema, "training details",
-             {"optimizer_implementation", "optimizer_in_backward", "dropout", "clipping", "operators", "compile",
-              "phase", "assume"});
+             {"optimizer_implementation", "optimizer_in_backward", "dropout", "clipping", "channels_last", "operators",
+              "compile", "phase", "assume"});
     setGroup(schema, "adapters",
              {"adapter", "adapter_rank", "adapter_targets", "adapter_dropout", "adapter_variant", "adapter_precision",
               "modules_to_save", "base_precision", "compute_precision", "kbit_preparation", "quantized_head",

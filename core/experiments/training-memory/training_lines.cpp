@@ -166,6 +166,8 @@ private:
 
     void writeCompile()
     {
+        if (means("channels_last") && m_parameters.flag("channels_last"))
+            m_lines.add("model = model.to(memory_format=torch.channels_last)  # and each input");
         if (means("compile") && is("compile", "inductor"))
             m_lines.add("model = torch.compile(model)");
         if (!compilesLayers())

@@ -26,6 +26,7 @@ NEEDS_MORE = (
     ("fp32_gradients", (False,), "the probe's mixed recipes keep gradients as backward makes them", "choose fp32_gradients=false"),
     ("operators", ("fused", "written-out"), "the probe runs what the model's library has", "choose operators=fused"),
     ("repeats_heads", (False,), "the probe runs the attention of the model's library", "choose repeats_heads=false"),
+    ("channels_last", (False,), "the probe's pictures lie in NCHW", "choose channels_last=false"),
     ("compile", ("none",), "the probe runs eager PyTorch", "choose compile=none"),
     ("loss", ("library",), "the probe runs a model with its library's loss", "choose loss=library"),
     ("optimizer", ("adamw", "adam", "sgd", "momentum", "adafactor", "muon", "none"),

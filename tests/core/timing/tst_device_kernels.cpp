@@ -3,6 +3,8 @@
 // step that waits for the host.
 #include "core/device/catalogue.h"
 #include "core/network/families/gpt2.h"
+#include "core/network/model_names.h"
+#include "core/network/network.h"
 #include "core/timing/attention_time.h"
 #include "core/timing/gemm_time.h"
 #include "core/timing/reached_step.h"
@@ -22,6 +24,14 @@ Graph gpt2Of(std::int64_t hidden, std::int64_t layers, std::int64_t batch, std::
     options.sequence = sequence;
     options.attention = AttentionKernel::Flash;
     return gpt2({hidden, hidden / 64, layers, 0, 1000, sequence}, options).value();
+}
+
+Graph resNet(std::int64_t batch, DType weights = DType::Float32)
+{
+    BuildOptions options;
+    options.batch = batch;
+    options.weights = weights;
+    return buildNetwork(*readModel("resnet50"), options).value();
 }
 
 StepTime timeOf(const Graph& graph, const Device& device, const Plan& plan = {})
@@ -85,6 +95,100 @@ private slots:
         cost.products[0].shape.k = 1024;
         cost.flops /= 32;
         QVERIFY(kernels.parts(rates, cost).arithmetic > 2 * whole / 32); // not worth a split
+    }
+
+    /// A head over a vocabulary of 50,257 or 50,304: loads of 2 bytes take three times as long.
+    void rowsThatStartAnywhereTakeThreeTimesAsLong()
+    {
+        const DeviceRates rates = deviceRates(m_a100).value();
+        const auto head = [&](std::int64_t vocabulary, DType dtype) {
+            BuildOptions options;
+            options.batch = 4;
+            options.sequence = 1024;
+            options.weights = dtype;
+            const Graph graph = gpt2({768, 12, 1, 0, vocabulary, 1024}, options).value();
+            OperatorCost cost;
+            for (const Operator& op : graph.operators)
+                if (isMatrixProduct(op.kind) && graph.layoutOf(graph.outputs(op)[0]).shape.last() == vocabulary)
+                    cost = forwardCost(graph, op);
+            return DeviceKernels(m_a100, 1).parts(rates, cost).arithmetic;
+        };
+        const double padded = head(50304, DType::BFloat16);
+        QVERIFY(padded > 0);
+        const double times = head(50257, DType::BFloat16) / padded;
+        QVERIFY2(times > 2.5 && times < 3.1, qPrintable(QString::number(times)));
+        QVERIFY(head(50257, DType::Float32) < 1.05 * head(50304, DType::Float32)); // no tensor cores
+    }
+
+    /// ResNet-50's layers of 64 channels by hand: 3 × 3 windows of 64 channels at 56 × 56 positions.
+    void aConvolutionIsAProductOfItsWindows()
+    {
+        const Graph graph = resNet(4);
+        const auto isWide = [&](const Operator& op) {
+            return op.kind == OperatorKind::Convolution
+                && graph.layoutOf(graph.inputs(op)[1]).shape == Shape{64, 64, 3, 3};
+        };
+        const auto op = std::find_if(graph.operators.begin(), graph.operators.end(), isWide);
+        QVERIFY(op != graph.operators.end());
+        const OperatorCost forward = forwardCost(graph, *op), backward = backwardCost(graph, *op);
+        const auto isShape = [](const ProductPart& part, double m, double n, double k) {
+            return part.count == 1 && part.shape.m == m && part.shape.n == n && part.shape.k == k;
+        };
+        const double positions = 4 * 56 * 56;
+        QVERIFY(isShape(forward.products[0], positions, 64, 576));
+        QVERIFY(isShape(backward.products[0], positions, 64, 576));
+        QVERIFY(isShape(backward.products[1], 64, 576, positions));
+        QCOMPARE(forward.flops, 2 * positions * 64 * 576);
+        // The stem's three channels are padded to four of fp32.
+        const auto stem = std::find_if(graph.operators.begin(), graph.operators.end(),
+                                       [](const Operator& one) { return one.kind == OperatorKind::Convolution; });
+        QVERIFY(isShape(forwardCost(graph, *stem).products[0], 4 * 112 * 112, 64, 4 * 49));
+    }
+
+    /// torchvision's ResNet-50 on a V100 in AMP: 152 ms in NCHW, 111 ms in NHWC. Without tensor cores nothing is
+    /// turned.
+    void picturesInNchwAreTurnedForTensorCores()
+    {
+        const Graph half = resNet(128, DType::Float16), whole = resNet(128);
+        const Device v100 = findDevice("nvidia-v100-sxm2").value();
+        Plan nchw, nhwc;
+        nchw.precision = nhwc.precision = Precision::Fp16;
+        nhwc.isChannelsLast = true;
+        const double times = timeOf(half, v100, nchw).total / timeOf(half, v100, nhwc).total;
+        QVERIFY2(std::fabs(times / (152.2 / 110.93) - 1) < 0.1, qPrintable(QString::number(times)));
+        nchw.precision = nhwc.precision = Precision::Fp32;
+        QCOMPARE(timeOf(whole, v100, nchw).total, timeOf(whole, v100, nhwc).total);
+        QVERIFY(timeOf(whole, m_a100, nchw).total > timeOf(whole, m_a100, nhwc).total); // TF32
+    }
+
+    /// Eight experts of a rank, whose 8 tiles each leave most multiprocessors idle one by one.
+    void expertsOfARankShareWaves()
+    {
+        const DeviceRates rates = deviceRates(m_a100).value();
+        OperatorCost cost{2.0 * 256 * 512 * 4096, 0, 1, true, false, DType::BFloat16};
+        cost.products[0] = {HostOperation::Forward, {256, 512, 4096}, 1};
+        const DeviceKernels kernels(m_a100, 1);
+        const double alone = kernels.parts(rates, cost).total();
+        cost.atOnce = 8;
+        const double together = kernels.parts(rates, cost).total();
+        QVERIFY2(together < 0.7 * alone, qPrintable(QString::number(together / alone)));
+    }
+
+    /// index_add_ of an expert's rows into all tokens costs those rows.
+    void addedRowsCostThemselves()
+    {
+        BuildOptions options;
+        options.sequence = 64;
+        options.weights = DType::BFloat16;
+        const Graph graph = buildNetwork(*readModel("mixtral-8x7b"), options).value();
+        const auto op = std::find_if(graph.operators.begin(), graph.operators.end(), [&](const Operator& one) {
+            return one.kind == OperatorKind::Add && one.inPlace
+                && graph.layoutOf(graph.inputs(one)[0])[0] > graph.layoutOf(graph.inputs(one)[1])[0];
+        });
+        QVERIFY(op != graph.operators.end());
+        const double rows = 64 * 2 / 8;
+        QCOMPARE(forwardCost(graph, *op).bytes, 3 * rows * 4096 * 2);
+        QCOMPARE(backwardCost(graph, *op).bytes, 2 * rows * 4096 * 2);
     }
 
     void causalAttentionIsThatOfItsOwnModel()
