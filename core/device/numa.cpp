@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/device/numa.h"
 
+#include "core/base/number.h"
 #include "core/base/text.h"
 #include "core/device/host_facts.h"
 
