@@ -203,9 +203,11 @@ Idle idleOfStep(const Device& device, const Parameters& parameters)
     idle.add("adapter", !traits.takesAdapters && idle.is("adapter", "none"));
     addAdapters(idle, parameters);
     idle.add("dropout", !traits.hasDropout);
-    const bool isRefused = !device.isGpu() || device.sharesHostMemory;
-    idle.add("activation_offload",
-             idle.is("phase", "inference") || (isRefused && !parameters.flag("activation_offload")));
+    if (parameters.has("activation_offload")) { // where it would be refused it stays in sight while it is set
+        const bool isOneMemory = !device.isGpu() || device.sharesHostMemory;
+        idle.add("activation_offload",
+                 idle.is("phase", "inference") || (isOneMemory && !parameters.flag("activation_offload")));
+    }
     idle.add("channels_last", !traits.hasConvolutions || !device.isGpu());
     idle.add("compile", !device.isGpu() && idle.is("compile", "none")); // it would be refused
     idle.add("device_context", !device.isGpu());

@@ -199,8 +199,8 @@ void TestTrainingMemory::layersThatAreCompiledTakeLessWithCheckpointsAndShards()
 {
     const auto predicted = [](std::vector<std::string> more, const char* key) {
         more.insert(more.end(),
-                    {"model=llama-3.2-1b", "batch=2", "sequence=512", "precision=bf16", "attention=flash",
-                     "keeps_logits=false", "loss=chunked:8", "advice=none"});
+                    {"model=llama-3.2-1b", "batch=4", "sequence=1024", "precision=bf16", "attention=flash",
+                     "keeps_logits=false", "loss=chunked:8", "optimizer_implementation=fused", "advice=none"});
         const auto prediction = training().predict(h200(), trainingWith(more));
         return prediction ? value(*prediction, key) : memscape::nan;
     };
@@ -251,9 +251,11 @@ void TestTrainingMemory::activationsGoToTheHostAndBack()
     // square and for the product, the root of each row's mean twice, and its result before the weight: five tensors,
     // which are still on the device when backward begins.
     const auto with = [](std::vector<std::string> more) {
+        if (std::none_of(more.begin(), more.end(), [](const auto& one) { return one.starts_with("checkpointing"); }))
+            more.emplace_back("checkpointing=block");
         more.insert(more.end(),
                     {"model=llama-3.2-1b", "batch=2", "sequence=512", "precision=bf16", "attention=flash",
-                     "keeps_logits=false", "advice=none", "checkpointing=block"});
+                     "keeps_logits=false", "advice=none"});
         return answerTraining(h200(), trainingWith(more));
     };
     constexpr std::int64_t input = 4 << 20, layers = 16, rows = 2 * 512, norm = 2 * 2 * input + 2 * 4 * rows + input;
@@ -313,7 +315,7 @@ void TestTrainingMemory::aSlowLinkHoldsTheStep()
 
 void TestTrainingMemory::activationsStayWhereThereIsNoOtherHost()
 {
-    for (const auto& [device, more] : {std::pair{"cpu", "accumulation=1"},
+    for (const auto& [device, more] : {std::pair{"cpu", "optimizer=sgd"},
                                        {"nvidia-h200", "pipeline_parallel=2"},
                                        {"nvidia-h200", "checkpointing=selective"},
                                        {"nvidia-h200", "compile=inductor"}}) {
