@@ -81,6 +81,17 @@ DeviceKernels::DeviceKernels(const Device& device, double efficiency)
 
 TimeParts DeviceKernels::parts(const DeviceRates& rates, const OperatorCost& cost) const
 {
+    const TimeParts usual = partsOf(rates, cost);
+    if (!cost.isConvolution || cost.dtype != DType::Float32 || runsOnLanes(m_device, cost))
+        return usual;
+    OperatorCost onLanes = cost; // whichever is faster: boards' lanes multiply as fast as their TF32
+    onLanes.isConvolution = onLanes.isTurned = false;
+    const TimeParts other = partsOf(rates, onLanes);
+    return other.total() < usual.total() ? other : usual;
+}
+
+TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& cost) const
+{
     const double memory = cost.bytes / rates.bandwidth;
     const double launch = cost.kernels * rates.launch;
     ProductSeconds product;
@@ -100,7 +111,8 @@ TimeParts DeviceKernels::parts(const DeviceRates& rates, const OperatorCost& cos
                                         : parts.arithmetic) =
         std::max(product.multiplying + product.filling, memory) + launch;
     if (cost.isTurned && !runsOnLanes(m_device, cost))
-        parts.memory += 2 * memory + launch;
+        parts.turned = 2 * memory + launch;
+    parts.memory += parts.turned;
     return parts;
 }
 

@@ -11,8 +11,9 @@
 //
 // Convolutions are the products of operator_cost.h; tensor cores read and write pictures in NHWC, so that of those in
 // NCHW every operand and result is turned, a read and a write more (111 ms a step against 152 ms of a ResNet-50 on a
-// V100: sandeepkumar-skb/pytorch_experiments, torchvision_exp/README.md). On tensor cores a product whose rows do not
-// start at multiples of 16 bytes (a vocabulary of 50,257) takes three times as long.
+// V100: sandeepkumar-skb/pytorch_experiments, torchvision_exp/README.md). In fp32 they run on TF32's units or on lanes,
+// whichever is faster. On tensor cores a product whose rows do not start at multiples of 16 bytes (a vocabulary of
+// 50,257) takes three times as long.
 //
 // Left out: kernels of Hopper's own for attention, cache hits between operators, clocks that sag further than in the
 // runs that the sustained rates are of.
@@ -32,6 +33,8 @@ public:
     TimeParts parts(const DeviceRates& rates, const OperatorCost& cost) const;
 
 private:
+    TimeParts partsOf(const DeviceRates& rates, const OperatorCost& cost) const;
+
     const Device& m_device;
     double m_efficiency;
     double m_tensorFloat32; ///< efficiency of convolutions in fp32

@@ -96,6 +96,7 @@ public:
         m_time.executedFlops += run.flops * times;
         m_time.launchBound += times * run.parts.calls;
         m_time.memoryBound += times * run.parts.memory;
+        m_time.turned += times * run.parts.turned;
         m_time.arithmeticBound += times * run.parts.arithmetic;
         m_time.attention += run.isAttention ? times * run.parts.total() : 0;
         return times * run.parts.total();

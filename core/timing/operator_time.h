@@ -64,6 +64,7 @@ struct RecomputedRange
 struct TimeParts
 {
     double calls = 0, memory = 0, arithmetic = 0; ///< s, added up
+    double turned = 0;                            ///< s of `memory` that copies between NCHW and NHWC take
     double total() const { return calls + memory + arithmetic; }
 };
 
@@ -103,6 +104,7 @@ struct StepTime
     /// hold.
     double arithmeticBound = 0, memoryBound = 0, launchBound = 0;
     double attention = 0; ///< s of them in fused kernels of attention
+    double turned = 0;    ///< s of them in copies between NCHW and NHWC
 };
 
 /// What one operator takes, forward and backward (0 where the plan does not train), s.

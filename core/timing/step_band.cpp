@@ -57,7 +57,8 @@ StepBand stepBand(const StepTime& time, const Device& device, const Plan& plan)
     const double attention = std::min(time.attention, time.arithmeticBound);
     add("matrix products", time.arithmeticBound - attention, productMultiples(device, plan));
     add("attention", attention, attentionMultiples(device));
-    add("passes over memory", time.memoryBound, memoryMultiples(device));
+    add("passes over memory", time.memoryBound - time.turned, memoryMultiples(device));
+    add("pictures turned for tensor cores", time.turned, {0, 1.2, "some kernels of cuDNN read NCHW"});
     add("launches", time.launchBound, {0.7, 1.4, "driver and launch method"});
     add("optimizer", time.optimizer, memoryMultiples(device));
     add("waiting for the host", time.dispatch, {0.5, 2.5, "the host's processor and hooks of the training program"});

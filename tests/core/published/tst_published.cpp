@@ -298,10 +298,10 @@ private slots:
             if (bound != m_bounds.constEnd())
                 QVERIFY2(family.median < *bound,
                          qPrintable(QStringLiteral("%1: %2").arg(bound.key()).arg(family.median)));
-            // Of GeForce boards' convolutions in NCHW half are outside: help/accuracy.md.
+            // Of six rows of a GeForce board two are outside.
             if (family.group.starts_with("step time"))
                 QVERIFY2(double(family.inBand)
-                             >= (family.group.find("GeForce") == std::string::npos ? 0.7 : 0.3) * double(family.rows),
+                             >= (family.group.find("GeForce") == std::string::npos ? 0.7 : 0.6) * double(family.rows),
                          qPrintable(QString::fromStdString(family.group) + ": " + QString::number(family.inBand)));
         }
     }
@@ -310,8 +310,8 @@ private:
     /// Medians of |error|, rounded up.
     const QMap<QString, double> m_bounds{{"full training", 0.10},
                                          {"inference", 0.12},
-                                         {"step time, NVIDIA GeForce RTX 3090", 0.15},
-                                         {"step time, NVIDIA GeForce RTX 4090", 0.20},
+                                         {"step time, NVIDIA GeForce RTX 3090", 0.10},
+                                         {"step time, NVIDIA GeForce RTX 4090", 0.10},
                                          {"step time, NVIDIA A100 80 GB SXM", 0.08},
                                          {"step time, NVIDIA A100 40 GB SXM", 0.10},
                                          {"step time, NVIDIA H100 SXM", 0.10},
