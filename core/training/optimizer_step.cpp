@@ -127,13 +127,23 @@ void clipGradients(Trace& trace, const std::vector<ParameterTensor>& parameters,
 
 void updateParameters(Trace& trace, const Plan& plan, OptimizerBlocks& blocks)
 {
-    if (!updatesOnDevice(plan))
+    if (!updatesOnDevice(plan) || plan.updatesEarly())
         return;
     if (plan.isByDeepSpeed())
         return updatePartitions(trace, plan, blocks);
     const std::vector<Temporary> gradients = fp32Gradients(trace, plan, blocks.updated);
     recordFunction(trace, plan);
     UpdateRules(trace, plan, blocks).run();
+}
+
+std::int64_t earlyUpdateBytes(const ParameterTensor& parameter, const Plan& plan)
+{
+    Trace trace(std::make_shared<NameTable>(), TraceKeeps::Counts);
+    OptimizerBlocks one = allocateOptimizer(trace, {parameter}, plan);
+    const std::int64_t before = trace.liveBytes();
+    const std::vector<Temporary> gradient = fp32Gradients(trace, plan, one.updated);
+    UpdateRules(trace, plan, one).run();
+    return trace.peakBytes() - before;
 }
 
 void zeroGradients(Trace& trace, const Plan& plan, std::vector<BlockId>& gradients)

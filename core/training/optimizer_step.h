@@ -8,6 +8,9 @@
 //   fused       nothing
 //   written-out AdamW as a textbook writes it: new moments beside the old ones, up to 5 n e
 // Muon orthogonalizes in bf16: per matrix a copy, two Gram matrices of the smaller side, a product.
+// GaLore: the projected gradient, sqrt(v), the update, then two of the matrix's size. APOLLO: the same, norms, and two
+// of the matrix's size. LOMO and AdaLomo update a parameter as soon as its gradient is there, with the gradient, the
+// update and the weight in fp32 (parameter_gradients.cpp).
 // Mixed recipes copy half gradients to fp32 for the whole update (unless they are kept in fp32).
 // DeepSpeed updates its flat partitions one by one (stage 3: sub-groups of 1e9 elements), each with a flat copy of its
 // gradients, from which the fp32 one is made.
@@ -18,7 +21,9 @@
 // and PyTorch 1's foreach makes two copies of sqrt(v); its record_function, in which step and zero_grad run, makes
 // tensors.
 //
-// Left out: partial results of large reductions inside kernels, GradScaler's scalars, the time of a
+// Left out: the steps, one of 200, in which GaLore and APOLLO make a projection anew (GaLore's by a singular value
+// decomposition of each matrix in fp32); LOMO's hooks, which update a parameter when the next gradient comes; partial
+// results of large reductions inside kernels, GradScaler's scalars, the time of a
 // step on the host under offload (nothing happens on the device then).
 #pragma once
 
@@ -55,6 +60,9 @@ void updateParameters(Trace& trace, const Plan& plan, OptimizerBlocks& blocks);
 
 /// optimizer.zero_grad(): frees the gradients (their entries become noBlock) or, without
 /// set_to_none, leaves them filled with zeros. Enters Phase::ZeroGrad.
+/// B of the temporaries of one parameter's update within backward.
+std::int64_t earlyUpdateBytes(const ParameterTensor& parameter, const Plan& plan);
+
 void zeroGradients(Trace& trace, const Plan& plan, std::vector<BlockId>& gradients);
 
 } // namespace memscape

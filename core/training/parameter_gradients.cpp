@@ -216,6 +216,9 @@ void Autograd::reduce(TensorId tensor, Gradient& whole)
         else
             m_live.release(piece);
     }
+    if (!m_placement.updates.empty())
+        m_live.release(m_live.allocate(m_placement.updates[m_parameterIndex[tensor]], Category::Temporary,
+                                       m_trace.name("update"), m_moduleIds[m_graph.storageOf(tensor).module]));
     drop(whole);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/training/placement.h"
 
+#include "core/training/optimizer_step.h"
 #include "core/training/sharding.h"
 
 namespace memscape {
@@ -61,7 +62,11 @@ ParameterPlacement placementOf(const std::vector<ParameterTensor>& parameters, c
         placement.fsdp = fsdpRules(parameters, plan);
     if (plan.isByDeepSpeed())
         placement.deepspeed = deepSpeedRules(parameters, plan);
-    if (isSharded || plan.streamsGradients() || plan.gradientBytes() != rule.gradient)
+    if (plan.updatesEarly())
+        placement.updates = each(parameters, [&](const ParameterTensor& parameter) {
+            return parameter.isTrained ? earlyUpdateBytes(parameter, plan) : 0;
+        });
+    if (isSharded || plan.streamsGradients() || plan.updatesEarly() || plan.gradientBytes() != rule.gradient)
         placement.gradients =
             each(parameters, [&](const ParameterTensor& parameter) { return keptGradientBytes(parameter, plan); });
     placement.reducesLayers = (isSharded || plan.streamsGradients()) && !plan.isByDeepSpeed();

@@ -41,6 +41,7 @@ struct ParameterPlacement
     std::vector<std::int64_t> weights;   ///< B that stay on the device
     std::vector<std::int64_t> gathered;  ///< B of the whole weight, there only while it is used
     std::vector<std::int64_t> gradients; ///< B of what stays of a gradient after its reduction
+    std::vector<std::int64_t> updates;   ///< B that the update of each takes, when its gradient is there
     bool reducesLayers = false;          ///< gradients are whole until backward leaves their layer
     std::optional<FsdpRules> fsdp = {};
     std::optional<DeepSpeedRules> deepspeed = {};

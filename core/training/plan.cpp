@@ -49,7 +49,7 @@ constexpr Names<Precision, 8> precisions{"precision",
                                            {Precision::Bf16, "bf16"},
                                            {Precision::Fp16, "fp16"},
                                            {Precision::Fp8, "fp8"}}}};
-constexpr Names<OptimizerKind, 11> optimizers{"optimizer",
+constexpr Names<OptimizerKind, 15> optimizers{"optimizer",
                                               {{{OptimizerKind::None, "none"},
                                                 {OptimizerKind::Sgd, "sgd"},
                                                 {OptimizerKind::Momentum, "momentum"},
@@ -60,7 +60,11 @@ constexpr Names<OptimizerKind, 11> optimizers{"optimizer",
                                                 {OptimizerKind::AdamFp8, "adam-fp8"},
                                                 {OptimizerKind::Adafactor, "adafactor"},
                                                 {OptimizerKind::Lion, "lion"},
-                                                {OptimizerKind::Muon, "muon"}}}};
+                                                {OptimizerKind::Muon, "muon"},
+                                                {OptimizerKind::GaLore, "galore"},
+                                                {OptimizerKind::Apollo, "apollo"},
+                                                {OptimizerKind::Lomo, "lomo"},
+                                                {OptimizerKind::AdaLomo, "adalomo"}}}};
 constexpr Names<UpdateStyle, 4> styles{"update",
                                        {{{UpdateStyle::Loop, "loop"},
                                          {UpdateStyle::Foreach, "foreach"},
@@ -266,13 +270,33 @@ Result<void> checkPipeline(const Plan& plan)
     return {};
 }
 
+/// A gradient that is used as soon as it is there has no sum, no norm of all and no reduction.
+Result<void> checkEarlyUpdate(const Plan& plan)
+{
+    const auto refuse = [&](const char* reason, const char* remedy) {
+        return fail("plan.combination", fmt::format("an update within backward {}", reason), remedy, "optimizer");
+    };
+    if (plan.accumulation > 1)
+        return refuse("leaves no gradient for the next micro-batch to add to", "choose accumulation=1");
+    if (plan.clipsGradients)
+        return refuse("comes before the norm of all gradients is known", "choose clipping=false");
+    if (plan.copies() > 1)
+        return refuse("is not modelled where ranks add their gradients", "choose data_parallel=1");
+    if (plan.offload != Offload::None)
+        return refuse("is not modelled with offloading", "choose offload=none");
+    if (plan.pipelineParallel > 1)
+        return refuse("is not modelled in a pipeline", "choose pipeline_parallel=1");
+    return {};
+}
+
 } // namespace
 
 Result<void> checkPlan(const Plan& plan)
 {
     MEMSCAPE_CHECK(checkRanges(plan));
     const bool isAdam = plan.optimizer == OptimizerKind::Adam || plan.optimizer == OptimizerKind::AdamW;
-    const bool needsMatrices = plan.optimizer == OptimizerKind::Adafactor || plan.optimizer == OptimizerKind::Muon;
+    const bool needsMatrices = plan.optimizer == OptimizerKind::Adafactor || plan.optimizer == OptimizerKind::Muon
+        || plan.optimizer == OptimizerKind::GaLore || plan.optimizer == OptimizerKind::Apollo;
     if (plan.update == UpdateStyle::WrittenOut && plan.hasOptimizer() && !isAdam)
         return fail("plan.combination", "the written-out update is that of Adam and AdamW",
                     "choose the loop for other optimizers");
@@ -296,6 +320,8 @@ Result<void> checkPlan(const Plan& plan)
     if (plan.sequenceParallel && plan.tensorParallel == 1)
         return fail("plan.combination", "sequence parallelism needs tensor parallelism",
                     "choose a tensor-parallel degree above 1");
+    if (plan.updatesEarly())
+        MEMSCAPE_CHECK(checkEarlyUpdate(plan));
     MEMSCAPE_CHECK(checkCopies(plan));
     return checkPipeline(plan);
 }

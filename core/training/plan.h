@@ -42,7 +42,23 @@ PrecisionRule precisionRule(Precision precision);
 bool isAutocast(Precision precision);
 bool isHalf(Precision precision); ///< any recipe whose activations are half precision
 
-enum class OptimizerKind { None, Sgd, Momentum, Adam, AdamW, Adam8bit, Adam4bit, AdamFp8, Adafactor, Lion, Muon };
+enum class OptimizerKind {
+    None,
+    Sgd,
+    Momentum,
+    Adam,
+    AdamW,
+    Adam8bit,
+    Adam4bit,
+    AdamFp8,
+    Adafactor,
+    Lion,
+    Muon,
+    GaLore,
+    Apollo,
+    Lomo,
+    AdaLomo
+};
 std::string_view optimizerText(OptimizerKind kind); ///< "adamw", "adam-8bit", …
 Result<OptimizerKind> optimizerFromText(std::string_view text);
 std::vector<std::string> optimizerNames();
@@ -92,6 +108,7 @@ struct Plan
     OptimizerKind optimizer = OptimizerKind::AdamW;
     UpdateStyle update = UpdateStyle::Foreach;
     std::int64_t eightBitBlock = 256; ///< elements under one scale of adam-8bit
+    std::int64_t optimizerRank = 128; ///< of GaLore's and APOLLO's projections
     bool fp32Gradients = false; ///< mixed recipes: half gradients are summed in fp32 (Megatron), reduced so by FSDP
     static constexpr int mostAccumulation = 65535;
     int accumulation = 1; ///< micro-batches per step
@@ -117,6 +134,11 @@ struct Plan
     bool isOnCpu = false;
     bool isBefore2 = false; ///< PyTorch 1 there
 
+    /// Each weight is updated when its gradient is there, which is then freed (LOMO).
+    bool updatesEarly() const
+    {
+        return hasOptimizer() && (optimizer == OptimizerKind::Lomo || optimizer == OptimizerKind::AdaLomo);
+    }
     bool hasOptimizer() const { return phase == StepPhase::Training && optimizer != OptimizerKind::None; }
     /// Backward sends each layer's gradients to the host, which sums them.
     bool streamsGradients() const { return offload >= Offload::Gradients && phase == StepPhase::Training; }

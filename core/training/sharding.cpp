@@ -43,7 +43,9 @@ std::int64_t gradientElements(const ParameterTensor& parameter, const Plan& plan
 
 std::int64_t keptGradientBytes(const ParameterTensor& parameter, const Plan& plan)
 {
-    return plan.streamsGradients() ? 0 : gradientElements(parameter, plan) * gradientBytes(parameter, plan);
+    return plan.streamsGradients() || plan.updatesEarly()
+        ? 0
+        : gradientElements(parameter, plan) * gradientBytes(parameter, plan);
 }
 
 std::int64_t weightBytes(const ParameterTensor& parameter, const Plan& plan)

@@ -199,4 +199,16 @@ Result<StepTotals> stepTotals(const Graph& graph, const PreparedNetwork& network
     return StepTotals{trace.peakBytes(), allocator.statistics(), trace.isRefused(), trace.eventCount()};
 }
 
+Result<StepTotals> nextStepTotals(const Graph& graph, const PreparedNetwork& network, const StepSettings& settings,
+                                  CachingAllocator& allocator, StepMemory& memory)
+{
+    MEMSCAPE_CHECK(checkPlan(settings.plan));
+    Trace trace(network.modules, allocator, &memory);
+    runStep(trace, graph, network, settings,
+            [&](Autograd& autograd) { runPassesInto(allocator, false, trace, autograd, settings); });
+    MEMSCAPE_CHECK(trace.check());
+    trace.endStep();
+    return StepTotals{trace.peakBytes(), allocator.statistics(), trace.isRefused(), trace.eventCount()};
+}
+
 } // namespace memscape

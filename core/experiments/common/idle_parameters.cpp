@@ -150,7 +150,11 @@ void addUpdate(Idle& idle, const ModelTraits& traits)
     const bool isTraining = !idle.is("phase", "forward") && !idle.is("phase", "inference");
     const bool updatesHere = isTraining && !idle.is("optimizer", "none") && idle.is("offload", "none");
     idle.add("optimizer", !isTraining);
-    idle.add("optimizer_implementation", !updatesHere);
+    idle.add("nvme_bandwidth", !isTraining || idle.is("optimizer", "none") || idle.is("offload", "none"));
+    const bool isProjected = idle.is("optimizer", "galore") || idle.is("optimizer", "apollo");
+    const bool isLomo = idle.is("optimizer", "lomo") || idle.is("optimizer", "adalomo");
+    idle.add("optimizer_implementation", !updatesHere || isProjected || isLomo);
+    idle.add("optimizer_rank", !isTraining || !isProjected);
     idle.add("accumulation", !isTraining);
     idle.add("clipping", !isTraining);
     idle.add("zero_grad_frees", !isTraining);
@@ -187,6 +191,8 @@ Idle idleOfStep(const Device& device, const Parameters& parameters)
     Idle idle(parameters);
     idle.add("sequence", !traits.hasTokens);
     idle.add("attention", !traits.hasAttention);
+    if (parameters.has("shortest_sequence"))
+        idle.add("shortest_sequence", !traits.hasTokens || !device.isGpu() || !idle.is("phase", "training"));
     addParallelism(idle, traits, parameters);
     addUpdate(idle, traits);
     idle.add("adapter", !traits.takesAdapters && idle.is("adapter", "none"));

@@ -265,6 +265,10 @@ Schema trainingSchema()
                     {"adafactor", "Adafactor", "row and column sums instead of a second moment"},
                     {"lion", "Lion", "one moment"},
                     {"muon", "Muon", "one moment for matrices, AdamW for the rest"},
+                    {"galore", "GaLore", "moments of gradients projected to a rank, for matrices; AdamW for the rest"},
+                    {"apollo", "APOLLO", "the same with a random projection, whose moments scale the gradient"},
+                    {"lomo", "LOMO", "no state; each weight is updated while backward runs"},
+                    {"adalomo", "AdaLomo", "row and column sums; each weight is updated while backward runs"},
                     {"none", "none", "gradients only"}},
                    "adamw"),
         choiceSpec("optimizer_implementation", "implementation", "How the update is written: its temporaries differ.",
@@ -281,34 +285,50 @@ Schema trainingSchema()
     append(schema, parallelSpecs());
     append(schema,
            {choiceSpec("offload", "offload", "What is kept in the host's memory.", offloads.choices()),
+            realSpec("nvme_bandwidth", "NVMe bandwidth",
+                     "Of the disk that the offloaded master weights, state and fp32 gradients lie on, read and written "
+                     "together (ZeRO-Infinity; DeepSpeed's offload_optimizer.device=nvme).",
+                     {.most = 1e15,
+                      .unit = Unit::BytePerSecond,
+                      .scale = Scale::Log2,
+                      .words = {{"0", "no NVMe", "they lie in the host's memory"}}}),
             choiceSpec("adapter", "adapters", "Train small matrices beside frozen ones.",
                        {{"none", "none", "every weight is trained"},
                         {"lora", "LoRA", "two thin matrices beside each projection; the base is frozen"},
                         {"qlora", "QLoRA", "the same beside a base in 4 bits (NF4, double quantization)"}},
                        "none")});
     append(schema, adapterSpecs());
-    append(schema,
-           {realSpec("dropout", "dropout", "Probability; each dropout keeps a mask of one byte per element.",
-                     {.most = 0.99}),
-            operatorsSpec(), compileSpec(), lossSpec(),
-            flagSpec("logits_fp32", "logits in fp32", "The loss is computed on a 32-bit copy of the logits.", true),
-            flagSpec(
-                "keeps_logits", "logits kept",
-                "The training loop keeps a variable for what the model returns (logits, loss = model(x), outputs = "
-                "model(**batch)), so the logits stay in memory through backward and update. Off for a loop whose model "
-                "returns the loss alone.",
-                true),
-            flagSpec("clipping", "gradient clipping", "torch.nn.utils.clip_grad_norm_ before the update."),
-            flagSpec("fp32_gradients", "fp32 gradients",
-                     "Half gradients are summed in fp32: beside the weights of a mixed recipe (Megatron, nanotron, "
-                     "DeepSpeed's grad_accum_dtype), under FSDP while they are reduced (reduce_dtype)."),
-            flagSpec("zero_grad_frees", "zero_grad frees", "zero_grad(set_to_none=True), PyTorch's default since 2.0.",
-                     true),
-            choiceSpec(
-                "phase", "phase",
-                "How much of the step runs. Inference is under torch.no_grad(), where autocast keeps its casts of the "
-                "weights; under torch.inference_mode() newer versions of PyTorch make them anew for every product.",
-                phases.choices())});
+    append(
+        schema,
+        {realSpec("dropout", "dropout", "Probability; each dropout keeps a mask of one byte per element.",
+                  {.most = 0.99}),
+         operatorsSpec(), compileSpec(), lossSpec(),
+         flagSpec("logits_fp32", "logits in fp32", "The loss is computed on a 32-bit copy of the logits.", true),
+         flagSpec(
+             "keeps_logits", "logits kept",
+             "The training loop keeps a variable for what the model returns (logits, loss = model(x), outputs = "
+             "model(**batch)), so the logits stay in memory through backward and update. Off for a loop whose model "
+             "returns the loss alone.",
+             true),
+         integerSpec("optimizer_rank", "rank of the optimizer",
+                     "Rank that GaLore and APOLLO project the gradient of a matrix to.",
+                     {.least = 1, .most = 65536, .standard = "128", .scale = Scale::Log2}),
+         flagSpec("clipping", "gradient clipping", "torch.nn.utils.clip_grad_norm_ before the update."),
+         flagSpec("fp32_gradients", "fp32 gradients",
+                  "Half gradients are summed in fp32: beside the weights of a mixed recipe (Megatron, nanotron, "
+                  "DeepSpeed's grad_accum_dtype), under FSDP while they are reduced (reduce_dtype)."),
+         integerSpec("shortest_sequence", "shortest batch",
+                     "Batches are padded to their longest text. From here to `sequence` lengths are drawn, each as "
+                     "likely as another (seed 1), and 32 steps are run one after the other in the same allocator: what "
+                     "the first and all of them leave reserved. 0: every batch is `sequence` long.",
+                     {.most = 16777216, .scale = Scale::Log2, .suffix = "tokens"}),
+         flagSpec("zero_grad_frees", "zero_grad frees", "zero_grad(set_to_none=True), PyTorch's default since 2.0.",
+                  true),
+         choiceSpec(
+             "phase", "phase",
+             "How much of the step runs. Inference is under torch.no_grad(), where autocast keeps its casts of the "
+             "weights; under torch.inference_mode() newer versions of PyTorch make them anew for every product.",
+             phases.choices())});
     append(schema, deviceSpecs());
     append(schema, {assumeSpec()});
     append(schema,
@@ -320,16 +340,18 @@ Schema trainingSchema()
     setGroup(schema, "parallelism and offload",
              {"zero", "sharding_implementation", "data_parallel", "gradient_as_bucket_view", "tensor_parallel",
               "sequence_parallel", "data_parallel_replicate", "context_parallel", "expert_parallel",
-              "pipeline_parallel", "pipeline_schedule", "virtual_stages", "link_bandwidth", "offload"});
+              "pipeline_parallel", "pipeline_schedule", "virtual_stages", "link_bandwidth", "offload",
+              "nvme_bandwidth"});
     setGroup(schema, "training details",
-             {"optimizer_implementation", "dropout", "clipping", "operators", "compile", "phase", "assume"});
+             {"optimizer_implementation", "optimizer_rank", "dropout", "clipping", "operators", "compile", "phase",
+              "assume"});
     setGroup(schema, "adapters",
              {"adapter", "adapter_rank", "adapter_targets", "adapter_dropout", "adapter_variant", "adapter_precision",
               "modules_to_save", "base_precision", "compute_precision", "kbit_preparation", "quantized_head",
               "bitsandbytes"});
-    setGroup(
-        schema, "memory details",
-        {"loss", "logits_fp32", "keeps_logits", "fp32_gradients", "zero_grad_frees", "device_context", "allocator"});
+    setGroup(schema, "memory details",
+             {"loss", "logits_fp32", "keeps_logits", "fp32_gradients", "zero_grad_frees", "shortest_sequence",
+              "device_context", "allocator"});
     return schema;
 }
 

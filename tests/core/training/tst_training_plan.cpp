@@ -58,6 +58,18 @@ private slots:
             plan.optimizer = OptimizerKind::Muon;
             plan.zeroStage = 1;
         });
+        row("sharded galore", "plan.combination", [](Plan& plan) {
+            plan.optimizer = OptimizerKind::GaLore;
+            plan.zeroStage = 1;
+        });
+        row("lomo over micro-batches", "plan.combination", [](Plan& plan) {
+            plan.optimizer = OptimizerKind::Lomo;
+            plan.accumulation = 2;
+        });
+        row("lomo with clipping", "plan.combination", [](Plan& plan) {
+            plan.optimizer = OptimizerKind::AdaLomo;
+            plan.clipsGradients = true;
+        });
         row("offloaded weights", "plan.combination", [](Plan& plan) { plan.offload = Offload::Parameters; });
         row("sequence parallel alone", "plan.combination", [](Plan& plan) { plan.sequenceParallel = true; });
     }
