@@ -2,12 +2,14 @@
 #include "app/document/predictor.h"
 
 #include "core/base/cancellation.h"
+#include "core/base/found.h"
 
 #include <QSemaphore>
 
 #include <atomic>
 #include <exception>
 #include <new>
+#include <optional>
 #include <utility>
 
 namespace memscape {
@@ -19,6 +21,7 @@ struct Predictor::Job
     Parameters parameters;
     Kind kind = Kind::Answer;
     Preparation preparation;
+    FoundScope::Tell tell;
     Result<std::shared_ptr<const Record>> result = fail("predict.pending", "not computed yet");
     std::shared_ptr<const Prepared> prepared;
     std::atomic<bool> isCancelled = false;
@@ -53,6 +56,9 @@ Result<Record> predictionOf(const std::string& id, const Device& device, const P
 void Predictor::Job::run(PredictionContext& context)
 {
     const CancelScope scope(isCancelled);
+    std::optional<FoundScope> telling;
+    if (kind == Kind::Refinement)
+        telling.emplace(tell);
     // A model throws only for our own bugs or for want of memory; neither may end the window.
     try {
         auto record = predictionOf(experiment, device, parameters, context);
@@ -119,6 +125,10 @@ void Predictor::stopRunning()
 void Predictor::start(std::shared_ptr<Job> job)
 {
     m_running = job;
+    job->tell = [this, weak = std::weak_ptr(job)](const Json& part) {
+        QMetaObject::invokeMethod(
+            this, [this, weak, part] { tell(weak, part); }, Qt::QueuedConnection);
+    };
     m_thread.start([this, job] {
         job->run(m_context);
         job->ready.release();
@@ -130,6 +140,13 @@ void Predictor::start(std::shared_ptr<Job> job)
     } else if (!std::exchange(m_toldBusy, true)) {
         emit busyChanged(true);
     }
+}
+
+void Predictor::tell(const std::weak_ptr<Job>& job, const Json& part)
+{
+    const std::shared_ptr<Job> running = job.lock();
+    if (running && running == m_running && !running->delivered && !running->isCancelled)
+        emit found(part);
 }
 
 void Predictor::deliver(const std::shared_ptr<Job>& job)

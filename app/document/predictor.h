@@ -60,6 +60,8 @@ public:
     bool isBusy() const { return m_running != nullptr; }
 
 signals:
+    /// Of a refinement that runs: a part of what it will answer (core/base/found.h).
+    void found(const memscape::Json& part);
     void predicted(std::shared_ptr<const memscape::Record> record);
     void failed(const memscape::Error& error);
     void cancelled();
@@ -69,6 +71,7 @@ private:
     struct Job;
     void start(std::shared_ptr<Job> job);
     void deliver(const std::shared_ptr<Job>& job);
+    void tell(const std::weak_ptr<Job>& job, const Json& part);
     void stopRunning();
 
     QThreadPool m_thread;

@@ -60,8 +60,10 @@ MemoryExtension::MemoryExtension(const PageParts& parts, QObject* parent)
         endFit(std::nullopt);
         m_parts.plot->setHoverText(QString::fromStdString(error.text()));
     });
-    if (auto* budget = qobject_cast<TrainingMemoryPicture*>(parts.picture))
+    if (auto* budget = qobject_cast<TrainingMemoryPicture*>(parts.picture)) {
         connect(budget, &TrainingMemoryPicture::fitWanted, this, &MemoryExtension::searchFit);
+        connect(&parts.predictor, &Predictor::found, budget, &TrainingMemoryPicture::addLever);
+    }
     if (auto* moment = qobject_cast<MomentPicture*>(parts.picture)) {
         connect(moment, &MomentPicture::cursorKey, this, &MemoryExtension::cursorKey);
         connect(moment, &MomentPicture::cursorWanted, this, &MemoryExtension::moveCursor);

@@ -47,6 +47,10 @@ Passes passesOf(OptimizerKind optimizer, UpdateStyle style)
         return {1 + 1 + 1 + 1 + 2 + 2 + 2 + 3 + 1 + 3, 12};
     case OptimizerKind::Lion: // mul_ b1*m (1-b1)*g + sign_ add_ mul_ add_
         return isFused ? Passes{5, 1} : Passes{2 + 2 + 2 + 3 + 2 + 3 + 2 + 3, 8};
+    case OptimizerKind::GaLore: return {1 + 1 + 2 + 3, 9};          // g; back, scaled, added; moments are small
+    case OptimizerKind::Apollo: return {1 + 2 + 1 + 2 + 2 + 3, 16}; // g; scaled, its norm, limited, scaled, added
+    case OptimizerKind::Lomo: return {2 + 2 + 3 + 2, 4};            // casts, add_, copy_
+    case OptimizerKind::AdaLomo: return {2 + 2 + 2 + 2 + 1 + 3 + 1 + 2 + 2 + 1 + 3 + 2, 18};
     case OptimizerKind::Muon: // lerp_ lerp copy and norm in half, then products; mul_ add_
         return {3 + 3 + 2 + 2 + 3, 7};
     }
@@ -80,7 +84,7 @@ OperatorCost updateCost(const std::vector<ParameterTensor>& parameters, const Pl
             cost.bytes += 3 * elements * double(plan.gradientBytes());
         cost.flops += byMuon ? orthogonalizationFlops(tensor) : elements;
         cost.isProduct |= byMuon;
-        const bool isByTensor = plan.updatesInBackward || plan.optimizer == OptimizerKind::Adam4bit
+        const bool isByTensor = plan.updatesEarly() || plan.optimizer == OptimizerKind::Adam4bit
             || plan.optimizer == OptimizerKind::AdamFp8;
         cost.kernels += !isByTensor && (plan.update == UpdateStyle::Foreach || plan.update == UpdateStyle::Fused)
             ? passes.operators * elements / double(normChunk) / chunksOfLaunch

@@ -62,16 +62,20 @@ Trace::Trace(std::shared_ptr<NameTable> modules, TraceKeeps keeps)
     , m_modules(std::move(modules))
 { }
 
-Trace::Trace(std::shared_ptr<NameTable> modules, CachingAllocator& allocator)
+Trace::Trace(std::shared_ptr<NameTable> modules, CachingAllocator& allocator, StepMemory* memory)
     : Trace(std::move(modules), TraceKeeps::Counts)
 {
     m_allocator = &allocator;
+    m_memory = memory;
 }
 
 void Trace::enter(Phase phase, std::uint16_t microBatch)
 {
     m_phase = phase;
     m_microBatch = microBatch;
+    if (m_memory && phase == Phase::Backward)
+        for (const BlockId block : std::exchange(m_memory->left, {}))
+            m_allocator->free(block);
     auto& peak = m_phasePeaks[std::size_t(phase)];
     peak = std::max(peak, m_liveBytes);
 }
@@ -188,11 +192,43 @@ BlockId Trace::allocateCounted(std::int64_t bytes, std::uint16_t stream)
         count(bytes);
         return BlockId(m_sizes.size() - 1);
     }
-    const BlockIndex block = m_allocator->allocate(bytes, stream);
-    m_isRefused = block == 0;
+    const bool isSetup = m_memory && m_phase == Phase::Setup;
+    const BlockId block = isSetup ? takeSetup(bytes, stream) : takeBlock(bytes, stream);
     if (!m_isRefused)
         count(bytes);
     return block;
+}
+
+BlockId Trace::takeBlock(std::int64_t bytes, std::uint16_t stream)
+{
+    const BlockIndex block = m_allocator->allocate(bytes, stream);
+    m_isRefused = block == 0;
+    if (m_memory && m_phase != Phase::Setup) {
+        m_isOfStep.resize(std::max<std::size_t>(m_isOfStep.size(), block + 1));
+        m_isOfStep[block] = true;
+    }
+    return block;
+}
+
+/// Where an earlier step has it; inputs of another length are made anew.
+BlockId Trace::takeSetup(std::int64_t bytes, std::uint16_t stream)
+{
+    if (!m_memory->isMade)
+        m_memory->setup.push_back(noBlock);
+    BlockId& block = m_memory->setup[m_nextSetup++];
+    if (block != noBlock && m_allocator->block(block).requested == bytes)
+        return block;
+    if (block != noBlock)
+        m_allocator->free(block);
+    return block = takeBlock(bytes, stream);
+}
+
+void Trace::endStep()
+{
+    for (std::size_t block = 1; block < m_isOfStep.size(); ++block)
+        if (m_isOfStep[block])
+            m_memory->left.push_back(BlockId(block));
+    m_memory->isMade = true;
 }
 
 void Trace::freeCounted(BlockId block, bool isBehind)
@@ -203,6 +239,10 @@ void Trace::freeCounted(BlockId block, bool isBehind)
     if (!m_allocator)
         return count(-std::exchange(m_sizes[block], 0));
     count(-m_allocator->block(block).requested);
+    if (block < m_isOfStep.size() && m_isOfStep[block])
+        m_isOfStep[block] = false;
+    else if (m_memory)
+        std::replace(m_memory->setup.begin(), m_memory->setup.end(), block, noBlock);
     if (isBehind)
         m_allocator->freeBehind(block);
     else
@@ -213,7 +253,7 @@ void Trace::beginPassing(std::vector<std::int64_t> bytes)
 {
     assert(eventCount() == 0);
     m_passing.bytes = std::move(bytes);
-    if (m_allocator)
+    if (m_allocator && !(m_memory && m_memory->isMade))
         m_passingBlocks = m_allocator->allocateAll(m_passing.bytes);
 }
 

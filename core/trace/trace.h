@@ -106,6 +106,15 @@ enum class TraceKeeps : std::uint8_t {
 };
 class CachingAllocator;
 
+/// What a step leaves in its allocator for the next one, which finds what is alive before a step where the first one
+/// put it.
+struct StepMemory
+{
+    std::vector<BlockId> setup = {}; ///< in the order in which a step asks for them; noBlock where a step has freed it
+    std::vector<BlockId> left = {};  ///< loss and outputs, which the loop names until the next backward begins
+    bool isMade = false;             ///< a step has run
+};
+
 /// Blocks that came and went while what is alive before the step was laid out: they shape what an allocator reserves
 /// and count nowhere else.
 struct Passing
@@ -121,7 +130,8 @@ public:
     explicit Trace(std::shared_ptr<NameTable> modules = std::make_shared<NameTable>(),
                    TraceKeeps keeps = TraceKeeps::Events);
     /// One that only counts and hands every allocation and free on to an allocator, as long as that serves them.
-    Trace(std::shared_ptr<NameTable> modules, CachingAllocator& allocator);
+    /// With `memory` it is one of several steps, one after the other in the same allocator.
+    Trace(std::shared_ptr<NameTable> modules, CachingAllocator& allocator, StepMemory* memory = nullptr);
 
     // --- writing --------------------------------------------------------------------------------
     /// Events from now on belong to this phase (and micro-batch, 0-based).
@@ -140,6 +150,8 @@ public:
     /// From now on until `endPassing()`, before anything else is written.
     void beginPassing(std::vector<std::int64_t> bytes);
     void endPassing();
+    /// The step is over: its memory has what is left for the next one.
+    void endStep();
 
     NameId name(std::string_view text);     ///< interned: the same text gives the same id; 0 where it only counts
     ModuleId module(std::string_view path); ///< interned: "transformer.h.3.mlp"
@@ -187,6 +199,8 @@ private:
     void free(BlockId block, bool isBehind);
     void count(std::int64_t change);
     BlockId allocateCounted(std::int64_t bytes, std::uint16_t stream);
+    BlockId takeBlock(std::int64_t bytes, std::uint16_t stream);
+    BlockId takeSetup(std::int64_t bytes, std::uint16_t stream);
     void freeCounted(BlockId block, bool isBehind);
 
     std::vector<Event> m_events;
@@ -195,7 +209,10 @@ private:
     std::vector<std::int64_t> m_sizes;        ///< block -> bytes, of a trace that only counts
     TraceKeeps m_keeps;
     CachingAllocator* m_allocator = nullptr;
-    std::size_t m_counted = 0; ///< events that were counted
+    StepMemory* m_memory = nullptr;
+    std::size_t m_nextSetup = 0;
+    std::vector<bool> m_isOfStep; ///< by block: this step has made it and not freed it
+    std::size_t m_counted = 0;    ///< events that were counted
     bool m_isRefused = false;
     NameTable m_names;
     std::shared_ptr<NameTable> m_modules;

@@ -114,6 +114,7 @@ void Autograd::leaveRegion(std::uint32_t op)
         m_live.release(held);
     for (auto& [tensor, gradient] : std::exchange(m_unadded, {}))
         accumulateIntoParameter(tensor, gradient);
+    updateReady();
 }
 
 void Autograd::runSegmentBackward(const Segment& segment)

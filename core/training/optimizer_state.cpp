@@ -58,7 +58,41 @@ StateTensors factoredMoment(const ParameterTensor& updated, std::int64_t element
             {"col_var", updated.elements / shape[shape.size() - 2] * elementBytes}};
 }
 
+/// Of GaLore and APOLLO.
+StateTensors projectedMoments(const ParameterTensor& updated, std::int64_t elementBytes, const Plan& plan)
+{
+    if (!isOrthogonalized(updated)) {
+        const std::int64_t bytes = updated.elements * elementBytes;
+        return {{"exp_avg", bytes}, {"exp_avg_sq", bytes}};
+    }
+    const std::int64_t rank = projectionRank(updated, plan);
+    const std::int64_t side = std::min(updated.shape[0], updated.shape[1]);
+    const std::int64_t moment = rank * std::max(updated.shape[0], updated.shape[1]) * elementBytes;
+    const bool isApollo = plan.optimizer == OptimizerKind::Apollo;
+    const bool isView = !isApollo && elementBytes == 4; // of all singular vectors
+    StateTensors state{{"exp_avg", moment}, {"exp_avg_sq", moment}};
+    state.push_back({"projection", (isView ? side : rank) * side * elementBytes});
+    if (isApollo)
+        state.push_back({"scaled_grad", elementBytes});
+    return state;
+}
+
+/// Of AdaLomo, in fp32.
+StateTensors rowsAndColumns(const ParameterTensor& updated)
+{
+    const auto& shape = updated.shape;
+    if (shape.size() < 2)
+        return {{"exp_avg_sq", 4 * updated.elements}};
+    return {{"exp_avg_sq_row", 4 * shape[0]}, {"exp_avg_sq_col", 4 * shape[1]}};
+}
+
 } // namespace
+
+std::int64_t projectionRank(const ParameterTensor& matrix, const Plan& plan)
+{
+    const std::int64_t side = std::min(matrix.shape[0], matrix.shape[1]);
+    return plan.optimizer == OptimizerKind::GaLore ? std::min(plan.optimizerRank, side) : plan.optimizerRank;
+}
 
 bool isOrthogonalized(const ParameterTensor& parameter)
 {
@@ -81,6 +115,10 @@ StateTensors stateTensors(const ParameterTensor& updated, std::int64_t elementBy
     case OptimizerKind::AdamFp8: return torchaoMoments(updated.elements, elementBytes, false, plan.isOnCpu);
     case OptimizerKind::Adafactor: return factoredMoment(updated, elementBytes);
     case OptimizerKind::Lion: return {{"exp_avg", bytes}};
+    case OptimizerKind::GaLore:
+    case OptimizerKind::Apollo: return projectedMoments(updated, elementBytes, plan);
+    case OptimizerKind::Lomo: return {};
+    case OptimizerKind::AdaLomo: return rowsAndColumns(updated);
     case OptimizerKind::Muon:
         return isOrthogonalized(updated) ? StateTensors{{"momentum_buffer", bytes}} : twoMoments(bytes, plan);
     }
@@ -177,7 +215,7 @@ KeptBytes keptBytes(const std::vector<ParameterTensor>& parameters, const Plan& 
     KeptBytes kept;
     for (const ParameterTensor& parameter : parameters) {
         kept.weights += weightBytes(parameter, plan);
-        if (plan.phase != StepPhase::Training || !parameter.isTrained)
+        if (plan.phase != StepPhase::Training || !parameter.isTrained || plan.updatesEarly())
             continue;
         const std::int64_t gradient = gradientElements(parameter, plan) * gradientBytes(parameter, plan);
         (plan.streamsGradients() ? kept.host : kept.gradients) += gradient;

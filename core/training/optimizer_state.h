@@ -13,9 +13,15 @@
 //   adam-fp8       2 n + 2 × 4 n / 256: E4M3, an fp32 scale per block of 256 (subclass_fp8.py); else 2 n e
 //   adafactor      (n / columns + n / rows) e over the last two dimensions, n e for vectors
 //   lion           n e
+//   galore         matrices of m × n, rank r: two moments of r max(m, n) e, and the projection: in half r min(m, n) e,
+//                  in fp32 a view of all singular vectors, min(m, n)² e; else 2 n e (galore-torch 1.0)
+//   apollo         the same moments, a random projection of r min(m, n) e and a norm of e (apollo-torch 1.0.3)
+//   lomo           nothing
+//   adalomo        4 (m + n) for matrices, 4 n for vectors (lomo-optim 0.1.1)
 //   muon           n e for hidden matrices; embeddings, output head and vectors are left to AdamW
 // Sources: torch/optim of PyTorch 2.x; Dettmers et al. 2022 (arXiv:2110.02861) and bitsandbytes;
-// Chen et al. 2023 (Lion). Checked against the states that PyTorch itself makes.
+// Chen et al. 2023 (Lion); Zhao et al. 2024 (GaLore); Zhu et al. 2024 (APOLLO); Lv et al. 2023 (LOMO, AdaLomo).
+// Checked against the states that PyTorch itself makes.
 //
 // Left out: AMSGrad, Nesterov (no state), GradScaler's three scalars; that transformers' Trainer keeps
 // 32-bit state for embeddings under 8-bit Adam.
@@ -46,8 +52,11 @@ StateTensors stateTensors(const ParameterTensor& updated, std::int64_t elementBy
 /// tensor that is quantized.
 std::int64_t sharedStateBytes(const std::vector<ParameterTensor>& updated, OptimizerKind optimizer);
 
-/// Whether Muon orthogonalizes its update (else AdamW's rule is used for it).
+/// Whether Muon orthogonalizes its update, GaLore and APOLLO project its gradient (else AdamW's rule is used for it).
 bool isOrthogonalized(const ParameterTensor& parameter);
+
+/// Rank of the gradient that GaLore (never more than it has) and APOLLO keep moments of.
+std::int64_t projectionRank(const ParameterTensor& matrix, const Plan& plan);
 
 /// What the optimizer of one device updates: the trained parameters; with ZeRO stages 1 and 2 one
 /// flat piece of ceil(sum / degree) elements; with stage 3 a flat piece of each.

@@ -87,7 +87,7 @@ OptimizerBlocks allocateOptimizer(Trace& trace, const std::vector<ParameterTenso
         for (const StateTensor& part : stateTensors(tensor, rule.updated(), plan))
             state.push_back(trace.allocate(part.bytes, Category::OptimizerState, nameOf(part.name), tensor.module));
     }
-    if (plan.updatesInBackward) {
+    if (plan.updatesEarly()) {
         std::size_t trained = 0;
         for (const ParameterTensor& parameter : parameters)
             blocks.indices.push_back(parameter.isTrained ? trained++ : SIZE_MAX);
@@ -138,7 +138,7 @@ void clipGradients(Trace& trace, const std::vector<ParameterTensor>& parameters,
 
 void updateParameters(Trace& trace, const Plan& plan, OptimizerBlocks& blocks)
 {
-    if (!updatesOnDevice(plan) || plan.updatesInBackward)
+    if (!updatesOnDevice(plan) || plan.updatesEarly())
         return;
     if (plan.isByDeepSpeed())
         return updatePartitions(trace, plan, blocks);

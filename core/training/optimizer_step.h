@@ -8,6 +8,9 @@
 //   fused       nothing
 //   written-out AdamW as a textbook writes it: new moments beside the old ones, up to 5 n e
 // Muon orthogonalizes in bf16: per matrix a copy, two Gram matrices of the smaller side, a product.
+// GaLore: the projected gradient, sqrt(v), the update, then two of the matrix's size. APOLLO: the same, norms, and two
+// of the matrix's size. LOMO and AdaLomo update a parameter as soon as its gradient is there, with the gradient, the
+// update and the weight in fp32 (parameter_gradients.cpp).
 // Mixed recipes copy half gradients to fp32 for the whole update (unless they are kept in fp32).
 // DeepSpeed updates its flat partitions one by one (stage 3: sub-groups of 1e9 elements), each with a flat copy of its
 // gradients, from which the fp32 one is made.
@@ -19,10 +22,12 @@
 // tensors.
 //
 // In backward every parameter has an optimizer of its own (register_post_accumulate_grad_hook, torchtune's
-// optimizer_in_bwd): the temporaries of one, and its gradient ends with it.
+// optimizer_in_bwd): the temporaries of one, and its gradient ends with it. LOMO is taken to do the same; its own hooks
+// update a parameter when the next gradient comes.
 //
-// Left out: partial results of large reductions inside kernels, GradScaler's scalars, the time of a
-// step on the host under offload (nothing happens on the device then).
+// Left out: the steps, one of 200, in which GaLore and APOLLO make a projection anew (GaLore's by a singular value
+// decomposition of each matrix in fp32); partial results of large reductions inside kernels, GradScaler's scalars, the
+// time of a step on the host under offload (nothing happens on the device then).
 #pragma once
 
 #include "core/training/cpu_kernels.h"

@@ -55,6 +55,8 @@ void Autograd::accumulateIntoParameter(TensorId tensor, Gradient gradient)
 
 void Autograd::updateReady()
 {
+    if (m_isInRegion)
+        return; // a compiled backward returns all its gradients at its end
     if (m_update)
         for (const TensorId tensor : m_ready) {
             m_update(m_parameterIndex[tensor]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/training/placement.h"
 
+#include "core/training/optimizer_step.h"
 #include "core/training/sharding.h"
 
 namespace memscape {

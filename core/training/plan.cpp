@@ -49,7 +49,7 @@ constexpr Names<Precision, 8> precisions{"precision",
                                            {Precision::Bf16, "bf16"},
                                            {Precision::Fp16, "fp16"},
                                            {Precision::Fp8, "fp8"}}}};
-constexpr Names<OptimizerKind, 11> optimizers{"optimizer",
+constexpr Names<OptimizerKind, 15> optimizers{"optimizer",
                                               {{{OptimizerKind::None, "none"},
                                                 {OptimizerKind::Sgd, "sgd"},
                                                 {OptimizerKind::Momentum, "momentum"},
@@ -60,7 +60,11 @@ constexpr Names<OptimizerKind, 11> optimizers{"optimizer",
                                                 {OptimizerKind::AdamFp8, "adam-fp8"},
                                                 {OptimizerKind::Adafactor, "adafactor"},
                                                 {OptimizerKind::Lion, "lion"},
-                                                {OptimizerKind::Muon, "muon"}}}};
+                                                {OptimizerKind::Muon, "muon"},
+                                                {OptimizerKind::GaLore, "galore"},
+                                                {OptimizerKind::Apollo, "apollo"},
+                                                {OptimizerKind::Lomo, "lomo"},
+                                                {OptimizerKind::AdaLomo, "adalomo"}}}};
 constexpr Names<UpdateStyle, 4> styles{"update",
                                        {{{UpdateStyle::Loop, "loop"},
                                          {UpdateStyle::Foreach, "foreach"},
@@ -236,12 +240,10 @@ Result<void> checkUpdateInBackward(const Plan& plan)
     const auto refused = [](const char* what, const char* remedy, const char* place) {
         return fail("plan.combination",
                     fmt::format("an update in backward has one gradient at a time: it cannot have {}", what),
-                    fmt::format("choose {}, or optimizer_in_backward=false", remedy), place);
+                    fmt::format("choose {}, or another optimizer and optimizer_in_backward=false", remedy), place);
     };
-    if (!plan.updatesInBackward)
+    if (!plan.updatesEarly())
         return {};
-    if (plan.optimizer == OptimizerKind::None)
-        return refused("no optimizer", "optimizer=adamw", "optimizer");
     if (plan.accumulation > 1)
         return refused("gradients of several micro-batches", "accumulation=1", "accumulation");
     if (plan.clipsGradients)
@@ -299,7 +301,8 @@ Result<void> checkPlan(const Plan& plan)
 {
     MEMSCAPE_CHECK(checkRanges(plan));
     const bool isAdam = plan.optimizer == OptimizerKind::Adam || plan.optimizer == OptimizerKind::AdamW;
-    const bool needsMatrices = plan.optimizer == OptimizerKind::Adafactor || plan.optimizer == OptimizerKind::Muon;
+    const bool needsMatrices = plan.optimizer == OptimizerKind::Adafactor || plan.optimizer == OptimizerKind::Muon
+        || plan.optimizer == OptimizerKind::GaLore || plan.optimizer == OptimizerKind::Apollo;
     if (plan.update == UpdateStyle::WrittenOut && plan.hasOptimizer() && !isAdam)
         return fail("plan.combination", "the written-out update is that of Adam and AdamW",
                     "choose the loop for other optimizers");

@@ -42,7 +42,23 @@ PrecisionRule precisionRule(Precision precision);
 bool isAutocast(Precision precision);
 bool isHalf(Precision precision); ///< any recipe whose activations are half precision
 
-enum class OptimizerKind { None, Sgd, Momentum, Adam, AdamW, Adam8bit, Adam4bit, AdamFp8, Adafactor, Lion, Muon };
+enum class OptimizerKind {
+    None,
+    Sgd,
+    Momentum,
+    Adam,
+    AdamW,
+    Adam8bit,
+    Adam4bit,
+    AdamFp8,
+    Adafactor,
+    Lion,
+    Muon,
+    GaLore,
+    Apollo,
+    Lomo,
+    AdaLomo
+};
 std::string_view optimizerText(OptimizerKind kind); ///< "adamw", "adam-8bit", …
 Result<OptimizerKind> optimizerFromText(std::string_view text);
 std::vector<std::string> optimizerNames();
@@ -92,6 +108,7 @@ struct Plan
     OptimizerKind optimizer = OptimizerKind::AdamW;
     UpdateStyle update = UpdateStyle::Foreach;
     std::int64_t eightBitBlock = 256; ///< elements under one scale of adam-8bit
+    std::int64_t optimizerRank = 128; ///< of GaLore's and APOLLO's projections
     bool fp32Gradients = false; ///< mixed recipes: half gradients are summed in fp32 (Megatron), reduced so by FSDP
     static constexpr int mostAccumulation = 65535;
     int accumulation = 1; ///< micro-batches per step
@@ -121,6 +138,12 @@ struct Plan
     bool isOnCpu = false;
     bool isBefore2 = false; ///< PyTorch 1 there
 
+    /// Each weight when its gradient is there, which then ends.
+    bool updatesEarly() const
+    {
+        const bool isLomo = optimizer == OptimizerKind::Lomo || optimizer == OptimizerKind::AdaLomo;
+        return hasOptimizer() && (updatesInBackward || isLomo);
+    }
     bool hasOptimizer() const { return phase == StepPhase::Training && optimizer != OptimizerKind::None; }
     /// Backward sends each layer's gradients to the host, which sums them.
     bool streamsGradients() const { return offload >= Offload::Gradients && phase == StepPhase::Training; }
@@ -137,7 +160,7 @@ struct Plan
     /// zero_grad gives them back: not what DeepSpeed's stage 3 lays out once and for all.
     bool freesGradients() const
     {
-        return updatesInBackward || (setsGradientsToNone && !(isByDeepSpeed() && zeroStage == 3));
+        return updatesEarly() || (setsGradientsToNone && !(isByDeepSpeed() && zeroStage == 3));
     }
     /// What is kept per parameter between steps. Under FSDP's mixed precision that is the fp32 weights, of which half
     /// copies are gathered, and fp32 gradients: there is no master copy beside them.

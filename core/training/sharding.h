@@ -57,7 +57,8 @@ bool isPersistent(const ParameterTensor& parameter, const Plan& plan);
 std::int64_t weightElements(const ParameterTensor& parameter, const Plan& plan);
 std::int64_t gradientElements(const ParameterTensor& parameter, const Plan& plan);
 
-/// Bytes of one parameter's gradient on one device between backward and update; 0 when the host has it.
+/// Bytes of one parameter's gradient on one device between backward and update; 0 when the host has it or
+/// the update has already been.
 std::int64_t keptGradientBytes(const ParameterTensor& parameter, const Plan& plan);
 
 /// Bytes of one parameter's weights on one device between steps; as they are stored beside adapters.

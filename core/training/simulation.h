@@ -24,8 +24,10 @@ struct TrainingSetup
     BuildOptions build;
     StepSettings step;
     AllocatorOptions allocator;
-    std::int64_t context = 0; ///< B outside of the allocator
-    double linkBandwidth = 0; ///< B/s between devices; 0: the device's own
+    std::int64_t context = 0;          ///< B outside of the allocator
+    double linkBandwidth = 0;          ///< B/s between devices; 0: the device's own
+    double nvmeBandwidth = 0;          ///< B/s of the NVMe that offloaded state lies on; 0: it is in the host's memory
+    std::int64_t shortestSequence = 0; ///< batches are from here to build.sequence long; 0: all are as long as that
 };
 
 struct Simulation

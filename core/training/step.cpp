@@ -122,7 +122,7 @@ void runStep(Trace& trace, const Graph& graph, const PreparedNetwork& network, c
                       placementOf(parameters, plan));
     autograd.setBlasWorkspace(settings.blasWorkspace);
     OptimizerBlocks optimizer = allocateOptimizer(trace, parameters, plan);
-    if (plan.updatesInBackward && plan.hasOptimizer())
+    if (plan.updatesEarly())
         autograd.setUpdate([&](std::size_t index) { updateParameter(trace, plan, optimizer, index); });
     allocateReduceBuffer(trace, parameters, plan);
     if (plan.phase == StepPhase::Training && !plan.freesGradients())
@@ -198,6 +198,18 @@ Result<StepTotals> stepTotals(const Graph& graph, const PreparedNetwork& network
     runStep(trace, graph, network, settings,
             [&](Autograd& autograd) { runPassesInto(allocator, !options.fractionLimit, trace, autograd, settings); });
     MEMSCAPE_CHECK(trace.check());
+    return StepTotals{trace.peakBytes(), allocator.statistics(), trace.isRefused(), trace.eventCount()};
+}
+
+Result<StepTotals> nextStepTotals(const Graph& graph, const PreparedNetwork& network, const StepSettings& settings,
+                                  CachingAllocator& allocator, StepMemory& memory)
+{
+    MEMSCAPE_CHECK(checkPlan(settings.plan));
+    Trace trace(network.modules, allocator, &memory);
+    runStep(trace, graph, network, settings,
+            [&](Autograd& autograd) { runPassesInto(allocator, false, trace, autograd, settings); });
+    MEMSCAPE_CHECK(trace.check());
+    trace.endStep();
     return StepTotals{trace.peakBytes(), allocator.statistics(), trace.isRefused(), trace.eventCount()};
 }
 

@@ -56,6 +56,10 @@ struct StepTotals
 /// behind which the allocator is where it was after an earlier one are counted, not run. Errors: the same.
 Result<StepTotals> stepTotals(const Graph& graph, const PreparedNetwork& network, const StepSettings& settings,
                               const AllocatorOptions& allocator);
+/// The same as one of several steps, one after the other in one allocator, which `memory` connects. Totals are those of
+/// all steps so far. Errors: the same.
+Result<StepTotals> nextStepTotals(const Graph& graph, const PreparedNetwork& network, const StepSettings& settings,
+                                  CachingAllocator& allocator, StepMemory& memory);
 /// Forward and backward without the optimizer's state and its update: a trace that only counts. Every micro-batch
 /// is run. Errors: the same.
 Result<Trace> countPasses(const Graph& graph, const PreparedNetwork& network, StepSettings settings);

@@ -2,6 +2,7 @@
 #include "core/training/update_rules.h"
 
 #include "core/training/lora.h"
+#include "core/training/optimizer_state.h"
 
 #include <algorithm>
 #include <array>
@@ -89,6 +90,10 @@ void UpdateRules::run()
         muon(Indices(all.begin(), rest));
         return adam(Indices(rest, all.end()));
     }
+    case OptimizerKind::GaLore: return galore(all);
+    case OptimizerKind::Apollo: return apollo(all);
+    case OptimizerKind::Lomo: return lomo(all);
+    case OptimizerKind::AdaLomo: return adaLomo(all);
     case OptimizerKind::Momentum: // buffer *= momentum
         return m_plan.update == UpdateStyle::Fused ? void() : numbers(all, 1);
     default: // in place, or one kernel; left out: the new scales of torchao's, 4 B a block of one tensor
@@ -251,6 +256,98 @@ void UpdateRules::newtonSchulz(std::size_t index, Temporary& update) const
         orthogonal = half(index, tensor(index).elements, name);
     }
     update = std::move(orthogonal);
+}
+
+std::int64_t UpdateRules::momentElements(std::size_t index) const
+{
+    const ParameterTensor& updated = tensor(index);
+    return isOrthogonalized(updated) ? projectionRank(updated, m_plan) * std::max(updated.shape[0], updated.shape[1])
+                                     : updated.elements;
+}
+
+/// A step that makes no projection anew. Names outlive their parameter: they hold it until the next one's is there.
+void UpdateRules::galore(const Indices& tensors)
+{
+    const NameId projected = m_trace.name("projected gradient"), root = m_trace.name("sqrt(exp_avg_sq)");
+    const NameId update = m_trace.name("update");
+    Temporary gradient, denominator, normalized;
+    for (const std::size_t index : tensors) {
+        gradient.reset();
+        if (isOrthogonalized(tensor(index)))
+            gradient = make(index, momentElements(index), projected);
+        denominator = make(index, momentElements(index), root);
+        normalized = make(index, momentElements(index), update);
+        if (!isOrthogonalized(tensor(index)))
+            continue;
+        Temporary back = like(index, update);
+        Temporary scaled = like(index, update);
+        back.reset();
+        normalized = std::move(scaled);
+    }
+}
+
+/// The gradient itself, scaled by the ratio of two norms of each channel, then limited in its growth.
+void UpdateRules::apollo(const Indices& tensors)
+{
+    const NameId projected = m_trace.name("projected gradient"), root = m_trace.name("sqrt(exp_avg_sq)");
+    const NameId update = m_trace.name("update"), ratio = m_trace.name("ratio of norms");
+    Temporary gradient, denominator, factor, scaled;
+    for (const std::size_t index : tensors) {
+        gradient.reset();
+        const bool isProjected = isOrthogonalized(tensor(index));
+        if (isProjected)
+            gradient = make(index, momentElements(index), projected);
+        denominator = make(index, momentElements(index), root);
+        Temporary normalized = make(index, momentElements(index), update);
+        if (!isProjected) {
+            scaled = std::move(normalized);
+            continue;
+        }
+        const std::int64_t channels = std::max(tensor(index).shape[0], tensor(index).shape[1]);
+        {
+            const Temporary above = make(index, channels, ratio);
+            Temporary below = make(index, channels, ratio);
+            const Temporary shifted = make(index, channels, ratio);
+            below.reset();
+            factor = make(index, channels, ratio);
+        }
+        scaled = like(index, update);
+        scaled = like(index, update); // by the limiter
+    }
+}
+
+Temporary UpdateRules::whole(std::size_t index, NameId name) const
+{
+    return Temporary(m_trace, tensor(index).elements * 4, name, tensor(index).module);
+}
+
+/// p = p.float() + lr g.float(), of half weights.
+void UpdateRules::lomo(const Indices& tensors)
+{
+    for (const std::size_t index : tensors) {
+        if (elementBytes(index) == 4)
+            continue;
+        const Temporary gradient = whole(index, m_trace.name("fp32 gradient"));
+        const Temporary weight = whole(index, m_trace.name("fp32 weight"));
+    }
+}
+
+/// Squares, then the estimate of their inverse root, beside the gradient in fp32; then the weight in fp32.
+void UpdateRules::adaLomo(const Indices& tensors)
+{
+    const NameId update = m_trace.name("update");
+    for (const std::size_t index : tensors) {
+        const bool isHalf = elementBytes(index) != 4;
+        Temporary gradient;
+        if (isHalf)
+            gradient = whole(index, m_trace.name("fp32 gradient"));
+        Temporary square = whole(index, update);
+        Temporary shifted = whole(index, update);
+        square.reset();
+        shifted = whole(index, update);
+        if (isHalf)
+            whole(index, m_trace.name("fp32 weight"));
+    }
 }
 
 void UpdateRules::adafactorLoop(const Indices& tensors)

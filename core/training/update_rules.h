@@ -25,6 +25,12 @@ private:
     void writtenOutUpdate(std::size_t index) const;
     void lion(const Indices& tensors);
     void muon(const Indices& tensors);
+    void galore(const Indices& tensors);
+    void apollo(const Indices& tensors);
+    void lomo(const Indices& tensors);
+    void adaLomo(const Indices& tensors);
+    std::int64_t momentElements(std::size_t index) const;  ///< of a moment of GaLore and APOLLO
+    Temporary whole(std::size_t index, NameId name) const; ///< in fp32
     void adafactorLoop(const Indices& tensors);
     void adafactorForeachMatrices(const Indices& tensors, std::vector<Temporary>& updates);
     void adafactorForeachVectors(const Indices& tensors, std::vector<Temporary>& updates);

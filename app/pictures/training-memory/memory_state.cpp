@@ -33,23 +33,6 @@ template <typename Value, typename Read> std::vector<Value> list(const Json& arr
     return values;
 }
 
-LeverCard readLever(const Json& json)
-{
-    LeverCard card{textOf(json, "key"), textOf(json, "label"), textOf(json, "why"), textOf(json, "acts_on"), {}};
-    if (const Json& changes = member(json, "changes"); changes.is_object()) {
-        for (const auto& [key, value] : changes.items()) {
-            if (value.is_string())
-                card.changes.emplace_back(key, value.get<std::string>());
-        }
-    }
-    card.saving = number(json, "saving", 0);
-    card.total = number(json, "device_total");
-    card.timeChange = number(json, "time_change");
-    card.fits = isTrue(json, "fits", false);
-    card.keepsTraining = isTrue(json, "keeps_training", true);
-    return card;
-}
-
 std::optional<FitAnswer> readFit(const Json& detail)
 {
     const Json& json = member(detail, "make_it_fit");
@@ -69,6 +52,23 @@ std::optional<FitAnswer> readFit(const Json& detail)
 }
 
 } // namespace
+
+LeverCard readLever(const Json& json)
+{
+    LeverCard card{textOf(json, "key"), textOf(json, "label"), textOf(json, "why"), textOf(json, "acts_on"), {}};
+    if (const Json& changes = member(json, "changes"); changes.is_object()) {
+        for (const auto& [key, value] : changes.items()) {
+            if (value.is_string())
+                card.changes.emplace_back(key, value.get<std::string>());
+        }
+    }
+    card.saving = number(json, "saving", 0);
+    card.total = number(json, "device_total");
+    card.timeChange = number(json, "time_change");
+    card.fits = isTrue(json, "fits", false);
+    card.keepsTraining = isTrue(json, "keeps_training", true);
+    return card;
+}
 
 double MemoryState::total() const
 {

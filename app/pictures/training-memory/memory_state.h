@@ -134,6 +134,7 @@ struct MemoryState
 };
 
 MemoryState readMemoryState(const Json& detail);
+LeverCard readLever(const Json& lever); ///< of `levers`
 MemoryTimeline readTimeline(const Json& timeline);
 MemoryMoment readMoment(const Json& moment);
 std::vector<TextbookFormula> readTextbook(const Json& textbook);

@@ -191,6 +191,8 @@ QString captionOf(const TrainingMemoryState& state)
     }
     if (state.view == TrainingMemoryView::Searching)
         return tr("every combination is a step simulated again");
+    if (state.isFilling)
+        return tr("more are being simulated…");
     return tr("each card shows its saving before you choose it");
 }
 

@@ -29,10 +29,11 @@ struct TrainingMemoryState
     QString title;                     ///< "Llama-2-7B · batch 8 · 4096 tokens · AdamW · bf16 mixed"
     std::vector<AppliedLever> applied; ///< in force now
     TrainingMemoryView view = TrainingMemoryView::Levers;
-    bool advises = true; ///< the experiment has levers at all
-    QString reach;       ///< without levers: "At batch 8 up to 4096 tokens fit, …"
-    bool settled = true; ///< false while something moves: the cards are of the step before
-    int firstCard = 0;   ///< of the page of cards that is shown
+    bool advises = true;    ///< the experiment has levers at all
+    QString reach;          ///< without levers: "At batch 8 up to 4096 tokens fit, …"
+    bool settled = true;    ///< false while something moves: the cards are of the step before
+    bool isFilling = false; ///< more cards will come
+    int firstCard = 0;      ///< of the page of cards that is shown
     ByteStyle bytes = ByteStyle::Decimal;
 };
 

@@ -130,6 +130,7 @@ void TrainingMemoryPicture::setState(const Experiment& experiment, const Device&
     } else {
         m_state.memory = {};
     }
+    m_state.isFilling = false;
     m_state.title = titleOf(m_state.memory, *m_schema, parameters);
     m_state.reach = predicted ? reachOf(*predicted, parameters) : QString();
     refreshApplied();
@@ -139,8 +140,21 @@ void TrainingMemoryPicture::setState(const Experiment& experiment, const Device&
     update();
 }
 
+void TrainingMemoryPicture::addLever(const Json& lever)
+{
+    std::vector<LeverCard>& levers = m_state.memory.levers;
+    if (!std::exchange(m_state.isFilling, true))
+        levers.clear();
+    LeverCard card = readLever(lever);
+    const auto isBefore = [](double saving, const LeverCard& other) { return saving > other.saving; };
+    levers.insert(std::upper_bound(levers.begin(), levers.end(), card.saving, isBefore), std::move(card));
+    setAccessibleDescription(summary());
+    update();
+}
+
 void TrainingMemoryPicture::setSettled(bool settled)
 {
+    m_state.isFilling = false;
     if (std::exchange(m_state.settled, settled) != settled)
         update();
 }

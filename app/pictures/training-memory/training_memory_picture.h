@@ -23,6 +23,8 @@ public:
     /// False while something moves: the prediction comes without levers, and the old ones stay,
     /// dimmed.
     void setSettled(bool settled);
+    /// One that is known while others are simulated: the first of them takes the place of the old ones.
+    void addLever(const Json& lever);
     /// What makeItFit answered; nothing while it is looked for (`searching`) or given up.
     void setFit(std::optional<FitAnswer> answer, bool searching);
 

@@ -36,7 +36,10 @@ ParameterSpec& named(Schema& schema, std::string_view key)
 Schema batchSizeSchema()
 {
     Schema schema = trainingSchema();
-    std::erase_if(schema, [](const ParameterSpec& spec) { return spec.key == "advice" || spec.key == "phase"; });
+    std::erase_if(schema, [](const ParameterSpec& spec) {
+        return spec.key == "advice" || spec.key == "phase" || spec.key == "shortest_sequence"
+            || spec.key == "nvme_bandwidth";
+    });
     ParameterSpec& model = named(schema, "model");
     model.standard = "mlp:256,64";
     model.help += " A measurement needs mlp:SIZES, a chain of linear layers that is trained for real; of one layer, "
@@ -104,6 +107,8 @@ Parameters trainingParameters(const Parameters& parameters)
     training.setSweep({});
     training.set("phase", std::string("training"));
     training.set("advice", std::string("none"));
+    training.set("shortest_sequence", 0.0);
+    training.set("nvme_bandwidth", 0.0);
     return training;
 }
 

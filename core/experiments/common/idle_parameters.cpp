@@ -159,11 +159,16 @@ void addUpdate(Idle& idle, const ModelTraits& traits, const Parameters& paramete
     const bool isTraining = !idle.is("phase", "forward") && !idle.is("phase", "inference");
     const bool updatesHere = isTraining && !idle.is("optimizer", "none") && idle.is("offload", "none");
     idle.add("optimizer", !isTraining);
-    idle.add("optimizer_implementation", !updatesHere);
+    idle.add("nvme_bandwidth", !isTraining || idle.is("optimizer", "none") || idle.is("offload", "none"));
+    const bool isProjected = idle.is("optimizer", "galore") || idle.is("optimizer", "apollo");
+    const bool isLomo = idle.is("optimizer", "lomo") || idle.is("optimizer", "adalomo");
+    idle.add("optimizer_implementation", !updatesHere || isProjected || isLomo);
+    idle.add("optimizer_rank", !isTraining || !isProjected);
     idle.add("accumulation", !isTraining);
     idle.add("clipping", !isTraining);
-    idle.add("optimizer_in_backward", !updatesHere && !parameters.flag("optimizer_in_backward"));
-    idle.add("zero_grad_frees", !isTraining || parameters.flag("optimizer_in_backward"));
+    const bool isEarly = parameters.flag("optimizer_in_backward");
+    idle.add("optimizer_in_backward", (!updatesHere && !isEarly) || isLomo); // whose update is there
+    idle.add("zero_grad_frees", !isTraining || isEarly || isLomo);
     idle.add("loss", !isTraining || (!traits.hasLanguageHead && idle.is("loss", "library")));
     const bool hasNoLogits = idle.is("loss", "liger") || idle.is("loss", "cut");
     idle.add("keeps_logits", !isTraining || hasNoLogits);
@@ -198,6 +203,8 @@ Idle idleOfStep(const Device& device, const Parameters& parameters)
     idle.add("sequence", !traits.hasTokens);
     idle.add("attention", !traits.hasAttention);
     idle.add("repeats_heads", !traits.sharesKeys || !idle.is("attention", "flash"));
+    if (parameters.has("shortest_sequence"))
+        idle.add("shortest_sequence", !traits.hasTokens || !device.isGpu() || !idle.is("phase", "training"));
     addParallelism(idle, traits, parameters);
     addUpdate(idle, traits, parameters);
     idle.add("adapter", !traits.takesAdapters && idle.is("adapter", "none"));

@@ -2,6 +2,7 @@
 #include "core/experiments/memory/memory_advice.h"
 
 #include "core/base/cancellation.h"
+#include "core/base/found.h"
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/experiments/memory/memory_detail.h"
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <mutex>
 
 #include <fmt/format.h>
 
@@ -285,6 +287,8 @@ std::vector<LeverOutcome> tryLevers(const Device& device, const Parameters& para
     for (const Lever& one : levers)
         changes.push_back(one.changes);
     std::vector<std::optional<LeverOutcome>> tried(levers.size());
+    const FoundScope::Tell* const tell = FoundScope::current();
+    std::mutex telling;
     const std::vector<std::size_t> order = orderByNetwork(device, parameters, answer, changes);
     inParallel(order.size(), stepsAtOnce(answer), [&](std::size_t k) {
         const std::size_t i = order[k];
@@ -292,6 +296,10 @@ std::vector<LeverOutcome> tryLevers(const Device& device, const Parameters& para
         const auto result = then ? totalsOfTraining(device, *then, answer.networks) : fail(then.error());
         if (result) // else not for this model: an attention that its family does not have, a split that does not divide
             tried[i] = leverOutcome(levers[i], answer, *result);
+        if (!tell || !tried[i] || tried[i]->saving <= 0)
+            return;
+        const std::lock_guard lock(telling);
+        (*tell)(outcomeJson(*tried[i]));
     });
     std::vector<LeverOutcome> outcomes;
     for (std::optional<LeverOutcome>& outcome : tried) {

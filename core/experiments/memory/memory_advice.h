@@ -61,7 +61,8 @@ std::size_t stepsAtOnce(const TrainingAnswer& answer);
 /// What a change brings: the step after it against the step before.
 LeverOutcome leverOutcome(Lever lever, const TrainingAnswer& now, const TrainingAnswer& then);
 
-/// Each lever simulated, those that save nothing left out, best saving first.
+/// Each lever simulated, those that save nothing left out, best saving first. Each is told as soon as it is known
+/// (FoundScope), as an element of `levers` of the detail.
 std::vector<LeverOutcome> tryLevers(const Device& device, const Parameters& parameters, const TrainingAnswer& answer);
 
 /// The levers that lower the most that is alive in a phase (else the device total), best first. Errors: those of

@@ -53,6 +53,8 @@ CheckpointPlan checkpointingOf(const std::string& text)
 /// its FusedAdam.
 Result<UpdateStyle> updateOf(const Device& device, const Parameters& parameters, const Plan& plan)
 {
+    if (plan.optimizer >= OptimizerKind::GaLore) // their libraries have one way
+        return UpdateStyle::Loop;
     const std::string& text = parameters.choice("optimizer_implementation");
     if (text != "auto")
         return updateStyleFromText(text);
@@ -75,6 +77,7 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
     plan.logitsInFp32 = parameters.flag("logits_fp32");
     plan.optimizer = optimizer;
     plan.eightBitBlock = isOldBitsandbytes(parameters) ? 2048 : 256;
+    plan.optimizerRank = parameters.integer("optimizer_rank");
     plan.accumulation = static_cast<int>(parameters.integer("accumulation"));
     plan.clipsGradients = parameters.flag("clipping");
     plan.updatesInBackward = plan.phase == StepPhase::Training && parameters.flag("optimizer_in_backward");
@@ -137,6 +140,31 @@ Result<std::int64_t> sequenceOfRank(const Plan& plan, std::int64_t sequence)
                     fmt::format("choose a sequence that is a multiple of {}, or context_parallel=1", pieces),
                     "context_parallel");
     return sequence / plan.contextParallel;
+}
+
+Result<double> nvmeOf(const Parameters& parameters, const Plan& plan)
+{
+    const double bandwidth = parameters.has("nvme_bandwidth") ? parameters.number("nvme_bandwidth") : 0;
+    if (bandwidth == 0 || plan.offload == Offload::None || !plan.hasOptimizer())
+        return 0;
+    if (plan.zeroStage != 3 || plan.shardedBy != ShardedBy::DeepSpeed)
+        return fail("plan.combination", "state is swapped to an NVMe by DeepSpeed's ZeRO stage 3 alone",
+                    "choose zero=3 and sharding_implementation=deepspeed, or nvme_bandwidth=0", "nvme_bandwidth");
+    return bandwidth;
+}
+
+Result<std::int64_t> shortestOf(const Parameters& parameters, const Plan& plan)
+{
+    const std::int64_t shortest = parameters.has("shortest_sequence") ? parameters.integer("shortest_sequence") : 0;
+    if (shortest > parameters.integer("sequence"))
+        return fail("plan.combination",
+                    fmt::format("the shortest batch, {} tokens, is longer than the longest, {}", shortest,
+                                parameters.integer("sequence")),
+                    "choose shortest_sequence below sequence, or 0", "shortest_sequence");
+    if (shortest > 0 && plan.contextParallel > 1)
+        return fail("plan.combination", "batches of several lengths are not modelled where ranks share sequences",
+                    "choose shortest_sequence=0, or context_parallel=1", "shortest_sequence");
+    return shortest;
 }
 
 /// What of a plan the compiled program would have to know, and does not here.
@@ -285,6 +313,10 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     build.isProductInFp8 = plan.precision == Precision::Fp8;
     build.rules = rulesOn(device);
     setup.linkBandwidth = parameters.number("link_bandwidth");
+    MEMSCAPE_TRY(nvme, nvmeOf(parameters, plan));
+    setup.nvmeBandwidth = nvme;
+    MEMSCAPE_TRY(shortest, shortestOf(parameters, plan));
+    setup.shortestSequence = shortest;
     setup.step.plan = std::move(plan);
     setup.step.checkpointing = checkpointingOf(parameters.choice("checkpointing"));
     setup.step.rules = build.rules;

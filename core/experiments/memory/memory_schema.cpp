@@ -276,6 +276,10 @@ Schema trainingSchema()
                     {"adafactor", "Adafactor", "row and column sums instead of a second moment"},
                     {"lion", "Lion", "one moment"},
                     {"muon", "Muon", "one moment for matrices, AdamW for the rest"},
+                    {"galore", "GaLore", "moments of gradients projected to a rank, for matrices; AdamW for the rest"},
+                    {"apollo", "APOLLO", "the same with a random projection, whose moments scale the gradient"},
+                    {"lomo", "LOMO", "no state; each weight is updated while backward runs"},
+                    {"adalomo", "AdaLomo", "row and column sums; each weight is updated while backward runs"},
                     {"none", "none", "gradients only"}},
                    "adamw"),
         choiceSpec("optimizer_implementation", "implementation", "How the update is written: its temporaries differ.",
@@ -302,6 +306,13 @@ Schema trainingSchema()
              "What the model keeps for backward before its head is copied to the host's pinned memory, and back when "
              "it is needed (torchtune's enable_activation_offloading, TRL's activation_offloading); of a "
              "checkpointed layer that is its input."),
+         realSpec("nvme_bandwidth", "NVMe bandwidth",
+                  "Of the disk that the offloaded master weights, state and fp32 gradients lie on, read and written "
+                  "together (ZeRO-Infinity; DeepSpeed's offload_optimizer.device=nvme).",
+                  {.most = 1e15,
+                   .unit = Unit::BytePerSecond,
+                   .scale = Scale::Log2,
+                   .words = {{"0", "no NVMe", "they lie in the host's memory"}}}),
          choiceSpec("adapter", "adapters", "Train small matrices beside frozen ones.",
                     {{"none", "none", "every weight is trained"},
                      {"lora", "LoRA", "two thin matrices beside each projection; the base is frozen"},
@@ -320,6 +331,9 @@ Schema trainingSchema()
              "model(**batch)), so the logits stay in memory through backward and update. Off for a loop whose model "
              "returns the loss alone.",
              true),
+         integerSpec("optimizer_rank", "rank of the optimizer",
+                     "Rank that GaLore and APOLLO project the gradient of a matrix to.",
+                     {.least = 1, .most = 65536, .standard = "128", .scale = Scale::Log2}),
          flagSpec("clipping", "gradient clipping", "torch.nn.utils.clip_grad_norm_ before the update."),
          flagSpec("optimizer_in_backward", "update in backward",
                   "Each parameter has an optimizer of its own, which a hook calls when its gradient is there "
@@ -328,6 +342,11 @@ Schema trainingSchema()
          flagSpec("fp32_gradients", "fp32 gradients",
                   "Half gradients are summed in fp32: beside the weights of a mixed recipe (Megatron, nanotron, "
                   "DeepSpeed's grad_accum_dtype), under FSDP while they are reduced (reduce_dtype)."),
+         integerSpec("shortest_sequence", "shortest batch",
+                     "Batches are padded to their longest text. From here to `sequence` lengths are drawn, each as "
+                     "likely as another (seed 1), and 32 steps are run one after the other in the same allocator: what "
+                     "the first and all of them leave reserved. 0: every batch is `sequence` long.",
+                     {.most = 16777216, .scale = Scale::Log2, .suffix = "tokens"}),
          flagSpec("zero_grad_frees", "zero_grad frees", "zero_grad(set_to_none=True), PyTorch's default since 2.0.",
                   true),
          choiceSpec(
@@ -352,17 +371,17 @@ Schema trainingSchema()
              {"zero", "sharding_implementation", "data_parallel", "gradient_as_bucket_view", "tensor_parallel",
               "sequence_parallel", "data_parallel_replicate", "context_parallel", "expert_parallel",
               "pipeline_parallel", "pipeline_schedule", "virtual_stages", "link_bandwidth", "network_bandwidth",
-              "machine_gpus", "offload", "activation_offload"});
+              "machine_gpus", "offload", "nvme_bandwidth", "activation_offload"});
     setGroup(schema, "training details",
-             {"optimizer_implementation", "optimizer_in_backward", "dropout", "clipping", "channels_last", "operators",
-              "compile", "phase", "assume"});
+             {"optimizer_implementation", "optimizer_rank", "optimizer_in_backward", "dropout", "clipping",
+              "channels_last", "operators", "compile", "phase", "assume"});
     setGroup(schema, "adapters",
              {"adapter", "adapter_rank", "adapter_targets", "adapter_dropout", "adapter_variant", "adapter_precision",
               "modules_to_save", "base_precision", "compute_precision", "kbit_preparation", "quantized_head",
               "bitsandbytes"});
     setGroup(schema, "memory details",
              {"repeats_heads", "loss", "logits_fp32", "keeps_logits", "fp32_gradients", "zero_grad_frees",
-              "device_context", "allocator"});
+              "shortest_sequence", "device_context", "allocator"});
     return schema;
 }
 

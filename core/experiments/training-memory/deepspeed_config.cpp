@@ -12,6 +12,17 @@ namespace memscape {
 
 namespace {
 
+std::string_view optimizerLabel(std::string_view kind)
+{
+    constexpr std::pair<std::string_view, std::string_view> labels[] = {
+        {"adam-8bit", "8-bit Adam"}, {"adam-4bit", "4-bit Adam"}, {"adam-fp8", "FP8 Adam"}, {"lion", "Lion"},
+        {"galore", "GaLore"},        {"apollo", "APOLLO"},        {"lomo", "LOMO"},         {"adalomo", "AdaLomo"}};
+    for (const auto& [name, label] : labels)
+        if (name == kind)
+            return label;
+    return kind;
+}
+
 class ConfigWriter
 {
 public:
@@ -56,8 +67,8 @@ private:
             m_json["optimizer"] = {{"type", "Muon"}, {"params", parameters}};
         else if (kind != "none")
             note(fmt::format(
-                "{} cannot be named in a configuration: give one of bitsandbytes to deepspeed.initialize(optimizer=…).",
-                kind == "lion" ? "Lion" : "8-bit Adam"));
+                "{} cannot be named in a configuration: make it and give it to deepspeed.initialize(optimizer=…).",
+                optimizerLabel(kind)));
         if (m_json.contains("optimizer"))
             note("The learning rate is the optimizer's own default; memory does not depend on it.");
     }
@@ -98,7 +109,9 @@ private:
         Json zero{{"stage", stage()}};
         const Json host{{"device", "cpu"}, {"pin_memory", true}};
         if (!is("offload", "none"))
-            zero["offload_optimizer"] = host;
+            zero["offload_optimizer"] = m_parameters.number("nvme_bandwidth") > 0
+                ? Json{{"device", "nvme"}, {"nvme_path", "/local_nvme"}, {"pin_memory", true}, {"buffer_count", 4}}
+                : host;
         if (is("offload", "parameters"))
             zero["offload_param"] = host;
         m_json["zero_optimization"] = std::move(zero);

@@ -41,6 +41,14 @@ OptimizerName optimizerName(const std::string& kind)
         return {"torchao.optim.AdamFp8", "import torchao", {}};
     if (kind == "adafactor")
         return {"torch.optim.Adafactor", {}, {}, true, false};
+    if (kind == "galore")
+        return {"galore_torch.GaLoreAdamW", "import galore_torch", {}};
+    if (kind == "apollo")
+        return {"apollo_torch.APOLLOAdamW", "import apollo_torch", {}};
+    if (kind == "lomo")
+        return {"lomo_optim.Lomo", "import lomo_optim", {}};
+    if (kind == "adalomo")
+        return {"lomo_optim.AdaLomo", "import lomo_optim", {}};
     if (kind == "lion")
         return {"bitsandbytes.optim.Lion", "import bitsandbytes", {}};
     return {"torch.optim.AdamW", {}, {}, true, true};
@@ -301,7 +309,7 @@ private:
                 "Predicted is an update that is written out, every expression a new tensor: torch.optim has none.");
         m_lines.add("learning_rate = 1e-3  # yours: memory does not depend on it");
         const std::string arguments = fmt::format("lr=learning_rate{}", name.arguments);
-        if (m_parameters.flag("optimizer_in_backward"))
+        if (m_parameters.flag("optimizer_in_backward") && !isLomo())
             writeHooks(fmt::format("{}([parameter], {}{})", name.call, arguments, styleArguments(name)));
         else if (m_offload == "optimizer" || m_offload == "gradients")
             writeOffloaded(name, arguments);
@@ -309,10 +317,43 @@ private:
             writeSharded(name, arguments);
         else if (is("optimizer", "muon"))
             writeMuon();
+        else if (isLomo())
+            m_lines.add(fmt::format("optimizer = {}(model, {})", name.call, arguments));
+        else if (is("optimizer", "galore") || is("optimizer", "apollo"))
+            writeProjected(name, arguments);
         else
             m_lines.add(
                 fmt::format("optimizer = {}(model.parameters(), {}{})", name.call, arguments, styleArguments(name)));
         writeScaler();
+        m_lines.blank();
+    }
+
+    bool isLomo() const { return is("optimizer", "lomo") || is("optimizer", "adalomo"); }
+
+    void writeProjected(const OptimizerName& name, const std::string& arguments)
+    {
+        writeProjection();
+        m_lines.add(fmt::format("optimizer = {}(groups(model.parameters()), {})", name.call, arguments));
+    }
+
+    /// What is projected is a group of its own.
+    void writeProjection()
+    {
+        m_lines.comment("Hidden matrices are projected; embeddings, head and vectors take AdamW.");
+        m_lines.add("hidden = {p for n, p in model.named_parameters()");
+        m_lines.add("          if p.ndim == 2 and \"embed\" not in n and \"head\" not in n}");
+        m_lines.blank();
+        m_lines.blank();
+        m_lines.add("def groups(parameters):");
+        m_lines.add("    trained = [p for p in parameters if p.requires_grad]");
+        m_lines.add(
+            fmt::format("    low = {{\"rank\": {}, \"update_proj_gap\": 200, \"scale\": {}, \"proj_type\": \"std\"{}}}",
+                        integer("optimizer_rank"), is("optimizer", "galore") ? "0.25" : "1.0",
+                        is("optimizer", "galore") ? "" : ", \"proj\": \"random\", \"scale_type\": \"channel\""));
+        m_lines.add("    both = [{\"params\": [p for p in trained if p in hidden], **low},");
+        m_lines.add("            {\"params\": [p for p in trained if p not in hidden]}]");
+        m_lines.add("    return [group for group in both if group[\"params\"]]");
+        m_lines.blank();
         m_lines.blank();
     }
 
@@ -321,7 +362,7 @@ private:
         if (m_precision == "fp16" || m_precision == "fp16-mixed")
             m_lines.comment(
                 "Nothing scales the loss: GradScaler refuses fp16 gradients. DeepSpeed's fp16 scales them.");
-        if (!isScaled())
+        if (!isScaled() || isLomo()) // it scales the loss itself
             return;
         if (m_zero >= 2 && !isByFsdp2()) {
             m_lines.import("from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler");
@@ -488,8 +529,11 @@ private:
         m_lines.add("    for inputs, targets in batches:");
         writeForward(8);
         const bool updates = !is("optimizer", "none");
-        m_lines.add(isScaled() && updates ? "        scaler.scale(loss).backward()" : "        loss.backward()");
-        if (updates && !m_parameters.flag("optimizer_in_backward"))
+        if (isLomo())
+            m_lines.add("        optimizer.fused_backward(loss, learning_rate)");
+        else
+            m_lines.add(isScaled() && updates ? "        scaler.scale(loss).backward()" : "        loss.backward()");
+        if (updates && !isLomo() && !m_parameters.flag("optimizer_in_backward"))
             writeUpdate();
     }
 

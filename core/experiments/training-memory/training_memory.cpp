@@ -129,6 +129,15 @@ Json pipelineJson(const TrainingAnswer& answer)
             {"micro_batches_shown", differentMicroBatches(plan)}};
 }
 
+/// [{"length","allocated","reserved"}…], a step each; tokens and B.
+Json lengthsJson(const std::vector<StepOfLength>& lengths)
+{
+    Json steps = Json::array();
+    for (const StepOfLength& one : lengths)
+        steps.push_back({{"length", one.length}, {"allocated", one.allocated}, {"reserved", one.reserved}});
+    return steps;
+}
+
 Json detailOf(const Device& device, const TrainingAnswer& answer, const std::optional<OutOfMemory>& outOfMemory)
 {
     const Simulation& simulation = answer.simulation;
@@ -136,10 +145,12 @@ Json detailOf(const Device& device, const TrainingAnswer& answer, const std::opt
     std::optional<std::int64_t> available;
     if (answer.capacity)
         available = *answer.capacity - answer.setup.context;
-    Json detail = objectWithRoom(26); // more than it has, with advice
+    Json detail = objectWithRoom(27); // more than it has, with advice
     detail["model"] = modelJson(answer.model);
     if (!answer.ranks.empty())
         detail["pipeline"] = pipelineJson(answer);
+    if (!answer.lengths.empty())
+        detail["lengths"] = lengthsJson(answer.lengths);
     detail["parts"] = partsJson(simulation.peak, simulation.reservedBytes(), answer.setup.context);
     detail["fits"] = answer.fits;
     detail["fit"] = fitText(answer.fits, answer.deviceBytes(), answer.capacity);

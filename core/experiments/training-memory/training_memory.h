@@ -19,6 +19,25 @@ struct PipelineRank
     double work = 0;                          ///< s of its passes in one step
 };
 
+/// After one of the steps whose batches differ in length (varying_lengths.cpp).
+struct StepOfLength
+{
+    std::int64_t length = 0;    ///< tokens of its longest text
+    std::int64_t allocated = 0; ///< B at its peak
+    std::int64_t reserved = 0;  ///< B, most of this and the steps before
+};
+/// Steps of drawn lengths in one allocator; none without `shortestSequence`. Errors: those of stepTotals().
+Result<std::vector<StepOfLength>> stepsOfLengths(RecordedNetworks& networks, const TrainingSetup& setup);
+
+/// What of a step lies outside of the device: in the host's memory and on an NVMe (host_memory.cpp).
+struct HostShare
+{
+    std::int64_t memory = 0;  ///< B in the host's memory, `buffers` among them
+    std::int64_t buffers = 0; ///< B of pinned memory through which the NVMe is read and written
+    std::int64_t nvme = 0;    ///< B on it
+    double swapping = 0;      ///< s that the update reads and writes it
+};
+
 /// One simulated step and what the device makes of it.
 struct TrainingAnswer
 {
@@ -28,6 +47,8 @@ struct TrainingAnswer
     Simulation simulation;
     std::int64_t firstPeak = 0;      ///< B allocated at the peak of the first step (step.h); simulation is a later one
     std::vector<PipelineRank> ranks; ///< of a pipeline; else empty
+    HostShare host = {};
+    std::vector<StepOfLength> lengths; ///< of batches that differ; empty where they do not
     StepTime time;
     StepBand timeBand;
     std::optional<Error> timeMissing;     ///< why there is no time: the device lacks a rate or a link
@@ -39,6 +60,8 @@ struct TrainingAnswer
     int rank() const { return setup.step.pipelineRank; }
     std::int64_t deviceBytes() const { return simulation.deviceBytes(setup); }
 };
+
+HostShare hostShare(const std::vector<ParameterTensor>& parameters, const TrainingSetup& setup);
 
 /// The time of one step under a setup that holds so many bytes, recomputation of its checkpointed segments included.
 /// Errors: those of stepTime().

@@ -65,9 +65,14 @@ void timeIt(TrainingAnswer& answer, const Device& device)
     auto time = answer.ranks.empty()
         ? setupTime(device, answer.setup, *answer.simulation.graph, tensors, double(answer.simulation.allocatedBytes()))
         : pipelineStepTime(device, answer.setup, *answer.networks, answer.ranks);
+    answer.host = hostShare(tensors, answer.setup);
     if (time) {
         answer.time = *time;
         answer.timeBand = stepBand(*time, device, plan);
+        const double waited = std::max(0.0, answer.host.swapping - answer.time.optimizer);
+        for (double* const seconds :
+             {&answer.time.exposed, &answer.time.total, &answer.timeBand.low, &answer.timeBand.high})
+            *seconds += waited;
     } else {
         answer.time.total = std::numeric_limits<double>::quiet_NaN();
         answer.timeMissing = time.error();
@@ -136,6 +141,8 @@ Result<TrainingAnswer> answered(const Device& device, const Parameters& paramete
     const Trace& trace = answer.simulation.trace;
     MEMSCAPE_TRY(first, firstPeakOf(answer, *networks));
     answer.firstPeak = first;
+    MEMSCAPE_TRY(lengths, stepsOfLengths(*networks, answer.setup));
+    answer.lengths = std::move(lengths);
     MEMSCAPE_CHECK(fitInto(answer, device, trace.peakBytes(), [&](const AllocatorOptions& options) -> Within {
         const AllocatorReplay replay = replayTrace(trace, options);
         return replay.outOfMemory ? std::nullopt : std::optional(replay.statistics);

@@ -315,6 +315,62 @@ Figure deviceTotalFigure(const TrainingAnswer& answer, const Figure& reservedFig
     return figure;
 }
 
+/// What offloading puts elsewhere; nothing without it.
+void appendHost(Figures& figures, const TrainingAnswer& answer)
+{
+    const HostShare& host = answer.host;
+    if (answer.setup.step.plan.offload == Offload::None)
+        return;
+    Why why{"what the plan keeps in the host's memory",
+            fmt::format("= {}", bytesText(double(host.memory))),
+            {},
+            "ZeRO-Offload: Ren et al. 2021",
+            {"buffers through which copies pass", "the program, its libraries and its data"}};
+    if (host.buffers > 0)
+        why.terms.push_back({"buffers", double(host.buffers), Unit::Byte, "pinned: 4 of a sub-group in fp32",
+                             "DeepSpeed 0.16.4, OptimizerSwapper"});
+    figures.push_back(bytesFigure("host_memory", "host's memory", double(host.memory), std::move(why)));
+    if (host.nvme == 0)
+        return;
+    figures.push_back(
+        bytesFigure("nvme", "on the NVMe", double(host.nvme),
+                    Why{"master weights, optimizer state and gradients in fp32",
+                        fmt::format("= {}; the update reads and writes it in {}", bytesText(double(host.nvme)),
+                                    quantityText(host.swapping, Unit::Second)),
+                        {},
+                        "ZeRO-Infinity: Rajbhandari et al. 2021; DeepSpeed 0.16.4",
+                        {"weights on an NVMe", "small tensors, which are not swapped"}}));
+}
+
+/// What batches of several lengths leave reserved, after the first and after the last.
+void appendLengths(Figures& figures, const TrainingAnswer& answer)
+{
+    if (answer.lengths.empty())
+        return;
+    const StepOfLength &first = answer.lengths.front(), &last = answer.lengths.back();
+    const auto longest = std::max_element(answer.lengths.begin(), answer.lengths.end(),
+                                          [](const auto& a, const auto& b) { return a.length < b.length; });
+    const double alone = double(answer.simulation.reservedBytes());
+    const auto reserved = [&](const char* key, const char* label, const StepOfLength& step, std::string with) {
+        figures.push_back(bytesFigure(
+            key, label, double(step.reserved),
+            Why{"the caching allocator replayed over steps one after the other, each as long as its longest text",
+                std::move(with),
+                {{"steps", double(answer.lengths.size()), Unit::One, "lengths drawn evenly, seed 1", "SplitMix64"},
+                 {"longest", double(longest->length), Unit::One, "tokens, of all batches that were drawn", "the draw"},
+                 {"alone", alone, Unit::Byte, "reserved by a step of the longest length, and no other",
+                  "peak reserved"}},
+                std::string(allocatorSource),
+                {"the lengths of a data set, which are not even",
+                 "what the allocator gives back when the device is full"}}));
+    };
+    reserved("reserved_first", "reserved, first length", first,
+             fmt::format("= {} after {} tokens", bytesText(double(first.reserved)), first.length));
+    reserved("reserved_steady", "reserved, all lengths", last,
+             fmt::format("= {} after {} steps; {} by one of the longest alone", bytesText(double(last.reserved)),
+                         answer.lengths.size(), bytesText(alone)));
+}
+
 Figures stepFigures(const TrainingAnswer& answer, const TextbookFigures& textbook)
 {
     const Simulation& simulation = answer.simulation;
@@ -335,7 +391,7 @@ Figures stepFigures(const TrainingAnswer& answer, const TextbookFigures& textboo
     band.addTemporary(double(simulation.peak.categories[std::size_t(Category::Temporary)]));
     figures.push_back(bytesFigure("peak_allocated", "peak allocated", allocated, allocatedWhy(answer)));
     band.giveTo(figures.back());
-    if (!answer.setup.step.plan.updatesInBackward) // whose first step makes its state as backward goes
+    if (!answer.setup.step.plan.updatesEarly()) // whose first step makes its state as backward goes
         figures.push_back(bytesFigure(
             "first_step_peak", "peak of the first step", double(answer.firstPeak),
             Why{"as above, without the optimizer's state until its update, and without gradients of a step before",
@@ -347,7 +403,10 @@ Figures stepFigures(const TrainingAnswer& answer, const TextbookFigures& textboo
     figures.push_back(bytesFigure("peak_reserved", "peak reserved", reserved, reservedWhy(answer)));
     band.addAllocator(allocated);
     band.giveTo(figures.back());
-    figures.push_back(deviceTotalFigure(answer, figures.back()));
+    const Figure total = deviceTotalFigure(answer, figures.back());
+    appendLengths(figures, answer);
+    figures.push_back(total);
+    appendHost(figures, answer);
     Why fits;
     fits.formula = "1 when the device total is within the device's memory, else 0";
     fits.with = answer.capacity

@@ -24,13 +24,15 @@ NEEDS_MORE = (
     ("offload", ("none",), "offload needs DeepSpeed or torchao", "choose offload=none"),
     ("activation_offload", (False,), "offload of activations needs torchtune or TRL", "choose activation_offload=false"),
     ("fp32_gradients", (False,), "the probe's mixed recipes keep gradients as backward makes them", "choose fp32_gradients=false"),
+    ("shortest_sequence", (0,), "the probe runs batches of one length", "choose shortest_sequence=0"),
     ("operators", ("fused", "written-out"), "the probe runs what the model's library has", "choose operators=fused"),
     ("repeats_heads", (False,), "the probe runs the attention of the model's library", "choose repeats_heads=false"),
     ("channels_last", (False,), "the probe's pictures lie in NCHW", "choose channels_last=false"),
     ("compile", ("none",), "the probe runs eager PyTorch", "choose compile=none"),
     ("loss", ("library",), "the probe runs a model with its library's loss", "choose loss=library"),
     ("optimizer", ("adamw", "adam", "sgd", "momentum", "adafactor", "muon", "none"),
-     "torch.optim has no such optimizer (8-bit Adam: bitsandbytes, 4-bit and FP8 Adam: torchao, Lion: lion-pytorch)", "choose optimizer=adamw"),
+     "torch.optim has no such optimizer (8-bit Adam: bitsandbytes, 4-bit and FP8 Adam: torchao, Lion: lion-pytorch, GaLore: galore-torch, "
+     "APOLLO: apollo-torch, LOMO: lomo-optim)", "choose optimizer=adamw"),
 )
 
 

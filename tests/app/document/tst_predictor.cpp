@@ -106,6 +106,31 @@ private slots:
         QCOMPARE(predicted.size(), 1); // a stopped prediction is not reported
     }
 
+    void aRefinementTellsWhatItHasFound()
+    {
+        Predictor predictor(nullptr, 0ms);
+        std::vector<std::string> told;
+        connect(&predictor, &Predictor::found, this,
+                [&](const Json& lever) { told.push_back(lever["key"].get<std::string>()); });
+        QSignalSpy predicted(&predictor, &Predictor::predicted);
+        const auto parameters = resolve((*findExperiment("training-memory"))->schema(),
+                                        std::vector<std::string>{"model=gpt2", "batch=2", "sequence=64"});
+        predictor.request("training-memory", *findDevice("nvidia-h200"), *parameters, Predictor::Kind::Refinement);
+        QVERIFY(waitUntil([&] { return predicted.size() == 1; }));
+        const auto record = predicted[0].at(0).value<std::shared_ptr<const Record>>();
+        std::vector<std::string> all;
+        for (const Json& lever : record->predicted->detail["levers"])
+            all.push_back(lever["key"].get<std::string>());
+        std::sort(all.begin(), all.end());
+        std::sort(told.begin(), told.end());
+        QVERIFY(told.size() > 5);
+        QVERIFY(told == all);
+        told.clear();
+        predictor.request("training-memory", *findDevice("nvidia-h200"), *parameters); // an answer comes as a whole
+        QVERIFY(waitUntil([&] { return predicted.size() == 2; }));
+        QVERIFY(told.empty());
+    }
+
     void whatIsStoppedLeavesTheOldAnswer()
     {
         Predictor predictor(nullptr, 0ms);

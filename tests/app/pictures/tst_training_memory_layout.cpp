@@ -3,6 +3,7 @@
 // that came from a strange file does no harm.
 #include "app/pictures/training-memory/moment_layout.h"
 #include "app/pictures/training-memory/training_memory_layout.h"
+#include "app/pictures/training-memory/training_memory_picture.h"
 #include "app/settings/theme.h"
 #include "tests/support/memory_detail.h"
 
@@ -183,6 +184,28 @@ private slots:
         Json detail = memoryDetail();
         detail["capacity"] = Json();
         QCOMPARE(neededText(readMemoryState(detail), ByteStyle::Binary), QStringLiteral("173 GiB needed"));
+    }
+
+    void leversComeOneByOne()
+    {
+        TrainingMemoryPicture picture;
+        const auto lever = [](const char* key, double saving) {
+            return Json{{"key", key}, {"label", key}, {"saving", saving}};
+        };
+        const auto shown = [&] {
+            QStringList keys;
+            for (const LeverCard& card : picture.state().memory.levers)
+                keys << card.key;
+            return keys;
+        };
+        for (const auto& [key, saving] : {std::pair("flash", 2e9), std::pair("lora", 5e9), std::pair("fused", 1e9)})
+            picture.addLever(lever(key, saving));
+        QCOMPARE(shown(), QStringList({"lora", "flash", "fused"})); // best saving first
+        QVERIFY(picture.state().isFilling);
+        picture.setSettled(false); // something moves: the next answer's first lever begins anew
+        QCOMPARE(shown().size(), 3);
+        picture.addLever(lever("zero", 3e9));
+        QCOMPARE(shown(), QStringList({"zero"}));
     }
 
     void cardsThatDoNotFitAreOnTheNextPage()

@@ -111,6 +111,8 @@ void TestSchema::everyChoiceCanBePredicted()
                                                          {"sharding_implementation=fsdp2", "zero=3"},
                                                          {"optimizer=adafactor", "zero=0"},
                                                          {"optimizer=muon", "zero=0"},
+                                                         {"optimizer=galore", "zero=0"},
+                                                         {"optimizer=apollo", "zero=0"},
                                                          {"dtype=float32", "implementation=standard"},
                                                          {"optimizer_implementation=written-out", "optimizer=adamw"},
                                                          {"operators=written-out", "optimizer=adamw"}};

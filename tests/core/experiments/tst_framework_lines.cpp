@@ -62,6 +62,7 @@ std::vector<Assignments> settingsOf(const Experiment& experiment)
     const Assignments combined[] = {
         {"zero=3", "offload=parameters", "precision=fp16-autocast", "clipping=true", "optimizer=momentum"},
         {"optimizer=muon", "precision=fp16-autocast", "clipping=true", "accumulation=4"},
+        {"zero=3", "offload=gradients", "sharding_implementation=deepspeed", "nvme_bandwidth=5e9"},
         {"attention=flash", "checkpointing=selective", "phase=forward"},
         {"format=fp16", "operation=train"},
         {"format=fp8-e4m3", "operation=train"}};
@@ -115,6 +116,8 @@ const std::set<std::string> documented{"train_batch_size",
                                        "zero_optimization.offload_optimizer",
                                        "zero_optimization.offload_optimizer.device",
                                        "zero_optimization.offload_optimizer.pin_memory",
+                                       "zero_optimization.offload_optimizer.nvme_path",
+                                       "zero_optimization.offload_optimizer.buffer_count",
                                        "zero_optimization.offload_param",
                                        "zero_optimization.offload_param.device",
                                        "zero_optimization.offload_param.pin_memory"};
@@ -195,6 +198,11 @@ private slots:
         row("optimizer=adam-4bit", "torchao.optim.Adam4bit(");
         row("optimizer=adam-fp8", "torchao.optim.AdamFp8(");
         row("optimizer=muon", "torch.optim.Muon(");
+        row("optimizer=galore optimizer_rank=64", "{\"rank\": 64, \"update_proj_gap\": 200,");
+        row("optimizer=galore", "galore_torch.GaLoreAdamW(groups(model.parameters()), lr=learning_rate)");
+        row("optimizer=apollo", "apollo_torch.APOLLOAdamW(groups(model.parameters()), lr=learning_rate)");
+        row("optimizer=adalomo", "lomo_optim.AdaLomo(model, lr=learning_rate)");
+        row("optimizer=lomo", "optimizer.fused_backward(loss, learning_rate)");
         row("checkpointing=every:4", "every = 4\n");
         row("checkpointing=sqrt", "every = max(1, round(math.sqrt(len(blocks))))");
         row("checkpointing=selective", "checkpoint(attention_core, query, key, value, use_reentrant=False)");

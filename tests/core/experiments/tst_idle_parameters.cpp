@@ -44,7 +44,8 @@ std::vector<Choice> trainingChoices()
                           "adapter=qlora",         "optimizer=adam-8bit",
                           "offload=optimizer",     "data_parallel=4",
                           "tensor_parallel=2",     "optimizer_implementation=fused",
-                          "operators=written-out", "accumulation=2"};
+                          "operators=written-out", "accumulation=2",
+                          "optimizer=galore",      "optimizer=lomo"};
     for (const char* one : more) {
         choices.push_back(
             {"training-memory", "nvidia-h200", {"model=gpt2", "batch=2", "sequence=32", "advice=none", one}});
@@ -78,6 +79,7 @@ std::vector<Choice> otherChoices()
                               "model=t5-small", "model=gpt2"})
         choices.push_back({"inference-memory", "nvidia-h200", {model, "sequence=16", "context=72", "batch=2"}});
     choices.push_back({"inference-memory", "cpu", {"model=gpt2", "sequence=16", "context=72", "tensor_parallel=2"}});
+    choices.push_back({"inference-memory", "nvidia-h200", {"model=llama-2-7b", "sequence=16", "weight_precision=nf4"}});
     for (const char* one :
          {"schedule=constant", "schedule=linear", "schedule=adaptive", "noise_scale=1000", "optimizer=adam"})
         choices.push_back({"batch-size", "cpu", {one}});

@@ -21,6 +21,9 @@ private slots:
     void gradientsThatStayAreThereInTheNextForward();
     void theFirstStepFindsNoState();
     void anUpdateInBackwardLeavesNoGradients();
+    void batchesOfSeveralLengthsReserveMore();
+    void lomoKeepsNoGradients();
+    void stateOnAnNvmeLeavesTheHost();
     void compilingKeepsLessAndRunsFewerKernels();
     void whatIsNotModelledWithCompileIsRefused();
     void layersThatAreCompiledTakeLessWithCheckpointsAndShards();
@@ -148,6 +151,80 @@ void TestTrainingMemory::anUpdateInBackwardLeavesNoGradients()
         QCOMPARE(predicted({ranks, zero, "optimizer_in_backward=true"}, "optimizer_state"),
                  predicted({ranks, zero}, "optimizer_state"));
     }
+}
+
+void TestTrainingMemory::batchesOfSeveralLengthsReserveMore()
+{
+    const auto predicted = [](const char* shortest) {
+        return training().predict(
+            h200(),
+            trainingWith({"model=gpt2", "batch=4", "sequence=512", "precision=bf16", "attention=flash", "advice=none",
+                          std::string("shortest_sequence=") + shortest}));
+    };
+    const auto several = predicted("64"), same = predicted("512"), fixed = predicted("0");
+    QVERIFY(several && same && fixed);
+    const Json& steps = several->detail["lengths"];
+    QCOMPARE(steps.size(), std::size_t(32));
+    std::int64_t before = 0, shortest = 512;
+    for (const Json& step : steps) {
+        QVERIFY(step["length"] >= 64 && step["length"] <= 512);
+        QVERIFY(step["reserved"] >= before);
+        before = step["reserved"].get<std::int64_t>();
+        shortest = std::min(shortest, step["length"].get<std::int64_t>());
+    }
+    QVERIFY(shortest < 384); // the longest of four texts
+    QCOMPARE(value(*several, "reserved_first"), steps[0]["reserved"].get<double>());
+    QCOMPARE(value(*several, "reserved_steady"), double(before));
+    QVERIFY(value(*several, "reserved_steady") > value(*same, "reserved_steady")); // a history of one length needs less
+    QCOMPARE(value(*same, "reserved_first"), value(*same, "peak_reserved"));
+    QVERIFY(!findFigure(fixed->figures, "reserved_steady"));
+    QCOMPARE(value(*several, "peak_reserved"), value(*fixed, "peak_reserved"));
+    const auto wrong = predicted("1024");
+    QVERIFY(!wrong);
+    QCOMPARE(wrong.error().place, std::string("shortest_sequence"));
+}
+
+/// Lv et al. 2023: weights alone are between steps, and a gradient of one parameter at a time.
+void TestTrainingMemory::lomoKeepsNoGradients()
+{
+    const auto predicted = [](const char* optimizer) {
+        return *training().predict(h200(),
+                                   trainingWith({"model=gpt2", "batch=1", "sequence=16", "precision=bf16",
+                                                 "advice=none", std::string("optimizer=") + optimizer}));
+    };
+    const Prediction lomo = predicted("lomo"), sgd = predicted("sgd");
+    QCOMPARE(value(lomo, "gradients"), 0.0);
+    QCOMPARE(value(lomo, "optimizer_state"), 0.0);
+    QVERIFY(value(sgd, "gradients") > 2.0 * 124e6);
+    const double largest = 50257.0 * 768; // the embedding, and fp32 copies of it and its gradient
+    QVERIFY(value(lomo, "peak_allocated") < value(sgd, "peak_allocated") + 8 * largest);
+}
+
+/// ZeRO-Infinity: 12 bytes a parameter of master weights and moments, and 4 of the gradient, are swapped through four
+/// buffers; the update waits for 2 · 12 + 4 bytes.
+void TestTrainingMemory::stateOnAnNvmeLeavesTheHost()
+{
+    const auto predicted = [](const char* nvme) {
+        return training().predict(h200(),
+                                  trainingWith({"model=gpt2", "batch=1", "sequence=16", "precision=bf16-mixed",
+                                                "zero=3", "sharding_implementation=deepspeed", "offload=gradients",
+                                                "advice=none", std::string("nvme_bandwidth=") + nvme}));
+    };
+    const auto host = predicted("0"), slow = predicted("1e9"), fast = predicted("1e12");
+    QVERIFY(host && slow && fast);
+    const double parameters = 124439808;                    // Hugging Face: gpt2
+    QCOMPARE(value(*host, "host_memory"), 14 * parameters); // with half gradients
+    QVERIFY(!findFigure(host->figures, "nvme"));
+    QCOMPARE(value(*slow, "nvme"), 16 * parameters);
+    QCOMPARE(value(*slow, "host_memory"), 4 * 4 * parameters); // one sub-group: four buffers of all
+    QCOMPARE(value(*slow, "peak_allocated"), value(*host, "peak_allocated"));
+    QCOMPARE(value(*fast, "step_time"), value(*host, "step_time"));
+    const double waited = value(*slow, "step_time") - value(*host, "step_time"), read = 28 * parameters / 1e9;
+    QVERIFY2(waited > 0.95 * read && waited <= read, qPrintable(QString::number(waited / read)));
+    const auto wrong =
+        training().predict(h200(), trainingWith({"model=gpt2", "offload=optimizer", "nvme_bandwidth=1e9"}));
+    QVERIFY(!wrong);
+    QCOMPARE(wrong.error().place, std::string("nvme_bandwidth"));
 }
 
 void TestTrainingMemory::compilingKeepsLessAndRunsFewerKernels()

@@ -62,6 +62,34 @@ class TestRepeatedBatches : public QObject
     Q_OBJECT
 
 private slots:
+    /// A step finds weights and state where the first one put them, and after the second, which finds what the first
+    /// has left, nothing more is needed.
+    void stepsInOneAllocator()
+    {
+        TrainingSetup setup = setupOf(1, [](TrainingSetup& s) { s.build.keepsLogits = true; });
+        RecordedNetworks networks(*readModel("gpt2"));
+        CachingAllocator allocator;
+        StepMemory memory;
+        const auto next = [&](std::int64_t sequence) {
+            setup.build.sequence = sequence;
+            const auto graph = networks.network(setup.build);
+            return *nextStepTotals(**graph, *preparedNetwork(networks, **graph), setup.step, allocator, memory);
+        };
+        const StepTotals first = next(64), second = next(64), third = next(64);
+        const auto graph = networks.network(setup.build);
+        const auto alone = stepTotals(**graph, *preparedNetwork(networks, **graph), setup.step, {});
+        QVERIFY(alone);
+        QCOMPARE(first.peak, alone->peak);
+        QVERIFY(isSame(first.allocator, alone->allocator));
+        QCOMPARE(second.peak, first.peak);
+        QCOMPARE(second.allocator.current.allocated, first.allocator.current.allocated);
+        QCOMPARE(third.allocator.peak.reserved, second.allocator.peak.reserved);
+        const StepTotals shorter = next(48);
+        QVERIFY(shorter.peak < first.peak);
+        QVERIFY(shorter.allocator.current.allocated < third.allocator.current.allocated); // its logits are fewer
+        QCOMPARE(next(64).allocator.current.allocated, third.allocator.current.allocated);
+    }
+
     void areWhatTheLongWaySimulates_data()
     {
         QTest::addColumn<QString>("model");

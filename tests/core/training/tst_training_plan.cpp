@@ -58,6 +58,18 @@ private slots:
             plan.optimizer = OptimizerKind::Muon;
             plan.zeroStage = 1;
         });
+        row("sharded galore", "plan.combination", [](Plan& plan) {
+            plan.optimizer = OptimizerKind::GaLore;
+            plan.zeroStage = 1;
+        });
+        row("lomo over micro-batches", "plan.combination", [](Plan& plan) {
+            plan.optimizer = OptimizerKind::Lomo;
+            plan.accumulation = 2;
+        });
+        row("lomo with clipping", "plan.combination", [](Plan& plan) {
+            plan.optimizer = OptimizerKind::AdaLomo;
+            plan.clipsGradients = true;
+        });
         row("offloaded weights", "plan.combination", [](Plan& plan) { plan.offload = Offload::Parameters; });
         const auto inBackward = [&](const char* name, auto change) {
             row(name, "plan.combination", [&](Plan& plan) {
@@ -65,7 +77,6 @@ private slots:
                 change(plan);
             });
         };
-        inBackward("in backward without an optimizer", [](Plan& plan) { plan.optimizer = OptimizerKind::None; });
         inBackward("in backward of several", [](Plan& plan) { plan.accumulation = 2; });
         inBackward("in backward, clipped", [](Plan& plan) { plan.clipsGradients = true; });
         inBackward("in backward, scaled", [](Plan& plan) { plan.precision = Precision::Fp16Mixed; });

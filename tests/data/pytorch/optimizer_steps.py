@@ -9,6 +9,9 @@ seen, nor are host tensors such as `step`). Numbers are those of the second step
 Events are signed bytes in time order: +n is an allocation, -n a free; frees between two operators
 are sorted. "state" is, for each parameter, the bytes of its state tensors on the device by name.
 
+GaLore (galore-torch 1.0) and APOLLO (apollo-torch 1.0.3) have rank 8 on matrices; their second step is none that makes
+a projection anew. APOLLO's random matrix is made without its generator, which needs a real device.
+
 Usage: optimizer_steps.py > optimizer_steps.json
 """
 import json
@@ -103,6 +106,23 @@ SHAPES = [(1000, 96), (96, 96), (96,), (288, 96), (288,), (96, 192), (96,), (16,
 MATRICES = [s for s in SHAPES if len(s) == 2]
 
 
+def tensors_of(state):
+    """The tensors of a parameter's state by name, that of a projector included."""
+    found = {k: t for k, t in state.items() if isinstance(t, torch.Tensor)}
+    if "projector" in state:
+        found["projector"] = state["projector"].ortho_matrix
+    return found
+
+
+def projected(optimizer, **options):
+    """An optimizer that has a low-rank group of the matrices and another of the rest."""
+    def make(params):
+        groups = [{"params": [p for p in params if p.ndim == 2], "rank": 8, "update_proj_gap": 200, "scale": 1.0,
+                   "proj_type": "std", **options}, {"params": [p for p in params if p.ndim != 2]}]
+        return optimizer([group for group in groups if group["params"]], no_deprecation_warning=True)
+    return make
+
+
 def record(name, make, shapes, dtypes):
     with FakeTensorMode():
         params = [torch.nn.Parameter(torch.empty(s, dtype=d, device="cuda")) for s, d in zip(shapes, dtypes)]
@@ -112,13 +132,13 @@ def record(name, make, shapes, dtypes):
         first = Recorder([p.data for p in params] + [p.grad for p in params])
         with first:
             optimizer.step()
-        state = [{k: t.untyped_storage().nbytes() for k, t in optimizer.state[p].items()
-                  if isinstance(t, torch.Tensor) and t.device.type == "cuda"} for p in params]
+        state = [{k: t.untyped_storage().nbytes() for k, t in tensors_of(optimizer.state[p]).items()
+                  if t.device.type == "cuda"} for p in params]
         known = [p.data for p in params] + [p.grad for p in params]
-        known += [t for s in optimizer.state.values() for t in s.values() if isinstance(t, torch.Tensor)]
+        known += [t for s in optimizer.state.values() for t in tensors_of(s).values()]
         again = Recorder(known)
         again.keep = []
-        for t in [t for s in optimizer.state.values() for t in s.values() if isinstance(t, torch.Tensor)]:
+        for t in [t for s in optimizer.state.values() for t in tensors_of(s).values()]:
             if t.device.type == "cuda":  # state that a step replaces is seen to die
                 again.live[t.untyped_storage()._cdata] = (StorageWeakRef(t.untyped_storage()), t.untyped_storage().nbytes())
         del known
@@ -156,6 +176,13 @@ def main():
     results = [record(n, make, SHAPES, d) for n, make in kinds for d in (same, half)]
     for d in (f32, bf16):
         results.append(record("muon loop", lambda p: torch.optim.Muon(p), MATRICES, [d] * len(MATRICES)))
+    from apollo_torch import APOLLOAdamW, random_projector
+    from galore_torch import GaLoreAdamW
+    random_projector.stable_randn = lambda shape, seed, device, dtype: torch.randn(shape, device=device, dtype=dtype)
+    for d in (f32, bf16):
+        results.append(record("galore loop", projected(GaLoreAdamW), MATRICES, [d] * len(MATRICES)))
+        results.append(record("apollo loop", projected(APOLLOAdamW, proj="random", scale_type="channel"), MATRICES,
+                              [d] * len(MATRICES)))
     print(json.dumps({"about": __doc__.strip(), "torch": torch.__version__, "steps": results}))
 
 
