@@ -11,8 +11,8 @@
 // A parameter keeps its first gradient as it is when it is dense in the parameter's own order, else
 // a copy; later ones are added into it.
 //
-// A region that torch.compile made (Graph::regions) is one node: the gradients of its results, which Python's frame
-// holds, live until its backward ends, zeros for those that have none; there it gives all its gradients. What its
+// A region that torch.compile made (Graph::regions) is one node: results without a gradient get zeros, its first kernel
+// writes over no gradient that it is given, and at its end it gives all its own. What its
 // forward keeps is packed when all of it has run, so that checkpointing replays it to its end, and its backward takes
 // all of that at once.
 //
@@ -239,7 +239,7 @@ private:
     std::vector<std::pair<TensorId, Gradient>> m_unreduced;
     std::vector<std::uint32_t> m_regionOf; ///< by operator: of Graph::regions, or noRegion; empty without
     bool m_isInRegion = false;
-    std::vector<LiveId> m_held;                           ///< gradients of the region's results
+    std::vector<LiveId> m_held;                           ///< gradients that it is given
     std::vector<std::pair<TensorId, Gradient>> m_unadded; ///< of parameters, until the region's backward ends
     std::vector<Gradient> m_given;                        ///< to the outputs of a fused kernel
     std::vector<LiveId> m_fusedResults;

@@ -74,6 +74,8 @@ void Autograd::runBackward(std::uint32_t first, std::uint32_t last)
             if (m_host && !m_isInRegion)
                 bringBack(m_graph.operators[i]);
             runNode(m_graph.operators[i]);
+            for (const LiveId held : std::exchange(m_held, {})) // the first kernel does not write over what it is given
+                m_live.release(held);
             if (m_host && !m_isInRegion)
                 m_host->ran();
             if (m_units)
@@ -97,8 +99,9 @@ void Autograd::enterRegion(std::uint32_t op)
             m_held.push_back(m_gradients[m_slot[result]].live);
             m_live.retain(m_held.back());
         } else if (isGiven && wants(result)) { // logits that are returned beside the loss
-            m_held.push_back(m_live.allocate(layoutOf(result).elements() * elementBytes(m_graph.tensors[result].dtype),
-                                             Category::Temporary, m_trace.name("zeros for a gradient"), 0));
+            m_module = 0;
+            m_name = m_trace.name("zeros for a gradient");
+            deliver(result, fresh(layoutOf(result), m_graph.tensors[result].dtype));
         }
     }
 }
@@ -110,8 +113,6 @@ void Autograd::leaveRegion(std::uint32_t op)
     m_isInRegion = false;
     if (m_host)
         m_host->ran();
-    for (const LiveId held : std::exchange(m_held, {}))
-        m_live.release(held);
     for (auto& [tensor, gradient] : std::exchange(m_unadded, {}))
         accumulateIntoParameter(tensor, gradient);
     updateReady();
