@@ -56,6 +56,10 @@ std::vector<Choice> trainingChoices()
     choices.push_back({"training-memory",
                        "nvidia-h200",
                        {"model=llama-2-7b", "batch=2", "sequence=32", "advice=none", "adapter=qlora"}}); // its own head
+    choices.push_back({"training-memory",
+                       "nvidia-h200",
+                       {"model=gpt2", "batch=2", "sequence=32", "advice=none", "zero=3", "offload=gradients",
+                        "sharding_implementation=deepspeed"}}); // what is swapped to an NVMe
     const Texts ranks[] = {
         {"model=gpt2", "attention=flash", "data_parallel=4", "zero=1"},
         {"model=gpt2", "pipeline_parallel=2", "accumulation=4"},
