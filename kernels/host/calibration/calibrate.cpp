@@ -326,8 +326,7 @@ private:
                 Task task;
                 task.part = "transfers";
                 task.label = fmt::format("transfer of {}, {}", bytesText(bytes), transferKindKey(kind));
-                // A hypervisor moves cores near to each other and apart: what lies between two is looked at more often.
-                task.passes = bytes > m_lastCache ? 1 : kind >= TransferKind::Thread ? 4 : 2;
+                task.passes = bytes <= m_lastCache ? 2 : 1;
                 task.measure = [this, kind, bytes](int) -> Result<std::vector<double>> {
                     auto seconds = measureTransfer(m_session, kind, std::size_t(bytes), probeOptions(0.05));
                     if (!seconds && seconds.error().code == "run.skipped") // not on this machine
