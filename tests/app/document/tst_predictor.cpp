@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The newest request wins, light ones are answered at once, and nothing blocks.
 #include "app/document/predictor.h"
+#include "core/device/catalogue.h"
 #include "tests/support/sample_study.h"
 #include "tests/support/waiting.h"
 
@@ -116,7 +117,7 @@ private slots:
         const auto parameters = resolve((*findExperiment("training-memory"))->schema(),
                                         std::vector<std::string>{"model=gpt2", "batch=2", "sequence=64"});
         predictor.request("training-memory", *findDevice("nvidia-h200"), *parameters, Predictor::Kind::Refinement);
-        QVERIFY(waitUntil([&] { return predicted.size() == 1; }));
+        QVERIFY(QTest::qWaitFor([&] { return predicted.size() == 1; }, 60000));
         const auto record = predicted[0].at(0).value<std::shared_ptr<const Record>>();
         std::vector<std::string> all;
         for (const Json& lever : record->predicted->detail["levers"])
@@ -127,7 +128,7 @@ private slots:
         QVERIFY(told == all);
         told.clear();
         predictor.request("training-memory", *findDevice("nvidia-h200"), *parameters); // an answer comes as a whole
-        QVERIFY(waitUntil([&] { return predicted.size() == 2; }));
+        QVERIFY(QTest::qWaitFor([&] { return predicted.size() == 2; }, 60000));
         QVERIFY(told.empty());
     }
 
