@@ -166,7 +166,7 @@ void addUpdate(Idle& idle, const ModelTraits& traits, const Parameters& paramete
     idle.add("optimizer_rank", !isTraining || !isProjected);
     idle.add("accumulation", !isTraining);
     idle.add("clipping", !isTraining);
-    const bool isEarly = parameters.flag("optimizer_in_backward");
+    const bool isEarly = parameters.has("optimizer_in_backward") && parameters.flag("optimizer_in_backward");
     idle.add("optimizer_in_backward", (!updatesHere && !isEarly) || isLomo); // whose update is there
     idle.add("zero_grad_frees", !isTraining || isEarly || isLomo);
     idle.add("loss", !isTraining || (!traits.hasLanguageHead && idle.is("loss", "library")));
