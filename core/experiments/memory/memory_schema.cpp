@@ -290,10 +290,6 @@ Schema trainingSchema()
                     {"written-out", "written out", "every expression a new tensor, as a textbook writes it"}},
                    "auto"),
         attentionSpec(),
-        flagSpec("repeats_heads", "heads repeated",
-                 "Keys and values that query heads share are copied for each of them before the kernel (repeat_kv: "
-                 "torchtune, transformers' sdpa where it passes a mask or is older than 4.48). Off, FlashAttention "
-                 "shares them."),
         checkpointingSpec(),
         count("accumulation", "accumulation", "Micro-batches whose gradients are summed before one update.",
               Plan::mostAccumulation, "1", "micro-batches")};
@@ -331,6 +327,10 @@ Schema trainingSchema()
              "model(**batch)), so the logits stay in memory through backward and update. Off for a loop whose model "
              "returns the loss alone.",
              true),
+         flagSpec("repeats_heads", "heads repeated",
+                  "Keys and values that query heads share are copied for each of them before the kernel (repeat_kv: "
+                  "torchtune, transformers' sdpa where it passes a mask or is older than 4.48). Off, FlashAttention "
+                  "shares them."),
          integerSpec("optimizer_rank", "rank of the optimizer",
                      "Rank that GaLore and APOLLO project the gradient of a matrix to.",
                      {.least = 1, .most = 65536, .standard = "128", .scale = Scale::Log2}),

@@ -4,6 +4,7 @@
 #include "core/experiments/memory/memory_detail.h"
 #include "core/report/memory_tables.h"
 #include "tests/support/devices.h"
+#include "tests/support/training_case.h"
 
 #include <QtTest>
 
@@ -20,17 +21,6 @@ private slots:
     void figuresAndSeriesKeepTheContract();
     void gradientsThatStayAreThereInTheNextForward();
     void theFirstStepFindsNoState();
-    void anUpdateInBackwardLeavesNoGradients();
-    void batchesOfSeveralLengthsReserveMore();
-    void lomoKeepsNoGradients();
-    void stateOnAnNvmeLeavesTheHost();
-    void compilingKeepsLessAndRunsFewerKernels();
-    void whatIsNotModelledWithCompileIsRefused();
-    void layersThatAreCompiledTakeLessWithCheckpointsAndShards();
-    void repeatedHeadsAreKeptForEachQuery();
-    void activationsGoToTheHostAndBack();
-    void aSlowLinkHoldsTheStep();
-    void activationsStayWhereThereIsNoOtherHost();
     void aLinkThatIsNotKnownIsGiven();
     void thePartsAddUpToTheDeviceTotal();
     void theTimelineReachesThePeak();
@@ -64,19 +54,6 @@ private slots:
 
 namespace {
 
-const Experiment& training()
-{
-    return **findExperiment("training-memory");
-}
-
-Parameters trainingWith(const std::vector<std::string>& assignments)
-{
-    auto parameters = resolve(training().schema(), assignments);
-    if (!parameters)
-        qFatal("%s", parameters.error().text().c_str());
-    return *parameters;
-}
-
 const std::vector<std::string> tiny{"model=gpt2", "batch=8", "sequence=256", "precision=fp32"};
 
 /// The same with some values changed.
@@ -96,12 +73,6 @@ Device small(double bytes)
     return device;
 }
 
-double value(const Prediction& prediction, std::string_view key)
-{
-    const Figure* figure = findFigure(prediction.figures, key);
-    return figure ? figure->number() : -1;
-}
-
 std::int64_t sumOf(const Json& list, const char* key)
 {
     std::int64_t sum = 0;
@@ -117,11 +88,11 @@ std::int64_t sumOf(const Json& list, const char* key)
 void TestTrainingMemory::gradientsThatStayAreThereInTheNextForward()
 {
     const auto predicted = [](const char* key, const char* frees) {
-        const auto prediction =
-            training().predict(h200(),
-                               trainingWith({"model=gpt2", "batch=4", "sequence=512", "precision=fp32", "optimizer=sgd",
-                                             "advice=none", std::string("zero_grad_frees=") + frees}));
-        return prediction ? value(*prediction, key) : memscape::nan;
+        const auto prediction = trainingMemory().predict(
+            h200(),
+            trainingWith({"model=gpt2", "batch=4", "sequence=512", "precision=fp32", "optimizer=sgd", "advice=none",
+                          std::string("zero_grad_frees=") + frees}));
+        return prediction ? predictedValue(*prediction, key) : memscape::nan;
     };
     // The peak lies where forward ends: there they are beside all activations.
     const double more = predicted("peak_allocated", "false") - predicted("peak_allocated", "true");
@@ -131,278 +102,6 @@ void TestTrainingMemory::gradientsThatStayAreThereInTheNextForward()
     QCOMPARE(predicted("first_step_peak", "false"), predicted("first_step_peak", "true"));
 }
 
-/// Real steps of nine networks allocate what is predicted (tst_pytorch_networks). No two gradients lie side by side,
-/// under FSDP 2 no two units' pieces, and weights are updated once all the same.
-void TestTrainingMemory::anUpdateInBackwardLeavesNoGradients()
-{
-    const auto predicted = [](std::vector<std::string> more, const char* key) {
-        more.insert(more.end(),
-                    {"model=llama-3.2-1b", "batch=1", "sequence=256", "precision=bf16", "attention=flash",
-                     "optimizer=adamw", "checkpointing=block", "advice=none"});
-        const auto prediction = training().predict(h200(), trainingWith(more));
-        return prediction ? value(*prediction, key) : memscape::nan;
-    };
-    for (const char* ranks : {"data_parallel=1", "data_parallel=4"}) {
-        const char* const zero = ranks == std::string_view("data_parallel=1") ? "zero=0" : "zero=3";
-        const double gradients = predicted({ranks, zero}, "gradients");
-        const double saved = predicted({ranks, zero}, "peak_allocated")
-            - predicted({ranks, zero, "optimizer_in_backward=true"}, "peak_allocated");
-        QVERIFY2(saved > 0.5 * gradients, qPrintable(QString::number(saved / gradients)));
-        QCOMPARE(predicted({ranks, zero, "optimizer_in_backward=true"}, "optimizer_state"),
-                 predicted({ranks, zero}, "optimizer_state"));
-    }
-}
-
-void TestTrainingMemory::batchesOfSeveralLengthsReserveMore()
-{
-    const auto predicted = [](const char* shortest) {
-        return training().predict(
-            h200(),
-            trainingWith({"model=gpt2", "batch=4", "sequence=512", "precision=bf16", "attention=flash", "advice=none",
-                          std::string("shortest_sequence=") + shortest}));
-    };
-    const auto several = predicted("64"), same = predicted("512"), fixed = predicted("0");
-    QVERIFY(several && same && fixed);
-    const Json& steps = several->detail["lengths"];
-    QCOMPARE(steps.size(), std::size_t(32));
-    std::int64_t before = 0, shortest = 512;
-    for (const Json& step : steps) {
-        QVERIFY(step["length"] >= 64 && step["length"] <= 512);
-        QVERIFY(step["reserved"] >= before);
-        before = step["reserved"].get<std::int64_t>();
-        shortest = std::min(shortest, step["length"].get<std::int64_t>());
-    }
-    QVERIFY(shortest < 384); // the longest of four texts
-    QCOMPARE(value(*several, "reserved_first"), steps[0]["reserved"].get<double>());
-    QCOMPARE(value(*several, "reserved_steady"), double(before));
-    QVERIFY(value(*several, "reserved_steady") > value(*same, "reserved_steady")); // a history of one length needs less
-    QCOMPARE(value(*same, "reserved_first"), value(*same, "peak_reserved"));
-    QVERIFY(!findFigure(fixed->figures, "reserved_steady"));
-    QCOMPARE(value(*several, "peak_reserved"), value(*fixed, "peak_reserved"));
-    const auto wrong = predicted("1024");
-    QVERIFY(!wrong);
-    QCOMPARE(wrong.error().place, std::string("shortest_sequence"));
-}
-
-/// Lv et al. 2023: weights alone are between steps, and a gradient of one parameter at a time.
-void TestTrainingMemory::lomoKeepsNoGradients()
-{
-    const auto predicted = [](const char* optimizer) {
-        return *training().predict(h200(),
-                                   trainingWith({"model=gpt2", "batch=1", "sequence=16", "precision=bf16",
-                                                 "advice=none", std::string("optimizer=") + optimizer}));
-    };
-    const Prediction lomo = predicted("lomo"), sgd = predicted("sgd");
-    QCOMPARE(value(lomo, "gradients"), 0.0);
-    QCOMPARE(value(lomo, "optimizer_state"), 0.0);
-    QVERIFY(value(sgd, "gradients") > 2.0 * 124e6);
-    const double largest = 50257.0 * 768; // the embedding, and fp32 copies of it and its gradient
-    QVERIFY(value(lomo, "peak_allocated") < value(sgd, "peak_allocated") + 8 * largest);
-}
-
-/// ZeRO-Infinity: 12 bytes a parameter of master weights and moments, and 4 of the gradient, are swapped through four
-/// buffers; the update waits for 2 · 12 + 4 bytes.
-void TestTrainingMemory::stateOnAnNvmeLeavesTheHost()
-{
-    const auto predicted = [](const char* nvme) {
-        return training().predict(h200(),
-                                  trainingWith({"model=gpt2", "batch=1", "sequence=16", "precision=bf16-mixed",
-                                                "zero=3", "sharding_implementation=deepspeed", "offload=gradients",
-                                                "advice=none", std::string("nvme_bandwidth=") + nvme}));
-    };
-    const auto host = predicted("0"), slow = predicted("1e9"), fast = predicted("1e12");
-    QVERIFY(host && slow && fast);
-    const double parameters = 124439808;                    // Hugging Face: gpt2
-    QCOMPARE(value(*host, "host_memory"), 14 * parameters); // with half gradients
-    QVERIFY(!findFigure(host->figures, "nvme"));
-    QCOMPARE(value(*slow, "nvme"), 16 * parameters);
-    QCOMPARE(value(*slow, "host_memory"), 4 * 4 * parameters); // one sub-group: four buffers of all
-    QCOMPARE(value(*slow, "peak_allocated"), value(*host, "peak_allocated"));
-    QCOMPARE(value(*fast, "step_time"), value(*host, "step_time"));
-    const double waited = value(*slow, "step_time") - value(*host, "step_time"), read = 28 * parameters / 1e9;
-    QVERIFY2(waited > 0.95 * read && waited <= read, qPrintable(QString::number(waited / read)));
-    const auto wrong =
-        training().predict(h200(), trainingWith({"model=gpt2", "offload=optimizer", "nvme_bandwidth=1e9"}));
-    QVERIFY(!wrong);
-    QCOMPARE(wrong.error().place, std::string("nvme_bandwidth"));
-}
-
-void TestTrainingMemory::compilingKeepsLessAndRunsFewerKernels()
-{
-    const auto predicted = [](const char* compile, const char* more, const char* key) {
-        const auto prediction = training().predict(
-            h200(),
-            trainingWith({"model=llama-3.2-1b", "batch=2", "sequence=256", "precision=bf16", "attention=flash",
-                          "advice=none", std::string("compile=") + compile, *more ? more : "accumulation=1"}));
-        return prediction ? value(*prediction, key) : memscape::nan;
-    };
-    QVERIFY(predicted("inductor", "", "activations") < 0.8 * predicted("none", "", "activations"));
-    QVERIFY(predicted("inductor", "", "step_time") < predicted("none", "", "step_time"));
-    // Backward returns all gradients at its end: a second micro-batch has them twice.
-    const auto more = [&](const char* compile) {
-        return predicted(compile, "accumulation=2", "peak_allocated") - predicted(compile, "", "peak_allocated");
-    };
-    QVERIFY(more("inductor") > more("none"));
-}
-
-void TestTrainingMemory::whatIsNotModelledWithCompileIsRefused()
-{
-    const auto predictedWith = [](const char* compile, const std::vector<std::string>& others) {
-        std::vector<std::string> all{"model=gpt2", "batch=2", "sequence=64", "advice=none", compile};
-        all.insert(all.end(), others.begin(), others.end());
-        return training().predict(h200(), trainingWith(all));
-    };
-    for (const char* const compile : {"compile=inductor", "compile=layers"})
-        for (const std::vector<std::string>& others :
-             std::vector<std::vector<std::string>>{{"tensor_parallel=2"},
-                                                   {"adapter=lora", "base_precision=int8"},
-                                                   {"offload=gradients"},
-                                                   {"precision=fp8"},
-                                                   {"checkpointing=selective"}}) {
-            const auto prediction = predictedWith(compile, others);
-            QVERIFY2(!prediction && prediction.error().place == "compile", others.back().c_str());
-        }
-    // What layers that are compiled alone allow, and a whole network does not.
-    for (const std::vector<std::string>& others :
-         std::vector<std::vector<std::string>>{{"checkpointing=block"}, {"zero=3", "data_parallel=4"}}) {
-        const auto refused = predictedWith("compile=inductor", others);
-        QVERIFY2(!refused && refused.error().hint == "choose compile=layers", others.front().c_str());
-        QVERIFY2(predictedWith("compile=layers", others), others.front().c_str());
-    }
-    QVERIFY(predictedWith("compile=layers", {"adapter=qlora"}));
-}
-
-void TestTrainingMemory::layersThatAreCompiledTakeLessWithCheckpointsAndShards()
-{
-    const auto predicted = [](std::vector<std::string> more, const char* key) {
-        more.insert(more.end(),
-                    {"model=llama-3.2-1b", "batch=4", "sequence=1024", "precision=bf16", "attention=flash",
-                     "keeps_logits=false", "loss=chunked:8", "optimizer_implementation=fused", "advice=none"});
-        const auto prediction = training().predict(h200(), trainingWith(more));
-        return prediction ? value(*prediction, key) : memscape::nan;
-    };
-    for (const std::vector<std::string>& plan : std::vector<std::vector<std::string>>{
-             {},
-             {"checkpointing=block"},
-             {"zero=3", "data_parallel=8"},
-             {"zero=3", "data_parallel=8", "checkpointing=block", "sharding_implementation=fsdp1"},
-             {"adapter=lora"},
-             {"adapter=qlora", "checkpointing=every:2"}}) {
-        std::vector<std::string> compiled = plan;
-        compiled.emplace_back("compile=layers");
-        const char* const name = plan.empty() ? "alone" : plan.back().c_str();
-        QVERIFY2(predicted(compiled, "peak_allocated") < predicted(plan, "peak_allocated"), name);
-        QVERIFY2(predicted(compiled, "step_time") < predicted(plan, "step_time"), name);
-        QCOMPARE(predicted(compiled, "weights"), predicted(plan, "weights"));
-    }
-}
-
-/// B that are alive when backward begins.
-std::int64_t liveAtBackward(const TrainingAnswer& answer)
-{
-    std::int64_t live = 0;
-    for (const Event& event : answer.simulation.trace.events()) {
-        if (event.phase == Phase::Backward)
-            break;
-        live += event.change();
-    }
-    return live;
-}
-
-void TestTrainingMemory::repeatedHeadsAreKeptForEachQuery()
-{
-    const auto with = [](const char* repeats) {
-        return *answerTraining(
-            h200(),
-            trainingWith({"model=llama-3.2-1b", "batch=2", "sequence=512", "precision=bf16", "attention=flash",
-                          "advice=none", std::string("repeats_heads=") + repeats}));
-    };
-    // 16 layers of 32 heads on 8, 64 wide: keys and values of 24 heads more.
-    QCOMPARE(liveAtBackward(with("true")) - liveAtBackward(with("false")),
-             std::int64_t(16) * 2 * 24 * 64 * 2 * 512 * 2);
-}
-
-void TestTrainingMemory::activationsGoToTheHostAndBack()
-{
-    // 16 layers keep their input, 2 · 512 · 2048 in bf16 = 4 MiB each. The last norm packs its input in fp32 for the
-    // square and for the product, the root of each row's mean twice, and its result before the weight: five tensors,
-    // which are still on the device when backward begins.
-    const auto with = [](std::vector<std::string> more) {
-        if (std::none_of(more.begin(), more.end(), [](const auto& one) { return one.starts_with("checkpointing"); }))
-            more.emplace_back("checkpointing=block");
-        more.insert(more.end(),
-                    {"model=llama-3.2-1b", "batch=2", "sequence=512", "precision=bf16", "attention=flash",
-                     "keeps_logits=false", "advice=none"});
-        return answerTraining(h200(), trainingWith(more));
-    };
-    constexpr std::int64_t input = 4 << 20, layers = 16, rows = 2 * 512, norm = 2 * 2 * input + 2 * 4 * rows + input;
-    const auto kept = with({}), sent = with({"activation_offload=true"});
-    QVERIFY(kept && sent);
-    QCOMPARE(sentBytes(sent->collectives), double(2 * (layers * input + norm)));
-    QCOMPARE(sentBytes(kept->collectives), 0.0);
-    QCOMPARE(liveAtBackward(*kept) - liveAtBackward(*sent), layers * input);
-    QCOMPARE(sent->time.total, kept->time.total); // 128 MiB over PCIe take less than the passes
-    // Nothing is left behind, whatever is compiled, accumulated and checkpointed.
-    for (const std::vector<std::string>& more :
-         std::vector<std::vector<std::string>>{{},
-                                               {"checkpointing=none"},
-                                               {"compile=layers"},
-                                               {"compile=layers", "checkpointing=none"},
-                                               {"checkpointing=every:2", "accumulation=3"},
-                                               {"zero=3", "data_parallel=4"},
-                                               {"adapter=qlora"}}) {
-        std::vector<std::string> offloaded = more;
-        offloaded.emplace_back("activation_offload=true");
-        const auto before = with(more), after = with(offloaded);
-        QVERIFY2(before && after, more.empty() ? "" : more.front().c_str());
-        const auto left = [](const TrainingAnswer& answer) {
-            std::int64_t bytes = 0;
-            for (const Event& event : answer.simulation.trace.events())
-                bytes += event.change();
-            return bytes;
-        };
-        QCOMPARE(left(*after), left(*before));
-        QVERIFY(after->simulation.allocatedBytes() <= before->simulation.allocatedBytes());
-    }
-}
-
-/// Over a link that is slower than the passes the step waits for it.
-void TestTrainingMemory::aSlowLinkHoldsTheStep()
-{
-    Device device = h200();
-    for (Link& link : device.links)
-        if (link.id == "host")
-            link.bandwidth = {1e8, Evidence::Measured};
-    const auto with = [&](const char* offload) {
-        return *answerTraining(
-            device,
-            trainingWith({"model=llama-3.2-1b", "batch=2", "sequence=512", "precision=bf16", "attention=flash",
-                          "advice=none", "checkpointing=block", std::string("activation_offload=") + offload}));
-    };
-    const StepTime kept = with("false").time, sent = with("true").time;
-    const double copy = double(16 * (4 << 20) + 5 * (4 << 20) + 2 * 4 * 2 * 512) / 1e8; // as above
-    QVERIFY2(qAbs(sent.total - (kept.optimizer + kept.dispatch + 2 * copy)) < 1e-9 * sent.total,
-             qPrintable(QString::number(sent.total)));
-    for (Link& link : device.links)
-        link.bandwidth = {};
-    const auto unknown = answerTraining(
-        device, trainingWith({"model=gpt2", "batch=2", "sequence=64", "advice=none", "activation_offload=true"}));
-    QVERIFY(unknown && unknown->timeMissing && unknown->timeMissing->place == "activation_offload");
-}
-
-void TestTrainingMemory::activationsStayWhereThereIsNoOtherHost()
-{
-    for (const auto& [device, more] : {std::pair{"cpu", "optimizer=sgd"},
-                                       {"nvidia-h200", "pipeline_parallel=2"},
-                                       {"nvidia-h200", "checkpointing=selective"},
-                                       {"nvidia-h200", "compile=inductor"}}) {
-        const auto prediction = training().predict(*findDevice(device),
-                                                   trainingWith({"model=gpt2", "batch=2", "sequence=64", "advice=none",
-                                                                 "accumulation=2", "activation_offload=true", more}));
-        QVERIFY2(!prediction && prediction.error().place == "activation_offload", more);
-    }
-}
-
 void TestTrainingMemory::aLinkThatIsNotKnownIsGiven()
 {
     const Device device = *findDevice("nvidia-l4"); // no link to its like is catalogued
@@ -410,13 +109,14 @@ void TestTrainingMemory::aLinkThatIsNotKnownIsGiven()
     const auto timeWith = [&](const char* link) {
         std::vector<std::string> assignments = asked;
         assignments.emplace_back(std::string("link_bandwidth=") + link);
-        return *training().predict(device, trainingWith(assignments));
+        return *trainingMemory().predict(device, trainingWith(assignments));
     };
     const Prediction unknown = timeWith("0");
     const Figure* const time = findFigure(unknown.figures, "step_time");
     QVERIFY(std::isnan(time->number()));
     QVERIFY2(time->why->with.find("link_bandwidth=") != std::string::npos, time->why->with.c_str());
-    const double slow = value(timeWith("1GB/s"), "step_time"), quick = value(timeWith("100GB/s"), "step_time");
+    const double slow = predictedValue(timeWith("1GB/s"), "step_time"),
+                 quick = predictedValue(timeWith("100GB/s"), "step_time");
     QVERIFY(quick > 0 && slow > quick);
     // 2 (N - 1) / N of the gradients in bf16, of which backward hides no more than its own time.
     const double sent = 2 * 0.75 * 2 * 124439808;
@@ -426,11 +126,11 @@ void TestTrainingMemory::aLinkThatIsNotKnownIsGiven()
 void TestTrainingMemory::theFirstStepFindsNoState()
 {
     const auto predicted = [](const char* key, const char* optimizer) {
-        const auto prediction =
-            training().predict(h200(),
-                               trainingWith({"model=gpt2", "batch=16", "sequence=512", "precision=fp32", "advice=none",
-                                             "optimizer_implementation=fused", std::string("optimizer=") + optimizer}));
-        return prediction ? value(*prediction, key) : memscape::nan;
+        const auto prediction = trainingMemory().predict(
+            h200(),
+            trainingWith({"model=gpt2", "batch=16", "sequence=512", "precision=fp32", "advice=none",
+                          "optimizer_implementation=fused", std::string("optimizer=") + optimizer}));
+        return prediction ? predictedValue(*prediction, key) : memscape::nan;
     };
     QCOMPARE(predicted("peak_allocated", "adamw") - predicted("first_step_peak", "adamw"),
              predicted("optimizer_state", "adamw")); // the peak lies in the passes
@@ -439,7 +139,7 @@ void TestTrainingMemory::theFirstStepFindsNoState()
 
 void TestTrainingMemory::figuresAndSeriesKeepTheContract()
 {
-    const auto prediction = training().predict(h200(), trainingWith(tiny));
+    const auto prediction = trainingMemory().predict(h200(), trainingWith(tiny));
     QVERIFY2(prediction, prediction ? "" : prediction.error().text().c_str());
     for (const char* key :
          {"parameter_count", "active_parameter_count", "weights", "master_weights", "gradients", "optimizer_state",
@@ -449,10 +149,10 @@ void TestTrainingMemory::figuresAndSeriesKeepTheContract()
         QVERIFY2(figure && figure->isNumber(), key);
         QVERIFY2(figure->why, key);
     }
-    QCOMPARE(value(*prediction, "parameter_count"), 124439808.0); // Hugging Face: gpt2
-    QCOMPARE(value(*prediction, "weights"), 4 * 124439808.0);
-    QCOMPARE(value(*prediction, "gradients"), 4 * 124439808.0);
-    QCOMPARE(value(*prediction, "optimizer_state"), 8 * 124439808.0);
+    QCOMPARE(predictedValue(*prediction, "parameter_count"), 124439808.0); // Hugging Face: gpt2
+    QCOMPARE(predictedValue(*prediction, "weights"), 4 * 124439808.0);
+    QCOMPARE(predictedValue(*prediction, "gradients"), 4 * 124439808.0);
+    QCOMPARE(predictedValue(*prediction, "optimizer_state"), 8 * 124439808.0);
     QCOMPARE(prediction->series.front().key, std::string("timeline"));
     for (const char* key : {"levers", "peak", "parts", "timeline", "tree", "textbook", "model", "claims"})
         QVERIFY2(prediction->detail.contains(key), key);
@@ -461,17 +161,17 @@ void TestTrainingMemory::figuresAndSeriesKeepTheContract()
 void TestTrainingMemory::thePartsAddUpToTheDeviceTotal()
 {
     for (const char* precision : {"fp32", "bf16-autocast", "bf16-mixed"}) {
-        const auto prediction = training().predict(h200(), tinyWith({{"precision", precision}}));
+        const auto prediction = trainingMemory().predict(h200(), tinyWith({{"precision", precision}}));
         QVERIFY(prediction);
-        QCOMPARE(double(sumOf(prediction->detail["parts"], "bytes")), value(*prediction, "device_total"));
-        QVERIFY(value(*prediction, "peak_allocated") <= value(*prediction, "peak_reserved"));
+        QCOMPARE(double(sumOf(prediction->detail["parts"], "bytes")), predictedValue(*prediction, "device_total"));
+        QVERIFY(predictedValue(*prediction, "peak_allocated") <= predictedValue(*prediction, "peak_reserved"));
     }
 }
 
 void TestTrainingMemory::theTimelineReachesThePeak()
 {
     const auto answer = answerTraining(h200(), trainingWith(tiny));
-    const auto prediction = training().predict(h200(), trainingWith(tiny));
+    const auto prediction = trainingMemory().predict(h200(), trainingWith(tiny));
     QVERIFY(answer && prediction);
     const Series& timeline = prediction->series.front();
     QCOMPARE(*std::max_element(timeline.y.begin(), timeline.y.end()), double(answer->simulation.peak.bytes));
@@ -498,8 +198,8 @@ void TestTrainingMemory::thePhasesCoverTheStep()
 {
     QFETCH(int, microBatches);
     QFETCH(int, most);
-    const auto prediction =
-        training().predict(h200(), tinyWith({{"accumulation", std::to_string(microBatches)}, {"advice", "none"}}));
+    const auto prediction = trainingMemory().predict(
+        h200(), tinyWith({{"accumulation", std::to_string(microBatches)}, {"advice", "none"}}));
     QVERIFY(prediction);
     const Json& phases = prediction->detail["timeline"]["phases"];
     QVERIFY(int(phases.size()) <= most);
@@ -514,7 +214,7 @@ void TestTrainingMemory::thePhasesCoverTheStep()
 
 void TestTrainingMemory::whoIsAliveAddsUpToThePeak()
 {
-    const auto prediction = training().predict(h200(), trainingWith(tiny));
+    const auto prediction = trainingMemory().predict(h200(), trainingWith(tiny));
     QVERIFY(prediction);
     const Json& peak = prediction->detail["peak"];
     const std::int64_t rest = peak.contains("rest") ? peak["rest"]["bytes"].get<std::int64_t>() : 0;
@@ -557,7 +257,7 @@ const Json* nodeNamed(const Json& node, std::string_view name)
 
 void TestTrainingMemory::theTreeAddsUpToThePeak()
 {
-    const auto prediction = training().predict(h200(), trainingWith(tiny));
+    const auto prediction = trainingMemory().predict(h200(), trainingWith(tiny));
     QVERIFY(prediction);
     QCOMPARE(checkedTree(prediction->detail["tree"]), prediction->detail["peak"]["allocated"].get<std::int64_t>());
 }
@@ -565,7 +265,7 @@ void TestTrainingMemory::theTreeAddsUpToThePeak()
 void TestTrainingMemory::theTreeSumsExpertsBeyondSixteen()
 {
     const auto prediction =
-        training().predict(h200(), trainingWith({"model=deepseek-v2-lite", "batch=1", "sequence=64"}));
+        trainingMemory().predict(h200(), trainingWith({"model=deepseek-v2-lite", "batch=1", "sequence=64"}));
     QVERIFY(prediction);
     const Json& tree = prediction->detail["tree"];
     QCOMPARE(checkedTree(tree), prediction->detail["peak"]["allocated"].get<std::int64_t>());
@@ -593,10 +293,10 @@ void TestTrainingMemory::everyLeverIsWhatItsPredictionSays()
     for (const LeverOutcome& outcome : outcomes) {
         const auto then = changed(parameters, outcome.lever.changes);
         QVERIFY(then);
-        const auto prediction = training().predict(h200(), *then);
+        const auto prediction = trainingMemory().predict(h200(), *then);
         QVERIFY2(prediction, outcome.lever.key.c_str());
-        QCOMPARE(double(outcome.device), value(*prediction, "device_total"));
-        QCOMPARE(double(outcome.peak), value(*prediction, "peak_allocated"));
+        QCOMPARE(double(outcome.device), predictedValue(*prediction, "device_total"));
+        QCOMPARE(double(outcome.peak), predictedValue(*prediction, "peak_allocated"));
         QCOMPARE(outcome.saving, answer->deviceBytes() - outcome.device);
     }
 }
@@ -660,7 +360,7 @@ void TestTrainingMemory::lessRoomThanPredictionsAreOffIsTight()
     const auto whole = answerTraining(h200(), parameters);
     QVERIFY(whole);
     const auto fit = [&](double share) {
-        return training()
+        return trainingMemory()
             .predict(small(share * double(whole->deviceBytes())), parameters)
             ->detail["fit"]
             .get<std::string>();
@@ -687,12 +387,12 @@ void TestTrainingMemory::offloadSaysWhatItMoves()
     QFETCH(double, kept);
     QFETCH(double, moved);
     const auto prediction =
-        training().predict(h200(),
-                           trainingWith({"model=gpt2", "batch=1", "sequence=32", "precision=bf16-mixed",
-                                         "accumulation=2", "advice=none", "offload=" + offload.toStdString()}));
+        trainingMemory().predict(h200(),
+                                 trainingWith({"model=gpt2", "batch=1", "sequence=32", "precision=bf16-mixed",
+                                               "accumulation=2", "advice=none", "offload=" + offload.toStdString()}));
     QVERIFY(prediction);
-    const double elements = value(*prediction, "parameter_count");
-    QCOMPARE(value(*prediction, "weights") + value(*prediction, "gradients"), kept * elements);
+    const double elements = predictedValue(*prediction, "parameter_count");
+    QCOMPARE(predictedValue(*prediction, "weights") + predictedValue(*prediction, "gradients"), kept * elements);
     const Figure* communication = findFigure(prediction->figures, "communication");
     QCOMPARE(communication->number(), moved * elements);
     double sum = 0;
@@ -706,30 +406,30 @@ void TestTrainingMemory::nothingIsOffloadedWhereHostAndGpuShareOneMemory()
     const std::vector<std::string> given = tiny;
     Device device = *findDevice("apple-m1");
     const auto offers = [&] {
-        const auto prediction = training().predict(device, trainingWith(given));
+        const auto prediction = trainingMemory().predict(device, trainingWith(given));
         return prediction ? prediction->detail["levers"].dump().find("\"offload\"") != std::string::npos : false;
     };
     QVERIFY(!offers());
     std::vector<std::string> offloaded = given;
     offloaded.push_back("offload=optimizer");
-    const auto refused = training().predict(device, trainingWith(offloaded));
+    const auto refused = trainingMemory().predict(device, trainingWith(offloaded));
     QVERIFY(!refused);
     QCOMPARE(refused.error().code, std::string("plan.offload"));
     device.sharesHostMemory = false; // the same with a memory of its own
     QVERIFY(offers());
-    QVERIFY(training().predict(device, trainingWith(offloaded)));
+    QVERIFY(trainingMemory().predict(device, trainingWith(offloaded)));
 }
 
 void TestTrainingMemory::describedLimitsAreThoseOfTheModel()
 {
-    for (const ParameterSpec& spec : training().schema()) {
+    for (const ParameterSpec& spec : trainingMemory().schema()) {
         if (spec.kind != ParameterKind::Integer)
             continue;
         for (const double limit : {spec.minimum, spec.maximum}) {
             std::vector<std::string> given = tiny;
             std::erase_if(given, [&](const std::string& one) { return one.starts_with(spec.key + "="); });
             given.push_back(spec.key + "=" + std::to_string(std::int64_t(limit)));
-            const auto prediction = training().predict(h200(), trainingWith(given));
+            const auto prediction = trainingMemory().predict(h200(), trainingWith(given));
             QVERIFY2(prediction || prediction.error().code != "plan.range", given.back().c_str());
         }
     }
@@ -740,7 +440,7 @@ void TestTrainingMemory::whatIsLeftOfASharedMemoryIsNotTheGpusAlone()
     const auto verdict = [](const char* id) {
         Record record;
         record.experiment = "training-memory";
-        auto prediction = training().predict(*findDevice(id), trainingWith(tiny));
+        auto prediction = trainingMemory().predict(*findDevice(id), trainingWith(tiny));
         record.predicted = std::move(*prediction);
         return QString::fromStdString(verdictText(record));
     };
@@ -794,32 +494,33 @@ void TestTrainingMemory::outOfMemoryNamesThePlace()
     const auto whole = answerTraining(h200(), parameters);
     QVERIFY(whole);
     const Device device = small(0.8 * double(whole->deviceBytes()));
-    const auto prediction = training().predict(device, parameters);
+    const auto prediction = trainingMemory().predict(device, parameters);
     QVERIFY(prediction);
-    QCOMPARE(value(*prediction, "fits"), 0.0);
+    QCOMPARE(predictedValue(*prediction, "fits"), 0.0);
     QVERIFY(prediction->detail["over"].get<std::int64_t>() > 0);
     const Json& refused = prediction->detail["out_of_memory"];
     QVERIFY(refused.is_object());
     QVERIFY(!refused["summary"].get<std::string>().empty());
     QVERIFY(!refused["levers"].empty());
     QVERIFY(!prediction->detail["timeline"]["out_of_memory"].is_null());
-    QVERIFY(training().predict(h200(), parameters)->detail["out_of_memory"].is_null());
+    QVERIFY(trainingMemory().predict(h200(), parameters)->detail["out_of_memory"].is_null());
 }
 
 void TestTrainingMemory::aSweepGivesCurves()
 {
-    const auto prediction = training().predict(h200(), trainingWith({"model=gpt2", "sequence=128", "batch=1,2,4"}));
+    const auto prediction =
+        trainingMemory().predict(h200(), trainingWith({"model=gpt2", "sequence=128", "batch=1,2,4"}));
     QVERIFY2(prediction, prediction ? "" : prediction.error().text().c_str());
     const Series* peak = prediction->findSeries("peak_allocated");
     QVERIFY(peak && peak->y.size() == 3);
     QVERIFY(peak->y[0] < peak->y[1] && peak->y[1] < peak->y[2]);
-    QCOMPARE(peak->y[0], value(*prediction, "peak_allocated"));
+    QCOMPARE(peak->y[0], predictedValue(*prediction, "peak_allocated"));
 }
 
 void TestTrainingMemory::phasesNest()
 {
     const auto allocated = [](const char* phase) {
-        return value(*training().predict(h200(), tinyWith({{"phase", phase}})), "peak_allocated");
+        return predictedValue(*trainingMemory().predict(h200(), tinyWith({{"phase", phase}})), "peak_allocated");
     };
     QVERIFY(allocated("inference") < allocated("forward"));
     QVERIFY(allocated("forward") < allocated("training"));
@@ -891,7 +592,7 @@ void TestTrainingMemory::moreIsNeverLess()
             assignments.push_back(updatePeaks ? "batch=1" : "batch=8");
         if (!text.startsWith("sequence="))
             assignments.push_back(updatePeaks ? "sequence=32" : "sequence=512");
-        return value(*training().predict(h200(), trainingWith(assignments)), "peak_allocated");
+        return predictedValue(*trainingMemory().predict(h200(), trainingWith(assignments)), "peak_allocated");
     };
     const bool isEqual = less == "optimizer_implementation=fused"; // the peak may be elsewhere
     if (isEqual)
@@ -926,7 +627,7 @@ void TestTrainingMemory::wrongInputIsRefused()
     std::vector<std::string> assignments{assignment.toStdString(), "batch=1048576"};
     if (!assignment.startsWith("model"))
         assignments.push_back("model=gpt2");
-    const auto prediction = training().predict(h200(), trainingWith(assignments));
+    const auto prediction = trainingMemory().predict(h200(), trainingWith(assignments));
     QVERIFY(!prediction);
     if (!code.isEmpty())
         QCOMPARE(QString::fromStdString(prediction.error().code), code);
@@ -937,10 +638,10 @@ void TestTrainingMemory::aDeviceWithFewFields()
 {
     Device device; // no levels, no rates
     device.id = "bare";
-    const auto prediction = training().predict(device, trainingWith(tiny));
+    const auto prediction = trainingMemory().predict(device, trainingWith(tiny));
     QVERIFY2(prediction, prediction ? "" : prediction.error().text().c_str());
-    QVERIFY(std::isnan(value(*prediction, "step_time")));
-    QCOMPARE(value(*prediction, "fits"), 1.0);
+    QVERIFY(std::isnan(predictedValue(*prediction, "step_time")));
+    QCOMPARE(predictedValue(*prediction, "fits"), 1.0);
     QVERIFY(prediction->detail["capacity"].is_null());
 }
 

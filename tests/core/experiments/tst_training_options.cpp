@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+// What options of a training step change of its memory and time: updates in backward, optimizers without gradients, an
+// NVMe, torch.compile, repeated heads, activations on the host, batches of several lengths.
+#include "core/device/catalogue.h"
+#include "core/experiments/training-memory/training_memory.h"
+#include "tests/support/devices.h"
+#include "tests/support/training_case.h"
+
+#include <QtTest>
+
+#include <algorithm>
+
+using namespace memscape;
+using namespace memscape::test;
+
+class TestTrainingOptions : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void batchesOfSeveralLengthsReserveMore();
+    void lomoKeepsNoGradients();
+    void stateOnAnNvmeLeavesTheHost();
+    void anUpdateInBackwardLeavesNoGradients();
+    void compilingKeepsLessAndRunsFewerKernels();
+    void whatIsNotModelledWithCompileIsRefused();
+    void layersThatAreCompiledTakeLessWithCheckpointsAndShards();
+    void repeatedHeadsAreKeptForEachQuery();
+    void activationsGoToTheHostAndBack();
+    void aSlowLinkHoldsTheStep();
+    void activationsStayWhereThereIsNoOtherHost();
+};
+
+/// Real steps of nine networks allocate what is predicted (tst_pytorch_networks). No two gradients lie side by side,
+/// under FSDP 2 no two units' pieces, and weights are updated once all the same.
+void TestTrainingOptions::anUpdateInBackwardLeavesNoGradients()
+{
+    const auto predicted = [](std::vector<std::string> more, const char* key) {
+        more.insert(more.end(),
+                    {"model=llama-3.2-1b", "batch=1", "sequence=256", "precision=bf16", "attention=flash",
+                     "optimizer=adamw", "checkpointing=block", "advice=none"});
+        const auto prediction = trainingMemory().predict(h200(), trainingWith(more));
+        return prediction ? predictedValue(*prediction, key) : memscape::nan;
+    };
+    for (const char* ranks : {"data_parallel=1", "data_parallel=4"}) {
+        const char* const zero = ranks == std::string_view("data_parallel=1") ? "zero=0" : "zero=3";
+        const double gradients = predicted({ranks, zero}, "gradients");
+        const double saved = predicted({ranks, zero}, "peak_allocated")
+            - predicted({ranks, zero, "optimizer_in_backward=true"}, "peak_allocated");
+        QVERIFY2(saved > 0.5 * gradients, qPrintable(QString::number(saved / gradients)));
+        QCOMPARE(predicted({ranks, zero, "optimizer_in_backward=true"}, "optimizer_state"),
+                 predicted({ranks, zero}, "optimizer_state"));
+    }
+}
+
+void TestTrainingOptions::batchesOfSeveralLengthsReserveMore()
+{
+    const auto predicted = [](const char* shortest) {
+        return trainingMemory().predict(
+            h200(),
+            trainingWith({"model=gpt2", "batch=4", "sequence=512", "precision=bf16", "attention=flash", "advice=none",
+                          std::string("shortest_sequence=") + shortest}));
+    };
+    const auto several = predicted("64"), same = predicted("512"), fixed = predicted("0");
+    QVERIFY(several && same && fixed);
+    const Json& steps = several->detail["lengths"];
+    QCOMPARE(steps.size(), std::size_t(32));
+    std::int64_t before = 0, shortest = 512;
+    for (const Json& step : steps) {
+        QVERIFY(step["length"] >= 64 && step["length"] <= 512);
+        QVERIFY(step["reserved"] >= before);
+        before = step["reserved"].get<std::int64_t>();
+        shortest = std::min(shortest, step["length"].get<std::int64_t>());
+    }
+    QVERIFY(shortest < 384); // the longest of four texts
+    QCOMPARE(predictedValue(*several, "reserved_first"), steps[0]["reserved"].get<double>());
+    QCOMPARE(predictedValue(*several, "reserved_steady"), double(before));
+    QVERIFY(predictedValue(*several, "reserved_steady")
+            > predictedValue(*same, "reserved_steady")); // a history of one length needs less
+    QCOMPARE(predictedValue(*same, "reserved_first"), predictedValue(*same, "peak_reserved"));
+    QVERIFY(!findFigure(fixed->figures, "reserved_steady"));
+    QCOMPARE(predictedValue(*several, "peak_reserved"), predictedValue(*fixed, "peak_reserved"));
+    const auto wrong = predicted("1024");
+    QVERIFY(!wrong);
+    QCOMPARE(wrong.error().place, std::string("shortest_sequence"));
+}
+
+/// Lv et al. 2023: weights alone are between steps, and a gradient of one parameter at a time.
+void TestTrainingOptions::lomoKeepsNoGradients()
+{
+    const auto predicted = [](const char* optimizer) {
+        return *trainingMemory().predict(h200(),
+                                         trainingWith({"model=gpt2", "batch=1", "sequence=16", "precision=bf16",
+                                                       "advice=none", std::string("optimizer=") + optimizer}));
+    };
+    const Prediction lomo = predicted("lomo"), sgd = predicted("sgd");
+    QCOMPARE(predictedValue(lomo, "gradients"), 0.0);
+    QCOMPARE(predictedValue(lomo, "optimizer_state"), 0.0);
+    QVERIFY(predictedValue(sgd, "gradients") > 2.0 * 124e6);
+    const double largest = 50257.0 * 768; // the embedding, and fp32 copies of it and its gradient
+    QVERIFY(predictedValue(lomo, "peak_allocated") < predictedValue(sgd, "peak_allocated") + 8 * largest);
+}
+
+/// ZeRO-Infinity: 12 bytes a parameter of master weights and moments, and 4 of the gradient, are swapped through four
+/// buffers; the update waits for 2 · 12 + 4 bytes.
+void TestTrainingOptions::stateOnAnNvmeLeavesTheHost()
+{
+    const auto predicted = [](const char* nvme) {
+        return trainingMemory().predict(
+            h200(),
+            trainingWith({"model=gpt2", "batch=1", "sequence=16", "precision=bf16-mixed", "zero=3",
+                          "sharding_implementation=deepspeed", "offload=gradients", "advice=none",
+                          std::string("nvme_bandwidth=") + nvme}));
+    };
+    const auto host = predicted("0"), slow = predicted("1e9"), fast = predicted("1e12");
+    QVERIFY(host && slow && fast);
+    const double parameters = 124439808;                             // Hugging Face: gpt2
+    QCOMPARE(predictedValue(*host, "host_memory"), 14 * parameters); // with half gradients
+    QVERIFY(!findFigure(host->figures, "nvme"));
+    QCOMPARE(predictedValue(*slow, "nvme"), 16 * parameters);
+    QCOMPARE(predictedValue(*slow, "host_memory"), 4 * 4 * parameters); // one sub-group: four buffers of all
+    QCOMPARE(predictedValue(*slow, "peak_allocated"), predictedValue(*host, "peak_allocated"));
+    QCOMPARE(predictedValue(*fast, "step_time"), predictedValue(*host, "step_time"));
+    const double waited = predictedValue(*slow, "step_time") - predictedValue(*host, "step_time"),
+                 read = 28 * parameters / 1e9;
+    QVERIFY2(waited > 0.95 * read && waited <= read, qPrintable(QString::number(waited / read)));
+    const auto wrong =
+        trainingMemory().predict(h200(), trainingWith({"model=gpt2", "offload=optimizer", "nvme_bandwidth=1e9"}));
+    QVERIFY(!wrong);
+    QCOMPARE(wrong.error().place, std::string("nvme_bandwidth"));
+}
+
+void TestTrainingOptions::compilingKeepsLessAndRunsFewerKernels()
+{
+    const auto predicted = [](const char* compile, const char* more, const char* key) {
+        const auto prediction = trainingMemory().predict(
+            h200(),
+            trainingWith({"model=llama-3.2-1b", "batch=2", "sequence=256", "precision=bf16", "attention=flash",
+                          "advice=none", std::string("compile=") + compile, *more ? more : "accumulation=1"}));
+        return prediction ? predictedValue(*prediction, key) : memscape::nan;
+    };
+    QVERIFY(predicted("inductor", "", "activations") < 0.8 * predicted("none", "", "activations"));
+    QVERIFY(predicted("inductor", "", "step_time") < predicted("none", "", "step_time"));
+    // Backward returns all gradients at its end: a second micro-batch has them twice.
+    const auto more = [&](const char* compile) {
+        return predicted(compile, "accumulation=2", "peak_allocated") - predicted(compile, "", "peak_allocated");
+    };
+    QVERIFY(more("inductor") > more("none"));
+}
+
+void TestTrainingOptions::whatIsNotModelledWithCompileIsRefused()
+{
+    const auto predictedWith = [](const char* compile, const std::vector<std::string>& others) {
+        std::vector<std::string> all{"model=gpt2", "batch=2", "sequence=64", "advice=none", compile};
+        all.insert(all.end(), others.begin(), others.end());
+        return trainingMemory().predict(h200(), trainingWith(all));
+    };
+    for (const char* const compile : {"compile=inductor", "compile=layers"})
+        for (const std::vector<std::string>& others :
+             std::vector<std::vector<std::string>>{{"tensor_parallel=2"},
+                                                   {"adapter=lora", "base_precision=int8"},
+                                                   {"offload=gradients"},
+                                                   {"precision=fp8"},
+                                                   {"checkpointing=selective"}}) {
+            const auto prediction = predictedWith(compile, others);
+            QVERIFY2(!prediction && prediction.error().place == "compile", others.back().c_str());
+        }
+    // What layers that are compiled alone allow, and a whole network does not.
+    for (const std::vector<std::string>& others :
+         std::vector<std::vector<std::string>>{{"checkpointing=block"}, {"zero=3", "data_parallel=4"}}) {
+        const auto refused = predictedWith("compile=inductor", others);
+        QVERIFY2(!refused && refused.error().hint == "choose compile=layers", others.front().c_str());
+        QVERIFY2(predictedWith("compile=layers", others), others.front().c_str());
+    }
+    QVERIFY(predictedWith("compile=layers", {"adapter=qlora"}));
+}
+
+void TestTrainingOptions::layersThatAreCompiledTakeLessWithCheckpointsAndShards()
+{
+    const auto predicted = [](std::vector<std::string> more, const char* key) {
+        more.insert(more.end(),
+                    {"model=llama-3.2-1b", "batch=4", "sequence=1024", "precision=bf16", "attention=flash",
+                     "keeps_logits=false", "loss=chunked:8", "optimizer_implementation=fused", "advice=none"});
+        const auto prediction = trainingMemory().predict(h200(), trainingWith(more));
+        return prediction ? predictedValue(*prediction, key) : memscape::nan;
+    };
+    for (const std::vector<std::string>& plan : std::vector<std::vector<std::string>>{
+             {},
+             {"checkpointing=block"},
+             {"zero=3", "data_parallel=8"},
+             {"zero=3", "data_parallel=8", "checkpointing=block", "sharding_implementation=fsdp1"},
+             {"adapter=lora"},
+             {"adapter=qlora", "checkpointing=every:2"}}) {
+        std::vector<std::string> compiled = plan;
+        compiled.emplace_back("compile=layers");
+        const char* const name = plan.empty() ? "alone" : plan.back().c_str();
+        QVERIFY2(predicted(compiled, "peak_allocated") < predicted(plan, "peak_allocated"), name);
+        QVERIFY2(predicted(compiled, "step_time") < predicted(plan, "step_time"), name);
+        QCOMPARE(predicted(compiled, "weights"), predicted(plan, "weights"));
+    }
+}
+
+/// B that are alive when backward begins.
+std::int64_t liveAtBackward(const TrainingAnswer& answer)
+{
+    std::int64_t live = 0;
+    for (const Event& event : answer.simulation.trace.events()) {
+        if (event.phase == Phase::Backward)
+            break;
+        live += event.change();
+    }
+    return live;
+}
+
+void TestTrainingOptions::repeatedHeadsAreKeptForEachQuery()
+{
+    const auto with = [](const char* repeats) {
+        return *answerTraining(
+            h200(),
+            trainingWith({"model=llama-3.2-1b", "batch=2", "sequence=512", "precision=bf16", "attention=flash",
+                          "advice=none", std::string("repeats_heads=") + repeats}));
+    };
+    // 16 layers of 32 heads on 8, 64 wide: keys and values of 24 heads more.
+    QCOMPARE(liveAtBackward(with("true")) - liveAtBackward(with("false")),
+             std::int64_t(16) * 2 * 24 * 64 * 2 * 512 * 2);
+}
+
+void TestTrainingOptions::activationsGoToTheHostAndBack()
+{
+    // 16 layers keep their input, 2 · 512 · 2048 in bf16 = 4 MiB each. The last norm packs its input in fp32 for the
+    // square and for the product, the root of each row's mean twice, and its result before the weight: five tensors,
+    // which are still on the device when backward begins.
+    const auto with = [](std::vector<std::string> more) {
+        if (std::none_of(more.begin(), more.end(), [](const auto& one) { return one.starts_with("checkpointing"); }))
+            more.emplace_back("checkpointing=block");
+        more.insert(more.end(),
+                    {"model=llama-3.2-1b", "batch=2", "sequence=512", "precision=bf16", "attention=flash",
+                     "keeps_logits=false", "advice=none"});
+        return answerTraining(h200(), trainingWith(more));
+    };
+    constexpr std::int64_t input = 4 << 20, layers = 16, rows = 2 * 512, norm = 2 * 2 * input + 2 * 4 * rows + input;
+    const auto kept = with({}), sent = with({"activation_offload=true"});
+    QVERIFY(kept && sent);
+    QCOMPARE(sentBytes(sent->collectives), double(2 * (layers * input + norm)));
+    QCOMPARE(sentBytes(kept->collectives), 0.0);
+    QCOMPARE(liveAtBackward(*kept) - liveAtBackward(*sent), layers * input);
+    QCOMPARE(sent->time.total, kept->time.total); // 128 MiB over PCIe take less than the passes
+    // Nothing is left behind, whatever is compiled, accumulated and checkpointed.
+    for (const std::vector<std::string>& more :
+         std::vector<std::vector<std::string>>{{},
+                                               {"checkpointing=none"},
+                                               {"compile=layers"},
+                                               {"compile=layers", "checkpointing=none"},
+                                               {"checkpointing=every:2", "accumulation=3"},
+                                               {"zero=3", "data_parallel=4"},
+                                               {"adapter=qlora"}}) {
+        std::vector<std::string> offloaded = more;
+        offloaded.emplace_back("activation_offload=true");
+        const auto before = with(more), after = with(offloaded);
+        QVERIFY2(before && after, more.empty() ? "" : more.front().c_str());
+        const auto left = [](const TrainingAnswer& answer) {
+            std::int64_t bytes = 0;
+            for (const Event& event : answer.simulation.trace.events())
+                bytes += event.change();
+            return bytes;
+        };
+        QCOMPARE(left(*after), left(*before));
+        QVERIFY(after->simulation.allocatedBytes() <= before->simulation.allocatedBytes());
+    }
+}
+
+/// Over a link that is slower than the passes the step waits for it.
+void TestTrainingOptions::aSlowLinkHoldsTheStep()
+{
+    Device device = h200();
+    for (Link& link : device.links)
+        if (link.id == "host")
+            link.bandwidth = {1e8, Evidence::Measured};
+    const auto with = [&](const char* offload) {
+        return *answerTraining(
+            device,
+            trainingWith({"model=llama-3.2-1b", "batch=2", "sequence=512", "precision=bf16", "attention=flash",
+                          "advice=none", "checkpointing=block", std::string("activation_offload=") + offload}));
+    };
+    const StepTime kept = with("false").time, sent = with("true").time;
+    const double copy = double(16 * (4 << 20) + 5 * (4 << 20) + 2 * 4 * 2 * 512) / 1e8; // as above
+    QVERIFY2(qAbs(sent.total - (kept.optimizer + kept.dispatch + 2 * copy)) < 1e-9 * sent.total,
+             qPrintable(QString::number(sent.total)));
+    for (Link& link : device.links)
+        link.bandwidth = {};
+    const auto unknown = answerTraining(
+        device, trainingWith({"model=gpt2", "batch=2", "sequence=64", "advice=none", "activation_offload=true"}));
+    QVERIFY(unknown && unknown->timeMissing && unknown->timeMissing->place == "activation_offload");
+}
+
+void TestTrainingOptions::activationsStayWhereThereIsNoOtherHost()
+{
+    for (const auto& [device, more] : {std::pair{"cpu", "optimizer=sgd"},
+                                       {"nvidia-h200", "pipeline_parallel=2"},
+                                       {"nvidia-h200", "checkpointing=selective"},
+                                       {"nvidia-h200", "compile=inductor"}}) {
+        const auto prediction =
+            trainingMemory().predict(*findDevice(device),
+                                     trainingWith({"model=gpt2", "batch=2", "sequence=64", "advice=none",
+                                                   "accumulation=2", "activation_offload=true", more}));
+        QVERIFY2(!prediction && prediction.error().place == "activation_offload", more);
+    }
+}
+
+QTEST_GUILESS_MAIN(TestTrainingOptions)
+#include "tst_training_options.moc"

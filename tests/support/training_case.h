@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predictions of `training-memory` in tests.
+#pragma once
+
+#include "core/experiment/experiment.h"
+
+#include <QtGlobal>
+
+#include <string>
+#include <vector>
+
+namespace memscape::test {
+
+inline const Experiment& trainingMemory()
+{
+    return **findExperiment("training-memory");
+}
+
+inline Parameters trainingWith(const std::vector<std::string>& assignments)
+{
+    auto parameters = resolve(trainingMemory().schema(), assignments);
+    if (!parameters)
+        qFatal("%s", parameters.error().text().c_str());
+    return *parameters;
+}
+
+inline double predictedValue(const Prediction& prediction, std::string_view key)
+{
+    const Figure* figure = findFigure(prediction.figures, key);
+    return figure ? figure->number() : -1;
+}
+
+} // namespace memscape::test
