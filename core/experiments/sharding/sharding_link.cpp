@@ -152,6 +152,9 @@ Schema shardingSchema()
         return *std::find_if(schema.begin(), schema.end(), [&](const ParameterSpec& one) { return one.key == key; });
     };
     named("batch").standard = "1";
+    std::erase_if(named("optimizer").choices, [](const auto& one) { // they have nothing to share
+        return one.key == "lomo" || one.key == "adalomo";
+    });
     named("zero").standard = "1";
     named("sharding_implementation").standard = "ideal";
     named("data_parallel").standard = "8";
