@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of an answer as a long computation finds them, for somebody who waits for the whole. The starter puts a
-// function over its thread, as it does a flag (cancellation.h); the computation tells it each part. What is told
-// changes no answer.
+// Parts of an answer as a long computation finds them, so that they can be shown before the whole is there. Who
+// starts it sets a function for its thread, as it does a flag (cancellation.h); the computation calls it with each
+// part. The answer is the same with it and without.
 #pragma once
 
 #include "core/base/json.h"

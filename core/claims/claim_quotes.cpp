@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/claims/claim_quotes.h"
 
-#include "core/base/file.h"
+#include "core/base/json_file.h"
 #include "core/device/catalogue.h"
 
 #include <algorithm>
@@ -68,15 +68,9 @@ Result<std::vector<fs::path>> claimFiles(const fs::path& folder)
 
 Result<Json> readClaimFile(const fs::path& path, std::string_view format)
 {
-    MEMSCAPE_TRY(text, readFile(path, claimFileLimit));
-    auto json = parseJson(text);
-    if (!json) {
-        Error error = json.error();
-        error.place = path.string() + (error.place.empty() ? "" : ", " + error.place);
-        return fail(std::move(error));
-    }
-    const JsonReader reader(*json, path.filename().string());
-    if (!json->is_object() || reader.string("format", "").value_or("") != format)
+    MEMSCAPE_TRY(json, readJsonFile(path, claimFileLimit));
+    const JsonReader reader(json, path.filename().string());
+    if (!json.is_object() || reader.string("format", "").value_or("") != format)
         return fail("json.format", fmt::format("not a file of {}", format.substr(format.find('-') + 1)),
                     fmt::format("it begins with \"format\": \"{}\"", format), path.string());
     if (reader.integer("version", 0).value_or(0) != 1)

@@ -3,8 +3,7 @@
 // whole catalogue is only read by those who list it. Nothing is cached here; there are no globals.
 #include "core/device/catalogue.h"
 
-#include "core/base/file.h"
-#include "core/base/json.h"
+#include "core/base/json_file.h"
 #include "core/base/text.h"
 
 #include <algorithm>
@@ -32,14 +31,8 @@ bool isFolder(const fs::path& path)
 
 Result<Device> readDevice(const fs::path& path)
 {
-    MEMSCAPE_TRY(text, readFile(path, deviceFileLimit));
-    auto json = parseJson(text);
-    if (!json) {
-        Error error = json.error();
-        error.place = path.string() + (error.place.empty() ? "" : ", " + error.place);
-        return fail(std::move(error));
-    }
-    return deviceFromJson(*json, path.filename().string());
+    MEMSCAPE_TRY(json, readJsonFile(path, deviceFileLimit));
+    return deviceFromJson(json, path.filename().string());
 }
 
 /// The ids of the catalogue without reading any of its files.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/device/media.h"
 
-#include "core/base/file.h"
+#include "core/base/json_file.h"
 #include "core/device/catalogue.h"
 #include "core/device/device_fields.h"
 
@@ -73,14 +73,8 @@ Result<std::vector<Medium>> mediaFromJson(const Json& json, const std::string& p
 
 Result<std::vector<Medium>> readMedia(const fs::path& file)
 {
-    MEMSCAPE_TRY(text, readFile(file, mediaFileLimit));
-    auto json = parseJson(text);
-    if (!json) {
-        Error error = json.error();
-        error.place = file.string() + (error.place.empty() ? "" : ", " + error.place);
-        return fail(std::move(error));
-    }
-    return mediaFromJson(*json, file.filename().string());
+    MEMSCAPE_TRY(json, readJsonFile(file, mediaFileLimit));
+    return mediaFromJson(json, file.filename().string());
 }
 
 Result<Medium> readOwnMedium(const fs::path& file)

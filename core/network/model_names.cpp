@@ -3,8 +3,7 @@
 // "source": …, "models": [{"name", "title", "aliases", "config": the keys of a config.json}]}.
 #include "core/network/model_names.h"
 
-#include "core/base/file.h"
-#include "core/base/json.h"
+#include "core/base/json_file.h"
 #include "core/base/text.h"
 #include "core/device/catalogue.h"
 #include "core/network/model_files.h"
@@ -36,13 +35,8 @@ std::vector<fs::path> familyFiles()
 
 Result<Json> parsedFamily(const std::string& text, const fs::path& path)
 {
-    auto json = parseJson(text);
-    if (!json) {
-        Error error = json.error();
-        error.place = path.string() + (error.place.empty() ? "" : ", " + error.place);
-        return fail(std::move(error));
-    }
-    if (JsonReader(*json).string("format", "").value_or("") != "memscape-models")
+    MEMSCAPE_TRY(json, parseJsonOf(path, text));
+    if (JsonReader(json).string("format", "").value_or("") != "memscape-models")
         return fail("json.format", "not a file of models", "it begins with \"format\": \"memscape-models\"",
                     path.string());
     return json;

@@ -2,7 +2,7 @@
 #include "core/network/safetensors.h"
 
 #include "core/base/file.h"
-#include "core/base/json.h"
+#include "core/base/json_file.h"
 #include "core/base/text.h"
 
 #include <algorithm>
@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t headerLimit = 100'000'000; // the format's own limit
+constexpr JsonLimits headerJson{.bytes = headerLimit, .depth = 8, .elements = 5'000'000, .keys = 1'000'000};
 constexpr std::size_t indexLimit = 64u << 20;
 constexpr std::size_t rankLimit = 16;
 
@@ -124,17 +125,6 @@ void append(StoredModel& model, StoredTensor tensor)
     model.tensors.push_back(std::move(tensor));
 }
 
-Result<Json> jsonAt(const fs::path& path, std::string_view text)
-{
-    auto json = parseJson(text, {.bytes = headerLimit, .depth = 8, .elements = 5'000'000, .keys = 1'000'000});
-    if (!json) {
-        Error error = json.error();
-        error.place = path.string() + (error.place.empty() ? "" : ", " + error.place);
-        return fail(std::move(error));
-    }
-    return json;
-}
-
 } // namespace
 
 int storedBits(std::string_view dtype)
@@ -154,7 +144,7 @@ int storedBits(std::string_view dtype)
 Result<StoredModel> readSafetensors(const fs::path& path)
 {
     MEMSCAPE_TRY(header, headerOf(path));
-    MEMSCAPE_TRY(json, jsonAt(path, header.first));
+    MEMSCAPE_TRY(json, parseJsonOf(path, header.first, headerJson));
     MEMSCAPE_TRY(members, JsonReader(json, path.string() + ", ").members());
     std::vector<Placed> tensors;
     tensors.reserve(members.size());
@@ -181,7 +171,7 @@ Result<StoredModel> readSafetensorsIndex(const fs::path& path)
 {
     MEMSCAPE_CHECK(regularFileSize(path));
     MEMSCAPE_TRY(text, readFile(path, indexLimit));
-    MEMSCAPE_TRY(json, jsonAt(path, text));
+    MEMSCAPE_TRY(json, parseJsonOf(path, text, headerJson));
     const JsonReader root(json, path.string() + ", ");
     const auto map = root.at("weight_map");
     if (!map)

@@ -19,7 +19,8 @@ constexpr const char* hopperSource = "waynehacking8/blackwell-tensorcore-kernels
 constexpr const char* ampereSource = "gau-nernst/learn-cuda, 02b, A100 40 GB";
 constexpr const char* blackwell = "gau-nernst/learn-cuda, 02b, at 400 W, middle of 166 to 177";
 constexpr const char* sharedTable =
-    "a shared table of PyTorch's products by device (zzc0208, Charming and others, 2024-2025)";
+    "database.md of a benchmark of PyTorch's products of 10240 × 10240 × 10240 by zzc0208 and others on GitHub, "
+    "2024 to 2025; which repository was not found out";
 constexpr const char* tables = "stas00/ml-engineering @744d01e";
 constexpr const char* fryer = "huggingface/gpu-fryer, README.md @2b6fb06: 8192 × 8192 × 8192 for a minute and more";
 constexpr const char* simumax =

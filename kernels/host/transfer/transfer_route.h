@@ -33,8 +33,8 @@ Result<std::unique_ptr<TransferRoute>> openTransferRoute(HostSession& session, c
 /// Bytes from one buffer to the next: whole pages, of 2 MiB for `huge`.
 std::size_t bufferStride(const TransferCase& asked);
 
-/// How many turns a thread waits before it lets others run: about 10 ms where it and whoever it waits for have a core
-/// each, since on a busy machine who lets others run is away for a slice of 4 ms; 40 µs where they share one.
+/// Turns of busy waiting before a thread yields: about 10 ms where both threads have a core of their own, as a yield on
+/// a busy machine costs a slice of 4 ms; 40 µs where they share one.
 inline constexpr unsigned ownCorePatience = 1u << 19, sharedCorePatience = 2000;
 /// Waits a moment, and after `patience` turns lets others run; `turns` counts from 0.
 void waitTurn(unsigned& turns, unsigned patience = ownCorePatience);

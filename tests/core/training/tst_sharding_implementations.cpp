@@ -89,19 +89,24 @@ ModelDescription decoder(std::int64_t hidden, int layers)
     return model;
 }
 
-/// Segments of more than 20 MiB that a step takes in the stream of FSDP's gathers.
-std::vector<std::int64_t> gatheredSegments(ShardedBy implementation)
+TrainingSetup overEight(ShardedBy implementation, int stage, Precision precision)
 {
     TrainingSetup setup;
     setup.build.batch = 1;
     setup.build.sequence = 16;
     setup.build.weights = DType::BFloat16;
     Plan& plan = setup.step.plan;
-    plan.precision = Precision::Bf16;
+    plan.precision = precision;
     plan.shardedBy = implementation;
-    plan.zeroStage = 3;
+    plan.zeroStage = stage;
     plan.dataParallel = 8;
-    const auto made = simulate(decoder(2048, 6), setup);
+    return setup;
+}
+
+/// Segments of more than 20 MiB that a step takes in the stream of FSDP's gathers.
+std::vector<std::int64_t> gatheredSegments(ShardedBy implementation)
+{
+    const auto made = simulate(decoder(2048, 6), overEight(implementation, 3, Precision::Bf16));
     CachingAllocator allocator;
     std::vector<BlockIndex> served(made->trace.blockCount() + 1);
     for (const Event& event : made->trace.events()) {
@@ -122,16 +127,8 @@ std::vector<std::int64_t> gatheredSegments(ShardedBy implementation)
 
 Simulation deepSpeed(int stage, std::int64_t hidden, int layers)
 {
-    TrainingSetup setup;
-    setup.build.batch = 1;
-    setup.build.sequence = 16;
-    setup.build.weights = DType::BFloat16;
-    Plan& plan = setup.step.plan;
-    plan.precision = Precision::Bf16Mixed;
-    plan.shardedBy = ShardedBy::DeepSpeed;
-    plan.zeroStage = stage;
-    plan.dataParallel = 8;
-    plan.update = UpdateStyle::Fused;
+    TrainingSetup setup = overEight(ShardedBy::DeepSpeed, stage, Precision::Bf16Mixed);
+    setup.step.plan.update = UpdateStyle::Fused;
     auto made = simulate(decoder(hidden, layers), setup);
     if (!made)
         qFatal("%s", made.error().text().c_str());
