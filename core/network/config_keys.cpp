@@ -60,6 +60,10 @@ constexpr std::pair<std::string_view, ConfigFields::Keys> keysOfFields[] = {
 
 std::string placeOf(const ConfigFields& fields, std::string_view field)
 {
+    constexpr std::string_view tower = "vision ";
+    const auto part = fields.find({"vision_config"});
+    if (field.starts_with(tower) && part)
+        return placeOf(ConfigFields(*part), field.substr(tower.size()));
     std::string missing;
     for (const auto& [name, keys] : keysOfFields) {
         if (name != field)

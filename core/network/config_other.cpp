@@ -172,28 +172,12 @@ void readUnet(ConfigFields& fields, ModelDescription& model)
     fields.assume("a text is 77 tokens, whose encoder is not counted");
 }
 
-void readVisionTower(const JsonReader& document, ConfigFields& fields, ModelDescription& model)
+namespace {
+
+void readClip(ConfigFields& said, ConfigFields& outer, VisionTower& tower)
 {
-    const auto part = document.at("vision_config");
-    if (!part)
-        return fields.refuse(part.error());
-    if (!part->node().is_object())
-        return fields.refuse(part->expected("an object").value());
-    ConfigFields said(*part), outer(document);
-    VisionTower& tower = model.vision;
-    const std::string type = said.word({"model_type"}, "clip_vision_model");
-    if (type != "clip_vision_model")
-        said.contradict(
-            "model_type",
-            fmt::format("a vision tower \"{}\" is not modelled, only clip_vision_model", quotedForMessage(type)));
-    tower.hidden = said.required(config_keys::hidden);
-    tower.layers = said.required(config_keys::layers);
-    tower.heads = said.required(config_keys::heads);
     tower.ffn = said.required(config_keys::feedForward);
     tower.picture.size = said.required(config_keys::imageSize);
-    tower.picture.patch = said.required(config_keys::patch);
-    tower.picture.channels = said.count(config_keys::channels).value_or(3);
-    tower.activation = activationFrom(said, ActivationKind::QuickGelu);
     tower.keepsClass = outer.word({"vision_feature_select_strategy"}, "default") == "full";
     const double layer = outer.number({"vision_feature_layer"}, -2); // counted from behind when it is below 0
     const auto layers = double(tower.layers);
@@ -203,10 +187,70 @@ void readVisionTower(const JsonReader& document, ConfigFields& fields, ModelDesc
         tower.taken = static_cast<std::int64_t>(layer < 0 ? layer + 1 + layers : layer);
     tower.projectorActivation =
         outer.word({"projector_hidden_act"}, "gelu") == "relu" ? ActivationKind::Relu : ActivationKind::Gelu;
+}
+
+/// The files of Qwen2-VL leave the size of pictures to the processor: any. `decoder`: the width of its tokens.
+void readQwen(ConfigFields& said, std::int64_t decoder, VisionTower& tower)
+{
+    const bool isFirst = tower.kind == VisionTower::Kind::Qwen2;
+    const ConfigFields::Keys made = {isFirst ? "hidden_size" : "out_hidden_size"};
+    if (said.count(made).value_or(decoder) != decoder)
+        said.contradict(*made.begin(), fmt::format("is not the {} of the decoder", decoder));
+    tower.ffn = isFirst ? static_cast<std::int64_t>(double(tower.hidden) * said.number({"mlp_ratio"}, 4))
+                        : said.required(config_keys::feedForward);
+    tower.merged = said.count({"spatial_merge_size"}).value_or(2);
+    tower.frames = said.count({"temporal_patch_size"}).value_or(2);
+    if (!isFirst) {
+        tower.activation = activationFrom(said, ActivationKind::Silu);
+        tower.window = said.count(config_keys::window).value_or(112);
+        tower.wholeLayers = said.has({"fullatt_block_indexes"}) ? said.counts({"fullatt_block_indexes"})
+                                                                : std::vector<std::int64_t>{7, 15, 23, 31};
+    }
+    const bool isGiven = said.has(config_keys::imageSize);
+    tower.picture.size = said.count(config_keys::imageSize).value_or(448);
+    if (!isGiven)
+        said.assume(fmt::format("pictures are of {0} x {0} pixels, as the model takes any: a key image_size in "
+                                "vision_config says another side",
+                                tower.picture.size));
+}
+
+} // namespace
+
+void readVisionTower(const JsonReader& document, ConfigFields& fields, ModelDescription& model)
+{
+    const auto part = document.at("vision_config");
+    if (!part)
+        return fields.refuse(part.error());
+    if (!part->node().is_object())
+        return fields.refuse(part->expected("an object").value());
+    ConfigFields said(*part), outer(document);
+    VisionTower& tower = model.vision;
+    const std::string type = outer.word({"model_type"});
+    tower.kind = type == "llava" ? VisionTower::Kind::Clip
+        : type == "qwen2_vl"     ? VisionTower::Kind::Qwen2
+                                 : VisionTower::Kind::Qwen25;
+    const std::string kind = said.word({"model_type"}, "clip_vision_model");
+    if (tower.kind == VisionTower::Kind::Clip && kind != "clip_vision_model")
+        said.contradict(
+            "model_type",
+            fmt::format("a vision tower \"{}\" is not modelled, only clip_vision_model", quotedForMessage(kind)));
+    tower.hidden =
+        said.required(tower.kind == VisionTower::Kind::Qwen2 ? config_keys::patchWidth : config_keys::hidden);
+    tower.layers = said.required(config_keys::layers);
+    tower.heads = said.required(config_keys::heads);
+    tower.picture.patch = said.required(config_keys::patch);
+    tower.picture.channels = said.count(config_keys::channels).value_or(3);
+    tower.activation = activationFrom(said, ActivationKind::QuickGelu);
+    if (tower.kind == VisionTower::Kind::Clip)
+        readClip(said, outer, tower);
+    else
+        readQwen(said, model.hidden, tower);
     for (const ConfigFields* each : {&said, &outer})
         if (each->failed())
             return fields.refuse(each->error());
-    if (tower.picture.patch <= tower.picture.size)
+    for (std::string& sentence : said.takeAssumptions())
+        fields.assume(std::move(sentence));
+    if (tower.picture.patch * tower.merged <= tower.picture.size)
         fields.assume(
             fmt::format("every sequence has one picture of {} tokens, which count in its length (a prompt that "
                         "is shorter has none); the vision tower is trained like the rest",

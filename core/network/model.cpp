@@ -151,7 +151,20 @@ Result<void> checkTower(const ModelDescription& model)
                                 {"vision layers taken", tower.taken, 0, tower.layers},
                                 {"vision image size", tower.picture.size, 1, 1 << 16},
                                 {"vision patch", tower.picture.patch, 1, tower.picture.size},
-                                {"vision channels", tower.picture.channels, 1, 1 << 16}}));
+                                {"vision channels", tower.picture.channels, 1, 1 << 16},
+                                {"vision merge", tower.merged, 1, 64},
+                                {"vision frames", tower.frames, 1, 64},
+                                {"vision window", tower.window, 0, 1 << 16}}));
+    const std::int64_t unit = std::max(tower.picture.patch * tower.merged, tower.window);
+    if (tower.hasGrid() && tower.picture.size % unit != 0)
+        return contradiction("vision image size",
+                             fmt::format("a side of {} pixels is no multiple of {}: cut windows and padding are not "
+                                         "modelled",
+                                         tower.picture.size, unit));
+    if (tower.window % (tower.picture.patch * tower.merged) != 0)
+        return contradiction("vision window",
+                             fmt::format("{} pixels are no multiple of the {} of a token", tower.window,
+                                         tower.picture.patch * tower.merged));
     if (tower.hidden % tower.heads != 0)
         return contradiction(
             "vision heads",

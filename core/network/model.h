@@ -82,18 +82,30 @@ struct PictureInput
     std::int64_t size = 224, patch = 16, channels = 3, classes = 1000;
 };
 
-/// CLIP's vision transformer in front of a decoder (LLaVA), and the two layers that make its features tokens.
+/// What makes tokens of a picture in front of a decoder.
 struct VisionTower
 {
+    enum class Kind : std::uint8_t { Clip, Qwen2, Qwen25 }; ///< LLaVA's, Qwen2-VL's, Qwen2.5-VL's
+
+    Kind kind = Kind::Clip;
     std::int64_t layers = 0; ///< 0: there is none
     std::int64_t hidden = 0, heads = 0, ffn = 0;
+    PictureInput picture;
+    ActivationKind activation = ActivationKind::QuickGelu;
+    // CLIP's
     std::int64_t taken = 0;  ///< the decoder gets what so many layers made
     bool keepsClass = false; ///< and the class token's with the patches'
-    PictureInput picture;
-    ActivationKind activation = ActivationKind::QuickGelu, projectorActivation = ActivationKind::Gelu;
+    ActivationKind projectorActivation = ActivationKind::Gelu;
+    // Qwen's
+    std::int64_t merged = 1; ///< patches of a side that become one token
+    std::int64_t frames = 2; ///< of time in a patch; a picture is repeated
+    std::int64_t window = 0; ///< pixels of a side, in all but the whole layers (Qwen2.5-VL)
+    std::vector<std::int64_t> wholeLayers;
 
+    bool hasGrid() const { return layers > 0 && kind != Kind::Clip; } ///< tokens have a place in height and width
     std::int64_t patches() const { return (picture.size / picture.patch) * (picture.size / picture.patch); }
-    std::int64_t tokens() const { return layers > 0 ? patches() + keepsClass : 0; } ///< of a picture in the sequence
+    /// Of a picture in the sequence.
+    std::int64_t tokens() const { return layers > 0 ? patches() / (merged * merged) + keepsClass : 0; }
 };
 
 /// Whisper's: a spectrogram of channels × two frames for each position of the encoder.

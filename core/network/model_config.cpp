@@ -76,15 +76,18 @@ Result<ModelDescription> startingPoint(ConfigFields& fields, const std::string& 
     return decoderLikeLlama();
 }
 
-bool isLlava(const JsonReader& document)
+/// The kind of a model whose vision tower is modelled; empty: another, or none.
+std::string towerOf(const JsonReader& document)
 {
-    return document.string("model_type", "").value_or("") == "llava" && document.has("vision_config");
+    const std::string type = document.string("model_type", "").value_or("");
+    const bool isKnown = type == "llava" || type == "qwen2_vl" || type == "qwen2_5_vl";
+    return isKnown && document.has("vision_config") ? type : "";
 }
 
 void noteWhatIsLeftOut(ConfigFields& fields, const JsonReader& document)
 {
     for (const char* part : {"vision_config", "audio_config"}) {
-        if (document.has(part) && !isLlava(document))
+        if (document.has(part) && (part == std::string_view("audio_config") || towerOf(document).empty()))
             fields.assume(fmt::format("{} is not counted: this is the language model alone", part));
     }
     const auto quantization = fields.find({"quantization_config"});
@@ -115,12 +118,13 @@ Result<ModelDescription> modelFromConfig(const JsonReader& reader, const std::st
     }
     MEMSCAPE_TRY(model, startingPoint(fields, type, unknown));
     model.name = name;
-    if (isLlava(reader) && model.architecture == "llama") { // LLaVA's files leave out LLaMA 7B's sizes
+    const std::string tower = towerOf(reader);
+    if (tower == "llava" && model.architecture == "llama") { // LLaVA's files leave out LLaMA 7B's sizes
         model.hidden = 4096;
         model.layers = 32;
     }
     readConfig(fields, model);
-    if (isLlava(reader) && !fields.failed())
+    if (!tower.empty() && !fields.failed())
         readVisionTower(reader, fields, model);
     noteWhatIsLeftOut(fields, reader);
     if (fields.failed())

@@ -75,11 +75,15 @@ bool Layout::isDense() const
         return true;
     std::array<int, maxRank> order{};
     int count = 0;
-    for (int i = 0; i < shape.rank; ++i)
-        if (shape[i] != 1)
-            order[std::size_t(count++)] = i;
-    std::sort(order.begin(), order.begin() + count,
-              [&](int a, int b) { return strides[std::size_t(a)] < strides[std::size_t(b)]; });
+    const auto strideAt = [&](int place) { return strides[std::size_t(order[std::size_t(place)])]; };
+    for (int i = 0; i < std::min(shape.rank, maxRank); ++i) {
+        if (shape[i] == 1)
+            continue;
+        int place = count++; // by stride
+        for (; place > 0 && strideAt(place - 1) > strides[std::size_t(i)]; --place)
+            order[std::size_t(place)] = order[std::size_t(place - 1)];
+        order[std::size_t(place)] = i;
+    }
     std::int64_t expected = 1;
     for (int i = 0; i < count; ++i) {
         const int dimension = order[std::size_t(i)];

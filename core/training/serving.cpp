@@ -126,7 +126,7 @@ bool isOfPrompt(const ModelTensor& tensor)
 {
     const std::string& name = tensor.name;
     return name.starts_with("model.encoder.") || name.find("vision_tower.") != std::string::npos
-        || name.find("multi_modal_projector.") != std::string::npos;
+        || name.find("visual.") != std::string::npos || name.find("multi_modal_projector.") != std::string::npos;
 }
 
 LayerTokens keptTokens(const ModelDescription& model, std::int64_t layer, const CacheUse& use)

@@ -62,7 +62,7 @@ public:
     {
         Sweep sweep{"batch", {}};
         for (double batch = 1; batch <= 1024; batch *= 2)
-            sweep.values.push_back(batch);
+            sweep.values.emplace_back(batch);
         return sweep;
     }
     Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const override

@@ -5,6 +5,14 @@ namespace memscape {
 
 namespace {
 
+/// (−x2, x1) of the halves of the last dimension, which are sliced one by one.
+Variable rotateHalf(NetworkBuilder& b, const Variable& x)
+{
+    const std::int64_t half = b.ok() ? x.size(-1) / 2 : 0;
+    const Variable first = b.narrow(x, -1, half), second = b.narrow(x, -1, half);
+    return b.cat({b.negate(second), first}, -1);
+}
+
 /// softmax over the scores and one learned logit a head, which is dropped again.
 Variable withSinks(NetworkBuilder& b, Variable scores, const Variable& sinks)
 {
@@ -39,6 +47,12 @@ Variable eagerScores(NetworkBuilder& b, const Variable& q, const Variable& k, co
 }
 
 } // namespace
+
+Variable rotated(NetworkBuilder& b, const Variable& x, const Variable& cosine, const Variable& sine)
+{
+    Variable direct = b.multiply(x, cosine);
+    return b.add(std::move(direct), b.multiply(rotateHalf(b, x), sine));
+}
 
 Variable splitHeads(NetworkBuilder& b, Variable x, std::int64_t heads, std::int64_t width)
 {

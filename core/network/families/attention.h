@@ -26,6 +26,9 @@ struct AttentionStyle
 /// (B, S, heads · width) to (B, heads, S, width), a view.
 Variable splitHeads(NetworkBuilder& b, Variable x, std::int64_t heads, std::int64_t width);
 
+/// x · cos + (−x2, x1) · sin of the halves of the last dimension, one kernel after the other.
+Variable rotated(NetworkBuilder& b, const Variable& x, const Variable& cosine, const Variable& sine);
+
 /// q (B, H, S, D), k and v with as many or fewer heads; result (B, S, H · Dv), dense.
 Variable attend(NetworkBuilder& b, const Variable& q, const Variable& k, const Variable& v,
                 const AttentionStyle& style);

@@ -3,7 +3,7 @@
 
 #include "core/network/families/decoder_parts.h"
 #include "core/network/families/language_head.h"
-#include "core/network/families/llava.h"
+#include "core/network/families/pictures.h"
 
 #include <cmath>
 #include <optional>
@@ -118,7 +118,9 @@ void DecoderNetwork::makeTables()
         return;
     const std::int64_t full = m_model.latent.keyValueRank > 0 ? m_model.latent.ropeHeadDim : m_model.headDim;
     const auto share = static_cast<std::int64_t>(static_cast<double>(full) * m_model.rotaryShare);
-    const Shape table{1, 1, options.sequence, std::max<std::int64_t>(2, share)};
+    // Where positions are of time, height and width (Qwen2-VL), every sequence has its own.
+    const std::int64_t tables = m_model.vision.hasGrid() ? options.batch : 1;
+    const Shape table{tables, 1, options.sequence, std::max<std::int64_t>(2, share)};
     m_tables.cosine = m_b.fill(table, options.weights);
     m_tables.sine = m_b.fill(table, options.weights);
     if (m_model.architecture == "gemma3_text" && m_model.slidingWindow > 0) {

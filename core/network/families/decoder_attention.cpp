@@ -11,21 +11,6 @@ struct Heads
     Variable q, k, v;
 };
 
-/// (−x2, x1) of the halves of the last dimension, which are sliced one by one.
-Variable rotateHalf(NetworkBuilder& b, const Variable& x)
-{
-    const std::int64_t half = b.ok() ? x.size(-1) / 2 : 0;
-    const Variable first = b.narrow(x, -1, half), second = b.narrow(x, -1, half);
-    return b.cat({b.negate(second), first}, -1);
-}
-
-/// x · cos + rotateHalf(x) · sin, one kernel after the other; x (B, H, S, D).
-Variable rotated(NetworkBuilder& b, const Variable& x, const Variable& cosine, const Variable& sine)
-{
-    Variable direct = b.multiply(x, cosine);
-    return b.add(std::move(direct), b.multiply(rotateHalf(b, x), sine));
-}
-
 /// Rotates the first dimensions of every head; the rest passes.
 Variable partlyRotated(NetworkBuilder& b, const Variable& x, const Variable& cosine, const Variable& sine)
 {

@@ -25,6 +25,7 @@ from .problem import Problem, first_line, skipped
 TORCHVISION_NAMES = {"alexnet": "alexnet", "vgg": None, "resnet": None, "mobilenet_v2": "mobilenet_v2",
                      "efficientnet": None, "densenet": None}  # None: the catalogue's name
 PICTURE_SIDE = 224
+QWEN_SIDE = 448  # as core/network/config_other.cpp has it, where a configuration names none
 CLASSES_BY_FAMILY = {"decoder": "AutoModelForCausalLM", "encoder": "AutoModel", "encoder-decoder": "AutoModelForSeq2SeqLM",
                      "vision transformer": "AutoModelForImageClassification",
                      "convolutional network": "AutoModelForImageClassification"}
@@ -37,12 +38,13 @@ class Workload:
 
     def __init__(self, module, library, kind, vocab=0, side=PICTURE_SIDE, classes=0, width=0, has_float_logits=False,
                  loss=None, returns_loss=False, takes_labels=False, frames=(0, 0), picture_token=0, picture_tokens=0,
-                 outputs=0):
+                 outputs=0, grid=0):
         self.returns_loss, self.takes_labels = returns_loss, takes_labels  # the model computes it: forward_with_loss()
         self.module, self.library, self.kind = module, library, kind
         self.vocab, self.side, self.classes, self.width = vocab, side, classes, width
         self.has_float_logits, self.own_loss = has_float_logits, loss
         self.frames = frames  # of a recording: channels, length; of a latent picture: channels, side, side
+        self.grid = grid  # patches of a picture's side where they are rows (Qwen2-VL), of frames[0] numbers each
         self.outputs = outputs  # channels of the noise
         self.picture_token, self.picture_tokens = picture_token, picture_tokens  # what stands for a picture in a text
 
@@ -76,6 +78,9 @@ class Workload:
                           f"choose sequence={self.picture_tokens} or more")
         tokens[tokens == self.picture_token] = 0
         tokens[:, :self.picture_tokens] = self.picture_token
+        if self.grid:
+            patches = torch.randn(batch * self.grid ** 2, *self.frames, device=device).to(dtype)
+            return (patches, tokens, torch.tensor([[1, self.grid, self.grid]] * batch, device=device)), targets
         return (torch.randn(batch, 3, self.side, self.side, device=device).to(dtype), tokens), targets
 
     def forward(self, inputs):
@@ -86,6 +91,9 @@ class Workload:
             return self.module(input_ids=inputs[0], decoder_input_ids=inputs[1]).logits
         if self.kind == "recordings":
             return self.module(input_features=inputs[0], decoder_input_ids=inputs[1]).logits
+        if self.grid:
+            return self.module(pixel_values=inputs[0], input_ids=inputs[1], image_grid_thw=inputs[2],
+                               mm_token_type_ids=(inputs[1] == self.picture_token).int()).logits
         if self.kind == "captions":
             return self.module(pixel_values=inputs[0], input_ids=inputs[1]).logits
         output = self.module(pixel_values=inputs[0]) if self.kind == "pictures" else self.module(input_ids=inputs[0])
@@ -324,6 +332,11 @@ def from_transformers(fields, family, plan, model):
     if fields.get("model_type") == "llava":
         kind, side = "captions", vision.image_size
         beside = {"picture_token": config.image_token_id, "picture_tokens": (side // vision.patch_size) ** 2}
+    if fields.get("model_type") in ("qwen2_vl", "qwen2_5_vl"):
+        kind, side = "captions", getattr(vision, "image_size", QWEN_SIDE)
+        grid, merged = side // vision.patch_size, vision.spatial_merge_size
+        beside = {"picture_token": config.image_token_id, "picture_tokens": (grid // merged) ** 2, "grid": grid,
+                  "frames": (vision.in_channels * vision.temporal_patch_size * vision.patch_size ** 2,)}
     return Workload(module, "transformers", kind, vocab=getattr(text, "vocab_size", 0) or 0, side=side or PICTURE_SIDE, **beside,
                     classes=getattr(config, "num_labels", 0), has_float_logits=plan.has_float_logits,
                     returns_loss=type(module).__name__.endswith(("ForCausalLM", "ForMaskedLM", "ForConditionalGeneration")),

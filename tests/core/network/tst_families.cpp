@@ -98,9 +98,10 @@ private slots:
         options.batch = std::int64_t(1) << 50;
         options.sequence = std::int64_t(1) << 30;
         for (const char* name :
-             {"llama-3-8b", "gpt2", "bert-base", "t5-small", "from-scratch", "resnet50", "vit-b-16", "mlp",
-              "mixtral-8x7b", "deepseek-v2-lite", "whisper-tiny", "efficientnet-b0", "densenet121", "swin-t",
-              "mamba-130m", "llava-1.5-7b", "dinov2-small", "dit-b-2", "sd-1.5-unet"}) {
+             {"llama-3-8b",   "gpt2",    "bert-base",    "t5-small",         "from-scratch", "resnet50",
+              "vit-b-16",     "mlp",     "mixtral-8x7b", "deepseek-v2-lite", "whisper-tiny", "efficientnet-b0",
+              "densenet121",  "swin-t",  "mamba-130m",   "llava-1.5-7b",     "qwen2-vl-2b",  "qwen2.5-vl-3b",
+              "dinov2-small", "dit-b-2", "sd-1.5-unet"}) {
             const auto graph = buildNetwork(*readModel(name), options);
             QVERIFY2(!graph.has_value(), name);
             QVERIFY2(graph.error().code.starts_with("network."), graph.error().text().c_str());
@@ -118,16 +119,24 @@ private slots:
         }
     }
 
+    void aPictureNeedsItsTokens_data()
+    {
+        QTest::addColumn<int>("tokens");
+        QTest::newRow("llava-1.5-7b") << 576; // (336 / 14)²
+        QTest::newRow("qwen2-vl-2b") << 256;  // (448 / 28)²
+        QTest::newRow("qwen2.5-vl-3b") << 256;
+    }
     void aPictureNeedsItsTokens()
     {
-        const auto model = readModel("llava-1.5-7b");
-        QCOMPARE(model->vision.tokens(), std::int64_t(576));
+        QFETCH(int, tokens);
+        const auto model = readModel(QTest::currentDataTag());
+        QCOMPARE(model->vision.tokens(), std::int64_t(tokens));
         BuildOptions options;
-        options.sequence = 500;
+        options.sequence = tokens - 1;
         const Error error = buildNetwork(*model, options).error();
         QCOMPARE(error.code, std::string("network.shape"));
-        QVERIFY(error.remedy && error.remedy->value == "576");
-        options.sequence = 576;
+        QVERIFY(error.remedy && error.remedy->value == std::to_string(tokens));
+        options.sequence = tokens;
         QVERIFY(buildNetwork(*model, options).has_value());
         options.sequence = 1; // a token after the prompt
         options.gradient = options.loss = false;

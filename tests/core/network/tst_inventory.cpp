@@ -108,6 +108,8 @@ private slots:
         QTest::newRow("swin-t") << qint64(28288354);
         QTest::newRow("swin-b") << qint64(87768224);
         QTest::newRow("llava-1.5-7b") << qint64(7063427072);
+        QTest::newRow("qwen2-vl-7b") << qint64(8291375616);
+        QTest::newRow("qwen2.5-vl-7b") << qint64(8292166656);
         QTest::newRow("sd-1.5-unet") << qint64(859520964);
     }
     void publishedCounts()
@@ -146,6 +148,9 @@ private slots:
         row("dit-xl-2", "blocks.27.adaLN_modulation.1.weight", "6912x1152");
         row("sd-1.5-unet", "up_blocks.1.attentions.2.transformer_blocks.0.attn2.to_k.weight", "1280x768");
         row("sd-2.1-unet", "down_blocks.1.resnets.0.conv_shortcut.weight", "640x320x1x1");
+        row("qwen2-vl-2b", "model.visual.patch_embed.proj.weight", "1280x3x2x14x14");
+        row("qwen2.5-vl-3b", "model.visual.blocks.31.mlp.gate_proj.weight", "3420x1280");
+        row("qwen2.5-vl-7b", "model.visual.merger.mlp.2.weight", "3584x5120");
         row("llava-1.5-7b", "model.vision_tower.embeddings.patch_embedding.weight", "1024x3x14x14");
     }
     void tensorsAreNamedAsInTheCheckpoint()

@@ -309,6 +309,21 @@ private slots:
             "vision_config.model_type");
         row("a vision tower without sizes", llava("{}"), "config.missing", "vision_config.hidden_size");
         row("a vision tower that is no object", llava("3"), "json.type", "vision_config");
+        const auto qwen = [](const char* tower) {
+            return fmt::format(R"({{"model_type": "qwen2_5_vl", "vocab_size": 8, "hidden_size": 64,
+                "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 4,
+                "intermediate_size": 64, "vision_config": {{"depth": 1, "hidden_size": 32, "num_heads": 4, "intermediate_size": 48,
+                "patch_size": 14, {}}}}})",
+                               tower);
+        };
+        row("pictures that windows do not divide", qwen(R"("image_size": 140)"), "model.contradiction",
+            "vision_config.image_size");
+        row("windows that tokens do not divide", qwen(R"("window_size": 100, "image_size": 700)"),
+            "model.contradiction", "vision_config.window_size");
+        row("a tower of another width", qwen(R"("out_hidden_size": 32)"), "model.contradiction",
+            "vision_config.out_hidden_size");
+        row("a picture of one patch", qwen(R"("image_size": 14)"), "model.contradiction", "vision_config.image_size");
+        row("tokens of no patch", qwen(R"("spatial_merge_size": 0)"), "model.range", "vision_config.spatial_merge_size");
         const auto unet = [](const char* more) {
             return fmt::format(R"({{"_class_name": "UNet2DConditionModel", "block_out_channels": [32, 64],
                 "down_block_types": ["CrossAttnDownBlock2D", "DownBlock2D"], {}}})",

@@ -132,6 +132,14 @@ private slots:
             m.vision.picture.size = 28;
             b.sequence = 8;
         });
+        row("Qwen2-VL", "qwen2-vl-2b", [](auto& m, auto& b) {
+            m.vision.picture.size = 56;
+            b.sequence = 8;
+        });
+        row("Qwen2.5-VL", "qwen2.5-vl-3b", [](auto& m, auto& b) {
+            m.vision.picture.size = 112;
+            b.sequence = 16;
+        });
         row("one expert kind in few layers", "deepseek-v2-lite",
             [](auto& m, auto&) { m.experts.count = 3, m.experts.active = 2; });
     }

@@ -21,6 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "kernels/py
 TEXT = dict(vocab_size=96, hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=112,
             max_position_embeddings=64)
 GROUPED = dict(TEXT, num_key_value_heads=2)
+MULTIMODAL = dict(rope_type="default", rope_theta=1e6, mrope_section=[2, 3, 3])
 UNET = dict(sample_size=16, in_channels=4, out_channels=4, block_out_channels=[16, 32, 32], layers_per_block=1,
             cross_attention_dim=24, norm_num_groups=8, act_fn="silu",
             down_block_types=["CrossAttnDownBlock2D", "CrossAttnDownBlock2D", "DownBlock2D"],
@@ -84,6 +85,14 @@ CASES = {
                                      num_attention_heads=4, intermediate_size=48, image_size=16, patch_size=8),
                   vision_feature_layer=-2, vision_feature_select_strategy="default",
                   architectures=["LlavaForConditionalGeneration"]),
+    "qwen2_vl": dict(text_config=dict(GROUPED, model_type="qwen2_vl_text", rope_parameters=MULTIMODAL),
+                     vision_config=dict(depth=3, embed_dim=32, hidden_size=64, mlp_ratio=2, num_heads=4, patch_size=4,
+                                        image_size=16),
+                     image_token_id=95, architectures=["Qwen2VLForConditionalGeneration"]),
+    "qwen2_5_vl": dict(text_config=dict(GROUPED, model_type="qwen2_5_vl_text", rope_parameters=MULTIMODAL),
+                       vision_config=dict(depth=4, hidden_size=32, out_hidden_size=64, intermediate_size=48, num_heads=4,
+                                          patch_size=4, window_size=8, fullatt_block_indexes=[1, 3], image_size=16),
+                       image_token_id=95, architectures=["Qwen2_5_VLForConditionalGeneration"]),
     "unet": dict(UNET, attention_head_dim=4),
     "unet linear": dict(UNET, attention_head_dim=[2, 4, 4], use_linear_projection=True),
     "dit": dict(hidden_size=64, depth=2, num_heads=4, mlp_ratio=4.0, input_size=8, patch_size=2, in_channels=4,
@@ -147,6 +156,16 @@ def pictures(config, dtype):
     return torch.randn(BATCH, 3, size, size, dtype=dtype)
 
 
+def qwen_inputs(vision, tokens, place, dtype):
+    """Patches of all pictures in one sequence, two frames each, and where they are: four make one token."""
+    side, patch = vision["image_size"] // vision["patch_size"], vision["patch_size"]
+    kinds = torch.zeros_like(tokens)
+    kinds[:, 2:2 + side * side // 4] = 1
+    tokens[kinds == 1] = place
+    return {"input_ids": tokens, "pixel_values": torch.randn(BATCH * side * side, 3 * 2 * patch * patch, dtype=dtype),
+            "image_grid_thw": torch.tensor([[1, side, side]] * BATCH), "mm_token_type_ids": kinds}
+
+
 def inputs_of(kind, values, dtype):
     """What the model is called with, in its order."""
     tokens = torch.randint(1, 90, (BATCH, SEQUENCE))
@@ -165,6 +184,8 @@ def inputs_of(kind, values, dtype):
         return {"input_features": frames, "decoder_input_ids": tokens}
     if kind == "t5":
         return {"input_ids": tokens, "decoder_input_ids": tokens.clone()}
+    if kind.startswith("qwen"):
+        return qwen_inputs(values["vision_config"], tokens, values["image_token_id"], dtype)
     if "vision_config" in values:
         patches = (values["vision_config"]["image_size"] // values["vision_config"]["patch_size"]) ** 2
         tokens[:, 2:2 + patches] = values["image_token_index"]

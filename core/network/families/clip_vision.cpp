@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/network/families/llava.h"
-
 #include "core/network/families/attention.h"
 #include "core/network/families/decoder_parts.h"
+#include "core/network/families/vision_towers.h"
 
 #include <fmt/format.h>
 
@@ -76,25 +75,12 @@ Variable clipFeatures(NetworkBuilder& b, const VisionTower& tower)
 
 } // namespace
 
-Variable withPictures(NetworkBuilder& b, const ModelDescription& model, const Variable& tokens, Variable words)
+Variable clipTokens(NetworkBuilder& b, const ModelDescription& model)
 {
-    const VisionTower& tower = model.vision;
-    const std::int64_t count = tower.tokens(), batch = b.options().batch;
-    if (!b.options().gradient && b.options().sequence < count)
-        return words; // a token behind the prompt, or a prompt of words alone
-    b.refuseBelow(count, "tokens of its picture");
-    const Variable features = clipFeatures(b, tower);
-    Variable x;
-    {
-        const ModuleScope scope(b, "multi_modal_projector", "LlavaMultiModalProjector");
-        x = activated(b, tower.projectorActivation, b.linear("linear_1", features, model.hidden));
-        x = b.linear("linear_2", std::move(x), model.hidden);
-    }
-    x = b.ok() ? b.reshape(b.clone(std::move(x)), {batch * count, model.hidden}) : Variable(); // list(…), then cat
-    const Variable places = b.unsqueeze(b.equalsNumber(tokens), 2);
-    words = b.maskedFill(std::move(words), places); // masked_scatter: a copy, into which the pictures are written
-    const Layout layout = b.ok() ? words.layout() : Layout();
-    return b.other({words, x}, layout, words.dtype(), {}, true);
+    const Variable features = clipFeatures(b, model.vision);
+    const ModuleScope scope(b, "multi_modal_projector", "LlavaMultiModalProjector");
+    Variable x = activated(b, model.vision.projectorActivation, b.linear("linear_1", features, model.hidden));
+    return b.linear("linear_2", std::move(x), model.hidden);
 }
 
 } // namespace memscape
