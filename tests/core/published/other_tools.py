@@ -7,7 +7,8 @@
 Needs accelerate and llm-analysis (PyPI). A tool is asked only for rows that it can express: accelerate for training
 with Adam and for weights alone, DeepSpeed's formula for what ZeRO stages keep, LLaMA-Factory's table for each of its
 methods, llm-analysis for steps of decoders whose feed-forward is a whole multiple of their width. All defaults are the
-tools' own. Parameters are counted by MEMSCAPE_CLI, whose counts are those of transformers.
+tools' own; SimuMax (not on PyPI) prints its predictions in the table of its measurements: simumax.json was read from
+there. Parameters are counted by MEMSCAPE_CLI, whose counts are those of transformers.
 """
 import glob
 import importlib.metadata
