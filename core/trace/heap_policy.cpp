@@ -5,12 +5,10 @@
 //
 // Left out: glibc's bins of sizes below 1 KiB (tcache, fast bins) and its arenas of other threads, which change which
 // hole of equals is taken; fragmentation inside the driver.
-#include "core/trace/memory_policy.h"
+#include "core/trace/block_policy.h"
 
 #include <algorithm>
 #include <map>
-#include <set>
-#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -27,25 +25,21 @@ std::int64_t roundedUp(std::int64_t bytes, std::int64_t step)
 constexpr std::uint64_t firstAddress = 0x7f0000000000;
 constexpr std::uint64_t firstMapping = 0x100000000000; ///< mappings lie below the arena, rising
 
-class Heap final : public MemoryPolicy
+class Heap final : public BlockPolicy
 {
 public:
     explicit Heap(const HeapRules& rules)
         : m_rules(rules)
     { }
     std::unique_ptr<MemoryPolicy> clone() const override { return std::make_unique<Heap>(*this); }
-    PolicyAct play(const Request& request, const RequestedBlock& block) override;
-    PolicyCounts counts() const override { return m_counts; }
-    PolicyTotals totals() const override { return m_totals; }
     std::vector<PolicySegment> segments() const override;
 
 private:
     struct Used
     {
-        std::int64_t size = 0, requested = 0;
+        std::int64_t size = 0;
         BlockId block = noBlock;
-        bool isOwn = false;     ///< mapped on its own
-        bool isPending = false; ///< freed, and another stream still uses it
+        bool isOwn = false; ///< mapped on its own
     };
 
     std::int64_t sizeFor(std::int64_t bytes) const
@@ -53,46 +47,22 @@ private:
         return std::max(m_rules.least, roundedUp(bytes + m_rules.header, m_rules.alignment));
     }
     bool hasRoom(std::int64_t bytes) const { return !m_rules.limit || bytes <= *m_rules.limit - m_counts.reserved; }
-    void take(std::int64_t bytes, PolicyAct& act);
-    void giveBack(std::int64_t bytes, PolicyAct& act);
-    PolicyAct allocate(BlockId id, std::int64_t bytes);
+    PolicyAct allocate(BlockId id, std::int64_t bytes) override;
     PolicyAct allocateOwn(BlockId id, std::int64_t bytes);
     std::map<std::uint64_t, std::int64_t>::iterator findHole(std::int64_t size);
     void addHole(std::uint64_t address, std::int64_t size);
     void removeHole(std::map<std::uint64_t, std::int64_t>::iterator hole);
-    PolicyAct free(BlockId id);
+    PolicyAct free(BlockId id) override;
     void shrinkTop(std::int64_t kept, PolicyAct& act);
-    PolicyAct emptyCache();
+    PolicyAct emptyCache() override;
 
     HeapRules m_rules;
-    PolicyCounts m_counts;
-    PolicyTotals m_totals;
-    std::map<std::uint64_t, Used> m_used; ///< by address
-    std::unordered_map<BlockId, std::uint64_t> m_places;
+    std::map<std::uint64_t, Used> m_used;          ///< by address
     std::map<std::uint64_t, std::int64_t> m_holes; ///< of the arena, address -> size
     SortedBlocks m_bySize;                         ///< the same holes
-    std::set<BlockId> m_recorded;
-    std::vector<BlockId> m_pending;     ///< freed, and not complete
-    std::uint64_t m_end = firstAddress; ///< of the arena
+    std::uint64_t m_end = firstAddress;            ///< of the arena
     std::uint64_t m_nextOwn = firstMapping;
 };
-
-void Heap::take(std::int64_t bytes, PolicyAct& act)
-{
-    ++m_totals.takes;
-    m_totals.takenBytes += bytes;
-    m_counts.reserved += bytes;
-    act.taken += bytes;
-}
-
-void Heap::giveBack(std::int64_t bytes, PolicyAct& act)
-{
-    ++m_totals.returns;
-    ++act.returns;
-    m_totals.returnedBytes += bytes;
-    m_counts.reserved -= bytes;
-    act.returned += bytes;
-}
 
 void Heap::addHole(std::uint64_t address, std::int64_t size)
 {
@@ -131,8 +101,7 @@ PolicyAct Heap::allocateOwn(BlockId id, std::int64_t bytes)
     take(act.given, act);
     ++m_counts.segments;
     m_nextOwn += std::uint64_t(act.given);
-    m_used[act.address] = {act.given, bytes, id, true};
-    m_places[id] = act.address;
+    m_used[act.address] = {act.given, id, true};
     return act;
 }
 
@@ -171,8 +140,7 @@ PolicyAct Heap::allocate(BlockId id, std::int64_t bytes)
     removeHole(hole);
     if (act.rest > 0)
         addHole(act.address + std::uint64_t(act.given), act.rest);
-    m_used[act.address] = {act.given, bytes, id, false};
-    m_places[id] = act.address;
+    m_used[act.address] = {act.given, id, false};
     return act;
 }
 
@@ -198,20 +166,17 @@ void Heap::shrinkTop(std::int64_t kept, PolicyAct& act)
 
 PolicyAct Heap::free(BlockId id)
 {
-    const auto place = m_places.find(id);
-    const auto used = m_used.find(place->second);
+    const auto used = m_used.find(held().at(id).address);
+    const std::int64_t size = used->second.size;
     PolicyAct act;
-    act.kind = ActKind::Freed;
-    act.address = used->first;
-    act.given = used->second.size;
     act.pool = used->second.isOwn ? m_rules.own : m_rules.arena;
     if (used->second.isOwn) {
-        giveBack(act.given, act);
+        giveBack(size, act);
         --m_counts.segments;
-        if (act.given <= m_rules.mostOwnFrom)
-            m_rules.ownFrom = std::max(m_rules.ownFrom, act.given);
+        if (size <= m_rules.mostOwnFrom)
+            m_rules.ownFrom = std::max(m_rules.ownFrom, size);
     } else {
-        std::uint64_t begin = act.address, end = begin + std::uint64_t(act.given);
+        std::uint64_t begin = used->first, end = begin + std::uint64_t(size);
         const auto behind = m_holes.find(end);
         if (behind != m_holes.end()) {
             end += std::uint64_t(behind->second);
@@ -230,53 +195,13 @@ PolicyAct Heap::free(BlockId id)
             shrinkTop(m_rules.padding, act);
     }
     m_used.erase(used);
-    m_places.erase(place);
     return act;
 }
 
 PolicyAct Heap::emptyCache()
 {
     PolicyAct act;
-    act.kind = ActKind::Emptied;
     shrinkTop(0, act);
-    return act;
-}
-
-PolicyAct Heap::play(const Request& request, const RequestedBlock& block)
-{
-    PolicyAct act;
-    switch (request.kind) {
-    case RequestKind::Allocate:
-        act = allocate(request.block, block.bytes);
-        if (act.kind != ActKind::Refused) {
-            m_counts.requested += block.bytes;
-            m_counts.allocated += act.given;
-        }
-        return act;
-    case RequestKind::Free: {
-        Used& used = m_used[m_places[request.block]];
-        m_counts.requested -= used.requested;
-        m_counts.allocated -= used.size;
-        if (m_recorded.count(request.block) == 0)
-            return free(request.block);
-        used.isPending = true;
-        m_pending.push_back(request.block);
-        act.kind = ActKind::Deferred;
-        act.address = m_places[request.block];
-        act.given = used.size;
-        return act;
-    }
-    case RequestKind::Record:
-        m_recorded.insert(request.block);
-        act.kind = ActKind::Recorded;
-        return act;
-    case RequestKind::Synchronize:
-    case RequestKind::EmptyCache: // which synchronizes first
-        for (const BlockId pending : completedBy(request, m_pending))
-            static_cast<void>(free(pending));
-        act.kind = ActKind::Waited;
-        return request.kind == RequestKind::EmptyCache ? emptyCache() : act;
-    }
     return act;
 }
 
@@ -286,7 +211,7 @@ std::vector<PolicySegment> Heap::segments() const
     PolicySegment arena{firstAddress, std::int64_t(m_end - firstAddress), 0, m_rules.arena, {}};
     auto hole = m_holes.begin();
     for (const auto& [address, used] : m_used) {
-        const PolicyBlock block{address, used.size, used.block, used.isPending};
+        const PolicyBlock block{address, used.size, used.block, held().at(used.block).isPending};
         if (used.isOwn) {
             segments.push_back({address, used.size, 0, m_rules.own, {block}});
             continue;

@@ -2,11 +2,11 @@
 #include "core/trace/packing.h"
 
 #include "core/base/cancellation.h"
+#include "core/trace/block_policy.h"
 
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -45,7 +45,7 @@ std::int64_t lowestPlace(const std::vector<PlacedBlock>& placed, LifeSpan life, 
     return at;
 }
 
-class Planned final : public MemoryPolicy
+class Planned final : public BlockPolicy
 {
 public:
     Planned(Packing plan, std::optional<std::int64_t> limit)
@@ -53,37 +53,25 @@ public:
         , m_limit(limit)
     { }
     std::unique_ptr<MemoryPolicy> clone() const override { return std::make_unique<Planned>(*this); }
-    PolicyAct play(const Request& request, const RequestedBlock& block) override;
-    PolicyCounts counts() const override { return m_counts; }
-    PolicyTotals totals() const override { return m_totals; }
     std::vector<PolicySegment> segments() const override;
 
 private:
-    PolicyAct allocate(BlockId id, std::int64_t bytes);
-    PolicyAct actAt(ActKind kind, BlockId id) const
-    {
-        PolicyAct act;
-        act.kind = kind;
-        act.address = address(id);
-        act.given = m_plan->sizes[id];
-        act.pool = "plan";
-        return act;
-    }
-    std::uint64_t address(BlockId id) const { return base + std::uint64_t(m_plan->offsets[id]); }
+    PolicyAct allocate(BlockId id, std::int64_t bytes) override;
+    PolicyAct free(BlockId id) override;
+    PolicyAct emptyCache() override { return {}; } // the plan's memory stays
 
     static constexpr std::uint64_t base = 0x7f0000000000;
     std::shared_ptr<const Packing> m_plan;
     std::optional<std::int64_t> m_limit;
-    PolicyCounts m_counts;
-    PolicyTotals m_totals;
-    std::map<std::uint64_t, PolicyBlock> m_used;
-    std::set<BlockId> m_recorded;
-    std::vector<BlockId> m_pending;
 };
 
-PolicyAct Planned::allocate(BlockId id, std::int64_t bytes)
+PolicyAct Planned::allocate(BlockId id, std::int64_t)
 {
-    PolicyAct act = actAt(ActKind::Reused, id);
+    PolicyAct act;
+    act.kind = ActKind::Reused;
+    act.address = base + std::uint64_t(m_plan->offsets[id]);
+    act.given = act.found = m_plan->sizes[id];
+    act.pool = "plan";
     if (m_counts.reserved == 0) {
         if (m_limit && m_plan->bytes > *m_limit) {
             act.kind = ActKind::Refused;
@@ -91,43 +79,18 @@ PolicyAct Planned::allocate(BlockId id, std::int64_t bytes)
             return act;
         }
         act.kind = ActKind::Taken;
-        act.taken = m_counts.reserved = m_totals.takenBytes = m_plan->bytes;
-        m_totals.takes = 1;
+        take(m_plan->bytes, act);
         m_counts.segments = std::int64_t(m_plan->starts.size());
     }
-    act.found = act.given;
-    m_counts.requested += bytes;
-    m_counts.allocated += act.given;
-    m_used[act.address] = {act.address, act.given, id, false};
     return act;
 }
 
-PolicyAct Planned::play(const Request& request, const RequestedBlock& block)
+PolicyAct Planned::free(BlockId id)
 {
-    const BlockId id = request.block;
-    switch (request.kind) {
-    case RequestKind::Allocate: return allocate(id, block.bytes);
-    case RequestKind::Free: {
-        m_counts.requested -= block.bytes;
-        m_counts.allocated -= m_plan->sizes[id];
-        if (m_recorded.count(id) > 0) {
-            m_used[address(id)].isPending = true;
-            m_pending.push_back(id);
-            return actAt(ActKind::Deferred, id);
-        }
-        m_used.erase(address(id));
-        PolicyAct act = actAt(ActKind::Freed, id);
-        act.freeAfter = act.given;
-        return act;
-    }
-    case RequestKind::Record: m_recorded.insert(id); return actAt(ActKind::Recorded, id);
-    case RequestKind::Synchronize:
-    case RequestKind::EmptyCache: // the plan's memory stays
-        for (const BlockId pending : completedBy(request, m_pending))
-            m_used.erase(address(pending));
-        return actAt(request.kind == RequestKind::EmptyCache ? ActKind::Emptied : ActKind::Waited, noBlock);
-    }
-    return {};
+    PolicyAct act;
+    act.freeAfter = held().at(id).given;
+    act.pool = "plan";
+    return act;
 }
 
 std::vector<PolicySegment> Planned::segments() const
@@ -135,7 +98,10 @@ std::vector<PolicySegment> Planned::segments() const
     std::vector<PolicySegment> segments;
     if (m_counts.reserved == 0)
         return segments;
-    auto used = m_used.begin();
+    std::map<std::uint64_t, PolicyBlock> blocks;
+    for (const auto& [id, block] : held())
+        blocks[block.address] = {block.address, block.given, id, block.isPending};
+    auto used = blocks.begin();
     for (std::size_t i = 0; i < m_plan->starts.size(); ++i) {
         const std::int64_t begin = m_plan->starts[i];
         const std::int64_t end = i + 1 < m_plan->starts.size() ? m_plan->starts[i + 1] : m_plan->bytes;
@@ -148,7 +114,7 @@ std::vector<PolicySegment> Planned::segments() const
                 segment.blocks.push_back({at, std::int64_t(to - at), noBlock, false});
             at = to;
         };
-        for (; used != m_used.end() && used->first < last; ++used) {
+        for (; used != blocks.end() && used->first < last; ++used) {
             addFree(used->first);
             segment.blocks.push_back(used->second);
             at += std::uint64_t(used->second.size);

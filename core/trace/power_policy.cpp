@@ -4,9 +4,8 @@
 //
 // Blocks of 2 MiB and more are taken from the driver one by one, smaller ones in slabs of 2 MiB of one size.
 // Left out: giving empty slabs back before they are asked for (empty_cache).
-#include "core/trace/memory_policy.h"
-
 #include "core/base/number.h"
+#include "core/trace/block_policy.h"
 
 #include <algorithm>
 #include <bit>
@@ -22,16 +21,13 @@ namespace {
 
 constexpr std::int64_t slabBytes = 2 << 20;
 
-class PowersOfTwo final : public MemoryPolicy
+class PowersOfTwo final : public BlockPolicy
 {
 public:
     explicit PowersOfTwo(std::optional<std::int64_t> limit)
         : m_limit(limit)
     { }
     std::unique_ptr<MemoryPolicy> clone() const override { return std::make_unique<PowersOfTwo>(*this); }
-    PolicyAct play(const Request& request, const RequestedBlock& block) override;
-    PolicyCounts counts() const override { return m_counts; }
-    PolicyTotals totals() const override { return m_totals; }
     std::vector<PolicySegment> segments() const override;
 
 private:
@@ -40,30 +36,19 @@ private:
         std::int64_t bytes = 0, blockBytes = 0;
         std::size_t used = 0;
     };
-    struct Used
-    {
-        std::uint64_t address = 0;
-        std::int64_t requested = 0;
-        bool isPending = false;
-    };
 
-    PolicyAct allocate(BlockId id, std::int64_t bytes);
-    PolicyAct free(BlockId id);
-    PolicyAct emptyCache();
+    PolicyAct allocate(BlockId id, std::int64_t bytes) override;
+    PolicyAct free(BlockId id) override;
+    PolicyAct emptyCache() override;
     auto slabAt(std::uint64_t address) { return std::prev(m_slabs.upper_bound(address)); }
 
     std::optional<std::int64_t> m_limit;
-    PolicyCounts m_counts;
-    PolicyTotals m_totals;
     std::map<std::uint64_t, Slab> m_slabs;
     std::map<std::int64_t, std::set<std::uint64_t>> m_free; ///< block size -> addresses, the lowest first
-    std::map<BlockId, Used> m_used;
-    std::set<BlockId> m_recorded;
-    std::vector<BlockId> m_pending;
     std::uint64_t m_next = 0x7f0000000000;
 };
 
-PolicyAct PowersOfTwo::allocate(BlockId id, std::int64_t bytes)
+PolicyAct PowersOfTwo::allocate(BlockId, std::int64_t bytes)
 {
     PolicyAct act;
     act.kind = ActKind::Reused;
@@ -77,42 +62,33 @@ PolicyAct PowersOfTwo::allocate(BlockId id, std::int64_t bytes)
             return act;
         }
         act.kind = ActKind::Taken;
-        act.taken = taken;
+        take(taken, act);
         m_slabs[m_next] = {taken, act.given, 0};
         for (std::int64_t at = 0; at < taken; at += act.given)
             free.insert(m_next + std::uint64_t(at));
         m_next += std::uint64_t(taken);
-        ++m_totals.takes;
-        m_totals.takenBytes += taken;
-        m_counts.reserved += taken;
         ++m_counts.segments;
     }
     act.address = *free.begin();
     free.erase(free.begin());
     ++slabAt(act.address)->second.used;
-    m_used[id] = {act.address, bytes, false};
     return act;
 }
 
 PolicyAct PowersOfTwo::free(BlockId id)
 {
-    const auto used = m_used.find(id);
-    const auto slab = slabAt(used->second.address);
+    const Held& block = held().at(id);
     PolicyAct act;
-    act.kind = ActKind::Freed;
-    act.address = used->second.address;
-    act.given = act.freeAfter = slab->second.blockBytes;
-    act.pool = fmt::format("pool of {}", bytesText(double(act.given)));
-    m_free[act.given].insert(act.address);
-    --slab->second.used;
-    m_used.erase(used);
+    act.freeAfter = block.given;
+    act.pool = fmt::format("pool of {}", bytesText(double(block.given)));
+    m_free[block.given].insert(block.address);
+    --slabAt(block.address)->second.used;
     return act;
 }
 
 PolicyAct PowersOfTwo::emptyCache()
 {
     PolicyAct act;
-    act.kind = ActKind::Emptied;
     for (auto slab = m_slabs.begin(); slab != m_slabs.end();) {
         if (slab->second.used > 0) {
             ++slab;
@@ -120,51 +96,9 @@ PolicyAct PowersOfTwo::emptyCache()
         }
         std::set<std::uint64_t>& free = m_free[slab->second.blockBytes];
         free.erase(free.lower_bound(slab->first), free.lower_bound(slab->first + std::uint64_t(slab->second.bytes)));
-        act.returned += slab->second.bytes;
-        ++act.returns;
+        giveBack(slab->second.bytes, act);
+        --m_counts.segments;
         slab = m_slabs.erase(slab);
-    }
-    m_totals.returns += act.returns;
-    m_totals.returnedBytes += act.returned;
-    m_counts.reserved -= act.returned;
-    m_counts.segments -= act.returns;
-    return act;
-}
-
-PolicyAct PowersOfTwo::play(const Request& request, const RequestedBlock& block)
-{
-    PolicyAct act;
-    switch (request.kind) {
-    case RequestKind::Allocate:
-        act = allocate(request.block, block.bytes);
-        if (act.kind != ActKind::Refused) {
-            m_counts.requested += block.bytes;
-            m_counts.allocated += act.given;
-        }
-        return act;
-    case RequestKind::Free: {
-        Used& used = m_used[request.block];
-        m_counts.requested -= used.requested;
-        m_counts.allocated -= slabAt(used.address)->second.blockBytes;
-        if (m_recorded.count(request.block) == 0)
-            return free(request.block);
-        used.isPending = true;
-        m_pending.push_back(request.block);
-        act.kind = ActKind::Deferred;
-        act.address = used.address;
-        act.given = slabAt(used.address)->second.blockBytes;
-        return act;
-    }
-    case RequestKind::Record:
-        m_recorded.insert(request.block);
-        act.kind = ActKind::Recorded;
-        return act;
-    case RequestKind::Synchronize:
-    case RequestKind::EmptyCache:
-        for (const BlockId pending : completedBy(request, m_pending))
-            static_cast<void>(free(pending));
-        act.kind = ActKind::Waited;
-        return request.kind == RequestKind::EmptyCache ? emptyCache() : act;
     }
     return act;
 }
@@ -172,8 +106,8 @@ PolicyAct PowersOfTwo::play(const Request& request, const RequestedBlock& block)
 std::vector<PolicySegment> PowersOfTwo::segments() const
 {
     std::map<std::uint64_t, std::pair<BlockId, bool>> owners;
-    for (const auto& [block, used] : m_used)
-        owners[used.address] = {block, used.isPending};
+    for (const auto& [id, block] : held())
+        owners[block.address] = {id, block.isPending};
     std::vector<PolicySegment> segments;
     for (const auto& [address, slab] : m_slabs) {
         PolicySegment segment{
