@@ -20,7 +20,7 @@ constexpr double zoomOfANotch = 0.8;
 } // namespace
 
 AllocatorPicture::AllocatorPicture(QWidget* parent)
-    : WalkPicture(parent)
+    : WalkPicture({430, 276, 460}, parent)
 {
     setAccessibleName(tr("Segments and blocks"));
 }
@@ -76,16 +76,6 @@ QString AllocatorPicture::summary() const
 QString AllocatorPicture::hint() const
 {
     return tr("space plays · ← → one request · the wheel zooms · a card chooses an allocator · E: empty_cache() here");
-}
-
-QSize AllocatorPicture::sizeHint() const
-{
-    return {int(840 * plotUnit()), int(430 * plotUnit())};
-}
-
-QSize AllocatorPicture::minimumSizeHint() const
-{
-    return {int(460 * plotUnit()), int(276 * plotUnit())};
 }
 
 void AllocatorPicture::paint(QPainter& painter, const AllocatorLayout& layout, const Theme& theme,

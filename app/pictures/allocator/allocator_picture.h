@@ -23,8 +23,6 @@ public:
     QString summary() const override;
     bool sharesHeight() const override { return true; }
     QString hint() const override;
-    QSize sizeHint() const override;
-    QSize minimumSizeHint() const override;
 
     const AllocatorState& state() const { return m_state; }
     const AllocatorMoment* moment() const;

@@ -12,7 +12,7 @@
 namespace memscape {
 
 AttentionPicture::AttentionPicture(QWidget* parent)
-    : WalkPicture(parent)
+    : WalkPicture({290, 200}, parent)
 {
     setAccessibleName(tr("Attention, tile by tile"));
 }
@@ -44,16 +44,6 @@ QString AttentionPicture::summary() const
         .arg(m_state.queries)
         .arg(m_state.keys)
         .arg(m_state.bytes(m_state.scoreBytes), m_state.bytes(m_state.logBytes), cursorText());
-}
-
-QSize AttentionPicture::sizeHint() const
-{
-    return {int(840 * plotUnit()), int(290 * plotUnit())};
-}
-
-QSize AttentionPicture::minimumSizeHint() const
-{
-    return {int(420 * plotUnit()), int(200 * plotUnit())};
 }
 
 void AttentionPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const

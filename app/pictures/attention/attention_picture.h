@@ -23,8 +23,6 @@ public:
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
     QString title() const override { return m_state.title; }
     QString summary() const override;
-    QSize sizeHint() const override;
-    QSize minimumSizeHint() const override;
 
     const AttentionState& state() const { return m_state; }
     AttentionLayout layoutNow() const { return layoutAttention(m_state, QRectF(rect())); }

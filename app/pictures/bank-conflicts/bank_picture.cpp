@@ -21,7 +21,7 @@ constexpr int mostStride = 128; // of the schema
 } // namespace
 
 BankPicture::BankPicture(QWidget* parent)
-    : WalkPicture(parent)
+    : WalkPicture({300, 220}, parent)
 {
     setAccessibleName(tr("Lanes and banks, wavefront by wavefront"));
 }
@@ -54,16 +54,6 @@ QString BankPicture::summary() const
         .arg(m_state.degree)
         .arg(cursorText(), m_state.notHere)
         .trimmed();
-}
-
-QSize BankPicture::sizeHint() const
-{
-    return {int(840 * plotUnit()), int(300 * plotUnit())};
-}
-
-QSize BankPicture::minimumSizeHint() const
-{
-    return {int(420 * plotUnit()), int(220 * plotUnit())};
 }
 
 void BankPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const

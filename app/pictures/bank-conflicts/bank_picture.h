@@ -32,8 +32,6 @@ public:
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
     QString title() const override { return m_state.title(); }
     QString summary() const override;
-    QSize sizeHint() const override;
-    QSize minimumSizeHint() const override;
 
     const BankState& state() const { return m_state; }
     BankLayout layoutNow() const { return layoutBanks(m_state, QRectF(rect())); }

@@ -27,7 +27,7 @@ QString bytesText(double bytes, ByteStyle style)
 } // namespace
 
 BatchPicture::BatchPicture(QWidget* parent)
-    : Picture(parent)
+    : Picture({440, 276}, parent)
 {
     setAccessibleName(tr("Memory, throughput and steps to the target over the batch"));
     m_timer.setInterval(frame);
@@ -71,16 +71,6 @@ QString BatchPicture::summary() const
 QString BatchPicture::hint() const
 {
     return tr("Drag the batch in the upper panels, click a point in the lower ones. Space plays the schedule.");
-}
-
-QSize BatchPicture::sizeHint() const
-{
-    return {int(840 * plotUnit()), int(440 * plotUnit())};
-}
-
-QSize BatchPicture::minimumSizeHint() const
-{
-    return {int(420 * plotUnit()), int(276 * plotUnit())};
 }
 
 void BatchPicture::paintEvent(QPaintEvent*)

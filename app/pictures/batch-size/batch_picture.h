@@ -26,8 +26,6 @@ public:
     bool sharesHeight() const override { return true; }
     bool isPlot() const override { return true; }
     QString hint() const override;
-    QSize sizeHint() const override;
-    QSize minimumSizeHint() const override;
 
     const BatchState& state() const { return m_state; }
     bool isPlaying() const { return m_timer.isActive(); }

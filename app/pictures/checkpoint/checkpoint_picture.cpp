@@ -42,7 +42,7 @@ QString titleOf(const ScheduleState& state, const Parameters& parameters)
 } // namespace
 
 CheckpointPicture::CheckpointPicture(QWidget* parent)
-    : WalkPicture(parent)
+    : WalkPicture({400, 210, 460}, parent)
 {
     setAccessibleName(tr("Checkpoint schedule"));
 }
@@ -101,16 +101,6 @@ QString CheckpointPicture::summary() const
         .arg(m_state.name(m_state.peak))
         .arg(cursor() + 1)
         .arg(cursorText());
-}
-
-QSize CheckpointPicture::sizeHint() const
-{
-    return {int(840 * plotUnit()), int(400 * plotUnit())};
-}
-
-QSize CheckpointPicture::minimumSizeHint() const
-{
-    return {int(460 * plotUnit()), int(210 * plotUnit())};
 }
 
 void CheckpointPicture::setAxis(ScheduleAxis axis)

@@ -26,8 +26,6 @@ public:
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
     QString title() const override { return m_state.title; }
     QString summary() const override;
-    QSize sizeHint() const override;
-    QSize minimumSizeHint() const override;
 
     const ScheduleState& state() const { return m_state; }
     ScheduleLayout layoutNow() const;

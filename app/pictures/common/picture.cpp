@@ -30,8 +30,9 @@
 
 namespace memscape {
 
-Picture::Picture(QWidget* parent)
+Picture::Picture(PictureSize size, QWidget* parent)
     : QWidget(parent)
+    , m_size(size)
 {
     setMouseTracking(true);
     setFocusPolicy(Qt::StrongFocus);
@@ -39,6 +40,16 @@ Picture::Picture(QWidget* parent)
 }
 
 Picture::~Picture() = default;
+
+QSize Picture::sizeHint() const
+{
+    return {int(840 * plotUnit()), int(m_size.height * plotUnit())};
+}
+
+QSize Picture::minimumSizeHint() const
+{
+    return {int(m_size.leastWidth * plotUnit()), int(m_size.leastHeight * plotUnit())};
+}
 
 void Picture::setByteStyle(ByteStyle style)
 {

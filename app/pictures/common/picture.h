@@ -25,13 +25,22 @@ struct Outcome;
 using Prediction = Outcome;
 using Measurement = Outcome;
 
+/// In px at the usual size of text.
+struct PictureSize
+{
+    int height = 300;                        ///< that it likes to have
+    int leastHeight = 200, leastWidth = 420; ///< that it needs
+};
+
 class Picture : public QWidget
 {
     Q_OBJECT
 
 public:
-    explicit Picture(QWidget* parent = nullptr);
+    explicit Picture(PictureSize size, QWidget* parent = nullptr);
     ~Picture() override;
+    QSize sizeHint() const override;
+    QSize minimumSizeHint() const override;
 
     /// The values to draw; either outcome may be null.
     virtual void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
@@ -76,6 +85,7 @@ protected:
     void paintProblem(QPainter& painter, const QRectF& rect, const Theme& theme) const;
 
 private:
+    PictureSize m_size;
     bool m_keyboardFocus = false;
     QString m_problem;
     ByteStyle m_byteStyle = ByteStyle::Binary;

@@ -16,26 +16,10 @@ constexpr int timelineSteps = 240; ///< of the whole
 
 } // namespace
 
-TimelinePicture::TimelinePicture(int height, int leastHeight, QWidget* parent)
-    : WalkPicture(parent)
-    , m_height(height)
-    , m_leastHeight(leastHeight)
-{ }
-
 void TimelinePicture::setEnd(double seconds, double rest)
 {
     m_end = seconds;
     setSteps(isEmpty() ? 0 : timelineSteps, isEmpty() ? 0 : int(rest * timelineSteps));
-}
-
-QSize TimelinePicture::sizeHint() const
-{
-    return {int(840 * plotUnit()), int(m_height * plotUnit())};
-}
-
-QSize TimelinePicture::minimumSizeHint() const
-{
-    return {int(420 * plotUnit()), int(m_leastHeight * plotUnit())};
 }
 
 double TimelinePicture::secondsOf(int step) const

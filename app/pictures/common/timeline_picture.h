@@ -16,12 +16,9 @@ public:
     double cursorSeconds() const { return secondsOf(cursor()); } ///< below zero: no cursor
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
     bool sharesHeight() const override { return true; }
-    QSize sizeHint() const override;
-    QSize minimumSizeHint() const override;
 
 protected:
-    /// Heights in units of the plot.
-    TimelinePicture(int height, int leastHeight, QWidget* parent);
+    using WalkPicture::WalkPicture;
 
     /// After the values changed: s of the whole, 0 without a prediction; the cursor rests at a share of it.
     void setEnd(double seconds, double rest);
@@ -40,7 +37,6 @@ protected:
 private:
     double secondsOf(int step) const;
 
-    int m_height, m_leastHeight;
     double m_end = 0;
 };
 

@@ -8,8 +8,8 @@
 
 namespace memscape {
 
-WalkPicture::WalkPicture(QWidget* parent)
-    : Picture(parent)
+WalkPicture::WalkPicture(PictureSize size, QWidget* parent)
+    : Picture(size, parent)
 {
     connect(&m_player, &Player::moved, this, [this](int step) {
         if (!isPlaying()) // a screen reader announces where it stopped

@@ -14,7 +14,7 @@ class WalkPicture : public Picture
     Q_OBJECT
 
 public:
-    explicit WalkPicture(QWidget* parent = nullptr);
+    explicit WalkPicture(PictureSize size, QWidget* parent = nullptr);
 
     int cursor() const { return m_player.cursor(); } ///< the step; −1 without a walk
     void setCursor(int step) { m_player.setCursor(step); }

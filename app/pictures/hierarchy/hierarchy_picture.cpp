@@ -43,7 +43,7 @@ std::optional<double> measuredLatency(const Measurement* measured, double workin
 } // namespace
 
 HierarchyPicture::HierarchyPicture(QWidget* parent)
-    : Picture(parent)
+    : Picture({236, 200}, parent)
 {
     setAccessibleName(tr("Levels of memory"));
     m_frames.setInterval(frameMilliseconds);
@@ -98,16 +98,6 @@ QString HierarchyPicture::summary() const
         parts << tr("%1 %2, %3").arg(box.nameText, box.capacityText, box.latencyText);
     return text + parts.join(QStringLiteral("; ")) + QStringLiteral(". ") + layout.calloutText + layout.measuredText
         + QLatin1Char('.');
-}
-
-QSize HierarchyPicture::sizeHint() const
-{
-    return {static_cast<int>(840 * plotUnit()), static_cast<int>(236 * plotUnit())};
-}
-
-QSize HierarchyPicture::minimumSizeHint() const
-{
-    return {static_cast<int>(420 * plotUnit()), static_cast<int>(200 * plotUnit())};
 }
 
 void HierarchyPicture::paintTexts(QPainter& painter, const HierarchyLayout& layout, const Theme& theme) const

@@ -27,8 +27,6 @@ public:
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
     QString title() const override;
     QString summary() const override;
-    QSize sizeHint() const override;
-    QSize minimumSizeHint() const override;
 
     void setPaused(bool paused);
     bool moving() const { return m_frames.isActive(); }

@@ -13,7 +13,7 @@
 namespace memscape {
 
 InPlacePicture::InPlacePicture(QWidget* parent)
-    : Picture(parent)
+    : Picture({280, 228, 400}, parent)
 {
     setAccessibleName(tr("Tensors alive out of place and in place"));
 }
@@ -41,16 +41,6 @@ QString InPlacePicture::summary() const
         ways << text;
     }
     return tr("%1. %2. %3 %4").arg(title(), ways.join(QStringLiteral("; ")), m_state.verdict(), m_state.backward());
-}
-
-QSize InPlacePicture::sizeHint() const
-{
-    return {int(840 * plotUnit()), int(280 * plotUnit())};
-}
-
-QSize InPlacePicture::minimumSizeHint() const
-{
-    return {int(400 * plotUnit()), int(228 * plotUnit())};
 }
 
 InPlaceLayout InPlacePicture::layoutNow() const

@@ -21,7 +21,7 @@ constexpr double dragDistance = 6; // pixels before a press becomes a drag
 } // namespace
 
 LayoutPicture::LayoutPicture(QWidget* parent)
-    : WalkPicture(parent)
+    : WalkPicture({370, 270}, parent)
     , m_editor(new QLineEdit(this))
 {
     setAccessibleName(tr("Operations on a tensor, its elements and the lines of its storage"));
@@ -50,16 +50,6 @@ QString LayoutPicture::summary() const
     for (const OperationChip& chip : m_state.chips)
         text += u' ' + tr("%1: %2, stride %3.").arg(chip.text, chip.verdict, chip.strides);
     return text + u' ' + cursorText();
-}
-
-QSize LayoutPicture::sizeHint() const
-{
-    return {int(840 * plotUnit()), int(370 * plotUnit())};
-}
-
-QSize LayoutPicture::minimumSizeHint() const
-{
-    return {int(420 * plotUnit()), int(270 * plotUnit())};
 }
 
 void LayoutPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const

@@ -34,8 +34,6 @@ public:
     QString title() const override { return m_state.title(); }
     QString summary() const override;
     bool sharesHeight() const override { return true; }
-    QSize sizeHint() const override;
-    QSize minimumSizeHint() const override;
 
     const LayoutState& state() const { return m_state; }
     LayoutGeometry layoutNow() const { return layoutGeometry(m_state, QRectF(rect())); }

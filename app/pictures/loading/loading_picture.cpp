@@ -21,7 +21,7 @@ constexpr std::int64_t leastLoadingChunk = 4096;
 } // namespace
 
 LoadingPicture::LoadingPicture(QWidget* parent)
-    : TimelinePicture(320, 240, parent)
+    : TimelinePicture({320, 240}, parent)
 {
     setAccessibleName(tr("Disk, host memory and GPU filling over time"));
 }

@@ -16,7 +16,7 @@
 namespace memscape {
 
 PlacementPicture::PlacementPicture(QWidget* parent)
-    : Picture(parent)
+    : Picture({320, 240}, parent)
 {
     setAccessibleName(tr("Operators on the device and on the host, and lanes over time"));
     setFocusPolicy(Qt::StrongFocus);
@@ -61,16 +61,6 @@ QString PlacementPicture::hint() const
     return m_state.trains
         ? tr("training decides what lives where")
         : tr("drag an operator into the other band to place it there · Delete: as the strategy has it");
-}
-
-QSize PlacementPicture::sizeHint() const
-{
-    return {int(840 * plotUnit()), int(320 * plotUnit())};
-}
-
-QSize PlacementPicture::minimumSizeHint() const
-{
-    return {int(420 * plotUnit()), int(240 * plotUnit())};
 }
 
 bool PlacementPicture::isMovable(int node) const

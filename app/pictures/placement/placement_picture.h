@@ -22,8 +22,6 @@ public:
     QString summary() const override;
     bool sharesHeight() const override { return true; }
     QString hint() const override;
-    QSize sizeHint() const override;
-    QSize minimumSizeHint() const override;
 
     const PlacementState& state() const { return m_state; }
     PlacementLayout layoutNow() const;

@@ -39,7 +39,7 @@ QString valueWords(double value)
 } // namespace
 
 PrecisionPicture::PrecisionPicture(QWidget* parent)
-    : Picture(parent)
+    : Picture({310, 230}, parent)
 {
     setAccessibleName(tr("Bits of a value, and gradients over the range of a format"));
 }
@@ -86,16 +86,6 @@ QString PrecisionPicture::summary() const
              QString::fromStdString(numberText(rounded(format, m_asked.value))),
              m_measured ? tr("Measured") : tr("Assumed"), QString::fromStdString(numberText(m_asked.lossScale)),
              lostText());
-}
-
-QSize PrecisionPicture::sizeHint() const
-{
-    return {int(840 * plotUnit()), int(310 * plotUnit())};
-}
-
-QSize PrecisionPicture::minimumSizeHint() const
-{
-    return {int(420 * plotUnit()), int(230 * plotUnit())};
 }
 
 void PrecisionPicture::setValue(double value)

@@ -65,7 +65,7 @@ QString RooflinePicture::rateText(double rate, Unit unit)
 }
 
 RooflinePicture::RooflinePicture(QWidget* parent)
-    : Picture(parent)
+    : Picture({300, 220}, parent)
 {
     setAccessibleName(tr("Kernels under the device's ceilings"));
 }
@@ -109,16 +109,6 @@ QString RooflinePicture::summary() const
 QString RooflinePicture::hint() const
 {
     return tr("A click on a kernel opens its experiment. A drag moves your own intensity. Point at a mark to read it.");
-}
-
-QSize RooflinePicture::sizeHint() const
-{
-    return {int(840 * plotUnit()), int(300 * plotUnit())};
-}
-
-QSize RooflinePicture::minimumSizeHint() const
-{
-    return {int(420 * plotUnit()), int(220 * plotUnit())};
 }
 
 QPointF RooflinePicture::placeOf(const RooflineMark& mark, const QRectF& rect) const

@@ -24,8 +24,6 @@ public:
     bool isPlot() const override { return true; }
     QString hint() const override;
     bool sharesHeight() const override { return true; } // it is the plot of this page, and more
-    QSize sizeHint() const override;
-    QSize minimumSizeHint() const override;
 
     const std::vector<RooflineMark>& marks() const { return m_state.marks; }
     const RooflineState& state() const { return m_state; }

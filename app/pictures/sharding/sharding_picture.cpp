@@ -15,7 +15,7 @@
 namespace memscape {
 
 ShardingPicture::ShardingPicture(QWidget* parent)
-    : TimelinePicture(340, 240, parent)
+    : TimelinePicture({340, 240}, parent)
 {
     setAccessibleName(tr("What each rank stores, over the collectives of a step"));
 }

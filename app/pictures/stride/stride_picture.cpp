@@ -27,7 +27,7 @@ QString warpOperationWord(Operation operation)
 }
 
 StridePicture::StridePicture(QWidget* parent)
-    : Picture(parent)
+    : Picture({206, 176}, parent)
 {
     setAccessibleName(tr("Lanes and memory"));
 }
@@ -86,16 +86,6 @@ QString StridePicture::summary() const
              QString::fromStdString(percentText(m_access->efficiency(), 3)))
         .arg(m_access->sectors.size())
         .arg(m_access->sizes.sector);
-}
-
-QSize StridePicture::sizeHint() const
-{
-    return {static_cast<int>(840 * plotUnit()), static_cast<int>(206 * plotUnit())};
-}
-
-QSize StridePicture::minimumSizeHint() const
-{
-    return {static_cast<int>(420 * plotUnit()), static_cast<int>(176 * plotUnit())};
 }
 
 QString StridePicture::bytes(double value) const

@@ -28,7 +28,7 @@ bool isCursorKey(int key)
 }
 
 MomentPicture::MomentPicture(QWidget* parent)
-    : Picture(parent)
+    : Picture({560, 200, 330}, parent)
     , m_search(new QLineEdit(this))
 {
     setAccessibleName(tr("The tensors of one training step"));
@@ -199,16 +199,6 @@ QString MomentPicture::summary() const
     if (!m_state.words.isEmpty() && m_state.step)
         text += QStringLiteral(". ") + foundText(chartNow());
     return text;
-}
-
-QSize MomentPicture::sizeHint() const
-{
-    return {int(840 * plotUnit()), int(560 * plotUnit())};
-}
-
-QSize MomentPicture::minimumSizeHint() const
-{
-    return {int(330 * plotUnit()), int(200 * plotUnit())};
 }
 
 void MomentPicture::scroll(int rows)

@@ -46,8 +46,6 @@ public:
     bool isPlot() const override { return true; }
     QString hint() const override;
     static QString shortcuts(); ///< for the help
-    QSize sizeHint() const override;
-    QSize minimumSizeHint() const override;
 
     const MomentState& state() const { return m_state; }
     const MomentLayout& layoutNow() const;

@@ -105,7 +105,7 @@ QString reachOf(const Prediction& predicted, const Parameters& parameters)
 } // namespace
 
 TrainingMemoryPicture::TrainingMemoryPicture(QWidget* parent, bool advises)
-    : Picture(parent)
+    : Picture(advises ? PictureSize{256, 206} : PictureSize{134, 132}, parent)
 {
     m_state.advises = advises;
     setAccessibleName(tr("Memory budget"));
@@ -217,16 +217,6 @@ QString TrainingMemoryPicture::summary() const
                       .arg(cards[i].label, memoryText(cards[i].saving, state.bytes),
                            timeChangeText(cards[i].timeChange));
     return text + levers.join(QStringLiteral("; "));
-}
-
-QSize TrainingMemoryPicture::sizeHint() const
-{
-    return {int(840 * plotUnit()), int((m_state.advises ? 256 : 134) * plotUnit())};
-}
-
-QSize TrainingMemoryPicture::minimumSizeHint() const
-{
-    return {int(420 * plotUnit()), int((m_state.advises ? 206 : 132) * plotUnit())};
 }
 
 void TrainingMemoryPicture::apply(const LeverCard& card)

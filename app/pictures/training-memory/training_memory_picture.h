@@ -31,8 +31,6 @@ public:
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
     QString title() const override;
     QString summary() const override;
-    QSize sizeHint() const override;
-    QSize minimumSizeHint() const override;
 
     TrainingMemoryState state() const;
     TrainingMemoryLayout layoutNow() const;

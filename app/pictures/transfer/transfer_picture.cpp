@@ -14,7 +14,7 @@
 namespace memscape {
 
 TransferPicture::TransferPicture(QWidget* parent)
-    : TimelinePicture(300, 240, parent)
+    : TimelinePicture({300, 240}, parent)
 {
     setAccessibleName(tr("Lanes of copies and kernels over time"));
 }
