@@ -89,10 +89,12 @@ void LabStage::show(const LabAttempt& attempt, const LabStep& step)
     if (!parameters)
         return clear(); // the step's text says what is wrong with the lab
     m_fixed = *parameters;
-    if (isSame && staged->kind == LabStepKind::Measure) // where the student reads the curve stays
-        for (const auto& [key, value] : Parameters(m_document.parameters(m_experiment)).values())
+    if (isSame && staged->kind == LabStepKind::Measure) { // where the student reads the curve stays
+        const Parameters shown = m_document.parameters(m_experiment);
+        for (const auto& [key, value] : shown.values())
             if (isFree(key))
                 m_fixed.set(key, value);
+    }
     fillDocument(attempt);
     if (!isSame)
         build(*staged);
