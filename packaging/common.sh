@@ -56,10 +56,10 @@ install_fuzzer() {
 # configure_sanitized: build/asan, with clang and libFuzzer where they are, so that the tests and tests/fuzz/run share
 # one build; with g++ otherwise. A folder that another compiler configured is configured anew.
 configure_sanitized() {
-    local compiler=${CXX:-g++} fuzz=OFF options=()
+    local compiler=${CXX:-g++} fuzz=OFF options=(-DMEMSCAPE_WERROR=OFF) # warnings are named by --strict
     if has_fuzzer; then
         export CC=clang CXX=clang++
-        compiler=clang++ fuzz=ON options=(-DMEMSCAPE_WERROR=OFF) # g++ names what is an error
+        compiler=clang++ fuzz=ON
     fi
     [ ! -e build/asan/CMakeCache.txt ] || grep -q "^CMAKE_CXX_COMPILER:.*/$compiler\$" build/asan/CMakeCache.txt || options+=(--fresh)
     cmake --preset asan -DMEMSCAPE_FUZZ=$fuzz "${options[@]}" -Wno-dev >&2
