@@ -4,7 +4,7 @@
 
     other_tools.py MEMSCAPE_CLI
 
-Needs accelerate and llm-analysis (PyPI). A tool is asked only for rows that it can express: accelerate for training
+Needs accelerate, llm-analysis, transformers and torch (PyPI). A tool is asked only for rows that it can express: accelerate for training
 with Adam and for weights alone, DeepSpeed's formula for what ZeRO stages keep, LLaMA-Factory's table for each of its
 methods, llm-analysis for steps of decoders whose feed-forward is a whole multiple of their width. All defaults are the
 tools' own; SimuMax (not on PyPI) prints its predictions in the table of its measurements: simumax.json was read from
@@ -120,6 +120,57 @@ def llm_analysis(row, given, device, efficiency):
     return answer["latency_per_iter"]
 
 
+def memory_tracker(row, given):
+    """torch.distributed._tools.mem_tracker on two steps of the model of transformers with fake tensors, which take
+    minutes: its peak over a step with state. One processor's: there are no kernels of a GPU to choose from."""
+    import torch
+    import transformers
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.distributed._tools.mem_tracker import MemTracker
+    plain = given.get("optimizer", "adamw") == "adamw" and not given.keys() & {"checkpointing", "compile", "loss", "adapter", "zero"}
+    if row["family"] != "full training" or not plain or given["model"] not in ("llama-3.2-3b", "vit-h-14"):
+        return None
+    transformers.modeling_utils.PreTrainedModel.initialize_weights = lambda self: None  # it reads what fake tensors lack
+    config = catalogue_config(given["model"])
+    kind, made = config["model_type"], config["architectures"][0]
+    settings = transformers.AutoConfig.for_model(kind, **{k: v for k, v in config.items() if k not in ("model_type", "architectures", "torch_dtype")})
+    settings._attn_implementation, settings.use_cache = "sdpa", False
+    batch, low = int(given["batch"]), torch.bfloat16
+
+    def inputs():
+        if kind == "vit":
+            return {"pixel_values": torch.randn(batch, 3, 224, 224), "labels": torch.randint(0, 1000, (batch,))}
+        shape = (batch, int(given["sequence"]))
+        return {"input_ids": torch.randint(0, config["vocab_size"], shape), "labels": torch.randint(0, config["vocab_size"], shape)}
+
+    with FakeTensorMode(), torch.device("cpu"):
+        torch.set_default_dtype(low if given["precision"] == "bf16" else torch.float32)
+        model = getattr(transformers, made)(settings).train()
+        torch.set_default_dtype(torch.float32)
+        optimizer, tracker = torch.optim.AdamW(model.parameters(), foreach=True), MemTracker()
+        tracker.track_external(model, optimizer)
+        with tracker:
+            for step in range(2):
+                with torch.autocast("cpu", dtype=low, enabled=given["precision"] == "bf16-autocast"):
+                    loss = model(**inputs()).loss
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                del loss
+                if step == 0:
+                    tracker.reset_mod_stats()
+        return tracker.get_tracker_snapshot("peak")[torch.device("cpu")]["Total"]
+
+
+def catalogue_config(name):
+    for path in glob.glob(os.path.join(root, "resources", "models", "*.json")):
+        with open(path) as file:
+            for model in json.load(file)["models"]:
+                if model["name"] == name:
+                    return model["config"]
+    return None
+
+
 def estimates(ask, from_rows):
     found = []
     for table, row, given in from_rows:
@@ -146,6 +197,9 @@ def main():
           estimates(lambda table, row, given: deepspeed(row, given), memory_rows()))
     write("llama-factory", "LLaMA-Factory's table", "README, hardware requirement: the column for x billion parameters",
           estimates(lambda table, row, given: llama_factory(row, given), memory_rows()))
+    import torch
+    write("memtracker", "MemTracker of PyTorch " + torch.__version__.split("+")[0], "torch.distributed._tools.mem_tracker: two steps of the model of transformers with fake tensors on a processor",
+          estimates(lambda table, row, given: memory_tracker(row, given), memory_rows()))
     steps = [one for one in rows() if one[1]["family"] == "step time"]
     for name, efficiency, why in (("llm-analysis", None, "its default efficiencies, 1"), ("llm-analysis-half", 0.5, "flops_efficiency 0.5, which its source names for Megatron-LM")):
         write(name, "llm-analysis " + version("llm-analysis") + (", 0.5" if efficiency else ""), "LLMAnalysis.training, " + why,
