@@ -91,6 +91,7 @@ QByteArray pythonSays(const QByteArray& programs)
 }
 
 const std::set<std::string> documented{"train_batch_size",
+                                       "zero_optimization.overlap_comm",
                                        "train_micro_batch_size_per_gpu",
                                        "gradient_accumulation_steps",
                                        "gradient_clipping",
