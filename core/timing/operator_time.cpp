@@ -142,6 +142,17 @@ std::vector<double> expertsAtOnce(const Graph& graph, const Plan& plan)
     return experts;
 }
 
+/// Of the rows that one of a rank's experts takes: no other takes them, so that their gradients go back as they came
+/// (Megatron's permutation), and nothing is added up.
+OperatorCost rowsBackward(const Graph& graph, const Operator& op)
+{
+    const TensorId rows = graph.outputs(op)[0];
+    if (!op.hasGradient)
+        return {};
+    const double elements = double(graph.layoutOf(rows).elements());
+    return {elements, 2 * elements * double(elementBytes(graph.tensors[rows].dtype)), 1};
+}
+
 /// What every operator takes; a copy (Graph::copies) takes what it was copied from takes.
 class OperatorRuns
 {
@@ -167,9 +178,11 @@ public:
             }
             m_index[i] = std::uint32_t(m_runs.size());
             const Operator& op = graph.operators[i];
+            const bool ordersRows = op.kind == OperatorKind::Index && experts[op.module] > 1;
+            const OperatorCost backward = ordersRows ? rowsBackward(graph, op) : backwardCost(graph, op);
             m_runs.push_back({clock.measured(costOf(forwardCost(graph, op), op)),
-                              isTraining ? clock.measured(costOf(backwardCost(graph, op), op)) : Run()});
-            if (isTraining && op.hasGradient)
+                              isTraining ? clock.measured(costOf(backward, op)) : Run()});
+            if (isTraining && op.hasGradient && !ordersRows)
                 addSums(graph, op, clock, used);
         }
     }

@@ -3,6 +3,7 @@
 // in closed form, which rank is named, and what is refused with which remedy.
 #include "core/experiments/memory/memory_parameters.h"
 #include "core/experiments/training-memory/training_memory.h"
+#include "core/timing/reached_step.h"
 #include "core/training/communication.h"
 #include "tests/support/devices.h"
 
@@ -60,6 +61,7 @@ private slots:
     void sharedExpertsAreAShareOfTheWeights();
     void tokensTravelToTheirExperts();
     void expertsAreShardedOverTheRanksThatHaveThem();
+    void gradientsOfExpertsGoBackAsTheyCame();
     void wholeExpertsAreSharedByAllRanks();
     void groupsOfExpertsAreThoseOfMegatron();
     void hybridShardingShardsWithinAGroup();
@@ -173,6 +175,25 @@ void TestParallelRanks::expertsAreShardedOverTheRanksThatHaveThem()
     const double ours = double(answer.simulation.kept.state);
     const double expected = 8 * ((all - experts) / 8 + experts / 2);
     QVERIFY2(std::abs(ours / expected - 1) < 1e-6, qPrintable(QString::number(ours / expected)));
+}
+
+/// Each row that arrives belongs to one expert: its gradient is written once and added to no other.
+void TestParallelRanks::gradientsOfExpertsGoBackAsTheyCame()
+{
+    const auto answer = answered({"model=mixtral-8x7b", "data_parallel=2", "expert_parallel=2"}); // four on each rank
+    const Graph& graph = *answer.simulation.graph;
+    const Plan& plan = answer.setup.step.plan;
+    const ReachedTiming timing(h200(), plan, 1e9);
+    const auto times = operatorTimes(graph, plan, h200(), timing.options()).value();
+    int seen = 0;
+    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+        const Operator& op = graph.operators[i];
+        if (op.kind != OperatorKind::Index || graph.modules[op.module].type != "Expert")
+            continue;
+        ++seen;
+        QVERIFY(times[i].backward > 0 && times[i].backward <= times[i].forward);
+    }
+    QCOMPARE(seen, 32 * 4);
 }
 
 /// Tensor parallelism divides attention, and each rank has whole experts and sends its own part of the sequence.
