@@ -315,7 +315,7 @@ private:
                                          {"step time, NVIDIA A100 80 GB SXM", 0.08},
                                          {"step time, NVIDIA A100 40 GB SXM", 0.10},
                                          {"step time, NVIDIA H100 SXM", 0.10},
-                                         {"step time, NVIDIA B200 SXM", 0.10},
+                                         {"step time, NVIDIA B200 SXM", 0.05},
                                          {"step time, NVIDIA V100 SXM2", 0.05}};
 };
 
