@@ -237,6 +237,26 @@ private slots:
         QCOMPARE(unknown.error().code, std::string("predict.device"));
     }
 
+    void reductionsThatAreWaitedForAreExposed()
+    {
+        const Graph graph = smallGpt2();
+        Trace trace;
+        const auto parameters = parameterTensors(graph, trace);
+        Plan plan = adamPlan();
+        plan.dataParallel = 8;
+        plan.zeroStage = 1;
+        const auto exposed = [&](ShardedBy implementation, std::optional<bool> overlaps) {
+            plan.shardedBy = implementation;
+            plan.overlapsReductions = overlaps;
+            const StepTime time = stepTime(graph, parameters, plan, m_a100).value();
+            return time.exposed / time.communication;
+        };
+        QCOMPARE(exposed(ShardedBy::Paper, {}), 0.0);
+        QCOMPARE(exposed(ShardedBy::Paper, false), 1.0);
+        QCOMPARE(exposed(ShardedBy::DeepSpeed, {}), 1.0); // overlap_comm is false for stages 1 and 2
+        QCOMPARE(exposed(ShardedBy::DeepSpeed, true), 0.0);
+    }
+
     void anUnknownDeviceIsAnAnswer()
     {
         Device device;
