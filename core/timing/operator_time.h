@@ -24,7 +24,8 @@
 // (device_kernels.h), gradients that meet are added up (read twice, written once), and a pass takes as long as the host
 // needs to dispatch its kernels where that is longer: the difference is `dispatch`.
 //
-// Left out: cache hits between operators, overlap of kernels, stragglers.
+// Left out: cache hits between operators, overlap of kernels, stragglers; products that add into gradients themselves
+// (Megatron's gradient_accumulation_fusion), whose sums are counted as passes over memory here.
 #pragma once
 
 #include "core/device/device.h"
