@@ -130,12 +130,14 @@ struct BuildOptions
     std::int64_t lossChunks = 8; ///< pieces of a chunked one
     int tensorParallel = 1;      ///< this is one of so many devices (tensor_parallel.h)
     bool sequenceParallel = false;
-    int contextParallel = 1; ///< `sequence` is one rank's part of so many
-    int expertParallel = 1;  ///< this is one of so many that share the experts
+    int contextParallel = 1;    ///< `sequence` is one rank's part of so many
+    int expertParallel = 1;     ///< this is one of so many that share the experts
+    bool dividesExperts = true; ///< tensor parallelism divides each of them, too; else each device sends its own tokens
     PipelinePart pipeline = {};
     bool isProductInFp8 = false; ///< layers' linear operators keep FP8 copies of their inputs
     std::optional<AdapterOptions> adapters = {};
     CompileScope compiled = CompileScope::None;
+    bool padsProducts = true; ///< where it is compiled, as Inductor does since PyTorch 2.1
     EagerRules rules = {};
     bool recordsEveryIteration = false; ///< the long way: copies nothing of loops over layers and experts
     bool operator==(const BuildOptions&) const = default;

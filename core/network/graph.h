@@ -118,6 +118,7 @@ struct Graph
     TensorId sharedParameter = noTensor; ///< of a pipeline's first and last rank: the embedding that is the head
     /// Of fused kernels, by input: the first input that has the same gradient.
     std::vector<std::vector<std::uint8_t>> fused;
+    bool padsProducts = false;           ///< a compiler makes their rows start at multiples of 16 bytes
     std::vector<CompiledRegion> regions; ///< in program order, disjoint
     TensorId loss = noTensor;            ///< what backward starts from; noTensor when there is none
     TensorId output = noTensor;          ///< logits, or the last activation

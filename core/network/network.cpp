@@ -140,14 +140,17 @@ Result<Graph> buildNetwork(const ModelDescription& model, const BuildOptions& op
     MEMSCAPE_CHECK(checkModel(model));
     MEMSCAPE_CHECK(checkLoss(model, options));
     MEMSCAPE_CHECK(checkSharedTokens(model, options));
-    MEMSCAPE_TRY(part, tensorParallelPart(model, options.tensorParallel));
+    MEMSCAPE_TRY(part, tensorParallelPart(model, options.tensorParallel, options.dividesExperts));
     auto graph = options.adapters ? recorded(part, withNamedAdapters(part, options)) : recorded(part, options);
     if (graph)
         MEMSCAPE_CHECK(checkTotal(*graph));
     if (graph && options.pipeline.ranks > 1)
         return pipelinePart(*graph, options.pipeline);
-    if (graph && options.compiled != CompileScope::None)
-        return compiledGraph(*graph, options.compiled);
+    if (graph && options.compiled != CompileScope::None) {
+        MEMSCAPE_TRY(compiled, compiledGraph(*graph, options.compiled));
+        compiled.padsProducts = options.padsProducts;
+        return compiled;
+    }
     return graph;
 }
 

@@ -44,7 +44,7 @@ bool isDivided(const ModelDescription& model)
 
 } // namespace
 
-Result<ModelDescription> tensorParallelPart(const ModelDescription& model, int devices)
+Result<ModelDescription> tensorParallelPart(const ModelDescription& model, int devices, bool dividesExperts)
 {
     ModelDescription part = model;
     if (devices == 1)
@@ -62,7 +62,8 @@ Result<ModelDescription> tensorParallelPart(const ModelDescription& model, int d
     MEMSCAPE_CHECK(divideKeys(part, devices));
     MEMSCAPE_CHECK(divide(part.ffn, "feed-forward columns", devices));
     if (part.experts.count > 0) {
-        MEMSCAPE_CHECK(divide(part.experts.ffn, "columns of an expert", devices));
+        if (dividesExperts)
+            MEMSCAPE_CHECK(divide(part.experts.ffn, "columns of an expert", devices));
         MEMSCAPE_CHECK(divide(part.experts.sharedFfn, "columns of the shared expert", devices));
     }
     part.vocab = (part.vocab + devices - 1) / devices;

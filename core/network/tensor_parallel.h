@@ -11,7 +11,8 @@
 
 namespace memscape {
 
-/// Errors: network.parallel, whose place is the parameter or field that does not divide.
-Result<ModelDescription> tensorParallelPart(const ModelDescription& model, int devices);
+/// `dividesExperts`: else experts stay whole (Megatron's expert tensor parallelism of 1). Errors: network.parallel,
+/// whose place is the parameter or field that does not divide.
+Result<ModelDescription> tensorParallelPart(const ModelDescription& model, int devices, bool dividesExperts = true);
 
 } // namespace memscape

@@ -88,12 +88,11 @@ ProductPart convolutionPart(const Graph& graph, const Operator& op)
 }
 
 /// Rows of a matrix product's operands and results, `columns` long, start at multiples of 16 bytes. Inductor pads them
-/// to (torch/_inductor/fx_passes/pad_mm.py).
+/// to (torch/_inductor/fx_passes/pad_mm.py; by default since PyTorch 2.1, torch/_inductor/config.py, shape_padding).
 bool isAligned(const Graph& graph, const Operator& op, double columns)
 {
-    const bool isCompiled = !graph.fused.empty();
     const std::int64_t bytes = std::int64_t(columns) * elementBytes(graph.tensors[graph.inputs(op)[0]].dtype);
-    return isCompiled || bytes % 16 == 0;
+    return graph.padsProducts || bytes % 16 == 0;
 }
 
 /// A matrix product C (m × n) = A (m × k) · B; batched ones many times.

@@ -3,6 +3,8 @@
 
 #include "core/timing/device_kernels.h"
 #include "core/timing/offload_time.h"
+#include "core/timing/shard_copies.h"
+#include "core/training/sharding.h"
 
 #include <algorithm>
 
@@ -140,6 +142,17 @@ std::vector<double> expertsAtOnce(const Graph& graph, const Plan& plan)
     return experts;
 }
 
+/// Of the rows that one of a rank's experts takes: no other takes them, so that their gradients go back as they came
+/// (Megatron's permutation), and nothing is added up.
+OperatorCost rowsBackward(const Graph& graph, const Operator& op)
+{
+    const TensorId rows = graph.outputs(op)[0];
+    if (!op.hasGradient)
+        return {};
+    const double elements = double(graph.layoutOf(rows).elements());
+    return {elements, 2 * elements * double(elementBytes(graph.tensors[rows].dtype)), 1};
+}
+
 /// What every operator takes; a copy (Graph::copies) takes what it was copied from takes.
 class OperatorRuns
 {
@@ -165,9 +178,11 @@ public:
             }
             m_index[i] = std::uint32_t(m_runs.size());
             const Operator& op = graph.operators[i];
+            const bool ordersRows = op.kind == OperatorKind::Index && experts[op.module] > 1;
+            const OperatorCost backward = ordersRows ? rowsBackward(graph, op) : backwardCost(graph, op);
             m_runs.push_back({clock.measured(costOf(forwardCost(graph, op), op)),
-                              isTraining ? clock.measured(costOf(backwardCost(graph, op), op)) : Run()});
-            if (isTraining && op.hasGradient)
+                              isTraining ? clock.measured(costOf(backward, op)) : Run()});
+            if (isTraining && op.hasGradient && !ordersRows)
                 addSums(graph, op, clock, used);
         }
     }
@@ -221,7 +236,7 @@ std::vector<Collective> recordedCollectives(const Graph& graph, const Plan& plan
     for (const Operator& op : graph.operators) {
         if (op.kind == OperatorKind::AllToAll) {
             add({"tokens to and from experts", CollectiveKind::AllToAll, bytesOf(graph.inputs(op)[0]), times,
-                 plan.expertParallel, plan.tensorParallel});
+                 plan.expertParallel, plan.expertParts()});
             continue;
         }
         if (isAttentionRing(op)) { // keys and values, and backward their gradients, which come home
@@ -299,9 +314,10 @@ Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vec
     }
     // Behind what the reductions hide: the last backward pass, with stage 2 and 3 every pass.
     const double backward = time.backward + time.recomputation;
-    const double cover = plan.zeroStage == 3 ? time.forward + backward
-        : plan.zeroStage == 2                ? backward
-                                             : backward / plan.accumulation;
+    const double cover = !plan.hidesReductions() ? 0
+        : plan.zeroStage == 3                    ? time.forward + backward
+        : plan.zeroStage == 2                    ? backward
+                                                 : backward / plan.accumulation;
     time.communication = dataSeconds + tensorSeconds + ringSeconds + sendSeconds + hostSeconds;
     time.inPasses = tensorSeconds + std::max(0.0, ringSeconds - attention);
     time.exposed = std::max(0.0, dataSeconds - cover) + time.inPasses + offload.exposed;
@@ -316,6 +332,17 @@ double additionSeconds(const HostOperations& host, double gradientBytes, const s
     const auto trained =
         std::count_if(parameters.begin(), parameters.end(), [](const auto& one) { return one.isTrained; });
     return hostParts(host, rates, {0, 3 * gradientBytes, double(trained)}, 1).total();
+}
+
+/// All kept gradients, each added to one that is there.
+double sumSeconds(const std::vector<ParameterTensor>& parameters, const Plan& plan, const DeviceRates& rates,
+                  const StepTimeOptions& options)
+{
+    double bytes = 0;
+    for (const ParameterTensor& parameter : parameters)
+        bytes += parameter.isTrained ? double(keptGradientBytes(parameter, plan)) : 0;
+    return options.host != nullptr ? additionSeconds(*options.host, bytes, parameters, rates)
+                                   : 3 * bytes / rates.bandwidth;
 }
 
 double optimizerSeconds(const std::vector<ParameterTensor>& parameters, const Plan& plan, const DeviceRates& rates,
@@ -404,6 +431,15 @@ double operatorSeconds(const DeviceRates& rates, const OperatorCost& cost, doubl
         + cost.kernels * rates.launch;
 }
 
+std::vector<RecomputedRange> recomputedRanges(const Graph& graph, const StepSettings& step)
+{
+    const bool runsWhole = step.checkpointing.isReentrant || !graph.regions.empty() || step.rules.isBefore2;
+    std::vector<RecomputedRange> ranges;
+    for (const Segment& segment : segments(graph, step.checkpointing))
+        ranges.push_back({segment.first, replayEnd(graph, segment, runsWhole)});
+    return ranges;
+}
+
 Result<std::vector<OperatorTime>> operatorTimes(const Graph& graph, const Plan& plan, const Device& device,
                                                 const StepTimeOptions& options)
 {
@@ -459,12 +495,14 @@ Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>
                 time.recomputation += clock.book(runs.forward(i), times);
                 recomputed += times * runs.forward(i).kernels;
             }
-    if (isTraining && plan.accumulation > 1) { // later gradients are added into the first
-        const double gradients = double(trainedCount(parameters)) * double(plan.gradientBytes());
-        time.backward += (plan.accumulation - 1)
-            * (options.host != nullptr ? additionSeconds(*options.host, gradients, parameters, rates)
-                                       : 3 * gradients / rates.bandwidth);
-    }
+    if (isTraining && plan.accumulation > 1) // later gradients are added into the first
+        time.backward += (plan.accumulation - 1) * sumSeconds(parameters, plan, rates, options);
+    const ShardCopies copies = shardCopies(parameters, plan);
+    const double forwardCopies = copies.gathered / (isTraining ? 2 : 1) / rates.bandwidth;
+    time.copied = (copies.gathered + copies.reduced) / rates.bandwidth;
+    time.forward += forwardCopies;
+    time.backward += time.copied - forwardCopies;
+    time.memoryBound += time.copied;
     time.optimizer = optimizerSeconds(parameters, plan, rates, options);
     MEMSCAPE_CHECK(addCommunication(time, graph, parameters, plan, rates, options, attention));
     if (options.dispatch != nullptr) {

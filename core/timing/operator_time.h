@@ -8,20 +8,24 @@
 // reaches in DRAM. Williams, Waterman, Patterson 2009 (roofline).
 //
 // Communication: gradients are reduced while backward runs and stage-3 weights are gathered while
-// forward and backward run, so only what does not fit behind them is exposed, and what is hidden takes multiprocessors
-// from the passes (`slowed`); tensor parallelism's collectives, and tokens on their way to experts, wait for their
-// operands and are all exposed; keys and values that ranks pass round hide behind attention. An optimizer on the host
-// takes its time there, and its copies hide behind it and behind the passes as far as they can (offload_time.h).
-// Which bucket or layer hides behind what, latencies included, is the timeline of `sharding`.
+// forward and backward run (Plan::hidesReductions), so only what does not fit behind them is exposed, and what is
+// hidden takes multiprocessors from the passes (`slowed`); tensor parallelism's collectives, and tokens on their way to
+// experts, wait for their operands and are all exposed; keys and values that ranks pass round hide behind attention. An
+// optimizer on the host takes its time there, and its copies hide behind it and behind the passes as far as they can
+// (offload_time.h). Which bucket or layer hides behind what, latencies included, is the timeline of `sharding`.
 //
 // On a processor, when the caller gives its `HostOperations`, products and passes take what those say
 // instead (host_operations.h): a call for each operation, and what small products lose.
+//
+// Gradients are copied, converted and divided for their reduction, and weights copied out of what gathers them
+// (shard_copies.h).
 //
 // With `kernels` and `dispatch` (reached_step.h sets them) operators of a GPU take what their shapes reach
 // (device_kernels.h), gradients that meet are added up (read twice, written once), and a pass takes as long as the host
 // needs to dispatch its kernels where that is longer: the difference is `dispatch`.
 //
-// Left out: cache hits between operators, overlap of kernels, stragglers.
+// Left out: cache hits between operators, overlap of kernels, stragglers; products that add into gradients themselves
+// (Megatron's gradient_accumulation_fusion), whose sums are counted as passes over memory here.
 #pragma once
 
 #include "core/device/device.h"
@@ -29,6 +33,7 @@
 #include "core/timing/host_operations.h"
 #include "core/timing/operator_cost.h"
 #include "core/training/optimizer_state.h"
+#include "core/training/step.h"
 
 #include <span>
 
@@ -59,6 +64,9 @@ struct RecomputedRange
     std::size_t first = 0;
     std::size_t last = 0;
 };
+/// Of a step: a replay stops at the last tensor that backward needs, but where checkpoints are reentrant, layers
+/// compiled or PyTorch is older.
+std::vector<RecomputedRange> recomputedRanges(const Graph& graph, const StepSettings& step);
 
 /// What takes an operator's time.
 struct TimeParts
@@ -95,8 +103,9 @@ struct StepTime
     double exposed = 0;       ///< what the step waits for
     double slowed = 0;        ///< what the passes take longer beside the collectives that they hide
     double dispatch = 0;      ///< what the device waits for the host, which has not dispatched the next kernel yet
-    double inPasses = 0;      ///< of it, what forward and backward wait for: tensor, context and expert parallelism
-    double bubble = 0;        ///< of a pipeline: what its busiest rank waits for others (pipeline_time.h)
+    double copied = 0;        ///< of forward and backward: copies into and out of collectives (shard_copies.h)
+    double inPasses = 0; ///< of exposed, what forward and backward wait for: tensor, context and expert parallelism
+    double bubble = 0;   ///< of a pipeline: what its busiest rank waits for others (pipeline_time.h)
     double total = 0;
     double modelFlops = 0; ///< of products, forward and backward, without recomputation
     double executedFlops = 0;

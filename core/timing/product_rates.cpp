@@ -23,9 +23,11 @@ constexpr const char* sharedTable =
     "2024 to 2025; which repository was not found out";
 constexpr const char* tables = "stas00/ml-engineering @744d01e";
 constexpr const char* fryer = "huggingface/gpu-fryer, README.md @2b6fb06: 8192 × 8192 × 8192 for a minute and more";
+/// Power grows with a clock and the square of its voltage, which falls with it.
+constexpr const char* fewerWatts = "the H100 SXM's at 700 W × ∛(500 W / 700 W)";
 constexpr const char* simumax =
-    "MooreThreads/SimuMax, configs/system/b200_bf16_ceperm.json @e691807: 0.49 of 2250, the "
-    "median of its 120 products of Llama 3 70B and 405B, 4,096 tokens";
+    "MooreThreads/SimuMax, configs/system/b200_bf16_ceperm.json @e691807: 0.485 of 2250, the FLOPs of whole layers of "
+    "Llama 3 70B (0.482) and 405B (0.488), forward and backward of 4,096 tokens, over the sum of their times";
 constexpr const char* orin = "infinigence/ApxInf doc/jetson-roofline.md @21ae1dc, at MAXN, middle of 33.4 to 34.1";
 
 struct Published
@@ -46,6 +48,11 @@ constexpr Published published[] = {
     {"nvidia-h100-sxm", "tf32", 415, Evidence::Measured, hopperSource, cublas},
     {"nvidia-h100-sxm", "fp32", 48.5, Evidence::Measured, hopperSource, cublas},
     {"nvidia-h100-sxm", "fp8", 1403, Evidence::Measured, tables, mamf},
+    {"nvidia-h100-96gb", "fp16", 756, Evidence::Derived, hopperSource, cublas},
+    {"nvidia-h100-96gb", "bf16", 756, Evidence::Derived, hopperSource, cublas},
+    {"nvidia-h100-96gb", "tf32", 415, Evidence::Derived, hopperSource, cublas},
+    {"nvidia-h100-96gb", "fp32", 48.5, Evidence::Derived, hopperSource, cublas},
+    {"nvidia-h100-96gb", "fp8", 1403, Evidence::Derived, tables, mamf},
     {"nvidia-h200", "fp16", 756, Evidence::Derived, hopperSource, cublas},
     {"nvidia-h200", "bf16", 756, Evidence::Derived, hopperSource, cublas},
     {"nvidia-h200", "tf32", 415, Evidence::Derived, hopperSource, cublas},
@@ -77,10 +84,13 @@ constexpr Published published[] = {
 constexpr Published sustained[] = {
     {"nvidia-h100-sxm", "bf16", 730, Evidence::Measured, fryer, "cuBLAS in a long run"},
     {"nvidia-h100-sxm", "fp16", 730, Evidence::Derived, fryer, "cuBLAS in a long run"},
+    {"nvidia-h100-96gb", "bf16", 653, Evidence::Derived, fewerWatts, "cuBLAS in a long run"},
+    {"nvidia-h100-96gb", "fp16", 653, Evidence::Derived, fewerWatts, "cuBLAS in a long run"},
+    {"nvidia-h100-96gb", "fp8", 1254, Evidence::Derived, fewerWatts, mamf},
     {"nvidia-h200", "bf16", 730, Evidence::Derived, fryer, "cuBLAS in a long run"},
     {"nvidia-h200", "fp16", 730, Evidence::Derived, fryer, "cuBLAS in a long run"},
-    {"nvidia-b200", "bf16", 1106, Evidence::Measured, simumax, "products of transformers"},
-    {"nvidia-b200", "fp16", 1106, Evidence::Derived, simumax, "products of transformers"},
+    {"nvidia-b200", "bf16", 1091, Evidence::Measured, simumax, "products of transformers"},
+    {"nvidia-b200", "fp16", 1091, Evidence::Derived, simumax, "products of transformers"},
 };
 
 const Rate* rateOf(const Device& device, std::string_view name)

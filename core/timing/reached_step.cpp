@@ -10,7 +10,7 @@ namespace memscape {
 namespace {
 
 constexpr double ringShare = 0.68;
-constexpr double collectiveLatency = 23e-6;
+constexpr double collectiveLatency = 31e-6;
 constexpr double collectiveBlocks = 24;
 
 /// By the user, who says what the link does (withLink()).

@@ -127,7 +127,7 @@ std::vector<Collective> dataParallelCommunication(const std::vector<ParameterTen
             continue;
         const Payload payload = payloadOf(
             parameters, plan, [&](const ParameterTensor& one) { return !areShared || one.isExpert == isExpert; });
-        const int stride = plan.tensorParallel * (isExpert ? plan.expertParallel : 1);
+        const int stride = isExpert ? plan.expertParts() * plan.expertParallel : plan.tensorParallel;
         if (shards > 1)
             for (Collective& one : shardCommunication(payload, plan, shards)) {
                 one.stride = stride;

@@ -208,10 +208,28 @@ std::int64_t Plan::reducedBytes() const
 
 namespace {
 
-/// Of data, context and expert parallelism, whose ranks are the same ones.
+/// Experts that tensor parallelism leaves whole.
+Result<void> checkWholeExperts(const Plan& plan)
+{
+    if (!plan.keepsExpertsWhole || plan.tensorParallel == 1)
+        return {};
+    if (plan.expertParallel == 1)
+        return fail("plan.combination", "whole experts under tensor parallelism are modelled where ranks share them",
+                    "choose expert_parallel above 1, or whole_experts=false", "whole_experts");
+    if (!plan.sequenceParallel)
+        return fail("plan.combination",
+                    "whole experts take the tokens that a rank has: without sequence parallelism it has all of them",
+                    "choose sequence_parallel=true, or whole_experts=false", "whole_experts");
+    return {};
+}
+
+/// Of data, context and expert parallelism, whose ranks are the same ones; those of tensor parallelism join them where
+/// experts stay whole.
 Result<void> checkCopies(const Plan& plan)
 {
-    const int ranks = plan.dataParallel * plan.contextParallel;
+    MEMSCAPE_CHECK(checkWholeExperts(plan));
+    const int joined = plan.tensorParallel / plan.expertParts();
+    const int ranks = plan.dataParallel * plan.contextParallel * joined;
     if (plan.dataParallel % plan.replicateParallel != 0)
         return fail("plan.combination",
                     fmt::format("{} data-parallel ranks cannot form {} groups of the same size", plan.dataParallel,
@@ -221,12 +239,13 @@ Result<void> checkCopies(const Plan& plan)
         return {};
     if (ranks % (plan.expertParallel * plan.replicateParallel) != 0)
         return fail("plan.combination",
-                    fmt::format("experts are shared among the ranks of data and context parallelism: {} × {} ranks, in "
-                                "groups of {}, cannot be divided by {}",
-                                plan.dataParallel, plan.contextParallel, ranks / plan.replicateParallel,
-                                plan.expertParallel),
+                    fmt::format("experts are shared among the ranks of data and context parallelism{}: {} × {}{} "
+                                "ranks, in groups of {}, cannot be divided by {}",
+                                joined > 1 ? " and of tensor parallelism" : "", plan.dataParallel, plan.contextParallel,
+                                joined > 1 ? fmt::format(" × {}", joined) : std::string(),
+                                ranks / plan.replicateParallel, plan.expertParallel),
                     fmt::format("choose data_parallel {}, or an expert_parallel that divides the group",
-                                plan.expertParallel * plan.replicateParallel),
+                                (plan.expertParallel * plan.replicateParallel + joined - 1) / joined),
                     "expert_parallel");
     if (plan.zeroStage >= 2)
         return fail("plan.combination", "expert parallelism is modelled with whole gradients and weights only",

@@ -124,14 +124,18 @@ struct Plan
     int replicateParallel = 1; ///< of these, groups that keep the same shards (HSDP)
     int contextParallel = 1;   ///< ranks that share each sequence; parameters are sharded over them, too
     int expertParallel = 1;    ///< of data × context parallel ranks, those that share the experts
-    int pipelineParallel = 1;  ///< ranks that share the layers
-    int virtualStages = 1;     ///< chunks of layers on each of them
+    /// Tensor parallelism divides no expert (Megatron's --expert-tensor-parallel-size 1): its ranks are among those
+    /// that share them.
+    bool keepsExpertsWhole = false;
+    int pipelineParallel = 1; ///< ranks that share the layers
+    int virtualStages = 1;    ///< chunks of layers on each of them
     PipelineSchedule pipelineSchedule = PipelineSchedule::OneForwardOneBackward;
-    int tensorParallel = 1;               ///< divides matrices, heads and vocabulary
-    bool sequenceParallel = false;        ///< also what tensor parallelism leaves whole (Korthikanti 2022)
-    int machineRanks = 0;                 ///< GPUs of one machine; 0: all ranks are in one
-    double network = 0;                   ///< B/s of each GPU between machines, in one direction
-    bool gradientsAreBucketViews = false; ///< DDP's gradient_as_bucket_view
+    int tensorParallel = 1;                      ///< divides matrices, heads and vocabulary
+    bool sequenceParallel = false;               ///< also what tensor parallelism leaves whole (Korthikanti 2022)
+    int machineRanks = 0;                        ///< GPUs of one machine; 0: all ranks are in one
+    double network = 0;                          ///< B/s of each GPU between machines, in one direction
+    bool gradientsAreBucketViews = false;        ///< DDP's gradient_as_bucket_view
+    std::optional<bool> overlapsReductions = {}; ///< none: as the implementation does by default
     Offload offload = Offload::None;
 
     /// PyTorch on a CPU: the optimizer's numbers and step counts are tensors in the same memory.
@@ -148,7 +152,13 @@ struct Plan
     /// Backward sends each layer's gradients to the host, which sums them.
     bool streamsGradients() const { return offload >= Offload::Gradients && phase == StepPhase::Training; }
     /// Ranks that train the same parameter on other tokens: of experts, those of the same part of them.
-    int copies(bool isExpert = false) const { return dataParallel * contextParallel / (isExpert ? expertParallel : 1); }
+    int copies(bool isExpert = false) const
+    {
+        const int ranks = dataParallel * contextParallel;
+        return isExpert ? ranks * tensorParallel / (expertParts() * expertParallel) : ranks;
+    }
+    /// Devices that divide each expert.
+    int expertParts() const { return keepsExpertsWhole ? 1 : tensorParallel; }
     /// Ranks over which ZeRO divides it.
     int shards(bool isExpert = false) const { return copies(isExpert) / replicateParallel; }
     bool isSharded() const { return zeroStage > 0 && shards() > 1; }
@@ -157,6 +167,9 @@ struct Plan
     /// Between steps a device has pieces of the weights. FSDP's stage 2 (SHARD_GRAD_OP, reshard_after_forward=False)
     /// keeps them whole from forward to backward alone.
     bool shardsWeights() const { return zeroStage == 3 || isByFsdp(); }
+    /// What data parallelism reduces and gathers runs beside the passes. DeepSpeed's stages 1 and 2 wait unless they
+    /// are told otherwise (overlap_comm, runtime/zero/config.py).
+    bool hidesReductions() const { return overlapsReductions.value_or(!isByDeepSpeed() || zeroStage == 3); }
     /// zero_grad gives them back: not what DeepSpeed's stage 3 lays out once and for all.
     bool freesGradients() const
     {

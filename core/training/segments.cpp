@@ -71,4 +71,17 @@ std::vector<Segment> segments(const Graph& graph, const CheckpointPlan& plan)
     return result;
 }
 
+std::uint32_t replayEnd(const Graph& graph, const Segment& segment, bool runsWhole)
+{
+    if (runsWhole)
+        return segment.last;
+    const Operator& op = graph.operators[segment.trigger];
+    const auto outputs = graph.outputs(op);
+    const auto saved = graph.saved(op);
+    const bool keepsResults = std::any_of(saved.begin(), saved.end(), [&](TensorId tensor) {
+        return std::find(outputs.begin(), outputs.end(), tensor) != outputs.end();
+    });
+    return segment.trigger + (keepsResults ? 1 : 0);
+}
+
 } // namespace memscape

@@ -39,6 +39,10 @@ struct Segment
     std::vector<TensorId> inputs; ///< activations from outside, kept from forward to backward
 };
 
+/// Behind the last operator that a replay runs: it stops at the last tensor that is needed, and inputs are there before
+/// the operator that keeps them runs. `runsWhole`: it goes to the segment's end.
+std::uint32_t replayEnd(const Graph& graph, const Segment& segment, bool runsWhole);
+
 /// In program order, disjoint.
 std::vector<Segment> segments(const Graph& graph, const CheckpointPlan& plan);
 

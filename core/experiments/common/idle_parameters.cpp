@@ -113,6 +113,7 @@ void addSharding(Idle& idle, const Parameters& parameters)
     idle.add("data_parallel_replicate", (isAlone || stage == 0) && isOneGroup);
     const bool isTraining = !idle.is("phase", "forward") && !idle.is("phase", "inference");
     idle.add("gradient_as_bucket_view", isAlone || stage > 0 || !isTraining);
+    idle.add("reductions", isAlone || !isTraining);
     const bool isFloat =
         idle.is("precision", "fp32") || idle.is("precision", "bf16-autocast") || idle.is("precision", "fp16-autocast");
     const bool isPure = idle.is("precision", "bf16") || idle.is("precision", "fp16");
@@ -125,6 +126,7 @@ void addRanks(Idle& idle, const ModelTraits& traits)
     const bool isTraining = !idle.is("phase", "forward") && !idle.is("phase", "inference");
     idle.add("context_parallel", idle.isOne("context_parallel") && !traits.sharesSequences);
     idle.add("expert_parallel", idle.isOne("expert_parallel") && !traits.hasExperts);
+    idle.add("whole_experts", idle.isOne("tensor_parallel") || (idle.isOne("expert_parallel") && !traits.hasExperts));
     idle.add("pipeline_parallel", idle.isOne("pipeline_parallel") && !isTraining);
     const bool isInterleaved = !idle.isOne("pipeline_parallel") && idle.is("pipeline_schedule", "interleaved");
     idle.add("pipeline_schedule", idle.isOne("pipeline_parallel"));

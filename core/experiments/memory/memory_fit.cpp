@@ -328,7 +328,8 @@ void fitAtAnyCost(FitOutcome& fit, const Trial& whole, const Alternative& least)
 
 FitOutcome makeItFit(const Device& device, const Parameters& parameters, const TrainingAnswer& answer)
 {
-    constexpr std::size_t most = 10;    // whole simulations
+    constexpr std::size_t atOnce = 10; // whole simulations
+    constexpr std::size_t most = 3 * atOnce;
     constexpr double nearlyTied = 1.05; // of the quickest step
     FitOutcome fit;
     if (!answer.capacity)
@@ -343,14 +344,21 @@ FitOutcome makeItFit(const Device& device, const Parameters& parameters, const T
     std::stable_sort(all.begin(), all.end(), isBetter);
 
     const Trial whole{device, parameters, answer};
-    std::vector<std::optional<LeverOutcome>> outcomes(std::min(most, all.size()));
-    inParallel(outcomes.size(), stepsAtOnce(answer), [&](std::size_t i) { outcomes[i] = whole(all[i].chosen); });
-    for (std::optional<LeverOutcome>& outcome : outcomes) {
-        if (outcome && outcome->fits)
-            fit.combinations.push_back(std::move(*outcome));
+    const std::size_t count = std::min(most, all.size());
+    const auto isDone = [&](std::size_t next) { // what comes next is no quicker than what fits
+        return !fit.combinations.empty() && fit.combinations.front().seconds <= nearlyTied * all[next].seconds;
+    };
+    for (std::size_t first = 0; first < count && !isDone(first); first += atOnce) {
+        std::vector<std::optional<LeverOutcome>> outcomes(std::min(atOnce, count - first));
+        inParallel(outcomes.size(), stepsAtOnce(answer),
+                   [&](std::size_t i) { outcomes[i] = whole(all[first + i].chosen); });
+        for (std::optional<LeverOutcome>& outcome : outcomes) {
+            if (outcome && outcome->fits)
+                fit.combinations.push_back(std::move(*outcome));
+        }
+        std::stable_sort(fit.combinations.begin(), fit.combinations.end(),
+                         [](const LeverOutcome& a, const LeverOutcome& b) { return a.seconds < b.seconds; });
     }
-    std::stable_sort(fit.combinations.begin(), fit.combinations.end(),
-                     [](const LeverOutcome& a, const LeverOutcome& b) { return a.seconds < b.seconds; });
     dropRedundant(fit.combinations);
     if (!fit.combinations.empty()) {
         const double limit = fit.combinations.front().seconds * nearlyTied;

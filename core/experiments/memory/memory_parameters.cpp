@@ -38,6 +38,8 @@ CheckpointPlan checkpointingOf(const std::string& text)
 {
     if (text == "block")
         return {Checkpointing::Layers, 1, false};
+    if (text == "block-reentrant")
+        return {Checkpointing::Layers, 1, true};
     if (text == "sqrt")
         return {Checkpointing::SquareRoot, 1, false};
     if (text == "selective")
@@ -92,6 +94,7 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
     plan.replicateParallel = static_cast<int>(parameters.integer("data_parallel_replicate"));
     plan.contextParallel = static_cast<int>(parameters.integer("context_parallel"));
     plan.expertParallel = static_cast<int>(parameters.integer("expert_parallel"));
+    plan.keepsExpertsWhole = parameters.flag("whole_experts");
     plan.pipelineParallel = static_cast<int>(parameters.integer("pipeline_parallel"));
     plan.virtualStages = static_cast<int>(parameters.integer("virtual_stages"));
     MEMSCAPE_TRY(schedule, pipelineScheduleFromText(parameters.choice("pipeline_schedule")));
@@ -99,6 +102,8 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
     plan.network = parameters.number("network_bandwidth");
     plan.machineRanks = plan.network > 0 ? static_cast<int>(parameters.integer("machine_gpus")) : 0;
     plan.gradientsAreBucketViews = parameters.flag("gradient_as_bucket_view");
+    if (const std::string& overlap = parameters.choice("reductions"); overlap != "auto")
+        plan.overlapsReductions = overlap == "overlapped";
     plan.tensorParallel = static_cast<int>(parameters.integer("tensor_parallel"));
     plan.sequenceParallel = parameters.flag("sequence_parallel");
     plan.offload = offloadOf(parameters);
@@ -205,7 +210,7 @@ Result<void> setActivationOffload(TrainingSetup& setup, const Device& device, co
         return refused("activations on the host are not modelled with pipeline parallelism");
     if (setup.step.checkpointing.kind == Checkpointing::AttentionCore)
         return refused("activations on the host are not modelled with checkpointing=selective");
-    if (parameters.choice("compile") == "inductor")
+    if (parameters.choice("compile").starts_with("inductor"))
         return refused("a network that is compiled whole takes back at once all that it has sent to the host: "
                        "compile=layers takes it layer by layer");
     return {};
@@ -225,6 +230,7 @@ Result<void> setCompile(BuildOptions& build, const TrainingSetup& setup, const D
         build.compiled = scope;
         return withoutCompile(plan, setup.step.checkpointing, build);
     };
+    build.padsProducts = text != "inductor-2.0";
     const CompileScope scope = text == "layers" ? CompileScope::Layers : CompileScope::Network;
     const bool allowsLayers = refusedWith(CompileScope::Layers).empty();
     if (const std::string other = refusedWith(scope); !other.empty())
@@ -294,6 +300,7 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     build.sequence = sequence;
     build.contextParallel = plan.contextParallel;
     build.expertParallel = plan.expertParallel;
+    build.dividesExperts = plan.expertParts() == plan.tensorParallel;
     build.pipeline = {plan.pipelineParallel, plan.virtualStages, 0};
     build.weights = numerics.weights;
     build.autocast = numerics.autocast;

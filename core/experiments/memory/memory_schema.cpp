@@ -130,6 +130,9 @@ ParameterSpec compileSpec()
                        {"inductor", "Inductor",
                         "fewer and larger kernels, no intermediate results of chains; gradients of all weights at "
                         "once at the end of backward"},
+                       {"inductor-2.0", "Inductor of PyTorch 2.0",
+                        "the same without padding: products whose rows start anywhere, as a vocabulary of 50,257 "
+                        "makes them, stay slow"},
                        {"layers", "Inductor, by layers",
                         "regional compilation: each layer and the loss alone, what is between them eagerly; goes with "
                         "checkpointing and FSDP (torchtune, torchtitan, accelerate)"}},
@@ -178,6 +181,16 @@ std::vector<ParameterSpec> parallelSpecs()
             "Of the data- and context-parallel ranks, those that share a mixture's experts: each token travels to the "
             "ranks of its experts and back.",
             1024, "1", "GPUs"),
+        choiceSpec(
+            "reductions", "reductions", "Whether what data parallelism reduces and gathers runs beside the passes.",
+            {{"auto", "as usual",
+              "beside backward under DDP, FSDP and ZeRO stage 3; DeepSpeed's stages 1 and 2 wait (overlap_comm)"},
+             {"overlapped", "beside the passes", "Megatron's --overlap-grad-reduce and --overlap-param-gather"},
+             {"waited", "waited for", "the step waits for each: Megatron without these flags"}},
+            "auto"),
+        flagSpec("whole_experts", "experts whole",
+                 "Tensor parallelism divides no expert, and its ranks are among those that share them: Megatron's "
+                 "--expert-tensor-parallel-size 1."),
         count(
             "pipeline_parallel", "pipeline parallel",
             "Ranks that share the layers; micro-batches (accumulation) pass through them one after the other. Shown is "
@@ -246,6 +259,8 @@ ParameterSpec checkpointingSpec()
         "checkpointing", "checkpointing", "Which activations are dropped and recomputed in the backward pass.",
         {{"none", "none", "everything that backward needs is kept"},
          {"block", "every block", "only each block's input is kept; a third more work"},
+         {"block-reentrant", "every block, reentrant",
+          "the same with use_reentrant=True: a block runs again to its end, as it did in any form before PyTorch 2.1"},
          {"every:2", "every 2 blocks", "the input of every second block is kept"},
          {"every:4", "every 4 blocks", "the input of every fourth block is kept"},
          {"sqrt", "√n", "segments of √layers blocks"},
@@ -368,10 +383,26 @@ Schema trainingSchema()
                         {"none", "none", "only the step itself"}},
                        "levers")});
     setGroup(schema, "parallelism and offload",
-             {"zero", "sharding_implementation", "data_parallel", "gradient_as_bucket_view", "tensor_parallel",
-              "sequence_parallel", "data_parallel_replicate", "context_parallel", "expert_parallel",
-              "pipeline_parallel", "pipeline_schedule", "virtual_stages", "link_bandwidth", "network_bandwidth",
-              "machine_gpus", "offload", "nvme_bandwidth", "activation_offload"});
+             {"zero",
+              "sharding_implementation",
+              "data_parallel",
+              "gradient_as_bucket_view",
+              "tensor_parallel",
+              "sequence_parallel",
+              "reductions",
+              "data_parallel_replicate",
+              "context_parallel",
+              "expert_parallel",
+              "whole_experts",
+              "pipeline_parallel",
+              "pipeline_schedule",
+              "virtual_stages",
+              "link_bandwidth",
+              "network_bandwidth",
+              "machine_gpus",
+              "offload",
+              "nvme_bandwidth",
+              "activation_offload"});
     setGroup(schema, "training details",
              {"optimizer_implementation", "optimizer_rank", "optimizer_in_backward", "dropout", "clipping",
               "channels_last", "operators", "compile", "phase", "assume"});

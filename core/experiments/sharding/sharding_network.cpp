@@ -121,8 +121,9 @@ Result<std::vector<ShardUnit>> timedUnits(const Device& device, const Graph& gra
     MEMSCAPE_TRY(operators, operatorTimes(graph, step.plan, device, timing.options()));
     times.operators = std::move(operators);
     times.isRecomputed.resize(graph.operators.size());
-    for (const Segment& segment : segments(graph, step.checkpointing))
-        std::fill(times.isRecomputed.begin() + segment.first, times.isRecomputed.begin() + segment.last, true);
+    for (const RecomputedRange& range : recomputedRanges(graph, step))
+        std::fill(times.isRecomputed.begin() + std::ptrdiff_t(range.first),
+                  times.isRecomputed.begin() + std::ptrdiff_t(range.last), true);
     times.turns = turnsOf(device, ranks);
     return unitsOf(graph, times, step.plan.tensorParallel);
 }

@@ -114,6 +114,8 @@ private:
                 : host;
         if (is("offload", "parameters"))
             zero["offload_param"] = host;
+        if (m_parameters.has("reductions") && !is("reductions", "auto"))
+            zero["overlap_comm"] = is("reductions", "overlapped");
         m_json["zero_optimization"] = std::move(zero);
         if (stage() != m_parameters.integer("zero"))
             note(fmt::format("Offloading that needs ZeRO: stage {} in place of {}.", stage(),

@@ -83,7 +83,7 @@ Snippet accelerateConfig(const Parameters& parameters)
 {
     const Launch launch(parameters);
     const std::string& offload = parameters.choice("offload");
-    const bool isRecomputed = parameters.choice("checkpointing") == "block";
+    const bool isRecomputed = parameters.choice("checkpointing").starts_with("block");
     std::string text = "compute_environment: LOCAL_MACHINE\n";
     const auto line = [&](std::string_view key, auto value) { text += fmt::format("{}: {}\n", key, value); };
     line("distributed_type",
@@ -150,9 +150,12 @@ Snippet torchrunLine(const Parameters& parameters)
         add(launch.mixed(), "True");
     else if (launch.mixed() == "fp8")
         notes.emplace_back("FP8 products are made by the model's layers (Transformer Engine).");
-    if (parameters.choice("checkpointing") == "block")
+    const std::string& checkpointing = parameters.choice("checkpointing");
+    if (checkpointing == "block" || checkpointing == "block-reentrant") {
         add("gradient_checkpointing", "True");
-    else if (parameters.choice("checkpointing") != "none")
+        if (checkpointing == "block-reentrant")
+            add("gradient_checkpointing_kwargs", "'{\"use_reentrant\": true}'");
+    } else if (checkpointing != "none")
         notes.emplace_back("TrainingArguments know checkpointing of every block alone: see the PyTorch lines.");
     const std::string& optimizer = parameters.choice("optimizer");
     const std::string& style = parameters.choice("optimizer_implementation");

@@ -153,17 +153,19 @@ private:
             m_lines.blank();
             return;
         }
+        const bool isEachBlock = kind.starts_with("block");
         if (kind == "sqrt")
             m_lines.import("import math");
         m_lines.blank();
         m_lines.add("def run_blocks(blocks, hidden):  # in forward(), in place of the loop over blocks");
         m_lines.add("    every = "
-                    + (kind == "sqrt"        ? std::string("max(1, round(math.sqrt(len(blocks))))")
-                           : kind == "block" ? "1"
-                                             : kind.substr(kind.find(':') + 1)));
+                    + (kind == "sqrt"    ? std::string("max(1, round(math.sqrt(len(blocks))))")
+                           : isEachBlock ? "1"
+                                         : kind.substr(kind.find(':') + 1)));
         m_lines.add("    for first in range(0, len(blocks), every):");
         m_lines.add("        segment = torch.nn.Sequential(*blocks[first:first + every])");
-        m_lines.add("        hidden = checkpoint(segment, hidden, use_reentrant=False)");
+        m_lines.add(fmt::format("        hidden = checkpoint(segment, hidden, use_reentrant={})",
+                                kind == "block-reentrant" ? "True" : "False"));
         m_lines.add("    return hidden");
         m_lines.blank();
         m_lines.blank();
@@ -176,7 +178,7 @@ private:
     {
         if (means("channels_last") && m_parameters.flag("channels_last"))
             m_lines.add("model = model.to(memory_format=torch.channels_last)  # and each input");
-        if (means("compile") && is("compile", "inductor"))
+        if (means("compile") && (is("compile", "inductor") || is("compile", "inductor-2.0")))
             m_lines.add("model = torch.compile(model)");
         if (!compilesLayers())
             return;
@@ -256,6 +258,8 @@ private:
             m_lines.comment(fmt::format("{} ranks share the experts: the model sends tokens to them "
                                         "(all_to_all_single), as Megatron and torchtitan do.",
                                         integer("expert_parallel")));
+        if (means("whole_experts") && m_parameters.flag("whole_experts"))
+            m_lines.comment("Tensor parallelism leaves experts whole: Megatron's --expert-tensor-parallel-size 1.");
     }
 
     void writeFullyShard()

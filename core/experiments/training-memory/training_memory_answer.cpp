@@ -84,9 +84,7 @@ void timeIt(TrainingAnswer& answer, const Device& device)
 Result<StepTime> setupTime(const Device& device, const TrainingSetup& setup, const Graph& graph,
                            const std::vector<ParameterTensor>& parameters, double held)
 {
-    std::vector<RecomputedRange> recomputed;
-    for (const Segment& segment : segments(graph, setup.step.checkpointing))
-        recomputed.push_back({segment.first, segment.last});
+    const std::vector<RecomputedRange> recomputed = recomputedRanges(graph, setup.step);
     const Plan& plan = setup.step.plan;
     const auto timeOn = [&](const Device& linked) {
         return reachedStepTime(graph, parameters, plan, linked, held, recomputed);

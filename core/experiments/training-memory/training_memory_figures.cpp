@@ -193,6 +193,10 @@ void appendParallel(Why& why, const TrainingAnswer& answer)
         why.terms.push_back({"exchanged in passes", answer.time.inPasses, Unit::Second,
                              "of the exposed: what forward and backward wait for",
                              "tensor, context and expert parallelism"});
+    if (answer.time.copied > 0)
+        why.terms.push_back({"copied for collectives", answer.time.copied, Unit::Second,
+                             "of forward and backward: gradients copied, converted and divided, weights copied out",
+                             std::string(shardedByText(answer.setup.step.plan.shardedBy))});
     if (!answer.ranks.empty())
         why.terms.push_back({"(p − 1) / (m v)", idealBubble(answer.setup.step.plan), Unit::One,
                              "the bubble's share of the work if all ranks were alike",

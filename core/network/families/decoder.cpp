@@ -139,6 +139,8 @@ Variable DecoderNetwork::attention(std::int64_t index, const Variable& argument)
 
 Variable DecoderNetwork::feedForward(std::int64_t index, const Variable& argument)
 {
+    if (m_model.isSparse(index) && !m_b.options().dividesExperts)
+        return decoderExperts(m_b, m_model, m_names, argument);
     const Variable x = m_b.columnInput(argument);
     if (m_model.isSparse(index))
         return m_b.rowOutput(decoderExperts(m_b, m_model, m_names, x));

@@ -169,9 +169,12 @@ Variable decoderExperts(NetworkBuilder& b, const ModelDescription& model, const 
     if (!b.ok())
         return {};
     result = b.view(std::move(result), argument.shape());
-    if (model.experts.sharedFfn > 0)
-        result = b.add(std::move(result), sharedExpert(b, model, names, argument));
-    return result;
+    if (model.experts.sharedFfn == 0)
+        return result;
+    if (b.options().dividesExperts)
+        return b.add(std::move(result), sharedExpert(b, model, names, argument));
+    // Tensor parallelism divides the shared expert alone.
+    return b.add(std::move(result), b.rowOutput(sharedExpert(b, model, names, b.columnInput(argument))));
 }
 
 } // namespace memscape

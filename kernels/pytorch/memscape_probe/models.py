@@ -319,8 +319,9 @@ def from_transformers(fields, family, plan, model):
     make = model_class(transformers, fields, family)
     module = make(config, attention, plan.dtype)
     text = getattr(config, "get_text_config", lambda: config)()
-    if plan.checkpointing == "block":
-        module.gradient_checkpointing_enable({"use_reentrant": False, "preserve_rng_state": plan.dropout > 0})
+    if plan.checkpointing in ("block", "block-reentrant"):
+        is_reentrant = plan.checkpointing == "block-reentrant"
+        module.gradient_checkpointing_enable({"use_reentrant": is_reentrant, "preserve_rng_state": plan.dropout > 0})
     elif plan.checkpointing != "none":
         raise skipped(f"transformers checkpoints every block or none, not {plan.checkpointing}", "choose checkpointing=block or none")
     side = getattr(config, "image_size", None)

@@ -29,13 +29,14 @@ class Sizes:
 class Options:
     """How a network runs: kernels, dropout, and what is checkpointed."""
 
-    def __init__(self, attention="eager", is_written_out=False, dropout=0.0, every=0, checkpoints_core=False):
+    def __init__(self, attention="eager", is_written_out=False, dropout=0.0, every=0, checkpoints_core=False,
+                 is_reentrant=False):
         self.attention, self.is_written_out, self.dropout = attention, is_written_out, dropout
-        self.every, self.checkpoints_core = every, checkpoints_core
+        self.every, self.checkpoints_core, self.is_reentrant = every, checkpoints_core, is_reentrant
 
     def checkpointed(self, function, *arguments):
         # Without dropout nothing random is run again, and the generator's state needs no copy.
-        return checkpoint(function, *arguments, use_reentrant=False, preserve_rng_state=self.dropout > 0)
+        return checkpoint(function, *arguments, use_reentrant=self.is_reentrant, preserve_rng_state=self.dropout > 0)
 
     def core(self, function, *arguments):
         return self.checkpointed(function, *arguments) if self.checkpoints_core else function(*arguments)

@@ -103,13 +103,14 @@ class Plan:
 
     def network_options(self):
         every = 0
-        if self.checkpointing == "block":
+        if self.checkpointing in ("block", "block-reentrant"):
             every = 1
         elif self.checkpointing.startswith("every:"):
             every = int(self.checkpointing[6:])
         elif self.checkpointing == "sqrt":
             every = max(1, round(max(1, self.layers) ** 0.5))
-        return Options(self.attention, self.is_written_out, self.dropout, every, self.checkpointing == "selective")
+        return Options(self.attention, self.is_written_out, self.dropout, every, self.checkpointing == "selective",
+                       self.checkpointing == "block-reentrant")
 
     def bytes_per_parameter(self):
         """Between the steps and at their end: weights, gradients, master copy, moments."""

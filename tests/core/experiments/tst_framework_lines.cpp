@@ -91,6 +91,7 @@ QByteArray pythonSays(const QByteArray& programs)
 }
 
 const std::set<std::string> documented{"train_batch_size",
+                                       "zero_optimization.overlap_comm",
                                        "train_micro_batch_size_per_gpu",
                                        "gradient_accumulation_steps",
                                        "gradient_clipping",
@@ -204,6 +205,7 @@ private slots:
         row("optimizer=adalomo", "lomo_optim.AdaLomo(model, lr=learning_rate)");
         row("optimizer=lomo", "optimizer.fused_backward(loss, learning_rate)");
         row("checkpointing=every:4", "every = 4\n");
+        row("checkpointing=block-reentrant", "checkpoint(segment, hidden, use_reentrant=True)");
         row("checkpointing=sqrt", "every = max(1, round(math.sqrt(len(blocks))))");
         row("checkpointing=selective", "checkpoint(attention_core, query, key, value, use_reentrant=False)");
         row("attention=flash", "sdpa_kernel(SDPBackend.FLASH_ATTENTION)");
@@ -233,6 +235,8 @@ private slots:
             "ScheduleInterleaved1F1B");
         row("context_parallel=2 attention=flash", "torch.distributed.tensor.experimental.context_parallel");
         row("data_parallel=4 expert_parallel=2", "2 ranks share the experts");
+        row("data_parallel=4 tensor_parallel=2 sequence_parallel=true expert_parallel=8 whole_experts=true",
+            "Megatron's --expert-tensor-parallel-size 1");
         row("data_parallel=8 data_parallel_replicate=2 zero=3",
             "mesh = init_device_mesh(\"cuda\", (2, 4), mesh_dim_names=(\"replicate\", \"shard\"))");
         row("data_parallel=8 data_parallel_replicate=2 zero=3 sharding_implementation=fsdp1",
@@ -258,6 +262,7 @@ private slots:
             "model = prepare_model_for_kbit_training(model, use_gradient_checkpointing=True)");
         row("allocator=expandable", "os.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = \"expandable_segments:True\"");
         row("compile=inductor", "model = torch.compile(model)");
+        row("compile=inductor-2.0", "model = torch.compile(model)");
         row("optimizer_in_backward=true", "    parameter.register_post_accumulate_grad_hook(step)\n");
         row("optimizer_in_backward=true optimizer=muon",
             "(torch.optim.Muon if is_hidden(name, parameter) else torch.optim.AdamW)([parameter], lr=learning_rate)");

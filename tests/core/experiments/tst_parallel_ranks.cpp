@@ -3,10 +3,13 @@
 // in closed form, which rank is named, and what is refused with which remedy.
 #include "core/experiments/memory/memory_parameters.h"
 #include "core/experiments/training-memory/training_memory.h"
+#include "core/timing/reached_step.h"
 #include "core/training/communication.h"
 #include "tests/support/devices.h"
 
 #include <QtTest>
+
+#include <fmt/format.h>
 
 using namespace memscape;
 using namespace memscape::test;
@@ -58,6 +61,9 @@ private slots:
     void sharedExpertsAreAShareOfTheWeights();
     void tokensTravelToTheirExperts();
     void expertsAreShardedOverTheRanksThatHaveThem();
+    void gradientsOfExpertsGoBackAsTheyCame();
+    void wholeExpertsAreSharedByAllRanks();
+    void groupsOfExpertsAreThoseOfMegatron();
     void hybridShardingShardsWithinAGroup();
     void contextRanksShardToo();
     void allAtOnce();
@@ -171,6 +177,100 @@ void TestParallelRanks::expertsAreShardedOverTheRanksThatHaveThem()
     QVERIFY2(std::abs(ours / expected - 1) < 1e-6, qPrintable(QString::number(ours / expected)));
 }
 
+/// Each row that arrives belongs to one expert: its gradient is written once and added to no other.
+void TestParallelRanks::gradientsOfExpertsGoBackAsTheyCame()
+{
+    const auto answer = answered({"model=mixtral-8x7b", "data_parallel=2", "expert_parallel=2"}); // four on each rank
+    const Graph& graph = *answer.simulation.graph;
+    const Plan& plan = answer.setup.step.plan;
+    const ReachedTiming timing(h200(), plan, 1e9);
+    const auto times = operatorTimes(graph, plan, h200(), timing.options()).value();
+    int seen = 0;
+    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+        const Operator& op = graph.operators[i];
+        if (op.kind != OperatorKind::Index || graph.modules[op.module].type != "Expert")
+            continue;
+        ++seen;
+        QVERIFY(times[i].backward > 0 && times[i].backward <= times[i].forward);
+    }
+    QCOMPARE(seen, 32 * 4);
+}
+
+/// Tensor parallelism divides attention, and each rank has whole experts and sends its own part of the sequence.
+void TestParallelRanks::wholeExpertsAreSharedByAllRanks()
+{
+    const std::vector<std::string> divided{"model=mixtral-8x7b", "data_parallel=4", "tensor_parallel=2",
+                                           "sequence_parallel=true", "expert_parallel=4"};
+    auto whole = divided;
+    whole.back() = "expert_parallel=8";
+    whole.emplace_back("whole_experts=true");
+    const auto ours = answered(whole), other = answered(divided);
+    QCOMPARE(ours.simulation.kept.weights, other.simulation.kept.weights); // half of two experts, or one
+    const double tokens = 1024.0 / 2 * 2;                                  // of a rank, to two experts each
+    QCOMPARE(sent(ours, "tokens to and from experts"), 32.0 * 4 * (7.0 / 8) * tokens * 4096 * 2);
+    QCOMPARE(sent(other, "tokens to and from experts"), 32.0 * 4 * (3.0 / 4) * 2 * tokens * 4096 * 2);
+    QVERIFY(sent(ours, "activations") < sent(other, "activations")); // nothing is gathered for experts
+}
+
+/// Ranks that differ in one coordinate alone, numbered with the first of `sizes` innermost (megatron/core/
+/// parallel_state.py, RankGenerator).
+std::vector<std::vector<int>> groupsAlong(const std::vector<int>& sizes, std::size_t along)
+{
+    std::vector<std::vector<int>> groups;
+    int stride = 1, world = 1;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+        stride *= i < along ? sizes[i] : 1;
+        world *= sizes[i];
+    }
+    for (int rank = 0; rank < world; ++rank) {
+        if (rank / stride % sizes[along] > 0)
+            continue;
+        groups.emplace_back();
+        for (int i = 0; i < sizes[along]; ++i)
+            groups.back().push_back(rank + i * stride);
+    }
+    return groups;
+}
+
+/// Megatron numbers ranks tp-cp-dp-pp, and for experts etp-ep-edp-pp, over the same ranks.
+void TestParallelRanks::groupsOfExpertsAreThoseOfMegatron()
+{
+    struct Layout
+    {
+        int tensor, context, data, experts;
+        bool whole;
+    };
+    for (const Layout& one : {Layout{2, 1, 4, 8, true}, Layout{2, 1, 4, 4, true}, Layout{4, 2, 2, 8, true},
+                              Layout{2, 1, 4, 2, false}, Layout{1, 2, 4, 4, false}}) {
+        std::vector<std::string> plan{"model=mixtral-8x7b",
+                                      "zero=1",
+                                      "sharding_implementation=ideal",
+                                      fmt::format("tensor_parallel={}", one.tensor),
+                                      fmt::format("context_parallel={}", one.context),
+                                      fmt::format("data_parallel={}", one.data),
+                                      fmt::format("expert_parallel={}", one.experts),
+                                      fmt::format("sequence_parallel={}", one.tensor > 1),
+                                      fmt::format("whole_experts={}", one.whole)};
+        const auto answer = answered(plan);
+        const int parts = one.whole ? 1 : one.tensor, world = one.tensor * one.context * one.data;
+        const std::vector<int> sizes{parts, one.experts, world / parts / one.experts};
+        const auto isAlong = [&](const Collective& collective, std::size_t along) {
+            const auto group = groupsAlong(sizes, along).front();
+            return collective.degree == int(group.size())
+                && (group.size() == 1 || collective.stride == group[1] - group[0]);
+        };
+        bool hasTokens = false, hasCopies = sizes[2] == 1;
+        for (const Collective& collective : answer.collectives) {
+            if (collective.kind == CollectiveKind::AllToAll) {
+                QVERIFY(isAlong(collective, 1));
+                hasTokens = true;
+            }
+            hasCopies |= collective.what == "gradients" && isAlong(collective, 2);
+        }
+        QVERIFY(hasTokens && hasCopies);
+    }
+}
+
 void TestParallelRanks::hybridShardingShardsWithinAGroup()
 {
     const std::vector<std::string> eight{"model=llama-2-7b", "data_parallel=8", "zero=3"};
@@ -247,6 +347,13 @@ void TestParallelRanks::wrongPlansAreRefused_data()
     row("model=mixtral-8x7b expert_parallel=3 data_parallel=3", "expert_parallel", "divides 8");
     row("model=mixtral-8x7b expert_parallel=8 data_parallel=2", "expert_parallel", "data_parallel 8");
     row("model=mixtral-8x7b expert_parallel=2 data_parallel=2 zero=3", "zero", "stage 0 or 1");
+    row("model=mixtral-8x7b tensor_parallel=2 data_parallel=4 expert_parallel=8 whole_experts=true", "whole_experts",
+        "sequence_parallel=true");
+    row("model=mixtral-8x7b tensor_parallel=2 sequence_parallel=true whole_experts=true", "whole_experts",
+        "expert_parallel above 1");
+    row("model=mixtral-8x7b tensor_parallel=2 sequence_parallel=true data_parallel=2 expert_parallel=8 "
+        "whole_experts=true",
+        "expert_parallel", "data_parallel 4");
     row("model=gpt2 data_parallel=6 data_parallel_replicate=4 zero=3", "data_parallel_replicate", "divides");
 }
 

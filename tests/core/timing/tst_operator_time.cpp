@@ -177,6 +177,43 @@ private slots:
         QCOMPARE(time.executedFlops - time.modelFlops, time.modelFlops / 3 - head);
     }
 
+    /// The last product of GPT-2's MLP makes nothing that backward needs: early stop (torch/utils/checkpoint.py).
+    void aReplayStopsAtTheLastTensorThatIsNeeded()
+    {
+        const Graph graph = smallGpt2();
+        StepSettings step;
+        step.checkpointing = {Checkpointing::Layers, 1, false};
+        const auto flops = [&] {
+            double sum = 0;
+            for (const RecomputedRange& range : recomputedRanges(graph, step))
+                for (std::size_t i = range.first; i < range.last; ++i) {
+                    const OperatorCost cost = forwardCost(graph, graph.operators[i]);
+                    sum += cost.isProduct ? cost.flops : 0;
+                }
+            return sum;
+        };
+        const double cut = flops();
+        step.checkpointing.isReentrant = true;
+        const double rows = 2 * 128, last = 2 * rows * 4 * 256 * 256;
+        QCOMPARE(flops() - cut, 3 * last);
+    }
+
+    void aCompilerThatPadsAlignsAllProducts()
+    {
+        const auto aligned = [&](const Graph& made) {
+            return std::all_of(made.operators.begin(), made.operators.end(),
+                               [&](const Operator& op) { return forwardCost(made, op).products[0].isAligned; });
+        };
+        BuildOptions options;
+        options.batch = 2;
+        options.sequence = 128;
+        options.weights = DType::BFloat16;
+        Graph odd = gpt2({256, 4, 3, 0, 1001, 128}, options).value();
+        QVERIFY(!aligned(odd));
+        odd.padsProducts = true;
+        QVERIFY(aligned(odd));
+    }
+
     void onlyWhatBackwardDoesNotHideIsExposed()
     {
         const Graph graph = smallGpt2();
@@ -192,11 +229,32 @@ private slots:
             link.bandwidth.value = 1e8;
         const StepTime held = stepTime(graph, parameters, plan, slow).value();
         QCOMPARE(held.exposed, held.communication - held.backward);
+        QVERIFY(held.copied > 0 && held.copied < held.backward);
         QCOMPARE(held.communication, 2 * 7.0 / 8 * 4 * double(elementCount(parameters)) / 1e8);
         slow.links.clear();
         const auto unknown = stepTime(graph, parameters, plan, slow);
         QVERIFY(!unknown);
         QCOMPARE(unknown.error().code, std::string("predict.device"));
+    }
+
+    void reductionsThatAreWaitedForAreExposed()
+    {
+        const Graph graph = smallGpt2();
+        Trace trace;
+        const auto parameters = parameterTensors(graph, trace);
+        Plan plan = adamPlan();
+        plan.dataParallel = 8;
+        plan.zeroStage = 1;
+        const auto exposed = [&](ShardedBy implementation, std::optional<bool> overlaps) {
+            plan.shardedBy = implementation;
+            plan.overlapsReductions = overlaps;
+            const StepTime time = stepTime(graph, parameters, plan, m_a100).value();
+            return time.exposed / time.communication;
+        };
+        QCOMPARE(exposed(ShardedBy::Paper, {}), 0.0);
+        QCOMPARE(exposed(ShardedBy::Paper, false), 1.0);
+        QCOMPARE(exposed(ShardedBy::DeepSpeed, {}), 1.0); // overlap_comm is false for stages 1 and 2
+        QCOMPARE(exposed(ShardedBy::DeepSpeed, true), 0.0);
     }
 
     void anUnknownDeviceIsAnAnswer()
