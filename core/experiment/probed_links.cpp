@@ -16,7 +16,8 @@ namespace memscape {
 namespace {
 
 constexpr double bandBegin = 0.1, bandEnd = 0.9;
-constexpr int shares = 10; ///< quantiles that each size contributes to the band
+constexpr int shares = 10;       ///< quantiles that each size contributes to the band
+constexpr double widestBand = 4; ///< high over low: what is wider tells of others on the machine, not of the link
 
 /// The q-quantile of sorted values, which are not none.
 double quantileOf(const std::vector<double>& sorted, double q)
@@ -184,6 +185,8 @@ void addProbed(Measurement& measured, const Experiment& experiment, const Device
         if (!fitted.link(one.link.id))
             continue;
         links.push_back(bandOf(fitted, one));
+        if (links.back().high > widestBand * links.back().low)
+            return;
         all.push_back(linkJson(links.back()));
     }
     const auto predicted = predictedWith(experiment, fitted, parameters, links);

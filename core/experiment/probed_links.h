@@ -54,7 +54,8 @@ struct ProbedError
 };
 
 /// Adds "probed" to the detail of `measured`: {"links": [{"id", "label", "latency", "bandwidth", "low", "high",
-/// "sizes"}…], "predicted": outcome}. Nothing where the sizes determine no link, or the model answers nothing.
+/// "sizes"}…], "predicted": outcome}. Nothing where the sizes determine no link, the samples of a size differ fourfold
+/// (others used the machine), or the model answers nothing.
 void addProbed(Measurement& measured, const Experiment& experiment, const Device& device, const Parameters& parameters,
                const std::vector<LinkSamples>& samples);
 /// Reads it again; none where there is none, or where it is not what addProbed() writes.

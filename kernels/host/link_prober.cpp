@@ -7,8 +7,9 @@ namespace memscape::host {
 
 namespace {
 
-/// Until every size has been probed, so that a run of one point, visited three times, probes all of a link.
-constexpr std::size_t probesOfFirstVisits = 3;
+/// Until every size has been probed, so that a run of one point, visited three times, probes all of a link; then two,
+/// so that a size of a whole curve is probed often enough for its median to pass over a visit that was disturbed.
+constexpr std::size_t firstProbes = 3, laterProbes = 2;
 
 } // namespace
 
@@ -35,7 +36,7 @@ Result<void> LinkProber::take()
 {
     if (m_turns.empty())
         return {};
-    const std::size_t count = m_taken < m_turns.size() ? probesOfFirstVisits : 1;
+    const std::size_t count = m_taken < m_turns.size() ? firstProbes : laterProbes;
     for (std::size_t i = 0; i < count; ++i) {
         const Probe& probe = m_turns[m_taken++ % m_turns.size()];
         auto seconds = m_plans[probe.plan].measure(probe.bytes, probeOptions(0.05));

@@ -89,6 +89,7 @@ private slots:
     void theBandIsWhereTheSamplesLie();
     void curvesThatNoLinkChangesAreLeftOut();
     void tooFewSizesSayNothing();
+    void disturbedProbesSayNothing();
     void foreignTextIsNoLine_data();
     void foreignTextIsNoLine();
     void theSentenceNamesLinkErrorAndBand();
@@ -142,6 +143,12 @@ void TestProbedLinks::tooFewSizesSayNothing()
     QVERIFY(!probedBy({one}).detail.contains("probed"));
     LinkSamples broken = probesOfTest({memscape::nan, 0, -1});
     QVERIFY(!probedBy({broken}).detail.contains("probed"));
+}
+
+void TestProbedLinks::disturbedProbesSayNothing()
+{
+    QVERIFY(!probedBy({probesOfTest({0.8, 1, 1, 1, 4, 5})}).detail.contains("probed"));
+    QVERIFY(probedBy({probesOfTest({0.8, 1, 1, 1, 2, 2.5})}).detail.contains("probed"));
 }
 
 void TestProbedLinks::foreignTextIsNoLine_data()
