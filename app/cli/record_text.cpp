@@ -2,6 +2,7 @@
 // A record for a person at a terminal: what was asked, the figures beside each other, why the
 // headline is what it is, the points.
 #include "app/cli/output.h"
+#include "core/experiment/probed_links.h"
 #include "core/report/memory_tables.h"
 #include "core/report/summary.h"
 
@@ -72,6 +73,8 @@ std::string recordText(const Record& record)
         out += "\n" + alignedText(table);
     if (const TextTable errors = errorsTable(record); !errors.empty())
         out += "\n" + alignedText(errors);
+    if (const std::string probed = probedText(record.measured); !probed.empty())
+        out += "\n" + printable(probed) + "\n";
     out += "\nPrediction: " + printable(basisText(record.device)) + "\n";
     if (record.measured) {
         const std::string grade = gradeText(record);

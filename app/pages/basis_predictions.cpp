@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/basis_predictions.h"
 
+#include "app/settings/words.h"
 #include "core/device/datasheet.h"
 
 #include <algorithm>
@@ -21,6 +22,16 @@ QString basisName(const Device& device)
             return QObject::tr(name);
     }
     return QString::fromStdString(device.basis);
+}
+
+QString probedName(const ProbedRun& run)
+{
+    QStringList links;
+    for (const ProbedLink& link : run.links)
+        links << QObject::tr("%1 α %2, β %3")
+                     .arg(toQString(link.label), toQString(quantityText(link.latency, Unit::Second)),
+                          toQString(quantityText(link.bandwidth, Unit::BytePerSecond)));
+    return QObject::tr("probed in the run: %1").arg(links.join(QStringLiteral("; ")));
 }
 
 BasisPredictions::BasisPredictions(QObject* parent)

@@ -6,6 +6,7 @@
 #include "app/document/predictor.h"
 #include "app/pages/curves.h"
 #include "app/workers/devices.h"
+#include "core/experiment/probed_links.h"
 
 #include <QObject>
 
@@ -16,6 +17,9 @@ namespace memscape {
 
 /// "calibrated", "catalogue", "described", "derived", "datasheet": for a legend.
 QString basisName(const Device& device);
+
+/// "as probed in the run: pipe, α 39 µs, β 2.4 GB/s": for a legend.
+QString probedName(const ProbedRun& run);
 
 class BasisPredictions : public QObject
 {

@@ -75,6 +75,8 @@ CurveInput ExperimentPage::curveInput(const ShownMeasurement& now) const
     input.predicted = m_prediction ? &*m_prediction->predicted : nullptr;
     if (m_prediction && m_services.settings.showBases())
         input.others = m_bases.answers();
+    if (now.probed)
+        input.others.push_back({probedName(*now.probed), CurveRole::Probed, &now.probed->predicted});
     input.basis = predictionName();
     input.measured = now.outcome ? &*now.outcome : nullptr;
     input.measuredOn = tr("measured on %1").arg(shortDeviceName(now.device));

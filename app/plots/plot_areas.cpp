@@ -68,6 +68,21 @@ void paintAreas(QPainter& painter, const PlotState& state, const PlotMapper& map
     }
 }
 
+void paintBandsOfCurves(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme)
+{
+    for (std::size_t c = 0; c < state.curves.size(); ++c) {
+        const CleanCurve& curve = state.cleaned[c];
+        const CurveStyle style = styleOf(state.curves[c], theme);
+        if (!state.curves[c].visible || !style.isBanded || curve.low.empty())
+            continue;
+        QColor faint = style.colour;
+        faint.setAlphaF(0.14F);
+        painter.setPen(Qt::NoPen);
+        painter.setBrush(faint);
+        painter.drawPolygon(stretch(curve.x, curve.low, curve.high, map));
+    }
+}
+
 void paintPhases(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme)
 {
     const double u = plotUnit();

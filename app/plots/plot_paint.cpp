@@ -48,13 +48,14 @@ void paintBars(QPainter& painter, const PlotState& state, const PlotMapper& map,
     constexpr std::ptrdiff_t most = 3000;
     for (std::size_t c = 0; c < state.curves.size(); ++c) {
         const CleanCurve& clean = state.cleaned[c];
-        if (!state.curves[c].visible || clean.low.empty())
+        const CurveStyle style = styleOf(state.curves[c], theme);
+        if (!state.curves[c].visible || clean.low.empty() || style.isBanded)
             continue;
         const auto first = std::lower_bound(clean.x.begin(), clean.x.end(), map.x.low) - clean.x.begin();
         const auto last = std::upper_bound(clean.x.begin(), clean.x.end(), map.x.high) - clean.x.begin();
         if (last - first > most)
             continue;
-        painter.setPen(QPen(styleOf(state.curves[c], theme).colour, 1.6));
+        painter.setPen(QPen(style.colour, 1.6));
         for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i) {
             const double x = map.toX(clean.x[i]);
             const double low = map.toY(clean.low[i]);
@@ -105,6 +106,7 @@ void paintBelow(QPainter& painter, const PlotState& state, const PlotMapper& map
     painter.setClipRect(map.rect.adjusted(-1, -1, 1, 1));
     paintBands(painter, state, map, theme);
     paintAreas(painter, state, map, theme);
+    paintBandsOfCurves(painter, state, map, theme);
     paintLines(painter, state, map, theme);
     paintBars(painter, state, map, theme);
     painter.restore();

@@ -37,6 +37,8 @@ void paintBelow(QPainter& painter, const PlotState& state, const PlotMapper& map
 // plot_areas.cpp
 /// Stacked areas.
 void paintAreas(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme);
+/// Of curves that are drawn in a band rather than with bars.
+void paintBandsOfCurves(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme);
 /// Bars with names under the axis.
 void paintPhases(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme);
 void paintCallouts(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme);

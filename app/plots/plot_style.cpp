@@ -146,6 +146,12 @@ CurveStyle styleOf(const Curve& curve, const Theme& theme)
         style.textColour = theme.textDim;
         style.pen = dashed(style.colour, 1.2, {1, 2.5});
         break;
+    case CurveRole::Probed:
+        style.colour = theme.measured;
+        style.textColour = theme.measuredText;
+        style.pen = dashed(style.colour, 1.2, {6, 3});
+        style.isBanded = true;
+        break;
     case CurveRole::Drawn:
         style.pen = dashed(style.colour, 2.6, {});
         style.shape = MarkerShape::Circle;

@@ -53,7 +53,8 @@ struct CurveStyle
     MarkerShape shape = MarkerShape::Circle;
     double size = 0; ///< diameter of a dot in pixels; 0 for none
     bool hollow = false;
-    bool area = false; ///< a filled stretch: its sample is a square
+    bool isBanded = false; ///< low to high is filled, faintly, instead of a bar at each point
+    bool area = false;     ///< a filled stretch: its sample is a square
 };
 
 /// Has no inside to fill.

@@ -33,10 +33,22 @@ struct AxisSpec
 /// Predicted: blue dashed line. Measured: orange dots with their band. Variant: thinner, own dash
 /// and colour (measured variants: hollow, each of a shape of its own). Pinned: a record put beside, dots and line in
 /// its colour. Datasheet and Uncalibrated: what would be predicted from the vendor's numbers alone, or without the
-/// calibration; thinner than the prediction, in the colour of text and its own. Area: a part of a whole, stacked on the
+/// calibration; thinner than the prediction, in the colour of text and its own. Probed: with links as a run found them,
+/// a thin line in the colour of what is measured, in its band. Area: a part of a whole, stacked on the
 /// areas before it; its palette index is a part's (part_colours.h). Drawn: by hand; a wide solid line in a palette
 /// colour.
-enum class CurveRole { Predicted, Measured, Variant, MeasuredVariant, Pinned, Datasheet, Uncalibrated, Area, Drawn };
+enum class CurveRole {
+    Predicted,
+    Measured,
+    Variant,
+    MeasuredVariant,
+    Pinned,
+    Datasheet,
+    Uncalibrated,
+    Probed,
+    Area,
+    Drawn
+};
 enum class MarkerShape { Automatic, Circle, Square, Diamond, Triangle, Cross, TriangleDown, Plus };
 
 struct Curve

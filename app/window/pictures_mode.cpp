@@ -2,6 +2,7 @@
 #include "app/window/pictures_mode.h"
 
 #include "app/document/pages.h"
+#include "app/pages/basis_predictions.h"
 #include "app/pages/curves.h"
 #include "app/pages/records/record_text.h"
 #include "app/plots/plot_view.h"
@@ -50,7 +51,10 @@ Result<void> fillPlot(PlotView& plot, const Record& record, const std::vector<Re
     if (groups.empty())
         return fail("render.empty", "the record holds no series, so there is nothing to draw",
                     "measure or predict with a sweep");
-    const CurveInput input = inputOf(record, all);
+    CurveInput input = inputOf(record, all);
+    const auto probed = record.measured ? probedRun(*record.measured) : std::nullopt;
+    if (probed)
+        input.others.push_back({probedName(*probed), CurveRole::Probed, &probed->predicted});
     const SeriesGroup& group = groups.front();
     const AxisSpec x = xAxisOf(*lead, group, ByteStyle::Binary);
     plot.setAxes(x, yAxisOf(group, input, ByteStyle::Binary));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report of records as one page: a summary with links, then each record.
 #include "core/experiment/by_key.h"
+#include "core/experiment/probed_links.h"
 #include "core/report/html_page.h"
 #include "core/report/memory_tables.h"
 #include "core/report/overview.h"
@@ -142,6 +143,8 @@ std::string recordHtml(const std::vector<Record>& records, std::size_t index)
     out += htmlPairs(facts) + htmlTable(figuresTable(record, baselineFor(record, records))) + chartsHtml(record);
     if (const TextTable errors = errorsTable(record); !errors.empty())
         out += "<h3>Prediction against measurement</h3>\n" + htmlTable(errors);
+    if (const std::string probed = probedText(record.measured); !probed.empty())
+        out += htmlElement("p", probed);
     if (const std::string verdict = verdictText(record); !verdict.empty())
         out += htmlElement("p", verdict);
     for (const NamedTable& one : memoryTables(record))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For issues, READMEs and lab books: everything that fits into text. Charts are left to the HTML.
+#include "core/experiment/probed_links.h"
 #include "core/report/memory_tables.h"
 #include "core/report/overview.h"
 #include "core/report/report.h"
@@ -103,6 +104,8 @@ std::string recordText(const Record& record, const std::vector<Record>& records)
     out += markdownTable(figuresTable(record, baselineFor(record, records))) + "\n";
     if (const TextTable errors = errorsTable(record); !errors.empty())
         out += markdownTable(errors) + "\n";
+    if (const std::string probed = probedText(record.measured); !probed.empty())
+        out += escapedForMarkdown(probed) + "\n\n";
     if (const std::string verdict = verdictText(record); !verdict.empty())
         out += escapedForMarkdown(verdict) + "\n\n";
     for (const NamedTable& one : memoryTables(record))

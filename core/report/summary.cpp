@@ -196,6 +196,8 @@ TextPairs parameterRows(const Record& record)
         if (const auto& sweep = record.parameters.sweep(); sweep && sweep->key == key)
             text = fmt::format("{} to {}, {} values", valueLabel(*spec, sweep->values.front()),
                                valueLabel(*spec, sweep->values.back()), sweep->values.size());
+        if (text.empty())
+            continue; // no file, no folder
         rows.emplace_back(spec->label, std::move(text));
     }
     return rows;

@@ -129,16 +129,12 @@ void fitRates(Device& device, double describedClock, const HostProbes& probes)
 }
 
 /// Each link that its probes determine; the others stay unknown, with a note. What pieces cost, by link.
-std::map<std::string, double> fitLinks(Device& device, const HostProbes& probes)
+std::map<std::string, double> fitLinks(Device& device, const std::vector<LinkProbes>& probes)
 {
     std::map<std::string, double> pieceCosts;
-    for (LinkProbes kind : probes.links) {
-        for (LinkProbe& probe : kind.points) {
-            if (kind.touched > 0)
-                probe.cached = cachedShares(device, kind.touched * probe.bytes);
-            probe.pieces = (probe.pieces + linkPieces(kind.id, probe.bytes, probe.cached))
-                * (kind.hasFarPieces ? 1 - probe.cached.last : 1);
-        }
+    for (LinkProbes kind : probes) {
+        for (LinkProbe& probe : kind.points)
+            probe = onDevice(device, kind, probe);
         auto fitted = fitLink(kind);
         if (!fitted) {
             device.notes.push_back(fitted.error().message);
@@ -194,9 +190,8 @@ Result<Device> fitHostCalibration(const Device& described, const HostProbes& pro
     if (probes.clockHz > 0 && std::isfinite(probes.clockHz))
         device.clock = measuredHere(probes.clockHz, "chain of dependent multiplications of known latency");
     fitRates(device, described.clock.value, probes);
-    const std::map<std::string, double> pieceCosts = fitLinks(device, probes);
     device.basis = "calibrated";
-    Calibration calibration;
+    Calibration& calibration = device.calibration.emplace();
     calibration.grade = probes.grade;
     calibration.lineRates = probes.lineRates;
     calibration.randomRates = probes.randomRates;
@@ -204,9 +199,9 @@ Result<Device> fitHostCalibration(const Device& described, const HostProbes& pro
     calibration.walkRates = probes.walkRates;
     calibration.machine = described.name;
     calibration.raw = probesToJson(probes);
-    calibration.raw["piece_seconds"] = pieceCosts;
     if (probes.pageCache.isKnown())
         calibration.raw["page_cache"] = pageCacheToJson(probes.pageCache);
+    calibration.raw["piece_seconds"] = fitLinks(device, probes.links);
     if (!probes.operations.empty()) {
         const auto operations = fitHostOperations(probes.operations, device.units, probes.tileRows, probes.tileColumns);
         if (operations)
@@ -215,10 +210,27 @@ Result<Device> fitHostCalibration(const Device& described, const HostProbes& pro
             device.notes.push_back(operations.error().message
                                    + ": small training steps are predicted with typical values");
     }
-    device.calibration = std::move(calibration);
     for (const std::string& note : probes.notes)
         device.notes.push_back(note);
     MEMSCAPE_CHECK(checkPossible(device));
+    return device;
+}
+
+Device withFittedLinks(Device device, const std::vector<LinkProbes>& probes)
+{
+    const std::map<std::string, double> pieceCosts = fitLinks(device, probes);
+    if (!device.calibration)
+        device.calibration.emplace();
+    Json& raw = device.calibration->raw;
+    if (!raw.is_object())
+        raw = Json::object();
+    Json& pieces = raw["piece_seconds"];
+    if (!pieces.is_object())
+        pieces = Json::object();
+    for (const LinkProbes& kind : probes)
+        pieces.erase(kind.id);
+    for (const auto& [id, seconds] : pieceCosts)
+        pieces[id] = seconds;
     return device;
 }
 

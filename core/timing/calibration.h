@@ -61,6 +61,10 @@ struct HostProbes
 /// determine a single level (empty, not finite), run.impossible (calibration_check.h).
 Result<Device> fitHostCalibration(const Device& described, const HostProbes& probes);
 
+/// `device` with the links that these probes determine, and what their pieces cost, in place of those that it had; a
+/// note for each of the others.
+Device withFittedLinks(Device device, const std::vector<LinkProbes>& probes);
+
 /// The knee that explains a latency curve between two plateaus best: begin and end as fractions of
 /// `capacity`, exponent 2. `near` and `far` are the plateaus' latencies.
 Knee fitKnee(const std::vector<Probe>& curve, double capacity, double near, double far);

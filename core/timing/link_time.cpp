@@ -2,6 +2,7 @@
 #include "core/timing/link_time.h"
 
 #include "core/timing/calibration_fit.h"
+#include "core/timing/page_cache.h"
 #include "core/timing/working_set.h"
 
 #include <algorithm>
@@ -154,6 +155,28 @@ double secondsPerByte(const Link& link, const CachedShares& cached)
     };
     return cached.own * perByte(link.ownBandwidth) + (cached.last - cached.own) * perByte(link.bandwidth)
         + (1 - cached.last) * perByte(link.farBandwidth);
+}
+
+LinkProbe onDevice(const Device& host, const LinkProbes& kind, LinkProbe probe)
+{
+    if (kind.touched > 0)
+        probe.cached = cachedShares(host, kind.touched * probe.bytes);
+    probe.pieces += linkPieces(kind.id, probe.bytes, probe.cached);
+    if (const auto pageCache = kind.leastPiece > 0 ? pageCacheOf(host) : std::nullopt)
+        probe.pieces += pageCachePieces(*pageCache, probe.bytes, kind.leastPiece);
+    if (kind.hasFarPieces)
+        probe.pieces *= 1 - probe.cached.last;
+    return probe;
+}
+
+double linkSeconds(const Device& host, const LinkProbes& kind, const LinkProbe& probe)
+{
+    const Link* const link = host.link(kind.id);
+    if (!link)
+        return nan;
+    const LinkProbe here = onDevice(host, kind, probe);
+    return link->latency.value + here.bytes * secondsPerByte(*link, here.cached)
+        + here.pieces * pieceSeconds(host, kind.id);
 }
 
 Result<FittedLink> fitLink(const LinkProbes& probes)

@@ -60,7 +60,13 @@ struct LinkProbes
     std::vector<LinkProbe> points;
     double touched = 2; ///< B of memory for each that is moved: its source and its target; 0: caches do not matter
     bool hasFarPieces = false; ///< pieces count as far as no cache holds them
+    double leastPiece = 0;     ///< B of those that the page cache makes (page_cache.h); 0: it makes none
 };
+
+/// The probe with the caches that its bytes meet on that host, and the pieces that they come in there.
+LinkProbe onDevice(const Device& host, const LinkProbes& kind, LinkProbe probe);
+/// Seconds of so many bytes over a link of that device, by its α, β and γ. NaN where it has no such link.
+double linkSeconds(const Device& host, const LinkProbes& kind, const LinkProbe& probe);
 
 struct FittedLink
 {

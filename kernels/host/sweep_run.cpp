@@ -79,7 +79,9 @@ Result<MeasuredRun> runSweep(const Experiment& experiment, const Parameters& par
         session.setBudget(std::min(session.budget(), sweepBudget),
                           sweepOf(experiment, session.device(), parameters).values.size());
     HostWatch watch(session);
-    return runSweep(experiment, parameters, *makeSampledPoints(measurement, watch), session);
+    MEMSCAPE_TRY(run, runSweep(experiment, parameters, *makeSampledPoints(measurement, watch), session));
+    addProbed(run.measurement, experiment, session.device(), parameters, measurement.probedLinks());
+    return run;
 }
 
 } // namespace memscape::host

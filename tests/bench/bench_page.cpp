@@ -112,6 +112,9 @@ BENCHMARK_CAPTURE(draggedParameter, hierarchy, "hierarchy", "", "", "working_set
     ->Unit(benchmark::kMillisecond);
 const std::vector<QString> chunks{"64KiB", "256KiB", "1MiB", "4MiB", "16MiB", "32MiB"};
 BENCHMARK_CAPTURE(draggedParameter, transfer, "transfer", "", "", "chunk", chunks)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(draggedParameter, loading, "loading", "", "", "chunk", chunks)->Unit(benchmark::kMillisecond);
+const std::vector<QString> limits{"64MiB", "96MiB", "128MiB", "256MiB", "512MiB", "1GiB"};
+BENCHMARK_CAPTURE(draggedParameter, placement, "placement", "", "", "limit", limits)->Unit(benchmark::kMillisecond);
 const std::vector<QString> rankCounts{"1", "2", "4", "8", "16", "64", "256", "1024"};
 BENCHMARK_CAPTURE(draggedParameter, sharding, "sharding", "", "", "data_parallel", rankCounts)
     ->Unit(benchmark::kMillisecond);

@@ -11,6 +11,8 @@ ShownMeasurement fromRecord(const Record& record, int index, bool elsewhere)
 {
     ShownMeasurement shown;
     shown.outcome = record.measured;
+    if (shown.outcome && !elsewhere)
+        shown.probed = probedRun(*shown.outcome);
     shown.recordIndex = index;
     shown.elsewhere = elsewhere;
     shown.device = record.device;

@@ -4,6 +4,7 @@
 
 #include "app/document/study_document.h"
 #include "app/pages/run_controller.h"
+#include "core/experiment/probed_links.h"
 
 #include <optional>
 
@@ -12,9 +13,10 @@ namespace memscape {
 struct ShownMeasurement
 {
     std::optional<Measurement> outcome;
-    int recordIndex = -1;   ///< in the study; −1 while points are arriving
-    bool live = false;      ///< points are arriving
-    bool elsewhere = false; ///< other parameters or another device than the page's
+    std::optional<ProbedRun> probed; ///< what the model says with the links as its run found them
+    int recordIndex = -1;            ///< in the study; −1 while points are arriving
+    bool live = false;               ///< points are arriving
+    bool elsewhere = false;          ///< other parameters or another device than the page's
     Device device;
     Parameters parameters;
 };

@@ -3,9 +3,8 @@
 // row for each step, all to one scale of time. Geometry only, for painting, hit tests and tests.
 #pragma once
 
+#include "app/pictures/common/lane_blocks.h"
 #include "app/pictures/loading/loading_state.h"
-
-#include <QRectF>
 
 namespace memscape {
 
@@ -19,31 +18,12 @@ struct LoadingVessel
     double heightOf(double bytes, double fullest) const { return fullest > 0 ? bytes / fullest * box.height() : 0; }
 };
 
-struct LoadingBar
+struct LoadingLayout : LaneBlocks
 {
-    std::size_t way = 0, piece = 0;
-    QRectF rect;
-};
-
-struct LoadingBlock
-{
-    QRectF head;
-    std::vector<QRectF> labels, lanes;
-};
-
-struct LoadingLayout
-{
-    QRectF title, button, times, foot;
+    QRectF title, button, foot;
     std::vector<LoadingVessel> vessels;
     std::vector<QRectF> arrows; ///< between neighbours
-    std::vector<LoadingBlock> blocks;
-    std::vector<LoadingBar> bars;
-    double unit = 1, longest = 0;
-
-    double x(double seconds) const { return times.left() + (longest > 0 ? seconds / longest * times.width() : 0); }
-    double secondsAt(double x) const;
-    int barAt(QPointF at) const;  ///< −1 for none
-    int headAt(QPointF at) const; ///< index of a way; −1 for none
+    double unit = 1;
 };
 
 /// `unit`: one pixel of the drawings (plotUnit()).

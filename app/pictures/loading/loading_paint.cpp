@@ -146,7 +146,7 @@ struct LoadingPen
     void block(std::size_t index) const
     {
         const LoadingWay& way = state.ways[index];
-        const LoadingBlock& place = layout.blocks[index];
+        const LaneBlock& place = layout.blocks[index];
         QString text = state.secondsText(way.time);
         const double saved = state.ways.front().time - way.time;
         if (saved > 0.001 * way.time)
@@ -172,7 +172,7 @@ struct LoadingPen
         }
     }
 
-    void bar(const LoadingBar& bar) const
+    void bar(const LaneBar& bar) const
     {
         const LoadingWay& way = state.ways[bar.way];
         QRectF box = bar.rect;
@@ -198,7 +198,7 @@ void paintLoading(QPainter& painter, const LoadingState& state, const LoadingLay
         pen.arrow(i);
     for (std::size_t way = 0; way < layout.blocks.size(); ++way)
         pen.block(way);
-    for (const LoadingBar& bar : layout.bars)
+    for (const LaneBar& bar : layout.bars)
         pen.bar(bar);
     if (cursor >= 0)
         paintMoment(painter, layout.x(cursor), layout.times, layout.unit, theme);

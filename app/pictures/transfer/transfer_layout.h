@@ -3,39 +3,21 @@
 // scale of time. Geometry only, for painting, hit tests and tests.
 #pragma once
 
+#include "app/pictures/common/lane_blocks.h"
 #include "app/pictures/transfer/transfer_state.h"
-
-#include <QRectF>
 
 #include <array>
 
 namespace memscape {
 
-struct TransferBar
+struct TransferLayout : LaneBlocks
 {
-    std::size_t way = 0, piece = 0;
-    QRectF rect;
-};
-
-struct TransferBlock
-{
-    QRectF head;
-    std::vector<QRectF> labels, lanes; ///< a row each
-};
-
-struct TransferLayout
-{
-    QRectF title, button, times, foot;
-    std::vector<TransferBlock> blocks;
-    std::vector<TransferBar> bars;
+    QRectF title, button, foot;
     QRectF handle; ///< at the end of the first copy of the way that a hand changes; empty without
     QRectF depthLabel;
     std::array<QRectF, 8> depths; ///< buffers in flight, one to eight
-    double unit = 1, longest = 0;
+    double unit = 1;
 
-    double x(double seconds) const { return times.left() + (longest > 0 ? seconds / longest * times.width() : 0); }
-    double secondsAt(double x) const;
-    int barAt(QPointF at) const;   ///< −1 for none
     int depthAt(QPointF at) const; ///< 1 to 8; 0 for none
 };
 

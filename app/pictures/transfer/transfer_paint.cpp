@@ -48,7 +48,7 @@ struct TransferPen
     void block(std::size_t index) const
     {
         const TransferWay& way = state.ways[index];
-        const TransferBlock& place = layout.blocks[index];
+        const LaneBlock& place = layout.blocks[index];
         QRectF left = place.head, right = place.head;
         left.setWidth(place.head.width() * 0.48);
         right.setLeft(left.right());
@@ -69,7 +69,7 @@ struct TransferPen
         }
     }
 
-    void bar(const TransferBar& bar) const
+    void bar(const LaneBar& bar) const
     {
         const TransferWay& way = state.ways[bar.way];
         const LanePiece& piece = way.pieces[bar.piece];
@@ -124,7 +124,7 @@ void paintTransfer(QPainter& painter, const TransferState& state, const Transfer
     pen.line(layout.title, Qt::AlignLeft, state.title, theme.text, 1.0, true);
     for (std::size_t way = 0; way < layout.blocks.size(); ++way)
         pen.block(way);
-    for (const TransferBar& bar : layout.bars)
+    for (const LaneBar& bar : layout.bars)
         pen.bar(bar);
     if (cursor >= 0)
         paintMoment(painter, layout.x(cursor), layout.times, layout.unit, theme);

@@ -80,7 +80,7 @@ QString TransferPicture::toolTipAt(QPointF at) const
     const int bar = layout.barAt(at);
     if (bar < 0)
         return {};
-    const TransferBar& one = layout.bars[std::size_t(bar)];
+    const LaneBar& one = layout.bars[std::size_t(bar)];
     const TransferWay& way = m_state.ways[one.way];
     return m_state.pieceWords(way, way.pieces[one.piece]);
 }

@@ -147,7 +147,9 @@ TransferState readTransfer(const Parameters& parameters, const Prediction* predi
         if (way.key == textOf(detail, "asked"))
             way.measured = measuredTime(parameters, measured);
     }
-    state.title = tr("%1, moved in %2 ways").arg(state.bytesText(double(state.bytes))).arg(state.ways.size());
+    const QString moved = state.bytesText(double(state.bytes));
+    state.title = state.ways.size() == 1 ? tr("%1, moved").arg(moved)
+                                         : tr("%1, moved in %2 ways").arg(moved).arg(state.ways.size());
     return state;
 }
 

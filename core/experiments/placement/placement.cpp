@@ -75,6 +75,7 @@ Schema placementSchema()
              .standard = "0",
              .unit = Unit::BytePerSecond,
              .scale = Scale::Log2,
+             .words = {{"0", "none", "the host's memory holds the state"}},
              .appliesTo = AppliesTo::Gpus}),
         assumeSpec(),
     };

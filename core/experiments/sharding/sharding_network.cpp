@@ -26,7 +26,7 @@ namespace {
 constexpr std::uint32_t noUnit = UINT32_MAX;
 
 /// Of each operator the layer that it lies in.
-std::vector<std::uint32_t> layersOf(const Graph& graph)
+std::vector<std::uint32_t> layersOfOperators(const Graph& graph)
 {
     std::vector<std::uint32_t> layers(graph.operators.size(), noUnit);
     std::uint32_t layer = 0;
@@ -75,7 +75,7 @@ std::vector<ShardUnit> unitsOf(const Graph& graph, const UnitTimes& times, int t
     std::vector<std::int64_t> elements(graph.storages.size(), 0); // of parameters that were not used yet
     for (const NamedTensor& parameter : graph.parameters)
         elements[graph.tensors[parameter.tensor].storage] = graph.layoutOf(parameter.tensor).elements();
-    const std::vector<std::uint32_t> layers = layersOf(graph);
+    const std::vector<std::uint32_t> layers = layersOfOperators(graph);
     std::vector<ShardUnit> units;
     std::uint32_t current = noUnit; // the layer of the last unit
     const bool hasLayers = std::any_of(layers.begin(), layers.end(), [](std::uint32_t one) { return one != noUnit; });

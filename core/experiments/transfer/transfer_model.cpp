@@ -10,11 +10,10 @@
 //     device    α is a launch, β half the rate of copies in the GPU's memory, which counts reads and writes
 //     peer      β of the link to another GPU; α of the host link where its own is not known
 //     copy      β by the rates of one thread for the array and the buffers together: a copy is as slow as the side that
-//     is
-//               farther (on a Zen 4 the buffers' size moves it by up to a third)
-//     numa      calibrated; else copies as above, and what no cache holds is read over the link: lines in flight /
-//     (latency
-//               of DRAM and of the link), at most the link's rate, in place of lines in flight / latency of DRAM
+//               is farther (on a Zen 4 the buffers' size moves it by up to a third). Calibrated, α and β of one piece
+//               are the link's, and these rates say what smaller buffers save
+//     numa      calibrated; else copies as above, and what no cache holds is read over the link: lines in flight over
+//               the latencies of DRAM and link, at most the link's rate, in place of lines in flight over DRAM's
 //     the rest  calibrated links of this host
 //
 // The best chunk: with n bytes in chunks of c, the slowest lane's fixed cost f is paid n/c times, and the other lanes
@@ -113,6 +112,16 @@ Result<LinkRates> hostCopyRates(const Device& device, const TransferCase& asked)
     return rates;
 }
 
+/// The time of a copied byte through these buffers over that in one piece, by the rates for both working sets.
+double bufferShare(const Device& device, const TransferCase& asked)
+{
+    const auto rate = [&](double workingSet) {
+        return bandwidthOf(device, workingSet, Operation::Copy, 1).bytesPerSecond;
+    };
+    const double share = rate(2 * double(asked.bytes)) / rate(double(asked.bytes) + asked.bufferBytes());
+    return std::isfinite(share) && share > 0 ? share : 1;
+}
+
 Result<LinkRates> calibratedRates(const Device& device, const TransferCase& asked)
 {
     const std::string& id = transferKindKey(asked.kind);
@@ -120,8 +129,10 @@ Result<LinkRates> calibratedRates(const Device& device, const TransferCase& aske
     if (!link || !link->bandwidth.known() || !link->latency.known())
         return notKnown(device, fmt::format("what \"{}\" costs", id),
                         "calibrate this machine, or choose kind=copy, whose rates every device has");
-    const CachedShares cached = cachedShares(device, double(asked.bytes) + asked.bufferBytes());
-    LinkRates rates{link->latency.value, secondsPerByte(*link, cached),
+    const double workingSet = double(asked.bytes) + asked.bufferBytes();
+    const bool isCopy = asked.kind == TransferKind::Copy;
+    const CachedShares cached = cachedShares(device, isCopy ? 2 * double(asked.bytes) : workingSet);
+    LinkRates rates{link->latency.value, secondsPerByte(*link, cached) * (isCopy ? bufferShare(device, asked) : 1),
                     fmt::format("{} of the data lie in the last cache, {} in a core's own", percentText(cached.last),
                                 percentText(cached.own)),
                     link->latency.method};
@@ -162,7 +173,10 @@ Result<LinkRates> ratesOf(const Device& device, const TransferCase& asked)
         return gpuRates(device, asked);
     if (asked.kind == TransferKind::Numa && !device.link("numa")->farBandwidth)
         return describedNodeRates(device, asked);
-    return asked.kind == TransferKind::Copy ? hostCopyRates(device, asked) : calibratedRates(device, asked);
+    const Link* const copies = device.link("copy");
+    const bool isCalibrated = copies && copies->bandwidth.known() && copies->latency.known();
+    return asked.kind == TransferKind::Copy && !isCalibrated ? hostCopyRates(device, asked)
+                                                             : calibratedRates(device, asked);
 }
 
 TransferLane transferCopyLane(std::string name, const LinkRates& rates, const TransferCase& asked)

@@ -24,6 +24,7 @@
 #include "kernels/host/hierarchy/bandwidth.h"
 #include "kernels/host/hierarchy/latency.h"
 #include "kernels/host/host_backend.h"
+#include "kernels/host/link_prober.h"
 #include "kernels/host/loading/loading.h"
 #include "kernels/host/precision/precision.h"
 #include "kernels/host/sharding/sharding.h"
@@ -60,18 +61,7 @@ std::vector<double> sizesBetween(double begin, double end, int steps)
     }
 }
 
-constexpr double calibratedFile = 0x1p27; ///< B
-constexpr double readSizes[] = {0x1p20, 0x1p22, 0x1p24, 40 * 0x1p20, calibratedFile};
 constexpr int operationPasses = 6; ///< of a training step's operations, between the other probes
-
-StoppingOptions probeOptions(double wallLimit)
-{
-    StoppingOptions options;
-    options.minimumSamples = 5;
-    options.minimumTime = wallLimit / 8;
-    options.wallLimit = wallLimit;
-    return options;
-}
 
 /// One thing to measure: seconds of something, and where they go.
 struct Task
@@ -126,7 +116,6 @@ public:
         }
         for (const Task& task : m_tasks)
             task.store(summarize(task.samples.merged()));
-        countPieces();
         m_session.sink().progress(done, total, "matrix products");
         MEMSCAPE_TRY(rates, productRates(m_session));
         m_probes.productRates = std::move(rates);
@@ -313,61 +302,37 @@ private:
         }
     }
 
-    /// Every kind of transfer over sizes from which α and both rates follow.
     void planTransfers()
     {
-        static constexpr double sizes[] = {4, 0x1p10, 0x1p12, 0x1p15, 0x1p18, 0x1p20, 3 * 0x1p20, 0x1p24, 0x1p26};
         for (const TransferKind kind : calibratedTransfers()) {
-            if (kind == TransferKind::Numa && !m_session.device().link(transferKindKey(kind)))
-                continue; // one node of memory
-            const std::size_t index = m_probes.links.size();
-            m_probes.links.push_back({transferKindKey(kind), transferKindLabel(kind), {}});
-            for (const double bytes : sizes) {
-                Task task;
-                task.part = "transfers";
-                task.label = fmt::format("transfer of {}, {}", bytesText(bytes), transferKindKey(kind));
-                task.passes = bytes <= m_lastCache ? 2 : 1;
-                task.measure = [this, kind, bytes](int) -> Result<std::vector<double>> {
-                    auto seconds = measureTransfer(m_session, kind, std::size_t(bytes), probeOptions(0.05));
-                    if (!seconds && seconds.error().code == "run.skipped") // not on this machine
-                        return std::vector<double>();
-                    return seconds;
-                };
-                task.store = [this, index, bytes](const Summary& s) {
-                    if (s.median > 0)
-                        m_probes.links[index].points.push_back({bytes, s.median});
-                };
-                m_tasks.push_back(std::move(task));
-            }
+            if (auto plan = transferPlan(m_session, kind))
+                planLinks(std::move(*plan));
         }
     }
 
-    /// Steps of a ring that has a rank on each core, over sizes of their pieces.
+    /// Steps of a ring that has a rank on each core.
     void planRings()
     {
         const int ranks = std::min(m_session.team().size(), mostRingRanks);
         if (ranks < 2)
             return;
-        static constexpr double sizes[] = {4, 0x1p12, 0x1p15, 0x1p17, 0x1p19, 0x1p21, 0x1p23, 0x1p24};
-        for (const ShardingWay way : {ShardingWay::Threads, ShardingWay::Processes}) {
-            const std::size_t index = m_probes.links.size();
-            const std::string& key = shardingWayKey(way);
-            m_probes.links.push_back({"ring-" + key, "ring of " + key, {}, double(ranks) * ranks});
-            for (const double bytes : sizes) {
-                Task task;
-                task.part = "transfers";
-                task.label = fmt::format("ring of {} {}, {} a step", ranks, key, bytesText(bytes));
-                task.passes = bytes * ranks * ranks <= m_lastCache ? 2 : 1;
-                task.measure = [this, way, ranks, bytes](int) {
-                    return measureRing(m_session, way, ranks, std::size_t(bytes), probeOptions(0.05));
-                };
-                task.store = [this, index, ranks, bytes](const Summary& s) {
-                    if (s.median > 0)
-                        m_probes.links[index].points.push_back(
-                            {bytes, s.median / double(ringSteps(CollectiveKind::AllReduce, ranks))});
-                };
-                m_tasks.push_back(std::move(task));
-            }
+        for (const ShardingWay way : {ShardingWay::Threads, ShardingWay::Processes})
+            planLinks(ringLinkPlan(m_session, way, ranks));
+    }
+
+    void planLinks(LinkPlan plan)
+    {
+        const std::size_t index = m_probes.links.size();
+        m_probes.links.push_back(plan.link);
+        for (const double bytes : plan.sizes) {
+            planLink(index, bytes, "transfers", fmt::format("{} of {}", plan.link.label, bytesText(bytes)),
+                     [measure = plan.measure, bytes]() -> Result<std::vector<double>> {
+                         auto seconds = measure(bytes, probeOptions(0.05));
+                         if (!seconds && seconds.error().code == "run.skipped") // not on this machine
+                             return std::vector<double>();
+                         return seconds;
+                     });
+            m_tasks.back().passes = bytes * plan.link.touched <= m_lastCache ? 2 : 1;
         }
     }
 
@@ -396,54 +361,61 @@ private:
             for (const Method method : {Method::Read, Method::Mmap, Method::Direct, Method::Parallel}) {
                 if (isWarm && method == Method::Direct)
                     continue;
+                const LinkPlan plan = readingPlan(m_session, method, isWarm, [this] { return readFile(); });
                 const std::size_t index = m_probes.links.size();
-                const std::string id = loadingReadLink(method, isWarm);
-                const bool isCopied = isWarm && method != Method::Mmap;
-                m_probes.links.push_back({id, id, {}, loadingTouched(method, isWarm), isCopied});
-                m_inPieces[index] = isWarm && method == Method::Mmap ? faultAround : filePage;
-                if (method == Method::Direct)
-                    m_inPieces.erase(index);
-                for (const double bytes : readSizes) {
-                    planLink(index, bytes, "files", fmt::format("{} of {}", id, bytesText(bytes)),
-                             [this, method, isWarm, bytes] { return readingProbe(method, isWarm, bytes); });
+                m_probes.links.push_back(plan.link);
+                for (const double bytes : plan.sizes) {
+                    planLink(index, bytes, "files", fmt::format("{} of {}", plan.link.label, bytesText(bytes)),
+                             [this, plan, bytes] { return notedUnlessRead(plan.measure(bytes, probeOptions(0.1))); });
                 }
             }
         }
+        planPageCache();
     }
 
-    Result<std::vector<double>> readingProbe(LoadingMethod method, bool isWarm, double bytes)
+    /// How large the page cache's pieces get, by the faults of a file that is mapped.
+    void planPageCache()
     {
+        Task task;
+        task.part = "files";
+        task.label = "pieces of the page cache";
+        task.measure = [this](int) -> Result<std::vector<double>> {
+            LoadingSeen seen;
+            const auto file = readFile();
+            auto seconds = file ? measureReading(m_session, **file, LoadingMethod::Mmap, true,
+                                                 std::uint64_t(calibratedFile), probeOptions(0.1), &seen)
+                                : tl::unexpected<Error>(file.error());
+            if (seconds) {
+                const double window = (*file)->readAhead();
+                m_probes.pageCache = {window, largestPiece(window, calibratedFile, seen.faults)};
+            }
+            return notedUnlessRead(std::move(seconds));
+        };
+        task.store = [](const Summary&) {};
+        m_tasks.push_back(std::move(task));
+    }
+
+    Result<const LoadingFile*> readFile()
+    {
+        if (m_fileError)
+            return fail(*m_fileError);
         LoadingCase asked;
-        asked.bytes = std::uint64_t(calibratedFile);
-        asked.limit = asked.bytes;
-        const auto file = m_fileError ? tl::unexpected<Error>(*m_fileError) : m_files.fileFor(m_session, asked);
-        LoadingSeen seen;
-        auto seconds = file
-            ? measureReading(m_session, **file, method, isWarm, std::uint64_t(bytes), probeOptions(0.1), &seen)
-            : tl::unexpected<Error>(file.error());
-        if (seconds && isWarm && method == LoadingMethod::Mmap && bytes == calibratedFile) {
-            const double window = (*file)->readAhead();
-            m_probes.pageCache = {window, largestPiece(window, bytes, seen.faults)};
-        }
+        asked.bytes = asked.limit = std::uint64_t(calibratedFile);
+        auto file = m_files.fileFor(m_session, asked);
+        if (!file && file.error().code != "run.cancelled")
+            m_fileError = file.error();
+        return file;
+    }
+
+    /// Nothing and a note where a file is not read; what ends a calibration ends it.
+    Result<std::vector<double>> notedUnlessRead(Result<std::vector<double>> seconds)
+    {
         if (seconds || seconds.error().code == "run.cancelled" || seconds.error().code == "check.failed")
             return seconds;
-        if (!file)
-            m_fileError = file.error();
         const std::string note = "a file is not read in every way here: " + seconds.error().message;
         if (std::find(m_probes.notes.begin(), m_probes.notes.end(), note) == m_probes.notes.end())
             m_probes.notes.push_back(note);
         return std::vector<double>();
-    }
-
-    /// The pieces of each reading, once it is known how large they get.
-    void countPieces()
-    {
-        if (!m_probes.pageCache.isKnown())
-            return;
-        for (const auto& [index, least] : m_inPieces) {
-            for (LinkProbe& probe : m_probes.links[index].points)
-                probe.pieces = pageCachePieces(m_probes.pageCache, probe.bytes, least);
-        }
     }
 
     void planConversions()
@@ -492,7 +464,6 @@ private:
     std::vector<Task> m_tasks;
     WalkArrays m_walkArrays;
     LoadingFiles m_files;
-    std::map<std::size_t, double> m_inPieces; ///< links that read through the page cache: B of the least piece
     std::optional<Error> m_fileError;
     std::array<StrideArrays, 2> m_arrays; ///< of walks with one array and with two
 };

@@ -13,6 +13,7 @@
 // The memory that the bytes arrive in is touched before; what its page faults cost is `transfer`'s to say (fresh).
 #include "kernels/host/loading/loading.h"
 
+#include "core/timing/page_cache.h"
 #include "kernels/host/loading/loading_kernels.h"
 #include "kernels/host/measurement.h"
 #include "kernels/host/transfer/transfer_kernels.h"
@@ -58,6 +59,9 @@ public:
             m_session.noteOnce("info", "loading.bytes",
                                "the filesystem reports no bytes read (/proc/self/io); that the file was cold is "
                                "mincore()'s word");
+        m_prober.add(readingPlan(m_session, asked.method, asked.isWarm,
+                                 [this, asked] { return m_files.fileFor(m_session, asked); }));
+        MEMSCAPE_CHECK(m_prober.take());
         return sets;
     }
 
@@ -73,6 +77,8 @@ public:
         return loadingFigures(asked, measuredLoading(summaries, seen->second.first, seen->second.second));
     }
 
+    std::vector<LinkSamples> probedLinks() const override { return m_prober.samples(); }
+
     Json method() const override
     {
         return {{"threads", m_session.team().size()},
@@ -85,6 +91,7 @@ private:
 
     HostSession& m_session;
     LoadingFiles m_files;
+    LinkProber m_prober;
     std::map<std::string, std::pair<LoadingSeen, double>> m_seen;
     std::string m_checked;
 };
@@ -194,6 +201,25 @@ Result<std::vector<double>> measureReading(HostSession& session, const LoadingFi
     if (seen)
         *seen = run.seen();
     return seconds;
+}
+
+LinkPlan readingPlan(HostSession& session, LoadingMethod method, bool isWarm,
+                     std::function<Result<const LoadingFile*>()> file)
+{
+    const std::string id = loadingReadLink(method, isWarm);
+    LinkPlan plan{
+        {id, id, {}, loadingTouched(method, isWarm)}, {0x1p20, 0x1p22, 0x1p24, 40 * 0x1p20, calibratedFile}, {}};
+    plan.link.hasFarPieces = isWarm && method != LoadingMethod::Mmap;
+    if (method != LoadingMethod::Direct)
+        plan.link.leastPiece = isWarm && method == LoadingMethod::Mmap ? faultAround : filePage;
+    plan.measure = [&session, method, isWarm, file = std::move(file)](
+                       double bytes, const StoppingOptions& options) -> Result<std::vector<double>> {
+        MEMSCAPE_TRY(read, file());
+        if (bytes > double(read->bytes())) // a smaller file of the user's own
+            return fail("run.skipped", "the file is smaller", "choose a larger file", "file");
+        return measureReading(session, *read, method, isWarm, std::uint64_t(bytes), options);
+    };
+    return plan;
 }
 
 Result<std::vector<double>> measureConverting(HostSession& session, LoadingForm form, LoadingTarget target,

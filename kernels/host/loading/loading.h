@@ -2,6 +2,7 @@
 // `loading` for its calibration and for a GPU's measurement; see loading.cpp.
 #pragma once
 
+#include "kernels/host/link_prober.h"
 #include "kernels/host/loading/loading_run.h"
 #include "kernels/measure/statistics.h"
 
@@ -38,6 +39,11 @@ LoadingNumbers measuredLoading(const std::map<std::string, Summary>& samples, co
 Result<std::vector<double>> measureReading(HostSession& session, const LoadingFile& file, LoadingMethod method,
                                            bool isWarm, std::uint64_t bytes, const StoppingOptions& options,
                                            LoadingSeen* seen = nullptr);
+inline constexpr double calibratedFile = 0x1p27; ///< B
+/// How reading by that method is probed, of files as large as `file` gives them.
+LinkPlan readingPlan(HostSession& session, LoadingMethod method, bool isWarm,
+                     std::function<Result<const LoadingFile*>()> file);
+
 /// Seconds of converting so many stored bytes in chunks, from buffers that they share.
 Result<std::vector<double>> measureConverting(HostSession& session, LoadingForm form, LoadingTarget target,
                                               std::uint64_t bytes, const StoppingOptions& options);

@@ -5,6 +5,7 @@
 
 #include "kernels/host/measurement.h"
 #include "kernels/host/sharding/rank_group.h"
+#include "kernels/programs/sharding/ring_plan.h"
 #include "kernels/programs/sharding/sharding_measurement.h"
 
 #include <algorithm>
@@ -55,6 +56,20 @@ public:
         return group.check();
     }
 
+    Result<SampleSets> visit(const Parameters& point, int pass) override
+    {
+        MEMSCAPE_TRY(sets, ShardingMeasurement::visit(point, pass));
+        if (m_session.team().size() > 1) {
+            MEMSCAPE_TRY(asked, shardingCase(m_session.device(), point));
+            // Of as many ranks as there are cores: of more the model says that they take turns.
+            const auto ranks = std::min<std::int64_t>(asked.ranks(), m_session.team().size());
+            m_prober.add(ringLinkPlan(m_session, asked.link.way, int(ranks)));
+            MEMSCAPE_CHECK(m_prober.take());
+        }
+        return sets;
+    }
+    std::vector<LinkSamples> probedLinks() const override { return m_prober.samples(); }
+
     Json method() const override
     {
         return {{"threads", m_session.team().size()},
@@ -87,6 +102,7 @@ protected:
 
 private:
     HostSession& m_session;
+    LinkProber m_prober;
 };
 
 } // namespace
@@ -102,6 +118,19 @@ Result<std::vector<double>> measureRing(HostSession& session, ShardingWay way, i
     StoppingRule rule(options, session.clock());
     MEMSCAPE_TRY(repeats, sampleRing(ring, double(elements) * 8 * double(ranks - 1), rule));
     return session.samplesOf(rule, repeats);
+}
+
+LinkPlan ringLinkPlan(HostSession& session, ShardingWay way, int ranks)
+{
+    const std::string& key = shardingWayKey(way);
+    return {{"ring-" + key, "ring of " + key, {}, double(ranks) * ranks},
+            {4, 0x1p12, 0x1p15, 0x1p17, 0x1p19, 0x1p21, 0x1p23, 0x1p24},
+            [&session, way, ranks](double bytes, const StoppingOptions& options) -> Result<std::vector<double>> {
+                MEMSCAPE_TRY(seconds, measureRing(session, way, ranks, std::size_t(bytes), options));
+                for (double& one : seconds)
+                    one /= double(ringSteps(CollectiveKind::AllReduce, ranks));
+                return seconds;
+            }};
 }
 
 std::unique_ptr<HostMeasurement> makeShardingMeasurement(HostSession& session)

@@ -7,6 +7,7 @@
 //     copy_time    the copies alone, on one thread
 //     kernel_time  the kernel alone, over buffers that are there
 //     latency      four bytes in one piece
+// The link is probed again in turn with the points (link_prober.h).
 // Before the first sample everything is moved once and every byte compared; a wrong one fails the run.
 //
 // Left out: buffers that another thread has just written, when the kernel is timed alone.
@@ -269,7 +270,7 @@ public:
         MEMSCAPE_CHECK(run.open());
         MEMSCAPE_CHECK(run.check());
         m_checked[transferKindKey(asked.kind)] = run.checked();
-        const StoppingOptions options = m_session.passOptions(4);
+        const StoppingOptions options = m_session.passOptions(5);
         const auto sample = [&](const char* key, Sampled sampled) -> Result<void> {
             MEMSCAPE_TRY(seconds, samplesOf(m_session, run, sampled, options));
             sets[key] = std::move(seconds);
@@ -282,6 +283,9 @@ public:
             MEMSCAPE_CHECK(sample("time", &TransferRun::allLanes));
         else // the copies are all that there is
             sets["time"] = sets["copy_time"];
+        if (auto plan = transferPlan(m_session, asked.kind))
+            m_prober.add(std::move(*plan));
+        MEMSCAPE_CHECK(m_prober.take());
         return sets;
     }
 
@@ -299,6 +303,8 @@ public:
         numbers.halfSize = measuredHalfSize(asked, numbers);
         return transferFigures(asked, numbers);
     }
+
+    std::vector<LinkSamples> probedLinks() const override { return m_prober.samples(); }
 
     Json method() const override
     {
@@ -324,12 +330,13 @@ private:
         TransferRun run(m_session, least);
         MEMSCAPE_CHECK(run.open());
         MEMSCAPE_CHECK(run.check());
-        MEMSCAPE_TRY(seconds, samplesOf(m_session, run, &TransferRun::copies, m_session.passOptions(4)));
+        MEMSCAPE_TRY(seconds, samplesOf(m_session, run, &TransferRun::copies, m_session.passOptions(5)));
         sets["latency"] = std::move(seconds);
         return {};
     }
 
     HostSession& m_session;
+    LinkProber m_prober;
     std::map<std::string, std::string> m_checked;
 };
 
@@ -351,6 +358,18 @@ Result<std::vector<double>> measureTransfer(HostSession& session, TransferKind k
     MEMSCAPE_CHECK(run.open());
     MEMSCAPE_CHECK(run.check());
     return samplesOf(session, run, &TransferRun::copies, options);
+}
+
+std::optional<LinkPlan> transferPlan(HostSession& session, TransferKind kind)
+{
+    const std::string& id = transferKindKey(kind);
+    if (kind == TransferKind::Numa && !session.device().link(id))
+        return std::nullopt; // one node of memory
+    return LinkPlan{{id, transferKindLabel(kind), {}},
+                    {4, 0x1p10, 0x1p12, 0x1p15, 0x1p18, 0x1p20, 3 * 0x1p20, 0x1p24, 0x1p26},
+                    [&session, kind](double bytes, const StoppingOptions& options) {
+                        return measureTransfer(session, kind, std::size_t(bytes), options);
+                    }};
 }
 
 std::unique_ptr<HostMeasurement> makeTransferMeasurement(HostSession& session)

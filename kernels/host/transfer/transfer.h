@@ -3,8 +3,9 @@
 #pragma once
 
 #include "core/experiments/transfer/transfer.h"
-#include "kernels/host/session.h"
+#include "kernels/host/link_prober.h"
 
+#include <optional>
 #include <vector>
 
 namespace memscape::host {
@@ -16,5 +17,8 @@ std::vector<TransferKind> calibratedTransfers();
 /// run.skipped, run.failed.
 Result<std::vector<double>> measureTransfer(HostSession& session, TransferKind kind, std::size_t bytes,
                                             const StoppingOptions& options);
+
+/// How the link of a kind is probed; none where the machine has no such link.
+std::optional<LinkPlan> transferPlan(HostSession& session, TransferKind kind);
 
 } // namespace memscape::host

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/curves.h"
+
+#include "app/pages/basis_predictions.h"
 #include "app/plots/plot_style.h"
 
 #include "core/device/catalogue.h"
@@ -136,6 +138,32 @@ private slots:
         const auto bandwidth = makeCurves(seriesGroups(both)[1], input);
         QCOMPARE(bandwidth[0].name, "datasheet");
         QCOMPARE(bandwidth.size(), std::size_t(3));
+    }
+
+    void whatARunProbedIsALineInItsBand()
+    {
+        const Outcome both = outcome();
+        Outcome probed = both;
+        probed.series[0].low = probed.series[0].high = probed.series[0].y;
+        for (double& y : probed.series[0].high)
+            y *= 1.5;
+        CurveInput input;
+        input.predicted = &both;
+        input.others = {{"probed in the run", CurveRole::Probed, &probed}};
+        const Curve same = makeCurves(seriesGroups(both)[0], input)[0];
+        QCOMPARE(same.role, CurveRole::Probed);
+        QCOMPARE(same.high, probed.series[0].high);
+        // Curves of the other group depend on no link: they are not in it.
+        probed.series.erase(probed.series.begin() + 1, probed.series.end());
+        for (const Curve& curve : makeCurves(seriesGroups(both)[1], input))
+            QVERIFY(curve.role != CurveRole::Probed);
+    }
+
+    void probedLinksAreNamedWithWhatTheyAre()
+    {
+        ProbedRun run;
+        run.links = {{"pipe", "pipe", 39e-6, 2.4e9, 0.9, 1.1, 9}};
+        QCOMPARE(probedName(run), QString("probed in the run: pipe α 39 µs, β 2.4 GB/s"));
     }
 
     void measuredWithOtherParametersIsHollow()

@@ -106,7 +106,7 @@ void TestLoadingPicture::barsAreAsLongAsTheirTimes()
     const LoadingState state = LoadingValues(seventyOnGpu).state();
     const LoadingLayout layout = layoutLoading(state, {0, 0, 900, 340}, 1);
     QVERIFY(layout.bars.size() > 100);
-    for (const LoadingBar& bar : layout.bars) {
+    for (const LaneBar& bar : layout.bars) {
         const LanePiece& piece = state.ways[bar.way].pieces[bar.piece];
         if (bar.rect.width() <= 1)
             continue;
@@ -122,7 +122,7 @@ void TestLoadingPicture::nothingIsOutside()
         for (const QSizeF size : {QSizeF(420, 240), QSizeF(840, 320), QSizeF(1500, 560)}) {
             const QRectF whole(QPointF(0, 0), size);
             const LoadingLayout layout = layoutLoading(state, whole, 1);
-            for (const LoadingBar& bar : layout.bars)
+            for (const LaneBar& bar : layout.bars)
                 QVERIFY(whole.contains(bar.rect));
             for (const LoadingVessel& vessel : layout.vessels) {
                 QVERIFY(whole.contains(vessel.label) && whole.contains(vessel.box) && whole.contains(vessel.words));

@@ -72,7 +72,7 @@ void TestTransferPicture::barsAreAsLongAsTheirTimes()
     const TransferState state = TransferValues(overlappedTransfer).state();
     const TransferLayout layout = layoutTransfer(state, {0, 0, 900, 320}, 1);
     QVERIFY(layout.bars.size() > 20);
-    for (const TransferBar& bar : layout.bars) {
+    for (const LaneBar& bar : layout.bars) {
         const LanePiece& piece = state.ways[bar.way].pieces[bar.piece];
         QVERIFY(std::abs(layout.secondsAt(bar.rect.left()) - piece.begin) < 1e-6 * state.longest);
         if (bar.rect.width() > 1)
@@ -88,9 +88,9 @@ void TestTransferPicture::nothingIsOutside()
         for (const QSizeF size : {QSizeF(420, 240), QSizeF(840, 300), QSizeF(1500, 520)}) {
             const QRectF whole(QPointF(0, 0), size);
             const TransferLayout layout = layoutTransfer(state, whole, 1);
-            for (const TransferBar& bar : layout.bars)
+            for (const LaneBar& bar : layout.bars)
                 QVERIFY(whole.contains(bar.rect));
-            for (const TransferBlock& block : layout.blocks) {
+            for (const LaneBlock& block : layout.blocks) {
                 QVERIFY(whole.contains(block.head));
                 for (const QRectF& lane : block.lanes)
                     QVERIFY(lane.bottom() <= layout.foot.top() + 0.5);

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ranks keep against the ZeRO paper's table (Rajbhandari et al. 2020, table 1 and figure 1: 7.5 B parameters, 64
 // GPUs: 120, 31.4, 16.6 and 1.9 GB) and its section 7 (volumes); what they send against the closed forms and the
-// memory budget; what they wait for against what must hold of any timeline.
-#include "core/experiments/sharding/sharding.h"
-
+// memory budget. What they wait for: tst_sharding_time.
 #include "core/base/file.h"
-#include "core/device/catalogue.h"
+#include "tests/core/experiments/sharding_cases.h"
 
 #include <QtTest>
 
@@ -14,51 +12,7 @@
 #include <nlohmann/json.hpp>
 
 using namespace memscape;
-
-namespace {
-
-using ShardTexts = std::vector<std::string>;
-
-const Device& shardGpu()
-{
-    static const Device device = *findDevice("nvidia-h100-sxm");
-    return device;
-}
-
-Result<Figures> shardFigures(const ShardTexts& texts, const Device& device = shardGpu(),
-                             const char* experiment = "sharding")
-{
-    const Experiment& asked = **findExperiment(experiment);
-    MEMSCAPE_TRY(parameters, resolve(asked.schema(), texts));
-    return asked.predictPoint(device, parameters);
-}
-
-double shardFigure(const char* key, const ShardTexts& texts, const Device& device = shardGpu())
-{
-    const auto figures = shardFigures(texts, device);
-    return figures && findFigure(*figures, key) ? findFigure(*figures, key)->number() : memscape::nan;
-}
-
-ShardingAnswer shardAnswer(const ShardTexts& texts, const Device& device = shardGpu())
-{
-    PredictionContext once;
-    return *answerSharding(device, *resolve(shardingSchema(), texts), once);
-}
-
-Error shardError(const ShardTexts& texts, const Device& device = shardGpu())
-{
-    const auto figures = shardFigures(texts, device);
-    return figures ? Error{} : figures.error();
-}
-
-bool shardsNear(double found, double expected, double relative = 1e-9)
-{
-    return std::abs(found - expected) <= relative * std::abs(expected);
-}
-
-const char* const shardModel = "model=from-scratch:hidden=256,layers=4,heads=4,ffn=1024,vocab=4096";
-
-} // namespace
+using namespace memscape::test;
 
 class TestSharding : public QObject
 {
@@ -157,47 +111,6 @@ private slots:
         QVERIFY(shardFigure("activations", sequence) < shardFigure("activations", texts));
     }
 
-    void bucketsHideBehindBackward()
-    {
-        const ShardTexts texts{shardModel, "zero=0", "data_parallel=8", "batch=32", "sequence=512", "bucket=256KiB"};
-        const ShardingAnswer answer = shardAnswer(texts);
-        const auto data = std::size_t(ShardLane::Data);
-        const auto& spans = answer.step.spans[data];
-        QVERIFY(spans.size() > 10);
-        QVERIFY(answer.step.exposed() < 0.4 * answer.step.communication);
-        // The last one waits for backward's end, which no bucket can hide from.
-        const TaskSpan& backward = answer.step.spans[std::size_t(ShardLane::Compute)].rbegin()[1];
-        QVERIFY(spans.back().begin >= backward.end);
-        // One bucket of everything cannot begin before backward ends.
-        ShardTexts whole = texts;
-        whole.back() = "bucket=1GiB";
-        const ShardingAnswer one = shardAnswer(whole);
-        QCOMPARE(one.step.spans[data].size(), std::size_t(1));
-        QVERIFY(shardsNear(one.step.exposed(), one.step.communication, 1e-6));
-    }
-
-    void weightsGatheredAheadHide()
-    {
-        const ShardTexts texts{shardModel, "zero=3", "data_parallel=8", "batch=64", "sequence=512"};
-        const auto with = [&](const char* prefetch) {
-            ShardTexts all = texts;
-            all.emplace_back(prefetch);
-            return shardAnswer(all);
-        };
-        const ShardingAnswer none = with("prefetch=0"), one = with("prefetch=1"), two = with("prefetch=2");
-        QVERIFY(one.step.exposed() < 0.7 * none.step.exposed());
-        QVERIFY(two.step.exposed() <= one.step.exposed() + 1e-12);
-        // What it costs: one more layer is whole at a time.
-        QVERIFY(one.step.gathered > none.step.gathered);
-        QVERIFY(two.step.gathered > one.step.gathered);
-        // Every unit runs after its weights are there.
-        for (const auto& [seconds, bytes] : one.step.gatheredOver)
-            QVERIFY(seconds >= 0 && bytes >= 0 && bytes <= double(one.step.gathered));
-        QCOMPARE(one.step.gatheredOver.back().second, 0.0);
-    }
-
-    // Peaks that others have published (resources/published/fsdp-qlora.json): nearer than the paper's one layer at a
-    // time, and never far.
     void publishedPeaksUnderFsdp()
     {
         const auto text = readFile(resourcesFolder() / "published/fsdp-qlora.json");
@@ -249,102 +162,6 @@ private slots:
         QVERIFY(third.gathered > ideal.gathered && second.gathered > third.gathered);
         QCOMPARE(third.gatheredOver.back().second, 0.0);
         QCOMPARE(second.gatheredOver.back().second, 0.0);
-    }
-
-    void aTimelineAddsUp_data()
-    {
-        QTest::addColumn<QString>("texts");
-        for (const char* texts :
-             {"zero=0", "zero=1", "zero=2", "zero=3", "zero=3 prefetch=3", "zero=2 offload=gradients",
-              "zero=1 offload=optimizer", "zero=3 offload=parameters", "zero=0 tensor_parallel=2",
-              "zero=3 tensor_parallel=2 sequence_parallel=true", "zero=1 bucket=100KB", "zero=3 checkpointing=block",
-              "zero=3 sharding_implementation=fsdp2", "zero=2 sharding_implementation=fsdp1",
-              "zero=3 sharding_implementation=deepspeed"})
-            QTest::newRow(texts) << texts;
-    }
-    void aTimelineAddsUp()
-    {
-        QFETCH(QString, texts);
-        ShardTexts all{shardModel, "data_parallel=4", "sequence=128"};
-        for (const QString& one : texts.split(u' '))
-            all.push_back(one.toStdString());
-        const ShardStep step = shardAnswer(all).step;
-        double longest = 0, compute = 0;
-        for (std::size_t lane = 0; lane < shardLanes; ++lane) {
-            QCOMPARE(step.spans[lane].size(), step.tasks[lane].size());
-            double busy = 0, before = 0;
-            for (const TaskSpan& span : step.spans[lane]) {
-                QVERIFY(span.begin >= before - 1e-15 && span.end >= span.begin);
-                before = span.end;
-                busy += span.end - span.begin;
-            }
-            longest = std::max(longest, busy);
-            compute += lane == std::size_t(ShardLane::Compute) ? busy : 0;
-        }
-        QVERIFY(shardsNear(compute, step.compute));
-        QVERIFY(step.end >= longest - 1e-12 && step.end <= step.compute + step.communication + 1e-12);
-        QVERIFY(step.exposed() >= -1e-12 && step.hidden() >= -1e-12);
-    }
-
-    void aHostsCoresHideNothing()
-    {
-        const Device host = *findDevice("amd-epyc-9654");
-        for (const char* zero : {"zero=0", "zero=1", "zero=2", "zero=3"}) {
-            const ShardStep step =
-                shardAnswer({shardModel, zero, "data_parallel=4", "precision=fp32", "sequence=128"}, host).step;
-            QVERIFY(step.communication > 0);
-            QVERIFY(shardsNear(step.exposed(), step.communication, 1e-6));
-        }
-    }
-
-    void aCalibratedRingIsUsed()
-    {
-        Device host = *findDevice("amd-epyc-9654");
-        host.links.push_back(
-            {"ring-threads", "ring of threads", {8e9, Evidence::Measured}, {1e-6, Evidence::Measured}});
-        host.links.push_back(
-            {"ring-processes", "ring of processes", {4e9, Evidence::Measured}, {3e-6, Evidence::Measured}});
-        const ShardTexts texts{shardModel,       "zero=0",      "data_parallel=2",
-                               "precision=fp32", "bucket=1GiB", "sequence=128"};
-        const double sent = shardFigure("sent", texts, host);
-        QVERIFY(shardsNear(shardFigure("communication_time", texts, host), 2 * 1e-6 + sent / 8e9, 1e-9));
-        ShardTexts processes = texts;
-        processes.emplace_back("link=processes");
-        QVERIFY(shardsNear(shardFigure("communication_time", processes, host), 2 * 3e-6 + sent / 4e9, 1e-9));
-    }
-
-    void aRankCopiesItsOwnPieceOfWhatIsGathered()
-    {
-        const Device host = *findDevice("amd-epyc-9654");
-        const auto seconds = [&](const char* zero, const char* bandwidth) {
-            return shardFigure(
-                "communication_time",
-                {shardModel, zero, "data_parallel=2", "precision=fp32", "sequence=128", bandwidth, "link_latency=1us"},
-                host);
-        };
-        const ShardTexts sharded{shardModel, "zero=3", "data_parallel=2", "precision=fp32", "sequence=128"};
-        const double sent = shardFigure("sent", sharded, host);
-        // Twice as slow a link costs what is sent; what is left is steps and copies within a rank's memory.
-        const double links = seconds("zero=3", "link_bandwidth=4GB/s") - seconds("zero=3", "link_bandwidth=8GB/s");
-        QVERIFY(shardsNear(links, sent / 8e9, 1e-6));
-        // Two of three parts of what two ranks send is gathered, and as much is copied: an EPYC copies 1 to 200 GB/s.
-        const double copies = seconds("zero=3", "link_bandwidth=8GB/s") - sent / 8e9;
-        QVERIFY2(copies > 2.0 / 3 * sent / 200e9 && copies < 1e-3 + sent / 1e9, qPrintable(QString::number(copies)));
-        // Stage 1 gathers in place: steps of the ring, nothing else.
-        const double placed = seconds("zero=1", "link_bandwidth=8GB/s")
-            - shardFigure("sent", {shardModel, "zero=1", "data_parallel=2", "precision=fp32", "sequence=128"}, host)
-                / 8e9;
-        QVERIFY(placed > 0 && placed < 1e-4);
-    }
-
-    void manyRanksTakeTrees()
-    {
-        const ShardTexts texts{shardModel, "zero=0", "data_parallel=1024"};
-        QVERIFY(shardAnswer(texts).step.trees > 0);
-        ShardTexts slow = texts; // what is moved rules
-        slow.insert(slow.end(), {"link_bandwidth=1MB/s", "link_latency=1ns"});
-        QCOMPARE(shardAnswer(slow).step.trees, std::int64_t(0));
-        QVERIFY(shardsNear(shardFigure("sent", texts), shardFigure("sent", slow)));
     }
 
     void offloadLeavesTheDeviceTheWeights()

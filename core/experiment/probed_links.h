@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Links as a run found them. A machine has several states: a hypervisor moves two cores near to each other and apart,
+// others load it, and a calibration knows the state of its own minute. So a run that moves bytes within a host probes
+// its links again, in turn with its points and at sizes of the calibration's: the model is asked with what these probes
+// say, and drawn beside the prediction, which stays what it was. No sample of a point is among the probes.
+//
+//     line   α, β (and γ) fitted to the median of each size (core/timing/link_time.h)
+//     band   the model with links as much quicker or slower as the quantiles 0.1 and 0.9 of (sample / line), to which
+//            every size contributes alike: 8 of 10 samples lie in it
+//
+// Left out: links of GPUs, which do not move; changes that last shorter than a visit.
+#pragma once
+
+#include "core/experiment/experiment.h"
+#include "core/timing/link_time.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace memscape {
+
+/// Samples of one link by size.
+struct LinkSamples
+{
+    LinkProbes link;                               ///< whose points are not used
+    std::map<double, std::vector<double>> seconds; ///< by B
+};
+
+/// A link as it was fitted.
+struct ProbedLink
+{
+    std::string id, label;
+    double latency = nan;     ///< s, α
+    double bandwidth = nan;   ///< B/s, β of data in the last cache
+    double low = 1, high = 1; ///< the band over the line
+    int sizes = 0;
+};
+
+/// What is said with them.
+struct ProbedRun
+{
+    std::vector<ProbedLink> links;
+    Outcome predicted; ///< the curves that depend on these links, with their band
+};
+
+/// How far the measured points are from it, on its first curve.
+struct ProbedError
+{
+    double median = nan; ///< of |predicted / measured − 1|
+    int points = 0;
+    int within = 0; ///< the band
+};
+
+/// Adds "probed" to the detail of `measured`: {"links": [{"id", "label", "latency", "bandwidth", "low", "high",
+/// "sizes"}…], "predicted": outcome}. Nothing where the sizes determine no link, the samples of a size differ fourfold
+/// (others used the machine), or the model answers nothing.
+void addProbed(Measurement& measured, const Experiment& experiment, const Device& device, const Parameters& parameters,
+               const std::vector<LinkSamples>& samples);
+/// Reads it again; none where there is none, or where it is not what addProbed() writes.
+std::optional<ProbedRun> probedRun(const Measurement& measured);
+
+ProbedError probedError(const ProbedRun& run, const Measurement& measured);
+/// The links, and how far the model with them is from what was measured: sentences. Empty where none were probed.
+std::string probedText(const std::optional<Measurement>& measured);
+
+} // namespace memscape
