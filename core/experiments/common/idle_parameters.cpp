@@ -172,6 +172,7 @@ void addUpdate(Idle& idle, const ModelTraits& traits, const Parameters& paramete
     idle.add("loss", !isTraining || (!traits.hasLanguageHead && idle.is("loss", "library")));
     const bool hasNoLogits = idle.is("loss", "liger") || idle.is("loss", "cut");
     idle.add("keeps_logits", !isTraining || hasNoLogits);
+    idle.add("transformers", !traits.hasLanguageHead || (isTraining && !idle.is("loss", "library")));
     idle.add("logits_fp32", !isTraining || !traits.hasLanguageHead || hasNoLogits || idle.is("precision", "fp32"));
     // Elsewhere the choice reaches the update alone, which is written out for Adam only.
     const bool isAdam = idle.is("optimizer", "adam") || idle.is("optimizer", "adamw");
@@ -191,6 +192,16 @@ void addAdapters(Idle& idle, const Parameters& parameters)
     idle.add("bitsandbytes", !isNormalFloat && !idle.is("optimizer", "adam-8bit"));
     if (idle.is("adapter", "none"))
         return;
+    const AdapterKind kind = adapterKindOf(parameters);
+    const bool isVirtual = kind == AdapterKind::Prompt || kind == AdapterKind::Prefix;
+    const bool isLowRank = kind == AdapterKind::LowRank;
+    idle.add("virtual_tokens", !isVirtual);
+    for (const char* key : {"adapter_rank", "adapter_dropout"})
+        idle.add(key, !isLowRank && kind != AdapterKind::Vera);
+    idle.add("adapter_variant", !isLowRank);
+    for (const char* key : {"adapter_targets", "modules_to_save"})
+        idle.add(key, isVirtual);
+    idle.add("adapter_precision", kind == AdapterKind::Norms);
     idle.add("compute_precision", !isNormalFloat);
     for (const char* key : {"kbit_preparation", "quantized_head"})
         idle.add(key, !isQuantizedForm(base));
@@ -249,7 +260,8 @@ std::vector<std::string> idleInferenceParameters(const Device& device, const Par
     for (const char* key : {"draft_tokens", "draft_acceptance"})
         idle.add(key, !traits.hasCache || parameters.text("draft_model") == "none");
     idle.add("shared_prefix", !traits.hasCache || idle.isOne("batch"));
-    idle.add("logits", !traits.hasLanguageHead);
+    for (const char* key : {"logits", "transformers"})
+        idle.add(key, !traits.hasLanguageHead);
     idle.add("sequence", !traits.hasTokens);
     idle.add("context", !traits.hasTokens);
     idle.add("attention", !traits.hasAttention);

@@ -256,6 +256,14 @@ private slots:
             "bnb_4bit_use_double_quant=False, bnb_4bit_compute_dtype=torch.float32)");
         row("adapter=qlora checkpointing=block",
             "model = prepare_model_for_kbit_training(model, use_gradient_checkpointing=True)");
+        row("adapter=ia3", "adapters = IA3Config()\n");
+        row("adapter=ia3 adapter_targets=c_attn,mlp.c_proj",
+            "IA3Config(target_modules=[\"c_attn\", \"mlp.c_proj\"], feedforward_modules=[\"mlp.c_proj\"])");
+        row("adapter=vera adapter_rank=256 adapter_dropout=0.1", "adapters = VeraConfig(r=256, vera_dropout=0.1)\n");
+        row("adapter=norms", "from peft import LNTuningConfig, get_peft_model");
+        row("adapter=prompt virtual_tokens=8", "PromptTuningConfig(task_type=\"CAUSAL_LM\", num_virtual_tokens=8)");
+        row("adapter=prefix", "PrefixTuningConfig(task_type=\"CAUSAL_LM\", num_virtual_tokens=20)");
+        row("transformers=4.38", "# python3 -m pip install \"transformers>=4.38,<4.45\"");
         row("allocator=expandable", "os.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = \"expandable_segments:True\"");
         row("compile=inductor", "model = torch.compile(model)");
         row("optimizer_in_backward=true", "    parameter.register_post_accumulate_grad_hook(step)\n");
