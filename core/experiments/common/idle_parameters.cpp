@@ -21,6 +21,7 @@ struct ModelTraits
     bool hasCache = true;   ///< of keys and values
     bool hasDropout = true;
     bool hasLanguageHead = true; ///< of a library's model, whose loss can be computed in other ways
+    bool hasVersions = true;     ///< a decoder of transformers, which older versions ran otherwise
     bool takesAdapters = true;
     bool hasConvolutions = false; ///< of many channels
     bool writesOut = true;        ///< some of its operators have a written-out form
@@ -58,6 +59,7 @@ ModelTraits traitsOf(const std::string& text)
     traits.sharesKeys = family == Family::Decoder && model->kvHeads < model->heads;
     traits.hasCache = isDecoder || isStateSpace;
     traits.hasLanguageHead = traits.hasCache && !isByHand && model->head == HeadKind::LanguageModel;
+    traits.hasVersions = family == Family::Decoder && traits.hasLanguageHead && model->architecture != "gpt2";
     traits.writesOut = traits.hasAttention || isStateSpace;
     traits.sharesSequences = family == Family::Decoder && !isByHand;
     traits.hasExperts = model->experts.count > 0;
@@ -68,7 +70,7 @@ ModelTraits traitsOf(const std::string& text)
         const auto& program = *model->program;
         traits.hasTokens = program.sequence > 0 && program.scalesSequence;
         traits.hasAttention = std::any_of(program.program.begin(), program.program.end(), isAttention);
-        traits.hasDropout = traits.writesOut = traits.hasLanguageHead = false;
+        traits.hasDropout = traits.writesOut = traits.hasLanguageHead = traits.hasVersions = false;
     }
     if (family == Family::Cnn)
         traits.hasDropout = cnnHasDropout(*model);
@@ -172,7 +174,7 @@ void addUpdate(Idle& idle, const ModelTraits& traits, const Parameters& paramete
     idle.add("loss", !isTraining || (!traits.hasLanguageHead && idle.is("loss", "library")));
     const bool hasNoLogits = idle.is("loss", "liger") || idle.is("loss", "cut");
     idle.add("keeps_logits", !isTraining || hasNoLogits);
-    idle.add("transformers", !traits.hasLanguageHead || (isTraining && !idle.is("loss", "library")));
+    idle.add("transformers", !traits.hasVersions || (isTraining && !idle.is("loss", "library")));
     idle.add("logits_fp32", !isTraining || !traits.hasLanguageHead || hasNoLogits || idle.is("precision", "fp32"));
     // Elsewhere the choice reaches the update alone, which is written out for Adam only.
     const bool isAdam = idle.is("optimizer", "adam") || idle.is("optimizer", "adamw");
@@ -260,8 +262,8 @@ std::vector<std::string> idleInferenceParameters(const Device& device, const Par
     for (const char* key : {"draft_tokens", "draft_acceptance"})
         idle.add(key, !traits.hasCache || parameters.text("draft_model") == "none");
     idle.add("shared_prefix", !traits.hasCache || idle.isOne("batch"));
-    for (const char* key : {"logits", "transformers"})
-        idle.add(key, !traits.hasLanguageHead);
+    idle.add("logits", !traits.hasLanguageHead);
+    idle.add("transformers", !traits.hasVersions);
     idle.add("sequence", !traits.hasTokens);
     idle.add("context", !traits.hasTokens);
     idle.add("attention", !traits.hasAttention);

@@ -86,8 +86,8 @@ Result<ServingPass> servingPass(const Device& device, const ModelDescription& mo
         live += event.change();
         pass.activations = std::max(pass.activations, live);
     }
-    if (request.transformers == Transformers::Before445) // tables of sine and cosine, which no checkpoint has
-        for (const NamedTensor& buffer : pass.graph->buffers)
+    for (const NamedTensor& buffer : pass.graph->buffers) // tables that no checkpoint has
+        if (buffer.name == "cos_cached" || buffer.name == "sin_cached")
             pass.activations += pass.graph->storageOf(buffer.tensor).bytes;
     return pass;
 }

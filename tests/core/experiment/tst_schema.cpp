@@ -102,7 +102,7 @@ void TestSchema::everyChoiceCanBePredicted()
     const bool needsTokens = assignment.startsWith("loss=") || assignment.startsWith("adapter=");
     if (experiment == "batch-size" && needsTokens) {
         assignments.push_back("model=gpt2");
-        assignments.push_back("sequence=1024");
+        assignments.push_back("sequence=512");
         assignments.push_back("precision=bf16");
     }
     static const std::map<QString, std::string> together{{"strategy=exhaustive", "chain=uniform:5"},

@@ -263,7 +263,7 @@ private slots:
         row("adapter=norms", "from peft import LNTuningConfig, get_peft_model");
         row("adapter=prompt virtual_tokens=8", "PromptTuningConfig(task_type=\"CAUSAL_LM\", num_virtual_tokens=8)");
         row("adapter=prefix", "PrefixTuningConfig(task_type=\"CAUSAL_LM\", num_virtual_tokens=20)");
-        row("transformers=4.38", "# python3 -m pip install \"transformers>=4.38,<4.45\"");
+        row("model=llama-3.2-1b transformers=4.38", "# python3 -m pip install \"transformers>=4.38,<4.45\"");
         row("allocator=expandable", "os.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = \"expandable_segments:True\"");
         row("compile=inductor", "model = torch.compile(model)");
         row("optimizer_in_backward=true", "    parameter.register_post_accumulate_grad_hook(step)\n");
@@ -287,9 +287,11 @@ private slots:
     {
         QFETCH(QStringList, setting);
         QFETCH(QString, line);
-        Assignments texts{"model=gpt2", "sequence=512"};
+        Assignments texts{"sequence=512"};
         for (const QString& one : setting)
             texts.push_back(one.toStdString());
+        if (!setting.first().startsWith("model="))
+            texts.emplace_back("model=gpt2");
         const QString all = lines("training-memory", texts).replace(QRegularExpression("\n *# "), " # ").simplified();
         const QString wanted = line.simplified();
         QVERIFY2(all.contains(wanted), qPrintable(lines("training-memory", texts)));
