@@ -11,9 +11,7 @@
 // Left out: bases in 4 and 8 bits beside them, convolutions.
 #include "core/network/builder.h"
 
-#include <algorithm>
-
-#include <fmt/format.h>
+#include <utility>
 
 namespace memscape {
 
