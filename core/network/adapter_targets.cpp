@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/network/adapter_targets.h"
 
+#include "core/network/decoder_names.h"
+
 #include <algorithm>
 #include <string_view>
 
@@ -14,7 +16,8 @@ constexpr std::string_view queriesAndValues[] = {"bart",   "opt",         "gptj"
 
 /// Names of transformers' GPT-2 and of our network's, which is written as nanoGPT is.
 constexpr std::pair<std::string_view, std::string_view> namesOfGpt2[] = {
-    {"c_attn", "qkv"}, {"c_proj", "proj"}, {"c_proj", "pj"}, {"c_fc", "fc"}, {"lm_head", "head"}};
+    {"c_attn", "qkv"}, {"c_proj", "proj"}, {"c_proj", "pj"}, {"mlp.c_proj", "pj"}, {"c_fc", "fc"},
+    {"ln_1", "ln1"},   {"ln_2", "ln2"},    {"ln_f", "lnf"},  {"lm_head", "head"}};
 
 std::vector<std::string> renamed(const ModelDescription& model, const std::vector<std::string>& names)
 {
@@ -32,14 +35,98 @@ std::vector<std::string> renamed(const ModelDescription& model, const std::vecto
     return own;
 }
 
+bool isArchitecture(const ModelDescription& model, std::initializer_list<std::string_view> names)
+{
+    return model.family != Family::Traced && std::find(names.begin(), names.end(), model.architecture) != names.end();
+}
+
+/// The last matrix of the feed-forward part, which IA3 scales the input of; nothing where peft has no default.
+std::string ia3FeedForward(const ModelDescription& model)
+{
+    if (isArchitecture(model, {"llama", "llama4", "mistral", "gemma", "gemma2", "gemma3_text", "qwen2", "qwen3"}))
+        return "down_proj";
+    if (isArchitecture(model, {"bloom", "falcon", "gpt_neox"}))
+        return "dense_4h_to_h";
+    if (isArchitecture(model, {"opt", "bart", "phi"}))
+        return "fc2";
+    if (isArchitecture(model, {"gpt2", "gpt_bigcode"}))
+        return "mlp.c_proj";
+    if (isArchitecture(model, {"bert", "roberta"}))
+        return "output.dense";
+    return isArchitecture(model, {"gptj"})   ? "fc_out"
+        : isArchitecture(model, {"t5"})      ? "wo"
+        : isArchitecture(model, {"mixtral"}) ? "w2"
+                                             : "";
+}
+
+std::vector<std::string> ia3Targets(const ModelDescription& model)
+{
+    if (isArchitecture(model, {"mt5"}))
+        return {"k", "v", "wi_1"};
+    const std::string last = ia3FeedForward(model);
+    if (last.empty())
+        return {"all-linear"};
+    if (isArchitecture(model, {"llama", "mistral", "mixtral"}))
+        return {"k_proj", "v_proj", last};
+    if (isArchitecture(model, {"opt"}))
+        return {"q_proj", "k_proj", last};
+    if (isArchitecture(model, {"bloom", "falcon", "gpt_neox"}))
+        return {"query_key_value", last};
+    if (isArchitecture(model, {"gpt2", "gpt_bigcode"}))
+        return {"c_attn", last};
+    if (isArchitecture(model, {"bert", "roberta"}))
+        return {"key", "value", last};
+    if (isArchitecture(model, {"t5"}))
+        return {"k", "v", last};
+    return {"q_proj", "v_proj", last};
+}
+
+std::vector<std::string> normTargets(const ModelDescription& model)
+{
+    if (isArchitecture(model, {"qwen2", "qwen3"}))
+        return {"post_attention_layernorm"};
+    if (isArchitecture(model, {"gemma2", "gemma3_text"}))
+        return {"input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm",
+                "post_feedforward_layernorm", "norm"};
+    if (isArchitecture(model, {"t5", "mt5"}))
+        return {"layer_norm", "final_layer_norm"};
+    if (isArchitecture(model, {"gpt2"}))
+        return {"ln1", "ln2", "lnf"};
+    if (model.family != Family::Decoder)
+        return {};
+    const DecoderNames names = decoderNames(model);
+    const bool hasSecond = *names.secondNorm && !(model.parallelResidual && model.sharedNorm);
+    std::vector<std::string> targets{names.firstNorm};
+    if (hasSecond)
+        targets.emplace_back(names.secondNorm);
+    if (model.finalNorm)
+        targets.emplace_back(names.finalNorm);
+    return targets;
+}
+
 } // namespace
 
-std::vector<std::string> peftTargets(const ModelDescription& model)
+std::vector<std::string> peftFeedForward(const ModelDescription& model)
 {
+    std::string last = ia3FeedForward(model);
+    return last.empty() ? std::vector<std::string>() : std::vector{std::move(last)};
+}
+
+std::vector<std::string> peftTargets(const ModelDescription& model, AdapterKind kind)
+{
+    switch (kind) {
+    case AdapterKind::Ia3: return ia3Targets(model);
+    case AdapterKind::Norms: return normTargets(model);
+    case AdapterKind::Prompt:
+    case AdapterKind::Prefix: return {};
+    case AdapterKind::Vera:
+        if (isArchitecture(model, {"phi"}))
+            return {"q_proj", "v_proj"};
+        break;
+    case AdapterKind::LowRank: break;
+    }
     const std::string& name = model.architecture;
-    const auto isAmong = [&](std::initializer_list<std::string_view> names) {
-        return std::find(names.begin(), names.end(), name) != names.end();
-    };
+    const auto isAmong = [&](std::initializer_list<std::string_view> names) { return isArchitecture(model, names); };
     if (model.family == Family::Traced)
         return {"all-linear"};
     if (std::find(std::begin(queriesAndValues), std::end(queriesAndValues), name) != std::end(queriesAndValues))
@@ -67,12 +154,14 @@ BuildOptions withNamedAdapters(const ModelDescription& model, const BuildOptions
     std::vector<std::string> targets;
     for (const std::string& target : named.adapters->targets) {
         if (target == "default")
-            for (std::string& own : peftTargets(model))
+            for (std::string& own : peftTargets(model, named.adapters->kind))
                 targets.push_back(std::move(own));
         else
             targets.push_back(target);
     }
     named.adapters->targets = renamed(model, targets);
+    named.adapters->feedForward = renamed(model, peftFeedForward(model));
+    named.sequence += named.virtualTokens(AdapterKind::Prompt);
     named.adapters->saved = renamed(model, named.adapters->saved);
     return named;
 }

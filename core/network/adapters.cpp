@@ -11,7 +11,9 @@
 // but B A is made by running the identity through both, and W + s B A beside it: matrices as large as W. Both factors
 // of each product are kept, W x and B A x. With dropout W x is computed once more, and W kept as it was cast.
 //
-// modules_to_save: the original stays, frozen; the copy is trained and used.
+// modules_to_save: the original stays, frozen; the copy is trained and used. Norms that are trained alone
+// (peft/tuners/ln_tuning) are kept so, too, in the type of the weights. IA3 and VeRA: adapter_vectors.cpp; prompts and
+// prefixes: families/decoder.cpp.
 //
 // 4-bit weights, after bitsandbytes' MatMul4Bit: x is cast to the compute type, the weight dequantized to it for the
 // product and again for its backward, the result cast back. What is packed is the quantized weight alone. Before 0.44
@@ -84,7 +86,7 @@ bool NetworkBuilder::isWithin(std::string_view type) const
 
 bool NetworkBuilder::hasAdapter()
 {
-    if (!m_options.adapters || m_options.adapters->rank == 0 || !ok())
+    if (!m_options.adapters || !m_options.adapters->stands() || !ok())
         return false;
     const std::string path = m_graph.path(m_module);
     addOnce(m_linearNames, lastComponent(path));
@@ -104,25 +106,39 @@ bool NetworkBuilder::isSavedModule()
         return false;
     const std::string path = m_graph.path(m_module);
     addOnce(m_holderNames, lastComponent(path));
-    return isAmong(m_options.adapters->saved, path);
+    const AdapterOptions& adapters = *m_options.adapters;
+    return isAmong(adapters.saved, path) || (adapters.kind == AdapterKind::Norms && isAmong(adapters.targets, path));
+}
+
+bool NetworkBuilder::scalesInput() const
+{
+    const AdapterOptions& adapters = *m_options.adapters;
+    return adapters.kind == AdapterKind::Ia3 && isAmong(adapters.feedForward, m_graph.path(m_module));
 }
 
 void NetworkBuilder::checkAdapterNames()
 {
     if (!m_options.adapters || m_options.adapters->rank == 0 || m_error)
         return;
+    const AdapterOptions& adapters = *m_options.adapters;
+    const bool areNorms = adapters.kind == AdapterKind::Norms;
     const auto refuseName = [&](const char* key, const char* what, const std::string& name,
                                 const std::vector<std::string>& known) {
         m_error = Error{"plan.lora", fmt::format("this network has no {} called \"{}\"", what, quotedForMessage(name)),
                         key, fmt::format("it has {}", join(known, ", "))};
     };
-    for (const std::string& target : m_options.adapters->targets)
-        if (!isTargetWord(target) && !isAmong(m_linearNames, lastComponent(target)))
-            return refuseName("adapter_targets", "linear layer", target, m_linearNames);
-    for (const std::string& name : m_options.adapters->saved)
+    if (adapters.stands())
+        for (const std::string& target : adapters.targets)
+            if (!isTargetWord(target) && !isAmong(m_linearNames, lastComponent(target)))
+                return refuseName("adapter_targets", "linear layer", target, m_linearNames);
+    if (areNorms)
+        for (const std::string& target : adapters.targets)
+            if (!isAmong(m_holderNames, lastComponent(target)))
+                return refuseName("adapter_targets", "module with weights", target, m_holderNames);
+    for (const std::string& name : adapters.saved)
         if (!isAmong(m_holderNames, lastComponent(name)))
             return refuseName("modules_to_save", "module with weights", name, m_holderNames);
-    if (!m_hasAdapters)
+    if (adapters.stands() && !m_hasAdapters)
         m_error = Error{"plan.lora", "no matrix of this network gets an adapter", "adapter_targets",
                         m_linearNames.empty() ? "it has no linear layer"
                                               : fmt::format("it has {}", join(m_linearNames, ", "))};
@@ -148,6 +164,10 @@ Variable NetworkBuilder::adapted(Variable x, Variable result, const Variable& we
     if (!ok() || !hasAdapter())
         return result;
     const AdapterOptions& adapters = *m_options.adapters;
+    if (adapters.kind == AdapterKind::Ia3)
+        return scaledByVector(std::move(result), false);
+    if (adapters.kind == AdapterKind::Vera)
+        return veraAdapted(std::move(x), std::move(result));
     const std::int64_t inputs = x.size(-1), outputs = result.size(-1);
     if (adapters.rank < 1 || adapters.rank > std::min(inputs, outputs)) {
         refuse("plan.range",

@@ -23,6 +23,13 @@ enum class LossForm : std::uint8_t {
     Cut,     ///< cut cross-entropy (Wijmans et al. 2024): logits stay on the chip
 };
 
+/// Where transformers differs between versions (core/network/families/language_head.h, decoder.cpp).
+enum class Transformers : std::uint8_t {
+    Before445, ///< a model returns its logits in float; tables of rotary positions in each layer
+    Before450, ///< the loss takes a copy of the logits without the last token's
+    From450    ///< the loss shifts its labels instead
+};
+
 /// Which parts of a hand-made decoder are written out operator by operator.
 struct WrittenOut
 {
@@ -76,12 +83,29 @@ struct EagerRules
 /// What torch.compile compiles together: core/network/compile.
 enum class CompileScope : std::uint8_t { None, Network, Layers };
 
-/// Low-rank adapters beside frozen weights (Hu et al. 2021), as peft's lora.Linear runs them.
+/// What is trained beside frozen weights, as PEFT has it.
+enum class AdapterKind : std::uint8_t {
+    LowRank, ///< LoRA and its variants (Hu et al. 2021)
+    Ia3,     ///< a factor for each output of a layer, or input of a feed-forward one (Liu et al. 2022)
+    Vera,    ///< factors between two frozen matrices that all layers share (Kopiczko et al. 2023)
+    Norms,   ///< copies of norms (Zhao et al. 2023)
+    Prompt,  ///< embeddings of tokens before the text (Lester et al. 2021)
+    Prefix   ///< keys and values before those of the text (Li & Liang 2021)
+};
+
+/// Whether a kind stands beside single linear layers.
+constexpr bool isBesideLayers(AdapterKind kind)
+{
+    return kind <= AdapterKind::Vera;
+}
+
+/// What is trained beside frozen weights, and how these are kept.
 struct AdapterOptions
 {
-    std::int64_t rank = 16; ///< 0: none, only a base in fewer bits
+    std::int64_t rank = 16; ///< of LoRA and VeRA; 0: no adapter, only a base in fewer bits
     /// Module names by their last components ("q_proj"), or a word: "default", what peft takes for the architecture;
     /// "attention", the linear layers of attention; "all-linear" or none: every linear layer within a Layer block.
+    /// Of Norms: the modules that are trained.
     std::vector<std::string> targets = {};
     BaseForm base = BaseForm::AsWeights; ///< of layers' frozen matrices (bitsandbytes)
     std::optional<DType> compute = {};   ///< bnb_4bit_compute_dtype; nothing: that of the input, or autocast's
@@ -92,7 +116,11 @@ struct AdapterOptions
     bool quantizesHead = false;          ///< linear layers outside of Layer blocks are in the base's form, too
     bool keepsInputs = false;            ///< MatMul4Bit's node has x as an attribute (bitsandbytes before 0.44)
     bool dequantizesInHalf = false;      ///< weights were quantized from fp16 (bitsandbytes before 0.43)
+    AdapterKind kind = AdapterKind::LowRank;
+    std::int64_t virtualTokens = 20;           ///< of prompts and prefixes
+    std::vector<std::string> feedForward = {}; ///< IA3: targets whose input is scaled, resolved with `targets`
     bool isQuantized() const { return isQuantizedForm(base); }
+    bool stands() const { return rank > 0 && isBesideLayers(kind); } ///< beside linear layers
     bool operator==(const AdapterOptions&) const = default;
 };
 
@@ -122,6 +150,7 @@ struct BuildOptions
     bool loss = true;           ///< ends in the training loss; false: in the logits
     bool lastLogits = false;    ///< without a loss: those of the last token alone, as generate() asks for them
     bool logitsInFloat = false; ///< `logits.float()` before the loss
+    Transformers transformers = Transformers::From450;
     /// The training loop names what the model returned until the next step: `logits, loss = model(x)`
     /// (nanoGPT), `outputs = model(**batch)`. Not so in transformers' Trainer, whose compute_loss()
     /// returns the loss alone.
@@ -136,6 +165,11 @@ struct BuildOptions
     PipelinePart pipeline = {};
     bool isProductInFp8 = false; ///< layers' linear operators keep FP8 copies of their inputs
     std::optional<AdapterOptions> adapters = {};
+    /// Virtual tokens of a kind; a prompt's are among `sequence`.
+    std::int64_t virtualTokens(AdapterKind kind) const
+    {
+        return adapters && adapters->kind == kind ? adapters->virtualTokens : 0;
+    }
     CompileScope compiled = CompileScope::None;
     bool padsProducts = true; ///< where it is compiled, as Inductor does since PyTorch 2.1
     EagerRules rules = {};

@@ -88,13 +88,15 @@ void NetworkBuilder::refuse(std::string code, std::string message, std::string h
 
 void NetworkBuilder::refuseBeyond(std::int64_t positions)
 {
-    const std::int64_t sequence = m_options.sequence * m_options.contextParallel;
+    const std::int64_t prefix = m_options.virtualTokens(AdapterKind::Prefix);
+    const std::int64_t sequence = m_options.sequence * m_options.contextParallel + prefix;
     if (m_error || sequence <= positions)
         return;
+    const std::int64_t most = positions - prefix - m_options.virtualTokens(AdapterKind::Prompt);
     refuse("network.shape",
            fmt::format("a sequence of {} is longer than the {} positions of this model", sequence, positions),
-           fmt::format("take at most {0} tokens: sequence={0}", positions));
-    m_error->remedy = Remedy{"sequence", fmt::format("{}", positions)};
+           most > 0 ? fmt::format("take at most {0} tokens: sequence={0}", most) : "take fewer virtual_tokens");
+    m_error->remedy = most > 0 ? Remedy{"sequence", fmt::format("{}", most)} : Remedy{"virtual_tokens", "1"};
 }
 
 void NetworkBuilder::refuseBelow(std::int64_t count, std::string_view what)
@@ -164,14 +166,19 @@ void NetworkBuilder::refuseTensors()
     refuse("network.size", "the network has more than 20 million tensors", "look at the number of layers");
 }
 
+LayoutId NetworkBuilder::layoutId(const Layout& layout)
+{
+    const auto [known, isNew] = m_layouts.try_emplace(layout, LayoutId(m_graph.layouts.size()));
+    if (isNew)
+        m_graph.layouts.push_back(layout);
+    return known->second;
+}
+
 TensorId NetworkBuilder::newTensor(const Layout& layout, DType dtype, StorageId storage, bool gradient)
 {
     if (m_graph.tensors.size() >= tensorLimit)
         refuseTensors();
-    const auto [known, isNew] = m_layouts.try_emplace(layout, LayoutId(m_graph.layouts.size()));
-    if (isNew)
-        m_graph.layouts.push_back(layout);
-    m_graph.tensors.push_back({known->second, storage, dtype, gradient});
+    m_graph.tensors.push_back({layoutId(layout), storage, dtype, gradient});
     m_names.push_back(0);
     return TensorId(m_graph.tensors.size() - 1);
 }

@@ -107,6 +107,7 @@ public:
 
     // --- tensors that exist before the step -----------------------------------------------------
     Variable parameter(std::string_view name, const Shape& shape, bool isTrained = true);
+    Variable trained(std::string_view name, const Shape& shape, DType dtype) { return added(name, shape, dtype, true); }
     Variable buffer(std::string_view name, const Shape& shape, DType dtype);
     Variable input(std::string_view name, const Shape& shape, DType dtype, bool wantsGradient = false);
     Variable target(std::string_view name, const Shape& shape, DType dtype);
@@ -339,6 +340,12 @@ private:
     }
     bool hasAdapter();
     bool isSavedModule();
+    bool scalesInput() const; ///< IA3 on the layer whose scope is open
+    /// x times a trained vector over its last dimension, in the type of x.
+    Variable scaledByVector(Variable x, bool isInput);
+    /// result + b · B (d · A x) with frozen matrices that all layers share.
+    Variable veraAdapted(Variable x, Variable result);
+    Variable sharedMatrix(std::size_t which, int dimension, std::int64_t length);
     bool isWithin(std::string_view type) const; ///< a module whose type contains the word
     void checkAdapterNames();
     Variable decomposed(const Variable& x, const Variable& result, const Variable& weight, const Variable& bias,
@@ -356,6 +363,7 @@ private:
                      const Variable& bias);
     Variable castProduct(Variable x, Variable y);
     Variable made(std::string_view name, const Shape& shape, DType dtype, Role role, bool gradient);
+    LayoutId layoutId(const Layout& layout);
     TensorId newTensor(const Layout& layout, DType dtype, StorageId storage, bool gradient);
     StorageId newStorage(const Shape& shape, DType dtype, OperatorKind source, Role role);
 
@@ -396,6 +404,7 @@ private:
     std::vector<Gathered> m_gathered; ///< by storage: which tensor was gathered there, from what
     int m_layers = 0;                 ///< Layer blocks that are being recorded
     bool m_hasAdapters = false;       ///< some linear layer got one
+    std::array<TensorId, 2> m_sharedMatrices{noTensor, noTensor}; ///< VeRA's A and B
     std::vector<std::string> m_linearNames,
         m_holderNames;                                  ///< last components: of linear layers, of all with parameters
     std::unordered_map<TensorId, TensorId> m_originals; ///< trained copy of modules_to_save -> frozen original

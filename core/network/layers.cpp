@@ -12,6 +12,8 @@ Variable NetworkBuilder::linear(std::string_view name, Variable x, std::int64_t 
     Variable bias = hasBias ? linearBias(outputs, x.dtype()) : Variable();
     if (!hasAdapter())
         return storedLinear(std::move(x), std::move(weight), std::move(bias));
+    if (scalesInput())
+        return storedLinear(scaledByVector(std::move(x), true), std::move(weight), std::move(bias));
     Variable result = storedLinear(x, weight, bias);
     return adapted(std::move(x), std::move(result), weight, bias);
 }

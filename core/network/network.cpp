@@ -95,6 +95,29 @@ Result<void> checkLoss(const ModelDescription& model, const BuildOptions& option
     return fail(std::move(error));
 }
 
+/// Virtual tokens need embeddings or a cache to stand before, and norms that are trained alone need names.
+Result<void> checkAdapters(const ModelDescription& model, const BuildOptions& options)
+{
+    if (!options.adapters || options.adapters->stands())
+        return {};
+    const AdapterOptions& adapters = *options.adapters;
+    const bool isPrefix = adapters.kind == AdapterKind::Prefix;
+    if (adapters.kind == AdapterKind::Norms && withNamedAdapters(model, options).adapters->targets.empty())
+        return fail("plan.lora", fmt::format("PEFT knows no norms of {} by name", model.name),
+                    "name modules in adapter_targets", "adapter_targets");
+    if (adapters.kind != AdapterKind::Prompt && !isPrefix)
+        return {};
+    const bool isLibrarys =
+        model.family == Family::Decoder && model.architecture != "from-scratch" && model.vision.layers == 0;
+    if (!isLibrarys || (isPrefix && model.latent.keyValueRank > 0) || options.contextParallel > 1)
+        return fail("plan.lora",
+                    fmt::format("virtual tokens stand before the text of a library's decoder alone, whole on each "
+                                "rank: not of {}",
+                                model.name),
+                    "choose adapter=lora", "adapter");
+    return {};
+}
+
 /// Ranks that share sequences or experts.
 Result<void> checkSharedTokens(const ModelDescription& model, const BuildOptions& options)
 {
@@ -140,6 +163,7 @@ Result<Graph> buildNetwork(const ModelDescription& model, const BuildOptions& op
     MEMSCAPE_CHECK(checkModel(model));
     MEMSCAPE_CHECK(checkLoss(model, options));
     MEMSCAPE_CHECK(checkSharedTokens(model, options));
+    MEMSCAPE_CHECK(checkAdapters(model, options));
     MEMSCAPE_TRY(part, tensorParallelPart(model, options.tensorParallel, options.dividesExperts));
     auto graph = options.adapters ? recorded(part, withNamedAdapters(part, options)) : recorded(part, options);
     if (graph)

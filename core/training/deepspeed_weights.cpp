@@ -33,6 +33,9 @@ DeepSpeedWeights::DeepSpeedWeights(const Graph& graph, const DeepSpeedRules& rul
             if (parameter != none && m_parameters[parameter].bytes > 0)
                 m_usedBy[i].push_back(parameter);
         }
+        if (graph.operators[i].kind == OperatorKind::Dequantize && !m_usedBy[i].empty())
+            for (const TensorId whole : graph.outputs(graph.operators[i])) // of the same module, in backward too
+                ofStorage[graph.tensors[whole].storage] = m_usedBy[i].front();
         m_forward[i] = addStep(m_usedBy[i]);
     }
     for (std::uint32_t i = count; i-- > 0;)

@@ -21,6 +21,7 @@ struct ModelTraits
     bool hasCache = true;   ///< of keys and values
     bool hasDropout = true;
     bool hasLanguageHead = true; ///< of a library's model, whose loss can be computed in other ways
+    bool hasVersions = true;     ///< a decoder of transformers, which older versions ran otherwise
     bool takesAdapters = true;
     bool hasConvolutions = false; ///< of many channels
     bool writesOut = true;        ///< some of its operators have a written-out form
@@ -58,6 +59,7 @@ ModelTraits traitsOf(const std::string& text)
     traits.sharesKeys = family == Family::Decoder && model->kvHeads < model->heads;
     traits.hasCache = isDecoder || isStateSpace;
     traits.hasLanguageHead = traits.hasCache && !isByHand && model->head == HeadKind::LanguageModel;
+    traits.hasVersions = family == Family::Decoder && traits.hasLanguageHead && model->architecture != "gpt2";
     traits.writesOut = traits.hasAttention || isStateSpace;
     traits.sharesSequences = family == Family::Decoder && !isByHand;
     traits.hasExperts = model->experts.count > 0;
@@ -68,7 +70,7 @@ ModelTraits traitsOf(const std::string& text)
         const auto& program = *model->program;
         traits.hasTokens = program.sequence > 0 && program.scalesSequence;
         traits.hasAttention = std::any_of(program.program.begin(), program.program.end(), isAttention);
-        traits.hasDropout = traits.writesOut = traits.hasLanguageHead = false;
+        traits.hasDropout = traits.writesOut = traits.hasLanguageHead = traits.hasVersions = false;
     }
     if (family == Family::Cnn)
         traits.hasDropout = cnnHasDropout(*model);
@@ -174,6 +176,7 @@ void addUpdate(Idle& idle, const ModelTraits& traits, const Parameters& paramete
     idle.add("loss", !isTraining || (!traits.hasLanguageHead && idle.is("loss", "library")));
     const bool hasNoLogits = idle.is("loss", "liger") || idle.is("loss", "cut");
     idle.add("keeps_logits", !isTraining || hasNoLogits);
+    idle.add("transformers", !traits.hasVersions || (isTraining && !idle.is("loss", "library")));
     idle.add("logits_fp32", !isTraining || !traits.hasLanguageHead || hasNoLogits || idle.is("precision", "fp32"));
     // Elsewhere the choice reaches the update alone, which is written out for Adam only.
     const bool isAdam = idle.is("optimizer", "adam") || idle.is("optimizer", "adamw");
@@ -193,6 +196,16 @@ void addAdapters(Idle& idle, const Parameters& parameters)
     idle.add("bitsandbytes", !isNormalFloat && !idle.is("optimizer", "adam-8bit"));
     if (idle.is("adapter", "none"))
         return;
+    const AdapterKind kind = adapterKindOf(parameters);
+    const bool isVirtual = kind == AdapterKind::Prompt || kind == AdapterKind::Prefix;
+    const bool isLowRank = kind == AdapterKind::LowRank;
+    idle.add("virtual_tokens", !isVirtual);
+    for (const char* key : {"adapter_rank", "adapter_dropout"})
+        idle.add(key, !isLowRank && kind != AdapterKind::Vera);
+    idle.add("adapter_variant", !isLowRank);
+    for (const char* key : {"adapter_targets", "modules_to_save"})
+        idle.add(key, isVirtual);
+    idle.add("adapter_precision", kind == AdapterKind::Norms);
     idle.add("compute_precision", !isNormalFloat);
     for (const char* key : {"kbit_preparation", "quantized_head"})
         idle.add(key, !isQuantizedForm(base));
@@ -252,6 +265,7 @@ std::vector<std::string> idleInferenceParameters(const Device& device, const Par
         idle.add(key, !traits.hasCache || parameters.text("draft_model") == "none");
     idle.add("shared_prefix", !traits.hasCache || idle.isOne("batch"));
     idle.add("logits", !traits.hasLanguageHead);
+    idle.add("transformers", !traits.hasVersions);
     idle.add("sequence", !traits.hasTokens);
     idle.add("context", !traits.hasTokens);
     idle.add("attention", !traits.hasAttention);

@@ -30,6 +30,7 @@ Result<ServingRequest> servingRequest(const Device& device, const Parameters& pa
     request.tensorParallel = parameters.integer("tensor_parallel");
     request.page = parameters.integer("cache_page");
     request.sharedPrefix = std::min(parameters.integer("shared_prefix"), request.context);
+    request.transformers = transformersOf(parameters);
     request.lastLogits = parameters.choice("logits") == "last";
     request.memoryShare = parameters.number("memory_share");
     if (parameters.text("draft_model") != "none")
@@ -50,6 +51,7 @@ TrainingSetup servingSetup(const Device& device, const Parameters& parameters, c
     setup.build.gradient = false;
     setup.build.loss = false;
     setup.build.lastLogits = request.lastLogits;
+    setup.build.transformers = request.transformers;
     setup.build.tensorParallel = static_cast<int>(request.tensorParallel);
     // One token goes through kernels of its own, more through the whole matrix, dequantized.
     if (request.weights.isNormalFloat() && request.tensorParallel == 1 && batch * request.chunk > 1) {
@@ -84,6 +86,9 @@ Result<ServingPass> servingPass(const Device& device, const ModelDescription& mo
         live += event.change();
         pass.activations = std::max(pass.activations, live);
     }
+    for (const NamedTensor& buffer : pass.graph->buffers) // tables that no checkpoint has
+        if (buffer.name == "cos_cached" || buffer.name == "sin_cached")
+            pass.activations += pass.graph->storageOf(buffer.tensor).bytes;
     return pass;
 }
 

@@ -23,8 +23,9 @@ struct ServingRequest
     std::int64_t page = 1, sharedPrefix = 0;
     bool isOldBitsandbytes = false; ///< before 0.43: weights pass through fp16
     bool lastLogits = false;        ///< of the last token alone
-    double memoryShare = 1;         ///< of the device, that an engine takes
-    std::string draft;              ///< a second, smaller model; empty: none
+    Transformers transformers = Transformers::From450;
+    double memoryShare = 1; ///< of the device, that an engine takes
+    std::string draft;      ///< a second, smaller model; empty: none
     std::int64_t deviceContext = 0;
 
     CacheUse use(std::int64_t sequences) const { return {sequences, context, tensorParallel, page, sharedPrefix}; }

@@ -67,12 +67,18 @@ ParameterSpec bitsandbytesSpec()
 std::vector<ParameterSpec> adapterSpecs()
 {
     return {
-        integerSpec("adapter_rank", "adapter rank", "Columns of the thin matrices.",
+        integerSpec("adapter_rank", "adapter rank",
+                    "Columns of the thin matrices; of VeRA those of the shared ones, 256 by PEFT's default.",
                     {.least = 1, .most = 65536, .standard = "16", .scale = Scale::Log2}),
+        integerSpec("virtual_tokens", "virtual tokens",
+                    "Learned tokens of a prompt or prefix (PEFT's num_virtual_tokens). A prompt makes each sequence so "
+                    "much longer, a prefix its keys and values.",
+                    {.least = 1, .most = 65536, .standard = "20", .scale = Scale::Log2, .suffix = "tokens"}),
         textSpec("adapter_targets", "adapters on",
                  "Which linear layers get an adapter: default, all-linear, attention, or names such as q_proj,v_proj "
-                 "(PEFT's target_modules). The default is PEFT's for LoRA: queries and values in most architectures, "
-                 "all-linear where PEFT has none; for QLoRA it is all-linear, as its paper has it.",
+                 "(PEFT's target_modules). The default is PEFT's: queries and values for LoRA and VeRA in most "
+                 "architectures, all-linear where PEFT has none; for QLoRA it is all-linear, as its paper has it. "
+                 "Where norms alone are trained these are norms.",
                  "default", 1),
         realSpec("adapter_dropout", "adapter dropout",
                  "Probability of nn.Dropout in front of each adapter: its mask and its output are kept.",
@@ -145,6 +151,17 @@ BaseForm baseFormOf(const Parameters& parameters)
     return base == "nf4-double" || adapter == "qlora" ? BaseForm::NormalFloat4Double : BaseForm::AsWeights;
 }
 
+AdapterKind adapterKindOf(const Parameters& parameters)
+{
+    const std::string& adapter = parameters.choice("adapter");
+    return adapter == "ia3"   ? AdapterKind::Ia3
+        : adapter == "vera"   ? AdapterKind::Vera
+        : adapter == "norms"  ? AdapterKind::Norms
+        : adapter == "prompt" ? AdapterKind::Prompt
+        : adapter == "prefix" ? AdapterKind::Prefix
+                              : AdapterKind::LowRank;
+}
+
 bool isOldBitsandbytes(const Parameters& parameters)
 {
     return parameters.choice("bitsandbytes") != "0.44";
@@ -174,16 +191,42 @@ Result<std::vector<std::string>> moduleNamesOf(const Parameters& parameters, con
     return names;
 }
 
+namespace {
+
+/// What PEFT has no kind for, or is not modelled beside one.
+Result<void> checkKind(const Parameters& parameters, AdapterKind kind)
+{
+    const auto refused = [](std::string message, std::string hint, const char* key) {
+        return fail("plan.combination", std::move(message), std::move(hint), key);
+    };
+    const std::string &adapter = parameters.choice("adapter"), &base = parameters.choice("base_precision");
+    if (kind != AdapterKind::LowRank && isQuantizedForm(baseFormOf(parameters)))
+        return refused(fmt::format("adapter={} is not modelled beside a base in {}", adapter, base),
+                       "choose base_precision=auto, or adapter=lora", "base_precision");
+    if (kind == AdapterKind::Prefix && parameters.choice("checkpointing") != "none")
+        return refused("prefix tuning fills a cache, which checkpointing has no use for: PEFT refuses both together",
+                       "choose checkpointing=none, or adapter=prompt", "checkpointing");
+    return {};
+}
+
+} // namespace
+
 Result<std::optional<AdapterOptions>> adaptersOf(const Parameters& parameters, Precision precision, Numerics& numerics)
 {
     const std::string &adapter = parameters.choice("adapter"), &base = parameters.choice("base_precision");
     if (adapter == "none")
         return std::optional<AdapterOptions>();
     AdapterOptions options;
+    options.kind = adapterKindOf(parameters);
+    MEMSCAPE_CHECK(checkKind(parameters, options.kind));
     options.rank = parameters.integer("adapter_rank");
+    options.virtualTokens = parameters.integer("virtual_tokens");
     MEMSCAPE_TRY(targets, moduleNamesOf(parameters, "adapter_targets"));
     MEMSCAPE_TRY(saved, moduleNamesOf(parameters, "modules_to_save"));
-    if (targets.empty())
+    const bool isVirtual = options.kind == AdapterKind::Prompt || options.kind == AdapterKind::Prefix;
+    if (isVirtual)
+        targets = saved = {};
+    else if (targets.empty())
         return fail("plan.lora", "adapters need layers to stand beside",
                     "name some, for example q_proj,v_proj, or choose adapter=none", "adapter_targets");
     if (adapter == "qlora" && targets == std::vector<std::string>{"default"})

@@ -3,7 +3,8 @@
 // them is kept, and what PEFT's prepare_model_for_kbit_training changes. The defaults are PEFT's: queries and values
 // for LoRA, every linear layer for QLoRA, adapters in fp32 beside half weights, a quantized model prepared.
 //
-// Left out: FP4, GPTQ and HQQ bases; LoftQ and other ways to begin; several adapters at once.
+// Left out: FP4, GPTQ and HQQ bases; quantized bases beside other kinds than LoRA; prefixes through a projection; LoftQ
+// and other ways to begin; several adapters at once.
 #pragma once
 
 #include "core/experiment/parameter.h"
@@ -23,6 +24,8 @@ ParameterSpec bitsandbytesSpec();
 
 /// The base in 4 or 8 bits, or as the plan's weights.
 BaseForm baseFormOf(const Parameters& parameters);
+/// Of adapter=none that of LoRA.
+AdapterKind adapterKindOf(const Parameters& parameters);
 /// Before 0.44: what it keeps differs.
 bool isOldBitsandbytes(const Parameters& parameters);
 /// Whether prepare_model_for_kbit_training runs.

@@ -314,6 +314,7 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     build.loss = plan.phase == StepPhase::Training;
     build.logitsInFloat = plan.logitsInFp32;
     build.keepsLogits = parameters.flag("keeps_logits");
+    build.transformers = transformersOf(parameters);
     build.tensorParallel = plan.tensorParallel;
     MEMSCAPE_CHECK(setLoss(build, device, parameters));
     build.sequenceParallel = plan.sequenceParallel;

@@ -24,6 +24,7 @@ ParameterTexts standardModelOn(const Device& device);
 
 /// What becomes of an architecture that is not known.
 ParameterSpec assumeSpec();
+ParameterSpec transformersSpec();
 /// The network of that name; assume=llama takes an architecture that is not known for one. Errors: see readModel().
 Result<ModelDescription> askedModel(const Parameters& parameters, std::string_view name);
 /// The same of the parameter `model`.
@@ -47,6 +48,7 @@ Offload offloadOf(const Parameters& parameters);
 /// Whose code shards: FSDP 2 for stage 3, DeepSpeed for the others and for partial offload, unless one is named.
 Result<ShardedBy> shardedByOf(const Parameters& parameters);
 AttentionKernel attentionOf(const Parameters& parameters);
+Transformers transformersOf(const Parameters& parameters);
 DType computedInOf(const Parameters& parameters); ///< of `inference-memory`
 /// This device as a measurement with our own kernels uses it: they place arrays as CUDA's PyTorch does, on a CPU too.
 Device withOwnKernels(Device device);

@@ -324,10 +324,15 @@ Schema trainingSchema()
                    .unit = Unit::BytePerSecond,
                    .scale = Scale::Log2,
                    .words = {{"0", "no NVMe", "they lie in the host's memory"}}}),
-         choiceSpec("adapter", "adapters", "Train small matrices beside frozen ones.",
+         choiceSpec("adapter", "adapters", "Train little beside frozen weights, as PEFT does.",
                     {{"none", "none", "every weight is trained"},
                      {"lora", "LoRA", "two thin matrices beside each projection; the base is frozen"},
-                     {"qlora", "QLoRA", "the same beside a base in 4 bits (NF4, double quantization)"}},
+                     {"qlora", "QLoRA", "the same beside a base in 4 bits (NF4, double quantization)"},
+                     {"ia3", "IA3", "a factor for each key, value and input of the last feed-forward matrix"},
+                     {"vera", "VeRA", "factors between two frozen random matrices that all layers share"},
+                     {"norms", "norms alone", "copies of the norms (PEFT's LNTuning)"},
+                     {"prompt", "prompt tuning", "embeddings of virtual tokens before the text"},
+                     {"prefix", "prefix tuning", "keys and values of virtual tokens in each layer"}},
                     "none")});
     append(schema, adapterSpecs());
     append(
@@ -336,6 +341,7 @@ Schema trainingSchema()
                   {.most = 0.99}),
          operatorsSpec(), compileSpec(), lossSpec(),
          flagSpec("logits_fp32", "logits in fp32", "The loss is computed on a 32-bit copy of the logits.", true),
+         transformersSpec(),
          flagSpec(
              "keeps_logits", "logits kept",
              "The training loop keeps a variable for what the model returns (logits, loss = model(x), outputs = "
@@ -407,12 +413,12 @@ Schema trainingSchema()
              {"optimizer_implementation", "optimizer_rank", "optimizer_in_backward", "dropout", "clipping",
               "channels_last", "operators", "compile", "phase", "assume"});
     setGroup(schema, "adapters",
-             {"adapter", "adapter_rank", "adapter_targets", "adapter_dropout", "adapter_variant", "adapter_precision",
-              "modules_to_save", "base_precision", "compute_precision", "kbit_preparation", "quantized_head",
-              "bitsandbytes"});
+             {"adapter", "adapter_rank", "virtual_tokens", "adapter_targets", "adapter_dropout", "adapter_variant",
+              "adapter_precision", "modules_to_save", "base_precision", "compute_precision", "kbit_preparation",
+              "quantized_head", "bitsandbytes"});
     setGroup(schema, "memory details",
-             {"repeats_heads", "loss", "logits_fp32", "keeps_logits", "fp32_gradients", "zero_grad_frees",
-              "shortest_sequence", "device_context", "allocator"});
+             {"repeats_heads", "loss", "logits_fp32", "keeps_logits", "transformers", "fp32_gradients",
+              "zero_grad_frees", "shortest_sequence", "device_context", "allocator"});
     return schema;
 }
 
@@ -421,6 +427,20 @@ ParameterTexts standardModelOn(const Device& device)
     if (device.isGpu())
         return {};
     return {{"model", "gpt2"}, {"sequence", "1024"}}; // all the positions that it has
+}
+
+ParameterSpec transformersSpec()
+{
+    return choiceSpec(
+        "transformers", "transformers",
+        "Which version. Before 4.50 the loss of a language model took a copy of the logits without the last token's, "
+        "as large as they are. Before 4.45 a model returned its logits in fp32, and each layer of Qwen 2, Mistral, "
+        "Mixtral, Phi, StableLM, StarCoder 2, GPT-NeoX and Falcon had tables of sine and cosine for all positions; "
+        "generate() took logits of all tokens of a prompt then (logits=all).",
+        {{"4.50", "4.50 or newer", "labels are shifted, not logits"},
+         {"4.45", "4.45 to 4.49", "the loss copies the logits"},
+         {"4.38", "4.38 to 4.44", "and they are fp32; tables in each layer"}},
+        "4.50");
 }
 
 Schema inferenceSchema()
@@ -496,14 +516,15 @@ Schema inferenceSchema()
         count("tensor_parallel", "tensor parallel", "Devices that share each matrix, head by head.", 1024, "1", "GPUs"),
         quantizedHeadSpec(),
         bitsandbytesSpec(),
+        transformersSpec(),
         linkBandwidthSpec()};
     append(schema, deviceSpecs());
     append(schema, {assumeSpec()});
     setGroup(schema, "engine",
              {"cache_page", "shared_prefix", "memory_share", "draft_model", "draft_tokens", "draft_acceptance"});
     setGroup(schema, "details",
-             {"precision", "attention", "logits", "quantized_head", "bitsandbytes", "tensor_parallel", "link_bandwidth",
-              "device_context", "allocator", "assume"});
+             {"precision", "attention", "logits", "transformers", "quantized_head", "bitsandbytes", "tensor_parallel",
+              "link_bandwidth", "device_context", "allocator", "assume"});
     return schema;
 }
 
@@ -539,6 +560,14 @@ Device withLink(Device device, double bandwidth)
     else
         peer->bandwidth = given;
     return device;
+}
+
+Transformers transformersOf(const Parameters& parameters)
+{
+    const std::string& version = parameters.choice("transformers");
+    return version == "4.38" ? Transformers::Before445
+        : version == "4.45"  ? Transformers::Before450
+                             : Transformers::From450;
 }
 
 AttentionKernel attentionOf(const Parameters& parameters)

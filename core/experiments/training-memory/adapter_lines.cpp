@@ -22,6 +22,7 @@ public:
         : m_lines(lines)
         , m_parameters(parameters)
         , m_precision(parameters.choice("precision"))
+        , m_kind(adapterKindOf(parameters))
     { }
 
     void write()
@@ -29,7 +30,7 @@ public:
         if (is("adapter", "none"))
             return;
         writeQuantizedBase();
-        m_lines.import("from peft import LoraConfig, get_peft_model");
+        m_lines.import(fmt::format("from peft import {}, get_peft_model", configName()));
         if (isPreparedForKbit(m_parameters)) {
             m_lines.import("from peft import prepare_model_for_kbit_training");
             m_lines.add(fmt::format("model = prepare_model_for_kbit_training(model, use_gradient_checkpointing={})",
@@ -37,7 +38,7 @@ public:
         }
         const bool isWide =
             !is("adapter_precision", "base") && (is("adapter_precision", "fp32") || !m_precision.ends_with("-mixed"));
-        m_lines.add(fmt::format("adapters = LoraConfig({})", loraArguments()));
+        m_lines.add(fmt::format("adapters = {}({})", configName(), arguments()));
         m_lines.add(
             fmt::format("model = get_peft_model(model, adapters{})", isWide ? "" : ", autocast_adapter_dtype=False"));
     }
@@ -81,6 +82,50 @@ private:
         return type == "auto" ? halfType() : type == "fp16" ? "torch.float16" : "torch.bfloat16";
     }
 
+    const char* configName() const
+    {
+        switch (m_kind) {
+        case AdapterKind::Ia3: return "IA3Config";
+        case AdapterKind::Vera: return "VeraConfig";
+        case AdapterKind::Norms: return "LNTuningConfig";
+        case AdapterKind::Prompt: return "PromptTuningConfig";
+        case AdapterKind::Prefix: return "PrefixTuningConfig";
+        case AdapterKind::LowRank: break;
+        }
+        return "LoraConfig";
+    }
+
+    std::string arguments() const
+    {
+        if (m_kind == AdapterKind::Prompt || m_kind == AdapterKind::Prefix)
+            return fmt::format("task_type=\"CAUSAL_LM\", num_virtual_tokens={}", integer("virtual_tokens"));
+        if (m_kind == AdapterKind::LowRank)
+            return loraArguments();
+        std::vector<std::string> parts;
+        if (m_kind == AdapterKind::Vera)
+            parts.push_back(fmt::format("r={}", integer("adapter_rank")));
+        if (const std::string targets = targetModules(); !targets.empty())
+            parts.push_back("target_modules=" + targets + (m_kind == AdapterKind::Ia3 ? feedForward() : ""));
+        if (const double dropout = m_parameters.number("adapter_dropout"); dropout > 0 && m_kind == AdapterKind::Vera)
+            parts.push_back(fmt::format("vera_dropout={}", numberText(dropout)));
+        if (const auto saved = moduleNamesOf(m_parameters, "modules_to_save"); saved && !saved->empty())
+            parts.push_back("modules_to_save=" + pythonList(*saved));
+        return join(parts, ", ");
+    }
+
+    /// PEFT wants those of the named targets that are feed-forward.
+    std::string feedForward() const
+    {
+        const auto asked = moduleNamesOf(m_parameters, "adapter_targets");
+        const auto model = askedModel(m_parameters);
+        std::vector<std::string> names;
+        if (asked && model)
+            for (const std::string& name : peftFeedForward(*model))
+                if (std::find(asked->begin(), asked->end(), name) != asked->end())
+                    names.push_back(name);
+        return ", feedforward_modules=" + pythonList(names);
+    }
+
     std::string loraArguments() const
     {
         std::string text = fmt::format("r={}", integer("adapter_rank"));
@@ -105,7 +150,8 @@ private:
         if (!asked || !model)
             return {};
         const bool isStandard = *asked == std::vector<std::string>{"default"};
-        if (isStandard && is("adapter", "lora") && peftTargets(*model) != std::vector<std::string>{"all-linear"})
+        if (isStandard && !is("adapter", "qlora")
+            && peftTargets(*model, m_kind) != std::vector<std::string>{"all-linear"})
             return {};
         if (isStandard || std::find(asked->begin(), asked->end(), "all-linear") != asked->end())
             return "\"all-linear\"";
@@ -149,6 +195,7 @@ private:
     PythonLines& m_lines;
     const Parameters& m_parameters;
     const std::string& m_precision;
+    AdapterKind m_kind;
 };
 
 } // namespace

@@ -116,6 +116,10 @@ private:
 
     void writeModel()
     {
+        if (means("transformers") && !is("transformers", "4.50"))
+            m_lines.comment(fmt::format("python3 -m pip install \"transformers>={},<{}\"",
+                                        m_parameters.choice("transformers"),
+                                        is("transformers", "4.38") ? "4.45" : "4.50"));
         m_lines.comment("build_model is yours: it makes the network on the device.");
         m_lines.add(fmt::format("model = build_model({})", pythonText(m_parameters.text("model"))));
         if (m_precision == "fp32" || m_precision.ends_with("-autocast") || isMixedByFsdp()) {

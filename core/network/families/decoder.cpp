@@ -56,6 +56,7 @@ private:
     const ModelDescription& m_model;
     DecoderNames m_names;
     DecoderTables m_tables;
+    std::vector<LayerPrefix> m_prefixes;
     Variable m_tokenWeight;
 };
 
@@ -66,7 +67,7 @@ Variable DecoderNetwork::embedded(const Variable& tokens)
         const ModuleScope scope(m_b, m_names.embedding, "Embedding");
         m_tokenWeight = m_b.parameter("weight", {m_model.vocab, width});
     }
-    Variable x = m_b.embedding(tokens, m_tokenWeight);
+    Variable x = withPrompt(m_b, m_b.embedding(tokens, m_tokenWeight));
     if (m_model.architecture.starts_with("gemma"))
         x = m_b.scale(std::move(x)); // by the root of the hidden size
     if (width != m_model.hidden)
@@ -86,10 +87,19 @@ Variable DecoderNetwork::embedded(const Variable& tokens)
     return m_b.add(std::move(x), m_b.embedding(m_names.positions, positions, rows, m_model.hidden));
 }
 
+/// Before transformers 4.45 each layer of these had tables of its own for all positions, and took views of them.
+bool hadTablesInLayers(const ModelDescription& model)
+{
+    const std::string& name = model.architecture;
+    return name == "qwen2" || name == "mistral" || name == "mixtral" || name == "phi" || name == "stablelm"
+        || name == "starcoder2" || name == "gpt_neox" || name == "falcon";
+}
+
 Variable DecoderNetwork::mask() const
 {
     const BuildOptions& options = m_b.options();
-    return m_b.fill({options.batch, 1, options.sequence, options.sequence},
+    const std::int64_t keys = options.sequence + options.virtualTokens(AdapterKind::Prefix);
+    return m_b.fill({options.batch, 1, options.sequence, keys},
                     m_model.architecture == "mpt" ? DType::Bool : options.weights);
 }
 
@@ -121,6 +131,13 @@ void DecoderNetwork::makeTables()
     // Where positions are of time, height and width (Qwen2-VL), every sequence has its own.
     const std::int64_t tables = m_model.vision.hasGrid() ? options.batch : 1;
     const Shape table{tables, 1, options.sequence, std::max<std::int64_t>(2, share)};
+    if (options.transformers == Transformers::Before445 && !options.loss && hadTablesInLayers(m_model)) {
+        for (std::int64_t i = 0; i < m_model.layers && m_b.ok(); ++i)
+            for (const char* name : {"cos_cached", "sin_cached"}) {
+                const ModuleScope scope(m_b, fmt::format("{}.{}.self_attn.rotary_emb", m_names.layers, i), "Rotary");
+                m_b.buffer(name, {std::max(m_model.maxPositions, options.sequence), table[3]}, options.weights);
+            }
+    }
     m_tables.cosine = m_b.fill(table, options.weights);
     m_tables.sine = m_b.fill(table, options.weights);
     if (m_model.architecture == "gemma3_text" && m_model.slidingWindow > 0) {
@@ -193,8 +210,12 @@ Variable DecoderNetwork::afterNorm(std::int64_t index, const Variable& argument)
 
 LanguageHead DecoderNetwork::head() const
 {
-    LanguageHead head{m_model.tied ? m_b.tiedWeight(m_names.head, m_tokenWeight) : Variable(), m_names.head,
-                      m_model.vocab, m_model.biases.head};
+    LanguageHead head{m_model.tied ? m_b.tiedWeight(m_names.head, m_tokenWeight) : Variable(),
+                      m_names.head,
+                      m_model.vocab,
+                      m_model.biases.head,
+                      {},
+                      true};
     if (m_model.logitSoftcap > 0)
         head.after = [this](Variable logits) { return m_b.scale(m_b.tanh(m_b.scale(std::move(logits)))); };
     return head;
@@ -203,6 +224,8 @@ LanguageHead DecoderNetwork::head() const
 void DecoderNetwork::layer(std::int64_t index, Variable& x)
 {
     const ModuleScope scope(m_b, fmt::format("{}.{}", m_names.layers, index), "DecoderLayer");
+    if (std::size_t(index) < m_prefixes.size())
+        m_tables.prefix = std::move(m_prefixes[std::size_t(index)]);
     x = m_b.layer([&] {
         Variable probabilities; // hidden_states, _ = self.self_attn(…)
         m_tables.probabilities = &probabilities;
@@ -236,6 +259,7 @@ Result<Graph> DecoderNetwork::record()
         Variable positions; // torch.arange(…) + number
         if (countsPositions)
             positions = m_b.shift(m_b.fill({1, m_b.options().sequence}, DType::Int64));
+        m_prefixes = learnedPrefix(m_b, m_model.layers, m_model.kvHeads, m_model.headDim);
         makeMasks();
         makeTables();
         for (std::int64_t i = 0; i < m_model.layers && m_b.ok();) {

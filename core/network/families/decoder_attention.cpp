@@ -135,6 +135,7 @@ Variable decoderAttention(NetworkBuilder& b, const ModelDescription& model, cons
         heads.k = turn(b, heads.k, cosine, sine);
         heads.q = std::move(q);
     }
+    tables.prefix.join(b, heads.k, heads.v);
     AttentionStyle style;
     style.probabilities = tables.probabilities;
     if (model.attentionSinks)

@@ -4,17 +4,20 @@
 
 #include "core/network/builder.h"
 #include "core/network/decoder_names.h"
+#include "core/network/families/virtual_tokens.h"
 #include "core/network/model.h"
 
 namespace memscape {
 
 /// What all layers of one forward pass share: rotary tables (1, 1, S, rotated width) and the masks
-/// that are added to the scores (B, 1, S, S); nothing where a model has none.
+/// that are added to the scores (B, 1, S, S), or (B, 1, S, V + S) after a learned prefix; nothing where a model has
+/// none.
 struct DecoderTables
 {
     Variable cosine, sine;
     Variable slidingCosine, slidingSine; ///< Gemma 3 rotates its sliding layers on another base
     Variable mask, slidingMask;
+    LayerPrefix prefix;                ///< of the layer that runs
     Variable slopes;                   ///< ALiBi: what is added to the scores (B, H, 1, S)
     Variable* probabilities = nullptr; ///< of a layer that names them until it returns (AttentionStyle)
 };

@@ -2,6 +2,9 @@
 #include "core/network/families/gpt2.h"
 
 #include "core/network/families/language_head.h"
+#include "core/network/families/virtual_tokens.h"
+
+#include <algorithm>
 
 #include <fmt/format.h>
 
@@ -9,29 +12,36 @@ namespace memscape {
 
 namespace {
 
+std::int64_t widthOfHead(const Gpt2Shape& shape)
+{
+    return shape.headWidth > 0 ? shape.headWidth : shape.hidden / std::max<std::int64_t>(shape.heads, 1);
+}
+
 Variable eagerAttention(NetworkBuilder& b, const Variable& q, const Variable& k, const Variable& v,
                         const Variable& mask, Variable& scores)
 {
     const std::int64_t length = q.size(2);
     scores = b.scale(b.matmul(q, b.transpose(k, -2, -1)));
-    const Variable causal = b.narrow(b.narrow(mask, 2, length), 3, length);
+    const Variable causal = b.narrow(b.narrow(mask, 2, length), 3, k.size(2));
     scores = b.maskedFill(std::move(scores), b.equalsNumber(causal));
     scores = b.softmax(std::move(scores));
     scores = b.dropout(std::move(scores), b.options().dropout);
     return b.matmul(scores, v);
 }
 
-Variable attention(NetworkBuilder& b, const Gpt2Shape& shape, const Variable& argument)
+Variable attention(NetworkBuilder& b, const Gpt2Shape& shape, const Variable& argument, const LayerPrefix& prefix)
 {
     const ModuleScope scope(b, "attn", "GPT2Attn");
     const Variable x = b.columnInput(argument);
     const std::int64_t batch = x.size(0), length = x.size(1);
-    const std::int64_t width = shape.headWidth > 0 ? shape.headWidth : shape.hidden / shape.heads;
+    const std::int64_t width = widthOfHead(shape);
     const std::int64_t inner = shape.heads * width;
     const Variable mask = b.buffer("mask", {1, 1, shape.positions, shape.positions}, DType::Bool);
     std::vector<Variable> parts = b.chunk(b.linear("qkv", x, 3 * inner), 3, 2);
     for (Variable& part : parts)
         part = b.transpose(b.view(std::move(part), {batch, length, shape.heads, width}), 1, 2);
+    if (b.ok())
+        prefix.join(b, parts[1], parts[2]);
     if (b.options().attention != AttentionKernel::Eager) {
         Variable y = b.scaledDotProduct(parts[0], parts[1], parts[2], true);
         y = b.view(b.contiguous(b.transpose(std::move(y), 1, 2)), {batch, length, inner});
@@ -64,15 +74,20 @@ Variable feedForward(NetworkBuilder& b, const Gpt2Shape& shape, Variable x)
     return b.dropout(std::move(hidden), b.options().dropout);
 }
 
-} // namespace
-
-Variable gpt2Block(NetworkBuilder& b, const Gpt2Shape& shape, const Variable& argument)
+Variable prefixedBlock(NetworkBuilder& b, const Gpt2Shape& shape, const Variable& argument, const LayerPrefix& prefix)
 {
     Variable x = argument;
-    Variable branch = b.call(b.layerNorm("ln1", x), [&](const Variable& y) { return attention(b, shape, y); });
+    Variable branch = b.call(b.layerNorm("ln1", x), [&](const Variable& y) { return attention(b, shape, y, prefix); });
     x = b.add(std::move(x), std::move(branch));
     branch = feedForward(b, shape, b.layerNorm("ln2", x));
     return b.add(std::move(x), std::move(branch));
+}
+
+} // namespace
+
+Variable gpt2Block(NetworkBuilder& b, const Gpt2Shape& shape, const Variable& x)
+{
+    return prefixedBlock(b, shape, x, {});
 }
 
 Result<Graph> gpt2(const Gpt2Shape& shape, const BuildOptions& options)
@@ -89,12 +104,14 @@ Result<Graph> gpt2(const Gpt2Shape& shape, const BuildOptions& options)
         tokenWeight = b.parameter("weight", {shape.vocabulary, shape.hidden});
     }
     const Variable positions = b.narrow(b.buffer("pos", {1, shape.positions}, DType::Int64), 1, options.sequence);
-    Variable x = b.embedding(indices, tokenWeight);
+    Variable x = withPrompt(b, b.embedding(indices, tokenWeight));
     x = b.add(std::move(x), b.embedding("wpe", positions, shape.positions, shape.hidden));
     x = b.dropout(b.rowOutput(std::move(x)), options.dropout);
+    std::vector<LayerPrefix> prefixes = learnedPrefix(b, shape.layers, shape.heads, widthOfHead(shape));
     b.repeat(x, "blocks", 0, shape.layers, [&](std::int64_t i, Variable& y) {
         const ModuleScope scope(b, fmt::format("blocks.{}", i), "GPT2Block");
-        y = b.layer([&] { return gpt2Block(b, shape, y); });
+        const LayerPrefix prefix = prefixes.empty() ? LayerPrefix() : std::move(prefixes[std::size_t(i)]);
+        y = b.layer([&] { return prefixedBlock(b, shape, y, prefix); });
     });
     x = b.columnInput(b.layerNorm("lnf", std::move(x)));
     return finishLanguageModel(

@@ -21,7 +21,7 @@ struct Gpt2Shape
     std::int64_t headWidth = 0;         ///< 0: hidden / heads
 };
 
-/// One block on x (B, S, hidden); `mask` is the causal Bool buffer (1, 1, positions, positions).
+/// One block on x (B, S, hidden).
 Variable gpt2Block(NetworkBuilder& b, const Gpt2Shape& shape, const Variable& x);
 
 /// A language model on `options.batch` sequences. Errors: network.shape when hidden is no multiple

@@ -102,29 +102,37 @@ Result<Graph> finishFused(NetworkBuilder& b, Variable hidden, const LanguageHead
 
 Variable tokenInput(NetworkBuilder& b, std::string_view name)
 {
-    return b.input(name, {b.options().batch, b.options().sequence}, DType::Int64);
+    const BuildOptions& options = b.options();
+    return b.input(name, {options.batch, options.sequence - options.virtualTokens(AdapterKind::Prompt)}, DType::Int64);
 }
 
 Result<Graph> finishLanguageModel(NetworkBuilder& b, Variable hidden, const LanguageHead& head)
 {
     const LossForm form = b.options().lossForm;
     if (!b.options().loss && b.options().lastLogits && b.ok()) // hidden_states[:, -1:, :], while the model names them
-        return b.finish(logitsOf(b, b.narrow(hidden, 1, 1), head));
+        return finishLanguageModel(b, logitsOf(b, b.narrow(hidden, 1, 1), head), head.isCausal);
     if (form == LossForm::Library || !b.options().loss || !b.ok())
-        return finishLanguageModel(b, logitsOf(b, hidden, head)); // the function that computes the loss holds them
+        return finishLanguageModel(b, logitsOf(b, hidden, head),
+                                   head.isCausal); // the function that computes the loss holds them
     return form == LossForm::Chunked ? finishInChunks(b, std::move(hidden), head)
                                      : finishFused(b, std::move(hidden), head);
 }
 
-Result<Graph> finishLanguageModel(NetworkBuilder& b, Variable logits)
+Result<Graph> finishLanguageModel(NetworkBuilder& b, Variable logits, bool isCausal)
 {
+    const Transformers version = isCausal ? b.options().transformers : Transformers::From450;
+    if (version == Transformers::Before445 && (b.options().logitsInFloat || !b.options().loss))
+        logits = b.cast(logits, DType::Float32);
     if (!b.options().loss || !b.ok())
         return b.finish(std::move(logits));
     Variable named = logits; // what the model returns; the loss makes the float copy for itself
     logits = inLossPrecision(b, std::move(logits));
-    const Variable targets = b.target("targets", {logits.size(0), logits.size(1)}, DType::Int64);
-    const Shape rows{logits.size(0) * logits.size(1), logits.size(-1)};
-    Variable loss = b.crossEntropy(b.view(logits, rows), targets);
+    const bool isShifted = version != Transformers::From450 && logits.size(1) > 1;
+    const std::int64_t length = logits.size(1) - (isShifted ? 1 : 0);
+    const Variable targets = b.target("targets", {logits.size(0), length}, DType::Int64);
+    const Variable shifted = isShifted ? b.contiguous(b.narrow(logits, 1, length)) : logits;
+    const Shape rows{logits.size(0) * length, logits.size(-1)};
+    Variable loss = b.crossEntropy(b.view(shifted, rows), targets);
     auto graph = b.finish(std::move(named), std::move(loss));
     if (graph)
         graph->returnsLoss = true;

@@ -10,7 +10,8 @@ from .problem import Problem, skipped
 TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 QUANTIZED = ("int8", "nf4", "nf4-double")
 # Our own GPT-2 has the names of its code for those of transformers.
-NAMES_OF_GPT2 = {"c_attn": ["qkv"], "c_proj": ["proj", "pj"], "c_fc": ["fc"], "lm_head": ["head"]}
+NAMES_OF_GPT2 = {"c_attn": ["qkv"], "c_proj": ["proj", "pj"], "mlp.c_proj": ["pj"], "c_fc": ["fc"], "lm_head": ["head"],
+                 "ln_1": ["ln1"], "ln_2": ["ln2"], "ln_f": ["lnf"]}
 
 
 def element_count(parameter):
@@ -40,6 +41,7 @@ class Adapters:
         get = parameters.get
         self.kind, self.rank = get("adapter", "none"), int(get("adapter_rank", 16))
         self.targets, self.saved = names(get("adapter_targets", "default")), names(get("modules_to_save", "none"))
+        self.virtual_tokens = int(get("virtual_tokens", 20))
         self.dropout, self.variant = float(get("adapter_dropout", 0)), get("adapter_variant", "lora")
         self.precision, self.compute = get("adapter_precision", "auto"), get("compute_precision", "auto")
         base = get("base_precision", "auto") if self.kind != "none" else "auto"
@@ -71,15 +73,48 @@ class Adapters:
             bitsandbytes = library("bitsandbytes", f"base_precision={self.base}")
             self.check_version(bitsandbytes.__version__)
             self.quantize(module, bitsandbytes.nn, precision, device)
-        config = peft.LoraConfig(r=self.rank, lora_alpha=2 * self.rank, lora_dropout=self.dropout,
-                                 target_modules=self.target_paths(module, peft), use_rslora=self.variant == "rslora",
-                                 use_dora=self.variant == "dora", modules_to_save=self.own_names(self.saved) or None)
+        if self.kind in ("prompt", "prefix"):
+            raise skipped(f"adapter={self.kind}: PEFT puts virtual tokens before models of transformers alone",
+                          "predict it, or choose adapter=lora")
+        config = self.config(module, peft)
         try:
             peft.get_peft_model(module, config, autocast_adapter_dtype=self.is_wide(precision))
         except (ImportError, TypeError) as error:  # optional libraries whose versions it refuses, an old peft
             raise skipped(f"peft cannot be used: {str(error).splitlines()[0]}", "python3 -m pip install --upgrade peft")
         except ValueError as error:
             raise Problem("plan.lora", str(error).splitlines()[0], "choose other adapter_targets or modules_to_save")
+
+    def config(self, module, peft):
+        saved = self.own_names(self.saved) or None
+        if self.kind == "norms":
+            return peft.LNTuningConfig(target_modules=self.norm_paths(module, peft), modules_to_save=saved)
+        paths = self.target_paths(module, peft)
+        if self.kind == "ia3":
+            ends = self.mapped(peft, "IA3_FEEDFORWARD")
+            scaled = [path for path in paths if any(self.is_target(path, name, {}) for name in self.own_names(ends))]
+            return peft.IA3Config(target_modules=paths, feedforward_modules=scaled, modules_to_save=saved)
+        if self.kind == "vera":
+            return peft.VeraConfig(r=self.rank, target_modules=paths, vera_dropout=self.dropout, modules_to_save=saved)
+        return peft.LoraConfig(r=self.rank, lora_alpha=2 * self.rank, lora_dropout=self.dropout, target_modules=paths,
+                               use_rslora=self.variant == "rslora", use_dora=self.variant == "dora", modules_to_save=saved)
+
+    def mapped(self, peft, method):
+        """What PEFT takes for this architecture of a table of its own; nothing where it has none."""
+        tables = getattr(peft.utils, "constants", peft.utils)
+        known = getattr(tables, f"TRANSFORMERS_MODELS_TO_{method}_MODULES_MAPPING", {})
+        return known.get(self.architecture) or []
+
+    def norm_paths(self, module, peft):
+        asked = self.mapped(peft, "LNTUNING_TARGET") if self.targets == ["default"] else self.targets
+        asked = self.own_names(asked)
+        parts = dict(module.named_modules())
+        paths = [path for path, part in parts.items() if "norm" in type(part).__name__.lower() and
+                 any(path == name or path.endswith("." + name) for name in asked)]
+        if not paths:
+            norms = sorted({path.rpartition(".")[2] for path, part in parts.items() if "norm" in type(part).__name__.lower()})
+            raise Problem("plan.lora", f"no norm of this network is meant by {', '.join(asked) or 'the default'}",
+                          f"it has {', '.join(norms)}" if norms else "choose another adapter")
+        return paths
 
     def check_version(self, version):
         """Older ones keep the input of each 4-bit layer or pass through fp16: no kind can stand in for another."""
@@ -97,8 +132,8 @@ class Adapters:
     def target_paths(self, module, peft):
         asked = self.targets
         if asked == ["default"]:
-            known = getattr(peft.utils, "TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING", {})
-            asked = known.get(self.architecture) or ["all-linear"]
+            method = {"ia3": "IA3_TARGET", "vera": "VERA_TARGET"}.get(self.kind, "LORA_TARGET")
+            asked = self.mapped(peft, method) or ["all-linear"]
         asked = self.own_names(asked)
         parts = dict(module.named_modules())
         kinds = (torch.nn.Linear,)

@@ -29,6 +29,7 @@ NEEDS_MORE = (
     ("repeats_heads", (False,), "the probe runs the attention of the model's library", "choose repeats_heads=false"),
     ("channels_last", (False,), "the probe's pictures lie in NCHW", "choose channels_last=false"),
     ("compile", ("none",), "the probe runs eager PyTorch", "choose compile=none"),
+    ("transformers", ("4.50",), "the probe's own models shift their labels", "choose transformers=4.50"),
     ("loss", ("library",), "the probe runs a model with its library's loss", "choose loss=library"),
     ("optimizer", ("adamw", "adam", "sgd", "momentum", "adafactor", "muon", "none"),
      "torch.optim has no such optimizer (8-bit Adam: bitsandbytes, 4-bit and FP8 Adam: torchao, Lion: lion-pytorch, GaLore: galore-torch, "

@@ -99,9 +99,10 @@ void TestSchema::everyChoiceCanBePredicted()
         assignments.push_back("model=gpt2");
     if (experiment == "training-memory")
         assignments.push_back("sequence=64");
-    if (experiment == "batch-size" && assignment.startsWith("loss=")) {
+    const bool needsTokens = assignment.startsWith("loss=") || assignment.startsWith("adapter=");
+    if (experiment == "batch-size" && needsTokens) {
         assignments.push_back("model=gpt2");
-        assignments.push_back("sequence=1024");
+        assignments.push_back("sequence=512");
         assignments.push_back("precision=bf16");
     }
     static const std::map<QString, std::string> together{{"strategy=exhaustive", "chain=uniform:5"},

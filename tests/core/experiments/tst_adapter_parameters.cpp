@@ -27,6 +27,11 @@ private slots:
     void aQuantizedBaseIsPreparedAsPeftDoes();
     void wrongAdaptersAreRefused_data();
     void wrongAdaptersAreRefused();
+    void whatOtherKindsCannotHaveIsRefused_data();
+    void whatOtherKindsCannotHaveIsRefused();
+    void trainedCountsOfOtherKinds_data();
+    void trainedCountsOfOtherKinds();
+    void deepSpeedGivesBackAQuantizedBase();
 };
 
 // Norms, embeddings, positions and biases outside of the quantized layers: 4 bytes each in place of 2, and so are
@@ -74,6 +79,82 @@ void TestAdapterParameters::wrongAdaptersAreRefused()
     if (!place.isEmpty())
         QCOMPARE(QString::fromStdString(answer.error().place), place);
     QVERIFY(!answer.error().hint.empty() || code == "plan.range");
+}
+
+void TestAdapterParameters::whatOtherKindsCannotHaveIsRefused_data()
+{
+    QTest::addColumn<QString>("assignments");
+    QTest::addColumn<QString>("code");
+    QTest::addColumn<QString>("place");
+    const auto row = [](const char* assignments, const char* code, const char* place) {
+        QTest::newRow(assignments) << assignments << code << place;
+    };
+    row("model=gpt2 adapter=ia3 base_precision=nf4", "plan.combination", "base_precision");
+    row("model=gpt2 adapter=vera base_precision=int8", "plan.combination", "base_precision");
+    row("model=gpt2 adapter=vera adapter_targets=query", "plan.lora", "adapter_targets");
+    row("model=gpt2 adapter=norms adapter_targets=norm_9", "plan.lora", "adapter_targets");
+    row("model=resnet18 adapter=norms", "plan.lora", "adapter_targets");
+    row("model=gpt2 adapter=prompt virtual_tokens=1017", "network.shape", "");
+    row("model=gpt2 adapter=prefix virtual_tokens=65536", "network.shape", "");
+    row("model=gpt2 adapter=prefix checkpointing=block", "plan.combination", "checkpointing");
+    row("model=t5-small adapter=prompt", "plan.lora", "adapter");
+    row("model=deepseek-v2-lite adapter=prefix", "plan.lora", "adapter");
+}
+
+void TestAdapterParameters::whatOtherKindsCannotHaveIsRefused()
+{
+    QFETCH(QString, assignments);
+    QFETCH(QString, code);
+    QFETCH(QString, place);
+    std::vector<std::string> texts{"batch=1", "sequence=8"};
+    for (const QString& part : assignments.split(' '))
+        texts.push_back(part.toStdString());
+    const auto answer = predictedWith(texts);
+    QVERIFY(!answer);
+    QCOMPARE(QString::fromStdString(answer.error().code), code);
+    if (!place.isEmpty())
+        QCOMPARE(QString::fromStdString(answer.error().place), place);
+    QVERIFY(!answer.error().hint.empty());
+}
+
+// num_trainable_params of PEFT's method comparison on Llama 3.2 3B (resources/published/peft_methods.json).
+void TestAdapterParameters::trainedCountsOfOtherKinds_data()
+{
+    QTest::addColumn<QString>("assignments");
+    QTest::addColumn<double>("trained");
+    QTest::newRow("IA3") << "adapter=ia3" << 28 * (2 * 1024.0 + 8192);
+    QTest::newRow("VeRA") << "adapter=vera adapter_rank=256" << 28 * (3072 + 1024 + 2 * 256.0);
+    QTest::newRow("norms alone") << "adapter=norms" << 57 * 3072.0;
+    QTest::newRow("prompt tuning") << "adapter=prompt virtual_tokens=200" << 614400.0;
+    QTest::newRow("prefix tuning") << "adapter=prefix virtual_tokens=200" << 11468800.0;
+}
+
+void TestAdapterParameters::trainedCountsOfOtherKinds()
+{
+    QFETCH(QString, assignments);
+    QFETCH(double, trained);
+    std::vector<std::string> texts{"model=llama-3.2-3b", "batch=1", "sequence=8", "advice=none", "precision=bf16"};
+    for (const QString& part : assignments.split(' '))
+        texts.push_back(part.toStdString());
+    const auto predicted = predictedWith(texts);
+    QVERIFY2(predicted, predicted ? "" : predicted.error().text().c_str());
+    const double bytes = assignments.contains("norms") ? 2 : 4;
+    QCOMPARE(findFigure(predicted->figures, "gradients")->number(), bytes * trained);
+    QCOMPARE(findFigure(predicted->figures, "optimizer_state")->number(), 2 * bytes * trained);
+}
+
+// A checkpointed layer's matrices in 4 bits are gathered again for backward, and given back behind it: never more than
+// stage3_max_live_parameters, a billion, lie beside the pieces.
+void TestAdapterParameters::deepSpeedGivesBackAQuantizedBase()
+{
+    const auto peak = [](const char* ranks, const char* zero) {
+        const auto predicted =
+            predictedWith({"model=llama-2-7b", "batch=1", "sequence=256", "precision=bf16", "adapter=qlora",
+                           "adapter_rank=8", "kbit_preparation=none", "checkpointing=block", "attention=flash",
+                           "advice=none", "sharding_implementation=deepspeed", ranks, zero});
+        return predicted ? findFigure(predicted->figures, "peak_allocated")->number() : memscape::nan;
+    };
+    QVERIFY(peak("data_parallel=8", "zero=3") < 0.75 * peak("data_parallel=1", "zero=0"));
 }
 
 QTEST_GUILESS_MAIN(TestAdapterParameters)

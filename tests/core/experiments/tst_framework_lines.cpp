@@ -260,6 +260,14 @@ private slots:
             "bnb_4bit_use_double_quant=False, bnb_4bit_compute_dtype=torch.float32)");
         row("adapter=qlora checkpointing=block",
             "model = prepare_model_for_kbit_training(model, use_gradient_checkpointing=True)");
+        row("adapter=ia3", "adapters = IA3Config()\n");
+        row("adapter=ia3 adapter_targets=c_attn,mlp.c_proj",
+            "IA3Config(target_modules=[\"c_attn\", \"mlp.c_proj\"], feedforward_modules=[\"mlp.c_proj\"])");
+        row("adapter=vera adapter_rank=256 adapter_dropout=0.1", "adapters = VeraConfig(r=256, vera_dropout=0.1)\n");
+        row("adapter=norms", "from peft import LNTuningConfig, get_peft_model");
+        row("adapter=prompt virtual_tokens=8", "PromptTuningConfig(task_type=\"CAUSAL_LM\", num_virtual_tokens=8)");
+        row("adapter=prefix", "PrefixTuningConfig(task_type=\"CAUSAL_LM\", num_virtual_tokens=20)");
+        row("model=llama-3.2-1b transformers=4.38", "# python3 -m pip install \"transformers>=4.38,<4.45\"");
         row("allocator=expandable", "os.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = \"expandable_segments:True\"");
         row("compile=inductor", "model = torch.compile(model)");
         row("compile=inductor-2.0", "model = torch.compile(model)");
@@ -284,9 +292,11 @@ private slots:
     {
         QFETCH(QStringList, setting);
         QFETCH(QString, line);
-        Assignments texts{"model=gpt2", "sequence=512"};
+        Assignments texts{"sequence=512"};
         for (const QString& one : setting)
             texts.push_back(one.toStdString());
+        if (!setting.first().startsWith("model="))
+            texts.emplace_back("model=gpt2");
         const QString all = lines("training-memory", texts).replace(QRegularExpression("\n *# "), " # ").simplified();
         const QString wanted = line.simplified();
         QVERIFY2(all.contains(wanted), qPrintable(lines("training-memory", texts)));

@@ -36,6 +36,7 @@ private slots:
     void aBatchSharesTheWeights();
     void aTokenReadsTheExpertsItIsSentTo();
     void aMissingLinkIsNamed();
+    void olderVersionsKeepTablesAndFloatLogits();
 };
 
 namespace {
@@ -366,6 +367,20 @@ void TestInferenceMemory::aMissingLinkIsNamed()
     const Figure* const time = findFigure(*figures, "token_time");
     QVERIFY(time && std::isnan(time->number()));
     QVERIFY2(time->why->with.find("bandwidth between devices") != std::string::npos, time->why->with.c_str());
+}
+
+// transformers 4.38: logits.float() beside those of the head; Qwen2RotaryEmbedding of each of 24 layers has cosine and
+// sine of 131,072 positions and 64 dimensions in the type of the weights, LlamaRotaryEmbedding has none.
+void TestInferenceMemory::olderVersionsKeepTablesAndFloatLogits()
+{
+    const auto more = [](const char* model, const char* sequence) {
+        const auto activations = [&](const char* version) {
+            return servingValue(servingOf({model, sequence, version, "batch=1", "attention=flash"}), "activations");
+        };
+        return activations("transformers=4.38") - activations("transformers=4.50");
+    };
+    QCOMPARE(more("model=llama-3.2-1b", "sequence=512"), 4 * 512 * 128256.0);
+    QCOMPARE(more("model=qwen2-0.5b", "sequence=512"), 4 * 512 * 151936.0 + 24 * 2 * 131072 * 64 * 2.0);
 }
 
 QTEST_GUILESS_MAIN(TestInferenceMemory)

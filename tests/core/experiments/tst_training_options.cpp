@@ -29,7 +29,27 @@ private slots:
     void activationsGoToTheHostAndBack();
     void aSlowLinkHoldsTheStep();
     void activationsStayWhereThereIsNoOtherHost();
+    void olderVersionsCopyTheLogits();
 };
+
+/// Bytes of each logit at the peak. The gradient of log_softmax is made of its result and of the loss's: 3 × 4, and
+/// what the loop names, 2 in half and 4 as transformers before 4.45 returned them. From 4.45 to 4.49 forward has more
+/// where nothing is named: 2 in half, 4 in float, 4 of `logits[..., :-1, :].contiguous()`, 4 of log_softmax.
+void TestTrainingOptions::olderVersionsCopyTheLogits()
+{
+    const auto peak = [](const char* version, const char* kept) {
+        const auto prediction = trainingMemory().predict(
+            h200(),
+            trainingWith({"model=tinyllama-1.1b", "batch=4", "sequence=2048", "precision=bf16", "attention=flash",
+                          "optimizer=sgd", "checkpointing=block", "advice=none", version, kept}));
+        return prediction ? predictedValue(*prediction, "peak_allocated") : memscape::nan;
+    };
+    const double logits = 4 * 2048 * 32000;
+    const double named = peak("transformers=4.50", "keeps_logits=true");
+    QCOMPARE(named - peak("transformers=4.50", "keeps_logits=false"), 2 * logits);
+    QCOMPARE(peak("transformers=4.38", "keeps_logits=true") - named, 2 * logits);
+    QCOMPARE(peak("transformers=4.45", "keeps_logits=false"), named);
+}
 
 /// Real steps of nine networks allocate what is predicted (tst_pytorch_networks). No two gradients lie side by side,
 /// under FSDP 2 no two units' pieces, and weights are updated once all the same.

@@ -4,7 +4,8 @@
 
     python3 tests/data/pytorch/adapters.py > tests/data/pytorch/adapters.json
 
-Needs torch, transformers, peft and bitsandbytes. Small models of transformers get the adapters of a LoraConfig; one forward
+Needs torch, transformers, peft and bitsandbytes. Small models of transformers get the adapters of a LoraConfig, or of another
+config of PEFT ("kind"); one forward
 pass runs to its logits in training mode under torch.autograd.graph.saved_tensors_hooks. Bytes are counted once per storage:
 parameters, what the caller passed in, everything else ("activations"); tensors without dimensions are left out. What
 bitsandbytes keeps on the context of its functions, which no hook sees, is read from the nodes of the graph ("kept").
@@ -71,8 +72,32 @@ CASES = [
     ("gpt_neox", "bfloat16", True, {}, {"base": "nf4-double", "prepared": True}),
     ("phi", "bfloat16", False, {}),
     ("opt", "bfloat16", False, {"target_modules": "all-linear"}),
+    ("llama", "float32", False, {}, {"kind": "ia3"}),
+    ("llama", "bfloat16", False, {}, {"kind": "ia3"}),
+    ("llama", "bfloat16", True, {}, {"kind": "ia3"}),
+    ("llama", "bfloat16", False, {"target_modules": EACH + ["up_proj"], "feedforward_modules": []}, {"kind": "ia3"}),
+    ("gpt_neox", "bfloat16", False, {}, {"kind": "ia3"}),
+    ("opt", "bfloat16", False, {}, {"kind": "ia3"}),
+    ("phi", "bfloat16", False, {"modules_to_save": ["lm_head"]}, {"kind": "ia3"}),
+    ("llama", "float32", False, {}, {"kind": "vera"}),
+    ("llama", "bfloat16", False, {}, {"kind": "vera"}),
+    ("llama", "bfloat16", True, {}, {"kind": "vera"}),
+    ("llama", "bfloat16", False, {"target_modules": "all-linear", "vera_dropout": 0.1}, {"kind": "vera"}),
+    ("phi", "bfloat16", False, {}, {"kind": "vera"}),
+    ("llama", "float32", False, {}, {"kind": "norms"}),
+    ("llama", "bfloat16", False, {}, {"kind": "norms", "as_weights": True}),
+    ("llama", "bfloat16", True, {}, {"kind": "norms"}),
+    ("qwen2", "float32", False, {}, {"kind": "norms"}),
+    ("phi", "float32", False, {}, {"kind": "norms"}),
+    ("llama", "float32", False, {}, {"kind": "prompt"}),
+    ("llama", "bfloat16", False, {}, {"kind": "prompt"}),
+    ("opt", "bfloat16", False, {}, {"kind": "prompt"}),
+    ("llama", "float32", False, {}, {"kind": "prefix"}),
+    ("llama", "bfloat16", False, {}, {"kind": "prefix"}),
+    ("gpt_neox", "bfloat16", False, {}, {"kind": "prefix"}),
+    ("phi", "bfloat16", True, {}, {"kind": "prefix"}),
 ]
-BATCH, SEQUENCE, RANK = 2, 16, 4
+BATCH, SEQUENCE, RANK, VIRTUAL = 2, 16, 4, 5
 
 
 def quantized(linear, base, compute):
@@ -133,6 +158,16 @@ class Packed:
         self.tensor = tensor
 
 
+def config_of(kind, arguments):
+    if kind is None:
+        return peft.LoraConfig(r=RANK, lora_alpha=8, task_type="CAUSAL_LM", **arguments)
+    own = {"vera": {"r": RANK, "projection_prng_key": 0}, "prompt": {"num_virtual_tokens": VIRTUAL},
+           "prefix": {"num_virtual_tokens": VIRTUAL}}
+    configs = {"ia3": peft.IA3Config, "vera": peft.VeraConfig, "norms": peft.LNTuningConfig,
+               "prompt": peft.PromptTuningConfig, "prefix": peft.PrefixTuningConfig}
+    return configs[kind](task_type="CAUSAL_LM", **own.get(kind, {}), **arguments)
+
+
 def measure(kind, dtype, autocast, lora, more=None):
     more = more or {}
     torch.manual_seed(0)
@@ -149,7 +184,7 @@ def measure(kind, dtype, autocast, lora, more=None):
         quantize(model, base, getattr(torch, more.get("compute", "bfloat16")))
     if more.get("prepared"):
         model = peft.prepare_model_for_kbit_training(model, use_gradient_checkpointing=False)
-    adapters = peft.LoraConfig(r=RANK, lora_alpha=8, task_type="CAUSAL_LM", **lora)
+    adapters = config_of(more.get("kind"), lora)
     model = peft.get_peft_model(model, adapters, autocast_adapter_dtype=not more.get("as_weights", False)).train()
     tokens = torch.randint(1, 96, (BATCH, SEQUENCE))
     sums, seen, alive, shapes = {"activations": 0, "inputs": 0, "parameters": 0, "buffers": 0}, set(), [], []
@@ -209,7 +244,7 @@ def main():
             print("\n".join(shapes), file=sys.stderr)
     print(json.dumps({"made_by": "tests/data/pytorch/adapters.py", "torch": torch.__version__, "peft": peft.__version__,
                       "transformers": transformers.__version__, "bitsandbytes": bitsandbytes.__version__, "batch": BATCH,
-                      "sequence": SEQUENCE, "rank": RANK, "results": results}, indent=1))
+                      "sequence": SEQUENCE, "rank": RANK, "virtual": VIRTUAL, "results": results}, indent=1))
 
 
 if __name__ == "__main__":
