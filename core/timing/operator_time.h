@@ -15,7 +15,8 @@
 // Which bucket or layer hides behind what, latencies included, is the timeline of `sharding`.
 //
 // On a processor, when the caller gives its `HostOperations`, products and passes take what those say
-// instead (host_operations.h): a call for each operation, and what small products lose.
+// instead (host_operations.h): a call for each operation, and what small products lose. A device that stands for PyTorch
+// on a processor takes what PyTorch's operators do (pytorch_operations.h).
 //
 // With `kernels` and `dispatch` (reached_step.h sets them) operators of a GPU take what their shapes reach
 // (device_kernels.h), gradients that meet are added up (read twice, written once), and a pass takes as long as the host
@@ -70,6 +71,7 @@ struct TimeParts
 
 class DeviceKernels;
 struct Dispatch;
+struct PytorchOperations;
 
 struct StepTimeOptions
 {
@@ -77,6 +79,8 @@ struct StepTimeOptions
     std::span<const RecomputedRange> recomputed = {};
     double bandwidth = 0;                   ///< B/s of what holds the step when it is not DRAM; 0: DRAM's copy
     const HostOperations* host = nullptr;   ///< of a processor
+    const PytorchOperations* pytorch = nullptr; ///< of PyTorch on a processor, in place of what `host` says of operators
+    double held = 0;                        ///< B of the whole step: what of it stays in a processor's caches
     const DeviceKernels* kernels = nullptr; ///< of a GPU: what shapes reach; null: the floor above
     const Dispatch* dispatch = nullptr;     ///< of a framework that runs operators one by one; null: a graph
     double collectiveUnits = 0;             ///< share of the multiprocessors that run a collective meanwhile
@@ -95,6 +99,7 @@ struct StepTime
     double exposed = 0;       ///< what the step waits for
     double slowed = 0;        ///< what the passes take longer beside the collectives that they hide
     double dispatch = 0;      ///< what the device waits for the host, which has not dispatched the next kernel yet
+    double firstTouch = 0;    ///< of pages that a processor's malloc gets anew (whoever has the trace adds it)
     double inPasses = 0;      ///< of it, what forward and backward wait for: tensor, context and expert parallelism
     double bubble = 0;        ///< of a pipeline: what its busiest rank waits for others (pipeline_time.h)
     double total = 0;
