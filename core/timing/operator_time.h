@@ -15,8 +15,8 @@
 // Which bucket or layer hides behind what, latencies included, is the timeline of `sharding`.
 //
 // On a processor, when the caller gives its `HostOperations`, products and passes take what those say
-// instead (host_operations.h): a call for each operation, and what small products lose. A device that stands for PyTorch
-// on a processor takes what PyTorch's operators do (pytorch_operations.h).
+// instead (host_operations.h): a call for each operation, and what small products lose. A device that stands for
+// PyTorch on a processor takes what PyTorch's operators do (pytorch_operations.h).
 //
 // With `kernels` and `dispatch` (reached_step.h sets them) operators of a GPU take what their shapes reach
 // (device_kernels.h), gradients that meet are added up (read twice, written once), and a pass takes as long as the host
@@ -77,9 +77,10 @@ struct StepTimeOptions
 {
     double efficiency = 1; ///< share of the dense rate that products reach
     std::span<const RecomputedRange> recomputed = {};
-    double bandwidth = 0;                   ///< B/s of what holds the step when it is not DRAM; 0: DRAM's copy
-    const HostOperations* host = nullptr;   ///< of a processor
-    const PytorchOperations* pytorch = nullptr; ///< of PyTorch on a processor, in place of what `host` says of operators
+    double bandwidth = 0;                 ///< B/s of what holds the step when it is not DRAM; 0: DRAM's copy
+    const HostOperations* host = nullptr; ///< of a processor
+    const PytorchOperations* pytorch =
+        nullptr;                            ///< of PyTorch on a processor, in place of what `host` says of operators
     double held = 0;                        ///< B of the whole step: what of it stays in a processor's caches
     const DeviceKernels* kernels = nullptr; ///< of a GPU: what shapes reach; null: the floor above
     const Dispatch* dispatch = nullptr;     ///< of a framework that runs operators one by one; null: a graph

@@ -140,8 +140,8 @@ TimeParts PytorchOperations::parts(const OperatorCost& cost) const
     if (cost.attention) {
         const auto pass = passes.find("flash_attention");
         if (pass != passes.end()) // of the forward pass's FLOPs, which are 2 of 5 of the backward pass's
-            parts.arithmetic = cost.isBackward ? pass->second.backward * cost.flops / 2.5
-                                               : pass->second.forward * cost.flops;
+            parts.arithmetic =
+                cost.isBackward ? pass->second.backward * cost.flops / 2.5 : pass->second.forward * cost.flops;
         parts.arithmetic /= products.threads;
     }
     if (cost.isProduct && parts.arithmetic == 0 && cost.flops > 0) // until it is calibrated

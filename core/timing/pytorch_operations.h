@@ -51,16 +51,18 @@ struct PassCost
 
 struct PytorchOperations
 {
-    HostOperations products, batched, convolutions; ///< a batched one is of one thread
+    HostOperations products, batched, convolutions;      ///< a batched one is of one thread
     std::map<std::string, PassCost, std::less<>> passes; ///< by operatorText(); "mul_number", "add_number"
     std::map<std::string, double, std::less<>> rates;    ///< FLOP/s of large products by format
-    std::array<std::array<double, 3>, 2> channelwise{};  ///< s per multiply-add by OperatorPass, windows to 3 × 3, larger
+    std::array<std::array<double, 3>, 2>
+        channelwise{}; ///< s per multiply-add by OperatorPass, windows to 3 × 3, larger
     double forwardCall = 0, backwardCall = 0, viewCall = 0; ///< s per operator
     double updateCall = 0;                                  ///< s per parameter, AdamW one by one
     double nearByte = 0;                                    ///< s per byte of a pass from near caches
-    double bandwidth = 0; ///< B/s from memory; new memory is read before it is written, what is written goes back beside
-    double cache = 0;                                       ///< B that stay near
-    double firstTouch = 0;                                  ///< s per page of 4 KiB
+    double bandwidth =
+        0;            ///< B/s from memory; new memory is read before it is written, what is written goes back beside
+    double cache = 0; ///< B that stay near
+    double firstTouch = 0; ///< s per page of 4 KiB
     Evidence evidence = Evidence::Unverified;
 
     /// What one operator takes beside its dispatch.

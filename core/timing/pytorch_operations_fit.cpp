@@ -110,8 +110,7 @@ private:
                     continue;
                 // Of a batch what one thread takes for one matrix.
                 const double turns = std::ceil(probe.count / (threads > 1 ? 1.0 : double(m_threads)));
-                rows.push_back(
-                    {way, shapeOf(probe, way), m_call + std::max(0.0, probe.seconds - m_call) / turns});
+                rows.push_back({way, shapeOf(probe, way), m_call + std::max(0.0, probe.seconds - m_call) / turns});
             }
         }
         return fitHostOperations(rows, threads, 1, 16);

@@ -58,8 +58,7 @@ private:
     bool isParameter(TensorId tensor) const { return m_isParameter[storageOf(tensor)]; }
     double bytesOf(TensorId tensor) const
     {
-        const double dense =
-            double(m_graph.layoutOf(tensor).elements() * elementBytes(m_graph.tensors[tensor].dtype));
+        const double dense = double(m_graph.layoutOf(tensor).elements() * elementBytes(m_graph.tensors[tensor].dtype));
         return std::min(dense, double(m_graph.storageOf(tensor).bytes));
     }
     /// A view or a result in place is no new memory.
@@ -88,7 +87,7 @@ private:
 
     const Graph& m_graph;
     double m_cache;
-    double m_touched = 0; ///< B so far
+    double m_touched = 0;                      ///< B so far
     std::vector<double> m_values, m_gradients; ///< by storage: the bytes touched when it was last used
     std::vector<bool> m_isParameter;
 };

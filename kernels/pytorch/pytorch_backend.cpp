@@ -194,8 +194,9 @@ public:
     Result<Device> calibrate(const BackendDevice& device, RunSink& sink) override
     {
         if (device.device.isGpu())
-            return fail("run.skipped", fmt::format("{} has no rates of its own", device.name),
-                        fmt::format("calibrate {}: its rates are used here", device.id.substr(device.id.find(':') + 1)));
+            return fail(
+                "run.skipped", fmt::format("{} has no rates of its own", device.name),
+                fmt::format("calibrate {}: its rates are used here", device.id.substr(device.id.find(':') + 1)));
         const Result<PythonTorch>& torch = found();
         if (!torch)
             return fail(torch.error());

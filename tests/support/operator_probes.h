@@ -55,7 +55,8 @@ inline void addKnownProducts(Json& rows)
 inline Json knownProbes()
 {
     Json rows = Json::array();
-    for (const char* const kind : {"kernel call", "forward call", "backward call", "view call", "update call", "first touch"})
+    for (const char* const kind :
+         {"kernel call", "forward call", "backward call", "view call", "update call", "first touch"})
         rows.push_back(knownRow(kind, knownCall));
     addKnownProducts(rows);
     for (const double bytes : {0x1p18, 0x1p19, 0x1p20, 0x1p22, 0x1p24})

@@ -30,7 +30,8 @@ BatchPoint pointOf(const Device& device, const TrainingAnswer& answer)
     point.isHost = !device.isGpu();
     point.fits = answer.fits;
     point.time = answer.time;
-    if (answer.model.family == Family::Mlp && !device.framework) { // our own program trains it: no framework dispatches its kernels
+    if (answer.model.family == Family::Mlp
+        && !device.framework) { // our own program trains it: no framework dispatches its kernels
         point.time.total -= point.time.dispatch;
         point.time.dispatch = 0;
     }
@@ -53,9 +54,8 @@ BatchPoint continued(const BatchPoint& one, const BatchPoint& two, std::int64_t 
     for (double StepTime::*part :
          {&StepTime::forward, &StepTime::backward, &StepTime::recomputation, &StepTime::optimizer,
           &StepTime::communication, &StepTime::exposed, &StepTime::slowed, &StepTime::dispatch, &StepTime::firstTouch,
-          &StepTime::attention,
-          &StepTime::total, &StepTime::modelFlops, &StepTime::executedFlops, &StepTime::arithmeticBound,
-          &StepTime::memoryBound, &StepTime::launchBound})
+          &StepTime::attention, &StepTime::total, &StepTime::modelFlops, &StepTime::executedFlops,
+          &StepTime::arithmeticBound, &StepTime::memoryBound, &StepTime::launchBound})
         many.time.*part += more * (two.time.*part - one.time.*part);
     return many;
 }

@@ -21,8 +21,8 @@ from . import machine
 SAMPLES, FEWEST, LONGEST = 9, 3, 0.08  # of a probe; s of all its samples
 TOKENS, WIDTH = 1024, 256  # numbers of a pass: 1 MiB in fp32
 PAGE = mmap.PAGESIZE
-LAYERS = ((96, 96), (96, 320), (320, 96), (256, 256), (512, 1024), (1024, 512))  # in, out
-ROWS = (16, 48, 128, 256, 768)
+LAYERS = ((96, 96), (96, 320), (320, 96), (256, 256), (512, 1024), (1024, 512), (1024, 2048), (2048, 2048), (3072, 1024))  # in, out
+ROWS = (16, 48, 128, 256, 512)
 BATCHED = ((16, 64, 32), (16, 128, 64), (8, 256, 64), (32, 96, 32))  # matrices, tokens, head size
 # pictures, channels, side, filters, window, stride
 CONVOLUTIONS = ((2, 3, 96, 32, 3, 2), (2, 3, 160, 48, 7, 2), (2, 32, 48, 48, 3, 1), (2, 96, 24, 96, 3, 1), (2, 192, 12, 192, 3, 1),

@@ -21,7 +21,7 @@ Result<PytorchOperations> fittedFrom(const Json& rows)
     return probes ? fitPytorchOperations(*probes, 2) : fail(probes.error());
 }
 
-Device pytorchOn(const PytorchOperations* operations)
+Device pytorchDevice(const PytorchOperations* operations)
 {
     Device device = twoCores();
     device.id = "pytorch:cpu";
@@ -34,7 +34,7 @@ Device pytorchOn(const PytorchOperations* operations)
     return device;
 }
 
-OperatorCost passOf(OperatorKind kind, double elements, bool isBackward = false)
+OperatorCost passCost(OperatorKind kind, double elements, bool isBackward = false)
 {
     OperatorCost cost;
     cost.kind = kind;
@@ -44,7 +44,7 @@ OperatorCost passOf(OperatorKind kind, double elements, bool isBackward = false)
     return cost;
 }
 
-OperatorCost productOf(double m, double n, double k, double count)
+OperatorCost productCost(double m, double n, double k, double count)
 {
     OperatorCost cost;
     cost.isProduct = true;
@@ -53,12 +53,12 @@ OperatorCost productOf(double m, double n, double k, double count)
     return cost;
 }
 
-void near(double value, double wanted, double share = 0.02)
+void expectNear(double value, double wanted, double share = 0.02)
 {
     QVERIFY2(std::abs(value - wanted) <= share * wanted, qPrintable(QString("%1 is not %2").arg(value).arg(wanted)));
 }
 
-ParameterTensor parameterOf(std::int64_t elements)
+ParameterTensor parameterWith(std::int64_t elements)
 {
     ParameterTensor tensor;
     tensor.elements = elements;
@@ -78,9 +78,9 @@ class TestPytorchOperations : public QObject
 private slots:
     void theFitFindsWhatTheRowsWereMadeOf()
     {
-        near(m_known.parts(productOf(256, 96, 200, 1)).total(), 256.0 * 96 * 200 * knownFlop);
-        near(m_known.nearByte, knownByte);
-        near(m_known.bandwidth, 10e9);
+        expectNear(m_known.parts(productCost(256, 96, 200, 1)).total(), 256.0 * 96 * 200 * knownFlop);
+        expectNear(m_known.nearByte, knownByte);
+        expectNear(m_known.bandwidth, 10e9);
         QCOMPARE(m_known.cache, 0x1p20);
         QCOMPARE(m_known.rateFactor(DType::BFloat16), 2.0);
         QCOMPARE(m_known.rateFactor(DType::Float16), 1.0); // not measured
@@ -91,45 +91,46 @@ private slots:
     void matricesOfABatchAreSharedOutWhole()
     {
         const double flops = 2.0 * 64 * 96 * 200;
-        near(m_known.parts(productOf(64, 96, 200, 8)).total(), 4 * flops * knownBatchedFlop);
-        near(m_known.parts(productOf(64, 96, 200, 7)).total(), 4 * flops * knownBatchedFlop);
-        near(m_known.parts(productOf(64, 96, 200, 1)).total(), flops / 2 * knownFlop);
+        expectNear(m_known.parts(productCost(64, 96, 200, 8)).total(), 4 * flops * knownBatchedFlop);
+        expectNear(m_known.parts(productCost(64, 96, 200, 7)).total(), 4 * flops * knownBatchedFlop);
+        expectNear(m_known.parts(productCost(64, 96, 200, 1)).total(), flops / 2 * knownFlop);
     }
 
     void halvesMultiplyAsFastAsTheyWereMeasured()
     {
-        OperatorCost cost = productOf(256, 96, 200, 1);
+        OperatorCost cost = productCost(256, 96, 200, 1);
         cost.dtype = DType::BFloat16;
-        near(m_known.parts(cost).arithmetic, 256.0 * 96 * 200 * knownFlop / 2);
+        expectNear(m_known.parts(cost).arithmetic, 256.0 * 96 * 200 * knownFlop / 2);
     }
 
     void aPassTakesWhatItsKindTakes()
     {
         constexpr double elements = 1 << 20;
-        near(m_known.parts(passOf(OperatorKind::Relu, elements)).total(), 1e-10 * elements);
-        near(m_known.parts(passOf(OperatorKind::Gelu, elements)).total(), 5e-10 * elements);
-        near(m_known.parts(passOf(OperatorKind::Gelu, elements, true)).total(), 9e-10 * elements);
-        near(m_known.parts(passOf(OperatorKind::Mish, elements)).total(), 8 * elements * knownByte); // not measured
+        expectNear(m_known.parts(passCost(OperatorKind::Relu, elements)).total(), 1e-10 * elements);
+        expectNear(m_known.parts(passCost(OperatorKind::Gelu, elements)).total(), 5e-10 * elements);
+        expectNear(m_known.parts(passCost(OperatorKind::Gelu, elements, true)).total(), 9e-10 * elements);
+        expectNear(m_known.parts(passCost(OperatorKind::Mish, elements)).total(),
+                   8 * elements * knownByte); // not measured
     }
 
     /// at::parallel_for gives a thread 32,768 elements at least.
     void aSmallPassStaysOnOneThread()
     {
-        near(m_known.parts(passOf(OperatorKind::Gelu, 32768)).total(), 2 * 5e-10 * 32768);
-        near(m_known.parts(passOf(OperatorKind::Gelu, 65536)).total(), 5e-10 * 65536);
+        expectNear(m_known.parts(passCost(OperatorKind::Gelu, 32768)).total(), 2 * 5e-10 * 32768);
+        expectNear(m_known.parts(passCost(OperatorKind::Gelu, 65536)).total(), 5e-10 * 65536);
     }
 
     void whatLeftTheCachesComesAtTheRateOfMemory()
     {
-        OperatorCost cost = passOf(OperatorKind::Relu, 1 << 20);
+        OperatorCost cost = passCost(OperatorKind::Relu, 1 << 20);
         cost.far = cost.bytes;
-        near(m_known.parts(cost).total(), cost.bytes / 10e9);
-        OperatorCost product = productOf(256, 320, 200, 1);
+        expectNear(m_known.parts(cost).total(), cost.bytes / 10e9);
+        OperatorCost product = productCost(256, 320, 200, 1);
         const double alone = m_known.parts(product).total();
         product.far = 1;
-        near(m_known.parts(product).total(), alone);
+        expectNear(m_known.parts(product).total(), alone);
         product.far = 1e8;
-        near(m_known.parts(product).total(), 1e8 / 10e9);
+        expectNear(m_known.parts(product).total(), 1e8 / 10e9);
     }
 
     void largerWindowsOfChannelsHaveCostsOfTheirOwn()
@@ -138,9 +139,9 @@ private slots:
         cost.isProduct = cost.isConvolution = true;
         cost.flops = 2e6;
         cost.window = 9;
-        near(m_known.parts(cost).total(), 1e6 * 1e-10);
+        expectNear(m_known.parts(cost).total(), 1e6 * 1e-10);
         cost.window = 25;
-        near(m_known.parts(cost).total(), 1e6 * 25.0 / 9 * 1e-10);
+        expectNear(m_known.parts(cost).total(), 1e6 * 25.0 / 9 * 1e-10);
     }
 
     /// AdamW reads and writes 20 floats an element, operator by operator; 7 of them are there for the first time,
@@ -153,10 +154,10 @@ private slots:
         plan.update = UpdateStyle::Loop;
         constexpr std::int64_t small = 32768, large = 1 << 22;
         const double held = 1e9;
-        near(m_known.updateSeconds({parameterOf(small)}, plan, held),
-             knownCall + small * (28 * 2.0 / 3 / 10e9 + 2 * 52 * knownByte));
-        near(m_known.updateSeconds({parameterOf(large)}, plan, held), knownCall + large * 80 * 2.0 / 3 / 10e9);
-        near(m_known.updateSeconds({parameterOf(small)}, plan, 1e5), knownCall + small * 2 * 80 * knownByte);
+        expectNear(m_known.updateSeconds({parameterWith(small)}, plan, held),
+                   knownCall + small * (28 * 2.0 / 3 / 10e9 + 2 * 52 * knownByte));
+        expectNear(m_known.updateSeconds({parameterWith(large)}, plan, held), knownCall + large * 80 * 2.0 / 3 / 10e9);
+        expectNear(m_known.updateSeconds({parameterWith(small)}, plan, 1e5), knownCall + small * 2 * 80 * knownByte);
         QCOMPARE(m_known.updateSeconds({}, plan, held), 0.0);
     }
 
@@ -168,17 +169,17 @@ private slots:
         Trace trace;
         const auto parameters = parameterTensors(graph, trace);
         const auto secondsOn = [&](const PytorchOperations& operations) {
-            return reachedStepTime(graph, parameters, Plan(), pytorchOn(&operations), 1e9).value().total;
+            return reachedStepTime(graph, parameters, Plan(), pytorchDevice(&operations), 1e9).value().total;
         };
         PytorchOperations slow = m_known;
         for (HostProductCost& cost : slow.products.products)
             cost.perFlop *= 10;
         const double multiplyAdds = 64.0 * (256 * 512 * 2 + 512 * 10 * 3); // the first layer's input wants no gradient
-        near(secondsOn(slow) - secondsOn(m_known), multiplyAdds * 9 * knownFlop, 0.1);
+        expectNear(secondsOn(slow) - secondsOn(m_known), multiplyAdds * 9 * knownFlop, 0.1);
         PytorchOperations hesitant = m_known;
         hesitant.forwardCall += 1e-3;
         QVERIFY(secondsOn(hesitant) > secondsOn(m_known) + 3e-3); // two layers and the loss at least
-        Device own = pytorchOn(&slow);
+        Device own = pytorchDevice(&slow);
         own.framework.reset();
         Device plain = twoCores();
         plain.rates = own.rates;
@@ -188,7 +189,7 @@ private slots:
 
     void costsAreKeptAndReadAgain()
     {
-        const Device device = pytorchOn(&m_known);
+        const Device device = pytorchDevice(&m_known);
         const PytorchOperations kept = pytorchOperations(device);
         QVERIFY(kept.evidence == Evidence::Measured);
         QVERIFY(pytorchOperationsToJson(kept) == pytorchOperationsToJson(m_known));
@@ -197,7 +198,7 @@ private slots:
     void brokenCostsAreNotUsed()
     {
         const auto evidenceOf = [this](const std::function<void(Json&)>& breakIt) {
-            Device device = pytorchOn(&m_known);
+            Device device = pytorchDevice(&m_known);
             breakIt(device.calibration->raw["pytorch"]);
             return pytorchOperations(device).evidence;
         };
@@ -214,11 +215,11 @@ private slots:
 
     void withoutACalibrationThereAreTypicalCosts()
     {
-        const PytorchOperations typical = pytorchOperations(pytorchOn(nullptr));
+        const PytorchOperations typical = pytorchOperations(pytorchDevice(nullptr));
         QVERIFY(typical.evidence == Evidence::Unverified);
         QVERIFY(typical.forwardCall > 0 && typical.firstTouch > 0 && typical.bandwidth > 0);
-        QVERIFY(typical.parts(productOf(64, 96, 200, 1)).total() > 0);
-        QVERIFY(typical.parts(passOf(OperatorKind::Gelu, 1e6)).total() > 0);
+        QVERIFY(typical.parts(productCost(64, 96, 200, 1)).total() > 0);
+        QVERIFY(typical.parts(passCost(OperatorKind::Gelu, 1e6)).total() > 0);
     }
 
     void whatWasNotMeasuredIsNamed()
