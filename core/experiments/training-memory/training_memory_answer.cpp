@@ -83,7 +83,7 @@ Result<void> timeIt(TrainingAnswer& answer, const Device& device)
     if (time) {
         answer.time = *time;
         MEMSCAPE_CHECK(addFirstTouches(answer.time, answer.simulation, device));
-        answer.timeBand = stepBand(*time, device, plan);
+        answer.timeBand = stepBand(answer.time, device, plan);
         const double waited = std::max(0.0, answer.host.swapping - answer.time.optimizer);
         for (double* const seconds :
              {&answer.time.exposed, &answer.time.total, &answer.timeBand.low, &answer.timeBand.high})
