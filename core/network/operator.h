@@ -131,6 +131,12 @@ constexpr std::int64_t attentionRanks(std::int64_t attribute)
     return attribute < 2 ? 1 : attribute / 2;
 }
 
+/// The result shares the storage of the operand: nothing is computed.
+constexpr bool isView(OperatorKind kind)
+{
+    return kind >= OperatorKind::View && kind <= OperatorKind::Detach;
+}
+
 /// Devices that share a layer run it together.
 constexpr bool isCollective(OperatorKind kind)
 {

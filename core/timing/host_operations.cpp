@@ -181,57 +181,7 @@ double misfitOf(const HostOperations& host, const std::vector<OperationProbe>& p
     return medianOf(std::move(errors));
 }
 
-/// What a core of the 2020s needs: a barrier of a few hundred clocks, two operands rearranged and one result written
-/// a clock, arithmetic at nine tenths of the derived rate.
-HostOperations typicalOperations(const Device& device)
-{
-    HostOperations host;
-    const double clock = device.clock.valueOr(3e9);
-    host.threads = std::max(1, device.units);
-    const auto rate = device.rates.find("fp32");
-    const double flops = rate == device.rates.end() ? 0 : rate->second.flops.valueOr(0);
-    const double ofCore = flops > 0 ? 0.9 * flops / host.threads : 32 * clock;
-    host.call = (host.threads > 1 ? 600 : 40) / clock;
-    host.start = host.call;
-    host.perByte = 1 / (32 * clock * host.threads);
-    host.products.fill({100 / clock, 1 / ofCore, 0.5 / clock, 1 / clock});
-    return host;
-}
-
 const char* const productNames[] = {"forward", "input_gradient", "weight_gradient"};
-
-/// Every value a number that is not negative, or nothing.
-std::optional<HostOperations> read(const Json& json)
-{
-    if (!json.is_object())
-        return {};
-    bool isWhole = true;
-    const auto number = [&](const Json& object, const char* key) {
-        const auto entry = object.find(key);
-        const bool isNumber = entry != object.end() && entry->is_number() && entry->get<double>() >= 0;
-        isWhole = isWhole && isNumber;
-        return isNumber ? entry->get<double>() : 0;
-    };
-    HostOperations host;
-    host.threads = int(std::clamp(number(json, "threads"), 0.0, 65536.0));
-    host.tileRows = number(json, "tile_rows");
-    host.tileColumns = number(json, "tile_columns");
-    host.start = number(json, "start");
-    host.call = number(json, "call");
-    host.perByte = number(json, "per_byte");
-    host.misfit = number(json, "misfit");
-    for (std::size_t i = 0; i < host.products.size(); ++i) {
-        const auto cost = json.find(productNames[i]);
-        if (cost == json.end() || !cost->is_object())
-            return {};
-        host.products[i] = {number(*cost, "per_product"), number(*cost, "per_flop"), number(*cost, "per_operand"),
-                            number(*cost, "per_result")};
-    }
-    if (!isWhole || host.threads < 1 || host.tileRows < 1 || host.tileColumns < 1)
-        return {};
-    host.evidence = Evidence::Measured;
-    return host;
-}
 
 } // namespace
 
@@ -283,16 +233,65 @@ Result<HostOperations> fitHostOperations(const std::vector<OperationProbe>& prob
     return host;
 }
 
+std::optional<HostOperations> hostOperationsFromJson(const Json& json)
+{
+    if (!json.is_object())
+        return {};
+    bool isWhole = true;
+    const auto number = [&](const Json& object, const char* key) {
+        const auto entry = object.find(key);
+        const bool isNumber = entry != object.end() && entry->is_number() && entry->get<double>() >= 0;
+        isWhole = isWhole && isNumber;
+        return isNumber ? entry->get<double>() : 0;
+    };
+    HostOperations host;
+    host.threads = int(std::clamp(number(json, "threads"), 0.0, 65536.0));
+    host.tileRows = number(json, "tile_rows");
+    host.tileColumns = number(json, "tile_columns");
+    host.start = number(json, "start");
+    host.call = number(json, "call");
+    host.perByte = number(json, "per_byte");
+    host.misfit = number(json, "misfit");
+    for (std::size_t i = 0; i < host.products.size(); ++i) {
+        const auto cost = json.find(productNames[i]);
+        if (cost == json.end() || !cost->is_object())
+            return {};
+        host.products[i] = {number(*cost, "per_product"), number(*cost, "per_flop"), number(*cost, "per_operand"),
+                            number(*cost, "per_result")};
+    }
+    if (!isWhole || host.threads < 1 || host.tileRows < 1 || host.tileColumns < 1)
+        return {};
+    host.evidence = Evidence::Measured;
+    return host;
+}
+
+/// What a core of the 2020s needs: a barrier of a few hundred clocks, two operands rearranged and one result written
+/// a clock, arithmetic at nine tenths of the derived rate.
+HostOperations typicalHostOperations(const Device& device)
+{
+    HostOperations host;
+    const double clock = device.clock.valueOr(3e9);
+    host.threads = std::max(1, device.units);
+    const auto rate = device.rates.find("fp32");
+    const double flops = rate == device.rates.end() ? 0 : rate->second.flops.valueOr(0);
+    const double ofCore = flops > 0 ? 0.9 * flops / host.threads : 32 * clock;
+    host.call = (host.threads > 1 ? 600 : 40) / clock;
+    host.start = host.call;
+    host.perByte = 1 / (32 * clock * host.threads);
+    host.products.fill({100 / clock, 1 / ofCore, 0.5 / clock, 1 / clock});
+    return host;
+}
+
 HostOperations hostOperations(const Device& device)
 {
     if (device.calibration && device.calibration->raw.is_object()) {
         const auto kept = device.calibration->raw.find("operations");
         if (kept != device.calibration->raw.end()) {
-            if (const auto host = read(*kept))
+            if (const auto host = hostOperationsFromJson(*kept))
                 return *host;
         }
     }
-    return typicalOperations(device);
+    return typicalHostOperations(device);
 }
 
 Json hostOperationsToJson(const HostOperations& host)

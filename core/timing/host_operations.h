@@ -21,6 +21,7 @@
 #include "core/device/device.h"
 
 #include <array>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -79,5 +80,9 @@ HostOperations hostOperations(const Device& device);
 
 /// As `calibration.raw.operations` keeps it.
 Json hostOperationsToJson(const HostOperations& operations);
+/// Nothing where a value is missing, negative or no number.
+std::optional<HostOperations> hostOperationsFromJson(const Json& json);
+/// What a core of the 2020s needs, by the device's units, clock and rates.
+HostOperations typicalHostOperations(const Device& device);
 
 } // namespace memscape

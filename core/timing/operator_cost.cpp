@@ -29,11 +29,6 @@ double bytesOf(const Graph& graph, std::span<const TensorId> tensors)
     return sum;
 }
 
-bool isView(OperatorKind kind)
-{
-    return kind >= OperatorKind::View && kind <= OperatorKind::Detach;
-}
-
 bool isLookup(OperatorKind kind)
 {
     return kind >= OperatorKind::Embedding && kind <= OperatorKind::Gather;
@@ -62,12 +57,6 @@ double productFlops(const Graph& graph, const Operator& op)
     if (op.kind == OperatorKind::Convolution)
         return 2 * results * double(y.elements()) / double(std::max<std::int64_t>(y[0], 1));
     return 2 * results * double(x.shape.last());
-}
-
-/// R·S of kernels (C_out, C / groups, R, S).
-double windowSize(const Layout& kernels)
-{
-    return double(kernels.elements()) / double(std::max<std::int64_t>(kernels[0] * kernels[1], 1));
 }
 
 /// x (N, C, …) with kernels (C_out, C / groups, …): every position is a row.
@@ -272,6 +261,11 @@ OperatorCost cutCost(const Graph& graph, const Operator& op, int products)
 }
 
 } // namespace
+
+double windowSize(const Layout& kernels)
+{
+    return double(kernels.elements()) / double(std::max<std::int64_t>(kernels[0] * kernels[1], 1));
+}
 
 OperatorCost forwardCost(const Graph& graph, const Operator& op)
 {

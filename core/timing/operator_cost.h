@@ -55,7 +55,16 @@ struct OperatorCost
     double attentionShare = 1;                      ///< of the rate that FlashAttention-2 reaches
     double atOnce = 1;     ///< alike products in flight together, each of a like operator: a rank's experts
     bool isTurned = false; ///< a convolution of pictures in NCHW, which tensor cores read in NHWC
+    // What a processor's operators are told apart by (pytorch_operations.h); OperatorRuns fills it in.
+    OperatorKind kind = OperatorKind::Count; ///< Count: no operator of the network
+    bool isBackward = false;
+    double elements = 0; ///< that the operator works on: of its first operand or its result, whichever is larger
+    double window = 0;   ///< R·S of a convolution's kernels
+    double far = 0;      ///< B that have left the caches since they were used (tensor_reuse.h)
 };
+
+/// R·S of kernels (C_out, C / groups, R, S).
+double windowSize(const Layout& kernels);
 
 OperatorCost forwardCost(const Graph& graph, const Operator& op);
 OperatorCost backwardCost(const Graph& graph, const Operator& op);

@@ -3,7 +3,9 @@
 
 #include "core/timing/device_kernels.h"
 #include "core/timing/offload_time.h"
+#include "core/timing/pytorch_operations.h"
 #include "core/timing/shard_copies.h"
+#include "core/timing/tensor_reuse.h"
 #include "core/training/sharding.h"
 
 #include <algorithm>
@@ -67,6 +69,7 @@ public:
         : m_rates(rates)
         , m_efficiency(options.efficiency)
         , m_host(options.host)
+        , m_pytorch(options.pytorch)
         , m_kernels(options.kernels)
         , m_time(time)
     { }
@@ -76,15 +79,18 @@ public:
         run.flops = cost.isProduct ? cost.flops : 0;
         run.kernels = cost.kernels;
         run.isAttention = cost.attention.has_value();
-        run.parts = m_host ? hostParts(*m_host, m_rates, cost, m_efficiency)
-            : m_kernels    ? m_kernels->parts(m_rates, cost)
-                           : deviceParts(cost);
+        run.parts = m_pytorch ? m_pytorch->parts(cost)
+            : m_host          ? hostParts(*m_host, m_rates, cost, m_efficiency)
+            : m_kernels       ? m_kernels->parts(m_rates, cost)
+                              : deviceParts(cost);
+        if (m_pytorch && isView(cost.kind)) // no kernel, but a call
+            run.kernels += m_pytorch->viewCall / m_pytorch->forwardCall;
         return run;
     }
     /// Gradients of so many bytes, each added to one that is there.
     void addSums(Run& run, double bytes, double count) const
     {
-        if (!m_kernels || count == 0)
+        if (!(m_kernels || m_pytorch) || count == 0)
             return;
         const Run sums = measured({0, 3 * bytes, count});
         run.kernels += sums.kernels;
@@ -122,9 +128,28 @@ private:
     const DeviceRates& m_rates;
     double m_efficiency;
     const HostOperations* m_host;
+    const PytorchOperations* m_pytorch;
     const DeviceKernels* m_kernels;
     StepTime& m_time;
 };
+
+/// What a processor's operators are told apart by.
+void describe(OperatorCost& cost, const Graph& graph, const Operator& op, bool isBackward, double far)
+{
+    cost.kind = op.kind;
+    cost.isBackward = isBackward;
+    cost.far = far;
+    const auto inputs = graph.inputs(op), outputs = graph.outputs(op);
+    const auto elementsOf = [&](std::span<const TensorId> tensors) {
+        return tensors.empty() ? 0.0 : double(graph.layoutOf(tensors[0]).elements());
+    };
+    const bool readsRows = op.kind >= OperatorKind::Embedding && op.kind <= OperatorKind::Gather;
+    cost.elements = !readsRows ? std::max(elementsOf(inputs), elementsOf(outputs))
+        : isBackward           ? (elementsOf(inputs) + elementsOf(outputs)) / 2 // zeros, and rows added to them
+                               : elementsOf(outputs);
+    if (op.kind == OperatorKind::Convolution)
+        cost.window = windowSize(graph.layoutOf(inputs[1]));
+}
 
 /// By module: the experts of a rank, which run together, that it belongs to one of; else 1.
 std::vector<double> expertsAtOnce(const Graph& graph, const Plan& plan)
@@ -157,13 +182,18 @@ OperatorCost rowsBackward(const Graph& graph, const Operator& op)
 class OperatorRuns
 {
 public:
-    OperatorRuns(const Graph& graph, const Plan& plan, const Clock& clock)
+    OperatorRuns(const Graph& graph, const Plan& plan, const Clock& clock, const StepTimeOptions& options)
         : m_index(graph.operators.size())
     {
         const bool isTraining = plan.phase == StepPhase::Training;
         std::vector<bool> used(graph.tensors.size());
         const std::vector<double> experts = expertsAtOnce(graph, plan);
-        const auto costOf = [&](OperatorCost cost, const Operator& op) {
+        const std::vector<FarBytes> far = options.pytorch
+            ? farBytes(graph, options.held, options.pytorch->cache, isTraining)
+            : std::vector<FarBytes>(graph.operators.size());
+        const auto costOf = [&](OperatorCost cost, const Operator& op, bool isBackward) {
+            const FarBytes& bytes = far[std::size_t(&op - graph.operators.data())];
+            describe(cost, graph, op, isBackward, isBackward ? bytes.backward : bytes.forward);
             cost.atOnce = experts[op.module];
             cost.isTurned = cost.isTurned && !plan.isChannelsLast;
             return inRecipe(std::move(cost), plan);
@@ -180,8 +210,8 @@ public:
             const Operator& op = graph.operators[i];
             const bool ordersRows = op.kind == OperatorKind::Index && experts[op.module] > 1;
             const OperatorCost backward = ordersRows ? rowsBackward(graph, op) : backwardCost(graph, op);
-            m_runs.push_back({clock.measured(costOf(forwardCost(graph, op), op)),
-                              isTraining ? clock.measured(costOf(backward, op)) : Run()});
+            m_runs.push_back({clock.measured(costOf(forwardCost(graph, op), op, false)),
+                              isTraining ? clock.measured(costOf(backward, op, true)) : Run()});
             if (isTraining && op.hasGradient && !ordersRows)
                 addSums(graph, op, clock, used);
         }
@@ -357,6 +387,8 @@ double optimizerSeconds(const std::vector<ParameterTensor>& parameters, const Pl
     Plan looped = plan; // a processor has no kernels that take many tensors at once
     if (looped.update == UpdateStyle::Foreach)
         looped.update = UpdateStyle::Loop;
+    if (options.pytorch != nullptr)
+        return options.pytorch->updateSeconds(parameters, looped, options.held);
     return hostParts(*options.host, rates, updateCost(parameters, looped), options.efficiency).total();
 }
 
@@ -448,7 +480,7 @@ Result<std::vector<OperatorTime>> operatorTimes(const Graph& graph, const Plan& 
         rates.bandwidth = options.bandwidth;
     StepTime unused;
     const Clock clock(rates, options, unused);
-    const OperatorRuns runs(graph, plan, clock);
+    const OperatorRuns runs(graph, plan, clock, options);
     std::vector<OperatorTime> times;
     times.reserve(runs.size());
     for (std::size_t i = 0; i < runs.size(); ++i)
@@ -475,7 +507,7 @@ Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>
     Clock clock(rates, options, time);
     const bool isTraining = plan.phase == StepPhase::Training;
     const double times = isTraining ? plan.accumulation : 1;
-    const OperatorRuns runs(graph, plan, clock);
+    const OperatorRuns runs(graph, plan, clock, options);
     double forward = 0, backward = 0, recomputed = 0; // kernels
     double attention = 0;                             // s, of the layers that pass keys and values round
     for (std::size_t i = 0; i < runs.size(); ++i) {

@@ -15,7 +15,8 @@
 // (offload_time.h). Which bucket or layer hides behind what, latencies included, is the timeline of `sharding`.
 //
 // On a processor, when the caller gives its `HostOperations`, products and passes take what those say
-// instead (host_operations.h): a call for each operation, and what small products lose.
+// instead (host_operations.h): a call for each operation, and what small products lose. A device that stands for
+// PyTorch on a processor takes what PyTorch's operators do (pytorch_operations.h).
 //
 // Gradients are copied, converted and divided for their reduction, and weights copied out of what gathers them
 // (shard_copies.h).
@@ -78,13 +79,17 @@ struct TimeParts
 
 class DeviceKernels;
 struct Dispatch;
+struct PytorchOperations;
 
 struct StepTimeOptions
 {
     double efficiency = 1; ///< share of the dense rate that products reach
     std::span<const RecomputedRange> recomputed = {};
-    double bandwidth = 0;                   ///< B/s of what holds the step when it is not DRAM; 0: DRAM's copy
-    const HostOperations* host = nullptr;   ///< of a processor
+    double bandwidth = 0;                 ///< B/s of what holds the step when it is not DRAM; 0: DRAM's copy
+    const HostOperations* host = nullptr; ///< of a processor
+    const PytorchOperations* pytorch =
+        nullptr;                            ///< of PyTorch on a processor, in place of what `host` says of operators
+    double held = 0;                        ///< B of the whole step: what of it stays in a processor's caches
     const DeviceKernels* kernels = nullptr; ///< of a GPU: what shapes reach; null: the floor above
     const Dispatch* dispatch = nullptr;     ///< of a framework that runs operators one by one; null: a graph
     double collectiveUnits = 0;             ///< share of the multiprocessors that run a collective meanwhile
@@ -104,8 +109,9 @@ struct StepTime
     double slowed = 0;        ///< what the passes take longer beside the collectives that they hide
     double dispatch = 0;      ///< what the device waits for the host, which has not dispatched the next kernel yet
     double copied = 0;        ///< of forward and backward: copies into and out of collectives (shard_copies.h)
-    double inPasses = 0; ///< of exposed, what forward and backward wait for: tensor, context and expert parallelism
-    double bubble = 0;   ///< of a pipeline: what its busiest rank waits for others (pipeline_time.h)
+    double firstTouch = 0;    ///< of pages that a processor's malloc gets anew (whoever has the trace adds it)
+    double inPasses = 0;      ///< of exposed, what forward and backward wait for: tensor, context, expert parallelism
+    double bubble = 0;        ///< of a pipeline: what its busiest rank waits for others (pipeline_time.h)
     double total = 0;
     double modelFlops = 0; ///< of products, forward and backward, without recomputation
     double executedFlops = 0;

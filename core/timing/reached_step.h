@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The time of a step as it is to be expected, not its floor: products run at the rate that large ones of their format
 // sustain on the device (product_rates.h); on a processor an operation takes what its calls and loops take
-// (host_operations.h), and memory is the caches that hold the step. One rule for every page that times a step.
+// (host_operations.h; PyTorch's: pytorch_operations.h), and memory is the caches that hold the step. One rule for every
+// page that times a step.
 //
 // On a GPU kernels take what their shapes reach, and PyTorch dispatches them (device_kernels.h). Collectives over a
 // link of the catalogue reach 0.68 of what is specified: 200 and 208 of 300 GB/s among eight A100 (NVIDIA/nccl-tests,
@@ -17,6 +18,7 @@
 #include "core/timing/device_kernels.h"
 #include "core/timing/operator_time.h"
 #include "core/timing/product_rates.h"
+#include "core/timing/pytorch_operations.h"
 
 #include <optional>
 
@@ -36,6 +38,7 @@ public:
 
 private:
     HostOperations m_host;
+    std::optional<PytorchOperations> m_pytorch;
     std::optional<DeviceKernels> m_kernels;
     Dispatch m_dispatch;
     StepTimeOptions m_options;

@@ -2,6 +2,7 @@
 #include "core/timing/step_band.h"
 
 #include "core/timing/product_rates.h"
+#include "core/timing/pytorch_operations.h"
 
 #include <algorithm>
 
@@ -15,8 +16,13 @@ struct Multiples
     const char* why;
 };
 
+/// Of PyTorch on a processor: its operators were timed one by one, each at its best, and a step has them in turn.
+constexpr Multiples operatorMultiples{0.9, 1.5, "operators were timed alone, each at its best"};
+
 Multiples productMultiples(const Device& device, const Plan& plan)
 {
+    if (isPytorchOnHost(device))
+        return operatorMultiples;
     const auto rate = productRate(device, productFormat(plan.precision));
     if (!rate)
         return {0.7, 1.6, "no rate of this format is known"};
@@ -38,6 +44,8 @@ Multiples attentionMultiples(const Device& device)
 
 Multiples memoryMultiples(const Device& device)
 {
+    if (isPytorchOnHost(device))
+        return operatorMultiples;
     if (device.calibration)
         return {0.97, 1.05, "measured on this machine"};
     return {0.9, 1.15, "what a copy reaches, and caches between operators"};
@@ -62,6 +70,8 @@ StepBand stepBand(const StepTime& time, const Device& device, const Plan& plan)
     add("launches", time.launchBound, {0.7, 1.4, "driver and launch method"});
     add("optimizer", time.optimizer, memoryMultiples(device));
     add("waiting for the host", time.dispatch, {0.5, 2.5, "the host's processor and hooks of the training program"});
+    add("pages touched first", time.firstTouch,
+        {0.7, 1.4, "which holes malloc takes, and what the system does meanwhile"});
     if (time.communication > 0)
         band.parts.push_back({"communication", 0.7 * time.exposed, time.exposed + time.slowed,
                               1.3 * time.exposed + 0.3 * (time.communication - time.exposed),

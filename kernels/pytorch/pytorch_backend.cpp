@@ -6,6 +6,7 @@
 #include "core/experiment/record.h"
 #include "kernels/measure/kept_samples.h"
 #include "kernels/measure/memory.h"
+#include "kernels/pytorch/calibrate_pytorch.h"
 #include "kernels/pytorch/described_model.h"
 #include "kernels/pytorch/measured_allocator.h"
 #include "kernels/pytorch/measured_memory.h"
@@ -190,10 +191,17 @@ public:
         return Measuring(probe, experiment, parameters).measured();
     }
 
-    Result<Device> calibrate(const BackendDevice& device, RunSink&) override
+    Result<Device> calibrate(const BackendDevice& device, RunSink& sink) override
     {
-        return fail("run.skipped", fmt::format("{} has no rates of its own", device.name),
-                    fmt::format("calibrate {}: its rates are used here", device.id.substr(device.id.find(':') + 1)));
+        if (device.device.isGpu())
+            return fail(
+                "run.skipped", fmt::format("{} has no rates of its own", device.name),
+                fmt::format("calibrate {}: its rates are used here", device.id.substr(device.id.find(':') + 1)));
+        const Result<PythonTorch>& torch = found();
+        if (!torch)
+            return fail(torch.error());
+        PytorchProbe probe(*torch, device, sink);
+        return calibratePytorch(probe);
     }
 
     /// One training step of a small network: that its events add up is checked where they become a trace.
@@ -226,6 +234,8 @@ private:
             device.id = "pytorch:" + id;
             device.name = title + " on " + place;
             device.framework = Framework{"pytorch", torch.torch};
+            if (!device.isGpu())
+                device = withCalibration(std::move(device));
             devices.push_back({device.id, device.name, {}, device});
         };
         auto host = findDevice("cpu");

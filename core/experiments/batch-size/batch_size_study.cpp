@@ -30,7 +30,8 @@ BatchPoint pointOf(const Device& device, const TrainingAnswer& answer)
     point.isHost = !device.isGpu();
     point.fits = answer.fits;
     point.time = answer.time;
-    if (answer.model.family == Family::Mlp) { // our own program trains it: no framework dispatches its kernels
+    if (answer.model.family == Family::Mlp
+        && !device.framework) { // our own program trains it: no framework dispatches its kernels
         point.time.total -= point.time.dispatch;
         point.time.dispatch = 0;
     }
@@ -52,9 +53,9 @@ BatchPoint continued(const BatchPoint& one, const BatchPoint& two, std::int64_t 
     many.examples = one.examples * double(accumulation);
     for (double StepTime::*part :
          {&StepTime::forward, &StepTime::backward, &StepTime::recomputation, &StepTime::optimizer,
-          &StepTime::communication, &StepTime::exposed, &StepTime::slowed, &StepTime::dispatch, &StepTime::attention,
-          &StepTime::total, &StepTime::modelFlops, &StepTime::executedFlops, &StepTime::arithmeticBound,
-          &StepTime::memoryBound, &StepTime::launchBound})
+          &StepTime::communication, &StepTime::exposed, &StepTime::slowed, &StepTime::dispatch, &StepTime::firstTouch,
+          &StepTime::attention, &StepTime::total, &StepTime::modelFlops, &StepTime::executedFlops,
+          &StepTime::arithmeticBound, &StepTime::memoryBound, &StepTime::launchBound})
         many.time.*part += more * (two.time.*part - one.time.*part);
     return many;
 }
@@ -64,6 +65,8 @@ std::string keyOf(const Device& device, const Parameters& parameters)
 {
     const auto number = [](const Sourced& sourced) { return numberText(sourced.valueOr(0)); };
     std::string key = device.id + device.basis + number(device.launch);
+    if (device.calibration)
+        key += device.calibration->time;
     for (const MemoryLevel& level : device.levels)
         key += ' ' + number(level.capacity) + '/' + number(level.bandwidth);
     for (const auto& [name, rate] : device.rates)

@@ -5,6 +5,7 @@
 #include "core/base/cancellation.h"
 #include "core/experiments/memory/memory_detail.h"
 #include "core/experiments/memory/memory_parameters.h"
+#include "core/experiments/training-memory/fresh_pages.h"
 #include "core/experiments/training-memory/pipeline_ranks.h"
 #include "core/timing/activation_copies.h"
 #include "core/timing/reached_step.h"
@@ -17,6 +18,8 @@
 namespace memscape {
 
 namespace {
+
+constexpr int mostPlayedMicroBatches = 16;
 
 AllocatorOptions limited(const AllocatorOptions& allocator, std::int64_t capacity, std::int64_t context)
 {
@@ -54,7 +57,18 @@ double sentToHost(const Graph& graph, const TrainingSetup& setup)
     return passes * double(hostActivationBytes(graph, setup.step.checkpointing));
 }
 
-void timeIt(TrainingAnswer& answer, const Device& device)
+/// What the pages of a step take that PyTorch's malloc gets anew.
+Result<void> addFirstTouches(StepTime& time, const Simulation& simulation, const Device& device)
+{
+    if (!isPytorchOnHost(device) || simulation.trace.events().empty())
+        return {};
+    MEMSCAPE_TRY(pages, freshPagesOfStep(simulation.trace));
+    time.firstTouch = pages.value_or(0) * pytorchOperations(device).firstTouch;
+    time.total += time.firstTouch;
+    return {};
+}
+
+Result<void> timeIt(TrainingAnswer& answer, const Device& device)
 {
     const Plan& plan = answer.setup.step.plan;
     const auto& tensors = answer.simulation.parameters();
@@ -68,7 +82,8 @@ void timeIt(TrainingAnswer& answer, const Device& device)
     answer.host = hostShare(tensors, answer.setup);
     if (time) {
         answer.time = *time;
-        answer.timeBand = stepBand(*time, device, plan);
+        MEMSCAPE_CHECK(addFirstTouches(answer.time, answer.simulation, device));
+        answer.timeBand = stepBand(answer.time, device, plan);
         const double waited = std::max(0.0, answer.host.swapping - answer.time.optimizer);
         for (double* const seconds :
              {&answer.time.exposed, &answer.time.total, &answer.timeBand.low, &answer.timeBand.high})
@@ -77,6 +92,7 @@ void timeIt(TrainingAnswer& answer, const Device& device)
         answer.time.total = std::numeric_limits<double>::quiet_NaN();
         answer.timeMissing = time.error();
     }
+    return {};
 }
 
 } // namespace
@@ -128,7 +144,9 @@ Result<TrainingAnswer> answered(const Device& device, const Parameters& paramete
 {
     MEMSCAPE_CHECK(checkWanted()); // advice asks for many of them
     MEMSCAPE_TRY(setup, trainingSetup(device, parameters));
-    setup.step.repeatsMicroBatches = repeatsMicroBatches;
+    // A heap is played request by request.
+    setup.step.repeatsMicroBatches =
+        repeatsMicroBatches && !(isPytorchOnHost(device) && setup.step.plan.accumulation <= mostPlayedMicroBatches);
     MEMSCAPE_TRY(ranks, pipelineRanks(*networks, setup, RanksAsked::All));
     if (!ranks.empty())
         setup = setupOfRank(std::move(setup), fullestRank(ranks));
@@ -145,7 +163,7 @@ Result<TrainingAnswer> answered(const Device& device, const Parameters& paramete
         const AllocatorReplay replay = replayTrace(trace, options);
         return replay.outOfMemory ? std::nullopt : std::optional(replay.statistics);
     }));
-    timeIt(answer, device);
+    MEMSCAPE_CHECK(timeIt(answer, device));
     return answer;
 }
 
@@ -160,6 +178,8 @@ Result<TrainingAnswer> answerTraining(const Device& device, const Parameters& pa
 Result<TrainingAnswer> totalsOfTraining(const Device& device, const Parameters& parameters,
                                         const std::shared_ptr<RecordedNetworks>& networks)
 {
+    if (isPytorchOnHost(device)) // whose time depends on the trace
+        return answered(device, parameters, networks, true);
     MEMSCAPE_CHECK(checkWanted());
     MEMSCAPE_TRY(setup, trainingSetup(device, parameters));
     MEMSCAPE_TRY(ranks, pipelineRanks(*networks, setup, RanksAsked::Fullest));
@@ -183,7 +203,7 @@ Result<TrainingAnswer> totalsOfTraining(const Device& device, const Parameters& 
         networks->countEvents(within.events);
         return within.isRefused ? std::nullopt : std::optional(within.allocator);
     }));
-    timeIt(answer, device);
+    MEMSCAPE_CHECK(timeIt(answer, device));
     return answer;
 }
 

@@ -171,8 +171,10 @@ std::vector<Term> stepTimeTerms(const TrainingAnswer& answer)
         fmt::format("what the busiest rank waits: every pass of {} ranks in its order, sends included",
                     answer.ranks.size()),
         std::string(pipelineScheduleText(answer.setup.step.plan.pipelineSchedule)));
+    add("first touch", time.firstTouch, "pages that malloc gave back and gets again, cleared by the system",
+        "three steps played through glibc's malloc");
     add("dispatch", time.dispatch, "the device waits for the host, which runs Python and dispatches each kernel",
-        "measured: PyTorch 2.15 on a Zen 4");
+        "the device's calibration; until then measured: PyTorch 2.15 on a Zen 4");
     return terms;
 }
 
@@ -207,7 +209,7 @@ Why stepTimeWhy(const TrainingAnswer& answer)
 {
     Why why;
     why.formula = "forward + backward + recomputation + optimizer + exposed communication + passes slowed by "
-                  "hidden communication + bubble + waiting for the host; "
+                  "hidden communication + bubble + pages touched first + waiting for the host; "
                   "each operator max(FLOPs / what its shape reaches, bytes / bandwidth) + launch";
     if (answer.timeMissing) {
         why.with = answer.timeMissing->text();

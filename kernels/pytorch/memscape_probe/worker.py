@@ -31,6 +31,7 @@ EXPERIMENTS = {  # module of this package that has measure(request)
     "layout": "layout",
     "precision": "precision",
     "machine": "machine",
+    "calibration": "calibration",
 }
 
 

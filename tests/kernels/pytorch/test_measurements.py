@@ -19,7 +19,7 @@ except ImportError:
     print("skipped: this python3 has no torch")
     sys.exit(77)
 
-from memscape_probe import amp, attention, layout, precision, sampling, timer
+from memscape_probe import amp, attention, calibration, layout, precision, sampling, timer
 from memscape_probe.problem import Problem
 
 torch.set_num_threads(1)
@@ -416,6 +416,53 @@ class Training(unittest.TestCase):
 
 
 # --- the timer and the worker -------------------------------------------------------------------------------------------------
+
+
+class Calibration(unittest.TestCase):
+    KINDS = {"kernel call", "forward call", "backward call", "view call", "update call", "pass call", "first touch", "copy", "pass",
+             "rate", *(family + way for family in ("", "batched ", "convolution ", "channelwise ")
+                       for way in ("forward", "input gradient", "weight gradient"))}
+
+    def setUp(self):
+        """Small and few: what is measured is the same."""
+        self.kept = {name: getattr(calibration, name) for name in ("SAMPLES", "FEWEST", "LONGEST", "TOKENS", "WIDTH", "LAYERS", "ROWS",
+                                                                   "BATCHED", "CONVOLUTIONS", "CHANNELWISE", "COPIES", "FRESH", "LARGE")}
+        for name, value in dict(SAMPLES=1, FEWEST=1, LONGEST=0, TOKENS=64, WIDTH=64, LAYERS=((8, 16),), ROWS=(4,), BATCHED=((2, 8, 4),),
+                                CONVOLUTIONS=((1, 3, 8, 4, 3, 2),), CHANNELWISE=((1, 4, 8, 3),), COPIES=(1 << 12,), FRESH=1 << 16,
+                                LARGE=64).items():
+            setattr(calibration, name, value)
+
+    def tearDown(self):
+        for name, value in self.kept.items():
+            setattr(calibration, name, value)
+
+    def test_every_kind_is_measured(self):
+        result, machine = calibration.measure(Request({}))
+        rows = result["detail"]["probes"]
+        self.assertEqual({row["kind"] for row in rows}, self.KINDS)
+        self.assertTrue(all(row["seconds"] > 0 for row in rows if row["kind"] != "first touch"))
+        self.assertEqual(result["detail"]["threads"], 1)
+        self.assertEqual(machine["backend"], "pytorch")
+
+    def test_products_have_the_shapes_of_a_layer(self):
+        rows = calibration.measure(Request({}))[0]["detail"]["probes"]
+        shapes = {row["kind"]: (row["m"], row["n"], row["k"]) for row in rows if row["kind"] in ("forward", "input gradient",
+                                                                                                 "weight gradient")}
+        self.assertEqual(shapes, {"forward": (4, 16, 8), "input gradient": (4, 8, 16), "weight gradient": (16, 8, 4)})
+        convolution = next(row for row in rows if row["kind"] == "convolution forward")
+        self.assertEqual((convolution["m"], convolution["n"], convolution["k"], convolution["window"]), (16, 4, 27, 9))
+
+    def test_passes_go_both_ways(self):
+        rows = [row for row in calibration.measure(Request({}))[0]["detail"]["probes"] if row["kind"] == "pass"]
+        ways = {(row["operator"], row["pass"]): row["elements"] for row in rows}
+        self.assertEqual(ways[("gelu", "forward")], 64 * 64)
+        self.assertEqual(ways[("gelu", "backward")], 64 * 64)
+        self.assertEqual(ways[("cat", "forward")], 2 * 64 * 64)
+
+    def test_it_can_be_stopped(self):
+        with self.assertRaises(Problem) as stopped:
+            calibration.measure(Request({}, after=5))
+        self.assertEqual(stopped.exception.code, "run.cancelled")
 
 
 class Timing(unittest.TestCase):

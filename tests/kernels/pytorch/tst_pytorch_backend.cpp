@@ -7,6 +7,8 @@
 
 #include "core/device/catalogue.h"
 #include "core/experiment/record.h"
+#include "core/timing/pytorch_operations.h"
+#include "tests/support/operator_probes.h"
 
 using namespace memscape;
 using namespace memscape::test;
@@ -195,7 +197,38 @@ private slots:
             const auto run = backend->measure(*experiment, device, parametersOf(*experiment, {}), listener);
             QCOMPARE(run.error().code, std::string("run.skipped"));
         }
-        QVERIFY(has(backend->calibrate(device, listener).error().text(), "calibrate cpu"));
+    }
+
+    void aCalibrationIsOfPytorchsOperators()
+    {
+        const Json result{{"figures", Json::object()},
+                          {"series", Json::array()},
+                          {"detail", {{"threads", 2}, {"probes", knownProbes()}}}};
+        const auto calibrated = [](const QByteArray& done) {
+            const FakePython python(factsLine(), answering(done));
+            const auto backend = makePytorchBackend(python.path().toStdString());
+            Listener listener;
+            return backend->calibrate(backend->devices().front(), listener);
+        };
+        const auto device = calibrated("\"status\":\"ok\",\"result\":" + QByteArray::fromStdString(result.dump()));
+        QVERIFY2(device.has_value(), device ? "" : device.error().text().c_str());
+        QCOMPARE(device->id, std::string("pytorch:cpu"));
+        QCOMPARE(device->basis, std::string("calibrated"));
+        const PytorchOperations kept = pytorchOperations(deviceFromJson(deviceToJson(*device)).value());
+        QVERIFY(kept.evidence == Evidence::Measured);
+        QVERIFY(std::abs(kept.firstTouch / knownCall - 1) < 1e-6);
+        QCOMPARE(device->calibration->raw["product_rates"]["bf16"].get<double>(), 400e9);
+        Json few = result;
+        few["detail"]["probes"].erase(0);
+        const auto partly = calibrated("\"status\":\"ok\",\"result\":" + QByteArray::fromStdString(few.dump()));
+        QVERIFY(has(partly.error().text(), "'kernel call' was measured"));
+        few["detail"]["probes"] = 7;
+        const auto wrong = calibrated("\"status\":\"ok\",\"result\":" + QByteArray::fromStdString(few.dump()));
+        QCOMPARE(wrong.error().place, std::string("result.detail.probes"));
+        QVERIFY(has(calibrated("\"status\":\"failed\",\"error\":{\"code\":\"run.failed\",\"message\":\"no room\"}")
+                        .error()
+                        .text(),
+                    "no room"));
     }
 
     void the_package_and_its_version()

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which bytes of a chain of layers have left a cache, counted by hand.
+#include "core/timing/tensor_reuse.h"
+
+#include "core/network/model_names.h"
+#include "core/network/network.h"
+
+#include <QtTest>
+
+using namespace memscape;
+
+namespace {
+
+/// 64 rows of 256, 256 and 256 floats: 64 KiB an activation, 256 KiB a weight.
+Graph chain()
+{
+    BuildOptions options;
+    options.batch = 64;
+    return buildNetwork(*readModel("mlp:256,256,256"), options).value();
+}
+
+double sumOf(const std::vector<FarBytes>& all, double FarBytes::*part)
+{
+    double sum = 0;
+    for (const FarBytes& one : all)
+        sum += one.*part;
+    return sum;
+}
+
+} // namespace
+
+class TestTensorReuse : public QObject
+{
+    Q_OBJECT
+private slots:
+    void aStepWithinTheCacheHasNothingFar()
+    {
+        const auto far = farBytes(chain(), 1e6, 2e6, true);
+        QCOMPARE(sumOf(far, &FarBytes::forward), 0.0);
+        QCOMPARE(sumOf(far, &FarBytes::backward), 0.0);
+    }
+
+    /// Forward: the weights, the biases, the input and every result once, but no result a second time.
+    void whatWasJustWrittenIsNear()
+    {
+        const Graph graph = chain();
+        const auto far = farBytes(graph, 1e9, 1 << 20, true);
+        const auto first = std::find_if(graph.operators.begin(), graph.operators.end(),
+                                        [](const Operator& op) { return op.kind == OperatorKind::Addmm; });
+        const double activation = 64 * 256 * 4, weight = 256 * 256 * 4, bias = 256 * 4;
+        QCOMPARE(far[std::size_t(first - graph.operators.begin())].forward, bias + activation + weight + activation);
+        const auto relu = std::find_if(first, graph.operators.end(),
+                                       [](const Operator& op) { return op.kind == OperatorKind::Relu; });
+        QVERIFY(relu != graph.operators.end());
+        QVERIFY(far[std::size_t(relu - graph.operators.begin())].forward <= activation);
+    }
+
+    void aSmallerCacheHoldsNoMore()
+    {
+        const Graph graph = chain();
+        double last = 0;
+        for (const double cache : {double(1 << 22), double(1 << 18), double(1 << 16), double(1 << 12)}) {
+            const auto far = farBytes(graph, 1e9, cache, true);
+            const double sum = sumOf(far, &FarBytes::forward) + sumOf(far, &FarBytes::backward);
+            QVERIFY(sum >= last);
+            last = sum;
+        }
+        QVERIFY(last > 0);
+    }
+
+    void inferenceHasNoBackwardPass()
+    {
+        QCOMPARE(sumOf(farBytes(chain(), 1e9, 1 << 16, false), &FarBytes::backward), 0.0);
+    }
+};
+
+QTEST_GUILESS_MAIN(TestTensorReuse)
+#include "tst_tensor_reuse.moc"
