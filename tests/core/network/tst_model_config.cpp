@@ -323,7 +323,8 @@ private slots:
         row("a tower of another width", qwen(R"("out_hidden_size": 32)"), "model.contradiction",
             "vision_config.out_hidden_size");
         row("a picture of one patch", qwen(R"("image_size": 14)"), "model.contradiction", "vision_config.image_size");
-        row("tokens of no patch", qwen(R"("spatial_merge_size": 0)"), "model.range", "vision_config.spatial_merge_size");
+        row("tokens of no patch", qwen(R"("spatial_merge_size": 0)"), "model.range",
+            "vision_config.spatial_merge_size");
         const auto unet = [](const char* more) {
             return fmt::format(R"({{"_class_name": "UNet2DConditionModel", "block_out_channels": [32, 64],
                 "down_block_types": ["CrossAttnDownBlock2D", "DownBlock2D"], {}}})",

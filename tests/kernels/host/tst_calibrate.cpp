@@ -117,9 +117,8 @@ private slots:
         QCOMPARE(m_probes.clockHz, 4e9);
         QCOMPARE(m_probes.grade, std::string("A"));
         // Other notes say which readings this machine's file system refuses.
-        QVERIFY(std::any_of(m_probes.notes.begin(), m_probes.notes.end(), [](const std::string& note) {
-            return note.find("grade A") != std::string::npos;
-        }));
+        QVERIFY(std::any_of(m_probes.notes.begin(), m_probes.notes.end(),
+                            [](const std::string& note) { return note.find("grade A") != std::string::npos; }));
     }
 
     /// By this clock a pass takes the same time over any size: memory gives more than L1.
