@@ -157,9 +157,10 @@ Variable QwenVision::merged(const Variable& argument)
 std::int64_t QwenVision::splitsOf(std::int64_t layer) const
 {
     const auto& whole = m_tower.wholeLayers;
-    const bool isWhole = isFirst() || std::find(whole.begin(), whole.end(), layer) != whole.end();
+    if (isFirst() || std::find(whole.begin(), whole.end(), layer) != whole.end())
+        return m_b.options().batch;
     const std::int64_t side = m_tower.picture.size / m_tower.window;
-    return m_b.options().batch * (isWhole ? 1 : side * side);
+    return m_b.options().batch * side * side;
 }
 
 Variable QwenVision::record()

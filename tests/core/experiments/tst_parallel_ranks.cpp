@@ -183,8 +183,9 @@ void TestParallelRanks::gradientsOfExpertsGoBackAsTheyCame()
     const auto answer = answered({"model=mixtral-8x7b", "data_parallel=2", "expert_parallel=2"}); // four on each rank
     const Graph& graph = *answer.simulation.graph;
     const Plan& plan = answer.setup.step.plan;
-    const ReachedTiming timing(h200(), plan, 1e9);
-    const auto times = operatorTimes(graph, plan, h200(), timing.options()).value();
+    const Device device = h200();
+    const ReachedTiming timing(device, plan, 1e9);
+    const auto times = operatorTimes(graph, plan, device, timing.options()).value();
     int seen = 0;
     for (std::size_t i = 0; i < graph.operators.size(); ++i) {
         const Operator& op = graph.operators[i];
