@@ -109,9 +109,9 @@ struct StepTime
     double slowed = 0;        ///< what the passes take longer beside the collectives that they hide
     double dispatch = 0;      ///< what the device waits for the host, which has not dispatched the next kernel yet
     double copied = 0;        ///< of forward and backward: copies into and out of collectives (shard_copies.h)
-    double firstTouch = 0;    ///< of pages that a processor's malloc gets anew (whoever has the trace adds it)
-    double inPasses = 0;      ///< of exposed, what forward and backward wait for: tensor, context, expert parallelism
-    double bubble = 0;        ///< of a pipeline: what its busiest rank waits for others (pipeline_time.h)
+    double pageFaults = 0; ///< of a processor: pages that malloc gave back and gets again; added from the step's trace
+    double inPasses = 0;   ///< of exposed, what forward and backward wait for: tensor, context, expert parallelism
+    double bubble = 0;     ///< of a pipeline: what its busiest rank waits for others (pipeline_time.h)
     double total = 0;
     double modelFlops = 0; ///< of products, forward and backward, without recomputation
     double executedFlops = 0;

@@ -70,7 +70,7 @@ StepBand stepBand(const StepTime& time, const Device& device, const Plan& plan)
     add("launches", time.launchBound, {0.7, 1.4, "driver and launch method"});
     add("optimizer", time.optimizer, memoryMultiples(device));
     add("waiting for the host", time.dispatch, {0.5, 2.5, "the host's processor and hooks of the training program"});
-    add("pages touched first", time.firstTouch,
+    add("pages touched first", time.pageFaults,
         {0.7, 1.4, "which holes malloc takes, and what the system does meanwhile"});
     if (time.communication > 0)
         band.parts.push_back({"communication", 0.7 * time.exposed, time.exposed + time.slowed,

@@ -53,7 +53,7 @@ BatchPoint continued(const BatchPoint& one, const BatchPoint& two, std::int64_t 
     many.examples = one.examples * double(accumulation);
     for (double StepTime::*part :
          {&StepTime::forward, &StepTime::backward, &StepTime::recomputation, &StepTime::optimizer,
-          &StepTime::communication, &StepTime::exposed, &StepTime::slowed, &StepTime::dispatch, &StepTime::firstTouch,
+          &StepTime::communication, &StepTime::exposed, &StepTime::slowed, &StepTime::dispatch, &StepTime::pageFaults,
           &StepTime::attention, &StepTime::total, &StepTime::modelFlops, &StepTime::executedFlops,
           &StepTime::arithmeticBound, &StepTime::memoryBound, &StepTime::launchBound})
         many.time.*part += more * (two.time.*part - one.time.*part);

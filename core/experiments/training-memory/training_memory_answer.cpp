@@ -63,8 +63,8 @@ Result<void> addFirstTouches(StepTime& time, const Simulation& simulation, const
     if (!isPytorchOnHost(device) || simulation.trace.events().empty())
         return {};
     MEMSCAPE_TRY(pages, freshPagesOfStep(simulation.trace));
-    time.firstTouch = pages.value_or(0) * pytorchOperations(device).firstTouch;
-    time.total += time.firstTouch;
+    time.pageFaults = pages.value_or(0) * pytorchOperations(device).firstTouch;
+    time.total += time.pageFaults;
     return {};
 }
 

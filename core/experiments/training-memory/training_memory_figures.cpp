@@ -171,7 +171,7 @@ std::vector<Term> stepTimeTerms(const TrainingAnswer& answer)
         fmt::format("what the busiest rank waits: every pass of {} ranks in its order, sends included",
                     answer.ranks.size()),
         std::string(pipelineScheduleText(answer.setup.step.plan.pipelineSchedule)));
-    add("first touch", time.firstTouch, "pages that malloc gave back and gets again, cleared by the system",
+    add("first touch", time.pageFaults, "pages that malloc gave back and gets again, cleared by the system",
         "three steps played through glibc's malloc");
     add("dispatch", time.dispatch, "the device waits for the host, which runs Python and dispatches each kernel",
         "the device's calibration; until then measured: PyTorch 2.15 on a Zen 4");
