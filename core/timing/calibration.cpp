@@ -54,6 +54,17 @@ double interpolated(const std::vector<Probe>& curve, double x)
     return above->value;
 }
 
+/// `curve`, and `ceiling` where that has less: a huge page takes no longer to translate than its small ones, so that a
+/// point above them was disturbed (a neighbour took the shared cache for a moment).
+std::vector<Probe> atMost(const std::vector<Probe>& ceiling, std::vector<Probe> curve)
+{
+    for (Probe& probe : curve) {
+        if (const double most = interpolated(ceiling, probe.x); most < probe.value)
+            probe.value = most;
+    }
+    return curve;
+}
+
 /// Effective reach and penalty of translation with one page size: what its curve has above the
 /// windows' curve, as one step. Two levels of TLB are fitted as two steps where both show.
 void fitTranslation(Device& device, const std::vector<Probe>& curve, const std::vector<Probe>& plain, double pageBytes)
@@ -185,7 +196,7 @@ Result<Device> fitHostCalibration(const Device& described, const HostProbes& pro
                     "calibrate again when the machine is quieter");
     }
     fitTranslation(device, probes.latency4k, plainest(probes), 0x1p12);
-    fitTranslation(device, probes.latencyHuge, plainest(probes), 0x1p21);
+    fitTranslation(device, atMost(probes.latency4k, probes.latencyHuge), plainest(probes), 0x1p21);
     fitBandwidths(device, probes);
     if (probes.clockHz > 0 && std::isfinite(probes.clockHz))
         device.clock = measuredHere(probes.clockHz, "chain of dependent multiplications of known latency");

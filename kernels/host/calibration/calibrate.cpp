@@ -62,6 +62,7 @@ std::vector<double> sizesBetween(double begin, double end, int steps)
 }
 
 constexpr int operationPasses = 6; ///< of a training step's operations, between the other probes
+constexpr int settlingPasses = 2;  ///< more over the levels, while their fit is of no machine
 
 /// One thing to measure: seconds of something, and where they go.
 struct Task
@@ -99,24 +100,23 @@ public:
     Result<HostProbes> run()
     {
         MEMSCAPE_CHECK(checkFits(3 * m_end));
-        const auto visits = interleaved(m_tasks.size(), 2, 17);
-        int total = 1, done = 0; // the last step: products
-        for (const Task& task : m_tasks)
-            total += task.passes;
-        for (const Visit& visit : visits) {
-            Task& task = m_tasks[visit.point];
-            if (visit.pass >= task.passes)
+        for (Task& task : m_tasks)
+            m_total += task.passes;
+        for (const Visit& visit : interleaved(m_tasks.size(), 2, 17)) {
+            if (visit.pass >= m_tasks[visit.point].passes)
                 continue;
-            if (done % std::max(1, total / operationPasses) == 0)
+            if (m_done % std::max(1, m_total / operationPasses) == 0)
                 MEMSCAPE_CHECK(m_operations.pass());
-            m_session.sink().progress(done++, total, task.label);
-            m_session.readCanary();
-            MEMSCAPE_TRY(seconds, task.measure(visit.pass));
-            task.samples.add(visit.pass, seconds);
+            MEMSCAPE_CHECK(measure(m_tasks[visit.point], visit.pass));
         }
-        for (const Task& task : m_tasks)
-            task.store(summarize(task.samples.merged()));
-        m_session.sink().progress(done, total, "matrix products");
+        storeLevels();
+        for (int pass = 2; pass < 2 + settlingPasses && !levelsArePossible(); ++pass)
+            MEMSCAPE_CHECK(measureLevelsAgain(pass));
+        for (const Task& task : m_tasks) {
+            if (!isOfLevels(task))
+                task.store(summarize(task.samples.merged()));
+        }
+        m_session.sink().progress(m_done, m_total, "matrix products");
         MEMSCAPE_TRY(rates, productRates(m_session));
         m_probes.productRates = std::move(rates);
         m_probes.operations = m_operations.probes();
@@ -124,6 +124,53 @@ public:
         m_probes.tileColumns = m_operations.product().tileColumns;
         finish();
         return std::move(m_probes);
+    }
+
+private:
+    Result<void> measure(Task& task, int pass)
+    {
+        m_session.sink().progress(m_done++, m_total, task.label);
+        m_session.readCanary();
+        MEMSCAPE_TRY(seconds, task.measure(pass));
+        task.samples.add(pass, seconds);
+        return {};
+    }
+
+    static bool isOfLevels(const Task& task) { return task.part == "latency" || task.part == "bandwidth"; }
+
+    void storeLevels()
+    {
+        m_probes.latency4k.clear(), m_probes.latencyHuge.clear(), m_probes.latencyWindow.clear();
+        for (BandwidthProbes& probes : m_probes.bandwidths)
+            probes.points.clear();
+        for (const Task& task : m_tasks) {
+            if (isOfLevels(task))
+                task.store(summarize(task.samples.merged()));
+        }
+    }
+
+    bool levelsArePossible() const
+    {
+        HostProbes levels;
+        levels.threads = m_probes.threads;
+        levels.latency4k = m_probes.latency4k;
+        levels.latencyHuge = m_probes.latencyHuge;
+        levels.latencyWindow = m_probes.latencyWindow;
+        levels.bandwidths = m_probes.bandwidths;
+        const auto fitted = fitHostCalibration(m_session.device(), levels);
+        return fitted || fitted.error().code != "run.impossible";
+    }
+
+    /// Something disturbed what contradicts itself: one more pass over all levels, as noise only adds.
+    Result<void> measureLevelsAgain(int pass)
+    {
+        m_total += static_cast<int>(std::count_if(m_tasks.begin(), m_tasks.end(), isOfLevels));
+        for (const Visit& visit : interleaved(m_tasks.size(), 1, 17 + static_cast<std::uint64_t>(pass))) {
+            if (isOfLevels(m_tasks[visit.point]))
+                MEMSCAPE_CHECK(measure(m_tasks[visit.point], pass));
+        }
+        storeLevels();
+        return {};
     }
 
 private:
@@ -460,6 +507,8 @@ private:
     double m_lastCache;
     double m_end = 0; ///< the largest working set
     HostProbes m_probes;
+    int m_total = 1; ///< steps; the last one: products
+    int m_done = 0;
     OperationProber m_operations;
     std::vector<Task> m_tasks;
     WalkArrays m_walkArrays;

@@ -17,6 +17,7 @@ class TestCalibration : public QObject
 
 private slots:
     void findsTheDeviceAgain();
+    void aDisturbedMomentCostsNoHugePage();
     void findsTheKneeAgain();
     void findsTheKneeOfStreams();
     void findsAShareOfASharedCache();
@@ -101,6 +102,26 @@ void TestCalibration::findsTheDeviceAgain()
             const double truth = latencyOf(known(), size, pages).seconds;
             QVERIFY2(std::fabs(model / truth - 1) < 0.25, QByteArray::number(size).constData());
         }
+    }
+}
+
+void TestCalibration::aDisturbedMomentCostsNoHugePage()
+{
+    HostProbes probes = probesOf(known(), 0);
+    const auto quiet = fitHostCalibration(blank(), probes);
+    QVERIFY(quiet.has_value());
+    // A neighbour takes the shared cache while two sizes are chased in huge pages.
+    const double undisturbed = latencyOf(known(), 4 << 20, Pages::Small).seconds;
+    for (Probe& probe : probes.latencyHuge) {
+        if (probe.x > 3 << 20 && probe.x < 6 << 20)
+            probe.value = 8 * undisturbed;
+    }
+    const auto fitted = fitHostCalibration(blank(), probes);
+    QVERIFY2(fitted.has_value(), fitted ? "" : fitted.error().text().c_str());
+    for (double size = 6000; size < 4e8; size *= 1.17) {
+        const double huge = latencyOf(*fitted, size, Pages::Huge).seconds;
+        const double before = latencyOf(*quiet, size, Pages::Huge).seconds;
+        QVERIFY2(std::fabs(huge / before - 1) < 0.15, QByteArray::number(size).constData());
     }
 }
 

@@ -60,6 +60,7 @@ private slots:
         m_probes = *probes;
         QCOMPARE(listener.lastDone + 1, listener.lastTotal);
         QCOMPARE(listener.steps.size(), static_cast<std::size_t>(listener.lastTotal));
+        m_steps = listener.steps;
     }
 
     void latenciesAreTimeOverLoads()
@@ -121,7 +122,17 @@ private slots:
                             [](const std::string& note) { return note.find("grade A") != std::string::npos; }));
     }
 
-    /// By this clock a pass takes the same time over any size: memory gives more than L1.
+    /// By this clock a pass takes the same time over any size: memory gives more than L1, so that the levels, and
+    /// they alone, are measured twice more.
+    void levelsThatContradictThemselvesComeAgain()
+    {
+        const auto times = [&](const std::string& label) { return std::count(m_steps.begin(), m_steps.end(), label); };
+        QCOMPARE(times("latency of 4 KiB, windows"), 2 + 2);
+        QCOMPARE(times("latency of 64 MiB, windows"), 1 + 2);
+        QCOMPARE(times("read bandwidth of 64 MiB, 1 core"), 1 + 2);
+        QCOMPARE(times("random read of 64 KiB"), 1);
+    }
+
     void theFitRefusesWhatNoMachineDoes()
     {
         const auto device = fitHostCalibration(smallCaches(), m_probes);
@@ -170,6 +181,7 @@ private slots:
 
 private:
     HostProbes m_probes;
+    std::vector<std::string> m_steps;
 };
 
 QTEST_GUILESS_MAIN(TestCalibrate)
