@@ -78,6 +78,10 @@ Result<MeasuredRun> measureExperiment(host::HostSession& session, const Experime
 class HostBackend final : public Backend
 {
 public:
+    explicit HostBackend(host::Instruments instruments)
+        : m_instruments(std::move(instruments))
+    { }
+
     std::string id() const override { return "host"; }
 
     std::vector<BackendDevice> devices() override
@@ -99,10 +103,10 @@ public:
         }
     }
 
-    static Result<MeasuredRun> measured(const Experiment& experiment, const BackendDevice& device,
-                                        const Parameters& parameters, RunSink& sink)
+    Result<MeasuredRun> measured(const Experiment& experiment, const BackendDevice& device,
+                                 const Parameters& parameters, RunSink& sink) const
     {
-        host::HostSession session(device.device, sink);
+        host::HostSession session(device.device, sink, m_instruments);
         if (experiment.id() == "roofline")
             return host::measureRoofline(session, measureExperiment);
         return measureExperiment(session, experiment, parameters);
@@ -112,7 +116,7 @@ public:
     {
         // From the description, not from an older calibration.
         const Device described = describeHost();
-        host::HostSession session(described, sink);
+        host::HostSession session(described, sink, m_instruments);
         MEMSCAPE_TRY(probes, host::probeHost(session));
         MEMSCAPE_TRY(calibrated, fitHostCalibration(described, probes));
         calibrated.id = device.id;
@@ -127,13 +131,21 @@ public:
     {
         return host::selftestHost(sink);
     }
+
+private:
+    host::Instruments m_instruments;
 };
 
 } // namespace
 
 std::unique_ptr<Backend> makeHostBackend()
 {
-    return std::make_unique<HostBackend>();
+    return host::makeHostBackend({});
+}
+
+std::unique_ptr<Backend> host::makeHostBackend(Instruments instruments)
+{
+    return std::make_unique<HostBackend>(std::move(instruments));
 }
 
 } // namespace memscape

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`precision`: a product in a format and the same in FP32 in turn (operation=matmul), or training steps under automatic mixed precision
-(operation=train, amp.py).
+"""`precision`, operation=matmul: a product in a format and the same in FP32 in turn; operation=train is amp.py.
 
 torch.matmul multiplies FP64, FP32 (TF32 forbidden), TF32 (allowed), FP16 and BF16; torch._scaled_mm FP8 (the result in BF16) and
 torch._int_mm INT8 (in INT32). Warm: products follow each other, short ones several times within a sample. Operands in ±1 (INT8: ±127).
 Before they are timed products of odd sizes are held against sums in float64 of the same operands."""
-import importlib
-
 import torch
 
 from .problem import skipped
@@ -100,8 +97,6 @@ def shape_of(parameters):
 
 def measure(request):
     """request.parameters: those of `precision` and `visit`."""
-    if request.parameters["operation"] == "train":
-        return importlib.import_module("memscape_probe.amp").measure(request)
     visit, parameters = Visit(request), request.parameters
     fmt, shape = parameters["format"], shape_of(parameters)
     rows, columns, terms = shape

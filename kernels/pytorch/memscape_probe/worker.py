@@ -129,7 +129,8 @@ def perform(request):
     request.device = device_of(request.device)
     torch.manual_seed(1)
     gc.collect()  # what an earlier run has left would count as alive
-    module = importlib.import_module("memscape_probe." + EXPERIMENTS[request.experiment])
+    trains = request.experiment == "precision" and request.parameters.get("operation") == "train"
+    module = importlib.import_module("memscape_probe." + ("amp" if trains else EXPERIMENTS[request.experiment]))
     return module.measure(request)
 
 

@@ -2,7 +2,9 @@
 // A run on this host and one on a GPU of the tests' own making (fake_gpu.h) are read by the same plots, tables and
 // reports: the same figures in the same units, the same columns, samples and grades at the same places, the same words
 // for what went wrong, whatever the experiment.
+#include "kernels/host/host_backend.h"
 #include "tests/kernels/cuda/fake_run.h"
+#include "tests/support/host_fakes.h"
 #include "tests/support/run_shape.h"
 
 #include <QtTest>
@@ -64,7 +66,10 @@ Result<MeasuredRun> onHost(const char* id, const std::vector<std::string>& given
 {
     const auto experiment = findExperiment(id);
     MEMSCAPE_TRY(parameters, resolve((*experiment)->schema(), given));
-    const std::unique_ptr<Backend> backend = makeHostBackend();
+    // By a clock that ticks when it is looked at: what is compared are no times.
+    host::Instruments instruments = steadyMachine({0.004});
+    instruments.processors = host::physicalCores();
+    const std::unique_ptr<Backend> backend = host::makeHostBackend(std::move(instruments));
     return backend->measure(**experiment, backend->devices().front(), parameters, sink);
 }
 
