@@ -1,42 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The whole window, offscreen: pages, panels, palette, titles, a measurement with a fake worker,
-// closing in the middle of one, layouts of other versions.
+// The whole window, offscreen: pages, panels, palette, titles, layouts of other versions, closing.
 #include "app/document/pages.h"
 #include "app/settings/theme.h"
 #include "app/window/help_dialog.h"
-#include "app/window/worker_dialog.h"
-#include "core/base/file.h"
-#include "core/device/catalogue.h"
 #include "tests/support/quiet_window.h"
 
 #include <QClipboard>
 #include <QDropEvent>
 #include <QFile>
 #include <QLabel>
-#include <QLineEdit>
 #include <QMimeData>
 #include <QPushButton>
 #include <QScopeGuard>
-#include <QSignalSpy>
-#include <QStandardPaths>
 #include <QTemporaryDir>
 #include <QTest>
-#include <QTimer>
 #include <QToolButton>
-#include <QUndoStack>
-
-#include <nlohmann/json.hpp>
 
 using namespace memscape;
-
-namespace {
-
-WindowOptions withWorker(const QString& mode)
-{
-    return windowWithWorker({FAKE_WORKER, mode});
-}
-
-} // namespace
 
 class TestMainWindow : public QObject
 {
@@ -302,222 +282,6 @@ private slots:
         QCOMPARE(qApp->font().pointSizeF(), before);
     }
 
-    void withoutAWorkerThePageSaysSo()
-    {
-        MainWindow window(quietWindow());
-        window.showPage("stride");
-        window.document().setDevice("stride", "cpu");
-        window.show();
-        QVERIFY(QTest::qWaitForWindowExposed(&window));
-        QTRY_VERIFY(window.page()->upToDate());
-        QVERIFY(window.page()->prediction()); // predictions need no worker
-        QVERIFY(!window.page()->header()->measureButton()->isEnabled());
-        QVERIFY(!window.page()->inspector()->noteText().isEmpty());
-    }
-
-    void measureAndStop()
-    {
-        MainWindow window(withWorker("slow"));
-        openOnCpu(window);
-        window.page()->header()->measureButton()->click();
-        QVERIFY(window.runs().current());
-        QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current()->points.empty(), 10000);
-        QCOMPARE(window.page()->header()->measureButton()->text(), "Stop");
-        window.actions().at("run.stop").trigger();
-        QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current(), 3000);
-        QCOMPARE(window.document().records().size(), std::size_t(1)); // what there was is kept
-        QCOMPARE(window.page()->header()->measureButton()->text(), "Measure");
-        window.actions().at("edit.undo").trigger();
-        QCOMPARE(window.document().records().size(), std::size_t(0));
-    }
-
-    void aCrashKeepsThePointsAndSaysWhat()
-    {
-        MainWindow window(withWorker("crash"));
-        openOnCpu(window);
-        window.page()->measure();
-        QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current(), 15000);
-        QCOMPARE(window.document().records().size(), std::size_t(1));
-        QVERIFY(!window.banner().texts().isEmpty());
-    }
-
-    void whatDoesNotFitIsTriedWhenForced()
-    {
-        MainWindow window(withWorker("refuse"));
-        openOnCpu(window);
-        const auto tryButton = [&] {
-            for (QPushButton* button : window.banner().findChildren<QPushButton*>()) {
-                if (button->text() == "Try anyway")
-                    return button;
-            }
-            return static_cast<QPushButton*>(nullptr);
-        };
-        window.page()->measure();
-        QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current(), 15000);
-        QCOMPARE(window.document().records().size(), std::size_t(0)); // nothing was tried
-        QVERIFY(tryButton());
-        tryButton()->click();
-        QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current(), 15000);
-        QCOMPARE(window.document().records().size(), std::size_t(1));
-        QVERIFY(!tryButton());    // the refusal is answered
-        window.page()->measure(); // forcing one run does not force the next
-        QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current(), 15000);
-        QVERIFY(tryButton());
-    }
-
-    void aWorkerThatIsGivenUpCanBeRestartedWhereItIsSaid()
-    {
-        MainWindow window(withWorker("crash-idle"));
-        openOnCpu(window);
-        const auto restart = [&]() -> QPushButton* {
-            for (QPushButton* button : window.banner().findChildren<QPushButton*>())
-                if (button->text() == "Restart workers")
-                    return button;
-            return nullptr;
-        };
-        QTRY_VERIFY_WITH_TIMEOUT(restart(), 30000);
-        QVERIFY2(window.banner().texts().join(' ').contains("ended by itself 6 times in a row"),
-                 qPrintable(window.banner().texts().join(' ')));
-        QCOMPARE(window.devices().worker({})->state(), WorkerClient::State::Failed);
-        restart()->click();
-        QTRY_VERIFY(window.devices().worker({})->state() != WorkerClient::State::Failed);
-    }
-
-    void closingInTheMiddleOfARunEndsTheWorker()
-    {
-        auto window = std::make_unique<MainWindow>(withWorker("slow"));
-        window->files().askSave = [] { return SaveAnswer::Discard; };
-        openOnCpu(*window);
-        window->page()->measure();
-        QTRY_VERIFY_WITH_TIMEOUT(!window->runs().current()->points.empty(), 10000);
-        const qint64 pid = window->devices().worker({})->processId();
-        QVERIFY(pid > 0);
-        QVERIFY(!window->close()); // not before its points are a record
-        QTRY_VERIFY_WITH_TIMEOUT(!window->isVisible(), 5000);
-        QCOMPARE(window->document().records().size(), std::size_t(1));
-        window.reset();
-        QTRY_VERIFY_WITH_TIMEOUT(!QFile::exists(QString("/proc/%1/stat").arg(pid)) || isZombie(pid), 3000);
-    }
-
-    /// Alt+F4 pressed twice: the second must not pass by the question that the first will ask.
-    void closingTwiceDuringARunStillAsksAboutItsRecord()
-    {
-        MainWindow window(withWorker("slow"));
-        int asked = 0;
-        window.files().askSave = [&] {
-            ++asked;
-            window.close(); // and a third while the question stands
-            return SaveAnswer::Cancel;
-        };
-        openOnCpu(window);
-        window.page()->measure();
-        QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current()->points.empty(), 10000);
-        QVERIFY(!window.close());
-        QVERIFY(!window.close());
-        QVERIFY(window.isVisible());
-        QTRY_COMPARE_WITH_TIMEOUT(asked, 1, 5000);
-        QVERIFY(window.isVisible());
-        QCOMPARE(window.document().records().size(), std::size_t(1));
-        window.files().askSave = [] { return SaveAnswer::Discard; };
-        QVERIFY(window.close()); // asked anew
-    }
-
-    void aCalibrationOfAnotherMachineIsKeptUnderItsName()
-    {
-        QTemporaryDir folder;
-        const QString file = folder.filePath("device.json");
-        Device device = *findDevice("nvidia-h200");
-        device.basis = "calibrated";
-        device.calibration.emplace();
-        device.calibration->grade = "A";
-        QVERIFY(writeFileAtomically(file.toStdString(), deviceToJson(device).dump()));
-        MainWindow window(quietWindow());
-        window.showPage("stride");
-        window.devices().setWorkers({{"lab", QString("\"%1\" result %2").arg(FAKE_WORKER, file)}});
-        QTRY_VERIFY(window.devices().find("lab/cpu") && window.devices().find("lab/cpu")->measurable());
-        window.runs().calibrate("lab/cpu");
-        QTRY_VERIFY(!window.runs().current());
-        QVERIFY2(std::filesystem::exists(calibrationPath("lab/cpu")), qPrintable(window.banner().texts().join('\n')));
-        QVERIFY(!std::filesystem::exists(calibrationPath("cpu"))); // this machine's is another
-        std::filesystem::remove(calibrationPath("lab/cpu"));
-    }
-
-    /// A window whose "lab" worker answers a calibration with a device of this grade.
-    void calibrateAs(MainWindow& window, const QString& file, const std::string& grade)
-    {
-        Device device = *findDevice("nvidia-h200");
-        device.basis = "calibrated";
-        device.calibration.emplace();
-        device.calibration->time = "2026-01-01T00:00:00Z";
-        device.calibration->grade = grade;
-        QVERIFY(writeFileAtomically(file.toStdString(), deviceToJson(device).dump()));
-        if (!window.devices().find("lab/cpu")) {
-            window.showPage("stride");
-            window.devices().setWorkers({{"lab", QString("\"%1\" result %2").arg(FAKE_WORKER, file)}});
-        }
-        QTRY_VERIFY(window.devices().find("lab/cpu") && window.devices().find("lab/cpu")->measurable());
-        window.runs().calibrate("lab/cpu");
-        QTRY_VERIFY(!window.runs().current());
-    }
-
-    static QPushButton* bannerButton(MainWindow& window, const QString& text)
-    {
-        for (QPushButton* button : window.banner().findChildren<QPushButton*>()) {
-            if (button->text() == text)
-                return button;
-        }
-        return nullptr;
-    }
-
-    void gradeDReplacesNothingUnlessForced()
-    {
-        std::filesystem::remove(calibrationPath("lab/cpu"));
-        QTemporaryDir folder;
-        MainWindow window(quietWindow());
-        calibrateAs(window, folder.filePath("device.json"), "D");
-        QVERIFY(!std::filesystem::exists(calibrationPath("lab/cpu")));
-        QVERIFY2(window.banner().texts().join('\n').contains("grade D"),
-                 qPrintable(window.banner().texts().join('\n')));
-        QVERIFY(bannerButton(window, "Try again"));
-        QPushButton* anyway = bannerButton(window, "Use anyway");
-        QVERIFY(anyway);
-        anyway->click();
-        QVERIFY(std::filesystem::exists(calibrationPath("lab/cpu")));
-        QVERIFY(window.devices().find("lab/cpu")->calibrated());
-        window.runs().forgetCalibration("lab/cpu");
-        QVERIFY(!std::filesystem::exists(calibrationPath("lab/cpu")));
-    }
-
-    void aBusyMachineIsToldOfBeforeItIsMeasured()
-    {
-        WindowOptions options = withWorker("slow");
-        HostLoad load{9.9, 6, 2};
-        options.load = [&] { return load; };
-        MainWindow window(options);
-        openOnCpu(window);
-        window.page()->measure();
-        QVERIFY(!window.runs().current()); // not started
-        QVERIFY2(window.banner().texts().join('\n').contains("Machine busy (load 9.9 on 2 cores)"),
-                 qPrintable(window.banner().texts().join('\n')));
-        QPushButton* wait = bannerButton(window, "Wait");
-        QVERIFY(wait && bannerButton(window, "Measure anyway"));
-        wait->click();
-        QVERIFY(window.runs().isWaiting());
-        QVERIFY(!window.runs().current());
-        load = {0.2, 0, 2};
-        QTRY_VERIFY_WITH_TIMEOUT(window.runs().current(), 10000);
-        QVERIFY(!window.runs().isWaiting());
-        window.runs().stop();
-        QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current(), 10000);
-
-        load = {9.9, 6, 2};
-        window.page()->measure();
-        bannerButton(window, "Measure anyway")->click();
-        QVERIFY(window.runs().current());
-        window.runs().stop();
-        QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current(), 10000);
-    }
-
     void aProcessorOpensTheMemoryBudgetWithAModelThatItHolds()
     {
         MainWindow window(quietWindow());
@@ -544,43 +308,6 @@ private slots:
         QCOMPARE(window.banner().texts().size(), 1);
         QVERIFY(window.showPage("stride"));
         QVERIFY(!lines.isEnabled()); // nothing to say of it
-    }
-
-    void onlyTheSelectedPointCanBeMeasured()
-    {
-        MainWindow window(withWorker("slow"));
-        openOnCpu(window);
-        window.page()->updateNow();
-        window.page()->measurePoint();
-        QVERIFY(window.runs().current());
-        const auto& sweep = window.runs().current()->parameters.sweep();
-        QVERIFY(sweep);
-        QCOMPARE(sweep->values.size(), std::size_t(1));
-        QCOMPARE(std::get<double>(sweep->values.front()), window.page()->parameters().number(sweep->key));
-        window.runs().stop();
-        QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current(), 10000);
-    }
-
-    void aCommandThatLeadsNowhereIsToldOf()
-    {
-        MainWindow window(quietWindow());
-        window.showPage("stride");
-        const auto add = [&](const char* name, const QString& command) {
-            QTimer::singleShot(0, &window, [&, name, command] {
-                auto* dialog = window.findChild<WorkerDialog*>();
-                QVERIFY(dialog);
-                const auto lines = dialog->findChildren<QLineEdit*>();
-                lines[0]->setText(name);
-                lines[1]->setText(command);
-                dialog->accept();
-            });
-            window.actions().at("run.addWorker").trigger();
-        };
-        add("nowhere", "no-such-program-here worker");
-        QTRY_VERIFY(window.banner().texts().join(' ').contains("nowhere does not answer"));
-        add("lab", QString("\"%1\" ok").arg(FAKE_WORKER));
-        QTRY_VERIFY(window.banner().texts().join(' ').contains("lab is connected"));
-        window.settings().setWorkers({});
     }
 
     void zoomIsRememberedWithTheStudy()
@@ -637,23 +364,6 @@ private:
         window.show();
         QVERIFY(QTest::qWaitForWindowExposed(&window));
         QTRY_VERIFY(window.page()->upToDate());
-    }
-
-    static void openOnCpu(MainWindow& window)
-    {
-        window.showPage("stride");
-        window.document().setDevice("stride", "cpu");
-        window.show();
-        QVERIFY(QTest::qWaitForWindowExposed(&window));
-        QTRY_VERIFY_WITH_TIMEOUT(window.runs().obstacle("cpu").isEmpty(), 10000);
-        QTRY_VERIFY(window.page()->upToDate());
-        QTRY_VERIFY(window.page()->header()->measureButton()->isEnabled());
-    }
-
-    static bool isZombie(qint64 pid)
-    {
-        QFile file(QString("/proc/%1/stat").arg(pid));
-        return file.open(QIODevice::ReadOnly) && file.readAll().contains(") Z");
     }
 };
 

@@ -110,7 +110,8 @@ void TestClaimTable::everyClaimOfTheNotesHasAnEntry()
     for (const Json& claim : notes["claims"]) {
         const ClaimEntry* found = nullptr;
         for (const ClaimEntry& entry : shippedClaims()) {
-            const bool isThis = entry.source == claim["note"] && entry.line == claim["line"]
+            const bool isThis = entry.source == claim["note"].get<std::string>()
+                && entry.line == claim["line"].get<int>()
                 && plainWords(entry.quote).contains(plainWords(claim["words"].get<std::string>()));
             if (isThis && !used.contains(entry.id))
                 found = found ? found : &entry;
