@@ -3,15 +3,12 @@
 #pragma once
 
 #include "core/experiment/experiment.h"
-#include "kernels/cuda/module.h"
-#include "tests/kernels/cuda/fake_gpu.h"
+#include "tests/kernels/cuda/fake_backend.h"
 #include "tests/support/listener.h"
 
 #include <memory>
 #include <string>
 #include <vector>
-
-extern "C" const memscape::cuda::Module* memscape_cuda_module();
 
 namespace memscape {
 
@@ -24,14 +21,14 @@ struct FakeRun
 /// `given`: KEY=VALUE. What is wrong with them is the run's error.
 inline FakeRun runOnFake(const char* experimentId, const std::vector<std::string>& given, RunSink& sink)
 {
-    const std::unique_ptr<Backend> backend(memscape_cuda_module()->makeBackend());
+    const std::unique_ptr<Backend> gpu = backend();
     const auto experiment = findExperiment(experimentId);
     const auto parameters = resolve((*experiment)->schema(), given);
     if (!parameters)
         return {fail(parameters.error()), {}};
-    const BackendDevice device = backend->devices().front();
+    const BackendDevice device = gpu->devices().front();
     const auto predicted = (*experiment)->predict(device.device, *parameters);
-    return {backend->measure(**experiment, device, *parameters, sink), predicted ? *predicted : Prediction()};
+    return {gpu->measure(**experiment, device, *parameters, sink), predicted ? *predicted : Prediction()};
 }
 
 /// A run that is listened to, and its figures; NaN for one that is not there.

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `roofline` end to end on a GPU of the test's own making (fake_gpu.h): every kernel by its own experiment,
 // and every point where the fake's own rates put it.
-#include "kernels/cuda/module.h"
-
 #include "core/experiments/roofline/roofline.h"
-#include "tests/kernels/cuda/fake_gpu.h"
+#include "tests/kernels/cuda/fake_backend.h"
 #include "tests/support/listener.h"
 
 #include <QtTest>
@@ -14,19 +12,9 @@
 
 #include <nlohmann/json.hpp>
 
-extern "C" const memscape::cuda::Module* memscape_cuda_module();
-
 using namespace memscape;
 
 namespace {
-
-Result<MeasuredRun> measure(RunSink& sink)
-{
-    const std::unique_ptr<Backend> backend(memscape_cuda_module()->makeBackend());
-    const auto experiment = findExperiment("roofline");
-    const auto parameters = resolve((*experiment)->schema(), std::vector<std::string>());
-    return backend->measure(**experiment, backend->devices().front(), *parameters, sink);
-}
 
 /// A point of the run, by its kernel.
 Json pointOf(const MeasuredRun& run, const std::string& id)
@@ -56,12 +44,11 @@ void TestCudaRoofline::everyKernelIsAPointWhereTheGpuPutsIt()
 {
     fakeGpu().hasLibrary = true;
     test::Listener listener;
-    const auto run = measure(listener);
+    const auto run = measure(*backend(), "roofline", {}, listener);
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
     QVERIFY(run->complete);
     QVERIFY(run->provenance.machine.contains("cublaslt"));
-    const std::unique_ptr<Backend> backend(memscape_cuda_module()->makeBackend());
-    for (const RooflineKernel& kernel : rooflineKernels(backend->devices().front().device)) {
+    for (const RooflineKernel& kernel : rooflineKernels(backend()->devices().front().device)) {
         const Json point = pointOf(*run, kernel.id);
         QVERIFY2(!point.is_null(), kernel.id.c_str());
         QVERIFY2(point.at("rate").get<double>() > 0, kernel.id.c_str());
@@ -102,7 +89,7 @@ void TestCudaRoofline::everyKernelIsAPointWhereTheGpuPutsIt()
 void TestCudaRoofline::whatIsMissingIsSaidOnce()
 {
     test::Listener listener;
-    const auto run = measure(listener);
+    const auto run = measure(*backend(), "roofline", {}, listener);
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
     QVERIFY(listener.count("cublaslt.missing") > 0);
     auto notes = listener.notes;
@@ -117,7 +104,7 @@ void TestCudaRoofline::stopKeepsWhatWasMeasured()
 {
     test::Listener listener;
     listener.stopAfter = 400;
-    const auto run = measure(listener);
+    const auto run = measure(*backend(), "roofline", {}, listener);
     QVERIFY2(run.has_value(), run ? "" : run.error().text().c_str());
     QVERIFY(!run->complete);
     const std::size_t points = run->measurement.detail.at("points").size();
@@ -129,7 +116,7 @@ void TestCudaRoofline::aLostGpuEndsIt()
 {
     fakeGpu().fillsUntilFault = 20;
     test::Listener listener;
-    const auto run = measure(listener);
+    const auto run = measure(*backend(), "roofline", {}, listener);
     QVERIFY(!run.has_value());
     QCOMPARE(run.error().code, std::string("run.sticky"));
 }

@@ -8,7 +8,7 @@
 #include "core/device/catalogue.h"
 #include "core/experiments/precision/precision.h"
 #include "kernels/host/training-memory/amp_device.h"
-#include "tests/kernels/cuda/fake_gpu.h"
+#include "tests/kernels/cuda/fake_backend.h"
 #include "tests/support/listener.h"
 
 #include <QtTest>
@@ -17,8 +17,6 @@
 #include <cmath>
 
 #include <nlohmann/json.hpp>
-
-extern "C" const memscape::cuda::Module* memscape_cuda_module();
 
 using namespace memscape;
 
@@ -55,12 +53,12 @@ Parameters parametersOf(std::vector<std::string> given)
 
 Measured measureTraining(const std::vector<std::string>& given, RunSink& sink)
 {
-    const std::unique_ptr<Backend> backend(memscape_cuda_module()->makeBackend());
+    const std::unique_ptr<Backend> gpu = backend();
     const auto experiment = findExperiment("precision");
     const Parameters parameters = parametersOf(given);
-    const BackendDevice device = backend->devices().front();
+    const BackendDevice device = gpu->devices().front();
     const auto predicted = (*experiment)->predict(device.device, parameters);
-    return {backend->measure(**experiment, device, parameters, sink), predicted ? *predicted : Prediction()};
+    return {gpu->measure(**experiment, device, parameters, sink), predicted ? *predicted : Prediction()};
 }
 
 /// Has heard enough of a self-test when attention's turn comes.
@@ -338,10 +336,10 @@ void TestCudaTraining::stopEndsTheRun()
 void TestCudaTraining::theSelftestTrains()
 {
     fakeGpu().hasLibrary = true;
-    const std::unique_ptr<Backend> backend(memscape_cuda_module()->makeBackend());
+    const std::unique_ptr<Backend> gpu = backend();
     ShortListener listener;
     int steps = 0, passes = 0;
-    for (const SelftestLine& line : backend->selftest(backend->devices().front(), listener)) {
+    for (const SelftestLine& line : gpu->selftest(gpu->devices().front(), listener)) {
         const bool isStep = line.kernel.starts_with("training step in"), isPass = line.kernel.starts_with("passes of");
         steps += isStep;
         passes += isPass;

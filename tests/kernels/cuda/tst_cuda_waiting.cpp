@@ -6,11 +6,8 @@
 #include "kernels/cuda/common/errors.h"
 #include "kernels/cuda/common/sampler.h"
 #include "kernels/cuda/common/watchdog.h"
-#include "kernels/worker/worker.h"
 #include "tests/kernels/cuda/fake_run.h"
 #include "tests/support/listener.h"
-
-#include "core/protocol/message.h"
 
 #include <QtTest>
 
@@ -148,7 +145,7 @@ void TestCudaWaiting::nothingWaitsBehindTheBlockingKernel()
 
 void TestCudaWaiting::calibrationMeetsItsKernelsToo()
 {
-    const std::unique_ptr<Backend> gpu(memscape_cuda_module()->makeBackend());
+    const std::unique_ptr<Backend> gpu = backend();
     fakeGpu().hasLibrary = true;
     test::Listener listener;
     const auto device = gpu->calibrate(gpu->devices().front(), listener);
@@ -282,7 +279,7 @@ void TestCudaWaiting::aKernelThatHangsEndsTheRun()
     QFETCH(QString, id);
     QFETCH(QStringList, given);
     QFETCH(QString, named);
-    const std::unique_ptr<Backend> gpu(memscape_cuda_module()->makeBackend());
+    const std::unique_ptr<Backend> gpu = backend();
     const BackendDevice device = gpu->devices().front();
     const auto experiment = *findExperiment(id.toStdString());
     Given words;
@@ -332,7 +329,7 @@ void TestCudaWaiting::samplesFromBeforeTheHangAreKept()
 
 void TestCudaWaiting::theSelftestNamesWhatHangs()
 {
-    const std::unique_ptr<Backend> gpu(memscape_cuda_module()->makeBackend());
+    const std::unique_ptr<Backend> gpu = backend();
     const BackendDevice device = gpu->devices().front();
     fakeGpu().hangs = "flash forward v3";
     test::Listener listener;
@@ -351,7 +348,7 @@ void TestCudaWaiting::theSelftestNamesWhatHangs()
     forgetHang();
     fakeGpu().hangs = "gelu";
     fakeGpu().hangsAt = 40;
-    const std::unique_ptr<Backend> other(memscape_cuda_module()->makeBackend());
+    const std::unique_ptr<Backend> other = backend();
     lines = other->selftest(device, listener);
     QVERIFY(lineOf(lines, "MLP chain") != nullptr && !lineOf(lines, "MLP chain")->passed);
     QVERIFY(lineOf(lines, "products and conversions")->skipped); // a group that was never begun
@@ -360,35 +357,11 @@ void TestCudaWaiting::theSelftestNamesWhatHangs()
 
 void TestCudaWaiting::aWorkerWhoseGpuHangsEnds()
 {
-    int in[2], out[2];
-    QVERIFY(pipe(in) == 0 && pipe(out) == 0);
-    const pid_t child = fork();
-    if (child == 0) {
-        close(in[1]);
-        close(out[0]);
-        fakeGpu().hangs = "stream";
-        std::vector<std::unique_ptr<Backend>> backends;
-        backends.emplace_back(memscape_cuda_module()->makeBackend());
-        runWorker(in[0], out[1], std::move(backends), {});
-        std::_Exit(7); // it ended because its input did
-    }
-    close(in[0]);
-    close(out[1]);
     const Json sets = Json::array({32768, 65536, 1 << 29});
-    const std::string run =
-        protocol::encode(protocol::Command(protocol::Run{1, "hierarchy", "cuda:0", Json{{"working_set", sets}}}));
-    QCOMPARE(write(in[1], run.data(), run.size()), ssize_t(run.size()));
-    std::string said;
-    char chunk[65536];
-    for (ssize_t count; (count = read(out[0], chunk, sizeof chunk)) > 0;)
-        said.append(chunk, std::size_t(count)); // until it has ended, with its input still open
-    int status = 0;
-    QCOMPARE(waitpid(child, &status, 0), child);
-    close(in[1]);
-    close(out[0]);
-    QVERIFY(WIFEXITED(status));
-    QCOMPARE(WEXITSTATUS(status), 1);
-    QVERIFY2(said.find("run.hung") != std::string::npos, said.c_str());
+    const EndedWorker worker = workerOnFake([](FakeGpu& gpu) { gpu.hangs = "stream"; },
+                                            {1, "hierarchy", "cuda:0", Json{{"working_set", sets}}});
+    QCOMPARE(worker.exitCode, 1);
+    QVERIFY2(worker.said.find("run.hung") != std::string::npos, worker.said.c_str());
 }
 
 namespace {
