@@ -28,24 +28,19 @@ struct Calibrated
 
 std::vector<Calibrated> calibratedDevices()
 {
-    namespace fs = std::filesystem;
     std::vector<Calibrated> found;
-    std::error_code problem;
-    for (const auto& entry : fs::directory_iterator(calibrationPath("cpu").parent_path(), problem)) {
-        if (entry.path().extension() != ".json")
-            continue;
-        const auto text = readFile(entry.path());
+    for (const std::filesystem::path& path : entriesOf(calibrationPath("cpu").parent_path(), ".json")) {
+        const auto text = readFile(path);
         const auto json = text ? parseJson(*text) : Result<Json>(tl::unexpected(text.error()));
         const auto device = json ? deviceFromJson(*json) : Result<Device>(tl::unexpected(json.error()));
         if (device)
-            found.push_back({entry.path().string(), *device});
+            found.push_back({path.string(), *device});
         else
             complain({device.error().code,
-                      entry.path().string() + ": " + device.error().text(),
+                      path.string() + ": " + device.error().text(),
                       {},
                       "calibrate again, or delete the file"});
     }
-    std::sort(found.begin(), found.end(), [](const Calibrated& a, const Calibrated& b) { return a.path < b.path; });
     return found;
 }
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <memory>
 #include <random>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -130,18 +133,30 @@ int openTemporary(const fs::path& target, mode_t mode, std::string& name)
 void removeStale(const fs::path& target)
 {
     const std::string prefix = temporaryPrefix(target);
-    std::error_code problem;
-    fs::directory_iterator entry(folderOf(target), problem);
-    for (; !problem && entry != fs::directory_iterator(); entry.increment(problem)) {
+    for (const fs::path& entry : entriesOf(folderOf(target))) {
         struct stat status
         { };
-        if (entry->path().filename().string().starts_with(prefix) && ::lstat(entry->path().c_str(), &status) == 0
+        if (entry.filename().string().starts_with(prefix) && ::lstat(entry.c_str(), &status) == 0
             && S_ISREG(status.st_mode) && status.st_uid == ::geteuid() && std::time(nullptr) - status.st_mtime > 3600)
-            ::unlink(entry->path().c_str());
+            ::unlink(entry.c_str());
     }
 }
 
 } // namespace
+
+// By the system's own calls: the iterator of libstdc++ 14 ends the process when the memory runs out in it.
+std::vector<fs::path> entriesOf(const fs::path& folder, std::string_view extension)
+{
+    std::vector<fs::path> entries;
+    const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), ::closedir);
+    while (const dirent* entry = open ? ::readdir(open.get()) : nullptr) {
+        const std::string_view name = entry->d_name;
+        if (name != "." && name != ".." && (extension.empty() || fs::path(name).extension() == extension))
+            entries.push_back(folder / name);
+    }
+    std::sort(entries.begin(), entries.end());
+    return entries;
+}
 
 Result<std::string> readFile(const fs::path& path, std::size_t limit)
 {

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace memscape {
 
@@ -20,6 +21,10 @@ Result<std::string> readFile(const std::filesystem::path& path, std::size_t limi
 /// Size of a file that can be read from its beginning to its end: not a folder, a pipe or a device,
 /// which would block or never end. Errors: file.missing, file.permission, file.kind; nothing is opened.
 Result<std::uint64_t> regularFileSize(const std::filesystem::path& path);
+
+/// What a folder holds, by name; with an extension (".json"), what ends so. Empty where the folder is not there or
+/// cannot be read.
+std::vector<std::filesystem::path> entriesOf(const std::filesystem::path& folder, std::string_view extension = {});
 
 /// Read permission of a file: by the umask or the file that is replaced, or its owner alone (0600).
 enum class FileMode { Shared, Private };

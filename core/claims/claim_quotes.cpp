@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/claims/claim_quotes.h"
 
+#include "core/base/file.h"
 #include "core/base/json_file.h"
 #include "core/device/catalogue.h"
 
-#include <algorithm>
 #include <map>
 
 #include <fmt/format.h>
@@ -53,16 +53,10 @@ fs::path claimsFolder()
 
 Result<std::vector<fs::path>> claimFiles(const fs::path& folder)
 {
-    std::vector<fs::path> files;
-    std::error_code error;
-    for (const auto& entry : fs::directory_iterator(folder, error)) {
-        if (entry.path().extension() == ".json")
-            files.push_back(entry.path());
-    }
+    std::vector<fs::path> files = entriesOf(folder, ".json");
     if (files.empty())
         return fail("file.missing", "no tables of claims are here",
                     "set MEMSCAPE_RESOURCES to the folder that holds claims/", folder.string());
-    std::sort(files.begin(), files.end());
     return files;
 }
 

@@ -3,6 +3,7 @@
 // whole catalogue is only read by those who list it. Nothing is cached here; there are no globals.
 #include "core/device/catalogue.h"
 
+#include "core/base/file.h"
 #include "core/base/json_file.h"
 #include "core/base/text.h"
 
@@ -39,12 +40,8 @@ Result<Device> readDevice(const fs::path& path)
 std::vector<std::string> catalogueIds()
 {
     std::vector<std::string> ids;
-    std::error_code error;
-    for (const auto& entry : fs::directory_iterator(resourcesFolder() / "devices", error)) {
-        if (entry.path().extension() == ".json")
-            ids.push_back(entry.path().stem().string());
-    }
-    std::sort(ids.begin(), ids.end());
+    for (const fs::path& file : entriesOf(resourcesFolder() / "devices", ".json"))
+        ids.push_back(file.stem().string());
     return ids;
 }
 

@@ -114,9 +114,9 @@ std::vector<fs::path> labFolders()
     const fs::path root = resourcesFolder() / "labs";
     std::vector<fs::path> folders;
     std::error_code problem;
-    for (const auto& entry : fs::directory_iterator(root, problem))
-        if (fs::exists(entry.path() / "lab.json", problem))
-            folders.push_back(entry.path());
+    for (const fs::path& entry : entriesOf(root))
+        if (fs::exists(entry / "lab.json", problem))
+            folders.push_back(entry);
     const auto order = taughtOrder(root);
     const auto place = [&](const fs::path& path) {
         return std::pair(std::find(order.begin(), order.end(), path.filename().string()), path.filename().string());

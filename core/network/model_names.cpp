@@ -3,6 +3,7 @@
 // "source": …, "models": [{"name", "title", "aliases", "config": the keys of a config.json}]}.
 #include "core/network/model_names.h"
 
+#include "core/base/file.h"
 #include "core/base/json_file.h"
 #include "core/base/text.h"
 #include "core/device/catalogue.h"
@@ -23,14 +24,7 @@ constexpr std::size_t familyFileLimit = 4u << 20;
 
 std::vector<fs::path> familyFiles()
 {
-    std::vector<fs::path> files;
-    std::error_code error;
-    for (const auto& entry : fs::directory_iterator(resourcesFolder() / "models", error)) {
-        if (entry.path().extension() == ".json")
-            files.push_back(entry.path());
-    }
-    std::sort(files.begin(), files.end());
-    return files;
+    return entriesOf(resourcesFolder() / "models", ".json");
 }
 
 Result<Json> parsedFamily(const std::string& text, const fs::path& path)

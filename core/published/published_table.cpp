@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/published/published_table.h"
 
+#include "core/base/file.h"
 #include "core/base/text.h"
 #include "core/claims/claim_quotes.h"
 #include "core/claims/claim_table.h"
@@ -138,16 +139,10 @@ fs::path publishedFolder()
 
 Result<std::vector<fs::path>> publishedFiles()
 {
-    std::vector<fs::path> files;
-    std::error_code error;
-    for (const auto& entry : fs::directory_iterator(publishedFolder(), error)) {
-        if (entry.path().extension() == ".json")
-            files.push_back(entry.path());
-    }
+    std::vector<fs::path> files = entriesOf(publishedFolder(), ".json");
     if (files.empty())
         return fail("file.missing", "there are no published tables in " + publishedFolder().string(),
                     "install memscape again, or set MEMSCAPE_RESOURCES to its resources");
-    std::sort(files.begin(), files.end());
     return files;
 }
 

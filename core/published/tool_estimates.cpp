@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/published/tool_estimates.h"
 
+#include "core/base/file.h"
 #include "core/claims/claim_quotes.h"
 #include "core/claims/claim_table.h"
 
@@ -45,15 +46,8 @@ bool isOf(const ToolEstimate& estimate, const PublishedOutcome& outcome)
 
 Result<std::vector<ToolEstimates>> readToolEstimates(const fs::path& folder)
 {
-    std::vector<fs::path> files;
-    std::error_code error;
-    for (const auto& entry : fs::directory_iterator(folder, error)) {
-        if (entry.path().extension() == ".json")
-            files.push_back(entry.path());
-    }
-    std::sort(files.begin(), files.end());
     std::vector<ToolEstimates> tools;
-    for (const fs::path& file : files) {
+    for (const fs::path& file : entriesOf(folder, ".json")) {
         MEMSCAPE_TRY(tool, readTool(file));
         tools.push_back(std::move(tool));
     }

@@ -32,12 +32,27 @@ private slots:
     void modesAreTheUmasksOrPrivate();
     void killedAtAnyMomentTheFileIsOldOrNew();
     void whatAKillLeftIsRemoved();
+    void aFoldersEntriesComeByName();
 
 private:
     fs::path path(const char* name) const { return fs::path(m_folder.path().toStdString()) / name; }
     int entries() const { return int(std::distance(fs::directory_iterator(m_folder.path().toStdString()), {})); }
     QTemporaryDir m_folder;
 };
+
+void TestFile::aFoldersEntriesComeByName()
+{
+    const fs::path folder = path("listed");
+    for (const char* name : {"b.json", "a.json", "c.txt", ".hidden.json", ".json"})
+        QVERIFY((fs::create_directories(folder), writeFileAtomically(folder / name, "{}")));
+    fs::create_directory(folder / "d.json"); // a folder is an entry, too
+    const std::vector<fs::path> named{folder / ".hidden.json", folder / "a.json", folder / "b.json", folder / "d.json"};
+    QCOMPARE(entriesOf(folder, ".json"), named); // ".json" is a name without an extension
+    QCOMPARE(entriesOf(folder).size(), std::size_t(6));
+    QVERIFY(entriesOf(folder / "a.json").empty());
+    QVERIFY(entriesOf(folder / "missing").empty());
+    fs::remove_all(folder);
+}
 
 void TestFile::writesAndReads()
 {
