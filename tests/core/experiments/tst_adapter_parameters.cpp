@@ -35,7 +35,8 @@ private slots:
     void trainedCountsOfOtherKinds();
     void deepSpeedGivesBackAQuantizedBase();
     void whatIsNotQuantizedStaysInHalfPrecision();
-    void aFrozenUnitOfFsdp1KeepsCheckpointsThroughBackward();
+    void aSequenceMoreTakesWhatWasMeasured_data();
+    void aSequenceMoreTakesWhatWasMeasured();
     void tablesOfPositionsAreInEachLayer();
 };
 
@@ -176,20 +177,43 @@ void TestAdapterParameters::whatIsNotQuantizedStaysInHalfPrecision()
              weights("precision=bf16", "adapter_precision=fp32"));
 }
 
-// What a sequence of 4096 tokens more takes in LoRA of Llama 3 8B on two A100 under FSDP 1, as fms-acceleration
-// measured it: (61448585728 − 36071997952) B / 8 (scripts/benchmarks/refs/a100_80gb_liger.csv @12ebdb9).
-void TestAdapterParameters::aFrozenUnitOfFsdp1KeepsCheckpointsThroughBackward()
+// What a sequence of 4096 tokens more takes of an A100, as fms-acceleration measured it: the difference of two peaks in
+// scripts/benchmarks/refs/a100_80gb_liger.csv @12ebdb9, over 8. Its gates are not fused, which is 0.12 GB.
+void TestAdapterParameters::aSequenceMoreTakesWhatWasMeasured_data()
 {
-    const auto peak = [](const char* batch) {
-        const auto predicted =
-            predictedWith({"model=llama-3-8b", "sequence=4096", "precision=bf16", "adapter=lora", "adapter_rank=16",
-                           "loss=liger", "adapter_targets=q_proj,k_proj,v_proj,o_proj", "operators=all-fused",
-                           "attention=flash", "advice=none", "checkpointing=block-reentrant", "zero=3",
-                           "data_parallel=2", "sharding_implementation=fsdp1", "transformers=4.45", batch});
+    QTest::addColumn<QString>("assignments");
+    QTest::addColumn<double>("measured");
+    QTest::newRow("LoRA on two GPUs: FSDP 1 keeps what reentrant checkpoints took in through backward")
+        << "precision=bf16 zero=3 data_parallel=2 sharding_implementation=fsdp1" << (61448585728 - 36071997952) / 8.0;
+    QTest::newRow("QLoRA under autocast: fused norms leave half precision as it is, nested backwards end attributes")
+        << "precision=bf16-autocast base_precision=nf4-double kbit_preparation=none bitsandbytes=0.43"
+        << (39987639296 - 22936744960) / 8.0;
+}
+
+void TestAdapterParameters::aSequenceMoreTakesWhatWasMeasured()
+{
+    QFETCH(QString, assignments);
+    QFETCH(double, measured);
+    const auto peak = [&](const char* batch) {
+        std::vector<std::string> texts{"model=llama-3-8b",
+                                       "sequence=4096",
+                                       "adapter=lora",
+                                       "adapter_rank=16",
+                                       "adapter_targets=q_proj,k_proj,v_proj,o_proj",
+                                       "loss=liger",
+                                       "operators=all-fused",
+                                       "attention=flash",
+                                       "checkpointing=block-reentrant",
+                                       "transformers=4.45",
+                                       "advice=none",
+                                       batch};
+        for (const QString& part : assignments.split(' '))
+            texts.push_back(part.toStdString());
+        const auto predicted = predictedWith(texts);
         return predicted ? findFigure(predicted->figures, "peak_allocated")->number() : memscape::nan;
     };
-    const double slope = (peak("batch=16") - peak("batch=8")) / 8, measured = 3172073472;
-    QVERIFY2(std::abs(slope / measured - 1) < 0.03, qPrintable(QString::number(slope / measured)));
+    const double ratio = (peak("batch=16") - peak("batch=8")) / 8 / measured;
+    QVERIFY2(std::abs(ratio - 1) < 0.06, qPrintable(QString::number(ratio)));
 }
 
 // Before transformers 4.41 each layer of Mistral had the sine and cosine of all 32768 positions for itself.
