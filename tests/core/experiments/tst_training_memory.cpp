@@ -2,7 +2,6 @@
 #include "core/device/catalogue.h"
 #include "core/experiments/memory/memory_advice.h"
 #include "core/experiments/memory/memory_detail.h"
-#include "core/report/memory_tables.h"
 #include "tests/support/devices.h"
 #include "tests/support/training_case.h"
 
