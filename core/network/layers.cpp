@@ -3,6 +3,8 @@
 // the operator.
 #include "core/network/builder.h"
 
+#include <utility>
+
 namespace memscape {
 
 Variable NetworkBuilder::linear(std::string_view name, Variable x, std::int64_t outputs, bool hasBias)
@@ -31,8 +33,12 @@ Variable NetworkBuilder::rmsNorm(std::string_view name, Variable argument)
 {
     const ModuleScope scope(*this, name, "RMSNorm");
     Variable weight = parameter("weight", {argument.size(-1)});
-    if (m_options.isAllFused)
-        return fusedRmsNorm(std::move(argument), std::move(weight));
+    if (m_options.isAllFused) { // Liger's and Unsloth's kernels take what comes, whatever autocast has for PyTorch's
+        const std::optional<DType> autocast = std::exchange(m_options.autocast, {});
+        Variable result = fusedRmsNorm(std::move(argument), std::move(weight));
+        m_options.autocast = autocast;
+        return result;
+    }
     const DType dtype = argument.dtype();
     Variable x = cast(argument, DType::Float32);
     Variable variance = mean(unary(OperatorKind::Power, x), -1);

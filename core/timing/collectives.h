@@ -11,8 +11,8 @@
 //
 // Ranks in several machines: a ring that leaves a machine goes through the network adapters of all its g members there,
 // so it passes min(β, g × β of the network); a rank that sends to one other, or a part to each, has its own adapter
-// alone. Ranks are numbered as Megatron and PyTorch's device meshes do: tensor parallelism innermost, the pipeline
-// outermost.
+// alone. Ranks are numbered as by Megatron (core/parallel_state.py, order="tp-cp-ep-dp-pp") and PyTorch's device
+// meshes: tensor parallelism innermost, the pipeline outermost.
 //
 // Left out: switches that reduce, protocols that change with the size, networks that are thinner further up.
 #pragma once

@@ -18,8 +18,8 @@
 // partition_parameters.py (AllGatherCoalescedHandle), comm/coalesced_collectives.py (reduce_scatter_coalesced).
 //
 // Some of it runs in streams beside the passes. It is added up as if it did not: both read and write the same DRAM.
-// Left out: what concerns a rank's own piece alone, which is N times less; ZeRO as its paper has it and Megatron,
-// whose gradients lie in the buffer that is reduced.
+// Left out: that DeepSpeed joins no piece of a gradient alone in its bucket; a rank's own piece, N times less; ZeRO's
+// paper and Megatron, whose gradients lie in the buffer that is reduced.
 #pragma once
 
 #include "core/training/parameter_tensor.h"

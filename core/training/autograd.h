@@ -199,6 +199,8 @@ private:
 
     void validate(TensorId tensor, Gradient& gradient);
     void dropSaved(const Operator& op);
+    void endNested(const Segment& segment, std::size_t attributes);
+    void hookInputs(const Segment& segment);
     void provideBlasWorkspace(ModuleId module); ///< once a thread
 
     // --- what rules are written with
@@ -264,6 +266,7 @@ private:
     std::int64_t m_blasWorkspace = 0;
     std::array<bool, phaseCount> m_hasBlasWorkspace{};
     LiveId m_loss = 0;
+    std::vector<LiveId> m_hooked;     ///< inputs of nested backwards and their gradients: they end with backward
     std::vector<LiveId> m_attributes; ///< of nodes that backward has left: they end with the loss
     std::vector<LiveId> m_outputs;    ///< that the training loop still names
     std::map<std::pair<std::uint32_t, std::uint32_t>, Pass> m_inFlight; ///< by chunk and micro-batch

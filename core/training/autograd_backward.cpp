@@ -62,6 +62,8 @@ void Autograd::runBackwardFrom(TensorId root, std::string_view given, std::uint3
         m_host->endBackward();
     leaveUnit();
     endReductions();
+    for (const LiveId live : std::exchange(m_hooked, {}))
+        m_live.release(live);
     drop(ones);
 }
 
@@ -120,6 +122,7 @@ void Autograd::leaveRegion(std::uint32_t op)
 
 void Autograd::runSegmentBackward(const Segment& segment)
 {
+    const std::size_t attributes = m_attributes.size();
     Gradient held; // a nested backward's caller keeps the gradient of the segment's result
     const std::uint32_t trigger = replaysAll() ? segment.last - 1 : segment.trigger;
     if (m_isReentrant && m_slot[segment.output])
@@ -139,8 +142,37 @@ void Autograd::runSegmentBackward(const Segment& segment)
         unname(tensor); // the replayed result, where it was kept
     if (held.live)
         drop(held);
-    if (m_isReentrant || m_dying)
+    if (m_isReentrant)
+        endNested(segment, attributes);
+    else if (m_dying)
         releaseInputs(segment);
+}
+
+/// A nested backward returns: its nodes end, and what they have as attributes. The segment's inputs do too, unless a
+/// hook keeps them.
+void Autograd::endNested(const Segment& segment, std::size_t attributes)
+{
+    while (m_attributes.size() > attributes) {
+        m_live.release(m_attributes.back());
+        m_attributes.pop_back();
+    }
+    if (m_placement.fsdp && m_placement.fsdp->hooksInputs)
+        hookInputs(segment);
+    releaseInputs(segment);
+}
+
+void Autograd::hookInputs(const Segment& segment)
+{
+    const std::size_t first = m_firstInput[std::size_t(&segment - m_segments.data())];
+    for (std::size_t i = 0; i < segment.inputs.size(); ++i) {
+        const TensorId input = segment.inputs[i];
+        if (!wants(input) || !m_slot[input])
+            continue;
+        for (const LiveId live : {m_segmentInputs[first + i], m_gradients[m_slot[input]].live}) {
+            m_live.retain(live);
+            m_hooked.push_back(live);
+        }
+    }
 }
 
 void Autograd::releaseInputs(const Segment& segment)

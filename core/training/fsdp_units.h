@@ -17,6 +17,10 @@
 // pre_backward, post_backward) and _runtime_utils.py (_post_forward_reshard, _prefetch_handle,
 // backward_prefetch=BACKWARD_PRE), _limiter_utils.py.
 //
+// FSDP 1 hooks the inputs of a unit that is frozen (adapters beside it are units of their own), to give it back behind
+// its backward (_register_post_backward_reshard_only_hook). The inputs of a reentrant checkpoint are leaves, which such
+// a hook ties to itself: they stay, and their gradients with them, until all of backward has ended.
+//
 // What is reserved: gathers and reductions have streams of their own, and a block serves its own stream alone. FSDP 1
 // frees with record_stream, and limit_all_gathers makes the host wait for the last but two of these frees
 // (CachingAllocator::freeBehind). While FSDP 1 wraps the units it moves each to the device and joins it to a flat

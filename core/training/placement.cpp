@@ -22,6 +22,7 @@ FsdpRules fsdpRules(const std::vector<ParameterTensor>& parameters, const Plan& 
     const PrecisionRule rule = precisionRule(plan.precision);
     FsdpRules rules;
     rules.isFlat = plan.shardedBy == ShardedBy::Fsdp1;
+    rules.hooksInputs = rules.isFlat && plan.lora;
     rules.reshardsAfterForward = plan.zeroStage == 3;
     rules.devices = plan.shards();
     rules.shares = each(parameters, [&](const ParameterTensor& one) { return shareElements(one, plan); });

@@ -16,6 +16,7 @@ struct FsdpRules
 {
     bool isFlat = false; ///< FSDP 1: a unit's parameters are views of one
     bool reshardsAfterForward = true;
+    bool hooksInputs = false; ///< frozen flat parameters: inputs of a reentrant checkpoint stay until backward ends
     std::int64_t devices = 1;
     std::vector<std::int64_t> shares = {}; ///< elements of each parameter that one device keeps
     std::int64_t copiedBytes = 0;   ///< B per element of the shard's half copy; 0: shards are gathered themselves

@@ -24,6 +24,9 @@ inline Parameters trainingWith(const std::vector<std::string>& assignments)
     return *parameters;
 }
 
+/// A training that is predicted at once.
+inline const std::vector<std::string> tiny{"model=gpt2", "batch=8", "sequence=256", "precision=fp32"};
+
 inline double predictedValue(const Prediction& prediction, std::string_view key)
 {
     const Figure* figure = findFigure(prediction.figures, key);

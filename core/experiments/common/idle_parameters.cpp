@@ -3,6 +3,7 @@
 
 #include "core/experiments/memory/adapter_parameters.h"
 #include "core/network/cnn.h"
+#include "core/network/families/decoder.h"
 #include "core/network/model_names.h"
 #include "core/network/network_file.h"
 
@@ -22,6 +23,7 @@ struct ModelTraits
     bool hasDropout = true;
     bool hasLanguageHead = true; ///< of a library's model, whose loss can be computed in other ways
     bool hasVersions = true;     ///< a decoder of transformers, which older versions ran otherwise
+    bool hadTables = true;       ///< of positions, in each layer
     bool takesAdapters = true;
     bool hasConvolutions = false; ///< of many channels
     bool writesOut = true;        ///< some of its operators have a written-out form
@@ -60,6 +62,7 @@ ModelTraits traitsOf(const std::string& text)
     traits.hasCache = isDecoder || isStateSpace;
     traits.hasLanguageHead = traits.hasCache && !isByHand && model->head == HeadKind::LanguageModel;
     traits.hasVersions = family == Family::Decoder && traits.hasLanguageHead && model->architecture != "gpt2";
+    traits.hadTables = traits.hasVersions && hadTablesInLayers(*model);
     traits.writesOut = traits.hasAttention || isStateSpace;
     traits.sharesSequences = family == Family::Decoder && !isByHand;
     traits.hasExperts = model->experts.count > 0;
@@ -176,7 +179,8 @@ void addUpdate(Idle& idle, const ModelTraits& traits, const Parameters& paramete
     idle.add("loss", !isTraining || (!traits.hasLanguageHead && idle.is("loss", "library")));
     const bool hasNoLogits = idle.is("loss", "liger") || idle.is("loss", "cut");
     idle.add("keeps_logits", !isTraining || hasNoLogits);
-    idle.add("transformers", !traits.hasVersions || (isTraining && !idle.is("loss", "library")));
+    const bool hasOneLoss = isTraining && !idle.is("loss", "library");
+    idle.add("transformers", !traits.hasVersions || (hasOneLoss && !traits.hadTables));
     idle.add("logits_fp32", !isTraining || !traits.hasLanguageHead || hasNoLogits || idle.is("precision", "fp32"));
     // Elsewhere the choice reaches the update alone, which is written out for Adam only.
     const bool isAdam = idle.is("optimizer", "adam") || idle.is("optimizer", "adamw");

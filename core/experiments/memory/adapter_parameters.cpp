@@ -125,7 +125,7 @@ std::vector<ParameterSpec> adapterSpecs()
             "prepare_model_for_kbit_training casts them to fp32; the mixed recipes then compute under autocast, as "
             "transformers' Trainer does. Checkpointing, which it turns on, is a parameter of its own.",
             {{"peft", "by PEFT", "all that is not quantized in fp32"},
-             {"none", "not", "as the precision has it: torchtune, LitGPT"}},
+             {"none", "not", "as it was loaded: in half precision wherever that is computed in"}},
             "peft"),
         quantizedHeadSpec(),
         bitsandbytesSpec()};
@@ -247,6 +247,8 @@ Result<std::optional<AdapterOptions>> adaptersOf(const Parameters& parameters, P
         numerics.weights = DType::Float32;
         if (isMixed)
             numerics.autocast = halfOf(precision);
+    } else if (options.isQuantized() && isAutocast(precision)) {
+        numerics.weights = halfOf(precision); // as transformers loads it (quantizer_bnb_4bit.py, update_torch_dtype)
     }
     if (isQuantizedForm(options.base) && options.base != BaseForm::Int8) {
         const DType standard = precision == Precision::Fp32 ? DType::Float32 : halfOf(precision);

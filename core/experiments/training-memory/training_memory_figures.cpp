@@ -6,6 +6,7 @@
 #include "core/network/inventory.h"
 #include "core/timing/offload_time.h"
 #include "core/timing/pipeline_time.h"
+#include "core/training/prepared_network.h"
 
 #include <fmt/format.h>
 
@@ -70,10 +71,24 @@ Figure keptFigure(std::string key, std::string label, std::int64_t bytes, const 
     return bytesFigure(std::move(key), std::move(label), double(bytes), std::move(why));
 }
 
-Why countWhy(const Inventory& tensors)
+/// Of the model and of adapters beside it, on all devices. Errors: those of the network's builder.
+Result<std::int64_t> parameterCount(const TrainingAnswer& answer, const Inventory& tensors)
 {
+    BuildOptions whole = answer.setup.build;
+    if (!whole.adapters)
+        return tensors.total;
+    whole.tensorParallel = whole.expertParallel = 1;
+    whole.pipeline = {};
+    MEMSCAPE_TRY(graph, answer.networks->network(whole));
+    return elementCount(preparedNetwork(*answer.networks, *graph)->parameters);
+}
+
+Why countWhy(const Inventory& tensors, std::int64_t count)
+{
+    const std::int64_t beside = count - tensors.total;
     return {"Σ over tensors: product of the shape",
-            fmt::format("= {} over {} tensors", tensors.total, tensors.tensorCount()),
+            fmt::format("= {} over {} tensors{}", tensors.total, tensors.tensorCount(),
+                        beside > 0 ? fmt::format(", and {} of adapters", beside) : ""),
             {},
             "the model's description",
             {}};
@@ -252,23 +267,23 @@ Why communicationWhy(const TrainingAnswer& answer)
     return why;
 }
 
-Figures modelFigures(const TrainingAnswer& answer, const Inventory& tensors)
+Figures modelFigures(const TrainingAnswer& answer, const Inventory& tensors, std::int64_t count)
 {
     const Simulation& simulation = answer.simulation;
     const KeptBytes& kept = simulation.kept;
-    return {
-        {"parameter_count", "parameters", Unit::One, double(tensors.total), {}, {}, countWhy(tensors)},
-        {"active_parameter_count",
-         "active parameters",
-         Unit::One,
-         double(tensors.active),
-         {},
-         {},
-         Why{"parameters that one token uses", fmt::format("= {}", tensors.active), {}, "the model's description", {}}},
-        keptFigure("weights", "weights", kept.weights, simulation, "the precision's recipe"),
-        keptFigure("master_weights", "master weights", kept.master, simulation, "fp32 copy of mixed precision"),
-        keptFigure("gradients", "gradients", kept.gradients, simulation, "between backward and zero_grad"),
-        keptFigure("optimizer_state", "optimizer state", kept.state, simulation, "torch.optim, bitsandbytes")};
+    const std::int64_t active = tensors.active + count - tensors.total; // adapters among experts are all counted
+    return {{"parameter_count", "parameters", Unit::One, double(count), {}, {}, countWhy(tensors, count)},
+            {"active_parameter_count",
+             "active parameters",
+             Unit::One,
+             double(active),
+             {},
+             {},
+             Why{"parameters that one token uses", fmt::format("= {}", active), {}, "the model's description", {}}},
+            keptFigure("weights", "weights", kept.weights, simulation, "the precision's recipe"),
+            keptFigure("master_weights", "master weights", kept.master, simulation, "fp32 copy of mixed precision"),
+            keptFigure("gradients", "gradients", kept.gradients, simulation, "between backward and zero_grad"),
+            keptFigure("optimizer_state", "optimizer state", kept.state, simulation, "torch.optim, bitsandbytes")};
 }
 
 Why reservedWhy(const TrainingAnswer& answer)
@@ -448,7 +463,8 @@ Figures stepFigures(const TrainingAnswer& answer, const TextbookFigures& textboo
 Result<Figures> trainingFigures(const TrainingAnswer& answer)
 {
     MEMSCAPE_TRY(tensors, inventory(answer.model));
-    Figures figures = modelFigures(answer, tensors);
+    MEMSCAPE_TRY(count, parameterCount(answer, tensors));
+    Figures figures = modelFigures(answer, tensors, count);
     for (Figure& figure : stepFigures(answer, textbookFigures(answer)))
         figures.push_back(std::move(figure));
     return figures;

@@ -87,14 +87,6 @@ Variable DecoderNetwork::embedded(const Variable& tokens)
     return m_b.add(std::move(x), m_b.embedding(m_names.positions, positions, rows, m_model.hidden));
 }
 
-/// Before transformers 4.45 each layer of these had tables of its own for all positions, and took views of them.
-bool hadTablesInLayers(const ModelDescription& model)
-{
-    const std::string& name = model.architecture;
-    return name == "qwen2" || name == "mistral" || name == "mixtral" || name == "phi" || name == "stablelm"
-        || name == "starcoder2" || name == "gpt_neox" || name == "falcon";
-}
-
 Variable DecoderNetwork::mask() const
 {
     const BuildOptions& options = m_b.options();
@@ -131,11 +123,14 @@ void DecoderNetwork::makeTables()
     // Where positions are of time, height and width (Qwen2-VL), every sequence has its own.
     const std::int64_t tables = m_model.vision.hasGrid() ? options.batch : 1;
     const Shape table{tables, 1, options.sequence, std::max<std::int64_t>(2, share)};
-    if (options.transformers == Transformers::Before445 && !options.loss && hadTablesInLayers(m_model)) {
+    if (options.transformers == Transformers::Before445 && hadTablesInLayers(m_model)) {
+        // Loaded with the model, before what is not quantized was cast to float.
+        const bool isQuantized = options.adapters && options.adapters->isQuantized();
+        const DType dtype = isQuantized ? options.autocast.value_or(options.weights) : options.weights;
         for (std::int64_t i = 0; i < m_model.layers && m_b.ok(); ++i)
             for (const char* name : {"cos_cached", "sin_cached"}) {
                 const ModuleScope scope(m_b, fmt::format("{}.{}.self_attn.rotary_emb", m_names.layers, i), "Rotary");
-                m_b.buffer(name, {std::max(m_model.maxPositions, options.sequence), table[3]}, options.weights);
+                m_b.buffer(name, {std::max(m_model.maxPositions, options.sequence), table[3]}, dtype);
             }
     }
     m_tables.cosine = m_b.fill(table, options.weights);
@@ -280,6 +275,13 @@ Result<Graph> DecoderNetwork::record()
 }
 
 } // namespace
+
+bool hadTablesInLayers(const ModelDescription& model)
+{
+    const std::string& name = model.architecture;
+    return name == "qwen2" || name == "mistral" || name == "mixtral" || name == "phi" || name == "stablelm"
+        || name == "starcoder2" || name == "gpt_neox" || name == "falcon";
+}
 
 Variable decoderNorm(NetworkBuilder& b, const ModelDescription& model, std::string_view name, Variable x)
 {

@@ -16,6 +16,9 @@
 
 namespace memscape {
 
+/// Whether each of its layers had tables of its own for all positions before transformers 4.45 (Mistral's until 4.41).
+bool hadTablesInLayers(const ModelDescription& model);
+
 /// A language model on `options.batch` sequences of `options.sequence` tokens. Errors: those of
 /// checkModel(), network.shape.
 Result<Graph> decoder(const ModelDescription& model, const BuildOptions& options);

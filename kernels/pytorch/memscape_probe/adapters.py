@@ -156,7 +156,8 @@ class Adapters:
         return path == name or path.endswith("." + name)
 
     def quantize(self, module, library, precision, device):
-        """Linear layers of the blocks, as transformers' BitsAndBytesConfig replaces them, and what is left to fp32."""
+        """Linear layers of the blocks, as transformers' BitsAndBytesConfig replaces them; what is left goes to fp32, or
+        stays in half precision wherever that is computed in, as transformers loads it."""
         is_double, compute = self.base == "nf4-double", self.compute_type(precision)
         tables = [part.weight for part in module.modules() if isinstance(part, torch.nn.Embedding)]
         for path, part in list(module.named_modules()):
@@ -181,3 +182,5 @@ class Adapters:
             parameter.requires_grad_(False)
             if self.is_prepared and parameter.dtype in (torch.float16, torch.bfloat16):
                 parameter.data = parameter.data.to(torch.float32)
+            elif not self.is_prepared and precision.endswith("-autocast") and parameter.dtype == torch.float32:
+                parameter.data = parameter.data.to(TYPES[precision.removesuffix("-autocast")])

@@ -62,6 +62,25 @@ class TestAdapterStep : public QObject
     Q_OBJECT
 
 private slots:
+    // bitsandbytes before 0.44 has the input of a 4-bit layer as an attribute of its node. A reentrant checkpoint runs
+    // its layer in a backward of its own, whose nodes end with it: attributes of one layer are there at once. Else they
+    // all stay for as long as the loss is named.
+    void attributesEndWithANestedBackward()
+    {
+        const auto kept = [](std::int64_t layers, bool isReentrant) {
+            ModelDescription described = model("llama");
+            described.layers = layers;
+            TrainingSetup setup = adapterSetup(true);
+            setup.step.checkpointing = {Checkpointing::Layers, 1, isReentrant};
+            const std::int64_t without = simulated(described, setup).allocatedBytes();
+            setup.build.adapters->keepsInputs = true;
+            return simulated(described, setup).allocatedBytes() - without;
+        };
+        QVERIFY(kept(3, true) > 0);
+        QCOMPARE(kept(6, true), kept(3, true));
+        QVERIFY(2 * kept(6, false) > 3 * kept(3, false));
+    }
+
     // Adapters in fp32 beside half weights have gradients and moments in fp32 and no master copy; those in the weights'
     // type have what the recipe says.
     void keepsOnlyTheStateOfAdapters_data()
