@@ -24,9 +24,10 @@ struct FarBytes
     double forwardAll = 0, backwardAll = 0; ///< near ones, too
 };
 
-/// Of every operator, in program order. `held`: B of the whole step; `cache`: B of the last one. The backward pass
-/// only where the step trains. Without copies (Graph::copies), what they touch stands for itself only once.
+/// Whether layers that are copies of others (Graph::copies) are walked, too; else what they touch is left out.
 enum class Copies { Walked, Skipped };
+/// Of every operator, in program order. `held`: B of the whole step; `cache`: B of the last one. The backward pass
+/// only where the step trains.
 std::vector<FarBytes> farBytes(const Graph& graph, double held, double cache, bool isTraining,
                                Copies copies = Copies::Walked);
 
