@@ -48,9 +48,20 @@ bool runsOnLanes(const Device& device, const OperatorCost& cost)
     return cost.dtype == DType::Float32 && !(cost.isConvolution && device.flopRate("tf32") > 0);
 }
 
+/// s of a kernel whose instructions four schedulers of each multiprocessor issue, a warp of 32 a clock each.
+double issueSeconds(const Device& device, double instructions)
+{
+    const double rate = device.units * 4 * 32 * device.clock.valueOr(0);
+    return rate > 0 ? instructions / rate : 0;
+}
+
 ProductSeconds productSeconds(const Device& device, double rate, const OperatorCost& cost)
 {
+    if (cost.instructions > 0)
+        return {issueSeconds(device, cost.instructions)};
     const bool isLanes = runsOnLanes(device, cost);
+    const TileUnits units{isLanes ? Multipliers::Lanes : Multipliers::TensorCores, device.units, rate,
+                          tileReads(device, rate, double(elementBytes(cost.dtype)))};
     ProductSeconds all;
     double counted = 0;
     for (const ProductPart& part : cost.products) {
@@ -59,8 +70,7 @@ ProductSeconds productSeconds(const Device& device, double rate, const OperatorC
         const auto& [m, n, k] = part.shape;
         const double together = part.count * cost.atOnce;
         const double pieces = splits(device.units, part, together);
-        const TiledTime time = tiledTime(isLanes ? Multipliers::Lanes : Multipliers::TensorCores, device.units, rate, m,
-                                         n, k / pieces, together * pieces);
+        const TiledTime time = tiledTime(units, m, n, k / pieces, together * pieces);
         const double factor = isLanes || part.isAligned ? 1 : unalignedFactor;
         all.multiplying += factor * (time.seconds - time.filling()) / cost.atOnce;
         all.filling += time.filling() / cost.atOnce;
@@ -77,7 +87,11 @@ DeviceKernels::DeviceKernels(const Device& device, double efficiency)
     : m_device(device)
     , m_efficiency(efficiency)
     , m_tensorFloat32(device.flopRate("tf32") > 0 ? sustainedShare(device, Format::Tf32) : efficiency)
-{ }
+{
+    const MemoryLevel* cache = device.level("L2");
+    m_cache = cache && cache->bandwidth.valueOr(0) > 0 ? cache->capacity.valueOr(0) : 0;
+    m_cacheBandwidth = m_cache > 0 ? cache->bandwidth.value : 1;
+}
 
 TimeParts DeviceKernels::parts(const DeviceRates& rates, const OperatorCost& cost) const
 {
@@ -92,7 +106,7 @@ TimeParts DeviceKernels::parts(const DeviceRates& rates, const OperatorCost& cos
 
 TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& cost) const
 {
-    const double memory = cost.bytes / rates.bandwidth;
+    const double memory = cost.bytes * std::max((1 - cost.near) / rates.bandwidth, cost.near / m_cacheBandwidth);
     const double launch = cost.kernels * rates.launch;
     ProductSeconds product;
     const bool isFloat = cost.dtype == DType::Float32;

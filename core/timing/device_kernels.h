@@ -6,17 +6,20 @@
 //                       kernels of the first generation half of that (operator_cost.h)
 //     everything else   max(flops / fp32 rate, bytes / bandwidth) + launch per kernel
 //
+// Bytes that L2 still holds since an operator before used or wrote them come at its bandwidth (tensor_reuse.h): the
+// 72 MB of an RTX 4090 hold a window attention's tensors.
+//
 // Tiles and waves are those of gemm_time.h: multiprocessors of a last wave that have nothing to do, rows and columns
 // that pad a tile, waves that fill; long sums of few tiles are cut into parts (split-k) of 2,048 terms and more.
 //
 // Convolutions are the products of operator_cost.h; tensor cores read and write pictures in NHWC, so that of those in
 // NCHW every operand and result is turned, a read and a write more (111 ms a step against 152 ms of a ResNet-50 on a
 // V100: sandeepkumar-skb/pytorch_experiments, torchvision_exp/README.md). In fp32 they run on TF32's units or on lanes,
-// whichever is faster. On tensor cores a product whose rows do not start at multiples of 16 bytes (a vocabulary of
-// 50,257) takes three times as long.
+// whichever is faster. Depthwise ones issue their instructions one by one, and are not turned. On tensor cores a
+// product whose rows do not start at multiples of 16 bytes (a vocabulary of 50,257) takes three times as long.
 //
-// Left out: kernels of Hopper's own for attention, cache hits between operators, clocks that sag further than in the
-// runs that the sustained rates are of.
+// Left out: kernels of Hopper's own for attention, clocks that sag further than in the runs that the sustained rates
+// are of, cuDNN's own kernels for depthwise convolutions.
 #pragma once
 
 #include "core/timing/operator_time.h"
@@ -31,6 +34,8 @@ public:
 
     /// s; `rates` are those of the device. What holds it is in the parts.
     TimeParts parts(const DeviceRates& rates, const OperatorCost& cost) const;
+    /// B of L2 that every multiprocessor reaches at its full bandwidth; 0 where they or it are not known.
+    double cache() const { return m_cache; }
 
 private:
     TimeParts partsOf(const DeviceRates& rates, const OperatorCost& cost) const;
@@ -38,6 +43,7 @@ private:
     const Device& m_device;
     double m_efficiency;
     double m_tensorFloat32; ///< efficiency of convolutions in fp32
+    double m_cache = 0, m_cacheBandwidth = 1;
 };
 
 /// What PyTorch takes on the host for each operator that it runs eagerly, while the device works on earlier ones.

@@ -20,10 +20,9 @@ constexpr std::array<Tile, 8> tilesTried{
     {{128, 256}, {128, 128}, {64, 256}, {256, 64}, {64, 128}, {128, 64}, {64, 64}, {32, 32, true}}};
 
 /// Of the rate that a tile of 128 × 256 reaches.
-double quality(const Tile& tile, Multipliers multipliers)
+double quality(const Tile& tile, double reads)
 {
-    const double ofReads = multipliers == Multipliers::Lanes ? 0.25 / 8 : 0.25;
-    return 1 / (1 + ofReads * (256.0 / tile.rows + 256.0 / tile.columns - 3));
+    return 1 / (1 + reads * (256.0 / tile.rows + 256.0 / tile.columns - 3));
 }
 
 double tilesAlong(double length, int tile)
@@ -46,17 +45,25 @@ double unitRate(int units, double reached)
 
 } // namespace
 
-TiledTime tiledTime(Multipliers multipliers, int units, double reached, double m, double n, double k, double count)
+double tileReads(const Device& device, double reached, double elementBytes)
 {
-    units = std::max(1, units);
-    const double rate = unitRate(units, reached);
+    constexpr double ofH100 = 0.25, flopsPerRead = 756e12 * 2 / 9.7e12; // of FP16; both halves of its L2
+    const MemoryLevel* cache = device.lastCache();
+    const double bandwidth = cache ? cache->bandwidth.valueOr(0) : 0;
+    return bandwidth > 0 ? ofH100 * reached * elementBytes / bandwidth / flopsPerRead : ofH100;
+}
+
+TiledTime tiledTime(const TileUnits& all, double m, double n, double k, double count)
+{
+    const int units = std::max(1, all.units);
+    const double rate = unitRate(units, all.reached);
     TiledTime best;
     for (const Tile& tile : tilesTried) {
-        if (tile.ofLanesAlone && multipliers != Multipliers::Lanes)
+        if (tile.ofLanesAlone && all.multipliers != Multipliers::Lanes)
             continue;
         TiledTime time{tile.rows, tile.columns, tilesAlong(m, tile.rows) * tilesAlong(n, tile.columns) * count};
         time.waves = std::ceil(time.tiles / units);
-        const double multiplying = 2.0 * tile.rows * tile.columns * k / (rate * quality(tile, multipliers));
+        const double multiplying = 2.0 * tile.rows * tile.columns * k / (rate * quality(tile, all.reads));
         time.seconds = time.waves * (multiplying + waveFillSeconds);
         if (best.tileRows == 0 || time.seconds < best.seconds)
             best = time;
@@ -109,7 +116,9 @@ Result<GemmTime> gemmTime(const Device& device, Format format, const GemmShape& 
             format == Format::Fp32 || format == Format::Fp64 ? Multipliers::Lanes : Multipliers::TensorCores;
         const int units = std::max(1, device.units);
         const double m = double(shape.m), n = double(shape.n), k = double(shape.k);
-        const TiledTime tiled = tiledTime(multipliers, units, time.rate.reached.value, m, n, k);
+        const double reached = time.rate.reached.value;
+        const TileUnits tiles{multipliers, units, reached, tileReads(device, reached, numberFormat(format).bytes)};
+        const TiledTime tiled = tiledTime(tiles, m, n, k);
         time.tileRows = tiled.tileRows;
         time.tileColumns = tiled.tileColumns;
         time.tiles = tiled.tiles;

@@ -11,15 +11,16 @@
 //     tiles  = ⌈m / tm⌉ ⌈n / tn⌉,   waves = ⌈tiles / SMs⌉
 //     t_arithmetic = waves × (2 tm tn k / (rate of one SM × quality of the tile) + fill)
 //
-// with the best of eight tiles, the larger of which read each operand less often. On tensor cores
+// with the best of eight tiles, the larger of which read each operand less often:
 //
-//     quality = 1 / (1 + 0.25 (256 / tm + 256 / tn - 3))
+//     quality = 1 / (1 + r (256 / tm + 256 / tn - 3)),   r ~ rate × e / bandwidth of L2
 //
-// which is 1 for 128 × 256 and 0.8 for 128 × 128, a fit to cuBLAS at 1k on an H100 SXM in FP16 (178,
-// 548, 733 and 756 TFLOP/s at 1k, 2k, 4k and 8k: waynehacking8, bench.csv); for the others (256 × 64,
-// 128 × 64, 64 × 64, names that cuBLAS's kernels bear) it follows: 0.67, 0.57, 0.44. Lanes (FP32, FP64)
-// multiply so much more slowly that reads weigh an eighth (48.5 TFLOP/s of 4 B against 756 of 2 B):
-// 0.86 for 64 × 64, 0.71 for 32 × 32, which is a kernel of theirs alone (sgemm_32x32). A wave fills its
+// r = 0.25, a fit to cuBLAS at 1k on an H100 SXM in FP16 (178, 548, 733 and 756 TFLOP/s at 1k, 2k, 4k and
+// 8k: waynehacking8, bench.csv), gives 1 for 128 × 256 and 0.8 for 128 × 128; for the others (256 × 64,
+// 128 × 64, 64 × 64, names that cuBLAS's kernels bear) it follows: 0.67, 0.57, 0.44. Elsewhere r is as many
+// times that as reads weigh against products (tileReads()): a third on an RTX 3090, an eighth on the lanes
+// of an H100 (FP32, FP64: 48.5 TFLOP/s of 4 B), 0.86 for 64 × 64 and 0.71 for 32 × 32, which is a kernel
+// of lanes alone (sgemm_32x32). A wave fills its
 // pipelines and writes its tiles before the next begins: 2.2 µs, what is left at k = 0 of 4096 × 4096 × k
 // for k from 1,024 to 4,096 on an H100 (681 and 786 TFLOP/s; two at once 693 and 763) and a B200 (1,076,
 // 1,278 and 1,417): openxla/xla, matmul_interpolator_data.h. Its products of 256 to 1,024 rows and columns
@@ -76,7 +77,7 @@ struct GemmTime
 /// s of a wave that do not depend on k.
 inline constexpr double waveFillSeconds = 2.2e-6;
 
-/// What multiplies: reads of operands hold tensor cores up, lanes hardly.
+/// What multiplies.
 enum class Multipliers { TensorCores, Lanes };
 
 /// Tiles that follow each other on a multiprocessor.
@@ -87,9 +88,19 @@ struct TiledTime
     double seconds = 0; ///< of arithmetic, what waves fill included
     double filling() const { return waves * waveFillSeconds; }
 };
-/// With the best tile, `count` products at once on so many multiprocessors that reach `reached` FLOP/s together at
-/// 8192³.
-TiledTime tiledTime(Multipliers multipliers, int units, double reached, double m, double n, double k, double count = 1);
+/// Multiprocessors that multiply tiles.
+struct TileUnits
+{
+    Multipliers multipliers = Multipliers::TensorCores;
+    int units = 1;
+    double reached = 0;  ///< FLOP/s of all together at 8192³
+    double reads = 0.25; ///< r above
+};
+/// r of a device whose products reach so many FLOP/s of operands of so many bytes; an H100's where the bandwidth of L2
+/// is not known.
+double tileReads(const Device& device, double reached, double elementBytes);
+/// With the best tile, `count` products at once.
+TiledTime tiledTime(const TileUnits& units, double m, double n, double k, double count = 1);
 
 /// Errors: those of productRate, predict.device when the DRAM bandwidth is not known.
 Result<GemmTime> gemmTime(const Device& device, Format format, const GemmShape& shape);

@@ -59,15 +59,27 @@ double productFlops(const Graph& graph, const Operator& op)
     return 2 * results * double(x.shape.last());
 }
 
+std::int64_t groupsOf(const Operator& convolution)
+{
+    return std::max<std::int64_t>(convolution.attribute, 1);
+}
+
+/// Groups too narrow for tiles: it multiplies element by element.
+bool isDirect(const Graph& graph, const Operator& op)
+{
+    constexpr std::int64_t leastChannels = 16;
+    return op.kind == OperatorKind::Convolution
+        && graph.layoutOf(graph.outputs(op)[0])[1] / groupsOf(op) < leastChannels;
+}
+
 /// x (N, C, …) with kernels (C_out, C / groups, …): every position is a row.
 ProductPart convolutionPart(const Graph& graph, const Operator& op)
 {
-    constexpr std::int64_t leastChannels = 16;
     const TensorId x = graph.inputs(op)[0];
     const Layout& kernels = graph.layoutOf(graph.inputs(op)[1]);
     const Layout& result = graph.layoutOf(graph.outputs(op)[0]);
-    const std::int64_t groups = std::max<std::int64_t>(op.attribute, 1), channels = result[1] / groups;
-    if (channels < leastChannels || kernels[0] == 0 || kernels[1] == 0)
+    const std::int64_t groups = groupsOf(op), channels = result[1] / groups;
+    if (isDirect(graph, op) || kernels[0] == 0 || kernels[1] == 0)
         return {};
     const std::int64_t quantum = std::max<std::int64_t>(1, 16 / elementBytes(graph.tensors[x].dtype));
     const std::int64_t padded = (kernels[1] + quantum - 1) / quantum * quantum;
@@ -140,7 +152,7 @@ double attentionShareOf(OperatorKind kind)
 /// Tensor cores have to turn what it reads and writes. Pictures of a few channels are turned while they are padded.
 bool isTurned(const Graph& graph, const Operator& op)
 {
-    if (op.kind != OperatorKind::Convolution)
+    if (op.kind != OperatorKind::Convolution || isDirect(graph, op))
         return false;
     const Layout& x = graph.layoutOf(graph.inputs(op)[0]);
     return x.rank() == 4 && x[1] >= 16;
@@ -165,7 +177,8 @@ double normBytes(const Graph& graph, const Operator& op, bool isBackward)
     const double x = bytesOf(graph, graph.inputs(op)[0]);
     if (!isNorm)
         return 0;
-    return isBackward ? 2 * x : spansPixels ? x : 0;
+    const bool hasStatistics = op.kind == OperatorKind::BatchNorm && !op.hasGradient; // of the training
+    return isBackward ? 2 * x : spansPixels && !hasStatistics ? x : 0;
 }
 
 /// sum[rows] += x (index_add_): x, or noTensor. x is shorter than the sum, and no broadcast one.
@@ -213,6 +226,7 @@ OperatorCost productBackward(const Graph& graph, const Operator& op)
             continue;
         cost.flops += productFlops(graph, op);
         cost.products[i] = gradientPart(productPart(graph, op), i, window);
+        cost.instructions += isDirect(graph, op) ? productFlops(graph, op) / 2 * (i == 0 ? 14 : 32) : 0;
         cost.bytes += given + bytesOf(graph, inputs[0]) + bytesOf(graph, inputs[1]);
         ++cost.kernels;
     }
@@ -289,6 +303,7 @@ OperatorCost forwardCost(const Graph& graph, const Operator& op)
         cost.attentionShare = attentionShareOf(op.kind);
         cost.isConvolution = op.kind == OperatorKind::Convolution;
         cost.isTurned = isTurned(graph, op);
+        cost.instructions = isDirect(graph, op) ? cost.flops / 2 * 10 : 0;
         cost.dtype = graph.tensors[inputs[0]].dtype;
         return cost;
     }

@@ -8,14 +8,16 @@
 // Backward: a product per operand that wants a gradient; other operators read the gradient and what
 // they saved and write a gradient per operand. Views cost nothing; backward, a split joins its parts
 // and a part is put into zeros (torch/csrc/autograd/FunctionsManual.cpp). Norms read more often than
-// that: a batch norm its input for the statistics and again for the result, and backward of it and of
+// that: in training a batch norm its input for the statistics and again for the result, and backward of it and of
 // layer norms reads input and gradient again for weight and bias (aten/native/cuda/Normalization.cuh,
 // layer_norm_kernel.cu).
 //
 // A convolution is the product of its windows with its kernels (implicit GEMM: Chetlur et al. 2014, arXiv:1410.0759):
 // N·OH·OW × C_out × C_in·R·S, one for each group; channels are padded to 16 bytes (NVIDIA, Convolutional Layers User's
-// Guide). Groups of fewer than 16 channels, depthwise ones above all, have kernels of their own, which their bytes
-// hold.
+// Guide). Groups of fewer than 16 channels, depthwise ones above all, have kernels of their own that multiply element
+// by element: bytes hold them, or the instructions that they issue for each multiply-add. Counted in PyTorch's source
+// (aten/native/cuda/DepthwiseConv2d.cu): about 10 for the result (both loads and conversions, bounds, offsets), 14 for
+// the input's gradient (a stride's remainders) and 32 for the weight's (a division for each position).
 //
 // Experts that a rank holds of many (expert parallelism, as Megatron runs it) are multiplied together: their tiles
 // share waves. One that adds its result into some rows of all reads and writes those rows.
@@ -53,6 +55,8 @@ struct OperatorCost
     std::array<ProductPart, 2> products = {};       ///< of matrix products, and those that a convolution is
     std::optional<AttentionProblem> attention = {}; ///< of a fused kernel
     double attentionShare = 1;                      ///< of the rate that FlashAttention-2 reaches
+    double instructions = 0;                        ///< of threads, of a convolution that multiplies element by element
+    double near = 0;                                ///< share of the bytes that a GPU's L2 still holds (tensor_reuse.h)
     double atOnce = 1;     ///< alike products in flight together, each of a like operator: a rank's experts
     bool isTurned = false; ///< a convolution of pictures in NCHW, which tensor cores read in NHWC
     // What a processor's operators are told apart by (pytorch_operations.h); OperatorRuns fills it in.

@@ -9,6 +9,7 @@
 #include "core/training/sharding.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -133,12 +134,14 @@ private:
     StepTime& m_time;
 };
 
-/// What a processor's operators are told apart by.
-void describe(OperatorCost& cost, const Graph& graph, const Operator& op, bool isBackward, double far)
+/// What a processor's operators are told apart by, and what caches hold.
+void describe(OperatorCost& cost, const Graph& graph, const Operator& op, bool isBackward, const FarBytes& bytes)
 {
     cost.kind = op.kind;
     cost.isBackward = isBackward;
-    cost.far = far;
+    cost.far = isBackward ? bytes.backward : bytes.forward;
+    const double all = isBackward ? bytes.backwardAll : bytes.forwardAll;
+    cost.near = all > 0 ? 1 - cost.far / all : 0;
     const auto inputs = graph.inputs(op), outputs = graph.outputs(op);
     const auto elementsOf = [&](std::span<const TensorId> tensors) {
         return tensors.empty() ? 0.0 : double(graph.layoutOf(tensors[0]).elements());
@@ -178,6 +181,17 @@ OperatorCost rowsBackward(const Graph& graph, const Operator& op)
     return {elements, 2 * elements * double(elementBytes(graph.tensors[rows].dtype)), 1};
 }
 
+/// What the caches do not hold, where the model of the device asks for it.
+std::vector<FarBytes> farOf(const Graph& graph, const StepTimeOptions& options, bool isTraining)
+{
+    if (options.pytorch)
+        return farBytes(graph, options.held, options.pytorch->cache, isTraining);
+    if (options.kernels && options.kernels->cache() > 0)
+        return farBytes(graph, std::numeric_limits<double>::infinity(), options.kernels->cache(), isTraining,
+                        Copies::Skipped);
+    return std::vector<FarBytes>(graph.operators.size());
+}
+
 /// What every operator takes; a copy (Graph::copies) takes what it was copied from takes.
 class OperatorRuns
 {
@@ -188,12 +202,9 @@ public:
         const bool isTraining = plan.phase == StepPhase::Training;
         std::vector<bool> used(graph.tensors.size());
         const std::vector<double> experts = expertsAtOnce(graph, plan);
-        const std::vector<FarBytes> far = options.pytorch
-            ? farBytes(graph, options.held, options.pytorch->cache, isTraining)
-            : std::vector<FarBytes>(graph.operators.size());
+        const std::vector<FarBytes> far = farOf(graph, options, isTraining);
         const auto costOf = [&](OperatorCost cost, const Operator& op, bool isBackward) {
-            const FarBytes& bytes = far[std::size_t(&op - graph.operators.data())];
-            describe(cost, graph, op, isBackward, isBackward ? bytes.backward : bytes.forward);
+            describe(cost, graph, op, isBackward, far[std::size_t(&op - graph.operators.data())]);
             cost.atOnce = experts[op.module];
             cost.isTurned = cost.isTurned && !plan.isChannelsLast;
             return inRecipe(std::move(cost), plan);
@@ -247,10 +258,19 @@ bool isAttentionRing(const Operator& op)
     return isAttentionKernel(op.kind) && attentionRanks(op.attribute) > 1;
 }
 
+/// Passes of a step: those that a micro-batch runs forward and backward.
+double passesOf(const Plan& plan)
+{
+    return plan.phase == StepPhase::Training ? 2.0 * plan.accumulation : 1.0;
+}
+
 /// The collectives that are operators of the network (of tensor, context and expert parallelism), alike ones together.
-std::vector<Collective> recordedCollectives(const Graph& graph, const Plan& plan, double times)
+/// A replay runs those of its operators again.
+std::vector<Collective> recordedCollectives(const Graph& graph, const Plan& plan,
+                                            std::span<const RecomputedRange> recomputed)
 {
     std::vector<Collective> all;
+    const bool isTraining = plan.phase == StepPhase::Training;
     const auto bytesOf = [&](TensorId tensor) {
         return double(graph.layoutOf(tensor).elements() * elementBytes(graph.tensors[tensor].dtype));
     };
@@ -263,7 +283,12 @@ std::vector<Collective> recordedCollectives(const Graph& graph, const Plan& plan
         else
             alike->count += one.count;
     };
-    for (const Operator& op : graph.operators) {
+    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+        const Operator& op = graph.operators[i];
+        while (!recomputed.empty() && i >= recomputed.front().last)
+            recomputed = recomputed.subspan(1);
+        const bool isReplayed = isTraining && !recomputed.empty() && i >= recomputed.front().first;
+        const double times = passesOf(plan) + (isReplayed ? plan.accumulation : 0);
         if (op.kind == OperatorKind::AllToAll) {
             add({"tokens to and from experts", CollectiveKind::AllToAll, bytesOf(graph.inputs(op)[0]), times,
                  plan.expertParallel, plan.expertParts()});
@@ -274,9 +299,9 @@ std::vector<Collective> recordedCollectives(const Graph& graph, const Plan& plan
             const int ranks = int(attentionRanks(op.attribute));
             const double steps = double(ranks - 1);
             add({"keys and values", CollectiveKind::Ring, block, steps * times, ranks, plan.tensorParallel});
-            if (plan.phase == StepPhase::Training)
-                add({"gradients of keys and values", CollectiveKind::Ring, block, (steps + 1) * times / 2, ranks,
-                     plan.tensorParallel});
+            if (isTraining)
+                add({"gradients of keys and values", CollectiveKind::Ring, block, (steps + 1) * plan.accumulation,
+                     ranks, plan.tensorParallel});
             continue;
         }
         if (!isCollective(op.kind))
@@ -290,18 +315,13 @@ std::vector<Collective> recordedCollectives(const Graph& graph, const Plan& plan
     return all;
 }
 
-double passesOf(const Plan& plan)
-{
-    return plan.phase == StepPhase::Training ? 2.0 * plan.accumulation : 1.0;
-}
-
 Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vector<ParameterTensor>& parameters,
                               const Plan& plan, const DeviceRates& rates, const StepTimeOptions& options,
                               double attention)
 {
     const std::vector<Collective> reductions = dataParallelCommunication(parameters, plan),
                                   borders = pipelineCommunication(graph, plan),
-                                  recorded = recordedCollectives(graph, plan, passesOf(plan)),
+                                  recorded = recordedCollectives(graph, plan, options.recomputed),
                                   copies = offloadCommunication(parameters, plan);
     const double host = sentBytes(copies);
     if (sentBytes(reductions) + sentBytes(borders) + sentBytes(recorded) > 0 && rates.peer == 0)
@@ -406,10 +426,10 @@ double dispatchSeconds(const StepTime& time, const Dispatch& host, double launch
 } // namespace
 
 std::vector<Collective> stepCollectives(const Graph& graph, const std::vector<ParameterTensor>& parameters,
-                                        const Plan& plan)
+                                        const Plan& plan, std::span<const RecomputedRange> recomputed)
 {
     std::vector<Collective> all = dataParallelCommunication(parameters, plan);
-    for (const auto& more : {recordedCollectives(graph, plan, passesOf(plan)), pipelineCommunication(graph, plan),
+    for (const auto& more : {recordedCollectives(graph, plan, recomputed), pipelineCommunication(graph, plan),
                              offloadCommunication(parameters, plan)})
         all.insert(all.end(), more.begin(), more.end());
     return all;

@@ -21,11 +21,13 @@
 // Gradients are copied, converted and divided for their reduction, and weights copied out of what gathers them
 // (shard_copies.h).
 //
+// A replay runs the collectives among its operators again.
+//
 // With `kernels` and `dispatch` (reached_step.h sets them) operators of a GPU take what their shapes reach
 // (device_kernels.h), gradients that meet are added up (read twice, written once), and a pass takes as long as the host
 // needs to dispatch its kernels where that is longer: the difference is `dispatch`.
 //
-// Left out: cache hits between operators, overlap of kernels, stragglers; products that add into gradients themselves
+// Left out: overlap of kernels, stragglers; products that add into gradients themselves
 // (Megatron's gradient_accumulation_fusion), whose sums are counted as passes over memory here.
 #pragma once
 
@@ -135,9 +137,9 @@ Result<double> updateSeconds(const std::vector<ParameterTensor>& parameters, con
                              const StepTimeOptions& options = {});
 
 /// Everything that one step moves between devices and over the host's link: of data parallelism, of
-/// tensor parallelism (the network's own collectives) and of offload.
+/// tensor parallelism (the network's own collectives, those of replays again) and of offload.
 std::vector<Collective> stepCollectives(const Graph& graph, const std::vector<ParameterTensor>& parameters,
-                                        const Plan& plan);
+                                        const Plan& plan, std::span<const RecomputedRange> recomputed = {});
 
 /// One step of a recorded micro-batch under a plan. Forward alone when the plan does not train.
 /// Errors: predict.device also when the plan needs a link whose bandwidth is not known.

@@ -28,6 +28,8 @@ constexpr const char* fewerWatts = "the H100 SXM's at 700 W × ∛(500 W / 700 W
 constexpr const char* simumax =
     "MooreThreads/SimuMax, configs/system/b200_bf16_ceperm.json @e691807: 0.485 of 2250, the FLOPs of whole layers of "
     "Llama 3 70B (0.482) and 405B (0.488), forward and backward of 4,096 tokens, over the sum of their times";
+constexpr const char* forum =
+    "forums.developer.nvidia.com, About GPU peak performance (264462), where NVIDIA says that 70 W hold it";
 constexpr const char* orin = "infinigence/ApxInf doc/jetson-roofline.md @21ae1dc, at MAXN, middle of 33.4 to 34.1";
 
 struct Published
@@ -41,7 +43,7 @@ struct Published
 };
 
 // FP16 and BF16 run on the same units; the H200 has the multiprocessors and clocks of the H100 SXM,
-// and the A100s differ in memory alone: their values are derived.
+// whose values are derived. The A100s differ in memory alone, and were measured on their own.
 constexpr Published published[] = {
     {"nvidia-h100-sxm", "fp16", 756, Evidence::Measured, hopperSource, cublas},
     {"nvidia-h100-sxm", "bf16", 756, Evidence::Derived, hopperSource, cublas},
@@ -60,8 +62,8 @@ constexpr Published published[] = {
     {"nvidia-h200", "fp8", 1453, Evidence::Measured, tables, mamf},
     {"nvidia-a100-40gb", "fp16", 262, Evidence::Measured, ampereSource, cublas},
     {"nvidia-a100-40gb", "bf16", 262, Evidence::Derived, ampereSource, cublas},
-    {"nvidia-a100-80gb", "fp16", 262, Evidence::Derived, ampereSource, cublas},
-    {"nvidia-a100-80gb", "bf16", 262, Evidence::Derived, ampereSource, cublas},
+    {"nvidia-a100-80gb", "fp16", 258.7, Evidence::Measured, sharedTable, "PyTorch 2.8"},
+    {"nvidia-a100-80gb", "bf16", 264.5, Evidence::Measured, sharedTable, "PyTorch 2.8"},
     {"nvidia-b200", "bf16", 1745, Evidence::Measured, tables, mamf},
     {"nvidia-b200", "fp8", 3433, Evidence::Measured, tables, mamf},
     {"amd-mi300x", "bf16", 668, Evidence::Measured, tables, mamf},
@@ -82,6 +84,9 @@ constexpr Published published[] = {
 };
 
 constexpr Published sustained[] = {
+    {"nvidia-a100-40gb", "fp16", 247.6, Evidence::Measured, sharedTable, "PyTorch 2.2"},
+    {"nvidia-a100-40gb", "bf16", 246.3, Evidence::Measured, sharedTable, "PyTorch 2.2"},
+    {"nvidia-t4", "fp16", 24, Evidence::Measured, forum, "cuBLAS, 100 products of 4096 × 4096 × 4096"},
     {"nvidia-h100-sxm", "bf16", 730, Evidence::Measured, fryer, "cuBLAS in a long run"},
     {"nvidia-h100-sxm", "fp16", 730, Evidence::Derived, fryer, "cuBLAS in a long run"},
     {"nvidia-h100-96gb", "bf16", 653, Evidence::Derived, fewerWatts, "cuBLAS in a long run"},

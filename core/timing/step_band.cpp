@@ -48,7 +48,7 @@ Multiples memoryMultiples(const Device& device)
         return operatorMultiples;
     if (device.calibration)
         return {0.97, 1.05, "measured on this machine"};
-    return {0.9, 1.15, "what a copy reaches, and caches between operators"};
+    return {0.9, 1.15, "what a copy reaches, and how much L2 keeps between operators"};
 }
 
 } // namespace

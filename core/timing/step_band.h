@@ -6,7 +6,7 @@
 //     products        calibrated 0.97 … 1.05, published for this device 0.93 … 1.2, of a like device 0.9 … 1.3,
 //                     a common share 0.85 … 1.4: libraries of several years, clocks in a long run, other shapes
 //     attention       0.55 … 1.2: kernels of Hopper's own are up to twice as fast; elsewhere 0.9 … 1.2
-//     passes          measured here 0.97 … 1.05, else 0.9 … 1.15: what a copy reaches, caches between operators
+//     passes          measured here 0.97 … 1.05, else 0.9 … 1.15: what a copy reaches, what L2 keeps
 //     dispatch        0.5 … 2.5 of the host's part: its processor, hooks of the training program
 //     collectives     0 … 0.3 of what is hidden: they take bandwidth and multiprocessors from the rest
 //

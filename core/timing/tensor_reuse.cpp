@@ -46,6 +46,8 @@ public:
         return far;
     }
 
+    double touched() const { return m_touched; }
+
     void markParameters()
     {
         m_isParameter.assign(m_graph.storages.size(), false);
@@ -99,19 +101,32 @@ bool touchesNothing(const Operator& op)
 
 } // namespace
 
-std::vector<FarBytes> farBytes(const Graph& graph, double held, double cache, bool isTraining)
+std::vector<FarBytes> farBytes(const Graph& graph, double held, double cache, bool isTraining, Copies copies)
 {
     std::vector<FarBytes> all(graph.operators.size());
     if (held <= cache)
         return all;
+    std::vector<std::size_t> walked;
+    auto copied = graph.copies.begin();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        while (copied != graph.copies.end() && i >= copied->last)
+            ++copied;
+        const bool isCopy = copied != graph.copies.end() && i >= copied->first;
+        if (!touchesNothing(graph.operators[i]) && !(isCopy && copies == Copies::Skipped))
+            walked.push_back(i);
+    }
     ReuseWalk walk(graph, cache);
     walk.markParameters();
-    for (std::size_t i = 0; i < all.size(); ++i)
-        if (!touchesNothing(graph.operators[i]))
-            all[i].forward = walk.forward(graph.operators[i]);
-    for (std::size_t i = all.size(); isTraining && i-- > 0;)
-        if (!touchesNothing(graph.operators[i]))
-            all[i].backward = walk.backward(graph.operators[i]);
+    for (const std::size_t i : walked) {
+        const double before = walk.touched();
+        all[i].forward = walk.forward(graph.operators[i]);
+        all[i].forwardAll = walk.touched() - before;
+    }
+    for (auto i = walked.rbegin(); isTraining && i != walked.rend(); ++i) {
+        const double before = walk.touched();
+        all[*i].backward = walk.backward(graph.operators[*i]);
+        all[*i].backwardAll = walk.touched() - before;
+    }
     return all;
 }
 

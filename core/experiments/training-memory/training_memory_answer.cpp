@@ -72,7 +72,8 @@ Result<void> timeIt(TrainingAnswer& answer, const Device& device)
 {
     const Plan& plan = answer.setup.step.plan;
     const auto& tensors = answer.simulation.parameters();
-    answer.collectives = stepCollectives(*answer.simulation.graph, tensors, plan);
+    const Graph& graph = *answer.simulation.graph;
+    answer.collectives = stepCollectives(graph, tensors, plan, recomputedRanges(graph, answer.setup.step));
     if (const double bytes = sentToHost(*answer.simulation.graph, answer.setup); bytes > 0)
         for (const char* const what : {"activations to the host", "activations from the host"})
             answer.collectives.push_back({what, CollectiveKind::HostCopy, bytes, 1, 1});

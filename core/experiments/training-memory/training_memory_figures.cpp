@@ -239,7 +239,8 @@ Why stepTimeWhy(const TrainingAnswer& answer)
     }
     why.source = "roofline: Williams, Waterman, Patterson 2009; tiles and waves: NVIDIA's guide to matrix products; "
                  "rates of the device";
-    why.omits = {"cache hits between operators", "kernels that torch.compile fuses", "the pipeline of input data"};
+    why.omits = {"kernels that overlap", "clocks that sag further than where the rates come from",
+                 "the pipeline of input data"};
     return why;
 }
 

@@ -289,7 +289,7 @@ private slots:
     void theShippedTablesStayAsTheyWere()
     {
         const auto outcomes = shipped();
-        QVERIFY(outcomes.size() >= 140);
+        QVERIFY(outcomes.size() >= 500);
         for (const PublishedOutcome& one : outcomes)
             QVERIFY2(one.isPredicted() || !one.row.cannot.empty(),
                      qPrintable(QString::fromStdString(one.row.table + ", " + one.row.row + ": " + one.why)));
@@ -311,12 +311,12 @@ private:
     const QMap<QString, double> m_bounds{{"full training", 0.10},
                                          {"inference", 0.12},
                                          {"step time, NVIDIA GeForce RTX 3090", 0.10},
-                                         {"step time, NVIDIA GeForce RTX 4090", 0.10},
+                                         {"step time, NVIDIA GeForce RTX 4090", 0.11},
                                          {"step time, NVIDIA A100 80 GB SXM", 0.08},
                                          {"step time, NVIDIA A100 40 GB SXM", 0.10},
                                          {"step time, NVIDIA H100 SXM", 0.10},
                                          {"step time, NVIDIA B200 SXM", 0.05},
-                                         {"step time, NVIDIA V100 SXM2", 0.05}};
+                                         {"step time, NVIDIA V100 SXM2", 0.12}};
 };
 
 QTEST_APPLESS_MAIN(TestPublished)

@@ -53,7 +53,7 @@ private slots:
     void wavesOfTiles()
     {
         const auto seconds = [this](double m, double n, double k, double count) {
-            return tiledTime(Multipliers::TensorCores, m_a100.units, 262e12, m, n, k, count).seconds;
+            return tiledTime({Multipliers::TensorCores, m_a100.units, 262e12}, m, n, k, count).seconds;
         };
         const double flops = 2.0 * 8192 * 8192 * 8192;
         QCOMPARE(seconds(8192, 8192, 8192, 1), flops / 262e12);
@@ -64,6 +64,18 @@ private slots:
         QCOMPARE(seconds(128, 256, 8192, 108), wave);                          // a batch fills the wave
         QCOMPARE(seconds(64, 256, 8192, 108), multiplying / 2 * 1.5 + 2.2e-6); // few rows
         QCOMPARE(seconds(128, 256, 1024, 108), multiplying / 8 + 2.2e-6);
+    }
+
+    /// An RTX 3090 multiplies a tenth of what an H100 does, and its L2 delivers a third.
+    void slowerProductsAskL2ForLess()
+    {
+        const auto reads = [](const char* device, double reached, double bytes) {
+            return tileReads(findDevice(device).value(), reached, bytes);
+        };
+        QCOMPARE(reads("nvidia-h100-sxm", 756e12, 2), 0.25);
+        QVERIFY(std::fabs(reads("nvidia-h100-sxm", 48.5e12, 4) - 0.25 / 8) < 0.001); // lanes
+        QVERIFY(std::fabs(reads("nvidia-rtx-3090", 75.8e12, 2) - 0.25 * (75.8 / 3.1188) / (756 / 9.7)) < 1e-5);
+        QCOMPARE(tileReads(Device(), 1e14, 2), 0.25); // no L2 known
     }
 
     /// Two layers of a small network in FP32: nothing but a launch and a wave's fill.
@@ -143,6 +155,89 @@ private slots:
         const auto stem = std::find_if(graph.operators.begin(), graph.operators.end(),
                                        [](const Operator& one) { return one.kind == OperatorKind::Convolution; });
         QVERIFY(isShape(forwardCost(graph, *stem).products[0], 4 * 112 * 112, 64, 4 * 49));
+    }
+
+    /// MobileNet-v2's first depthwise layer of stride 2 by hand: windows of 3 × 3 at 56 × 56 positions of 96 channels.
+    void aDepthwiseConvolutionIssuesInstructions()
+    {
+        BuildOptions options;
+        options.batch = 2;
+        const Graph graph = buildNetwork(*readModel("mobilenet-v2"), options).value();
+        const auto op = std::find_if(graph.operators.begin(), graph.operators.end(), [](const Operator& one) {
+            return one.kind == OperatorKind::Convolution && one.attribute == 96;
+        });
+        QVERIFY(op != graph.operators.end());
+        const OperatorCost forward = forwardCost(graph, *op), backward = backwardCost(graph, *op);
+        const double macs = 2 * 96 * 56 * 56 * 9;
+        QCOMPARE(forward.flops, 2 * macs);
+        QCOMPARE(forward.instructions, 10 * macs);
+        QCOMPARE(backward.instructions, (14 + 32) * macs);
+        QVERIFY(!forward.isTurned && !backward.isTurned);
+        OperatorCost issued = backward;
+        issued.bytes = issued.kernels = 0;
+        const double issueRate = 108 * 4 * 32 * 1.41e9; // A100: a warp a clock from each of four schedulers
+        QCOMPARE(DeviceKernels(m_a100, 1).parts(deviceRates(m_a100).value(), issued).arithmetic,
+                 issued.instructions / issueRate);
+    }
+
+    /// timm's benchmark, RTX 3090, AMP, NHWC, 512 pictures: 220.6 ms for MobileNet-v2; by bytes alone a quarter less.
+    void aNetworkOfDepthwiseConvolutionsTakesWhatWasPublished()
+    {
+        BuildOptions options;
+        options.batch = 512;
+        options.weights = DType::Float16;
+        const Graph graph = buildNetwork(*readModel("mobilenet-v2"), options).value();
+        Plan plan;
+        plan.precision = Precision::Fp16;
+        plan.isChannelsLast = true;
+        plan.optimizer = OptimizerKind::Momentum;
+        const double seconds = timeOf(graph, findDevice("nvidia-rtx-3090").value(), plan).total;
+        QVERIFY2(std::fabs(seconds / 220.6e-3 - 1) < 0.18, qPrintable(QString::number(seconds)));
+    }
+
+    /// Statistics are those of the training, so that nothing is read for them.
+    void inferenceReadsAPictureOnceForItsBatchNorm()
+    {
+        const auto bytes = [](bool gradient, OperatorKind kind) {
+            BuildOptions options;
+            options.batch = 2;
+            options.gradient = gradient;
+            const Graph graph = buildNetwork(*readModel("resnet18"), options).value();
+            const auto op = std::find_if(graph.operators.begin(), graph.operators.end(),
+                                         [kind](const Operator& one) { return one.kind == kind; });
+            return forwardCost(graph, *op).bytes;
+        };
+        const double picture = 2 * 64 * 112 * 112 * 4;
+        QVERIFY(bytes(true, OperatorKind::BatchNorm) - bytes(false, OperatorKind::BatchNorm) >= picture);
+        QVERIFY(bytes(false, OperatorKind::BatchNorm) < 2.01 * picture);
+        QCOMPARE(bytes(true, OperatorKind::Relu), bytes(false, OperatorKind::Relu));
+    }
+
+    void whatL2HoldsDoesNotComeFromMemory()
+    {
+        const DeviceRates rates = deviceRates(m_a100).value();
+        const DeviceKernels kernels(m_a100, 1);
+        QCOMPARE(kernels.cache(), 20971520.0); // of a half, which every multiprocessor reaches
+        OperatorCost pass{0, 1e9, 0};
+        const double all = kernels.parts(rates, pass).memory;
+        QCOMPARE(all, 1e9 / rates.bandwidth);
+        pass.near = 0.5;
+        QCOMPARE(kernels.parts(rates, pass).memory, all / 2);
+        pass.near = 1;
+        QCOMPARE(kernels.parts(rates, pass).memory, 1e9 / 5.4e12);
+    }
+
+    /// Pictures of 64 channels at 56 × 56: 1 of them in FP32 is 0.8 MB, 64 of them 51 MB.
+    void aSmallBatchStaysInL2()
+    {
+        Device without = m_a100;
+        std::erase_if(without.levels, [](const MemoryLevel& level) { return level.id == "L2"; });
+        const auto saved = [&](std::int64_t batch) {
+            const Graph graph = resNet(batch);
+            return 1 - timeOf(graph, m_a100).memoryBound / timeOf(graph, without).memoryBound;
+        };
+        const double few = saved(2), many = saved(128);
+        QVERIFY2(few > 0.05 && many < few / 2, qPrintable(QStringLiteral("%1 %2").arg(few).arg(many)));
     }
 
     /// torchvision's ResNet-50 on a V100 in AMP: 152 ms in NCHW, 111 ms in NHWC. Without tensor cores nothing is
@@ -271,6 +366,8 @@ private slots:
         const Device b200 = findDevice("nvidia-b200").value();
         QVERIFY(sustainedShare(b200, Format::Bf16) < 0.7 * reachedShare(b200, Format::Bf16)); // power
         QCOMPARE(sustainedShare(m_a100, Format::Bf16), reachedShare(m_a100, Format::Bf16));   // none published
+        const Device t4 = findDevice("nvidia-t4").value();
+        QVERIFY(sustainedShare(t4, Format::Fp16) < 0.5 * reachedShare(t4, Format::Fp16)); // 70 W
         Device calibrated = b200;
         calibrated.basis = "calibrated";
         calibrated.calibration.emplace();

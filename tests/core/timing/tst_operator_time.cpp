@@ -177,6 +177,37 @@ private slots:
         QCOMPARE(time.executedFlops - time.modelFlops, time.modelFlops / 3 - head);
     }
 
+    /// Tensor parallelism adds up each layer's two results forward and the gradients of its two inputs backward; a
+    /// layer that is checkpointed adds up its first result again, and the second is not needed.
+    void aReplayRunsItsCollectivesAgain()
+    {
+        BuildOptions options;
+        options.batch = 2;
+        options.sequence = 128;
+        options.tensorParallel = 2;
+        const Graph graph = gpt2(small, options).value();
+        Trace trace;
+        const auto parameters = parameterTensors(graph, trace);
+        StepSettings step;
+        step.plan.tensorParallel = 2;
+        const auto reduced = [&] {
+            double count = 0;
+            for (const Collective& one : stepCollectives(graph, parameters, step.plan, recomputedRanges(graph, step)))
+                count += one.what == "activations" ? one.count : 0;
+            return count;
+        };
+        const double without = reduced();
+        step.checkpointing = {Checkpointing::Layers, 1, false};
+        QCOMPARE(reduced() - without, 3.0);    // layers
+        step.checkpointing.isReentrant = true; // to the end
+        QCOMPARE(reduced() - without, 2 * 3.0);
+        StepTimeOptions replayed;
+        const auto ranges = recomputedRanges(graph, step);
+        replayed.recomputed = ranges;
+        QVERIFY(stepTime(graph, parameters, step.plan, m_a100, replayed)->inPasses
+                > 1.2 * stepTime(graph, parameters, step.plan, m_a100)->inPasses);
+    }
+
     /// The last product of GPT-2's MLP makes nothing that backward needs: early stop (torch/utils/checkpoint.py).
     void aReplayStopsAtTheLastTensorThatIsNeeded()
     {

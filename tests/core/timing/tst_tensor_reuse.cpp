@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which bytes of a chain of layers have left a cache, counted by hand.
+#include "core/network/families/gpt2.h"
 #include "core/timing/tensor_reuse.h"
 
 #include "core/network/model_names.h"
@@ -66,6 +67,24 @@ private slots:
             last = sum;
         }
         QVERIFY(last > 0);
+    }
+
+    /// Layers that are copies of others take what those take, so that a walk may leave them out.
+    void theFirstLayersAreTheSameWithoutTheirCopies()
+    {
+        BuildOptions options;
+        options.batch = 2;
+        options.sequence = 64;
+        const Graph graph = gpt2({128, 4, 6, 0, 1000, 64}, options).value();
+        QVERIFY(!graph.copies.empty());
+        const auto walked = farBytes(graph, 1e9, 1 << 18, true);
+        const auto skipped = farBytes(graph, 1e9, 1 << 18, true, Copies::Skipped);
+        for (std::size_t i = 0; i < graph.copies.front().first; ++i) {
+            QCOMPARE(skipped[i].forward, walked[i].forward);
+            QVERIFY(skipped[i].forward <= skipped[i].forwardAll && skipped[i].backward <= skipped[i].backwardAll);
+        }
+        QCOMPARE(skipped[graph.copies.front().first].forwardAll, 0.0);
+        QVERIFY(sumOf(walked, &FarBytes::forwardAll) > sumOf(skipped, &FarBytes::forwardAll));
     }
 
     void inferenceHasNoBackwardPass()
