@@ -178,6 +178,18 @@ OperatorCost rowsBackward(const Graph& graph, const Operator& op)
     return {elements, 2 * elements * double(elementBytes(graph.tensors[rows].dtype)), 1};
 }
 
+/// Elements of a weight that a batched product reads the other way round: its gradient lies as it was read, and
+/// autograd copies it into the weight's own order.
+double turnedGradient(const Graph& graph, const Operator& op)
+{
+    if (op.kind != OperatorKind::Bmm)
+        return 0;
+    const Tensor& weight = graph.tensors[graph.inputs(op)[1]];
+    const bool isWeight = graph.storages[weight.storage].role == Role::Parameter;
+    const Layout& read = graph.layouts[weight.layout];
+    return isWeight && weight.needsGradient && !read.isContiguous() ? double(read.elements()) : 0;
+}
+
 /// What every operator takes; a copy (Graph::copies) takes what it was copied from takes.
 class OperatorRuns
 {
@@ -188,16 +200,22 @@ public:
         const bool isTraining = plan.phase == StepPhase::Training;
         std::vector<bool> used(graph.tensors.size());
         const std::vector<double> experts = expertsAtOnce(graph, plan);
-        const std::vector<FarBytes> far = options.pytorch
-            ? farBytes(graph, options.held, options.pytorch->cache, isTraining)
-            : std::vector<FarBytes>(graph.operators.size());
-        const auto costOf = [&](OperatorCost cost, const Operator& op, bool isBackward) {
-            const FarBytes& bytes = far[std::size_t(&op - graph.operators.data())];
-            describe(cost, graph, op, isBackward, isBackward ? bytes.backward : bytes.forward);
+        const auto costOf = [&](OperatorCost cost, const Operator& op, bool isBackward, double far) {
+            describe(cost, graph, op, isBackward, far);
             cost.atOnce = experts[op.module];
             cost.isTurned = cost.isTurned && !plan.isChannelsLast;
             return inRecipe(std::move(cost), plan);
         };
+        std::vector<FarBytes> far(graph.operators.size());
+        if (options.pytorch != nullptr) {
+            const auto nearSeconds = [&](std::size_t i, bool isBackward) {
+                const Operator& op = graph.operators[i];
+                const OperatorCost cost = isBackward ? backwardCost(graph, op) : forwardCost(graph, op);
+                return clock.measured(costOf(cost, op, isBackward, 0)).parts.total();
+            };
+            far = farBytes(graph, options.held, {options.pytorch->cache, options.pytorch->retention, nearSeconds},
+                           isTraining);
+        }
         auto copied = graph.copies.begin();
         for (std::uint32_t i = 0; i < m_index.size(); ++i) {
             while (copied != graph.copies.end() && i >= copied->last)
@@ -210,10 +228,12 @@ public:
             const Operator& op = graph.operators[i];
             const bool ordersRows = op.kind == OperatorKind::Index && experts[op.module] > 1;
             const OperatorCost backward = ordersRows ? rowsBackward(graph, op) : backwardCost(graph, op);
-            m_runs.push_back({clock.measured(costOf(forwardCost(graph, op), op, false)),
-                              isTraining ? clock.measured(costOf(backward, op, true)) : Run()});
+            m_runs.push_back({clock.measured(costOf(forwardCost(graph, op), op, false, far[i].forward)),
+                              isTraining ? clock.measured(costOf(backward, op, true, far[i].backward)) : Run()});
             if (isTraining && op.hasGradient && !ordersRows)
                 addSums(graph, op, clock, used);
+            if (isTraining && options.pytorch != nullptr && op.hasGradient)
+                m_runs.back().second.parts.memory += options.pytorch->turnedCopySeconds(turnedGradient(graph, op));
         }
     }
     std::size_t size() const { return m_index.size(); }
