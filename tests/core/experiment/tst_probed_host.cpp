@@ -52,7 +52,7 @@ double predictedStep(const Device& device)
     for (const Figure& figure : figures)
         if (figure.key == "step_time")
             return figure.number();
-    return nan;
+    return 0;
 }
 
 Measurement measuredStep(const Json& samples, const Device& device = calibratedPytorch())
