@@ -12,8 +12,7 @@ model of a training step from it; no network is run.
   state        works that a measurement takes again in turn with its steps (host_state.py)
 
 A time is the least of several samples, what else the machine does only adds; the mean of the state's works says how much it adds on
-average. Left out: half precision but for large products,
-other numbers of threads than PyTorch's own."""
+average. Left out: half precision but for large products, other numbers of threads than PyTorch's own."""
 import time
 
 import torch
@@ -204,7 +203,7 @@ class Probes:
         near, cold = self.least(lambda: work(*one)), self.in_turn(operands, work)
         self.add("near pass", near, elements=NEAR)
         self.add("cold pass", cold, elements=NEAR)
-        busy = torch.ones(NEAR // 8)  # which keeps every thread awake, in its own cache
+        busy = torch.ones(NEAR // 8)  # which keeps threads awake, in their own caches
 
         def later(wait):
             work(*one)
@@ -288,8 +287,8 @@ def operators():
 def measure(request):
     torch.empty(30 << 18).fill_(0)  # from now on malloc keeps blocks of up to 30 MiB, as after a network's first step
     probes = Probes(request)
-    for part in (probes.calls, probes.memory, probes.cold_pass, probes.cold_products, probes.products, probes.batches, probes.large_products,
-                 probes.convolutions, probes.passes):
+    for part in (probes.calls, probes.memory, probes.cold_pass, probes.cold_products, probes.products, probes.batches,
+                 probes.large_products, probes.convolutions, probes.passes):
         probes.look()
         part()
     probes.add_state()

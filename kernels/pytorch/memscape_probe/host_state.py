@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast this processor is just now: the same few works whenever they are asked for, in a calibration and in turn with the steps of a
-network (core/experiment/probed_host.h compares the two). Neighbours on the machine change it from minute to minute. A step is a sum of thousands of
-operators, so that the mean of these works counts, interruptions included.
+"""How fast this processor is just now: the same few works whenever they are asked for, in a calibration and in turn with the
+steps of a network (core/experiment/probed_host.h compares the two). Neighbours on the machine change it from minute to
+minute. A step is a sum of thousands of operators, so that the mean of these works counts, interruptions included.
 
   core     a product of 256 × 512 by 512 × 1024 whose operands are near
   memory   one pass in place over BLOCK bytes, which no near cache holds

@@ -2,8 +2,9 @@
 """`training-memory`: a training step of the model and plan that the parameters name, run for real.
 
 Two warm-up steps make the optimizer's state and let libraries settle. Then steps are timed with nothing watching, on a
-CPU in turn with works that tell how fast it is just then (host_state.py), and two more are recorded allocation by allocation (events.py), of which the second counts: the profiler sees no end of what
-it did not see begin, such as moments that every step makes anew. Between steps nothing of the last one is kept.
+CPU in turn with works that tell how fast it is just then (host_state.py), and two more are recorded allocation by
+allocation (events.py), of which the second counts: the profiler sees no end of what it did not see begin, such as
+moments that every step makes anew. Between steps nothing of the last one is kept.
 
 The loss is not divided by the number of micro-batches: its scale changes no byte."""
 import contextlib
