@@ -113,8 +113,8 @@ void ExperimentPage::refreshInspector(const ShownMeasurement& now)
         const QString whole = fitText(*predicted, *measured, group, fit.isEmpty() ? 1 : 2, bytes);
         fit += fit.isEmpty() || whole.isEmpty() ? whole : u'\n' + whole;
     }
-    if (now.probed)
-        fit += u'\n' + toQString(probedText(now.outcome));
+    if (const std::string probed = probedText(now.outcome); !probed.empty())
+        fit += u'\n' + toQString(probed);
     m_inspector->setBasis(basis, fit);
     m_inspector->setNote(noteFor(now));
     m_inspector->setClaims(claimsBeside(samePoint ? now : ShownMeasurement()), bytes);

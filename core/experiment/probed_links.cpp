@@ -2,6 +2,7 @@
 #include "core/experiment/probed_links.h"
 
 #include "core/base/text.h"
+#include "core/experiment/probed_host.h"
 #include "core/timing/calibration.h"
 
 #include <algorithm>
@@ -231,9 +232,11 @@ ProbedError probedError(const ProbedRun& run, const Measurement& measured)
 
 std::string probedText(const std::optional<Measurement>& measured)
 {
-    const auto run = measured ? probedRun(*measured) : std::nullopt;
-    if (!run)
+    if (!measured)
         return {};
+    const auto run = probedRun(*measured);
+    if (!run)
+        return probedHostText(*measured);
     std::string text = "Links as probed in turn with the points:";
     for (const ProbedLink& link : run->links)
         text += fmt::format("{} {}, α {}, β {}, 8 of 10 samples at {} to {} of the line",

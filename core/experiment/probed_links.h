@@ -62,7 +62,8 @@ void addProbed(Measurement& measured, const Experiment& experiment, const Device
 std::optional<ProbedRun> probedRun(const Measurement& measured);
 
 ProbedError probedError(const ProbedRun& run, const Measurement& measured);
-/// The links, and how far the model with them is from what was measured: sentences. Empty where none were probed.
+/// The links, or the processor (probed_host.h), and how far the model with them is from what was measured: sentences.
+/// Empty where none were probed.
 std::string probedText(const std::optional<Measurement>& measured);
 
 } // namespace memscape

@@ -9,6 +9,7 @@
 #include "core/training/sharding.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include <fmt/format.h>
@@ -181,14 +182,28 @@ OperatorCost rowsBackward(const Graph& graph, const Operator& op)
     return {elements, 2 * elements * double(elementBytes(graph.tensors[rows].dtype)), 1};
 }
 
-/// What the caches do not hold, where the model of the device asks for it.
-std::vector<FarBytes> farOf(const Graph& graph, const StepTimeOptions& options, bool isTraining)
+/// Elements of a weight that a batched product reads the other way round: its gradient lies as it was read, and
+/// autograd copies it into the weight's own order.
+double turnedGradient(const Graph& graph, const Operator& op)
+{
+    if (op.kind != OperatorKind::Bmm)
+        return 0;
+    const Tensor& weight = graph.tensors[graph.inputs(op)[1]];
+    const bool isWeight = graph.storages[weight.storage].role == Role::Parameter;
+    const Layout& read = graph.layouts[weight.layout];
+    return isWeight && weight.needsGradient && !read.isContiguous() ? double(read.elements()) : 0;
+}
+
+/// What the caches do not hold, where the model of the device asks for it. `nearSeconds`: of an operator, from near.
+std::vector<FarBytes> farOf(const Graph& graph, const StepTimeOptions& options, bool isTraining,
+                            std::function<double(std::size_t, bool)> nearSeconds)
 {
     if (options.pytorch)
-        return farBytes(graph, options.held, options.pytorch->cache, isTraining);
+        return farBytes(graph, options.held,
+                        {options.pytorch->cache, options.pytorch->retention, std::move(nearSeconds)}, isTraining);
     if (options.kernels && options.kernels->cache() > 0)
-        return farBytes(graph, std::numeric_limits<double>::infinity(), options.kernels->cache(), isTraining,
-                        Copies::Skipped);
+        return farBytes(graph, std::numeric_limits<double>::infinity(),
+                        {.bytes = options.kernels->cache(), .perResult = 1}, isTraining, Copies::Skipped);
     return std::vector<FarBytes>(graph.operators.size());
 }
 
@@ -202,13 +217,18 @@ public:
         const bool isTraining = plan.phase == StepPhase::Training;
         std::vector<bool> used(graph.tensors.size());
         const std::vector<double> experts = expertsAtOnce(graph, plan);
-        const std::vector<FarBytes> far = farOf(graph, options, isTraining);
-        const auto costOf = [&](OperatorCost cost, const Operator& op, bool isBackward) {
-            describe(cost, graph, op, isBackward, far[std::size_t(&op - graph.operators.data())]);
+        const auto costOf = [&](OperatorCost cost, const Operator& op, bool isBackward, const FarBytes& bytes) {
+            describe(cost, graph, op, isBackward, bytes);
             cost.atOnce = experts[op.module];
             cost.isTurned = cost.isTurned && !plan.isChannelsLast;
             return inRecipe(std::move(cost), plan);
         };
+        const auto nearSeconds = [&](std::size_t i, bool isBackward) {
+            const Operator& op = graph.operators[i];
+            const OperatorCost cost = isBackward ? backwardCost(graph, op) : forwardCost(graph, op);
+            return clock.measured(costOf(cost, op, isBackward, {})).parts.total();
+        };
+        const std::vector<FarBytes> far = farOf(graph, options, isTraining, nearSeconds);
         auto copied = graph.copies.begin();
         for (std::uint32_t i = 0; i < m_index.size(); ++i) {
             while (copied != graph.copies.end() && i >= copied->last)
@@ -221,10 +241,12 @@ public:
             const Operator& op = graph.operators[i];
             const bool ordersRows = op.kind == OperatorKind::Index && experts[op.module] > 1;
             const OperatorCost backward = ordersRows ? rowsBackward(graph, op) : backwardCost(graph, op);
-            m_runs.push_back({clock.measured(costOf(forwardCost(graph, op), op, false)),
-                              isTraining ? clock.measured(costOf(backward, op, true)) : Run()});
+            m_runs.push_back({clock.measured(costOf(forwardCost(graph, op), op, false, far[i])),
+                              isTraining ? clock.measured(costOf(backward, op, true, far[i])) : Run()});
             if (isTraining && op.hasGradient && !ordersRows)
                 addSums(graph, op, clock, used);
+            if (isTraining && options.pytorch != nullptr && op.hasGradient)
+                m_runs.back().second.parts.memory += options.pytorch->turnedCopySeconds(turnedGradient(graph, op));
         }
     }
     std::size_t size() const { return m_index.size(); }

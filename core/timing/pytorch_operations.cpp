@@ -14,6 +14,7 @@ namespace {
 
 constexpr double grainOfThread = 32768; // elements: at::internal::GRAIN_SIZE
 constexpr double smallWindow = 9;
+constexpr double typicalFarShare = 0.5;    // of a byte's time from memory that nothing hides
 constexpr double typicalFirstTouch = 5e-7; // s: a page is cleared, mapped and later taken back
 
 /// Of what an update reads and writes; what it writes in place goes back while the next is read.
@@ -88,6 +89,8 @@ PytorchOperations typicalPytorch(const Device& device)
     host.nearByte = host.products.perByte;
     if (const auto rates = deviceRates(device))
         host.bandwidth = rates->bandwidth;
+    host.farByte = host.bandwidth > 0 ? typicalFarShare / host.bandwidth : 0;
+    host.farOperand.fill(host.farByte);
     const MemoryLevel* const cache = device.lastCache();
     host.cache = cache ? cache->capacity.valueOr(0) : 0;
     host.firstTouch = typicalFirstTouch;
@@ -128,7 +131,6 @@ double PytorchOperations::passSeconds(const OperatorCost& cost) const
 TimeParts PytorchOperations::parts(const OperatorCost& cost) const
 {
     TimeParts parts;
-    const double memory = cost.far / bandwidth;
     double pieces = 0;
     for (const ProductPart& product : cost.products) {
         if (product.count <= 0)
@@ -148,11 +150,18 @@ TimeParts PytorchOperations::parts(const OperatorCost& cost) const
     if (cost.isProduct && parts.arithmetic == 0 && cost.flops > 0) // until it is calibrated
         parts.arithmetic = cost.flops * products.products[0].perFlop;
     if (cost.isProduct) {
-        parts.memory = std::max(0.0, memory - parts.arithmetic);
+        const auto& [forward, ofInput, ofWeight] = farOperand;
+        parts.memory = cost.far * (cost.isBackward ? (ofInput + ofWeight) / 2 : forward);
         return parts;
     }
-    parts.memory = std::max(passSeconds(cost), memory);
+    parts.memory = passSeconds(cost) + cost.far * farByte;
     return parts;
+}
+
+double PytorchOperations::turnedCopySeconds(double elements) const
+{
+    const auto turned = passes.find("turned");
+    return turned == passes.end() ? 0 : turned->second.forward * elements / threadsOf(products.threads, elements);
 }
 
 double PytorchOperations::updateSeconds(const std::vector<ParameterTensor>& parameters, const Plan& plan,
@@ -162,6 +171,7 @@ double PytorchOperations::updateSeconds(const std::vector<ParameterTensor>& para
     const bool takesRoots = plan.optimizer == OptimizerKind::Adam || plan.optimizer == OptimizerKind::AdamW;
     const auto root = passes.find("sqrt");
     double seconds = 0;
+    const bool staysNear = held <= cache && !std::isfinite(retention);
     for (const ParameterTensor& tensor : parameters) {
         const OperatorCost cost = updateCost({tensor}, plan);
         if (!(cost.bytes > 0))
@@ -169,9 +179,9 @@ double PytorchOperations::updateSeconds(const std::vector<ParameterTensor>& para
         const double once = hostUpdateBytes({tensor}, plan), elements = double(tensor.elements);
         const double idle = products.threads / threadsOf(products.threads, elements);
         const double again = std::max(0.0, cost.bytes - once);
-        const double kept = held <= cache ? 1 : keptShare(2 * sizeof(float) * elements, cache);
+        const double kept = staysNear ? 1 : keptShare(2 * sizeof(float) * elements, cache);
         seconds += updateCall / operatorsOfAdam * cost.kernels;
-        seconds += held <= cache ? once * nearByte * idle : readShare * once / bandwidth;
+        seconds += staysNear ? once * nearByte * idle : readShare * once / bandwidth;
         seconds += again * (kept * nearByte * idle + (1 - kept) * readShare / bandwidth);
         if (takesRoots && root != passes.end())
             seconds += kept * elements * idle
@@ -180,6 +190,32 @@ double PytorchOperations::updateSeconds(const std::vector<ParameterTensor>& para
             seconds += cost.flops * products.products[0].perFlop / rateFactor(cost.dtype) / products.threads;
     }
     return seconds;
+}
+
+PytorchOperations slowed(PytorchOperations host, const HostState& times)
+{
+    for (HostOperations* const products : {&host.products, &host.batched, &host.convolutions}) {
+        for (HostProductCost& cost : products->products)
+            for (double* const one : {&cost.perProduct, &cost.perFlop, &cost.perOperand, &cost.perResult})
+                *one *= times.core;
+        products->perByte *= times.core;
+    }
+    for (auto& [name, cost] : host.passes) {
+        cost.forward *= times.core;
+        cost.backward *= times.core;
+    }
+    for (auto& ofWindow : host.channelwise)
+        for (double& one : ofWindow)
+            one *= times.core;
+    host.nearByte *= times.core;
+    host.farByte *= times.memory;
+    for (double& one : host.farOperand)
+        one *= times.memory;
+    host.bandwidth /= times.memory;
+    host.firstTouch *= times.page;
+    for (double* const call : {&host.forwardCall, &host.backwardCall, &host.viewCall, &host.updateCall})
+        *call *= times.call;
+    return host;
 }
 
 bool isPytorchOnHost(const Device& device)
@@ -204,6 +240,8 @@ std::optional<double> costAt(const Json& json)
         return {};
     return json.get<double>();
 }
+
+constexpr const char* farNames[] = {"far_forward", "far_input_gradient", "far_weight_gradient"};
 
 std::optional<PytorchOperations> pytorchFromJson(const Json& json)
 {
@@ -232,6 +270,19 @@ std::optional<PytorchOperations> pytorchFromJson(const Json& json)
     number("bandwidth", host.bandwidth);
     number("cache", host.cache);
     number("first_touch", host.firstTouch);
+    number("far_byte", host.farByte);
+    for (std::size_t i = 0; i < host.farOperand.size(); ++i)
+        number(farNames[i], host.farOperand[i]);
+    if (json.contains("retention"))
+        number("retention", host.retention);
+    if (json.contains("state")) {
+        host.state.emplace();
+        for (const auto& [key, seconds] : worksOfState) {
+            const bool isThere = json["state"].is_object() && json["state"].contains(key);
+            *host.state.*seconds = isThere ? costAt(json["state"][key]).value_or(0) : 0;
+            isWhole = isWhole && *host.state.*seconds > 0;
+        }
+    }
     for (const char* const key : {"passes", "rates", "channelwise"})
         isWhole = isWhole && json.contains(key) && (json[key].is_object() || json[key].is_array());
     if (!isWhole || !(host.bandwidth > 0) || !(host.forwardCall > 0))
@@ -285,20 +336,29 @@ Json pytorchOperationsToJson(const PytorchOperations& host)
             channelwise.push_back(jsonNumber(one));
     for (const auto& [name, rate] : host.rates)
         rates[name] = jsonNumber(rate);
-    return {{"products", hostOperationsToJson(host.products)},
-            {"batched", hostOperationsToJson(host.batched)},
-            {"convolutions", hostOperationsToJson(host.convolutions)},
-            {"passes", passesToJson(host)},
-            {"rates", std::move(rates)},
-            {"channelwise", std::move(channelwise)},
-            {"forward_call", jsonNumber(host.forwardCall)},
-            {"backward_call", jsonNumber(host.backwardCall)},
-            {"view_call", jsonNumber(host.viewCall)},
-            {"update_call", jsonNumber(host.updateCall)},
-            {"near_byte", jsonNumber(host.nearByte)},
-            {"bandwidth", jsonNumber(host.bandwidth)},
-            {"cache", jsonNumber(host.cache)},
-            {"first_touch", jsonNumber(host.firstTouch)}};
+    Json json{{"products", hostOperationsToJson(host.products)},
+              {"batched", hostOperationsToJson(host.batched)},
+              {"convolutions", hostOperationsToJson(host.convolutions)},
+              {"passes", passesToJson(host)},
+              {"rates", std::move(rates)},
+              {"channelwise", std::move(channelwise)},
+              {"forward_call", jsonNumber(host.forwardCall)},
+              {"backward_call", jsonNumber(host.backwardCall)},
+              {"view_call", jsonNumber(host.viewCall)},
+              {"update_call", jsonNumber(host.updateCall)},
+              {"near_byte", jsonNumber(host.nearByte)},
+              {"far_byte", jsonNumber(host.farByte)},
+              {"bandwidth", jsonNumber(host.bandwidth)},
+              {"cache", jsonNumber(host.cache)},
+              {"first_touch", jsonNumber(host.firstTouch)}};
+    for (std::size_t i = 0; i < host.farOperand.size(); ++i)
+        json[farNames[i]] = jsonNumber(host.farOperand[i]);
+    if (std::isfinite(host.retention))
+        json["retention"] = host.retention;
+    if (host.state)
+        for (const auto& [key, seconds] : worksOfState)
+            json["state"][key] = jsonNumber(*host.state.*seconds);
+    return json;
 }
 
 } // namespace memscape

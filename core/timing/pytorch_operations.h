@@ -10,7 +10,9 @@
 //     update         the optimizer's operators one after the other over each parameter: what memory holds is read once,
 //                    the rest comes from the caches where they hold the parameter and its state
 //     call           s of dispatch, autograd and Python, forward, backward and by updated parameter
-//     memory         what the caches have lost (tensor_reuse.h) / bandwidth of reads, where that is longer
+//     memory         what the caches have lost (tensor_reuse.h): s per byte more than from near, of products by way
+//     turned copy    a weight's gradient that lies the other way round than the weight, which autograd copies
+//                    (torch/csrc/autograd/functions/accumulate_grad.h): of a batched product with a turned weight
 //     first touch    pages that malloc gave back and gets again, each cleared by the system: s per page times the pages
 //                    of the step (experiments/training-memory/fresh_pages.h)
 //
@@ -22,7 +24,9 @@
 
 #include "core/timing/operator_time.h"
 
+#include <limits>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace memscape {
@@ -43,6 +47,16 @@ struct OperatorProbe
     double seconds = 0;       ///< FLOP/s of a "rate"
 };
 
+/// Works that say how fast a processor is just then (memscape_probe/host_state.py), s: arithmetic, a pass over memory,
+/// a new page, a call. Or, of two such, how many times longer they take.
+struct HostState
+{
+    double core = 0, memory = 0, page = 0, call = 0;
+};
+/// By the names that the probe gives them.
+inline constexpr std::pair<const char*, double HostState::*> worksOfState[] = {
+    {"core", &HostState::core}, {"memory", &HostState::memory}, {"page", &HostState::page}, {"call", &HostState::call}};
+
 /// Of a pass over all threads, s per element.
 struct PassCost
 {
@@ -59,14 +73,21 @@ struct PytorchOperations
     double forwardCall = 0, backwardCall = 0, viewCall = 0; ///< s per operator
     double updateCall = 0;                                  ///< s per parameter, AdamW one by one
     double nearByte = 0;                                    ///< s per byte of a pass from near caches
+    double farByte = 0; ///< s more per byte of a pass that memory holds; what it writes is read and written back
+    std::array<double, 3> farOperand{}; ///< the same of products by HostOperation
+    double retention =
+        std::numeric_limits<double>::infinity(); ///< s that a cache shared with others keeps what is not used
     double bandwidth =
         0;            ///< B/s from memory; new memory is read before it is written, what is written goes back beside
     double cache = 0; ///< B that stay near
-    double firstTouch = 0; ///< s per page of 4 KiB
+    double firstTouch = 0;          ///< s per page of 4 KiB
+    std::optional<HostState> state; ///< on average, when it was calibrated
     Evidence evidence = Evidence::Unverified;
 
     /// What one operator takes beside its dispatch.
     TimeParts parts(const OperatorCost& cost) const;
+    /// A copy of a gradient that lies the other way round.
+    double turnedCopySeconds(double elements) const;
     /// An update in a loop over parameters, s, dispatch included; `held`: B of the step.
     double updateSeconds(const std::vector<ParameterTensor>& parameters, const Plan& plan, double held) const;
     /// FLOP/s of large products of the type against those of fp32.
@@ -81,6 +102,9 @@ private:
 bool isPytorchOnHost(const Device& device);
 /// Of the calibration of `device`, else typical values of its units, clock and rates.
 PytorchOperations pytorchOperations(const Device& device);
+
+/// On the same processor in a state in which its works take so many times longer.
+PytorchOperations slowed(PytorchOperations host, const HostState& times);
 
 /// Errors: calibration.probes, naming what was not measured.
 Result<PytorchOperations> fitPytorchOperations(const std::vector<OperatorProbe>& probes, int threads);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the probe's rows to the costs of PyTorch's operators: products by the fit of host_operations.h, every other kind
-// by its own rows. Left out: rows of kinds that are not known here.
+// by its own rows, and all of them slowed by what the machine did beside on average. Left out: rows of kinds that are
+// not known here.
 #include "core/timing/calibration_fit.h"
 #include "core/timing/pytorch_operations.h"
 
@@ -54,8 +55,9 @@ public:
             if (probe.kind == "rate" && probe.seconds > 0)
                 host.rates[probe.operatorName] = probe.seconds;
         MEMSCAPE_CHECK(addMemory(host));
+        MEMSCAPE_CHECK(addFarBytes(host));
         host.evidence = Evidence::Measured;
-        return host;
+        return onAverage(std::move(host));
     }
 
 private:
@@ -172,6 +174,71 @@ private:
                 && probe.bytes / probe.seconds >= std::sqrt(fastest * host.bandwidth))
                 host.cache = probe.bytes < largest ? probe.bytes : host.cache;
         return {};
+    }
+
+    /// What operands in memory add to a work, by each of their bytes; what it writes counts twice.
+    Result<double> farByteOf(const std::string& work) const
+    {
+        std::vector<double> found;
+        for (const OperatorProbe& near : m_probes)
+            for (const OperatorProbe& cold : m_probes) {
+                const auto& [m, n, k] = cold.shape;
+                const bool isSame = near.kind == "near " + work && cold.kind == "cold " + work && near.shape.m == m
+                    && near.shape.n == n && near.shape.k == k;
+                if (!isSame || !isGood(near) || !isGood(cold))
+                    continue;
+                const double bytes =
+                    sizeof(float) * (cold.elements > 0 ? 4 * cold.elements : m * k + k * n + 2 * m * n);
+                found.push_back(std::max(0.0, cold.seconds - near.seconds) / bytes);
+            }
+        if (found.empty())
+            return notProbed("cold " + work);
+        std::sort(found.begin(), found.end());
+        return median(found);
+    }
+
+    Result<void> addFarBytes(PytorchOperations& host) const
+    {
+        MEMSCAPE_TRY(pass, farByteOf("pass"));
+        host.farByte = pass;
+        for (const auto way : {HostOperation::Forward, HostOperation::InputGradient, HostOperation::WeightGradient}) {
+            MEMSCAPE_TRY(operand, farByteOf(std::string(hostOperationText(way))));
+            host.farOperand[std::size_t(way)] = operand;
+        }
+        if (const auto kept = oneOf("retention"))
+            host.retention = *kept;
+        return {};
+    }
+
+    std::optional<HostState> stateOf(const std::string& kind) const
+    {
+        HostState state;
+        for (const auto& [name, seconds] : worksOfState) {
+            for (const OperatorProbe& probe : m_probes)
+                if (probe.kind == kind && probe.operatorName == name && isGood(probe))
+                    state.*seconds = probe.seconds;
+            if (!(state.*seconds > 0))
+                return std::nullopt;
+        }
+        return state;
+    }
+
+    /// Operators were measured at their best; a step meets them as the works of the state were on average. Where those
+    /// took more than twice as long, others used the machine, and the best is what is known of it.
+    PytorchOperations onAverage(PytorchOperations host) const
+    {
+        const auto mean = stateOf("state"), best = stateOf("state at best");
+        if (!mean || !best)
+            return host;
+        HostState times;
+        for (const auto& [name, seconds] : worksOfState)
+            times.*seconds = std::max(1.0, *mean.*seconds / *best.*seconds);
+        host.state = best;
+        if (std::max({times.core, times.memory, times.page, times.call}) > 2)
+            return host;
+        host = slowed(std::move(host), times);
+        host.state = mean;
+        return host;
     }
 
     const std::vector<OperatorProbe>& m_probes;

@@ -2,7 +2,7 @@
 #include "core/timing/tensor_reuse.h"
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
 
 namespace memscape {
 
@@ -10,23 +10,35 @@ namespace {
 
 constexpr double never = -std::numeric_limits<double>::infinity();
 
+/// The bytes touched, and the time, when a storage was last used.
+struct LastUse
+{
+    double bytes = never, seconds = never;
+};
+
 class ReuseWalk
 {
 public:
-    ReuseWalk(const Graph& graph, double cache)
+    ReuseWalk(const Graph& graph, const ReuseCache& cache)
         : m_graph(graph)
         , m_cache(cache)
-        , m_values(graph.storages.size(), never)
-        , m_gradients(graph.storages.size(), never)
+        , m_values(graph.storages.size())
+        , m_gradients(graph.storages.size())
     { }
+
+    void pass(std::size_t op, bool isBackward)
+    {
+        if (std::isfinite(m_cache.retention) && m_cache.seconds)
+            m_now += m_cache.seconds(op, isBackward);
+    }
 
     double forward(const Operator& op)
     {
         double far = 0;
         for (const TensorId tensor : m_graph.inputs(op))
-            far += used(m_values, tensor, true);
+            far += used(m_values, tensor);
         for (const TensorId tensor : m_graph.outputs(op))
-            far += isNew(op, tensor) ? made(m_values, tensor, true) : used(m_values, tensor, true);
+            far += isNew(op, tensor) ? made(m_values, tensor, true) : used(m_values, tensor);
         return far;
     }
 
@@ -37,9 +49,9 @@ public:
         double far = 0;
         const auto outputs = m_graph.outputs(op), inputs = m_graph.inputs(op);
         if (!outputs.empty())
-            far += used(m_gradients, outputs[0], true);
+            far += used(m_gradients, outputs[0]);
         for (const TensorId tensor : m_graph.saved(op))
-            far += used(m_values, tensor, true);
+            far += used(m_values, tensor);
         for (const TensorId tensor : inputs)
             if (m_graph.tensors[tensor].needsGradient)
                 far += made(m_gradients, tensor, isParameter(tensor));
@@ -70,27 +82,30 @@ private:
         return std::none_of(inputs.begin(), inputs.end(),
                             [&](TensorId input) { return storageOf(input) == storageOf(tensor); });
     }
-    double used(std::vector<double>& last, TensorId tensor, bool countsFar)
+    double used(std::vector<LastUse>& last, TensorId tensor)
     {
         const double bytes = bytesOf(tensor);
-        double& at = last[storageOf(tensor)];
-        const bool isFar = m_touched - at + bytes > m_cache;
-        m_touched += bytes;
-        at = m_touched;
-        return isFar && countsFar ? bytes : 0;
+        LastUse& at = last[storageOf(tensor)];
+        const bool isFar = m_touched - at.bytes + bytes > m_cache.bytes || m_now - at.seconds > m_cache.retention;
+        touch(at, bytes);
+        return isFar ? bytes : 0;
     }
-    double made(std::vector<double>& last, TensorId tensor, bool goesToMemory)
+    double made(std::vector<LastUse>& last, TensorId tensor, bool goesToMemory)
     {
         const double bytes = bytesOf(tensor);
+        touch(last[storageOf(tensor)], bytes);
+        return goesToMemory || bytes > m_cache.bytes ? m_cache.perResult * bytes : 0;
+    }
+    void touch(LastUse& at, double bytes)
+    {
         m_touched += bytes;
-        last[storageOf(tensor)] = m_touched;
-        return goesToMemory || bytes > m_cache ? bytes : 0;
+        at = {m_touched, m_now};
     }
 
     const Graph& m_graph;
-    double m_cache;
-    double m_touched = 0;                      ///< B so far
-    std::vector<double> m_values, m_gradients; ///< by storage: the bytes touched when it was last used
+    const ReuseCache& m_cache;
+    double m_touched = 0, m_now = 0;            ///< B and s so far
+    std::vector<LastUse> m_values, m_gradients; ///< by storage
     std::vector<bool> m_isParameter;
 };
 
@@ -101,10 +116,10 @@ bool touchesNothing(const Operator& op)
 
 } // namespace
 
-std::vector<FarBytes> farBytes(const Graph& graph, double held, double cache, bool isTraining, Copies copies)
+std::vector<FarBytes> farBytes(const Graph& graph, double held, const ReuseCache& cache, bool isTraining, Copies copies)
 {
     std::vector<FarBytes> all(graph.operators.size());
-    if (held <= cache)
+    if (held <= cache.bytes && !std::isfinite(cache.retention))
         return all;
     std::vector<std::size_t> walked;
     auto copied = graph.copies.begin();
@@ -121,11 +136,13 @@ std::vector<FarBytes> farBytes(const Graph& graph, double held, double cache, bo
         const double before = walk.touched();
         all[i].forward = walk.forward(graph.operators[i]);
         all[i].forwardAll = walk.touched() - before;
+        walk.pass(i, false);
     }
     for (auto i = walked.rbegin(); isTraining && i != walked.rend(); ++i) {
         const double before = walk.touched();
         all[*i].backward = walk.backward(graph.operators[*i]);
         all[*i].backwardAll = walk.touched() - before;
+        walk.pass(*i, true);
     }
     return all;
 }

@@ -125,6 +125,8 @@ Result<MeasuredMemory> measuredMemory(const Device& device, const Parameters& pa
         if (given.is_object() && given.contains(key))
             memory.detail[key] = given[key];
     }
+    if (detail.has("host_state"))
+        memory.hostState = given["host_state"];
     memory.detail["fits"] = valueOf(memory.figures, "fits") != 0;
     memory.detail["fit"] = fitText(valueOf(memory.figures, "fits") != 0, 0, {});
     memory.detail["over"] = 0;

@@ -15,6 +15,7 @@ struct MeasuredMemory
     std::optional<Series> timeline;
     std::vector<Series> curves = {}; ///< others
     std::vector<double> seconds;     ///< of each timed step
+    Json hostState;                  ///< s of the works taken in turn with them, by name
 };
 
 /// `result`: what a run of `training-memory` or `inference-memory` ended with; its trace may be missing where the

@@ -3,6 +3,7 @@
 
 #include "core/base/number.h"
 #include "core/device/catalogue.h"
+#include "core/experiment/probed_host.h"
 #include "core/experiment/record.h"
 #include "kernels/measure/kept_samples.h"
 #include "kernels/measure/memory.h"
@@ -137,6 +138,7 @@ private:
             run.measurement.series.insert(run.measurement.series.begin(), *m_first.timeline);
         run.measurement.series.insert(run.measurement.series.begin(), m_first.curves.begin(), m_first.curves.end());
         run.measurement.detail = m_first.detail;
+        addProbedHost(run.measurement, m_experiment, m_device.device, m_parameters, m_first.hostState);
         run.provenance.machine = m_provenance.is_object() ? m_provenance : Json::object();
         run.provenance.time = utcNow();
         run.provenance.isForced = m_sink.isForced();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows as memscape_probe's calibration writes them, of a machine of round numbers on two threads: 1 µs a call, 5 ps a
-// FLOP of a product, 8 ps of a thread's matrix in a batch, 4 ps a byte of a pass, 10 GB/s behind a cache of 1 MiB, 1 µs
-// a page.
+// FLOP of a product, 8 ps of a thread's matrix in a batch, 4 ps a byte of a pass, 10 GB/s behind a cache of 1 MiB, 50
+// ps more for a byte of memory, 1 µs a page, and each work of its state 1 ms.
 #pragma once
 
 #include "core/base/json.h"
@@ -12,7 +12,8 @@
 
 namespace memscape::test {
 
-inline constexpr double knownCall = 1e-6, knownFlop = 5e-12, knownBatchedFlop = 8e-12, knownByte = 4e-12;
+inline constexpr double knownCall = 1e-6, knownFlop = 5e-12, knownBatchedFlop = 8e-12, knownByte = 4e-12,
+                        knownFarByte = 5e-11;
 
 inline Json knownRow(const char* kind, double seconds)
 {
@@ -51,6 +52,27 @@ inline void addKnownProducts(Json& rows)
             }
 }
 
+/// The same work with operands near and in memory.
+inline void addKnownColdRows(Json& rows)
+{
+    for (const char* const way : {"forward", "input gradient", "weight gradient"}) {
+        constexpr double near = 1e-4, bytes = 4 * (64.0 * 96 + 96 * 200 + 2 * 64 * 200);
+        rows.push_back(knownProduct(std::string("near ") + way, 64, 200, 96, 1, near));
+        rows.push_back(knownProduct(std::string("cold ") + way, 64, 200, 96, 1, near + bytes * knownFarByte));
+    }
+    for (const double far : {0.0, 1.0}) {
+        Json row = knownRow(far > 0 ? "cold pass" : "near pass", 1e-5 + far * 16 * 4096 * knownFarByte);
+        row["elements"] = 4096;
+        rows.push_back(std::move(row));
+    }
+    for (const char* const work : {"core", "memory", "page", "call"})
+        for (const char* const kind : {"state", "state at best"}) {
+            Json row = knownRow(kind, 1e-3);
+            row["operator"] = work;
+            rows.push_back(std::move(row));
+        }
+}
+
 /// What `detail.probes` holds.
 inline Json knownProbes()
 {
@@ -59,6 +81,7 @@ inline Json knownProbes()
          {"kernel call", "forward call", "backward call", "view call", "update call", "first touch"})
         rows.push_back(knownRow(kind, knownCall));
     addKnownProducts(rows);
+    addKnownColdRows(rows);
     for (const double bytes : {0x1p18, 0x1p19, 0x1p20, 0x1p22, 0x1p24})
         rows.push_back([bytes] {
             Json row = knownRow("copy", bytes * (bytes <= 0x1p20 ? 1e-11 : 1e-10));

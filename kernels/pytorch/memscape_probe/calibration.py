@@ -7,20 +7,22 @@ model of a training step from it; no network is run.
   passes       an elementwise operator, norm, softmax, pooling …: forward, and backward through autograd
   calls        the same on 16 numbers, where nothing but dispatch is left; an optimizer's update of a small parameter
   memory       copies from the nearest cache to memory, and pages that are touched for the first time
+  cold         products and a pass whose operands lie in memory, as a network's weights do; how long a cache shared with others keeps
+               what is not used
+  state        works that a measurement takes again in turn with its steps (host_state.py)
 
-A time is the least of several samples: what else the machine does only adds. Left out: half precision but for large products,
-other numbers of threads than PyTorch's own."""
-import mmap
+A time is the least of several samples, what else the machine does only adds; the mean of the state's works says how much it adds on
+average. Left out: half precision but for large products, other numbers of threads than PyTorch's own."""
 import time
 
 import torch
 import torch.nn.functional as F
 
 from . import machine
+from .host_state import HostState
 
 SAMPLES, FEWEST, LONGEST = 9, 3, 0.08  # of a probe; s of all its samples
 TOKENS, WIDTH = 1024, 256  # numbers of a pass: 1 MiB in fp32
-PAGE = mmap.PAGESIZE
 LAYERS = ((96, 96), (96, 320), (320, 96), (256, 256), (512, 1024), (1024, 512), (1024, 2048), (2048, 2048), (3072, 1024))  # in, out
 ROWS = (16, 48, 128, 256, 512)
 BATCHED = ((16, 64, 32), (16, 128, 64), (8, 256, 64), (32, 96, 32))  # matrices, tokens, head size
@@ -29,7 +31,11 @@ CONVOLUTIONS = ((2, 3, 96, 32, 3, 2), (2, 3, 160, 48, 7, 2), (2, 32, 48, 48, 3, 
                 (2, 32, 48, 96, 1, 1), (2, 96, 24, 192, 1, 1), (2, 320, 12, 320, 1, 1), (2, 384, 6, 384, 3, 1), (1, 64, 96, 64, 3, 1))
 CHANNELWISE = ((2, 96, 48, 3), (2, 192, 24, 3), (2, 192, 24, 5))  # pictures, channels, side, window
 LARGE = 1024  # side of a product that is large
-FRESH = 1 << 26  # B, more than malloc ever keeps: every block of them is mapped anew
+COLD = ((64, 512, 1024), (64, 768, 3072), (256, 512, 512), (256, 1024, 1024))  # rows, in, out
+FAR = 1 << 27  # B of operands in turn: whichever comes next has left the caches
+NEAR = 1 << 19  # numbers of a pass that a last cache holds
+LOOKS = 4  # at the state, before each part
+WAITS = (0.0005, 0.001, 0.002, 0.004, 0.008, 0.016)  # s
 COPIES = tuple(1 << power for power in range(16, 27))  # B of one array
 
 
@@ -43,7 +49,7 @@ class Probes:
     """What was measured, as rows of JSON."""
 
     def __init__(self, request):
-        self.request, self.rows, self.done, self.spread = request, [], 0, 0.0
+        self.request, self.rows, self.done, self.spread, self.state = request, [], 0, 0.0, HostState()
 
     def least(self, work):
         """The least seconds of work(), warm."""
@@ -165,10 +171,65 @@ class Probes:
         for size in COPIES:
             source, target = torch.ones(size // 4), torch.ones(size // 4)
             self.add("copy", self.repeated(lambda: target.copy_(source), max(1, (1 << 22) // size)), bytes=2 * size)
-        kept = torch.empty(FRESH // 4)
-        again = self.least(lambda: kept.fill_(0))
-        fresh = self.least(lambda: torch.empty(FRESH // 4).fill_(0))
-        self.add("first touch", max(0.0, fresh - again) / (FRESH // PAGE))
+
+    # --- cold operands --------------------------------------------------------------------------------------------------------
+    def in_turn(self, make, work):
+        """The least seconds of work(*operands) on others each time."""
+        first = make()
+        sets = [first] + [make() for _ in range(max(1, FAR // sum(4 * tensor.numel() for tensor in first)))]
+        turn = iter(range(1 << 30))
+        return self.least(lambda: work(*sets[next(turn) % len(sets)]))
+
+    def cold_products(self):
+        for rows, inputs, outputs in COLD:
+            def operands():
+                return torch.ones(rows, inputs), torch.ones(outputs, inputs), torch.ones(rows, outputs)
+            ways = {"forward": (lambda x, weight, given: torch.mm(x, weight.t(), out=given), (rows, outputs, inputs)),
+                    "input gradient": (lambda x, weight, given: torch.mm(given, weight, out=x), (rows, inputs, outputs)),
+                    "weight gradient": (lambda x, weight, given: torch.mm(given.t(), x, out=weight), (outputs, inputs, rows))}
+            for way, (work, (m, n, k)) in ways.items():
+                one = operands()
+                self.add(f"near {way}", self.least(lambda: work(*one)), m=m, n=n, k=k)
+                self.add(f"cold {way}", self.in_turn(operands, work), m=m, n=n, k=k)
+
+    def cold_pass(self):
+        def operands():
+            return torch.ones(NEAR), torch.ones(NEAR), torch.ones(NEAR)
+
+        def work(a, b, result):
+            torch.mul(a, b, out=result)
+
+        one = operands()
+        near, cold = self.least(lambda: work(*one)), self.in_turn(operands, work)
+        self.add("near pass", near, elements=NEAR)
+        self.add("cold pass", cold, elements=NEAR)
+        busy = torch.ones(NEAR // 8)  # which keeps threads awake, in their own caches
+
+        def later(wait):
+            work(*one)
+            until = time.perf_counter() + wait
+            while time.perf_counter() < until:
+                busy.mul_(1)
+            start = time.perf_counter()
+            work(*one)
+            return time.perf_counter() - start
+
+        lost = [wait for wait in WAITS if sorted(later(wait) for _ in range(5))[2] > (near + cold) / 2]
+        if lost:
+            self.add("retention", lost[0])
+
+    # --- the processor's state ------------------------------------------------------------------------------------------------
+    def look(self):
+        for _ in range(LOOKS):
+            self.state.sample()
+
+    def add_state(self):
+        for name, samples in self.state.samples.items():
+            samples = sorted(samples)
+            self.spread = (samples[(3 * len(samples)) // 4] - samples[len(samples) // 4]) / (samples[len(samples) // 2] or 1)
+            self.add("state", sum(samples) / len(samples), operator=name)
+            self.add("state at best", samples[0], operator=name)
+        self.add("first touch", self.state.first_touch())
 
 
 def operators():
@@ -188,13 +249,14 @@ def operators():
 
     side = 2 * int(WIDTH**0.5)
     mask, scale, shift = torch.rand(TOKENS, WIDTH) > 0.5, torch.ones(WIDTH), torch.zeros(WIDTH)
+    nothing = torch.zeros(())
     picked, classes = torch.randint(0, TOKENS, (TOKENS,)), torch.randint(0, WIDTH, (TOKENS,))
     channels = torch.ones(TOKENS // 16)
     elementwise = {"neg": torch.neg, "square": lambda x: x**2, "exp": torch.exp, "sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": F.relu,
                    "gelu": F.gelu, "silu": F.silu, "hardswish": F.hardswish, "hardtanh": F.hardtanh, "leaky_relu": F.leaky_relu,
                    "elu": F.elu, "mish": F.mish, "softplus": F.softplus, "mul_number": lambda x: 2 * x, "add_number": lambda x: x + 2,
                    "pow": lambda x: torch.pow(x, 3.0),
-                   "masked_fill": lambda x: x.masked_fill(mask, 0.0), "where": lambda x: torch.where(mask, x, shift),
+                   "masked_fill": lambda x: x.masked_fill(mask, 0.0), "where": lambda x: torch.where(mask, x, nothing),
                    "dropout": lambda x: F.dropout(x, 0.1), "softmax": lambda x: F.softmax(x, -1),
                    "log_softmax": lambda x: F.log_softmax(x, -1), "sum": lambda x: x.sum(-1), "mean": lambda x: x.mean(-1),
                    "max": lambda x: x.max(-1).values, "var": lambda x: x.var(-1),
@@ -208,6 +270,7 @@ def operators():
                                                         "mse_loss": F.mse_loss}.items()})
     if hasattr(F, "rms_norm"):
         table["rms_norm"] = rows, lambda x: F.rms_norm(x, (WIDTH,), scale)
+    table["turned"] = lambda count: [torch.randn(count, count)], lambda x: x.t().contiguous()
     table["embedding"] = rows, lambda x: F.embedding(picked, x)
     table["group_norm"] = pictures, lambda x: F.group_norm(x, 4, channels, channels)
     table["batch_norm"] = pictures, lambda x: F.batch_norm(x, None, None, channels, channels, True)
@@ -224,7 +287,10 @@ def operators():
 def measure(request):
     torch.empty(30 << 18).fill_(0)  # from now on malloc keeps blocks of up to 30 MiB, as after a network's first step
     probes = Probes(request)
-    for part in (probes.calls, probes.memory, probes.products, probes.batches, probes.large_products, probes.convolutions, probes.passes):
+    for part in (probes.calls, probes.memory, probes.cold_pass, probes.cold_products, probes.products, probes.batches,
+                 probes.large_products, probes.convolutions, probes.passes):
+        probes.look()
         part()
+    probes.add_state()
     detail = {"threads": torch.get_num_threads(), "probes": probes.rows}
     return {"figures": {}, "series": [], "detail": detail}, machine.describe(torch.device(request.device))

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`training-memory`: a training step of the model and plan that the parameters name, run for real.
 
-Two warm-up steps make the optimizer's state and let libraries settle. Then steps are timed with nothing watching, and
-two more are recorded allocation by allocation (events.py), of which the second counts: the profiler sees no end of what
-it did not see begin, such as moments that every step makes anew. Between steps nothing of the last one is kept.
+Two warm-up steps make the optimizer's state and let libraries settle. Then steps are timed with nothing watching, on a
+CPU in turn with works that tell how fast it is just then (host_state.py), and two more are recorded allocation by
+allocation (events.py), of which the second counts: the profiler sees no end of what it did not see begin, such as
+moments that every step makes anew. Between steps nothing of the last one is kept.
 
 The loss is not divided by the number of micro-batches: its scale changes no byte."""
 import contextlib
@@ -13,12 +14,14 @@ import torch
 
 from . import adapters, machine, models
 from .events import Collector
+from .host_state import HostState
 from .plan import Plan
 from .problem import Problem, skipped
 from .trace import StepTrace
 
 WARM_UP, RECORDED_STEPS = 2, 2
 TIMED_STEPS, TIMED_SECONDS, LEAST_TIMED = 20, 8.0, 3
+STATE_EVERY = 2  # timed steps
 
 
 class Loop:
@@ -214,15 +217,20 @@ class Timed:
     def __init__(self, request, plan):
         self.request, self.plan = request, plan
         self.seconds, self.done, self.total, self.estimate = [], 0, TIMED_STEPS, 0.0
+        self.state, self.resident = None, None
 
     def run(self, loop):
         begin = time.perf_counter()
+        self.resident = machine.high_water()
+        self.state = HostState() if self.plan.device.type == "cpu" else None
         if self.estimate > 0:
             self.total = max(LEAST_TIMED, min(TIMED_STEPS, int(TIMED_SECONDS / self.estimate)))
         while len(self.seconds) < self.total:
             if len(self.seconds) >= LEAST_TIMED and time.perf_counter() - begin > TIMED_SECONDS:
                 break
             self.request.check()
+            if self.state and len(self.seconds) % STATE_EVERY == 0:
+                self.look(loop)
             started = time.perf_counter()
             guarded(loop.step)
             loop.forget()
@@ -230,6 +238,12 @@ class Timed:
             self.seconds.append(time.perf_counter() - started)
             self.done = len(self.seconds)
             self.request.progress(self.done, self.total, f"step {self.done} of {self.total}")
+
+    def look(self, loop):
+        """At the processor's state; a step that is not timed fills the caches again."""
+        guarded(self.state.sample)
+        guarded(loop.step)
+        loop.forget()
 
 
 def recorded(loop):
@@ -292,13 +306,14 @@ def result_of(loop, plan, trace, reserved, timed, workload):
     figures["peak_allocated"] = figure(allocated, "B", "peak allocated")
     figures["peak_reserved"] = figure(held, "B", "peak reserved")
     figures["device_total"] = figure(held + context_bytes(plan.device), "B", "device total")
-    resident = machine.high_water()
-    if resident and not is_cuda:
-        figures["resident"] = figure(resident, "B", "resident, the whole process")
+    if timed.resident and not is_cuda:
+        figures["resident"] = figure(timed.resident, "B", "resident, the whole process")
     phases = [{"key": phase, "micro_batch": number, "peak_allocated": peak,
                "reserved": reserved.get(f"{phase} {number}", peak)} for (phase, number), peak in trace.peaks.items()]
     detail = {"trace": trace.to_json(), "phases": phases, "samples": {"step_time": timed.seconds}, "notes": trace.notes,
               "context": context_bytes(plan.device)}
+    if timed.state:
+        detail["host_state"] = timed.state.samples
     return {"figures": figures, "series": [], "detail": detail}, machine.describe(plan.device, workload)
 
 

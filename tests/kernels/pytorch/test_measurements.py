@@ -6,7 +6,9 @@ import math
 import os
 import subprocess
 import sys
+import types
 import unittest
+from unittest import mock
 
 sys.dont_write_bytecode = True
 os.environ["KINETO_LOG_LEVEL"] = "9"
@@ -19,7 +21,7 @@ except ImportError:
     print("skipped: this python3 has no torch")
     sys.exit(77)
 
-from memscape_probe import amp, attention, calibration, layout, precision, sampling, timer
+from memscape_probe import amp, attention, calibration, host_state, layout, precision, sampling, timer, training
 from memscape_probe.problem import Problem
 
 torch.set_num_threads(1)
@@ -420,26 +422,31 @@ class Training(unittest.TestCase):
 
 class Calibration(unittest.TestCase):
     KINDS = {"kernel call", "forward call", "backward call", "view call", "update call", "pass call", "first touch", "copy", "pass",
-             "rate", *(family + way for family in ("", "batched ", "convolution ", "channelwise ")
-                       for way in ("forward", "input gradient", "weight gradient"))}
+             "rate", "state", "state at best", "near pass", "cold pass",
+             *(family + way for family in ("", "batched ", "convolution ", "channelwise ", "near ", "cold ")
+               for way in ("forward", "input gradient", "weight gradient"))}
 
     def setUp(self):
         """Small and few: what is measured is the same."""
         self.kept = {name: getattr(calibration, name) for name in ("SAMPLES", "FEWEST", "LONGEST", "TOKENS", "WIDTH", "LAYERS", "ROWS",
-                                                                   "BATCHED", "CONVOLUTIONS", "CHANNELWISE", "COPIES", "FRESH", "LARGE")}
+                                                                   "BATCHED", "CONVOLUTIONS", "CHANNELWISE", "COPIES", "COLD", "FAR",
+                                                                   "NEAR", "WAITS", "LOOKS", "LARGE")}
+        self.block, host_state.BLOCK = host_state.BLOCK, 1 << 16
         for name, value in dict(SAMPLES=1, FEWEST=1, LONGEST=0, TOKENS=64, WIDTH=64, LAYERS=((8, 16),), ROWS=(4,), BATCHED=((2, 8, 4),),
-                                CONVOLUTIONS=((1, 3, 8, 4, 3, 2),), CHANNELWISE=((1, 4, 8, 3),), COPIES=(1 << 12,), FRESH=1 << 16,
-                                LARGE=64).items():
+                                CONVOLUTIONS=((1, 3, 8, 4, 3, 2),), CHANNELWISE=((1, 4, 8, 3),), COPIES=(1 << 12,), COLD=((4, 8, 16),),
+                                FAR=1 << 12, NEAR=1 << 8, WAITS=(0.0005,), LOOKS=1, LARGE=64).items():
             setattr(calibration, name, value)
 
     def tearDown(self):
         for name, value in self.kept.items():
             setattr(calibration, name, value)
+        host_state.BLOCK = self.block
 
     def test_every_kind_is_measured(self):
         result, machine = calibration.measure(Request({}))
         rows = result["detail"]["probes"]
-        self.assertEqual({row["kind"] for row in rows}, self.KINDS)
+        self.assertEqual({row["kind"] for row in rows} - {"retention"}, self.KINDS)  # a cache that keeps all has none
+        self.assertEqual({row["operator"] for row in rows if row["kind"] == "state"}, {"core", "memory", "page", "call"})
         self.assertTrue(all(row["seconds"] > 0 for row in rows if row["kind"] != "first touch"))
         self.assertEqual(result["detail"]["threads"], 1)
         self.assertEqual(machine["backend"], "pytorch")
@@ -459,10 +466,48 @@ class Calibration(unittest.TestCase):
         self.assertEqual(ways[("gelu", "backward")], 64 * 64)
         self.assertEqual(ways[("cat", "forward")], 2 * 64 * 64)
 
+    def test_operands_are_cold_where_others_were_used_meanwhile(self):
+        seen = []
+        probes = calibration.Probes(Request({}))
+        with mock.patch.multiple(calibration, SAMPLES=3, FEWEST=3):
+            probes.in_turn(lambda: (torch.ones(256),), lambda tensor: seen.append(tensor.data_ptr()))
+        self.assertEqual(len(set(seen)), 4)  # FAR is four of them; a first time, and three samples
+
+    def test_a_state_is_what_its_works_take(self):
+        state = host_state.HostState()
+        state.sample()
+        state.sample()
+        self.assertEqual({name: len(samples) for name, samples in state.samples.items()}, dict.fromkeys(host_state.WORKS, 2))
+        state.samples = {"page": [3e-6, 2e-6], "memory": [2e-5, 8e-6]}  # of 16 pages
+        self.assertAlmostEqual(state.first_touch(), 1.5e-6, places=12)
+
     def test_it_can_be_stopped(self):
         with self.assertRaises(Problem) as stopped:
             calibration.measure(Request({}, after=5))
         self.assertEqual(stopped.exception.code, "run.cancelled")
+
+
+class Steps(unittest.TestCase):
+    """Timed ones of a loop that only counts."""
+    class Loop:
+        steps = forgotten = 0
+
+        def step(self):
+            self.steps += 1
+
+        def forget(self):
+            self.forgotten += 1
+
+    def test_the_processor_is_looked_at_in_turn_and_no_step_behind_that_is_timed(self):
+        loop = self.Loop()
+        timed = training.Timed(Request({}), types.SimpleNamespace(device=torch.device("cpu")))
+        with mock.patch.object(host_state, "BLOCK", 1 << 16):
+            timed.run(loop)
+        looks = training.TIMED_STEPS // training.STATE_EVERY
+        self.assertEqual({len(samples) for samples in timed.state.samples.values()}, {looks})
+        self.assertEqual(len(timed.seconds), training.TIMED_STEPS)
+        self.assertEqual(loop.steps, training.TIMED_STEPS + looks)
+        self.assertEqual(loop.forgotten, loop.steps)
 
 
 class Timing(unittest.TestCase):

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How fast this processor is just now: the same few works whenever they are asked for, in a calibration and in turn with the
+steps of a network (core/experiment/probed_host.h compares the two). Neighbours on the machine change it from minute to
+minute. A step is a sum of thousands of operators, so that the mean of these works counts, interruptions included.
+
+  core     a product of 256 × 512 by 512 × 1024 whose operands are near
+  memory   one pass in place over BLOCK bytes, which no near cache holds
+  page     a pass that fills a new block of that size, by its pages: malloc maps it anew each time
+  call     an operator on 16 numbers
+
+Left out: caches of more than BLOCK bytes, which make a pass of memory one of the cache, then and now."""
+import mmap
+import time
+
+import torch
+
+BLOCK = 40 << 20  # B; malloc never keeps a block of 32 MiB
+PAGE = mmap.PAGESIZE
+PRODUCTS, CALLS = 5, 40
+WORKS = ("core", "memory", "page", "call")
+
+
+def seconds_of(work):
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+class HostState:
+    def __init__(self):
+        self.x, self.weight, self.small = torch.randn(256, 512), torch.randn(1024, 512), torch.ones(16, requires_grad=True)
+        self.result = torch.empty(256, 1024)  # whose pages are there
+        self.samples = {name: [] for name in WORKS}
+
+    def product(self):
+        torch.mm(self.x, self.weight.t(), out=self.result)
+
+    def products(self):
+        for _ in range(PRODUCTS):
+            self.product()
+
+    def calls(self):
+        for _ in range(CALLS):
+            torch.relu(self.small)
+
+    def sample(self):
+        """One of each."""
+        self.product()  # its operands come near
+        self.samples["core"].append(seconds_of(self.products) / PRODUCTS)
+        self.samples["call"].append(seconds_of(self.calls) / CALLS)
+        block = torch.empty(BLOCK // 4)
+        self.samples["page"].append(seconds_of(lambda: block.fill_(1)) / (BLOCK // PAGE))
+        self.samples["memory"].append(seconds_of(lambda: block.mul_(1)))
+
+    def first_touch(self):
+        """s of a page without the pass over it."""
+        return max(0.0, min(self.samples["page"]) - min(self.samples["memory"]) / (BLOCK // PAGE))
