@@ -7,6 +7,7 @@
 #include "app/pages/records/record_text.h"
 #include "app/settings/words.h"
 #include "core/experiment/comparison.h"
+#include "core/report/summary.h"
 
 #include <nlohmann/json.hpp>
 
@@ -113,8 +114,10 @@ void ExperimentPage::refreshInspector(const ShownMeasurement& now)
         const QString whole = fitText(*predicted, *measured, group, fit.isEmpty() ? 1 : 2, bytes);
         fit += fit.isEmpty() || whole.isEmpty() ? whole : u'\n' + whole;
     }
-    if (now.probed)
-        fit += u'\n' + toQString(probedText(now.outcome));
+    if (const std::string probed = probedText(now.outcome); !probed.empty())
+        fit += u'\n' + toQString(probed);
+    for (const std::string& gap : gapSentences(predicted, measured))
+        fit += (fit.isEmpty() ? QString() : QStringLiteral("\n")) + bytesInStyle(toQString(gap), bytes);
     m_inspector->setBasis(basis, fit);
     m_inspector->setNote(noteFor(now));
     m_inspector->setClaims(claimsBeside(samePoint ? now : ShownMeasurement()), bytes);
