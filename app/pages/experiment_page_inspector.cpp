@@ -7,7 +7,7 @@
 #include "app/pages/records/record_text.h"
 #include "app/settings/words.h"
 #include "core/experiment/comparison.h"
-#include "core/report/summary.h"
+#include "core/experiment/gap_sentences.h"
 
 #include <nlohmann/json.hpp>
 

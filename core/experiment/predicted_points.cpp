@@ -2,7 +2,9 @@
 #include "core/experiment/predicted_points.h"
 
 #include "core/base/cancellation.h"
+#include "core/experiment/gap_sentences.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -100,6 +102,32 @@ void setDetail(Outcome& outcome, Json detail)
     if (outcome.detail.is_object() && outcome.detail.contains("gaps") && detail.is_object())
         detail["gaps"] = outcome.detail["gaps"];
     outcome.detail = std::move(detail);
+}
+
+std::vector<std::string> gapSentences(const Prediction* predicted, const Measurement* measured)
+{
+    constexpr std::size_t most = 4;
+    const std::vector<Gap> models = predicted ? gapsOf(*predicted) : std::vector<Gap>(),
+                           runs = measured ? gapsOf(*measured) : std::vector<Gap>();
+    const auto holds = [](const std::vector<Gap>& gaps, const Gap& gap) {
+        return std::any_of(gaps.begin(), gaps.end(),
+                           [&](const Gap& one) { return one.label == gap.label && one.reason == gap.reason; });
+    };
+    std::vector<std::string> sentences;
+    for (const Gap& gap : models)
+        sentences.push_back(fmt::format("{} at {}: {}.",
+                                        holds(runs, gap) ? "Neither predicted nor measured" : "Not predicted",
+                                        gap.label, gap.reason));
+    for (const Gap& gap : runs) {
+        if (!holds(models, gap))
+            sentences.push_back(fmt::format("Not measured at {}: {}.", gap.label, gap.reason));
+    }
+    if (sentences.size() > most) {
+        const std::size_t others = sentences.size() - most;
+        sentences.resize(most);
+        sentences.push_back(fmt::format("{} more points are missing.", others));
+    }
+    return sentences;
 }
 
 } // namespace memscape

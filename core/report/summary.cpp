@@ -3,7 +3,7 @@
 
 #include "core/experiment/answer.h"
 #include "core/experiment/by_key.h"
-#include "core/experiment/predicted_points.h"
+#include "core/experiment/gap_sentences.h"
 
 #include <algorithm>
 #include <cmath>
@@ -341,32 +341,6 @@ std::string basisText(const Device& device)
     if (device.basis == "derived")
         return name + ", derived from its attributes (not in the catalogue)";
     return device.basis.empty() ? name : name + ", " + device.basis;
-}
-
-std::vector<std::string> gapSentences(const Prediction* predicted, const Measurement* measured)
-{
-    constexpr std::size_t most = 4;
-    const std::vector<Gap> models = predicted ? gapsOf(*predicted) : std::vector<Gap>(),
-                           runs = measured ? gapsOf(*measured) : std::vector<Gap>();
-    const auto holds = [](const std::vector<Gap>& gaps, const Gap& gap) {
-        return std::any_of(gaps.begin(), gaps.end(),
-                           [&](const Gap& one) { return one.label == gap.label && one.reason == gap.reason; });
-    };
-    std::vector<std::string> sentences;
-    for (const Gap& gap : models)
-        sentences.push_back(fmt::format("{} at {}: {}.",
-                                        holds(runs, gap) ? "Neither predicted nor measured" : "Not predicted",
-                                        gap.label, gap.reason));
-    for (const Gap& gap : runs) {
-        if (!holds(models, gap))
-            sentences.push_back(fmt::format("Not measured at {}: {}.", gap.label, gap.reason));
-    }
-    if (sentences.size() > most) {
-        const std::size_t others = sentences.size() - most;
-        sentences.resize(most);
-        sentences.push_back(fmt::format("{} more points are missing.", others));
-    }
-    return sentences;
 }
 
 std::vector<std::string> gapSentences(const Record& record)

@@ -2,8 +2,8 @@
 // A sweep of which some values are refused keeps the others, and says which and why, wherever it is shown.
 #include "core/experiment/predicted_points.h"
 
+#include "core/experiment/gap_sentences.h"
 #include "core/experiment/record.h"
-#include "core/report/summary.h"
 #include "tests/support/devices.h"
 
 #include <QtTest>
