@@ -34,7 +34,7 @@ Result<Parameters> withWhatAProcessorHolds(const Experiment& experiment, const D
     MEMSCAPE_TRY(held, standardParameters(experiment, device, arguments.assignments));
     std::string others;
     for (const auto& [key, value] : held.values()) {
-        if (asked.at(key, value) != asked)
+        if (asked.at(key, value).values() != asked.values()) // a sweep is not what differs
             others += fmt::format("{}{}={}", others.empty() ? "" : " ", key, valueText(value));
     }
     if (!others.empty())

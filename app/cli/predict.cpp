@@ -3,6 +3,7 @@
 #include "app/cli/live_device.h"
 #include "app/cli/output.h"
 #include "core/base/text.h"
+#include "core/report/summary.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -61,6 +62,8 @@ int runPredict(const Arguments& arguments)
     const bool json = arguments.json || arguments.output == "-";
     if (!json)
         printOut(recordText(*record));
+    for (const std::string& gap : json ? gapSentences(*record) : std::vector<std::string>())
+        note(gap);
     return deliver(arguments.output, jsonText(recordToJson(*record)), json, 0);
 }
 

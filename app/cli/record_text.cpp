@@ -71,6 +71,8 @@ std::string recordText(const Record& record)
         out += whyText(*figure);
     for (const TextTable& table : seriesTables(record))
         out += "\n" + alignedText(table);
+    for (const std::string& gap : gapSentences(record))
+        out += "\n" + printable(gap) + "\n";
     if (const TextTable errors = errorsTable(record); !errors.empty())
         out += "\n" + alignedText(errors);
     if (const std::string probed = probedText(record.measured); !probed.empty())

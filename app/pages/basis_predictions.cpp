@@ -28,9 +28,7 @@ QString probedName(const ProbedRun& run)
 {
     QStringList links;
     for (const ProbedLink& link : run.links)
-        links << QObject::tr("%1 α %2, β %3")
-                     .arg(toQString(link.label), toQString(quantityText(link.latency, Unit::Second)),
-                          toQString(quantityText(link.bandwidth, Unit::BytePerSecond)));
+        links << toQString(link.text());
     return QObject::tr("probed in the run: %1").arg(links.join(QStringLiteral("; ")));
 }
 

@@ -7,6 +7,7 @@
 #include "app/pages/records/record_text.h"
 #include "app/settings/words.h"
 #include "core/experiment/comparison.h"
+#include "core/experiment/gap_sentences.h"
 
 #include <nlohmann/json.hpp>
 
@@ -115,6 +116,8 @@ void ExperimentPage::refreshInspector(const ShownMeasurement& now)
     }
     if (const std::string probed = probedText(now.outcome); !probed.empty())
         fit += u'\n' + toQString(probed);
+    for (const std::string& gap : gapSentences(predicted, measured))
+        fit += (fit.isEmpty() ? QString() : QStringLiteral("\n")) + bytesInStyle(toQString(gap), bytes);
     m_inspector->setBasis(basis, fit);
     m_inspector->setNote(noteFor(now));
     m_inspector->setClaims(claimsBeside(samePoint ? now : ShownMeasurement()), bytes);

@@ -51,7 +51,10 @@ tl::unexpected<Error> fileError(const fs::path& path, std::string_view doing, in
     case ENOENT: return fail("file.missing", message, "check the path");
     case EACCES:
     case EPERM:
-    case EROFS: return fail("file.permission", message, "choose a place you may write to");
+    case EROFS:
+        return fail("file.permission", message,
+                    doing == "read" ? "change its permissions, or choose another file"
+                                    : "choose a place you may write to");
     case ENOSPC:
     case EDQUOT:
     case EFBIG: return fail("file.space", message, "free some space or choose another disk");

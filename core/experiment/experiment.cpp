@@ -3,6 +3,7 @@
 
 #include "core/base/cancellation.h"
 #include "core/base/text.h"
+#include "core/experiment/predicted_points.h"
 
 #include <algorithm>
 #include <cassert>
@@ -85,6 +86,7 @@ Outcome outcomeFromPoints(const Experiment& experiment, const Device& device, co
     Outcome outcome;
     outcome.detail = Json::object();
     outcome.series = seriesFromPoints(experiment.series(), axis, points);
+    addGaps(outcome, experiment, sweep, points);
     for (std::size_t i = 0; i < sweep.values.size(); ++i) {
         bool current = false;
         for (const auto& [key, value] : parameters.values())
@@ -103,15 +105,10 @@ Outcome outcomeFromPoints(const Experiment& experiment, const Device& device, co
 
 Result<Prediction> Experiment::predict(const Device& device, const Parameters& parameters) const
 {
-    const Sweep sweep = sweepOf(*this, device, parameters);
-    std::vector<Point> points;
-    for (std::size_t i = 0; i < sweep.values.size(); ++i) {
-        MEMSCAPE_CHECK(checkWanted());
-        MEMSCAPE_TRY(figures, predictPoint(device, parameters.at(sweep.key, sweep.values[i])));
-        points.push_back({xOf(sweep.values[i], i), valueText(sweep.values[i]), std::move(figures), {}});
-    }
+    const auto modelled = [&](const Parameters& point, std::size_t) { return predictPoint(device, point); };
+    MEMSCAPE_TRY(points, predictedPoints(sweepOf(*this, device, parameters), parameters, modelled));
     Prediction prediction = outcomeFromPoints(*this, device, parameters, std::move(points));
-    prediction.detail = predictDetail(device, parameters);
+    setDetail(prediction, predictDetail(device, parameters));
     prediction.detail["basis"] = device.basis;
     if (const auto made = claims(device, parameters); !made.empty())
         prediction.detail["claims"] = claimsJson(made);

@@ -4,6 +4,7 @@
 #include "core/base/text.h"
 #include "core/experiment/probed_host.h"
 #include "core/timing/calibration.h"
+#include "core/timing/operation_pace.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,8 +18,9 @@ namespace memscape {
 namespace {
 
 constexpr double bandBegin = 0.1, bandEnd = 0.9;
-constexpr int shares = 10;       ///< quantiles that each size contributes to the band
-constexpr double widestBand = 4; ///< high over low: what is wider tells of others on the machine, not of the link
+constexpr int shares = 10;             ///< quantiles that each size contributes to the band
+constexpr std::size_t fewestSizes = 4; ///< of a link: fewer do not tell α from β
+constexpr double widestSpread = 4;     ///< of the samples of a size: what is wider tells of others on the machine
 
 /// The q-quantile of sorted values, which are not none.
 double quantileOf(const std::vector<double>& sorted, double q)
@@ -48,7 +50,17 @@ LinkProbes mediansOf(const LinkSamples& samples)
     return probes;
 }
 
-ProbedLink bandOf(const Device& fitted, const LinkSamples& samples)
+/// The band of samples over their line, every size's alike.
+void setBand(ProbedLink& probed, std::vector<double> ratios)
+{
+    if (ratios.empty())
+        return;
+    std::sort(ratios.begin(), ratios.end());
+    probed.low = std::min(1.0, quantileOf(ratios, bandBegin));
+    probed.high = std::max(1.0, quantileOf(ratios, bandEnd));
+}
+
+ProbedLink fittedLink(const Device& fitted, const LinkSamples& samples)
 {
     const Link* const link = fitted.link(samples.link.id);
     ProbedLink probed{samples.link.id, samples.link.label, link->latency.value, link->bandwidth.value};
@@ -62,12 +74,42 @@ ProbedLink bandOf(const Device& fitted, const LinkSamples& samples)
         for (int i = 0; i < shares; ++i)
             ratios.push_back(quantileOf(sorted, (i + 0.5) / shares) / line);
     }
-    std::sort(ratios.begin(), ratios.end());
-    if (!ratios.empty()) {
-        probed.low = std::min(1.0, quantileOf(ratios, bandBegin));
-        probed.high = std::max(1.0, quantileOf(ratios, bandEnd));
-    }
+    setBand(probed, std::move(ratios));
     return probed;
+}
+
+/// None where nothing is predicted of it, or no sample took time.
+std::optional<ProbedLink> fittedWork(const WorkSamples& samples)
+{
+    std::vector<double> sorted = usable(samples.seconds);
+    if (sorted.empty() || !(samples.predicted > 0))
+        return std::nullopt;
+    ProbedLink probed{samples.id, samples.label};
+    const double median = quantileOf(sorted, 0.5);
+    probed.pace = median / samples.predicted;
+    probed.sizes = 1;
+    for (double& one : sorted)
+        one /= median;
+    setBand(probed, std::move(sorted));
+    return probed;
+}
+
+/// The median over all sizes and kinds of work of what 8 of 10 of its samples spread over.
+double spreadOf(const RunProbes& probes)
+{
+    std::vector<double> spreads;
+    const auto add = [&](const std::vector<double>& seconds) {
+        if (const std::vector<double> sorted = usable(seconds); !sorted.empty())
+            spreads.push_back(quantileOf(sorted, bandEnd) / quantileOf(sorted, bandBegin));
+    };
+    for (const LinkSamples& one : probes.links) {
+        for (const auto& [bytes, seconds] : one.seconds)
+            add(seconds);
+    }
+    for (const WorkSamples& one : probes.work)
+        add(one.seconds);
+    std::sort(spreads.begin(), spreads.end());
+    return spreads.empty() ? 1 : quantileOf(spreads, 0.5);
 }
 
 void scale(std::optional<Sourced>& rate, double slower)
@@ -80,6 +122,10 @@ void scale(std::optional<Sourced>& rate, double slower)
 Device scaledLinks(Device device, const std::vector<ProbedLink>& links, double ProbedLink::*slower)
 {
     for (const ProbedLink& probed : links) {
+        if (probed.isWork()) {
+            device = withSlowerOperations(std::move(device), probed.*slower);
+            continue;
+        }
         for (Link& link : device.links) {
             if (link.id != probed.id)
                 continue;
@@ -95,9 +141,10 @@ Device scaledLinks(Device device, const std::vector<ProbedLink>& links, double P
     return device;
 }
 
-/// The curves on which the links' band is seen, with that band.
-void keepBanded(Outcome& line, const Outcome& quick, const Outcome& slow)
+/// The measured curves on which the links' band is seen, with that band.
+void keepBanded(Outcome& line, const Outcome& quick, const Outcome& slow, const Measurement& measured)
 {
+    std::erase_if(line.series, [&](const Series& series) { return !measured.findSeries(series.key); });
     for (Series& series : line.series) {
         const Series* const one = quick.findSeries(series.key);
         const Series* const other = slow.findSeries(series.key);
@@ -116,22 +163,58 @@ void keepBanded(Outcome& line, const Outcome& quick, const Outcome& slow)
     line.detail = Json::object();
 }
 
-std::optional<Outcome> predictedWith(const Experiment& experiment, const Device& device, const Parameters& parameters,
-                                     const std::vector<ProbedLink>& links)
+/// Errors: those of the model.
+Result<Outcome> predictedWith(const Experiment& experiment, const Device& device, const Parameters& parameters,
+                              const std::vector<ProbedLink>& links, const Measurement& measured)
 {
-    auto line = experiment.predict(device, parameters);
-    const auto quick = experiment.predict(scaledLinks(device, links, &ProbedLink::low), parameters);
-    const auto slow = experiment.predict(scaledLinks(device, links, &ProbedLink::high), parameters);
-    if (!line || !quick || !slow)
-        return std::nullopt;
-    keepBanded(*line, *quick, *slow);
-    return std::move(*line);
+    MEMSCAPE_TRY(line, experiment.predict(device, parameters));
+    MEMSCAPE_TRY(quick, experiment.predict(scaledLinks(device, links, &ProbedLink::low), parameters));
+    MEMSCAPE_TRY(slow, experiment.predict(scaledLinks(device, links, &ProbedLink::high), parameters));
+    keepBanded(line, quick, slow, measured);
+    return line;
+}
+
+/// Errors: run.probes where they say nothing, those of the model.
+Result<ProbedRun> fittedRun(const Measurement& measured, const Experiment& experiment, const Device& device,
+                            const Parameters& parameters, const RunProbes& probes)
+{
+    if (const double spread = spreadOf(probes); spread > widestSpread)
+        return fail(
+            "run.probes",
+            fmt::format("samples of one size differ {}-fold, so others used the machine", shortNumber(spread, 2)));
+    std::vector<LinkProbes> medians;
+    for (const LinkSamples& one : probes.links) {
+        LinkProbes link = mediansOf(one);
+        if (link.points.size() >= fewestSizes && fitLink(link))
+            medians.push_back(std::move(link));
+    }
+    Device fitted = medians.empty() ? device : withFittedLinks(device, medians);
+    ProbedRun run;
+    for (const LinkProbes& one : medians) {
+        const auto samples = std::find_if(probes.links.begin(), probes.links.end(),
+                                          [&](const LinkSamples& link) { return link.link.id == one.id; });
+        run.links.push_back(fittedLink(fitted, *samples));
+    }
+    for (const WorkSamples& one : probes.work) {
+        if (auto work = fittedWork(one)) {
+            fitted = withSlowerOperations(std::move(fitted), work->pace);
+            run.links.push_back(std::move(*work));
+        }
+    }
+    if (run.links.empty())
+        return fail("run.probes", "too few sizes were probed in the time of the run");
+    MEMSCAPE_TRY(predicted, predictedWith(experiment, fitted, parameters, run.links, measured));
+    if (predicted.series.empty())
+        return fail("run.probes", "no measured curve depends on them");
+    run.predicted = std::move(predicted);
+    return run;
 }
 
 Json linkJson(const ProbedLink& link)
 {
     return {{"id", link.id},
             {"label", link.label},
+            {"pace", jsonNumber(link.pace)},
             {"latency", jsonNumber(link.latency)},
             {"bandwidth", jsonNumber(link.bandwidth)},
             {"low", jsonNumber(link.low)},
@@ -141,15 +224,20 @@ Json linkJson(const ProbedLink& link)
 
 Result<ProbedLink> linkFrom(const JsonReader& reader)
 {
-    ProbedLink link;
+    const auto numberOrNan = [&](const char* key) -> Result<double> {
+        if (!reader.has(key))
+            return nan;
+        return reader.at(key).and_then([](const JsonReader& node) { return node.numberOrNan(); });
+    };
     MEMSCAPE_TRY(id, reader.string("id"));
     MEMSCAPE_TRY(label, reader.string("label"));
-    MEMSCAPE_TRY(latency, reader.number("latency"));
-    MEMSCAPE_TRY(bandwidth, reader.number("bandwidth"));
+    MEMSCAPE_TRY(pace, numberOrNan("pace"));
+    MEMSCAPE_TRY(latency, numberOrNan("latency"));
+    MEMSCAPE_TRY(bandwidth, numberOrNan("bandwidth"));
     MEMSCAPE_TRY(low, reader.number("low"));
     MEMSCAPE_TRY(high, reader.number("high"));
     MEMSCAPE_TRY(sizes, reader.integer("sizes", 0));
-    return ProbedLink{id, label, latency, bandwidth, low, high, int(std::clamp<std::int64_t>(sizes, 0, 1000))};
+    return ProbedLink{id, label, latency, bandwidth, low, high, int(std::clamp<std::int64_t>(sizes, 0, 1000)), pace};
 }
 
 Result<ProbedRun> runFrom(const JsonReader& reader)
@@ -167,33 +255,32 @@ Result<ProbedRun> runFrom(const JsonReader& reader)
     return run;
 }
 
+/// Why probes say nothing, as a sentence; empty where that is not why there are none.
+std::string refusalText(const Measurement& measured)
+{
+    if (!measured.detail.is_object() || !measured.detail.contains("probed"))
+        return {};
+    const auto reason = JsonReader(measured.detail["probed"]).string("none", std::string());
+    return !reason || reason->empty() ? std::string()
+                                      : fmt::format("Probes in turn with the points say nothing: {}.", *reason);
+}
+
 } // namespace
 
 void addProbed(Measurement& measured, const Experiment& experiment, const Device& device, const Parameters& parameters,
-               const std::vector<LinkSamples>& samples)
+               const RunProbes& probes)
 {
-    std::vector<LinkProbes> probes;
-    for (const LinkSamples& one : samples) {
-        if (fitLink(mediansOf(one)))
-            probes.push_back(mediansOf(one));
-    }
-    if (probes.empty())
+    if (probes.links.empty() && probes.work.empty())
         return;
-    const Device fitted = withFittedLinks(device, probes);
-    std::vector<ProbedLink> links;
-    Json all = Json::array();
-    for (const LinkSamples& one : samples) {
-        if (!fitted.link(one.link.id))
-            continue;
-        links.push_back(bandOf(fitted, one));
-        if (links.back().high > widestBand * links.back().low)
-            return;
-        all.push_back(linkJson(links.back()));
-    }
-    const auto predicted = predictedWith(experiment, fitted, parameters, links);
-    if (!predicted || predicted->series.empty())
+    auto run = fittedRun(measured, experiment, device, parameters, probes);
+    if (!run) {
+        measured.detail["probed"] = {{"none", run.error().text()}};
         return;
-    measured.detail["probed"] = {{"links", std::move(all)}, {"predicted", outcomeToJson(*predicted)}};
+    }
+    Json links = Json::array();
+    for (const ProbedLink& link : run->links)
+        links.push_back(linkJson(link));
+    measured.detail["probed"] = {{"links", std::move(links)}, {"predicted", outcomeToJson(run->predicted)}};
 }
 
 std::optional<ProbedRun> probedRun(const Measurement& measured)
@@ -230,19 +317,27 @@ ProbedError probedError(const ProbedRun& run, const Measurement& measured)
     return error;
 }
 
+std::string ProbedLink::text() const
+{
+    if (isWork())
+        return fmt::format("{} at {} of their calibrated time", label, percentText(pace));
+    return fmt::format("{}, α {}, β {}", label, quantityText(latency, Unit::Second),
+                       quantityText(bandwidth, Unit::BytePerSecond));
+}
+
 std::string probedText(const std::optional<Measurement>& measured)
 {
     if (!measured)
         return {};
     const auto run = probedRun(*measured);
-    if (!run)
-        return probedHostText(*measured);
-    std::string text = "Links as probed in turn with the points:";
+    if (!run) {
+        const std::string host = probedHostText(*measured);
+        return host.empty() ? refusalText(*measured) : host;
+    }
+    std::string text = "As probed in turn with the points: ";
     for (const ProbedLink& link : run->links)
-        text += fmt::format("{} {}, α {}, β {}, 8 of 10 samples at {} to {} of the line",
-                            &link == &run->links.front() ? "" : ";", link.label,
-                            quantityText(link.latency, Unit::Second), quantityText(link.bandwidth, Unit::BytePerSecond),
-                            percentText(link.low), percentText(link.high));
+        text += fmt::format("{}{}, 8 of 10 samples at {} to {} of the line", &link == &run->links.front() ? "" : "; ",
+                            link.text(), percentText(link.low), percentText(link.high));
     const ProbedError error = probedError(*run, *measured);
     if (error.points > 0)
         text += fmt::format(". With these the model is {} off in {} (median of {} {}, {} within that band)",

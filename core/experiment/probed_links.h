@@ -5,8 +5,10 @@
 // say, and drawn beside the prediction, which stays what it was. No sample of a point is among the probes.
 //
 //     line   α, β (and γ) fitted to the median of each size (core/timing/link_time.h)
-//     band   the model with links as much quicker or slower as the quantiles 0.1 and 0.9 of (sample / line), to which
-//            every size contributes alike: 8 of 10 samples lie in it
+//     pace   of work beside the links, products on one core: the median of (sample / what is predicted); all operations
+//            and the ways of their operands from far take so many times as long
+//     band   the model with links and work as much quicker or slower as the quantiles 0.1 and 0.9 of (sample / line),
+//            to which every size contributes alike: 8 of 10 samples lie in it
 //
 // Left out: links of GPUs, which do not move; changes that last shorter than a visit.
 #pragma once
@@ -14,6 +16,7 @@
 #include "core/experiment/experiment.h"
 #include "core/timing/link_time.h"
 
+#include <cmath>
 #include <map>
 #include <optional>
 #include <string>
@@ -28,7 +31,22 @@ struct LinkSamples
     std::map<double, std::vector<double>> seconds; ///< by B
 };
 
-/// A link as it was fitted.
+/// Samples of work that the model has a time for.
+struct WorkSamples
+{
+    std::string id, label;
+    double predicted = nan; ///< s, by the device as it was calibrated
+    std::vector<double> seconds;
+};
+
+/// What a run probed in turn with its points.
+struct RunProbes
+{
+    std::vector<LinkSamples> links;
+    std::vector<WorkSamples> work;
+};
+
+/// A link or a kind of work as it was fitted.
 struct ProbedLink
 {
     std::string id, label;
@@ -36,13 +54,18 @@ struct ProbedLink
     double bandwidth = nan;   ///< B/s, β of data in the last cache
     double low = 1, high = 1; ///< the band over the line
     int sizes = 0;
+    double pace = nan; ///< of work: its time over the predicted one; it has no α and β
+
+    bool isWork() const { return !std::isnan(pace); }
+    /// "pipe, α 30 µs, β 2 GB/s", "products at 110 % of their time".
+    std::string text() const;
 };
 
 /// What is said with them.
 struct ProbedRun
 {
     std::vector<ProbedLink> links;
-    Outcome predicted; ///< the curves that depend on these links, with their band
+    Outcome predicted; ///< the measured curves that depend on these links, with their band
 };
 
 /// How far the measured points are from it, on its first curve.
@@ -53,17 +76,17 @@ struct ProbedError
     int within = 0; ///< the band
 };
 
-/// Adds "probed" to the detail of `measured`: {"links": [{"id", "label", "latency", "bandwidth", "low", "high",
-/// "sizes"}…], "predicted": outcome}. Nothing where the sizes determine no link, the samples of a size differ fourfold
-/// (others used the machine), or the model answers nothing.
+/// Adds "probed" to the detail of `measured`: {"links": [{"id", "label", "pace", "latency", "bandwidth", "low", "high",
+/// "sizes"}…], "predicted": outcome}; or {"none": reason} where the sizes determine no link, the samples of most sizes
+/// differ fourfold (others used the machine), or no measured curve depends on them. Nothing without samples.
 void addProbed(Measurement& measured, const Experiment& experiment, const Device& device, const Parameters& parameters,
-               const std::vector<LinkSamples>& samples);
+               const RunProbes& probes);
 /// Reads it again; none where there is none, or where it is not what addProbed() writes.
 std::optional<ProbedRun> probedRun(const Measurement& measured);
 
 ProbedError probedError(const ProbedRun& run, const Measurement& measured);
-/// The links, or the processor (probed_host.h), and how far the model with them is from what was measured: sentences.
-/// Empty where none were probed.
+/// The links, or the processor (probed_host.h), and how far the model with them is from what was measured, or why they
+/// say nothing: sentences. Empty where none were probed.
 std::string probedText(const std::optional<Measurement>& measured);
 
 } // namespace memscape

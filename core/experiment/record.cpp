@@ -293,7 +293,13 @@ Result<Record> predictRecord(const Experiment& experiment, const Device& device,
 Result<Record> predictRecord(const Experiment& experiment, const Device& device, const Parameters& parameters,
                              PredictionContext& context)
 {
-    MEMSCAPE_TRY(prediction, experiment.predictAgain(device, parameters, context));
+    auto predicted = experiment.predictAgain(device, parameters, context);
+    if (!predicted && parameters.sweep() && predicted.error().code != "predict.cancelled") {
+        // The first point of a sweep is refused: the others stand without what the experiment adds to that one.
+        if (auto others = experiment.Experiment::predict(device, parameters))
+            predicted = std::move(others);
+    }
+    MEMSCAPE_TRY(prediction, std::move(predicted));
     Record record;
     record.experiment = experiment.id();
     record.parameters = parameters;

@@ -143,6 +143,8 @@ std::string recordHtml(const std::vector<Record>& records, std::size_t index)
     out += htmlPairs(facts) + htmlTable(figuresTable(record, baselineFor(record, records))) + chartsHtml(record);
     if (const TextTable errors = errorsTable(record); !errors.empty())
         out += "<h3>Prediction against measurement</h3>\n" + htmlTable(errors);
+    for (const std::string& gap : gapSentences(record))
+        out += htmlElement("p", gap);
     if (const std::string probed = probedText(record.measured); !probed.empty())
         out += htmlElement("p", probed);
     if (const std::string verdict = verdictText(record); !verdict.empty())

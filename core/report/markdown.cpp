@@ -104,6 +104,8 @@ std::string recordText(const Record& record, const std::vector<Record>& records)
     out += markdownTable(figuresTable(record, baselineFor(record, records))) + "\n";
     if (const TextTable errors = errorsTable(record); !errors.empty())
         out += markdownTable(errors) + "\n";
+    for (const std::string& gap : gapSentences(record))
+        out += escapedForMarkdown(gap) + "\n\n";
     if (const std::string probed = probedText(record.measured); !probed.empty())
         out += escapedForMarkdown(probed) + "\n\n";
     if (const std::string verdict = verdictText(record); !verdict.empty())

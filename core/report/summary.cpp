@@ -3,6 +3,7 @@
 
 #include "core/experiment/answer.h"
 #include "core/experiment/by_key.h"
+#include "core/experiment/gap_sentences.h"
 
 #include <algorithm>
 #include <cmath>
@@ -340,6 +341,11 @@ std::string basisText(const Device& device)
     if (device.basis == "derived")
         return name + ", derived from its attributes (not in the catalogue)";
     return device.basis.empty() ? name : name + ", " + device.basis;
+}
+
+std::vector<std::string> gapSentences(const Record& record)
+{
+    return gapSentences(record.predicted ? &*record.predicted : nullptr, record.measured ? &*record.measured : nullptr);
 }
 
 std::string gradeText(const Record& record)

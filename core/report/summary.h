@@ -39,6 +39,9 @@ std::vector<TextTable> seriesTables(const Record& record, ByteStyle style = Byte
 /// series | points | median error | largest error; empty without both sides.
 TextTable errorsTable(const Record& record);
 
+/// Points of the sweep that are missing, a sentence each (core/experiment/gap_sentences.h).
+std::vector<std::string> gapSentences(const Record& record);
+
 /// The figure that the page is about: the first that carries a Why. Null without a prediction.
 const Figure* headlineFigure(const Record& record);
 

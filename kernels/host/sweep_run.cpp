@@ -80,7 +80,7 @@ Result<MeasuredRun> runSweep(const Experiment& experiment, const Parameters& par
                           sweepOf(experiment, session.device(), parameters).values.size());
     HostWatch watch(session);
     MEMSCAPE_TRY(run, runSweep(experiment, parameters, *makeSampledPoints(measurement, watch), session));
-    addProbed(run.measurement, experiment, session.device(), parameters, measurement.probedLinks());
+    addProbed(run.measurement, experiment, session.device(), parameters, measurement.probes());
     return run;
 }
 

@@ -28,8 +28,8 @@ public:
     virtual Result<SampleSets> visit(const Parameters& point, int pass) = 0;
     /// The figures of a point from everything sampled so far, in the keys of the prediction.
     virtual Result<Figures> figures(const Parameters& point, const MergedSamples& samples) = 0;
-    /// Links that were probed in turn with the points; none where nothing depends on them.
-    virtual std::vector<LinkSamples> probedLinks() const { return {}; }
+    /// What was probed in turn with the points; nothing where they depend on no link.
+    virtual RunProbes probes() const { return {}; }
     /// What the provenance says about how it was done (pages, threads, kernel versions).
     virtual Json method() const = 0;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/measure/sweep_run.h"
 
+#include "core/experiment/predicted_points.h"
 #include "core/experiment/record.h"
 #include "kernels/measure/kept_samples.h"
 
@@ -30,13 +31,6 @@ struct SweepPoint
     std::optional<Error> error; ///< why it could not be measured; later passes leave it out
 };
 
-std::string labelOf(const Experiment& experiment, const Sweep& sweep, const ParameterValue& value)
-{
-    const ParameterSpec* spec = findParameter(experiment.schema(), sweep.key);
-    return spec ? fmt::format("{} {}", spec->label, valueLabel(*spec, value))
-                : fmt::format("{} {}", sweep.key, valueText(value));
-}
-
 std::vector<SweepPoint> pointsOf(const Experiment& experiment, const Sweep& sweep, const Parameters& parameters)
 {
     const SeriesAxis axis = axisOf(experiment, sweep);
@@ -45,7 +39,7 @@ std::vector<SweepPoint> pointsOf(const Experiment& experiment, const Sweep& swee
         SweepPoint point;
         point.x = axis.values[i];
         point.name = valueText(sweep.values[i]);
-        point.label = labelOf(experiment, sweep, sweep.values[i]);
+        point.label = pointLabel(experiment, sweep, sweep.values[i]);
         point.parameters = parameters.at(sweep.key, sweep.values[i]);
         points.push_back(std::move(point));
     }
@@ -194,11 +188,9 @@ private:
     Point shown(std::size_t index, bool withOwnDetail = true) const
     {
         const SweepPoint& point = m_points[index];
+        if (point.error)
+            return refusedPoint(point.x, point.name, *point.error);
         Point shown{point.x, point.name, {}, Json::object()};
-        if (point.error) {
-            shown.detail = {{"error", point.error->code}, {"reason", point.error->text()}};
-            return shown;
-        }
         Point measured = m_measurer.point(index);
         shown.figures = std::move(measured.figures);
         shown.detail = sampledDetail(m_measurer.quality(index), m_measurer.samples(index));

@@ -7,6 +7,7 @@
 // not fit the next request, and what was freed is kept for later. Left out: CUDA graphs' private pools, fragmentation
 // inside the driver, the time between two requests.
 #include "core/experiments/allocator/allocator.h"
+#include "core/experiment/predicted_points.h"
 #include "core/experiments/common/idle_parameters.h"
 
 #include "core/base/cancellation.h"
@@ -196,22 +197,18 @@ Result<Prediction> Allocator::predictAgain(const Device& device, const Parameter
     own.setSweep({});
     MEMSCAPE_TRY(answer, answerAllocator(device, own, context));
     const Figures figures = predictedAllocator(device, answer);
-    std::vector<Point> points;
-    const Sweep sweep = sweepOf(*this, device, parameters);
-    for (std::size_t i = 0; i < sweep.values.size(); ++i) {
-        const double* number = std::get_if<double>(&sweep.values[i]);
-        Point point{number ? *number : double(i), valueText(sweep.values[i]), figures, {}};
-        if (parameters.sweep() && i > 0) { // the first is the parameters' own
-            MEMSCAPE_TRY(there, answerOf(device, parameters.at(sweep.key, sweep.values[i]), context, {}));
-            point.figures = predictedAllocator(device, there);
-        }
-        points.push_back(std::move(point));
-    }
+    const auto modelled = [&](const Parameters& point, std::size_t i) -> Result<Figures> {
+        if (!parameters.sweep() || i == 0) // the first is the parameters' own
+            return figures;
+        MEMSCAPE_TRY(there, answerOf(device, point, context, {}));
+        return predictedAllocator(device, there);
+    };
+    MEMSCAPE_TRY(points, predictedPoints(sweepOf(*this, device, parameters), parameters, modelled));
     Prediction prediction = outcomeFromPoints(*this, device, parameters, std::move(points));
     prediction.figures = figures;
     std::vector<Series> curves = requestSeries(doubles(answer.replay.allocated), doubles(answer.replay.reserved));
     prediction.series.insert(prediction.series.begin(), curves.begin(), curves.end());
-    prediction.detail = allocatorDetail(answer);
+    setDetail(prediction, allocatorDetail(answer));
     prediction.detail["basis"] = device.basis;
     prediction.detail["claims"] = claimsJson(allocatorClaims(answer, {}));
     return prediction;

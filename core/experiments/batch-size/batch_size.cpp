@@ -5,6 +5,7 @@
 // batch is kept between questions, so a dragged batch simulates one step.
 #include "core/experiments/batch-size/batch_size.h"
 
+#include "core/experiment/predicted_points.h"
 #include "core/experiments/common/answers.h"
 #include "core/experiments/common/framework_lines.h"
 #include "core/experiments/common/idle_parameters.h"
@@ -96,20 +97,15 @@ private:
 Result<std::vector<Point>> BatchSize::points(const Device& device, const Parameters& parameters, const Sweep& sweep,
                                              const BatchStudy& study, PredictionContext& context) const
 {
-    std::vector<Point> made;
-    for (std::size_t i = 0; i < sweep.values.size(); ++i) {
-        const double* number = std::get_if<double>(&sweep.values[i]);
-        Point point{number ? *number : double(i), valueText(sweep.values[i]), {}, {}};
-        const BatchPoint* known = sweep.key == "batch" && number ? study.at(std::int64_t(*number)) : nullptr;
-        if (known) {
-            point.figures = batchFigures(device, study, *known);
-        } else if (parameters.sweep()) { // of our own axis: larger than can be counted
-            MEMSCAPE_TRY(there, studyBatch(device, parameters.at(sweep.key, sweep.values[i]), {}, context));
-            point.figures = batchFigures(device, there, there.point);
-        }
-        made.push_back(std::move(point));
-    }
-    return made;
+    return predictedPoints(sweep, parameters, [&](const Parameters& point, std::size_t i) -> Result<Figures> {
+        const double* const number = std::get_if<double>(&sweep.values[i]);
+        if (const BatchPoint* const known = sweep.key == "batch" && number ? study.at(std::int64_t(*number)) : nullptr)
+            return batchFigures(device, study, *known);
+        if (!parameters.sweep()) // of our own axis: larger than can be counted
+            return Figures();
+        MEMSCAPE_TRY(there, studyBatch(device, point, {}, context));
+        return batchFigures(device, there, there.point);
+    });
 }
 
 Result<Prediction> BatchSize::predictAgain(const Device& device, const Parameters& parameters,
@@ -129,7 +125,7 @@ Result<Prediction> BatchSize::predictAgain(const Device& device, const Parameter
     Prediction prediction = outcomeFromPoints(*this, device, parameters, std::move(made));
     prediction.figures = batchFigures(device, study, study.point);
     prediction.series.push_back(paretoSeries(study));
-    prediction.detail = batchDetail(study);
+    setDetail(prediction, batchDetail(study));
     prediction.detail["basis"] = device.basis;
     prediction.detail["claims"] = claimsJson(batchClaims(study, {}));
     return prediction;

@@ -9,6 +9,7 @@
 #include "core/experiments/checkpoint/checkpoint.h"
 
 #include "core/base/cancellation.h"
+#include "core/experiment/predicted_points.h"
 #include "core/experiments/common/answers.h"
 #include "core/experiments/common/framework_lines.h"
 #include "core/experiments/common/idle_parameters.h"
@@ -94,23 +95,18 @@ Result<Prediction> Checkpoint::predictAgain(const Device& device, const Paramete
     MEMSCAPE_TRY(answer, answerCheckpoint(device, own, context));
     MEMSCAPE_CHECK(checkWanted());
     const Figures figures = checkpointFigures(answer);
-    std::vector<Point> points;
-    const Sweep sweep = sweepOf(*this, device, parameters);
-    for (std::size_t i = 0; i < sweep.values.size(); ++i) {
-        const double* number = std::get_if<double>(&sweep.values[i]);
-        Point point{number ? *number : double(i), valueText(sweep.values[i]), figures, {}};
-        if (parameters.sweep() && i > 0) { // the first is the parameters' own
-            MEMSCAPE_TRY(there, predictPoint(device, parameters.at(sweep.key, sweep.values[i])));
-            point.figures = std::move(there);
-        }
-        points.push_back(std::move(point));
-    }
+    const auto modelled = [&](const Parameters& point, std::size_t i) -> Result<Figures> {
+        if (!parameters.sweep() || i == 0) // the first is the parameters' own
+            return figures;
+        return predictPoint(device, point);
+    };
+    MEMSCAPE_TRY(points, predictedPoints(sweepOf(*this, device, parameters), parameters, modelled));
     Prediction prediction = outcomeFromPoints(*this, device, parameters, std::move(points));
     prediction.figures = figures;
     prediction.series.insert(prediction.series.begin(), checkpointMemorySeries(answer));
     const auto strategies = compareStrategies(answer, own);
     MEMSCAPE_CHECK(checkWanted());
-    prediction.detail = checkpointDetail(answer, strategies);
+    setDetail(prediction, checkpointDetail(answer, strategies));
     prediction.detail["basis"] = device.basis;
     prediction.detail["claims"] = claimsJson(checkpointClaims(answer));
     return prediction;

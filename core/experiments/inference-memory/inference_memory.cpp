@@ -7,6 +7,7 @@
 // tokens take: inference_time.h.
 // Left out: see the omits of each figure.
 #include "core/experiment/experiment.h"
+#include "core/experiment/predicted_points.h"
 #include "core/experiments/common/answers.h"
 #include "core/experiments/common/idle_parameters.h"
 #include "core/experiments/inference-memory/inference_answer.h"
@@ -162,15 +163,13 @@ Result<Prediction> InferenceMemory::predict(const Device& device, const Paramete
     MEMSCAPE_TRY(answer, servingAnswer(device, own));
     MEMSCAPE_TRY(figures, servingFigures(device, answer, own));
     const Sweep sweep = sweepOf(*this, device, parameters);
-    std::vector<Point> points;
-    for (std::size_t i = 0; i < sweep.values.size(); ++i) {
-        const double* number = std::get_if<double>(&sweep.values[i]);
-        MEMSCAPE_TRY(there, servingCurveFigures(device, answer, parameters.at(sweep.key, sweep.values[i]), sweep.key));
-        points.push_back({number ? *number : double(i), valueText(sweep.values[i]), std::move(there), {}});
-    }
+    const auto modelled = [&](const Parameters& point, std::size_t) {
+        return servingCurveFigures(device, answer, point, sweep.key);
+    };
+    MEMSCAPE_TRY(points, predictedPoints(sweep, parameters, modelled));
     Prediction prediction = outcomeFromPoints(*this, device, parameters, std::move(points));
     prediction.figures = std::move(figures);
-    prediction.detail = detailOf(device, answer);
+    setDetail(prediction, detailOf(device, answer));
     prediction.detail["basis"] = device.basis;
     if (const auto made = claimsAbout(answer); !made.empty())
         prediction.detail["claims"] = claimsJson(made);

@@ -9,7 +9,8 @@
 //     copy     α and β of the link to the GPU, of all links where each GPU has its own
 //
 // On a host that is calibrated, reading and converting have the α and β that were measured there, by method. α is paid
-// by each chunk that is converted or read past the page cache, and once by what the kernel reads ahead. Each piece of
+// by each chunk that is converted, read past the page cache or shared by threads, which wait for each other at its end,
+// and once by what the kernel reads ahead. Each piece of
 // the page cache costs γ: the first windows that are read ahead are of small pieces, so that a small file is slower by
 // the byte (core/timing/page_cache.h). Chunks go through the lanes as core/timing/pipeline.h says, each with its share
 // of what is paid once.
@@ -118,7 +119,8 @@ Result<LoadingLane> readLane(const Device& device, const LoadingCase& asked)
         const double touched = loadingTouched(asked.method, asked.isWarm); // 0: no matter of the caches
         const CachedShares cached = touched > 0 ? cachedShares(device, touched * bytes) : CachedShares{};
         setCalibrated(lane, *link, cached);
-        if (asked.method != LoadingMethod::Direct) { // the kernel reads ahead over the borders of chunks
+        // The kernel reads ahead over the borders of chunks, but threads that share a chunk wait for each other there.
+        if (asked.method != LoadingMethod::Direct && asked.method != LoadingMethod::Parallel) {
             lane.once = std::exchange(lane.fixed, 0.0);
             lane.perByte += lane.once / bytes;
         }

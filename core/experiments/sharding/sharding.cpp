@@ -6,6 +6,7 @@
 #include "core/experiments/sharding/sharding.h"
 
 #include "core/base/cancellation.h"
+#include "core/experiment/predicted_points.h"
 #include "core/experiments/common/framework_lines.h"
 #include "core/experiments/common/idle_parameters.h"
 
@@ -120,16 +121,14 @@ Result<Prediction> Sharding::predictAgain(const Device& device, const Parameters
     MEMSCAPE_TRY(answer, answerSharding(device, own, context));
     const Sweep sweep = sweepOf(*this, device, parameters);
     PredictionContext others = context; // of other values: what is kept of the own ones stays
-    std::vector<Point> points;
-    for (std::size_t i = 0; i < sweep.values.size(); ++i) {
-        MEMSCAPE_CHECK(checkWanted());
-        const double* const number = std::get_if<double>(&sweep.values[i]);
-        MEMSCAPE_TRY(there, answerSharding(device, own.at(sweep.key, sweep.values[i]), others));
-        points.push_back({number ? *number : double(i), valueText(sweep.values[i]), shardingFigures(there), {}});
-    }
+    const auto modelled = [&](const Parameters& point, std::size_t) -> Result<Figures> {
+        MEMSCAPE_TRY(there, answerSharding(device, point, others));
+        return shardingFigures(there);
+    };
+    MEMSCAPE_TRY(points, predictedPoints(sweep, own, modelled));
     Prediction prediction = outcomeFromPoints(*this, device, parameters, std::move(points));
     prediction.figures = shardingFigures(answer);
-    prediction.detail = shardingDetail(answer);
+    setDetail(prediction, shardingDetail(answer));
     prediction.detail["basis"] = device.basis;
     if (const auto made = shardingClaims(answer); !made.empty())
         prediction.detail["claims"] = claimsJson(made);

@@ -8,6 +8,7 @@
 // Left out: see the omits of each figure.
 #include "core/experiments/training-memory/training_memory.h"
 
+#include "core/experiment/predicted_points.h"
 #include "core/experiments/common/answers.h"
 #include "core/experiments/common/framework_lines.h"
 #include "core/experiments/common/idle_parameters.h"
@@ -180,21 +181,14 @@ Result<std::vector<Point>> TrainingMemory::pointsOf(const Device& device, const 
                                                     const std::shared_ptr<RecordedNetworks>& networks,
                                                     const Figures& own) const
 {
-    std::vector<Point> points;
     const Sweep sweep = sweepOf(*this, device, parameters);
-    for (std::size_t i = 0; i < sweep.values.size(); ++i) {
-        const double* number = std::get_if<double>(&sweep.values[i]);
-        Point point{number ? *number : double(i), valueText(sweep.values[i]), own, {}};
-        if (parameters.sweep() && i > 0) { // the first is the parameters' own
-            const Parameters there = parameters.at(sweep.key, sweep.values[i]);
-            MEMSCAPE_TRY(answer,
-                         sweep.key == "model" ? answerOnce(device, there) : answerTraining(device, there, networks));
-            MEMSCAPE_TRY(figures, trainingFigures(answer));
-            point.figures = std::move(figures);
-        }
-        points.push_back(std::move(point));
-    }
-    return points;
+    return predictedPoints(sweep, parameters, [&](const Parameters& point, std::size_t i) -> Result<Figures> {
+        if (!parameters.sweep() || i == 0) // the first is the parameters' own
+            return own;
+        MEMSCAPE_TRY(answer,
+                     sweep.key == "model" ? answerOnce(device, point) : answerTraining(device, point, networks));
+        return trainingFigures(answer);
+    });
 }
 
 Result<Prediction> TrainingMemory::predict(const Device& device, const Parameters& parameters) const
@@ -208,7 +202,7 @@ Result<Prediction> TrainingMemory::predict(const Device& device, const Parameter
     prediction.figures = std::move(figures);
     prediction.series.insert(prediction.series.begin(), timelineSeries(answer.simulation.trace));
     const std::optional<OutOfMemory> outOfMemory = outOfMemoryOf(answer);
-    prediction.detail = detailOf(device, answer, outOfMemory);
+    setDetail(prediction, detailOf(device, answer, outOfMemory));
     addAdvice(prediction.detail, device, own, answer, outOfMemory);
     if (own.choice("advice") != "none")
         prediction.detail["claims"] = claimsJson(claimsOf(answer, device, own));

@@ -7,6 +7,7 @@
 #include "core/timing/pipeline.h"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -70,8 +71,13 @@ struct TransferLane
     double perByte = 0;      ///< s/B
     double perPiece = 0;     ///< s
     std::string pieces = {}; ///< the link whose pieces they are (linkPieces()); those of a size alone
+    double handOver = 0;     ///< s a chunk, from the core that copied it
+    /// s/B of lines that the copying core has changed last, by the bytes of all buffers; none where nothing is shared.
+    std::function<double(double buffers)> handOverPerByte = {};
 
     double seconds(double bytes) const;
+    /// While another core works on these buffers.
+    double secondsBeside(double bytes, double buffers) const;
     double seconds(const TransferCase& asked) const; ///< of all chunks, one after the other
 };
 

@@ -57,8 +57,8 @@ void addPieceTerm(Why& why, const TransferModel& model)
 std::string lanesText(const TransferModel& model)
 {
     std::string sum;
-    for (const TransferLane& lane : model.lanes)
-        sum += (sum.empty() ? "" : " + ") + transferSeconds(lane.seconds(double(model.asked.chunk)));
+    for (const LaneTime& lane : model.times())
+        sum += (sum.empty() ? "" : " + ") + transferSeconds(lane.chunk);
     return sum;
 }
 
@@ -133,7 +133,8 @@ Why kernelWhy(const TransferModel& model)
     why.formula = "kernel = chunks × start + bytes × max(1 / memory rate, work / FP32 rate)";
     why.with = "= " + transferSeconds(model.kernelSeconds());
     why.source = "roofline";
-    why.omits = {"the kernel finds its chunk where the copy has put it", "a last wave of blocks that is not full"};
+    why.omits = {"alone: what its lines cost when another core has just written them is a part of the time",
+                 "a last wave of blocks that is not full"};
     return why;
 }
 

@@ -77,7 +77,7 @@ public:
         return loadingFigures(asked, measuredLoading(summaries, seen->second.first, seen->second.second));
     }
 
-    std::vector<LinkSamples> probedLinks() const override { return m_prober.samples(); }
+    RunProbes probes() const override { return {m_prober.samples(), {}}; }
 
     Json method() const override
     {
@@ -189,7 +189,8 @@ Result<std::vector<double>> measureReading(HostSession& session, const LoadingFi
 {
     LoadingCase asked;
     asked.fileBytes = asked.bytes = asked.elements = bytes;
-    asked.chunk = std::min(bytes, calibratedChunk);
+    // Threads wait for each other at the end of a chunk, which costs α again: the rate is that of one chunk.
+    asked.chunk = method == LoadingMethod::Parallel ? bytes : std::min(bytes, calibratedChunk);
     asked.method = method;
     asked.isWarm = isWarm;
     asked.threads = method == LoadingMethod::Parallel ? 4 : 1;

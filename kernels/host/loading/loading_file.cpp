@@ -95,6 +95,12 @@ Result<void> writeLoadingSource(HostSession& session, int file, const std::files
     return {};
 }
 
+/// A file without a name is opened again through its descriptor.
+FileDescriptor openedAgain(int descriptor, int flags)
+{
+    return FileDescriptor(::open(fmt::format("/proc/self/fd/{}", descriptor).c_str(), O_RDONLY | O_CLOEXEC | flags));
+}
+
 } // namespace
 
 FileDescriptor::~FileDescriptor()
@@ -256,11 +262,14 @@ double LoadingFile::readAhead() const
     return standard;
 }
 
+FileDescriptor LoadingFile::openAgain() const
+{
+    return openedAgain(descriptor(), 0);
+}
+
 Result<FileDescriptor> LoadingFile::openDirect() const
 {
-    // A file without a name is opened again through its descriptor.
-    FileDescriptor direct(
-        ::open(fmt::format("/proc/self/fd/{}", descriptor()).c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC));
+    FileDescriptor direct = openedAgain(descriptor(), O_DIRECT);
     if (direct.get() < 0 || m_liesInMemory)
         return fail("run.skipped", "this filesystem has no direct I/O", "choose method=read, or folder= on a disk",
                     "method");

@@ -67,6 +67,8 @@ public:
     double readAhead() const;
     /// The same file past the page cache. Errors: run.skipped where its filesystem cannot.
     Result<FileDescriptor> openDirect() const;
+    /// For one more thread that reads: the kernel reads ahead for each descriptor. Closed where that is refused.
+    FileDescriptor openAgain() const;
 
 private:
     FileDescriptor m_file;

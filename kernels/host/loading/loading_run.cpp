@@ -85,7 +85,17 @@ Result<void> LoadingRun::open()
         MEMSCAPE_TRY(direct, m_file.openDirect());
         m_direct = std::move(direct);
     }
+    for (int thread = 1; thread < std::clamp(m_asked.threads, 1, mostReaders); ++thread)
+        m_others.push_back(m_file.openAgain());
     return openMemory();
+}
+
+int LoadingRun::readDescriptor(int thread) const
+{
+    if (m_direct.get() >= 0)
+        return m_direct.get();
+    const int own = thread > 0 && std::size_t(thread) <= m_others.size() ? m_others[std::size_t(thread) - 1].get() : -1;
+    return own >= 0 ? own : m_file.descriptor();
 }
 
 Result<void> LoadingRun::openMemory()
@@ -187,7 +197,7 @@ void LoadingRun::readPart(int thread, std::uint64_t chunk)
         return isWhole ? void() : failWith(shorter);
     }
     const bool isDirect = m_direct.get() >= 0;
-    const int file = isDirect ? m_direct.get() : m_file.descriptor();
+    const int file = readDescriptor(thread);
     const Part part = partOf(std::size_t(bytes), thread, m_asked.threads, loadingBlock);
     std::byte* const to = readBuffer(chunk);
     for (std::size_t at = part.begin; at < part.end;) {

@@ -83,6 +83,7 @@ private:
     std::uint64_t convertedStride() const;
     std::size_t elementsOf(std::uint64_t chunk) const;
     std::uint64_t convertedSize(std::uint64_t chunk) const;
+    int readDescriptor(int thread) const;
     void failWith(Error error);
     bool isStopping() const { return m_stop.load(std::memory_order_relaxed); }
     Result<void> compareChunk(std::uint64_t chunk, std::vector<std::byte>& expected);
@@ -92,6 +93,7 @@ private:
     LoadingCase m_asked;
     LoadingSink* m_sink;
     FileDescriptor m_direct;
+    std::vector<FileDescriptor> m_others; ///< of the threads that read beside the first
     Buffer m_readMemory, m_convertedMemory;
     std::byte* m_readAt = nullptr;
     std::byte* m_convertedAt = nullptr;

@@ -7,6 +7,8 @@
 #include "kernels/host/measurement.h"
 #include "kernels/host/placement/adam.h"
 #include "kernels/host/placement/host_machine.h"
+#include "kernels/host/placement/product_pace.h"
+#include "kernels/host/transfer/transfer.h"
 
 #include <algorithm>
 
@@ -26,6 +28,30 @@ public:
     { }
 
     Result<void> check() override { return checkAdam().result("placement"); }
+
+    /// The link of the copies and the pace of the products are probed in turn with the points.
+    Result<SampleSets> visit(const Parameters& point, int pass) override
+    {
+        MEMSCAPE_TRY(sets, PlacementMeasurement::visit(point, pass));
+        if (!m_pace) {
+            MEMSCAPE_TRY(asked, placementCase(m_session.device(), point));
+            MEMSCAPE_TRY(predicted, placementSeconds(m_session.device(), point, asked));
+            MEMSCAPE_TRY(pace, ProductPace::prepare(m_session, m_product.kernel, asked, predicted));
+            m_pace = std::move(pace);
+            if (auto plan = transferPlan(m_session, TransferKind::Copy))
+                m_prober.add(std::move(*plan));
+        }
+        MEMSCAPE_CHECK(m_prober.take());
+        MEMSCAPE_CHECK(m_pace->take());
+        return sets;
+    }
+    RunProbes probes() const override
+    {
+        RunProbes probes{m_prober.samples(), {}};
+        if (m_pace)
+            probes.work.push_back(m_pace->samples());
+        return probes;
+    }
 
     Json method() const override
     {
@@ -51,6 +77,8 @@ protected:
 private:
     HostSession& m_session;
     ProductChoice m_product;
+    LinkProber m_prober;
+    std::unique_ptr<ProductPace> m_pace;
 };
 
 } // namespace

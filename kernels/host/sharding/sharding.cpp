@@ -68,7 +68,7 @@ public:
         }
         return sets;
     }
-    std::vector<LinkSamples> probedLinks() const override { return m_prober.samples(); }
+    RunProbes probes() const override { return {m_prober.samples(), {}}; }
 
     Json method() const override
     {

@@ -304,7 +304,7 @@ public:
         return transferFigures(asked, numbers);
     }
 
-    std::vector<LinkSamples> probedLinks() const override { return m_prober.samples(); }
+    RunProbes probes() const override { return {m_prober.samples(), {}}; }
 
     Json method() const override
     {

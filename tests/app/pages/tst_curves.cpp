@@ -163,7 +163,7 @@ private slots:
     {
         ProbedRun run;
         run.links = {{"pipe", "pipe", 39e-6, 2.4e9, 0.9, 1.1, 9}};
-        QCOMPARE(probedName(run), QString("probed in the run: pipe α 39 µs, β 2.4 GB/s"));
+        QCOMPARE(probedName(run), QString("probed in the run: pipe, α 39 µs, β 2.4 GB/s"));
     }
 
     void measuredWithOtherParametersIsHollow()

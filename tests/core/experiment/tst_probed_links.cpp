@@ -61,20 +61,23 @@ Measurement measuredOfTest()
 {
     Measurement measured;
     measured.detail = Json::object();
-    Series bandwidth;
-    bandwidth.key = "bandwidth";
-    for (const double bytes : {100.0, 3000.0, 50000.0}) {
-        bandwidth.x.values.push_back(bytes);
-        bandwidth.y.push_back(bytes / trueSeconds(bytes));
+    measured.series.resize(3);
+    const char* const keys[] = {"bandwidth", "time", "copy_time"};
+    for (int i = 0; i < 3; ++i) {
+        Series& series = measured.series[std::size_t(i)];
+        series.key = keys[i];
+        for (const double bytes : {100.0, 3000.0, 50000.0}) {
+            series.x.values.push_back(bytes);
+            series.y.push_back(i == 0 ? bytes / trueSeconds(bytes) : trueSeconds(bytes));
+        }
     }
-    measured.series.push_back(std::move(bandwidth));
     return measured;
 }
 
 Measurement probedBy(const std::vector<LinkSamples>& samples)
 {
     Measurement measured = measuredOfTest();
-    addProbed(measured, transferOfTest(), hostOfYesterday(), pipeSizes(), samples);
+    addProbed(measured, transferOfTest(), hostOfYesterday(), pipeSizes(), {samples, {}});
     return measured;
 }
 
@@ -88,8 +91,10 @@ private slots:
     void theRunsOwnLinkIsFoundWhateverTheCalibrationSays();
     void theBandIsWhereTheSamplesLie();
     void curvesThatNoLinkChangesAreLeftOut();
-    void tooFewSizesSayNothing();
-    void disturbedProbesSayNothing();
+    void tooFewSizesSayWhy();
+    void disturbedProbesSaySo();
+    void whatWasNotMeasuredIsNoLine();
+    void theRunsOwnPaceOfProductsIsFound();
     void foreignTextIsNoLine_data();
     void foreignTextIsNoLine();
     void theSentenceNamesLinkErrorAndBand();
@@ -135,20 +140,69 @@ void TestProbedLinks::curvesThatNoLinkChangesAreLeftOut()
     QVERIFY(run->predicted.findSeries("copy_time"));
 }
 
-void TestProbedLinks::tooFewSizesSayNothing()
+void TestProbedLinks::tooFewSizesSayWhy()
 {
-    QVERIFY(!probedBy({}).detail.contains("probed"));
+    QVERIFY(!probedBy({}).detail.contains("probed")); // nothing was asked
     LinkSamples one = probesOfTest({1});
     one.seconds.erase(one.seconds.begin(), std::prev(one.seconds.end()));
-    QVERIFY(!probedBy({one}).detail.contains("probed"));
-    LinkSamples broken = probesOfTest({memscape::nan, 0, -1});
-    QVERIFY(!probedBy({broken}).detail.contains("probed"));
+    const LinkSamples broken = probesOfTest({memscape::nan, 0, -1});
+    for (const LinkSamples& samples : {one, broken}) {
+        const Measurement measured = probedBy({samples});
+        QVERIFY(!probedRun(measured));
+        const QString text = QString::fromStdString(probedText(measured));
+        QVERIFY2(text.contains("say nothing: too few sizes"), qPrintable(text));
+    }
 }
 
-void TestProbedLinks::disturbedProbesSayNothing()
+void TestProbedLinks::disturbedProbesSaySo()
 {
-    QVERIFY(!probedBy({probesOfTest({0.8, 1, 1, 1, 4, 5})}).detail.contains("probed"));
-    QVERIFY(probedBy({probesOfTest({0.8, 1, 1, 1, 2, 2.5})}).detail.contains("probed"));
+    const Measurement measured = probedBy({probesOfTest({0.8, 1, 1, 1, 4, 5})});
+    QVERIFY(!probedRun(measured));
+    const QString text = QString::fromStdString(probedText(measured));
+    QVERIFY2(text.contains("differ 5-fold, so others used the machine"), qPrintable(text));
+    QVERIFY(probedRun(probedBy({probesOfTest({0.8, 1, 1, 1, 2, 2.5})})));
+}
+
+/// A line is no curve of what was measured: nothing stands beside it.
+void TestProbedLinks::whatWasNotMeasuredIsNoLine()
+{
+    Measurement measured = measuredOfTest();
+    measured.series.erase(measured.series.begin() + 1, measured.series.end());
+    addProbed(measured, transferOfTest(), hostOfYesterday(), pipeSizes(), {{probesOfTest({0.9, 1, 1.1})}, {}});
+    const auto run = probedRun(measured);
+    QVERIFY(run);
+    QCOMPARE(run->predicted.series.size(), std::size_t(1));
+    QCOMPARE(run->predicted.series[0].key, std::string("bandwidth"));
+    measured.series.clear();
+    addProbed(measured, transferOfTest(), hostOfYesterday(), pipeSizes(), {{probesOfTest({0.9, 1, 1.1})}, {}});
+    QVERIFY(probedText(measured).find("no measured curve depends on them") != std::string::npos);
+}
+
+/// Products at 125 % of what is predicted: the time of a placement without copies is so much longer.
+void TestProbedLinks::theRunsOwnPaceOfProductsIsFound()
+{
+    const Experiment& placement = **findExperiment("placement");
+    Device host = test::twoCores("host");
+    host.clock.value = 2e9;
+    host.rates["fp32"].flops.value = 128e9;
+    const Parameters chains =
+        resolve(placement.schema(), std::vector<std::string>{"graph=mlp:2x64", "strategy=device", "batch=4,16,64"})
+            .value();
+    Measurement measured = placement.predict(host, chains).value();
+    for (Series& series : measured.series)
+        for (double& y : series.y)
+            y *= 1.25;
+    const WorkSamples work{"products", "products of 64 × 64 × 64", 2e-6, {2.4e-6, 2.5e-6, 2.5e-6, 2.6e-6}};
+    addProbed(measured, placement, host, chains, {{}, {work}});
+    const auto run = probedRun(measured);
+    QVERIFY2(run, probedText(measured).c_str());
+    QVERIFY(std::fabs(run->links[0].pace - 1.25) < 1e-9);
+    const Series* const time = run->predicted.findSeries("time");
+    QVERIFY(time);
+    QVERIFY(probedError(*run, measured).median < 0.1); // what memory bounds does not change
+    QVERIFY(time->low[1] < time->y[1] && time->y[1] < time->high[1]);
+    QVERIFY(probedText(measured).find("products of 64 × 64 × 64 at 125 % of their calibrated time")
+            != std::string::npos);
 }
 
 void TestProbedLinks::foreignTextIsNoLine_data()
@@ -157,6 +211,7 @@ void TestProbedLinks::foreignTextIsNoLine_data()
     QTest::newRow("no object") << "7";
     QTest::newRow("no links") << R"({"predicted": {"figures": {}, "series": []}})";
     QTest::newRow("a link of words") << R"({"links": [{"id": "pipe", "label": "pipe", "latency": "soon"}]})";
+    QTest::newRow("no reason") << R"({"none": ""})";
     QTest::newRow("no curves") << R"({"links": [], "predicted": {"figures": {}, "series": [], "detail": {}}})";
 }
 
