@@ -193,14 +193,11 @@ AxisRange panned(AxisRange range, double share)
 
 QString noteFor(const std::vector<CleanCurve>& curves)
 {
-    int hidden = 0;
-    int notFinite = 0;
-    for (const CleanCurve& curve : curves) {
-        hidden += curve.hidden;
-        notFinite += curve.notFinite;
-    }
-    if (hidden == 0)
+    const auto fewest = [](const CleanCurve& a, const CleanCurve& b) { return a.hidden < b.hidden; };
+    const auto most = std::max_element(curves.begin(), curves.end(), fewest);
+    if (most == curves.end() || most->hidden == 0)
         return {};
+    const auto [hidden, notFinite] = std::pair(most->hidden, most->notFinite);
     QString text = tr("%n point(s) not shown", hidden);
     QStringList reasons;
     if (notFinite > 0)

@@ -50,7 +50,8 @@ AxisRange sane(AxisRange range);
 AxisRange zoomed(AxisRange range, double factor, double shareOfCentre = 0.5);
 AxisRange panned(AxisRange range, double share);
 
-/// "3 points are not shown: 2 are not numbers, 1 is zero or negative on a logarithmic axis."
+/// "3 points are not shown: 2 are not numbers, 1 is zero or negative on a logarithmic axis." Of the curve that lacks
+/// most: curves of one sweep lack the same.
 QString noteFor(const std::vector<CleanCurve>& curves);
 
 /// What stands at one x: index of each curve's point there, -1 for none.

@@ -129,7 +129,10 @@ void paintAbove(QPainter& painter, const PlotState& state, const PlotMapper& map
     if (!note.isEmpty()) {
         painter.setFont(plotFont(0.8));
         painter.setPen(theme.textFaint);
-        painter.drawText(map.rect.adjusted(6, 0, -6, -3), Qt::AlignLeft | Qt::AlignBottom, note);
+        // Above the markers' labels, which stand at the bottom.
+        const double below =
+            state.markers.empty() ? 3 : map.rect.bottom() - markerPill(state.markers.front(), map).top() + 2;
+        painter.drawText(map.rect.adjusted(6, 0, -6, -below), Qt::AlignLeft | Qt::AlignBottom, note);
     }
     painter.restore();
 }

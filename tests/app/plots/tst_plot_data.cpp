@@ -40,6 +40,7 @@ private slots:
         QCOMPARE(noteFor({c}),
                  QStringLiteral("3 point(s) not shown: 2 without a value, 1 zero or negative on a "
                                 "logarithmic axis"));
+        QCOMPARE(noteFor({c, clean(curve({1}, {1}), true, true), c}), noteFor({c})); // two lack the same points
         QCOMPARE(noteFor({clean(curve({1}, {1}), true, true)}), QString());
     }
 
