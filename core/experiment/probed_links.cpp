@@ -185,7 +185,7 @@ Result<ProbedRun> fittedRun(const Measurement& measured, const Experiment& exper
     std::vector<LinkProbes> medians;
     for (const LinkSamples& one : probes.links) {
         LinkProbes link = mediansOf(one);
-        if (link.points.size() >= fewestSizes && fitLink(link))
+        if (link.points.size() >= fewestSizes && fitLink(onDevice(device, link)))
             medians.push_back(std::move(link));
     }
     Device fitted = medians.empty() ? device : withFittedLinks(device, medians);
@@ -202,7 +202,7 @@ Result<ProbedRun> fittedRun(const Measurement& measured, const Experiment& exper
         }
     }
     if (run.links.empty())
-        return fail("run.probes", "too few sizes were probed in the time of the run");
+        return fail("run.probes", "too few sizes were probed in the time of the run, or they are on no line");
     MEMSCAPE_TRY(predicted, predictedWith(experiment, fitted, parameters, run.links, measured));
     if (predicted.series.empty())
         return fail("run.probes", "no measured curve depends on them");

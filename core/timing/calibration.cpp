@@ -143,10 +143,8 @@ void fitRates(Device& device, double describedClock, const HostProbes& probes)
 std::map<std::string, double> fitLinks(Device& device, const std::vector<LinkProbes>& probes)
 {
     std::map<std::string, double> pieceCosts;
-    for (LinkProbes kind : probes) {
-        for (LinkProbe& probe : kind.points)
-            probe = onDevice(device, kind, probe);
-        auto fitted = fitLink(kind);
+    for (const LinkProbes& kind : probes) {
+        auto fitted = fitLink(onDevice(device, kind));
         if (!fitted) {
             device.notes.push_back(fitted.error().message);
             continue;

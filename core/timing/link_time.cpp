@@ -169,6 +169,13 @@ LinkProbe onDevice(const Device& host, const LinkProbes& kind, LinkProbe probe)
     return probe;
 }
 
+LinkProbes onDevice(const Device& host, LinkProbes kind)
+{
+    for (LinkProbe& probe : kind.points)
+        probe = onDevice(host, kind, probe);
+    return kind;
+}
+
 double linkSeconds(const Device& host, const LinkProbes& kind, const LinkProbe& probe)
 {
     const Link* const link = host.link(kind.id);

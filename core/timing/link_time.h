@@ -65,6 +65,7 @@ struct LinkProbes
 
 /// The probe with the caches that its bytes meet on that host, and the pieces that they come in there.
 LinkProbe onDevice(const Device& host, const LinkProbes& kind, LinkProbe probe);
+LinkProbes onDevice(const Device& host, LinkProbes kind); ///< all of its probes
 /// Seconds of so many bytes over a link of that device, by its α, β and γ. NaN where it has no such link.
 double linkSeconds(const Device& host, const LinkProbes& kind, const LinkProbe& probe);
 

@@ -92,6 +92,7 @@ private slots:
     void theBandIsWhereTheSamplesLie();
     void curvesThatNoLinkChangesAreLeftOut();
     void tooFewSizesSayWhy();
+    void sizesOfOneTimeEndNoRun();
     void disturbedProbesSaySo();
     void whatWasNotMeasuredIsNoLine();
     void theRunsOwnPaceOfProductsIsFound();
@@ -151,6 +152,19 @@ void TestProbedLinks::tooFewSizesSayWhy()
         QVERIFY(!probedRun(measured));
         const QString text = QString::fromStdString(probedText(measured));
         QVERIFY2(text.contains("say nothing: too few sizes"), qPrintable(text));
+    }
+}
+
+/// Whether a line through equal times rises by a rounding or not at all is chance: on no device does it end the run.
+void TestProbedLinks::sizesOfOneTimeEndNoRun()
+{
+    for (int seconds = 1; seconds < 400; ++seconds) {
+        LinkSamples samples{{"ring", "ring", {}}, {}};
+        for (const double bytes : {0x1p10, 0x1p12, 0x1p14, 0x1p16, 0x1p20, 0x1p24})
+            samples.seconds[bytes].assign(3, 1e-5 * seconds);
+        samples.link.touched = 2;
+        const Measurement measured = probedBy({samples});
+        QVERIFY(probedRun(measured) || !probedText(measured).empty());
     }
 }
 
