@@ -99,11 +99,10 @@ Why timeWhy(const LoadingModel& model)
 {
     const LoadingCase& asked = model.asked;
     std::string sum;
-    double slowest = 0, whole = 0;
+    double slowest = 0;
     for (const LaneTime& lane : model.times()) {
         sum += (sum.empty() ? "" : " + ") + inSeconds(lane.chunk);
         slowest = std::max(slowest, lane.chunk);
-        whole += lane.chunk;
     }
     Why why;
     if (asked.depth > 1 && model.lanes.size() > 1)
