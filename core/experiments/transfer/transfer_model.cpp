@@ -190,7 +190,8 @@ TransferLane transferCopyLane(std::string name, const LinkRates& rates, const Tr
     return {std::move(name), false, rates.latency, rates.perByte, rates.perPiece, transferKindKey(asked.kind)};
 }
 
-/// What no cache holds is read from memory, whoever has written it.
+/// s per byte that a core waits for data which another core has just written, by the bytes of the buffers: only what a
+/// cache still holds; the rest both read from memory, which the kernel's own rate counts.
 std::function<double(double)> handOverBetween(const Device& device, const Link& cores)
 {
     Device caches; // a device's calibration is large

@@ -151,13 +151,7 @@ private:
 
     bool levelsArePossible() const
     {
-        HostProbes levels;
-        levels.threads = m_probes.threads;
-        levels.latency4k = m_probes.latency4k;
-        levels.latencyHuge = m_probes.latencyHuge;
-        levels.latencyWindow = m_probes.latencyWindow;
-        levels.bandwidths = m_probes.bandwidths;
-        const auto fitted = fitHostCalibration(m_session.device(), levels);
+        const auto fitted = fitHostCalibration(m_session.device(), m_probes);
         return fitted || fitted.error().code != "run.impossible";
     }
 
