@@ -69,6 +69,10 @@ namespace {
 class CudaBackend : public Backend
 {
 public:
+    explicit CudaBackend(std::shared_ptr<const Clock> clock)
+        : m_clock(std::move(clock))
+    { }
+
     std::string id() const override { return "cuda"; }
     std::vector<BackendDevice> devices() override { return listDevices(); }
 
@@ -113,7 +117,7 @@ private:
         if (m_lost)
             return fail(*m_lost);
         MEMSCAPE_TRY(ordinal, ordinalOf(device));
-        MEMSCAPE_TRY(session, GpuSession::open(ordinal));
+        MEMSCAPE_TRY(session, GpuSession::open(ordinal, m_clock));
         return run(*session);
     }
 
@@ -129,17 +133,24 @@ private:
             m_lost = error;
     }
 
+    std::shared_ptr<const Clock> m_clock;
     std::optional<Error> m_lost; ///< the error that lost the GPU to this process
 };
 
 Backend* makeBackend()
 {
-    return new CudaBackend;
+    return makeCudaBackend(std::make_shared<SteadyClock>()).release();
 }
 
 constexpr Module theModule{moduleAbi, moduleLayout, &makeBackend};
 
 } // namespace
+
+std::unique_ptr<Backend> makeCudaBackend(std::shared_ptr<const Clock> clock)
+{
+    return std::make_unique<CudaBackend>(std::move(clock));
+}
+
 } // namespace memscape::cuda
 
 extern "C" __attribute__((visibility("default"))) const memscape::cuda::Module* memscape_cuda_module()

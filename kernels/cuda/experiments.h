@@ -31,6 +31,7 @@ Result<MeasuredRun> measureStride(GpuSession& session, const SweepPlan& plan, Ru
 Result<Json> calibrateLinks(GpuSession& session, Device& device, RunSink& sink);
 Result<Device> calibrateGpu(GpuSession& session, const BackendDevice& device, RunSink& sink);
 std::vector<SelftestLine> selftestGpu(GpuSession& session, RunSink& sink);
+std::unique_ptr<Backend> makeCudaBackend(std::shared_ptr<const Clock> clock); ///< `clock` is the host's
 
 // Probes that the experiments and the calibration share.
 

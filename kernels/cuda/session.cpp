@@ -50,9 +50,10 @@ int attribute(Calls& calls, cudaDeviceAttr which, int ordinal)
 
 } // namespace
 
-Result<std::unique_ptr<GpuSession>> GpuSession::open(int ordinal)
+Result<std::unique_ptr<GpuSession>> GpuSession::open(int ordinal, std::shared_ptr<const Clock> clock)
 {
     std::unique_ptr<GpuSession> session(new GpuSession);
+    session->m_clock = std::move(clock);
     MEMSCAPE_CHECK(session->initialize(ordinal));
     return session;
 }
@@ -206,9 +207,9 @@ Result<void> GpuSession::flush()
     return cudaResult(launchStream(launch, m_multiprocessors, m_stream), "flushing the caches");
 }
 
-Result<void> GpuSession::synchronize(const std::string& doing)
+Result<void> GpuSession::synchronize(std::string_view doing, std::string_view what)
 {
-    return cudaResult(waitFor(m_stream), doing);
+    return cudaResult(waitFor(m_stream), doing, what);
 }
 
 Result<void> GpuSession::copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,

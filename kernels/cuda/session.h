@@ -8,10 +8,12 @@
 #include "kernels/cuda/common/nvml.h"
 #include "kernels/cuda/common/watchdog.h"
 #include "kernels/cuda/kernels.h"
+#include "kernels/measure/clock.h"
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace memscape::cuda {
 
@@ -24,12 +26,14 @@ constexpr double shareOfMemory =
 class GpuSession
 {
 public:
-    /// Errors: device.missing, run.sticky, run.hung, run.failed.
-    static Result<std::unique_ptr<GpuSession>> open(int ordinal);
+    /// `clock` is the host's. Errors: device.missing, run.sticky, run.hung, run.failed.
+    static Result<std::unique_ptr<GpuSession>> open(
+        int ordinal, std::shared_ptr<const Clock> clock = std::make_shared<SteadyClock>());
     ~GpuSession();
     GpuSession(const GpuSession&) = delete;
     GpuSession& operator=(const GpuSession&) = delete;
 
+    const Clock& clock() const { return *m_clock; }
     int multiprocessors() const { return m_multiprocessors; }
     std::uint64_t l2Bytes() const { return m_l2Bytes; }
     std::uint64_t freeBytes() const; ///< 0 when the device does not answer
@@ -51,7 +55,7 @@ public:
     /// Fills the caches with what is neither needed nor written; allocates it on first use.
     Result<void> flush();
     /// Errors: run.hung after the deadline (watchdog.h), and those of what was queued.
-    Result<void> synchronize(const std::string& doing);
+    Result<void> synchronize(std::string_view doing, std::string_view what = {});
     /// To and from the host, finished when they return. `doing`: what the GPU is at. They wait first: a
     /// copy of pageable memory would, and without an end.
     Result<void> upload(void* to, const void* from, std::size_t bytes, const std::string& doing);
@@ -76,6 +80,7 @@ private:
     Result<void> loadHarness();
     Result<void> copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, const std::string& doing);
 
+    std::shared_ptr<const Clock> m_clock;
     int m_multiprocessors = 1;
     std::uint64_t m_l2Bytes = 0;
     std::string m_pciBusId;

@@ -41,7 +41,7 @@ public:
 
     const Device& device() const override { return m_device.device; }
     RunSink& sink() override { return m_sink; }
-    const Clock& clock() const override { return m_clock; }
+    const Clock& clock() const override { return m_session.clock(); }
     void visited() override
     {
         const GpuState now = readGpuState(m_session.pciBusId()); // while the GPU is still warm from the samples
@@ -63,7 +63,6 @@ private:
     const RunStart& m_runStart;
     const BackendDevice& m_device;
     RunSink& m_sink;
-    SteadyClock m_clock;
     GpuState m_seen; ///< at any of the visits: reasons of the clock, other processes
 };
 

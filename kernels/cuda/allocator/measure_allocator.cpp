@@ -345,7 +345,7 @@ Result<MeasuredRun> measureAllocator(GpuSession& session, const SweepPlan& plan,
     MEMSCAPE_CHECK(checkSetting(asked.setting));
     MEMSCAPE_TRY(runStart, beginRun(session, sink));
     ClockWatch watch(session, runStart.referenceClock);
-    const SteadyClock clock;
+    const Clock& clock = session.clock();
     const AllocatorMachine machine{
         [&](const AllocatorCase& one, bool checks) { return openAllocator(session, one, checks); },
         {},

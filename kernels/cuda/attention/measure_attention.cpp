@@ -109,7 +109,6 @@ private:
     RunSink& m_sink;
     std::unique_ptr<CublasLt> m_blas;
     bool m_wantsLibrary = false;
-    SteadyClock m_clock;
     std::map<std::string, std::string> m_checked;
     std::map<std::string, Error> m_failed;       ///< checks, by name
     std::vector<std::vector<Measured>> m_points; ///< by point, one or two implementations
@@ -179,7 +178,8 @@ Result<AttentionMeasurer::Running> AttentionMeasurer::begin(Measured& into)
     MEMSCAPE_CHECK(device->fill(AttentionInputs::Normal));
     MEMSCAPE_TRY(bytes, countAttention(*device, task));
     into.bytes = bytes;
-    return Running{&into, std::move(device), StoppingRule(StoppingOptions().perPass(sweepPasses), m_clock), {}};
+    return Running{
+        &into, std::move(device), StoppingRule(StoppingOptions().perPass(sweepPasses), m_session.clock()), {}};
 }
 
 Result<void> AttentionMeasurer::sampleInTurn(std::vector<Running>& running)

@@ -146,7 +146,7 @@ private:
         point.requests = double(launch.turns) * bankRequestsPerTurn * launch.warps;
         for (int i = 0; i < 3; ++i) // warm-up: the module is loaded, the clock is up
             MEMSCAPE_CHECK(take(launch, false));
-        const SteadyClock clock;
+        const Clock& clock = m_session.clock();
         StoppingRule rule(StoppingOptions().perPass(sweepPasses), clock);
         while (!rule.finished() && !m_sink.cancelled()) {
             MEMSCAPE_TRY(sample, take(launch, false));

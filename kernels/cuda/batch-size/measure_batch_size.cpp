@@ -32,7 +32,7 @@ public:
         : GpuMeasurer(session, plan, runStart)
         , m_measurement({batchDevices(
                              session, blas, [&sink] { return sink.cancelled(); }, &m_clocks),
-                         plan.device.device, m_clock, sink},
+                         plan.device.device, session.clock(), sink},
                         plan.parameters)
         , m_products(blas ? blas->name() + ", float without TF32, PyTorch's workspace" : productsText(nullptr))
     { }
@@ -77,7 +77,6 @@ public:
     }
 
 private:
-    SteadyClock m_clock;
     std::vector<double> m_clocks; ///< Hz, of the visit's samples
     BatchMeasurement m_measurement;
     std::string m_products; ///< the implementation of products

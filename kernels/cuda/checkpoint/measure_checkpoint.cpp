@@ -20,7 +20,7 @@ Result<ChainRun> runChainOnGpu(GpuSession& session, const RunStart& runStart, Cu
                                RunSink& sink)
 {
     ClockWatch watch(session, runStart.referenceClock);
-    const SteadyClock clock;
+    const Clock& clock = session.clock();
     const auto cancelled = [&sink] { return sink.cancelled(); };
     const ChainRunner runner{[&](const MlpShape& shape, std::int64_t arenaBytes) {
                                  return makeMlpDevice(session, blas, cancelled, shape, arenaBytes);

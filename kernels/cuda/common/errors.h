@@ -12,6 +12,7 @@
 #include "kernels/cuda/kernels.h"
 
 #include <string>
+#include <string_view>
 
 #include <cuda_runtime_api.h>
 
@@ -28,12 +29,12 @@ void forgetCudaError();
 /// Whether a call did what it should, for failures that are no error of the run.
 bool succeeded(cudaError_t error);
 
-/// Nothing, or the failure.
-inline Result<void> cudaResult(cudaError_t error, const std::string& doing)
+/// Nothing, or the failure while `doing` `what`; no string is made where nothing failed, as launches are timed.
+inline Result<void> cudaResult(cudaError_t error, std::string_view doing, std::string_view what = {})
 {
     if (error == cudaSuccess)
         return {};
-    return fail(cudaFailure(error, doing));
+    return fail(cudaFailure(error, std::string(doing) + std::string(what)));
 }
 
 /// check.failed, or the error that the check ended with; both name the kernel.

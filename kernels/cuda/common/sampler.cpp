@@ -17,7 +17,6 @@ namespace memscape::cuda {
 namespace {
 
 constexpr std::uint64_t blockLimitNs = 5'000'000'000;
-/// Of a point's samples: a sweep may have thousands of points.
 
 /// Opens on every way out, so that an early return cannot leave the stream waiting.
 class StreamBlocker
@@ -62,7 +61,7 @@ Result<void> queueBetweenStamps(GpuSession& session, const Work& work, int batch
         cudaResult(launchStamp(session.deviceStamps(), session.multiprocessors(), stream), "reading the clock"));
     MEMSCAPE_CHECK(cudaResult(cudaEventRecord(session.begin(), stream), "recording an event"));
     for (int turn = 0; turn < batch; ++turn)
-        MEMSCAPE_CHECK(cudaResult(work.launch(turn), "starting " + work.name));
+        MEMSCAPE_CHECK(cudaResult(work.launch(turn), "starting ", work.name));
     MEMSCAPE_CHECK(cudaResult(cudaEventRecord(session.end(), stream), "recording an event"));
     return cudaResult(launchStamp(session.deviceStamps() + 1, session.multiprocessors(), stream), "reading the clock");
 }
@@ -81,7 +80,7 @@ Result<Sample> takeSample(GpuSession& session, const Work& work, bool cold, int 
         MEMSCAPE_CHECK(queueBetweenStamps(session, work, batch));
         keeper.open();
     }
-    MEMSCAPE_CHECK(session.synchronize("running " + work.name));
+    MEMSCAPE_CHECK(session.synchronize("running ", work.name));
     if (session.block()->timedOut != 0)
         return fail("run.failed", "the launch of " + work.name + " did not get through within 5 s",
                     "another program may hold the GPU; measure again");
@@ -94,14 +93,14 @@ Result<Sample> takeSample(GpuSession& session, const Work& work, bool cold, int 
 
 Result<void> meet(GpuSession& session, const Work& work)
 {
-    MEMSCAPE_CHECK(cudaResult(work.launch(0), "starting " + work.name));
-    return session.synchronize("running " + work.name);
+    MEMSCAPE_CHECK(cudaResult(work.launch(0), "starting ", work.name));
+    return session.synchronize("running ", work.name);
 }
 
 Result<double> warmUp(GpuSession& session, const Work& work)
 {
     MEMSCAPE_CHECK(meet(session, work));
-    const SteadyClock clock;
+    const Clock& clock = session.clock();
     const double begin = clock.now();
     double best = std::numeric_limits<double>::infinity();
     for (int i = 0; i < 3 || clock.now() - begin < 25e-3; ++i) {
@@ -114,7 +113,7 @@ Result<double> warmUp(GpuSession& session, const Work& work)
 Result<void> samplePass(GpuSession& session, const Work& work, bool cold, int pass, const StoppingOptions& options,
                         PointSamples& point)
 {
-    const SteadyClock clock;
+    const Clock& clock = session.clock();
     StoppingRule rule(options, clock);
     while (!rule.finished()) {
         MEMSCAPE_TRY(sample, takeSample(session, work, cold, point.batch));

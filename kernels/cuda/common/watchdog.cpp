@@ -2,6 +2,7 @@
 #include "kernels/cuda/common/watchdog.h"
 
 #include "core/base/number.h"
+#include "kernels/measure/clock.h"
 
 #include <atomic>
 #include <chrono>
@@ -15,9 +16,8 @@ namespace memscape::cuda {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr double defaultDeadline = 20; // s
-constexpr std::chrono::milliseconds awake{1};
+constexpr double awake = 1e-3;         // s
 constexpr std::chrono::microseconds nap{100};
 
 std::atomic<bool> hung{false};
@@ -44,14 +44,14 @@ template <typename Query> cudaError_t waitUntilReady(const Query& query)
 {
     if (hung)
         return cudaErrorLaunchTimeout;
-    const Clock::time_point begin = Clock::now();
-    const std::chrono::duration<double> deadline(waitingDeadline());
+    const SteadyClock clock;
+    const double begin = clock.now(), deadline = waitingDeadline();
     for (;;) {
         const cudaError_t error = query();
         if (error != cudaErrorNotReady)
             return error;
         cudaGetLastError(); // CUDA keeps "not ready" as it keeps errors
-        const Clock::duration waited = Clock::now() - begin;
+        const double waited = clock.now() - begin;
         if (waited > deadline)
             return giveUp();
         if (waited > awake)

@@ -140,7 +140,7 @@ private:
     {
         PointSamples& samples = point.samples[key];
         MEMSCAPE_TRY(once, run.sample(used));
-        const SteadyClock clock;
+        const Clock& clock = m_session.clock();
         StoppingRule rule(host::loadingOptions(StoppingOptions().perPass(sweepPasses), once), clock);
         while (!rule.finished()) {
             MEMSCAPE_TRY(seconds, run.sample(used));

@@ -126,7 +126,7 @@ public:
     {
         MEMSCAPE_CHECK(settle());
         if (lane == Lane::Host) {
-            const SteadyClock clock;
+            const Clock& clock = m_session.clock();
             const double begin = clock.now();
             MEMSCAPE_CHECK(step());
             return clock.now() - begin;

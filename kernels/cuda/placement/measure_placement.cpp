@@ -77,7 +77,7 @@ Result<MeasuredRun> measurePlacement(GpuSession& session, const SweepPlan& plan,
         MEMSCAPE_CHECK(passedCheck(check()));
     MEMSCAPE_CHECK(passedCheck(checkMlpElements()));
     MEMSCAPE_TRY(blas, openProducts(sink));
-    const SteadyClock clock;
+    const Clock& clock = session.clock();
     GpuPlacement measurement(session, blas.get(), plan.device.device, clock, sink);
     MEMSCAPE_TRY(measured, runSweep(session, runStart, plan, measurement, sink));
     addLibrary(measured.provenance.machine, blas.get());

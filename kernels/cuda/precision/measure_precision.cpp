@@ -107,7 +107,7 @@ private:
         }
         point.samples.batch = batches.front();
         point.samples.isDense = true;
-        const SteadyClock clock;
+        const Clock& clock = m_session.clock();
         const StoppingOptions options = StoppingOptions().perPass(sweepPasses);
         std::vector<StoppingRule> rules(works.size(), StoppingRule(options, clock));
         while (!rules.front().finished() && !m_sink.cancelled()) {

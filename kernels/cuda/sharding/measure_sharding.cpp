@@ -33,7 +33,7 @@ public:
 protected:
     double mostSent() const override { return 0x1p34; }
     StoppingOptions loopOptions() const override { return StoppingOptions().perPass(sweepPasses); }
-    const Clock& clock() const override { return m_clock; }
+    const Clock& clock() const override { return m_session.clock(); }
     Result<std::unique_ptr<RankRing>> ringOf(ShardingWay way, int ranks, std::size_t memory,
                                              std::vector<RingOperation> operations) override
     {
@@ -50,7 +50,6 @@ protected:
 private:
     GpuSession& m_session;
     RunSink& m_sink;
-    SteadyClock m_clock;
     bool m_isStaged = false, m_isSaid = false;
 };
 

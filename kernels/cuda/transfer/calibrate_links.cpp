@@ -36,7 +36,7 @@ Result<LinkProbes> probe(GpuSession& session, TransferKind kind, RunSink& sink)
         MEMSCAPE_CHECK(transfer.check());
         for (int warm = 0; warm < 2; ++warm)
             MEMSCAPE_CHECK(transfer.sample(true, false));
-        const SteadyClock clock;
+        const Clock& clock = session.clock();
         StoppingRule rule(StoppingOptions().perPass(sweepPasses), clock);
         while (!rule.finished()) {
             MEMSCAPE_TRY(seconds, transfer.sample(true, false));

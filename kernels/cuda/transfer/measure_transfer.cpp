@@ -118,7 +118,7 @@ private:
             PointSamples& samples = point.samples[one.key];
             for (int warm = 0; warm < 2; ++warm)
                 MEMSCAPE_CHECK(transfer.sample(one.withCopies, one.withKernel));
-            const SteadyClock clock;
+            const Clock& clock = m_session.clock();
             StoppingRule rule(StoppingOptions().perPass(sweepPasses), clock);
             while (!rule.finished()) {
                 MEMSCAPE_TRY(seconds, transfer.sample(one.withCopies, one.withKernel));

@@ -4,7 +4,6 @@
 #include "kernels/cuda/common/errors.h"
 #include "kernels/cuda/common/host_memory.h"
 #include "kernels/host/common/arena.h"
-#include "kernels/measure/clock.h"
 #include "kernels/measure/statistics.h"
 
 #include <algorithm>
@@ -29,7 +28,7 @@ Result<PinningCost> measurePinning(GpuSession& session, std::uint64_t bytes)
     cost.bytes = std::min(std::max<std::uint64_t>(bytes, 1), mostPinned);
     MEMSCAPE_CHECK(host::checkFits(2 * double(cost.bytes)));
     MEMSCAPE_TRY(there, takeHostMemory(session, false, cost.bytes)); // its pages are touched
-    const SteadyClock clock;
+    const Clock& clock = session.clock();
     std::vector<double> allocated, registered;
     for (int i = 0; i < pinnings; ++i) {
         void* taken = nullptr;

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/protocol/message.h"
-#include "kernels/cuda/module.h"
+#include "kernels/cuda/experiments.h"
 #include "kernels/worker/worker.h"
 #include "tests/kernels/cuda/fake_gpu.h"
 
@@ -16,8 +16,6 @@
 
 #include <sys/wait.h>
 #include <unistd.h>
-
-extern "C" const memscape::cuda::Module* memscape_cuda_module();
 
 namespace memscape {
 
@@ -38,7 +36,7 @@ public:
 
 inline std::unique_ptr<Backend> backend()
 {
-    return std::unique_ptr<Backend>(memscape_cuda_module()->makeBackend());
+    return cuda::makeCudaBackend(std::make_shared<FakeHostClock>());
 }
 
 /// `given`: KEY=VALUE. What is wrong with them is the run's error.

@@ -9,8 +9,11 @@
 // While the stream is blocked, what would wait makes the blocking kernel give up.
 #pragma once
 
+#include "kernels/measure/clock.h"
+
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include <cuda_runtime_api.h>
 
@@ -79,11 +82,11 @@ struct FakeGpu
 
 /// Queues a kernel and moves the clock by a launch and `seconds`; the last error. The variant tells
 /// programs of one name apart.
-cudaError_t fakeLaunch(const std::string& kernel, std::uint64_t variant, double seconds);
+cudaError_t fakeLaunch(std::string_view kernel, std::uint64_t variant, double seconds);
 /// A kernel that is not timed: no clock is moved.
-cudaError_t fakeQueue(const std::string& kernel, std::uint64_t variant = 0);
+cudaError_t fakeQueue(std::string_view kernel, std::uint64_t variant = 0);
 /// Loads a kernel that is launched under another name, as a library's.
-void fakeLoad(const std::string& kernel, std::uint64_t variant);
+void fakeLoad(std::string_view kernel, std::uint64_t variant);
 /// What a kernel or a copy touches, for `race`.
 void fakeReads(cudaStream_t stream, const void* at, std::uint64_t bytes);
 void fakeWrites(cudaStream_t stream, const void* at, std::uint64_t bytes);
@@ -91,6 +94,12 @@ cudaError_t fakeError();                    ///< the sticky one
 cudaError_t fakeFailure(cudaError_t error); ///< what a call fails with: kept until it is asked for
 double fakeNow();                           ///< s on the GPU
 double fakeClocks();                        ///< of its multiprocessors
+/// The host's clock, which waits while the GPU works: a measurement that fills 25 ms is done when the GPU has.
+class FakeHostClock : public memscape::SteadyClock
+{
+public:
+    double now() const override { return SteadyClock::now() + fakeNow(); }
+};
 /// One number of several: a variant.
 template <typename... Number> std::uint64_t fakeVariant(Number... numbers)
 {

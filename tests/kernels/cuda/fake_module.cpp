@@ -49,7 +49,7 @@ class FakeBackend : public Backend
 {
 public:
     FakeBackend()
-        : m_cuda(memscape_cuda_backend_module()->makeBackend())
+        : m_cuda(makeCudaBackend(std::make_shared<FakeHostClock>()))
     {
         fakeGpu().launchSeconds = 200e-6; // long ones: few samples fill the time that a measurement takes
         fakeGpu().wrongKernel = std::getenv("MEMSCAPE_FAKE_WRONG") != nullptr;

@@ -22,13 +22,13 @@ constexpr std::size_t flushBytes = 64U << 20; // arrays this large are the harne
 double now = 1; // s on the GPU
 int chosen = 0; // device
 double clocks = 1e9;
-cudaError_t lost = cudaSuccess;                         // a sticky error
-cudaError_t last = cudaSuccess;                         // until it is asked for
-bool isStuck = false;                                   // a kernel never ends
-int behindHang = 0;                                     // what is queued behind it
-double dirtyBytes = 0;                                  // of L2, to be written back when its lines are needed
-std::set<std::pair<std::string, std::uint64_t>> loaded; // kernels
-memscape::cuda::StreamBlock* held = nullptr;            // what the stream waits for
+cudaError_t lost = cudaSuccess; // a sticky error
+cudaError_t last = cudaSuccess; // until it is asked for
+bool isStuck = false;           // a kernel never ends
+int behindHang = 0;             // what is queued behind it
+double dirtyBytes = 0;          // of L2, to be written back when its lines are needed
+std::map<std::uint64_t, std::set<std::string, std::less<>>> loaded; // kernels of each variant
+memscape::cuda::StreamBlock* held = nullptr;                        // what the stream waits for
 
 struct Allocation
 {
@@ -191,7 +191,7 @@ bool isHeld()
 }
 
 /// `what` needs what is queued before it to have run.
-void waitFor(const std::string& what)
+void waitFor(std::string_view what)
 {
     FakeGpu& gpu = fakeGpu();
     if (isHeld()) {
@@ -203,14 +203,14 @@ void waitFor(const std::string& what)
 }
 
 /// One place in the stream's queue.
-void queued(const std::string& what)
+void queued(std::string_view what)
 {
     FakeGpu& gpu = fakeGpu();
     gpu.behindBlock += isHeld();
     gpu.mostBehindBlock = std::max(gpu.mostBehindBlock, gpu.behindBlock);
     behindHang += isStuck;
     if (gpu.behindBlock > queueCapacity || behindHang > queueCapacity)
-        waitFor("the queue is full: " + what);
+        waitFor("the queue is full: " + std::string(what));
 }
 
 cudaError_t take(void** at, std::uint64_t bytes, bool pooled)
@@ -247,6 +247,16 @@ cudaError_t giveBack(void* at)
     return lost;
 }
 
+/// Whether nothing of that name was loaded before.
+bool isNew(std::string_view kernel, std::uint64_t variant)
+{
+    auto& names = loaded[variant];
+    const bool isFirst = !names.contains(kernel);
+    if (isFirst)
+        names.emplace(kernel);
+    return isFirst;
+}
+
 } // namespace
 
 FakeGpu& fakeGpu()
@@ -257,13 +267,13 @@ FakeGpu& fakeGpu()
     return gpu;
 }
 
-void fakeLoad(const std::string& kernel, std::uint64_t variant)
+void fakeLoad(std::string_view kernel, std::uint64_t variant)
 {
-    if (loaded.emplace(kernel, variant).second)
-        waitFor("loading " + kernel);
+    if (isNew(kernel, variant))
+        waitFor("loading " + std::string(kernel));
 }
 
-cudaError_t fakeQueue(const std::string& kernel, std::uint64_t variant)
+cudaError_t fakeQueue(std::string_view kernel, std::uint64_t variant)
 {
     FakeGpu& gpu = fakeGpu();
     fakeLoad(kernel, variant);
@@ -273,7 +283,7 @@ cudaError_t fakeQueue(const std::string& kernel, std::uint64_t variant)
     return cudaGetLastError(); // what a launcher ends with
 }
 
-cudaError_t fakeLaunch(const std::string& kernel, std::uint64_t variant, double seconds)
+cudaError_t fakeLaunch(std::string_view kernel, std::uint64_t variant, double seconds)
 {
     FakeGpu& gpu = fakeGpu();
     ++gpu.launches;
@@ -600,7 +610,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t)
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
-    const bool isFirst = loaded.emplace("an event", reinterpret_cast<std::uintptr_t>(event)).second;
+    const bool isFirst = isNew("an event", reinterpret_cast<std::uintptr_t>(event));
     if (isFirst && isHeld()) // it may take memory
         waitFor("an event's first time");
     queued("an event");
