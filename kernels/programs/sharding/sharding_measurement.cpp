@@ -32,10 +32,10 @@ Result<double> sampleRing(RankRing& ring, double bytes, StoppingRule& rule)
         MEMSCAPE_TRY(ten, ring.run(10));
         repeats = std::clamp<std::size_t>(std::size_t(shortestRingRun / std::max(ten / 10, least)), 1, 100000);
     }
-    while (!rule.finished()) {
+    do {                                         // one at least: of a slow ring the two above may have used up the time
         MEMSCAPE_TRY(sample, ring.run(repeats)); // a stopped one is not whole
         rule.add(sample);
-    }
+    } while (!rule.finished());
     return double(repeats);
 }
 
