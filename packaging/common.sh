@@ -8,7 +8,7 @@ stop() { printf 'packaging: %s\n' "$*" >&2; exit "${code:-1}"; }
 compiler_packages="g++ cmake ninja-build nlohmann-json3-dev libfmt-dev libexpected-dev libcli11-dev"
 measuring_packages="libopenblas0-pthread libdnnl-dev" # opened at run time; -dev: its library has another number in each Debian
 window_packages="qt6-base-dev libqt6svg6-dev libqt6svg6 libqcustomplot-dev fonts-dejavu-core"
-test_packages="valgrind locales desktop-file-utils appstream libxml2-utils file libbenchmark-dev groff-base dpkg-dev"
+test_packages="valgrind locales desktop-file-utils appstream libxml2-utils file libbenchmark-dev lld groff-base dpkg-dev"
 
 # is_installed PACKAGE: by its own name or by that of a package that took its place (Debian 13's qt6-svg-dev
 # provides libqt6svg6-dev).
