@@ -34,10 +34,7 @@ std::string headText(const Record& record)
         if (const std::string answer = answerText(*experiment, record); !answer.empty())
             out += printable(answer) + "\n";
     }
-    std::string parameters;
-    for (const auto& [label, value] : parameterRows(record))
-        parameters += fmt::format("{}{} {}", parameters.empty() ? "" : ", ", label, value);
-    if (!parameters.empty())
+    if (const std::string parameters = parametersText(record); !parameters.empty())
         out += printable(parameters) + "\n";
     return out + "\n";
 }

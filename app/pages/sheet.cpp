@@ -24,9 +24,9 @@ QString parametersText(const ExperimentPage& page)
     const Parameters parameters = page.parameters();
     for (const auto& [key, value] : parameters.values()) {
         const ParameterSpec* spec = findParameter(page.experiment().schema(), key);
-        if (spec == nullptr)
-            continue;
         const bool swept = parameters.sweep() && parameters.sweep()->key == key;
+        if (spec == nullptr || !(swept || isNamed(*spec, value)))
+            continue;
         parts << QString::fromStdString(spec->label) + u' '
                 + (swept ? QObject::tr("swept") : QString::fromStdString(valueLabel(*spec, value, page.byteStyle())));
     }

@@ -116,6 +116,8 @@ Result<Parameters> resolve(const Schema& schema, const std::vector<std::pair<std
 
 /// One value of one parameter from text, checked against its spec.
 Result<ParameterValue> parseValue(const ParameterSpec& spec, std::string_view text);
+/// Whether a line about a run names this parameter: it is a basic one, or its value is not the default.
+bool isNamed(const ParameterSpec& spec, const ParameterValue& value);
 /// `1:128:x2`, `0:64:8`, `1,2,5`, or one value (7:7: a sweep of it). A Text is one value; several are
 /// written each in double quotes: `"gpt2","from-scratch:hidden=64,layers=2"`.
 Result<std::vector<ParameterValue>> parseSweep(const ParameterSpec& spec, std::string_view text);

@@ -339,6 +339,12 @@ Result<std::vector<ParameterValue>> parseSweep(const ParameterSpec& spec, std::s
     return std::vector<ParameterValue>{value};
 }
 
+bool isNamed(const ParameterSpec& spec, const ParameterValue& value)
+{
+    const auto standard = parseValue(spec, spec.standard);
+    return spec.group.empty() || !standard || *standard != value;
+}
+
 Result<Parameters> resolve(const Schema& schema, const std::vector<std::pair<std::string, std::string>>& assignments)
 {
     Parameters parameters;

@@ -67,9 +67,10 @@ Result<ModelDescription> startingPoint(ConfigFields& fields, const std::string& 
         return *known;
     const std::string said = fmt::format("the architecture \"{}\" is not known", quotedForMessage(type));
     if (unknown == UnknownArchitecture::Refused) {
-        const std::string hint =
-            fmt::format("{} Known: {}. assume=llama takes it for a decoder like LLaMA: {}",
-                        didYouMean(type, knownArchitectures()), join(knownArchitectures(), ", "), likeLlama);
+        const std::string known = "known: " + join(knownArchitectures(), ", ");
+        const std::string near = didYouMean(type, knownArchitectures());
+        const std::string hint = fmt::format("{}{}. assume=llama takes it for a decoder like LLaMA: {}",
+                                             near == known ? "" : near + " ", known, likeLlama);
         return fail(Error{"model.architecture", said, fields.within("model_type"), hint, Remedy{"assume", "llama"}});
     }
     fields.caution(fmt::format("{}; as asked, it is taken for a decoder like LLaMA: {}", said, likeLlama));

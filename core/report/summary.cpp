@@ -163,6 +163,32 @@ void flatten(const Json& node, const std::string& path, TextPairs& rows)
     }
 }
 
+TextPairs rowsOf(const Record& record, bool (*isWanted)(const ParameterSpec&, const ParameterValue&))
+{
+    TextPairs rows;
+    const Experiment* experiment = experimentOf(record);
+    if (!experiment) {
+        if (record.foreignParameters.is_object())
+            flatten(record.foreignParameters, {}, rows);
+        return rows;
+    }
+    for (const auto& [key, value] : record.parameters.values()) {
+        const ParameterSpec* spec = findParameter(experiment->schema(), key);
+        const auto& sweep = record.parameters.sweep();
+        const bool isSwept = sweep && sweep->key == key;
+        if (!spec || !(isSwept || isWanted(*spec, value)))
+            continue;
+        std::string text = valueLabel(*spec, value);
+        if (isSwept)
+            text = fmt::format("{} to {}, {} values", valueLabel(*spec, sweep->values.front()),
+                               valueLabel(*spec, sweep->values.back()), sweep->values.size());
+        if (text.empty())
+            continue; // no file, no folder
+        rows.emplace_back(spec->label, std::move(text));
+    }
+    return rows;
+}
+
 } // namespace
 
 const Experiment* experimentOf(const Record& record)
@@ -182,26 +208,15 @@ std::string recordTitle(const Record& record)
 
 TextPairs parameterRows(const Record& record)
 {
-    TextPairs rows;
-    const Experiment* experiment = experimentOf(record);
-    if (!experiment) {
-        if (record.foreignParameters.is_object())
-            flatten(record.foreignParameters, {}, rows);
-        return rows;
-    }
-    for (const auto& [key, value] : record.parameters.values()) {
-        const ParameterSpec* spec = findParameter(experiment->schema(), key);
-        if (!spec)
-            continue;
-        std::string text = valueLabel(*spec, value);
-        if (const auto& sweep = record.parameters.sweep(); sweep && sweep->key == key)
-            text = fmt::format("{} to {}, {} values", valueLabel(*spec, sweep->values.front()),
-                               valueLabel(*spec, sweep->values.back()), sweep->values.size());
-        if (text.empty())
-            continue; // no file, no folder
-        rows.emplace_back(spec->label, std::move(text));
-    }
-    return rows;
+    return rowsOf(record, [](const ParameterSpec&, const ParameterValue&) { return true; });
+}
+
+std::string parametersText(const Record& record)
+{
+    std::string text;
+    for (const auto& [label, value] : rowsOf(record, isNamed))
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", label, value);
+    return text;
 }
 
 std::string answerText(const Record& record)

@@ -22,6 +22,8 @@ const Experiment* experimentOf(const Record& record);
 
 /// Label and value of every parameter, for people; of a foreign experiment, key and JSON.
 TextPairs parameterRows(const Record& record);
+/// Those in one line, without what is beyond the basic ones and as by default (isNamed); empty without any.
+std::string parametersText(const Record& record);
 
 /// figure | predicted | measured | error. Error is (predicted − measured) / measured; words agree or
 /// differ. Only the sides that the record has. With a baseline also its value and by how much this record differs:

@@ -68,7 +68,7 @@ QString recordToolTip(const Record& record)
     if (const auto experiment = findExperiment(record.experiment)) {
         QStringList parts;
         for (const auto& [key, value] : record.parameters.values()) {
-            if (const ParameterSpec* spec = findParameter((*experiment)->schema(), key))
+            if (const ParameterSpec* spec = findParameter((*experiment)->schema(), key); spec && isNamed(*spec, value))
                 parts << toQString(spec->label) + u' ' + toQString(valueLabel(*spec, value));
         }
         lines << parts.join(QStringLiteral(", "));

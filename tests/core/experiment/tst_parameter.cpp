@@ -33,6 +33,7 @@ private slots:
     void oneOfThemIsSingular();
     void aNumberMayHaveAWord();
     void groupsStandInTheOrderOfTheirFirstParameter();
+    void aLineNamesWhatIsBasicOrChosen();
     void operationsAreCountedInFlop();
 };
 
@@ -452,6 +453,15 @@ void TestParameter::aChoiceMayBeCounted()
         QCOMPARE(refused.error().code, std::string("parameter.choice"));
         QVERIFY2(!refused.error().hint.empty(), wrong);
     }
+}
+
+void TestParameter::aLineNamesWhatIsBasicOrChosen()
+{
+    Schema schema = withText();
+    setGroup(schema, "more", {"batch"});
+    QVERIFY(isNamed(schema[0], std::string("gpt2"))); // basic, and as by default
+    QVERIFY(!isNamed(schema[1], 1.0));
+    QVERIFY(isNamed(schema[1], 2.0));
 }
 
 void TestParameter::groupsStandInTheOrderOfTheirFirstParameter()
