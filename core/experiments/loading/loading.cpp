@@ -127,7 +127,8 @@ std::vector<std::string> Loading::idleParameters(const Device& device, const Par
         idle.emplace_back("medium");
     if (parameters.choice("method") == "direct" || (!isOwnMedium && parameters.choice("medium") == pageCacheMedium))
         idle.emplace_back("cache");
-    if (parameters.integer("chunk") == 0)
+    const auto asked = loadingCase(device, parameters);
+    if (parameters.integer("chunk") == 0 || (asked && !asked->hasOtherSteps()))
         idle.emplace_back("streams");
     if (parameters.integer("gpus") == 1 && device.isGpu())
         idle.emplace_back("host_link");
