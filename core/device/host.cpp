@@ -8,8 +8,8 @@
 //   bandwidth of DRAM    = min(one core × cores, whole reference × max(1, cores / its cores))
 //
 // For a core that is not in the catalogue typical values stand in and are marked unverified. Where the system lists
-// several nodes of memory the way to the farthest is a link, "numa": the catalogue's, else by the firmware's distance d
-// (10 at home), latency of DRAM × (d / 10 − 1) more and its bandwidth × 10 / d.
+// several nodes of memory the way to the farthest is a link, "numa": by the firmware's distance d (10 at home), latency
+// of DRAM × (d / 10 − 1) more and its bandwidth × 10 / d, or the catalogue's, where it knows them.
 // Left out: nodes nearer than the farthest, cores of a second kind (a note names them), and the memory
 // channels that are really fitted (only root may read them): calibrating replaces all of it.
 #include "core/device/catalogue.h"
@@ -182,15 +182,18 @@ void addNodeLink(const HostFacts& facts, const HostReference& reference, Device&
     Link link;
     link.id = "numa";
     link.label = fmt::format("node {} to node {}", far->id, home->id);
-    if (const Link* const known = reference.sameCore ? reference.device.link("numa") : nullptr) {
-        link.bandwidth = taken(known->bandwidth, 1, reference);
-        link.latency = taken(known->latency, 1, reference);
-    } else if (const double ratio = distanceBetween(facts.nodes, *home, *far) / ownDistance;
-               ratio > 1 && dram && dram->latency.known() && dram->bandwidth.known()) {
+    if (const double ratio = distanceBetween(facts.nodes, *home, *far) / ownDistance;
+        ratio > 1 && dram && dram->latency.known() && dram->bandwidth.known()) {
         const std::string source = fmt::format("the firmware's distance, {} against {}, which is rough",
                                                numberText(ratio * ownDistance), numberText(ownDistance));
         link.bandwidth = {dram->bandwidth.value / ratio, Evidence::Unverified, source, {}};
         link.latency = {dram->latency.value * (ratio - 1), Evidence::Unverified, source, {}};
+    }
+    if (const Link* const known = reference.sameCore ? reference.device.link("numa") : nullptr) {
+        if (known->bandwidth.known())
+            link.bandwidth = taken(known->bandwidth, 1, reference);
+        if (known->latency.known())
+            link.latency = taken(known->latency, 1, reference);
     }
     host.links.push_back(std::move(link));
 }

@@ -183,9 +183,14 @@ Result<ProbedRun> fittedRun(const Measurement& measured, const Experiment& exper
             "run.probes",
             fmt::format("samples of one size differ {}-fold, so others used the machine", shortNumber(spread, 2)));
     std::vector<LinkProbes> medians;
+    std::vector<std::string> refusals;
     for (const LinkSamples& one : probes.links) {
         LinkProbes link = mediansOf(one);
-        if (link.points.size() >= fewestSizes && fitLink(onDevice(device, link)))
+        if (link.points.size() < fewestSizes)
+            refusals.push_back(fmt::format("too few sizes of \"{}\" were probed in the time of the run", link.label));
+        else if (!fitLink(onDevice(device, link)))
+            refusals.push_back(fmt::format("the sizes of \"{}\" are on no line", link.label));
+        else
             medians.push_back(std::move(link));
     }
     Device fitted = medians.empty() ? device : withFittedLinks(device, medians);
@@ -202,7 +207,7 @@ Result<ProbedRun> fittedRun(const Measurement& measured, const Experiment& exper
         }
     }
     if (run.links.empty())
-        return fail("run.probes", "too few sizes were probed in the time of the run, or they are on no line");
+        return fail("run.probes", fmt::format("{}", fmt::join(refusals, ", ")));
     MEMSCAPE_TRY(predicted, predictedWith(experiment, fitted, parameters, run.links, measured));
     if (predicted.series.empty())
         return fail("run.probes", "no measured curve depends on them");

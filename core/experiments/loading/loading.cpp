@@ -127,7 +127,10 @@ std::vector<std::string> Loading::idleParameters(const Device& device, const Par
         idle.emplace_back("medium");
     if (parameters.choice("method") == "direct" || (!isOwnMedium && parameters.choice("medium") == pageCacheMedium))
         idle.emplace_back("cache");
-    if (parameters.integer("chunk") == 0)
+    const bool isReadAlone = (!device.isGpu() || device.sharesHostMemory)
+        && loadingTargets().of(parameters.choice("convert")) == LoadingTarget::AsStored
+        && loadingCopies().of(parameters.choice("low_cpu_mem")) != LoadingCopies::Twice;
+    if (parameters.integer("chunk") == 0 || isReadAlone)
         idle.emplace_back("streams");
     if (parameters.integer("gpus") == 1 && device.isGpu())
         idle.emplace_back("host_link");

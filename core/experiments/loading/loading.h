@@ -69,6 +69,7 @@ struct LoadingCase
     bool changesForm() const { return target != LoadingTarget::AsStored; }
     /// A second pass over the bytes in host memory: a conversion, or the copy into the model that is there already.
     bool hasConversion() const { return changesForm() || copies == LoadingCopies::Twice; }
+    bool hasOtherSteps() const { return hasConversion() || goesToGpu; } ///< than reading
     /// B that `fileBytes` of the file become.
     double convertedBytes(double fileBytes) const;
     /// Reading puts the bytes where they stay; else into buffers that chunks share.

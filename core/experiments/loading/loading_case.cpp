@@ -230,7 +230,8 @@ Result<LoadingCase> loadingCase(const Device& device, const Parameters& paramete
     MEMSCAPE_CHECK(setChunks(asked, parameters));
     if (!device.isGpu() && asked.hasConversion() && device.units < 2)
         asked.serial = "reading and converting side by side takes 2 cores, and there is 1";
-    asked.depth = asked.serial.empty() && asked.chunks() > 1 ? int(parameters.integer("streams")) : 1;
+    asked.depth =
+        asked.serial.empty() && asked.hasOtherSteps() && asked.chunks() > 1 ? int(parameters.integer("streams")) : 1;
     return asked;
 }
 

@@ -42,7 +42,9 @@ std::string slowestOf(const LoadingCase& asked, const LoadingNumbers& numbers)
 
 std::string pipelineText(const LoadingCase& asked)
 {
-    return asked.depth > 1 ? fmt::format("overlapped, {} buffers", asked.depth) : "one step after the other";
+    return asked.depth > 1      ? fmt::format("overlapped, {} buffers", asked.depth)
+        : asked.hasOtherSteps() ? "one step after the other"
+                                : "reading is the only step";
 }
 
 Why loadingWhy(std::string formula, std::string with, std::string source, std::vector<std::string> omits = {})

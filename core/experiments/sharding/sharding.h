@@ -52,11 +52,24 @@ struct ShardingCase
     int prefetch = 1;                          ///< units that are gathered ahead
 
     const Plan& plan() const { return setup.step.plan; }
+    /// Whether sums come back to where they came from, as in data parallelism without ZeRO.
+    bool isInPlace() const { return plan().zeroStage == 0 && !(plan().tensorParallel > 1 && plan().sequenceParallel); }
     std::int64_t ranks() const { return std::int64_t(plan().dataParallel) * plan().tensorParallel; }
 };
 /// Errors: plan.* as in `training-memory`; predict.device where the device has no such link or its rate is not known.
 Result<ShardingCase> shardingCase(const Device& device, const Parameters& parameters);
 const std::string& shardingWayKey(ShardingWay way);
+
+/// How a step of a ring is probed on a host.
+struct RingKind
+{
+    ShardingWay way = ShardingWay::Threads;
+    bool isInPlace = false;  ///< all-reduces; else a reduce-scatter and an all-gather, each over memory of its own
+    bool takesTurns = false; ///< `probedTurns` ranks on each core, not one
+};
+inline constexpr int probedTurns = 2;
+/// Its calibrated link: "ring-threads", "all-reduce-processes-turns", …
+std::string ringLink(const RingKind& kind);
 
 /// What runs, and is gathered, as one: a layer, or outside of layers an operator with its weights.
 struct ShardUnit

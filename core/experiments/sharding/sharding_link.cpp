@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the ranks' bytes travel over. Between GPUs α and β are the catalogue's; where a peer link's α is not known, that
 // of a copy to the host stands for it. Within a host a step of the ring reads a neighbour's piece and adds or stores
-// it: its α and β are fitted by the calibration (links "ring-threads", "ring-processes"), else β is the copy rate of so
-// many cores and α a typical hand-over.
+// it: its α and β are fitted by the calibration (RingKind), else β is the copy rate of so many cores and α a typical
+// hand-over.
+//     in place   an all-reduce writes over what its neighbour has just read, and each line is first taken from that
+//                core's cache: 0.25 ns a byte on two cores of a Zen 4 that share no cache, where a reduce-scatter and
+//                an all-gather over memory of their own took 0.07 ns
+//     in turns   more ranks than cores: all ranks of the fullest core, ⌈N / cores⌉, make a step one after the other,
+//                and each turn is a switch, 1 µs where a hand-over between cores is 0.1 µs
 //
 // Left out: several nodes with a slower network between them, unless the network's rate is given (link_bandwidth).
 #include "core/experiment/schema.h"
@@ -68,13 +73,23 @@ void setGpuRates(ShardingLink& link, const Device& device)
         link.source += "; α is not known: that of a copy to the host";
 }
 
-void setHostRates(ShardingLink& link, const Device& device, std::int64_t ranks)
+void setHostRates(ShardingLink& link, const Device& device, std::int64_t ranks, bool isInPlace)
 {
     link.isSerial = true;
-    const std::string id = "ring-" + shardingWays.keyOf(link.way);
     link.label = fmt::format("memory that {} share", shardingWayKey(link.way));
-    const Link* const fitted = device.link(id);
-    if (fitted && fitted->bandwidth.known() && fitted->latency.known()) {
+    const auto known = [&](bool takesTurns) -> const Link* {
+        for (const bool inPlace : {isInPlace, false}) {
+            const Link* const one = device.link(ringLink({link.way, inPlace, takesTurns}));
+            if (one && one->bandwidth.known() && one->latency.known())
+                return one;
+        }
+        return nullptr;
+    };
+    const std::int64_t units = std::max(1, device.units), most = (ranks + units - 1) / units;
+    const Link* const taking = most > 1 ? known(true) : nullptr;
+    const Link* const fitted = taking ? taking : known(false);
+    const double turns = double(most) / (taking ? probedTurns : 1);
+    if (fitted) {
         link.rate = {fitted->latency.value, fitted->bandwidth.value};
         link.far = fitted->farBandwidth ? fitted->farBandwidth->valueOr(0) : 0;
         link.own = fitted->ownBandwidth ? fitted->ownBandwidth->valueOr(0) : 0;
@@ -87,12 +102,11 @@ void setHostRates(ShardingLink& link, const Device& device, std::int64_t ranks)
         link.far = far;
         link.source = fmt::format("copies of {} cores; α is typical, not measured: calibrate this machine", cores);
     }
-    if (const double turns = double(ranks) / std::max(1, device.units); turns > 1) { // ranks take turns
-        link.rate = {link.rate.latency * turns, link.rate.bandwidth / turns};
-        link.far /= turns;
-        link.own /= turns;
+    link.rate = {link.rate.latency * turns, link.rate.bandwidth / turns};
+    link.far /= turns;
+    link.own /= turns;
+    if (most > 1)
         link.source += fmt::format("; {} ranks take turns on {} cores", ranks, device.units);
-    }
 }
 
 } // namespace
@@ -100,6 +114,12 @@ void setHostRates(ShardingLink& link, const Device& device, std::int64_t ranks)
 const std::string& shardingWayKey(ShardingWay way)
 {
     return shardingWays.keyOf(way);
+}
+
+std::string ringLink(const RingKind& kind)
+{
+    return fmt::format("{}-{}{}", kind.isInPlace ? "all-reduce" : "ring", shardingWays.keyOf(kind.way),
+                       kind.takesTurns ? "-turns" : "");
 }
 
 Result<ShardingCase> shardingCase(const Device& device, const Parameters& parameters)
@@ -114,7 +134,7 @@ Result<ShardingCase> shardingCase(const Device& device, const Parameters& parame
     if (device.isGpu())
         setGpuRates(asked.link, device);
     else
-        setHostRates(asked.link, device, asked.ranks());
+        setHostRates(asked.link, device, asked.ranks(), asked.isInPlace());
     if (asked.link.isSerial)
         asked.prefetch = 0; // nothing is gathered while it computes
     const double bandwidth = parameters.number("link_bandwidth"), latency = parameters.number("link_latency");

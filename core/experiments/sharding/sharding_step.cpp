@@ -48,13 +48,13 @@ public:
         , m_gradientBytes(m_plan.isByFsdp() ? m_plan.reducedBytes() : m_plan.gradientBytes())
     {
         m_rate = asked.link.rate;
-        if (asked.link.isSerial)
-            setHostRate();
     }
 
     Result<ShardStep> built()
     {
         MEMSCAPE_CHECK(planBuckets());
+        if (m_asked.link.isSerial)
+            setHostRate();
         const std::size_t units = m_units.size();
         if (m_plan.isByFsdp())
             gatherRoot();
@@ -75,18 +75,28 @@ public:
     }
 
 private:
-    /// A step of the ring by what all ranks touch in turn: with stage 3 a unit's weights, gathered, and the pieces that
-    /// stay; else every gradient of every rank.
-    void setHostRate()
+    /// Bytes that all ranks touch in the collectives of a step: with stage 3 a unit's weights, gathered, and the pieces
+    /// that stay; else every gradient of every rank (with stage 2 a bucket of them, and the pieces that stay), and with
+    /// stages 1 and 2 the updated weights.
+    double touched() const
     {
         double whole = 0, largest = 0;
         for (const ShardUnit& unit : m_units) {
             whole += double(unit.elements());
             largest = std::max(largest, double(unit.elements()));
         }
-        const double touched = isSharded()
-            ? largest * double(ranks() * m_weightBytes) + whole * double(m_weightBytes + m_gradientBytes)
-            : whole * double(m_asked.ranks() * m_gradientBytes);
+        const auto ranks = double(m_asked.ranks()), weight = double(m_weightBytes), gradient = double(m_gradientBytes);
+        if (isSharded())
+            return largest * ranks * weight + whole * (weight + gradient);
+        const double gradients =
+            m_plan.zeroStage == 2 ? std::min(whole, double(m_bucket)) * ranks + whole : whole * ranks;
+        return gradients * gradient + (m_plan.zeroStage > 0 ? whole * ranks * weight : 0);
+    }
+
+    /// A step of the ring, by what the caches hold of that.
+    void setHostRate()
+    {
+        const double touched = this->touched();
         const ShardingLink& link = m_asked.link;
         const CachedShares held = cachedShares(m_device, touched);
         const double own = link.own > 0 ? link.own : m_rate.bandwidth;

@@ -8,7 +8,7 @@
 //   - walks within L1: how many elements a second a core starts;
 //   - runs, columns and transpositions as `layout` makes them (calibrate_walks.cpp);
 //   - transfers of each kind, 4 B to 64 MiB (transfer.cpp);
-//   - steps of rings between threads and between processes, one on each core (sharding.cpp);
+//   - steps of rings between threads and between processes, one on each core and two on each (sharding.cpp);
 //   - a file of 128 MiB, read cold and from the page cache by each method, and what is made of its numbers
 //   (loading.cpp);
 //   - a matrix product of 1536³ in each format: what all cores reach.
@@ -32,7 +32,6 @@
 #include "kernels/host/transfer/transfer.h"
 #include "kernels/measure/quality.h"
 #include "kernels/measure/sweep.h"
-#include "kernels/programs/sharding/ring_plan.h"
 
 #include <algorithm>
 #include <array>
@@ -351,14 +350,15 @@ private:
         }
     }
 
-    /// Steps of a ring that has a rank on each core.
+    /// Steps of rings that have a rank on each core, and of those whose ranks take turns.
     void planRings()
     {
-        const int ranks = std::min(m_session.team().size(), mostRingRanks);
-        if (ranks < 2)
-            return;
-        for (const ShardingWay way : {ShardingWay::Threads, ShardingWay::Processes})
-            planLinks(ringLinkPlan(m_session, way, ranks));
+        for (const ShardingWay way : {ShardingWay::Threads, ShardingWay::Processes}) {
+            for (const int kind : {0, 1, 2, 3}) {
+                if (auto plan = ringLinkPlan(m_session, {way, kind % 2 == 1, kind >= 2}))
+                    planLinks(std::move(*plan));
+            }
+        }
     }
 
     void planLinks(LinkPlan plan)

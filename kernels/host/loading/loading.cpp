@@ -46,19 +46,7 @@ public:
         if (m_checked.empty() && asked.file.empty())
             m_session.sink().progress(0, 0, fmt::format("writing {}", bytesText(double(asked.bytes))));
         MEMSCAPE_TRY(file, m_files.fileFor(m_session, asked));
-        m_session.memory().resetHighWater();
-        const std::int64_t before = m_session.memory().used();
-        LoadingRun run(m_session, *file, asked);
-        MEMSCAPE_CHECK(run.open());
-        const auto memory = double(m_session.memory().highWater() - before);
-        MEMSCAPE_CHECK(run.check());
-        m_checked = run.checked();
-        MEMSCAPE_TRY(sets, sampleLoading(m_session, run, m_session.passOptions(asked.hasConversion() ? 3 : 1)));
-        m_seen[keyOf(point)] = {run.seen(), memory};
-        if (!asked.isWarm && run.seen().deviceBytes == 0)
-            m_session.noteOnce("info", "loading.bytes",
-                               "the filesystem reports no bytes read (/proc/self/io); that the file was cold is "
-                               "mincore()'s word");
+        MEMSCAPE_TRY(sets, loaded(point, asked, *file));
         m_prober.add(readingPlan(m_session, asked.method, asked.isWarm,
                                  [this, asked] { return m_files.fileFor(m_session, asked); }));
         MEMSCAPE_CHECK(m_prober.take());
@@ -87,6 +75,25 @@ public:
     }
 
 private:
+    /// Maps the file no longer once it is done: mapped pages cannot leave the page cache before a probe.
+    Result<SampleSets> loaded(const Parameters& point, const LoadingCase& asked, const LoadingFile& file)
+    {
+        m_session.memory().resetHighWater();
+        const std::int64_t before = m_session.memory().used();
+        LoadingRun run(m_session, file, asked);
+        MEMSCAPE_CHECK(run.open());
+        const auto memory = double(m_session.memory().highWater() - before);
+        MEMSCAPE_CHECK(run.check());
+        m_checked = run.checked();
+        MEMSCAPE_TRY(sets, sampleLoading(m_session, run, m_session.passOptions(asked.hasConversion() ? 3 : 1)));
+        m_seen[keyOf(point)] = {run.seen(), memory};
+        if (!asked.isWarm && run.seen().deviceBytes == 0)
+            m_session.noteOnce("info", "loading.bytes",
+                               "the filesystem reports no bytes read (/proc/self/io); that the file was cold is "
+                               "mincore()'s word");
+        return sets;
+    }
+
     static std::string keyOf(const Parameters& point) { return jsonLine(parametersToJson(point)); }
 
     HostSession& m_session;

@@ -45,6 +45,7 @@ RankGroup::RankGroup(HostSession& session, int ranks, bool areProcesses, std::si
     : m_session(session)
     , m_ranks(ranks)
     , m_areProcesses(areProcesses)
+    , m_used(memory)
     , m_memory(roundedUp(std::max<std::size_t>(memory, 1), hugeBytes))
     , m_operations(std::move(operations))
     , m_lost(std::make_unique<Lost>(*this))
@@ -95,15 +96,25 @@ Result<void> RankGroup::start()
     return {};
 }
 
-bool RankGroup::work(RingRank& ring, std::uint32_t repeats) const
+std::optional<double> RankGroup::work(RingRank& ring, std::uint32_t repeats) const
 {
-    for (std::uint32_t i = 0; i < std::max<std::uint32_t>(1, repeats); ++i) {
-        for (const RingOperation& operation : m_operations) {
-            if (!(repeats == 0 ? ring.check(operation) : ring.run(operation)))
-                return false;
-        }
+    const auto all = [&](bool (RingRank::*does)(const RingOperation&)) {
+        return std::all_of(m_operations.begin(), m_operations.end(),
+                           [&](const RingOperation& operation) { return (ring.*does)(operation); });
+    };
+    if (repeats == 0)
+        return all(&RingRank::check) ? std::optional(0.0) : std::nullopt;
+    double seconds = 0;
+    for (std::uint32_t i = 0; i < repeats; ++i) {
+        ring.rewrite(m_used);
+        if (!ring.meet())
+            return std::nullopt;
+        const double begin = m_session.clock().now();
+        if (!all(&RingRank::run) || !ring.meet())
+            return std::nullopt;
+        seconds += m_session.clock().now() - begin;
     }
-    return true;
+    return seconds;
 }
 
 void RankGroup::serve(int rank)
@@ -116,7 +127,6 @@ void RankGroup::serve(int rank)
         if (!work(ring, m_state->repeats.load(std::memory_order_relaxed)))
             return;
         m_state->ended.fetch_add(1, std::memory_order_release);
-        ring.tell();
     }
 }
 
@@ -124,19 +134,23 @@ double RankGroup::run(std::size_t repeats)
 {
     m_state->ended.store(0, std::memory_order_relaxed);
     m_state->repeats.store(std::uint32_t(repeats), std::memory_order_relaxed);
-    return m_session.team().run(
+    double seconds = 0;
+    m_session.team().run(
         [&](int) {
             RingRank ring(*m_state, static_cast<std::byte*>(m_mapping->data()) + stateBytes, m_memory, 0, m_ranks);
             ring.watch = m_lost.get();
             if (repeats == 0)
                 std::memset(ring.memoryOf(0), 0, m_memory);
             m_state->order.fetch_add(1, std::memory_order_release);
-            ring.tell();
-            if (work(ring, std::uint32_t(repeats)))
-                static_cast<void>(ring.waitWhile(
-                    [&] { return m_state->ended.load(std::memory_order_acquire) < std::uint32_t(m_ranks - 1); }));
+            const auto worked = work(ring, std::uint32_t(repeats));
+            if (!worked)
+                return;
+            seconds = *worked;
+            static_cast<void>(ring.waitWhile(
+                [&] { return m_state->ended.load(std::memory_order_acquire) < std::uint32_t(m_ranks - 1); }));
         },
         1);
+    return seconds;
 }
 
 Result<void> RankGroup::whole()

@@ -9,6 +9,7 @@
 #include "kernels/host/transfer/forked_child.h"
 
 #include <memory>
+#include <optional>
 #include <thread>
 
 namespace memscape::host {
@@ -27,7 +28,8 @@ public:
     Result<void> start();
     /// Every collective once, of numbers whose results are compared. Errors: check.failed, and those of whole().
     Result<void> check();
-    /// Seconds of all collectives, `repeats` times, one after the other.
+    /// Seconds of all collectives, `repeats` times, one after the other; before each time, untimed, every rank writes
+    /// its memory. Clocked from when all ranks are there until all have ended.
     double run(std::size_t repeats);
     /// Errors: run.cancelled, run.failed when a rank was lost.
     Result<void> whole();
@@ -39,12 +41,13 @@ public:
 private:
     struct Lost;
     void serve(int rank);
-    bool work(RingRank& ring, std::uint32_t repeats) const;
+    /// Seconds; none when the ring was stopped. 0 repeats: checks once.
+    std::optional<double> work(RingRank& ring, std::uint32_t repeats) const;
 
     HostSession& m_session;
     int m_ranks;
     bool m_areProcesses;
-    std::size_t m_memory;
+    std::size_t m_used, m_memory; ///< B of a rank: of its operations, and as far as the next rank's
     std::vector<RingOperation> m_operations;
     std::uint64_t m_sent = 0, m_compared = 0;
     std::unique_ptr<SharedMapping> m_mapping;

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/host/sharding/ring.h"
 
-#include <algorithm>
-#include <climits>
 #include <cstring>
-
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 namespace memscape::host {
 
@@ -33,24 +27,30 @@ void addPieces(const RingOperation& operation, std::byte* to, const std::byte* a
 
 } // namespace
 
-void RingRank::tell()
-{
-    if (!m_state.isCrowded)
-        return;
-    m_state.bell.fetch_add(1, std::memory_order_release);
-    ::syscall(SYS_futex, &m_state.bell, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-}
-
-void RingRank::sleepUntilTold(std::uint32_t heard)
-{
-    const timespec moment{0, 2'000'000};
-    ::syscall(SYS_futex, &m_state.bell, FUTEX_WAIT, heard, &moment, nullptr, 0);
-}
-
 void RingRank::endStep()
 {
     state(m_rank).done.fetch_add(1, std::memory_order_release);
-    tell();
+}
+
+bool RingRank::meet()
+{
+    endStep();
+    const std::uint64_t steps = state(m_rank).done.load(std::memory_order_relaxed);
+    for (int rank = 0; rank < m_ranks; ++rank) {
+        if (!waitFor(rank, steps))
+            return false;
+    }
+    return true;
+}
+
+void RingRank::rewrite(std::size_t bytes)
+{
+    constexpr std::size_t line = 64;
+    for (std::size_t at = 0; at < bytes; at += line) {
+        volatile std::byte& first = memoryOf(m_rank)[at];
+        const std::byte value = first;
+        first = value;
+    }
 }
 
 bool RingRank::waitFor(int rank, std::uint64_t steps)

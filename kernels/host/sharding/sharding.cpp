@@ -59,13 +59,11 @@ public:
     Result<SampleSets> visit(const Parameters& point, int pass) override
     {
         MEMSCAPE_TRY(sets, ShardingMeasurement::visit(point, pass));
-        if (m_session.team().size() > 1) {
-            MEMSCAPE_TRY(asked, shardingCase(m_session.device(), point));
-            // Of as many ranks as there are cores: of more the model says that they take turns.
-            const auto ranks = std::min<std::int64_t>(asked.ranks(), m_session.team().size());
-            m_prober.add(ringLinkPlan(m_session, asked.link.way, int(ranks)));
-            MEMSCAPE_CHECK(m_prober.take());
-        }
+        MEMSCAPE_TRY(asked, shardingCase(m_session.device(), point));
+        const RingKind kind{asked.link.way, asked.isInPlace(), asked.ranks() > m_session.team().size()};
+        if (auto plan = ringLinkPlan(m_session, kind))
+            m_prober.add(std::move(*plan));
+        MEMSCAPE_CHECK(m_prober.take());
         return sets;
     }
     RunProbes probes() const override { return {m_prober.samples(), {}}; }
@@ -107,30 +105,43 @@ private:
 
 } // namespace
 
-Result<std::vector<double>> measureRing(HostSession& session, ShardingWay way, int ranks, std::size_t pieceBytes,
+Result<std::vector<double>> measureRing(HostSession& session, const RingKind& kind, int ranks, std::size_t pieceBytes,
                                         const StoppingOptions& options)
 {
-    const std::size_t elements = std::max<std::size_t>(1, pieceBytes / 4);
-    HostRing ring(session, ranks, way == ShardingWay::Processes, elements * 4 * std::size_t(ranks),
-                  {{CollectiveKind::AllReduce, elements, 4}});
+    using enum CollectiveKind;
+    const std::size_t elements = std::max<std::size_t>(1, pieceBytes / 4), times = elements > 1024 ? 1 : 16;
+    const std::size_t payload = elements * 4 * std::size_t(ranks);
+    std::vector<RingOperation> operations;
+    for (std::size_t i = 0; i < times; ++i) {
+        if (kind.isInPlace)
+            operations.push_back({AllReduce, elements, 4});
+        else
+            operations.insert(operations.end(), {{ReduceScatter, elements, 4}, {AllGather, elements, 4, payload}});
+    }
+    HostRing ring(session, ranks, kind.way == ShardingWay::Processes, payload * (kind.isInPlace ? 1 : 2),
+                  std::move(operations));
     MEMSCAPE_CHECK(ring.start());
     MEMSCAPE_CHECK(ring.check());
+    const double steps = double(times) * double(ringSteps(AllReduce, ranks));
     StoppingRule rule(options, session.clock());
-    MEMSCAPE_TRY(repeats, sampleRing(ring, double(elements) * 8 * double(ranks - 1), rule));
-    return session.samplesOf(rule, repeats);
+    MEMSCAPE_TRY(repeats, sampleRing(ring, steps * double(elements) * 4, rule));
+    return session.samplesOf(rule, repeats * steps);
 }
 
-LinkPlan ringLinkPlan(HostSession& session, ShardingWay way, int ranks)
+std::optional<LinkPlan> ringLinkPlan(HostSession& session, const RingKind& kind)
 {
-    const std::string& key = shardingWayKey(way);
-    return {{"ring-" + key, "ring of " + key, {}, double(ranks) * ranks},
-            {4, 0x1p12, 0x1p15, 0x1p17, 0x1p19, 0x1p21, 0x1p23, 0x1p24},
-            [&session, way, ranks](double bytes, const StoppingOptions& options) -> Result<std::vector<double>> {
-                MEMSCAPE_TRY(seconds, measureRing(session, way, ranks, std::size_t(bytes), options));
-                for (double& one : seconds)
-                    one /= double(ringSteps(CollectiveKind::AllReduce, ranks));
-                return seconds;
-            }};
+    const int cores = session.team().size();
+    const int ranks = kind.takesTurns ? probedTurns * cores : std::min(cores, mostRingRanks);
+    if (ranks < 2 || ranks > mostRingRanks)
+        return std::nullopt;
+    const std::string label = fmt::format("{} of {}{}", kind.isInPlace ? "all-reduces" : "ring",
+                                          shardingWayKey(kind.way), kind.takesTurns ? " in turns" : "");
+    const double most = kind.takesTurns ? 0x1p22 : 0x1p23; // B: of all pieces no cache holds much
+    return LinkPlan{{ringLink(kind), label, {}, (kind.isInPlace ? 1.0 : 2.0) * ranks * ranks},
+                    {4, 0x1p12, 0x1p15, 0x1p17, 0x1p19, 0x1p20, most / 2, most},
+                    [&session, kind, ranks](double bytes, const StoppingOptions& options) {
+                        return measureRing(session, kind, ranks, std::size_t(bytes), options);
+                    }};
 }
 
 std::unique_ptr<HostMeasurement> makeShardingMeasurement(HostSession& session)

@@ -5,15 +5,18 @@
 #include "core/experiments/sharding/sharding.h"
 #include "kernels/host/link_prober.h"
 
+#include <optional>
 #include <vector>
 
 namespace memscape::host {
 
-/// Seconds of an all-reduce of pieces of so many bytes between `ranks` ranks. Errors: those of RankGroup.
-Result<std::vector<double>> measureRing(HostSession& session, ShardingWay way, int ranks, std::size_t pieceBytes,
+/// Seconds of a step with pieces of so many bytes between `ranks` ranks; small ones are timed several in a row. Errors:
+/// those of RankGroup.
+Result<std::vector<double>> measureRing(HostSession& session, const RingKind& kind, int ranks, std::size_t pieceBytes,
                                         const StoppingOptions& options);
 
-/// How a step of a ring of so many ranks, two or more, is probed, by the bytes of its pieces.
-LinkPlan ringLinkPlan(HostSession& session, ShardingWay way, int ranks);
+/// How a step of a ring is probed, by the bytes of its pieces. None with one core, or where more ranks would be needed
+/// than are measured.
+std::optional<LinkPlan> ringLinkPlan(HostSession& session, const RingKind& kind);
 
 } // namespace memscape::host

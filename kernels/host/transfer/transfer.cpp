@@ -283,9 +283,9 @@ public:
             MEMSCAPE_CHECK(sample("time", &TransferRun::allLanes));
         else // the copies are all that there is
             sets["time"] = sets["copy_time"];
-        if (auto plan = transferPlan(m_session, asked.kind))
-            m_prober.add(std::move(*plan));
-        MEMSCAPE_CHECK(m_prober.take());
+        MEMSCAPE_CHECK(probe(asked.kind));
+        if (asked.depth > 1 && asked.hasKernel() && asked.goesIn()) // which takes the lines from the copying core
+            MEMSCAPE_CHECK(probe(TransferKind::Thread));
         return sets;
     }
 
@@ -318,6 +318,14 @@ public:
     }
 
 private:
+    /// What the model says of the link is asked of it in turn with the points.
+    Result<void> probe(TransferKind kind)
+    {
+        if (auto plan = transferPlan(m_session, kind))
+            m_prober.add(std::move(*plan));
+        return m_prober.take();
+    }
+
     /// Four bytes in one piece, in the direction that was asked for.
     Result<void> sampleLatency(const TransferCase& asked, SampleSets& sets)
     {

@@ -3,7 +3,7 @@
 // training step with the model's own sizes, one after the other, in a ring.
 //
 //     communication_time  all of them; nothing is computed beside, so all of it is exposed
-//     latency             of one step: all-reduces of one element a rank, divided by their steps
+//     latency             of one step: all-reduces of one element a rank, several in a row, divided by their steps
 //     sent, gathered      counted where pieces are taken, and where whole weights are put together
 // Before the first sample every collective runs once and every element is compared; a wrong one fails the run.
 //

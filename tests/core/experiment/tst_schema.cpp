@@ -131,7 +131,8 @@ void TestSchema::everyChoiceCanBePredicted()
     if (experiment == "transfer" && ofHosts.contains(assignment)) {
         device = findDevice("amd-epyc-9654");
         const std::string kind = assignment.mid(5).toStdString();
-        device->links.push_back({kind, kind, {8e9, Evidence::Measured}, {1e-6, Evidence::Measured}});
+        device->links.insert(device->links.begin(),
+                             Link{kind, kind, {8e9, Evidence::Measured}, {1e-6, Evidence::Measured}});
     }
     if (experiment == "sharding" && (assignment == "link=threads" || assignment == "link=processes"))
         device = findDevice("amd-epyc-9654");

@@ -116,6 +116,48 @@ private slots:
         QVERIFY(shardsNear(shardFigure("communication_time", processes, host), 2 * 3e-6 + sent / 4e9, 1e-9));
     }
 
+    /// It writes over what its neighbour has read; a reduce-scatter and an all-gather do not.
+    void anAllReduceHasALinkOfItsOwn()
+    {
+        Device host = *findDevice("amd-epyc-9654");
+        host.links.push_back(
+            {"ring-threads", "ring of threads", {8e9, Evidence::Measured}, {1e-6, Evidence::Measured}});
+        host.links.push_back(
+            {"all-reduce-threads", "all-reduces of threads", {4e9, Evidence::Measured}, {3e-6, Evidence::Measured}});
+        const auto expect = [&](const char* zero, double latency, double rate) {
+            const ShardTexts texts{shardModel,       zero,          "data_parallel=2",
+                                   "precision=fp32", "bucket=1GiB", "sequence=128"};
+            const double seconds = 2 * latency + shardFigure("sent", texts, host) / rate;
+            return shardsNear(shardFigure("communication_time", texts, host), seconds, 1e-9);
+        };
+        QVERIFY(expect("zero=0", 3e-6, 4e9));
+        QVERIFY(expect("zero=1", 1e-6, 8e9));
+        QVERIFY(expect("zero=2", 1e-6, 8e9));
+    }
+
+    void ranksOfOneCoreTakeTurns()
+    {
+        Device host = *findDevice("amd-epyc-9654");
+        host.units = 2;
+        host.links.push_back(
+            {"ring-threads", "ring of threads", {8e9, Evidence::Measured}, {1e-7, Evidence::Measured}});
+        const auto expect = [&](double ranks, double latency, double rate) {
+            const ShardTexts texts{shardModel,       "zero=1",      "data_parallel=" + std::to_string(int(ranks)),
+                                   "precision=fp32", "bucket=1GiB", "sequence=128"};
+            const double seconds = 2 * (ranks - 1) * latency + shardFigure("sent", texts, host) / rate;
+            return shardsNear(shardFigure("communication_time", texts, host), seconds, 1e-9);
+        };
+        QVERIFY(expect(2, 1e-7, 8e9));
+        QVERIFY(expect(3, 2e-7, 4e9)); // one core has two of the three
+        QVERIFY(expect(8, 4e-7, 2e9));
+        // What two ranks on each core were probed with counts, and twice of it for four.
+        host.links.push_back(
+            {"ring-threads-turns", "ring of threads in turns", {3e9, Evidence::Measured}, {2e-6, Evidence::Measured}});
+        QVERIFY(expect(2, 1e-7, 8e9));
+        QVERIFY(expect(3, 2e-6, 3e9));
+        QVERIFY(expect(8, 4e-6, 1.5e9));
+    }
+
     void aRankCopiesItsOwnPieceOfWhatIsGathered()
     {
         const Device host = *findDevice("amd-epyc-9654");

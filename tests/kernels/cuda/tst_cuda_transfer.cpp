@@ -62,6 +62,8 @@ private slots:
     void bothDirectionsAreMoved();
     void pageableAndInnerCopiesHaveTheirOwnRates();
     void aMappedKernelNeedsNoCopy();
+    void everyKindIsMovedBesideAKernel_data();
+    void everyKindIsMovedBesideAKernel();
     void aLostBitFailsTheRun();
     void aNeighbourThatIsNotThereIsSaid();
     void bytesGoToANeighbourAndBack();
@@ -112,6 +114,34 @@ void TestCudaTransfer::aMappedKernelNeedsNoCopy()
 {
     // A launch and the bytes, at the only rate that the fake's kernels have.
     QVERIFY(isAbout(TransferOnFake({"kind=mapped", "bytes=4MiB,4MiB", "work=0"})["time"], 2.5e-6 + 0x1p22 / 4.2e12));
+}
+
+void TestCudaTransfer::everyKindIsMovedBesideAKernel_data()
+{
+    QTest::addColumn<QByteArray>("kind");
+    for (const char* kind : {"pageable", "pinned", "mapped", "device", "peer"})
+        QTest::newRow(kind) << QByteArray(kind);
+}
+
+/// In and out around a kernel, in eight streams: every byte is compared before it is timed, and no stream touches what
+/// another has not left.
+void TestCudaTransfer::everyKindIsMovedBesideAKernel()
+{
+    QFETCH(QByteArray, kind);
+    fakeGpu().devices = 2;
+    fakeGpu().linkLatency = fakeGpu().peerLatency = 1e-3; // a few runs are enough
+    fakeGpu().pageableBytesPerSecond = 10e9;
+    fakeGpu().insideBytesPerSecond = 2e12;
+    const std::uint64_t before = fakeGpu().usedBytes;
+    const TransferOnFake moved(
+        {"kind=" + kind.toStdString(), "direction=both", "bytes=64KiB,64KiB", "chunk=8KiB", "streams=8", "work=16"});
+    QVERIFY(moved["time"] > 0);
+    if (kind == "mapped") // one kernel reads, works and writes: no copy waits for the link
+        QVERIFY(moved["time"] < 1e-3);
+    else // eight chunks, each way
+        QVERIFY(moved["copy_time"] > 16e-3 && moved["copy_time"] < 17e-3);
+    QCOMPARE(fakeGpu().race, std::string());
+    QCOMPARE(fakeGpu().usedBytes, before);
 }
 
 void TestCudaTransfer::aLostBitFailsTheRun()

@@ -104,6 +104,7 @@ private slots:
     void integersOfTwoBytesAreSummed();
     void everyWayIsExact_data();
     void everyWayIsExact();
+    void ranksMeetAndRewriteWhatTheyHave();
     void aWrongElementIsFound();
     void bytesAreThosePredicted_data();
     void bytesAreThosePredicted();
@@ -204,6 +205,37 @@ void TestShardingRing::everyWayIsExact()
     QCOMPARE(group.sentBytes(), std::uint64_t(ranks - 1) * 333 * (2 * 4 + 2 + 4 + 2 * 4));
     QVERIFY(group.run(3) > 0);
     QVERIFY(group.whole());
+}
+
+/// What is written between two steps of a training is here what was there; no rank leaves the meeting before all came.
+void TestShardingRing::ranksMeetAndRewriteWhatTheyHave()
+{
+    constexpr int ranks = 3;
+    constexpr std::size_t bytes = 200; // of a rank, and its third line is not full
+    std::vector<std::byte> memory(ranks * bytes);
+    for (std::size_t i = 0; i < memory.size(); ++i)
+        memory[i] = std::byte(i * 7);
+    const std::vector<std::byte> before = memory;
+    RingState state;
+    state.isCrowded = true;
+    std::atomic<int> came{0};
+    std::atomic<bool> wereAllThere{true};
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < ranks; ++rank)
+        threads.emplace_back([&, rank] {
+            RingRank ring(state, memory.data(), bytes, rank, ranks);
+            for (int round = 1; round <= 20; ++round) {
+                ring.rewrite(bytes);
+                ++came;
+                wereAllThere = ring.meet() && came >= round * ranks && wereAllThere;
+                wereAllThere = ring.meet() && wereAllThere;
+            }
+        });
+    for (std::thread& thread : threads)
+        thread.join();
+    QVERIFY(wereAllThere);
+    QCOMPARE(came.load(), 20 * ranks);
+    QVERIFY(memory == before);
 }
 
 /// A gather whose piece is overwritten by its own result: the check does not let that pass.
