@@ -126,8 +126,15 @@ std::vector<RecomputedRange> recomputedRanges(const Graph& graph, const StepSett
 {
     const bool runsWhole = step.checkpointing.isReentrant || !graph.regions.empty() || step.rules.isBefore2;
     std::vector<RecomputedRange> ranges;
-    for (const Segment& segment : segments(graph, step.checkpointing))
-        ranges.push_back({segment.first, replayEnd(graph, segment, runsWhole)});
+    for (const Segment& segment : segments(graph, step.checkpointing)) {
+        const std::size_t end = replayEnd(graph, segment, runsWhole);
+        std::size_t first = segment.first;
+        for (const std::size_t kept : segment.kept) {
+            ranges.push_back({first, std::min(kept, end)});
+            first = kept + 1;
+        }
+        ranges.push_back({std::min(first, end), end});
+    }
     return ranges;
 }
 

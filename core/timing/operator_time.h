@@ -67,7 +67,7 @@ struct RecomputedRange
     std::size_t first = 0;
     std::size_t last = 0;
 };
-/// Of a step: a replay stops at the last tensor that backward needs,
+/// Of a step, those whose results checkpointing keeps left out: a replay stops at the last tensor that backward needs,
 /// but where checkpoints are reentrant, layers compiled or PyTorch is older.
 std::vector<RecomputedRange> recomputedRanges(const Graph& graph, const StepSettings& step);
 
