@@ -26,7 +26,7 @@ constexpr const char* fryer = "huggingface/gpu-fryer, README.md @2b6fb06: 8192 �
 constexpr const char* fewerWatts = "the H100 SXM's at 700 W × ∛(500 W / 700 W)";
 constexpr const char* pcieWatts = "the H100 SXM's × (114 / 132)^⅔ × ∛(350 W / 700 W)";
 constexpr const char* a10Table =
-    "a README of matrix products on an A10 (31.24 TFLOP/s), whose repository the search does not name: cuBLAS, which "
+    "a README of matrix products on an A10 (31.24 TFLOP/s), whose repository was not found out: cuBLAS, which "
     "150 W hold; its CUTLASS in FP32 12.5 (NVIDIA/cutlass, issue 941)";
 constexpr const char* a10Share = "the share of the dense rate that TF32 reaches there";
 constexpr const char* likeA100 = "PyTorch 2.2 on the board of 40 GB: the same chip, clocks and 400 W";
