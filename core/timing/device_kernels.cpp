@@ -48,6 +48,12 @@ bool runsOnLanes(const Device& device, const OperatorCost& cost)
     return cost.dtype == DType::Float32 && !(cost.isConvolution && device.flopRate("tf32") > 0);
 }
 
+/// Its tensor cores multiply fp32 faster than its lanes do, as they don't on GeForce boards.
+bool prefersTensorFloat32(const Device& device)
+{
+    return device.flopRate("tf32") > device.flopRate("fp32");
+}
+
 /// s of a kernel whose instructions four schedulers of each multiprocessor issue, a warp of 32 a clock each.
 double issueSeconds(const Device& device, double instructions)
 {
@@ -99,14 +105,16 @@ TimeParts DeviceKernels::parts(const DeviceRates& rates, const OperatorCost& cos
     if (!cost.isConvolution || cost.dtype != DType::Float32 || runsOnLanes(m_device, cost))
         return usual;
     OperatorCost onLanes = cost; // whichever is faster: boards' lanes multiply as fast as their TF32
-    onLanes.isConvolution = onLanes.isTurned = false;
+    onLanes.isConvolution = false;
+    onLanes.turned = 0;
     const TimeParts other = partsOf(rates, onLanes);
     return other.total() < usual.total() ? other : usual;
 }
 
 TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& cost) const
 {
-    const double memory = cost.bytes * std::max((1 - cost.near) / rates.bandwidth, cost.near / m_cacheBandwidth);
+    const double perByte = std::max((1 - cost.near) / rates.bandwidth, cost.near / m_cacheBandwidth);
+    const double memory = cost.bytes * perByte;
     const double launch = cost.kernels * rates.launch;
     ProductSeconds product;
     const bool isFloat = cost.dtype == DType::Float32;
@@ -124,8 +132,10 @@ TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& c
          : memory > product.multiplying ? parts.memory
                                         : parts.arithmetic) =
         std::max(product.multiplying + product.filling, memory) + launch;
-    if (cost.isTurned && !runsOnLanes(m_device, cost))
-        parts.turned = 2 * memory + launch;
+    const bool onLanes =
+        cost.isProduct ? runsOnLanes(m_device, cost) : cost.turnsFloats && !prefersTensorFloat32(m_device);
+    if (cost.turned > 0 && !onLanes)
+        parts.turned = cost.turned * perByte + launch;
     parts.memory += parts.turned;
     return parts;
 }

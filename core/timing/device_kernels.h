@@ -12,9 +12,9 @@
 // Tiles and waves are those of gemm_time.h: multiprocessors of a last wave that have nothing to do, rows and columns
 // that pad a tile, waves that fill; long sums of few tiles are cut into parts (split-k) of 2,048 terms and more.
 //
-// Convolutions are the products of operator_cost.h; tensor cores read and write pictures in NHWC, so that of those in
-// NCHW every operand and result is turned, a read and a write more (111 ms a step against 152 ms of a ResNet-50 on a
-// V100: sandeepkumar-skb/pytorch_experiments, torchvision_exp/README.md). In fp32 they run on TF32's units or on lanes,
+// Convolutions are the products of operator_cost.h, which says what of pictures in NCHW is turned for tensor cores (111
+// ms a step against 152 ms of a ResNet-50 on a V100: sandeepkumar-skb/pytorch_experiments, torchvision_exp/README.md).
+// In fp32 they run on TF32's units or on lanes,
 // whichever is faster. Depthwise ones issue their instructions one by one, and are not turned. On tensor cores a
 // product whose rows do not start at multiples of 16 bytes (a vocabulary of 50,257) takes three times as long.
 //

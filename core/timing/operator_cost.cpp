@@ -149,13 +149,35 @@ double attentionShareOf(OperatorKind kind)
     return kind == OperatorKind::EfficientAttention ? 0.5 : 1;
 }
 
-/// Tensor cores have to turn what it reads and writes. Pictures of a few channels are turned while they are padded.
-bool isTurned(const Graph& graph, const Operator& op)
+/// A product of pictures as they lie in NCHW: windows of one pixel each, whose rows tensor cores load 16 bytes at a
+/// time.
+bool isPointwise(const Graph& graph, const Operator& convolution)
+{
+    const Layout& x = graph.layoutOf(graph.inputs(convolution)[0]);
+    const Layout& result = graph.layoutOf(graph.outputs(convolution)[0]);
+    const std::int64_t pixels = x[2] * x[3], each = elementBytes(graph.tensors[graph.inputs(convolution)[0]].dtype);
+    return groupsOf(convolution) == 1 && windowSize(graph.layoutOf(graph.inputs(convolution)[1])) == 1
+        && result[2] * result[3] == pixels && pixels * each % 16 == 0;
+}
+
+/// B that copies between NCHW and NHWC move for so many of a convolution. Pictures of a few channels are turned while
+/// they are padded.
+double turnedBytes(const Graph& graph, const Operator& op, double bytes)
 {
     if (op.kind != OperatorKind::Convolution || isDirect(graph, op))
-        return false;
+        return 0;
     const Layout& x = graph.layoutOf(graph.inputs(op)[0]);
-    return x.rank() == 4 && x[1] >= 16;
+    return x.rank() == 4 && x[1] >= 16 && !isPointwise(graph, op) ? 2 * bytes : 0;
+}
+
+/// What a training's batch norm turns.
+void turnNorm(const Graph& graph, const Operator& op, OperatorCost& cost)
+{
+    const TensorId x = graph.inputs(op)[0];
+    if (op.kind != OperatorKind::BatchNorm || !op.hasGradient || graph.layoutOf(x).rank() != 4)
+        return;
+    cost.turned = cost.bytes;
+    cost.turnsFloats = elementBytes(graph.tensors[x].dtype) == 4;
 }
 
 /// Bytes of a view's backward: parts that are joined, or one that is put into zeros.
@@ -208,7 +230,6 @@ OperatorCost productBackward(const Graph& graph, const Operator& op)
     const auto inputs = graph.inputs(op);
     const double given = bytesOf(graph, graph.outputs(op)[0]);
     OperatorCost cost{0, 0, 0, true, op.kind == OperatorKind::Convolution, graph.tensors[inputs[0]].dtype, {}};
-    cost.isTurned = isTurned(graph, op);
     const int wanted = wantedOperands(graph, op);
     if (wanted == 0)
         return cost;
@@ -234,6 +255,7 @@ OperatorCost productBackward(const Graph& graph, const Operator& op)
         cost.bytes += given;
         ++cost.kernels;
     }
+    cost.turned = turnedBytes(graph, op, cost.bytes);
     return cost;
 }
 
@@ -302,7 +324,7 @@ OperatorCost forwardCost(const Graph& graph, const Operator& op)
         cost.attention = attentionPart(graph, op, AttentionPass::Forward);
         cost.attentionShare = attentionShareOf(op.kind);
         cost.isConvolution = op.kind == OperatorKind::Convolution;
-        cost.isTurned = isTurned(graph, op);
+        cost.turned = turnedBytes(graph, op, cost.bytes);
         cost.instructions = isDirect(graph, op) ? cost.flops / 2 * 10 : 0;
         cost.dtype = graph.tensors[inputs[0]].dtype;
         return cost;
@@ -315,6 +337,7 @@ OperatorCost forwardCost(const Graph& graph, const Operator& op)
         cost.bytes += bytesOf(graph, outputs[0]) + bytesOf(graph, inputs[1]);
     else
         cost.bytes += bytesOf(graph, inputs) + normBytes(graph, op, false);
+    turnNorm(graph, op, cost);
     return cost;
 }
 
@@ -338,8 +361,9 @@ OperatorCost backwardCost(const Graph& graph, const Operator& op)
     const bool isFused = op.kind == OperatorKind::Fused;
     const double given = isFused ? bytesOf(graph, graph.outputs(op)) : bytesOf(graph, graph.outputs(op)[0]);
     OperatorCost cost;
+    const bool reorders = op.kind == OperatorKind::Clone && !graph.layoutOf(inputs[0]).isContiguous();
     const bool passesOn =
-        op.kind == OperatorKind::Add || op.kind == OperatorKind::Shift || op.kind == OperatorKind::Clone;
+        op.kind == OperatorKind::Add || op.kind == OperatorKind::Shift || (op.kind == OperatorKind::Clone && !reorders);
     for (const TensorId input : inputs) {
         const bool isSameSize = elements(graph, input) == elements(graph, graph.outputs(op)[0]);
         if (!graph.tensors[input].needsGradient || (passesOn && isSameSize))
@@ -350,6 +374,8 @@ OperatorCost backwardCost(const Graph& graph, const Operator& op)
     }
     if (cost.kernels > 0)
         cost.bytes += given + bytesOf(graph, graph.saved(op)) + normBytes(graph, op, true);
+    if (cost.kernels > 0)
+        turnNorm(graph, op, cost);
     return cost;
 }
 

@@ -19,11 +19,23 @@
 // (aten/native/cuda/DepthwiseConv2d.cu): about 10 for the result (both loads and conversions, bounds, offsets), 14 for
 // the input's gradient (a stride's remainders) and 32 for the weight's (a division for each position).
 //
+// Tensor cores read pictures in NHWC: of those in NCHW a convolution turns every operand and result, a read and a write
+// more. One of single pixels (1 × 1, no stride) is a product of what lies there, channels × pixels, and turns nothing
+// where its rows of pixels start at multiples of 16 bytes: cuDNN's ResNet-50 in NCHW takes 18 ms more than in NHWC for
+// 512 pictures on an RTX 4090 (timm, benchmark-infer-amp-nchw-pt291-cu128-4090.csv against -nhwc-pt240-cu124-), its 3 ×
+// 3 convolutions and odd rows alone 16, all of them 48. A training's batch norms
+// take twice as long in NCHW, forward and backward (H100: NVIDIA/cudnn-frontend, issue 134; a V100 in 16 bits: what
+// NCHW takes longer there is 41 ms, of which convolutions explain 13), but in fp32 where lanes multiply as fast as
+// tensor cores.
+//
+// A copy of what a view holds in another order (`contiguous`, or a reshape's) has one backward: its gradient, too, is
+// needed in the other order (aten/native/TensorShape.cpp, reshape; csrc/autograd/FunctionsManual.cpp).
+//
 // Experts that a rank holds of many (expert parallelism, as Megatron runs it) are multiplied together: their tiles
 // share waves. One that adds its result into some rows of all reads and writes those rows.
 //
-// Left out: Winograd's and Fourier's kernels, copies that a gradient's reshape needs,
-// sums of gradients that meet (operator_time.h adds them), split-k and padding.
+// Left out: Winograd's and Fourier's kernels, sums of gradients that meet (operator_time.h adds them), split-k and
+// padding.
 #pragma once
 
 #include "core/network/graph.h"
@@ -57,8 +69,9 @@ struct OperatorCost
     double attentionShare = 1;                      ///< of the rate that FlashAttention-2 reaches
     double instructions = 0;                        ///< of threads, of a convolution that multiplies element by element
     double near = 0;                                ///< share of the bytes that a GPU's L2 still holds (tensor_reuse.h)
-    double atOnce = 1;     ///< alike products in flight together, each of a like operator: a rank's experts
-    bool isTurned = false; ///< a convolution of pictures in NCHW, which tensor cores read in NHWC
+    double atOnce = 1;        ///< alike products in flight together, each of a like operator: a rank's experts
+    double turned = 0;        ///< B that copies of pictures between NCHW and NHWC read and write besides
+    bool turnsFloats = false; ///< they are of fp32, which tensor cores read as TF32 alone
     // What a processor's operators are told apart by (pytorch_operations.h); OperatorRuns fills it in.
     OperatorKind kind = OperatorKind::Count; ///< Count: no operator of the network
     bool isBackward = false;

@@ -67,8 +67,8 @@ struct RecomputedRange
     std::size_t first = 0;
     std::size_t last = 0;
 };
-/// Of a step: a replay stops at the last tensor that backward needs, but where checkpoints are reentrant, layers
-/// compiled or PyTorch is older.
+/// Of a step, those whose results checkpointing keeps left out: a replay stops at the last tensor that backward needs,
+/// but where checkpoints are reentrant, layers compiled or PyTorch is older.
 std::vector<RecomputedRange> recomputedRanges(const Graph& graph, const StepSettings& step);
 
 /// What takes an operator's time.

@@ -23,8 +23,15 @@ constexpr const char* sharedTable =
     "2024 to 2025; which repository was not found out";
 constexpr const char* tables = "stas00/ml-engineering @744d01e";
 constexpr const char* fryer = "huggingface/gpu-fryer, README.md @2b6fb06: 8192 × 8192 × 8192 for a minute and more";
-/// Power grows with a clock and the square of its voltage, which falls with it.
 constexpr const char* fewerWatts = "the H100 SXM's at 700 W × ∛(500 W / 700 W)";
+constexpr const char* pcieWatts = "the H100 SXM's × (114 / 132)^⅔ × ∛(350 W / 700 W)";
+constexpr const char* a10Table =
+    "a README of matrix products on an A10 (31.24 TFLOP/s), whose repository was not found out: cuBLAS, which "
+    "150 W hold; its CUTLASS in FP32 12.5 (NVIDIA/cutlass, issue 941)";
+constexpr const char* a10Share = "the share of the dense rate that TF32 reaches there";
+constexpr const char* likeA100 = "PyTorch 2.2 on the board of 40 GB: the same chip, clocks and 400 W";
+constexpr const char* ga102Watts = "an A10's × (84 / 72)^⅔ × ∛(300 W / 150 W)";
+constexpr const char* ga102Lanes = "an RTX 3090's × (84 / 82)^⅔ × ∛(300 W / 350 W)";
 constexpr const char* simumax =
     "MooreThreads/SimuMax, configs/system/b200_bf16_ceperm.json @e691807: 0.485 of 2250, the FLOPs of whole layers of "
     "Llama 3 70B (0.482) and 405B (0.488), forward and backward of 4,096 tokens, over the sum of their times";
@@ -78,6 +85,10 @@ constexpr Published published[] = {
     {"nvidia-rtx-4090", "fp32", 54.7, Evidence::Measured, sharedTable, "median of five boards, 46.5 to 55"},
     {"nvidia-rtx-4090", "fp16", 167, Evidence::Measured, sharedTable, "median of five boards, 162 to 171"},
     {"nvidia-rtx-4090", "bf16", 163, Evidence::Measured, sharedTable, "median of five boards, 162 to 173"},
+    {"nvidia-a10", "fp32", 14.68, Evidence::Measured, a10Table, cublas},
+    {"nvidia-a10", "tf32", 35.33, Evidence::Measured, a10Table, cublas},
+    {"nvidia-a10", "fp16", 70.7, Evidence::Derived, a10Table, a10Share},
+    {"nvidia-a10", "bf16", 70.7, Evidence::Derived, a10Table, a10Share},
     {"nvidia-rtx-5090", "bf16", 171.5, Evidence::Measured, blackwell, cublas},
     {"nvidia-jetson-agx-orin-64gb", "bf16", 33.75, Evidence::Measured, orin, "large cuBLAS products"},
     {"nvidia-jetson-agx-orin-64gb", "fp16", 33.75, Evidence::Derived, orin, "large cuBLAS products"},
@@ -86,12 +97,26 @@ constexpr Published published[] = {
 constexpr Published sustained[] = {
     {"nvidia-a100-40gb", "fp16", 247.6, Evidence::Measured, sharedTable, "PyTorch 2.2"},
     {"nvidia-a100-40gb", "bf16", 246.3, Evidence::Measured, sharedTable, "PyTorch 2.2"},
+    {"nvidia-a100-80gb", "fp16", 247.6, Evidence::Derived, sharedTable, likeA100},
+    {"nvidia-a100-80gb", "bf16", 246.3, Evidence::Derived, sharedTable, likeA100},
     {"nvidia-t4", "fp16", 24, Evidence::Measured, forum, "cuBLAS, 100 products of 4096 × 4096 × 4096"},
     {"nvidia-h100-sxm", "bf16", 730, Evidence::Measured, fryer, "cuBLAS in a long run"},
     {"nvidia-h100-sxm", "fp16", 730, Evidence::Derived, fryer, "cuBLAS in a long run"},
     {"nvidia-h100-96gb", "bf16", 653, Evidence::Derived, fewerWatts, "cuBLAS in a long run"},
     {"nvidia-h100-96gb", "fp16", 653, Evidence::Derived, fewerWatts, "cuBLAS in a long run"},
     {"nvidia-h100-96gb", "fp8", 1254, Evidence::Derived, fewerWatts, mamf},
+    {"nvidia-h100-pcie", "bf16", 525, Evidence::Derived, pcieWatts, "cuBLAS in a long run"},
+    {"nvidia-h100-pcie", "fp16", 525, Evidence::Derived, pcieWatts, "cuBLAS in a long run"},
+    {"nvidia-h100-pcie", "tf32", 299, Evidence::Derived, pcieWatts, cublas},
+    {"nvidia-h100-pcie", "fp8", 1010, Evidence::Derived, pcieWatts, mamf},
+    {"nvidia-rtx-a6000", "fp16", 98.7, Evidence::Derived, ga102Watts, cublas},
+    {"nvidia-rtx-a6000", "bf16", 98.7, Evidence::Derived, ga102Watts, cublas},
+    {"nvidia-rtx-a6000", "tf32", 49.3, Evidence::Derived, ga102Watts, cublas},
+    {"nvidia-rtx-a6000", "fp32", 23.8, Evidence::Derived, ga102Lanes, "PyTorch"},
+    {"nvidia-a40", "fp16", 98.7, Evidence::Derived, ga102Watts, cublas},
+    {"nvidia-a40", "bf16", 98.7, Evidence::Derived, ga102Watts, cublas},
+    {"nvidia-a40", "tf32", 49.3, Evidence::Derived, ga102Watts, cublas},
+    {"nvidia-a40", "fp32", 23.8, Evidence::Derived, ga102Lanes, "PyTorch"},
     {"nvidia-h200", "bf16", 730, Evidence::Derived, fryer, "cuBLAS in a long run"},
     {"nvidia-h200", "fp16", 730, Evidence::Derived, fryer, "cuBLAS in a long run"},
     {"nvidia-b200", "bf16", 1091, Evidence::Measured, simumax, "products of transformers"},

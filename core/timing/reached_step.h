@@ -4,13 +4,14 @@
 // (host_operations.h; PyTorch's: pytorch_operations.h), and memory is the caches that hold the step. One rule for every
 // page that times a step.
 //
-// On a GPU kernels take what their shapes reach, and PyTorch dispatches them (device_kernels.h). Collectives over a
-// link of the catalogue reach 0.68 of what is specified: 200 and 208 of 300 GB/s among eight A100 (NVIDIA/nccl-tests,
-// issues 149 and 178; 0.67 and 0.74 were fitted on B200s), and 31 µs pass before a training step that waits for one
-// goes on (MooreThreads/SimuMax, configs/system/b200_bf16_ceperm.json @e691807, latency_us and fixed_latency_us
-// together, as its core/config.py adds them: 28, 32 and 34 µs); a link that was given or
-// measured is taken as it is. NCCL runs a collective in 24 blocks (channels 00 to 23 among two H100: NVIDIA/nccl, issue
-// 1161), each of which keeps a multiprocessor from the passes beside it.
+// On a GPU kernels take what their shapes reach, and PyTorch dispatches them (device_kernels.h); without autograd, in
+// the loops of others, each kernel takes their host 29 µs as a token's kernels do (decodeDispatchOfGpu). Collectives
+// over a link of the catalogue reach 0.68 of what is specified: 200 and 208 of 300 GB/s among eight A100
+// (NVIDIA/nccl-tests, issues 149 and 178; 0.67 and 0.74 were fitted on B200s), and 31 µs pass before a training step
+// that waits for one goes on (MooreThreads/SimuMax, configs/system/b200_bf16_ceperm.json @e691807, latency_us and
+// fixed_latency_us together, as its core/config.py adds them: 28, 32 and 34 µs); a link that was given or measured is
+// taken as it is. NCCL runs a collective in 24 blocks (channels 00 to 23 among two H100: NVIDIA/nccl, issue 1161), each
+// of which keeps a multiprocessor from the passes beside it.
 //
 // Left out: see operator_time.h and device_kernels.h.
 #pragma once

@@ -179,8 +179,10 @@ void Autograd::run(const Operator& op, bool saves)
         const StorageId storage = m_graph.tensors[outputs[i]].storage;
         const bool isView = storage == m_graph.tensors[m_graph.operands[op.first]].storage;
         if (op.inputs == 0 || !isView) {
-            m_bound[storage] = m_live.allocate(m_graph.storages[storage].bytes, Category::Activations,
-                                               m_forwardNames[std::size_t(op.kind)], m_moduleIds[op.module]);
+            m_bound[storage] = m_takesKept
+                ? m_segmentInputs[m_nextKept++]
+                : m_live.allocate(m_graph.storages[storage].bytes, Category::Activations,
+                                  m_forwardNames[std::size_t(op.kind)], m_moduleIds[op.module]);
             if (op.kind == OperatorKind::Fused)
                 m_fusedResults.push_back(m_bound[storage]);
             else
@@ -193,7 +195,7 @@ void Autograd::run(const Operator& op, bool saves)
         ? halfCopy(outputs[0], m_forwardNames[std::size_t(op.kind)], m_moduleIds[op.module])
         : 0;
     const KernelSteps steps = m_rules.isOnCpu ? cpuKernelSteps(m_graph, op, m_rules) : KernelSteps();
-    if (steps.empty())
+    if (steps.empty() || m_takesKept)
         for (std::size_t i = 0; i < outputs.size(); ++i)
             makeOutput(i);
     else
@@ -209,9 +211,12 @@ void Autograd::run(const Operator& op, bool saves)
         packNumber(op);
     if (!saves && op.keepsAsAttribute && !m_isReentrant) // else the first run has no graph
         pack(op);
-    for (const LiveId live : made) // the operator's own reference ends
-        if (live)
+    for (const LiveId live : made) { // the operator's own reference ends
+        if (live && m_keepsResults)
+            m_segmentInputs.push_back(live);
+        else if (live)
             m_live.release(live);
+    }
     for (const LiveId live : m_fusedResults)
         m_live.release(live);
     m_fusedResults.clear();
@@ -360,6 +365,11 @@ void Autograd::releaseOutputs()
         m_live.release(output);
 }
 
+bool Autograd::isKept(const Segment& segment, std::uint32_t op)
+{
+    return std::binary_search(segment.kept.begin(), segment.kept.end(), op);
+}
+
 void Autograd::runSegment(const Segment& segment)
 {
     m_firstInput[std::size_t(&segment - m_segments.data())] = LiveId(m_segmentInputs.size());
@@ -369,8 +379,11 @@ void Autograd::runSegment(const Segment& segment)
     }
     if (m_keepsGenerator)
         m_segmentInputs.push_back(generatorState());
-    for (std::uint32_t i = segment.first; i < segment.last; ++i)
+    for (std::uint32_t i = segment.first; i < segment.last; ++i) {
+        m_keepsResults = isKept(segment, i);
         run(m_graph.operators[i], false);
+    }
+    m_keepsResults = false;
     if (m_host)
         sendInputs(segment);
 }

@@ -107,6 +107,9 @@ private:
     void runForward(std::uint32_t first, std::uint32_t last);
     void run(const Operator& op, bool saves);
     void runSegment(const Segment& segment);
+    static bool isKept(const Segment& segment, std::uint32_t op);
+    /// Where the results that a segment keeps lie behind its first input.
+    std::size_t keptFrom(const Segment& segment) const { return segment.inputs.size() + (m_keepsGenerator ? 1 : 0); }
     template <typename MakeOutput>
     void runKernel(const KernelSteps& steps, const Operator& op, const MakeOutput& makeOutput);
     void pack(const Operator& op);
@@ -258,9 +261,11 @@ private:
     /// What checkpoint's hook unpacks is the node's alone and is freed when its formula is done, before
     /// broadcast gradients are summed.
     bool m_ownsUnpacked = false;
-    bool m_isCut = false;             ///< the running operator ends before its result exists
-    bool m_keepsGenerator = false;    ///< its state, beside the inputs of a segment
-    const Segment* m_dying = nullptr; ///< its inputs end with the next node
+    bool m_isCut = false;                             ///< the running operator ends before its result exists
+    bool m_keepsResults = false, m_takesKept = false; ///< of the operator that runs: Segment::kept
+    std::size_t m_nextKept = 0;                       ///< index into m_segmentInputs, of the segment that is replayed
+    bool m_keepsGenerator = false;                    ///< its state, beside the inputs of a segment
+    const Segment* m_dying = nullptr;                 ///< its inputs end with the next node
     std::function<void(std::size_t)> m_update;
     std::vector<TensorId> m_ready; ///< for it
     std::int64_t m_blasWorkspace = 0;

@@ -179,9 +179,11 @@ void Autograd::releaseInputs(const Segment& segment)
 {
     m_dying = nullptr;
     const std::size_t index = std::size_t(&segment - m_segments.data());
-    const std::size_t count = segment.inputs.size() + (m_keepsGenerator ? 1 : 0);
-    for (std::size_t i = 0; i < count; ++i)
-        m_live.release(m_segmentInputs[m_firstInput[index] + i]);
+    const std::size_t first = m_firstInput[index], kept = first + keptFrom(segment);
+    for (std::size_t i = first; i < kept; ++i)
+        m_live.release(m_segmentInputs[i]);
+    for (; m_nextKept < kept + segment.results; ++m_nextKept) // of operators that the replay did not come to
+        m_live.release(m_segmentInputs[m_nextKept]);
 }
 
 std::uint32_t Autograd::lastHolder(const Segment& segment) const
@@ -200,17 +202,20 @@ void Autograd::replay(const Segment& segment)
     if (m_host)
         bringBackInputs(segment);
     m_isReplaying = true;
+    m_nextKept = m_firstInput[std::size_t(&segment - m_segments.data())] + keptFrom(segment);
     const bool isWhole = replaysAll() || m_rules.isBefore2;
     const std::uint32_t end = isWhole ? segment.last : segment.trigger;
     for (std::uint32_t i = segment.first; i < end; ++i) {
         const Operator& op = m_graph.operators[i];
         const bool isOutside = op.kind == OperatorKind::Release && m_graph.operands[op.first] < segment.firstTensor;
+        m_takesKept = isKept(segment, i);
         if (!isOutside)
             run(op, true);
     }
+    m_takesKept = isKept(segment, segment.trigger);
     if (!isWhole && m_graph.operators[segment.trigger].saved > 0)
         replayLast(m_graph.operators[segment.trigger]);
-    m_isReplaying = false;
+    m_isReplaying = m_takesKept = false;
     for (TensorId tensor = segment.firstTensor; tensor < segment.lastTensor; ++tensor)
         if (!m_isReentrant || tensor != segment.output)
             unname(tensor);

@@ -35,6 +35,23 @@ void findInputs(const Graph& graph, Segment& segment)
     }
 }
 
+/// What torchtitan's policy saves: attention, and matrix products but the second, the fourth …
+void findKept(const Graph& graph, Segment& segment)
+{
+    std::uint32_t products = 0;
+    for (std::uint32_t i = segment.first; i < segment.last; ++i) {
+        const Operator& op = graph.operators[i];
+        const bool isKept = isAttentionKernel(op.kind) || op.kind == OperatorKind::ReduceScatter
+            || (op.kind == OperatorKind::Mm && products++ % 2 == 0);
+        if (!isKept)
+            continue;
+        segment.kept.push_back(i);
+        const StorageId input = graph.tensors[graph.inputs(op)[0]].storage;
+        for (const TensorId output : graph.outputs(op))
+            segment.results += graph.tensors[output].storage != input;
+    }
+}
+
 /// Whether no segment can go on into this block: it is the first of its chunk.
 bool begins(const Graph& graph, const Block& block, const std::vector<Segment>& before)
 {
@@ -60,14 +77,19 @@ std::vector<Segment> segments(const Graph& graph, const CheckpointPlan& plan)
             continue;
         if (begins(graph, block, result)) // of a pipeline's chunk
             count = 0;
-        if (count++ % size == 0)
-            result.push_back({block.first, block.last, 0, block.firstTensor, 0, noTensor, {}});
+        if (plan.kind == Checkpointing::SecondLayers && count++ % 2 == 0)
+            continue;
+        if (plan.kind == Checkpointing::SecondLayers || count++ % size == 0)
+            result.push_back({block.first, block.last, 0, block.firstTensor, 0, noTensor, {}, {}, 0});
         result.back().last = block.last;
         result.back().lastTensor = block.lastTensor;
         result.back().output = block.output;
     }
-    for (Segment& segment : result)
+    for (Segment& segment : result) {
         findInputs(graph, segment);
+        if (plan.kind == Checkpointing::Operators)
+            findKept(graph, segment);
+    }
     return result;
 }
 

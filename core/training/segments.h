@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parts of a program checkpointing drops and recomputes: every layer, groups of layers, or
-// the attention cores alone (Chen et al. 2016; Korthikanti et al. 2022, "selective").
+// Which parts of a program checkpointing drops and recomputes: every layer, every second one, groups of layers, the
+// attention cores alone (Chen et al. 2016; Korthikanti et al. 2022, "selective"), or all of a layer but the results of
+// attention and of every second matrix product, which are kept from the first run (torchtitan's "selective op":
+// torch.utils.checkpoint, create_selective_checkpoint_contexts).
+//
+// Left out: policies of one's own; with a bias (addmm) a product is none of those that torchtitan's policy keeps.
 #pragma once
 
 #include "core/network/graph.h"
@@ -14,6 +18,8 @@ enum class Checkpointing : std::uint8_t {
     Layers,        ///< groups of `every` layers
     SquareRoot,    ///< groups of about √layers
     AttentionCore, ///< scores, softmax and context
+    SecondLayers,  ///< the second layer, the fourth …; the others keep everything
+    Operators,     ///< every layer, but the results that Segment::kept names
 };
 
 struct CheckpointPlan
@@ -36,7 +42,9 @@ struct Segment
     TensorId firstTensor = 0;
     TensorId lastTensor = 0;
     TensorId output = noTensor;
-    std::vector<TensorId> inputs; ///< activations from outside, kept from forward to backward
+    std::vector<TensorId> inputs;    ///< activations from outside, kept from forward to backward
+    std::vector<std::uint32_t> kept; ///< operators whose results are kept, and not computed again
+    std::uint32_t results = 0;       ///< of them, with storage of their own
 };
 
 /// Behind the last operator that a replay runs: it stops at the last tensor that is needed, and inputs are there before

@@ -44,6 +44,10 @@ CheckpointPlan checkpointingOf(const std::string& text)
         return {Checkpointing::SquareRoot, 1, false};
     if (text == "selective")
         return {Checkpointing::AttentionCore, 1, false};
+    if (text == "second")
+        return {Checkpointing::SecondLayers, 1, false};
+    if (text == "operators")
+        return {Checkpointing::Operators, 1, false};
     if (text.starts_with("every:")) {
         const auto every = parseNumber(std::string_view(text).substr(6));
         return {Checkpointing::Layers, static_cast<std::int64_t>(every.value_or(1)), false};
@@ -180,6 +184,8 @@ std::string withoutCompile(const Plan& plan, const CheckpointPlan& checkpointing
         return "checkpointing";
     if (checkpointing.kind == Checkpointing::AttentionCore)
         return "checkpointing=selective, which divides a layer";
+    if (checkpointing.kind == Checkpointing::Operators)
+        return "checkpointing=operators, which divides a layer";
     if (isWhole && plan.isSharded() && (plan.zeroStage > 1 || plan.isByFsdp()))
         return "sharded gradients or weights";
     if (plan.offload >= Offload::Gradients)
@@ -208,8 +214,10 @@ Result<void> setActivationOffload(TrainingSetup& setup, const Device& device, co
         return refused(fmt::format("{} computes in its host's memory: activations are there already", device.name));
     if (setup.step.plan.pipelineParallel > 1)
         return refused("activations on the host are not modelled with pipeline parallelism");
-    if (setup.step.checkpointing.kind == Checkpointing::AttentionCore)
-        return refused("activations on the host are not modelled with checkpointing=selective");
+    if (setup.step.checkpointing.kind == Checkpointing::AttentionCore
+        || setup.step.checkpointing.kind == Checkpointing::Operators)
+        return refused(fmt::format("activations on the host are not modelled with checkpointing={}",
+                                   parameters.choice("checkpointing")));
     if (parameters.choice("compile").starts_with("inductor"))
         return refused("a network that is compiled whole takes back at once all that it has sent to the host: "
                        "compile=layers takes it layer by layer");

@@ -264,7 +264,13 @@ ParameterSpec checkpointingSpec()
          {"every:2", "every 2 blocks", "the input of every second block is kept"},
          {"every:4", "every 4 blocks", "the input of every fourth block is kept"},
          {"sqrt", "√n", "segments of √layers blocks"},
-         {"selective", "selective", "only scores, softmax and context of attention are computed again"}},
+         {"second", "every second block",
+          "every second block keeps its input, the others everything: torchtitan's "
+          "selective layer"},
+         {"selective", "selective", "only scores, softmax and context of attention are computed again"},
+         {"operators", "selective, by operator",
+          "results of attention and of every second product without bias are kept, the rest of each block is computed "
+          "again: torchtitan's selective op"}},
         "none");
     spec.counted = "every";
     return spec;

@@ -50,6 +50,8 @@ textbook::Kept keptBy(const TrainingAnswer& answer)
     case Checkpointing::None: break;
     case Checkpointing::AttentionCore: return sequence ? textbook::Kept::SelectiveSequence : textbook::Kept::Selective;
     case Checkpointing::Layers:
+    case Checkpointing::SecondLayers:
+    case Checkpointing::Operators:
     case Checkpointing::SquareRoot: return textbook::Kept::Full;
     }
     return sequence ? textbook::Kept::AllSequence : textbook::Kept::All;
@@ -86,6 +88,10 @@ std::string activationDifference(const TrainingAnswer& answer)
         text += "; RMSNorm written in single operators keeps a 32-bit copy";
     if (answer.setup.step.checkpointing.kind == Checkpointing::Layers && answer.setup.step.checkpointing.every > 1)
         text += "; only every few blocks keep their input, and a whole segment is in memory while it is recomputed";
+    if (answer.setup.step.checkpointing.kind == Checkpointing::SecondLayers)
+        text += "; every second block keeps everything";
+    if (answer.setup.step.checkpointing.kind == Checkpointing::Operators)
+        text += "; results of attention and of every second product are kept besides each block's input";
     if (const PipelineRank* const rank = fullest(answer))
         text += fmt::format("; L are the layers of the {} passes in flight on this rank", rank->inFlight);
     return text + "; logits, loss and temporaries are outside of it";

@@ -157,11 +157,22 @@ private:
             m_lines.blank();
             return;
         }
+        if (kind == "operators")
+            return writeOperatorCheckpoints();
         const bool isEachBlock = kind.starts_with("block");
         if (kind == "sqrt")
             m_lines.import("import math");
         m_lines.blank();
         m_lines.add("def run_blocks(blocks, hidden):  # in forward(), in place of the loop over blocks");
+        if (kind == "second") {
+            m_lines.add("    for index, block in enumerate(blocks):");
+            m_lines.add("        hidden = checkpoint(block, hidden, use_reentrant=False) if index % 2 else "
+                        "block(hidden)");
+            m_lines.add("    return hidden");
+            m_lines.blank();
+            m_lines.blank();
+            return;
+        }
         m_lines.add("    every = "
                     + (kind == "sqrt"    ? std::string("max(1, round(math.sqrt(len(blocks))))")
                            : isEachBlock ? "1"
@@ -173,6 +184,39 @@ private:
         m_lines.add("    return hidden");
         m_lines.blank();
         m_lines.blank();
+    }
+
+    /// torchtitan's policy, which has one run of a block in mind: products are counted in each.
+    void writeOperatorCheckpoints()
+    {
+        m_lines.import("from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts");
+        m_lines.blank();
+        for (const char* line :
+             {"aten = torch.ops.aten",
+              "kept = {aten.mm.default, aten._scaled_dot_product_flash_attention.default,",
+              "        aten._scaled_dot_product_efficient_attention.default}",
+              "",
+              "",
+              "def keep_results():  # of attention and of every second product",
+              "    products = {False: 0, True: 0}",
+              "",
+              "    def choose(context, function, *arguments, **options):",
+              "        if function == aten.mm.default:",
+              "            products[context.is_recompute] += 1",
+              "            if products[context.is_recompute] % 2 == 0:",
+              "                return CheckpointPolicy.PREFER_RECOMPUTE",
+              "        return CheckpointPolicy.MUST_SAVE if function in kept else CheckpointPolicy.PREFER_RECOMPUTE",
+              "",
+              "    return create_selective_checkpoint_contexts(choose)",
+              "",
+              "",
+              "def run_blocks(blocks, hidden):  # in forward(), in place of the loop over blocks",
+              "    for block in blocks:",
+              "        hidden = checkpoint(block, hidden, use_reentrant=False, context_fn=keep_results)",
+              "    return hidden",
+              "",
+              ""})
+            m_lines.add(line);
     }
 
     bool compilesLayers() const { return means("compile") && is("compile", "layers"); }

@@ -12,6 +12,11 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
+try:  # since PyTorch 2.4
+    from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
+except ImportError:
+    create_selective_checkpoint_contexts = None
+
 from .problem import skipped
 
 
@@ -30,16 +35,35 @@ class Options:
     """How a network runs: kernels, dropout, and what is checkpointed."""
 
     def __init__(self, attention="eager", is_written_out=False, dropout=0.0, every=0, checkpoints_core=False,
-                 is_reentrant=False):
+                 is_reentrant=False, keeps_results=False, skips_first=False):
         self.attention, self.is_written_out, self.dropout = attention, is_written_out, dropout
         self.every, self.checkpoints_core, self.is_reentrant = every, checkpoints_core, is_reentrant
+        self.keeps_results = keeps_results  # of attention and of every second product without bias
+        self.skips_first = skips_first  # of every two blocks
 
     def checkpointed(self, function, *arguments):
+        policy = {"context_fn": kept_results} if self.keeps_results else {}
         # Without dropout nothing random is run again, and the generator's state needs no copy.
-        return checkpoint(function, *arguments, use_reentrant=self.is_reentrant, preserve_rng_state=self.dropout > 0)
+        return checkpoint(function, *arguments, use_reentrant=self.is_reentrant, preserve_rng_state=self.dropout > 0, **policy)
 
     def core(self, function, *arguments):
         return self.checkpointed(function, *arguments) if self.checkpoints_core else function(*arguments)
+
+
+def kept_results():
+    """What torchtitan's policy for single operators keeps of a block that runs."""
+    aten = torch.ops.aten
+    attention = (aten._scaled_dot_product_flash_attention.default, aten._scaled_dot_product_efficient_attention.default,
+                 aten._scaled_dot_product_flash_attention_for_cpu.default)
+    products = {False: 0, True: 0}
+
+    def choose(context, function, *arguments, **options):
+        if function == aten.mm.default:
+            products[context.is_recompute] += 1
+        is_kept = function in attention or (function == aten.mm.default and products[context.is_recompute] % 2 == 1)
+        return CheckpointPolicy.MUST_SAVE if is_kept else CheckpointPolicy.PREFER_RECOMPUTE
+
+    return create_selective_checkpoint_contexts(choose)
 
 
 class Network(nn.Module):
@@ -54,6 +78,8 @@ class Network(nn.Module):
         every = self.options.every
         if not every:
             return list(blocks)
+        if self.options.skips_first:
+            return [functools.partial(self.options.checkpointed, block) if index % 2 else block for index, block in enumerate(blocks)]
         return [functools.partial(self.options.checkpointed, run_all, blocks[first:first + every])
                 for first in range(0, len(blocks), every)]
 

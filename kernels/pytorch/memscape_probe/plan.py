@@ -10,7 +10,7 @@ import weakref
 import torch
 
 from .adapters import TYPES, Adapters
-from .networks import Options
+from .networks import Options, create_selective_checkpoint_contexts
 from .problem import skipped
 
 HALVES = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -64,6 +64,8 @@ class Plan:
                 raise skipped(f"{key}={parameters[key]}: {missing}", remedy)
         if self.precision == "fp8":
             raise skipped("precision=fp8: PyTorch has no FP8 layers (Transformer Engine has)", "choose bf16-mixed")
+        if self.checkpointing == "operators" and create_selective_checkpoint_contexts is None:
+            raise skipped(f"PyTorch {torch.__version__} keeps no single results", "choose checkpointing=block, or torch 2.4 or newer")
         self.check_attention()
         if self.optimizer == "adafactor" and not hasattr(torch.optim, "Adafactor"):
             raise skipped(f"PyTorch {torch.__version__} has no Adafactor", "torch 2.5 or newer has it; choose optimizer=adamw")
@@ -104,14 +106,15 @@ class Plan:
 
     def network_options(self):
         every = 0
-        if self.checkpointing in ("block", "block-reentrant"):
+        if self.checkpointing in ("block", "block-reentrant", "second", "operators"):
             every = 1
         elif self.checkpointing.startswith("every:"):
             every = int(self.checkpointing[6:])
         elif self.checkpointing == "sqrt":
             every = max(1, round(max(1, self.layers) ** 0.5))
         return Options(self.attention, self.is_written_out, self.dropout, every, self.checkpointing == "selective",
-                       self.checkpointing == "block-reentrant")
+                       self.checkpointing == "block-reentrant", self.checkpointing == "operators",
+                       self.checkpointing == "second")
 
     def bytes_per_parameter(self):
         """Between the steps and at their end: weights, gradients, master copy, moments."""

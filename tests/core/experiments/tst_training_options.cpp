@@ -24,6 +24,7 @@ private slots:
     void anUpdateInBackwardLeavesNoGradients();
     void compilingKeepsLessAndRunsFewerKernels();
     void whatIsNotModelledWithCompileIsRefused();
+    void whatIsKeptTakesMemoryAndSavesTime();
     void layersThatAreCompiledTakeLessWithCheckpointsAndShards();
     void repeatedHeadsAreKeptForEachQuery();
     void activationsGoToTheHostAndBack();
@@ -181,7 +182,8 @@ void TestTrainingOptions::whatIsNotModelledWithCompileIsRefused()
                                                    {"adapter=lora", "base_precision=int8"},
                                                    {"offload=gradients"},
                                                    {"precision=fp8"},
-                                                   {"checkpointing=selective"}}) {
+                                                   {"checkpointing=selective"},
+                                                   {"checkpointing=operators"}}) {
             const auto prediction = predictedWith(compile, others);
             QVERIFY2(!prediction && prediction.error().place == "compile", others.back().c_str());
         }
@@ -193,6 +195,25 @@ void TestTrainingOptions::whatIsNotModelledWithCompileIsRefused()
         QVERIFY2(predictedWith("compile=layers", others), others.front().c_str());
     }
     QVERIFY(predictedWith("compile=layers", {"adapter=qlora"}));
+}
+
+/// The less is computed again, the more is kept.
+void TestTrainingOptions::whatIsKeptTakesMemoryAndSavesTime()
+{
+    const auto predicted = [](const char* checkpointing, const char* key) {
+        const auto prediction = trainingMemory().predict(
+            h200(),
+            trainingWith({"model=smollm2-360m", "batch=4", "sequence=2048", "precision=bf16-mixed", "attention=flash",
+                          "loss=chunked:8", "advice=none", checkpointing}));
+        return prediction ? predictedValue(*prediction, key) : memscape::nan;
+    };
+    const char *const none = "checkpointing=none", *const block = "checkpointing=block";
+    for (const char* const between : {"checkpointing=second", "checkpointing=operators"}) {
+        QVERIFY2(predicted(block, "peak_allocated") < predicted(between, "peak_allocated"), between);
+        QVERIFY2(predicted(between, "peak_allocated") < predicted(none, "peak_allocated"), between);
+        QVERIFY2(predicted(none, "step_time") < predicted(between, "step_time"), between);
+        QVERIFY2(predicted(between, "step_time") < predicted(block, "step_time"), between);
+    }
 }
 
 void TestTrainingOptions::layersThatAreCompiledTakeLessWithCheckpointsAndShards()
@@ -318,6 +339,7 @@ void TestTrainingOptions::activationsStayWhereThereIsNoOtherHost()
     for (const auto& [device, more] : {std::pair{"cpu", "optimizer=sgd"},
                                        {"nvidia-h200", "pipeline_parallel=2"},
                                        {"nvidia-h200", "checkpointing=selective"},
+                                       {"nvidia-h200", "checkpointing=operators"},
                                        {"nvidia-h200", "compile=inductor"}}) {
         const auto prediction =
             trainingMemory().predict(*findDevice(device),

@@ -172,7 +172,7 @@ private slots:
         QCOMPARE(forward.flops, 2 * macs);
         QCOMPARE(forward.instructions, 10 * macs);
         QCOMPARE(backward.instructions, (14 + 32) * macs);
-        QVERIFY(!forward.isTurned && !backward.isTurned);
+        QCOMPARE(forward.turned + backward.turned, 0.0);
         OperatorCost issued = backward;
         issued.bytes = issued.kernels = 0;
         const double issueRate = 108 * 4 * 32 * 1.41e9; // A100: a warp a clock from each of four schedulers
@@ -254,6 +254,82 @@ private slots:
         nchw.precision = nhwc.precision = Precision::Fp32;
         QCOMPARE(timeOf(whole, v100, nchw).total, timeOf(whole, v100, nhwc).total);
         QVERIFY(timeOf(whole, m_a100, nchw).total > timeOf(whole, m_a100, nhwc).total); // TF32
+    }
+
+    /// ResNet-50's convolutions of 1 × 1: 56 × 56 pixels are rows of 16 bytes' multiples in halves, 7 × 7 are none.
+    void productsOfPixelsAreNotTurned()
+    {
+        const Graph graph = resNet(2, DType::Float16);
+        const auto costOf = [&](const Shape& kernels, std::int64_t rows) {
+            const auto op = std::find_if(graph.operators.begin(), graph.operators.end(), [&](const Operator& one) {
+                return one.kind == OperatorKind::Convolution && graph.layoutOf(graph.inputs(one)[1]).shape == kernels
+                    && graph.layoutOf(graph.outputs(one)[0])[2] == rows;
+            });
+            return forwardCost(graph, *op);
+        };
+        QCOMPARE(costOf({256, 64, 1, 1}, 56).turned, 0.0);
+        QVERIFY(costOf({2048, 512, 1, 1}, 7).turned > 0);
+        const OperatorCost window = costOf({64, 64, 3, 3}, 56);
+        QCOMPARE(window.turned, 2 * window.bytes);
+        QVERIFY(costOf({512, 256, 1, 1}, 28).turned > 0); // of every second pixel
+    }
+
+    /// In halves everywhere, in floats where TF32 is faster than lanes are.
+    void batchNormsInNchwTakeTwiceAsLong()
+    {
+        const Device v100 = findDevice("nvidia-v100-sxm2").value();
+        const auto times = [](const Device& device, DType weights, bool isTraining) {
+            BuildOptions options;
+            options.batch = 32;
+            options.weights = weights;
+            options.gradient = isTraining;
+            const Graph graph = buildNetwork(*readModel("resnet18"), options).value();
+            const auto op = std::find_if(graph.operators.begin(), graph.operators.end(),
+                                         [](const Operator& one) { return one.kind == OperatorKind::BatchNorm; });
+            const OperatorCost cost = forwardCost(graph, *op);
+            OperatorCost nhwc = cost;
+            nhwc.turned = 0;
+            const DeviceRates rates = deviceRates(device).value();
+            const DeviceKernels kernels(device, 1);
+            return kernels.parts(rates, cost).total() / kernels.parts(rates, nhwc).total();
+        };
+        QVERIFY(times(v100, DType::Float16, true) > 1.9);
+        QCOMPARE(times(v100, DType::Float32, true), 1.0);
+        QVERIFY(times(m_a100, DType::Float32, true) > 1.9);
+        QCOMPARE(times(findDevice("nvidia-rtx-4090").value(), DType::Float32, true), 1.0); // TF32 is no faster
+        QCOMPARE(times(v100, DType::Float16, false), 1.0);                                 // statistics of the training
+    }
+
+    /// Heads are brought to the front before they are multiplied: their gradients go the same way back.
+    void aCopyInAnotherOrderHasOneBackward()
+    {
+        BuildOptions options;
+        options.batch = 2;
+        options.sequence = 64;
+        const Graph graph = gpt2({256, 4, 1, 0, 1000, 64}, options).value();
+        double copies = 0;
+        for (const Operator& op : graph.operators) {
+            if (op.kind != OperatorKind::Clone || graph.layoutOf(graph.inputs(op)[0]).isContiguous())
+                continue;
+            QCOMPARE(backwardCost(graph, op).bytes, 2.0 * 2 * 64 * 256 * 4);
+            ++copies;
+        }
+        QVERIFY(copies > 0);
+    }
+
+    /// transformers' ResNet-50, one picture in FP32, PyTorch 2.0 on an A100: 6.5 ms, and 6.0 on a T4.
+    void aSmallPictureWaitsForTheHost()
+    {
+        BuildOptions options;
+        options.gradient = false;
+        const Graph graph = buildNetwork(*readModel("resnet50"), options).value();
+        Plan plan;
+        plan.phase = StepPhase::Inference;
+        const StepTime time = timeOf(graph, m_a100, plan);
+        QVERIFY2(std::fabs(time.total / 6.5e-3 - 1) < 0.3, qPrintable(QString::number(time.total)));
+        QVERIFY(time.dispatch > time.forward);
+        plan.phase = StepPhase::Forward; // PyTorch's own part alone
+        QVERIFY(timeOf(graph, m_a100, plan).dispatch < time.dispatch);
     }
 
     /// Eight experts of a rank, whose 8 tiles each leave most multiprocessors idle one by one.
@@ -365,9 +441,16 @@ private slots:
     {
         const Device b200 = findDevice("nvidia-b200").value();
         QVERIFY(sustainedShare(b200, Format::Bf16) < 0.7 * reachedShare(b200, Format::Bf16)); // power
-        QCOMPARE(sustainedShare(m_a100, Format::Bf16), reachedShare(m_a100, Format::Bf16));   // none published
+        const Device geForce = findDevice("nvidia-rtx-3090").value();
+        QCOMPARE(sustainedShare(geForce, Format::Bf16), reachedShare(geForce, Format::Bf16)); // none published
+        QVERIFY(sustainedShare(m_a100, Format::Bf16) < reachedShare(m_a100, Format::Bf16));
         const Device t4 = findDevice("nvidia-t4").value();
         QVERIFY(sustainedShare(t4, Format::Fp16) < 0.5 * reachedShare(t4, Format::Fp16)); // 70 W
+        // Fewer units at half the power: of P ~ units × f³.
+        const Device sxm = findDevice("nvidia-h100-sxm").value(), pcie = findDevice("nvidia-h100-pcie").value();
+        const double sustained = productRate(sxm, Format::Fp16)->sustained.value;
+        const double fewer = std::pow(114.0 / 132, 2.0 / 3) * std::cbrt(350.0 / 700);
+        QVERIFY(std::fabs(productRate(pcie, Format::Fp16)->sustained.value / (sustained * fewer) - 1) < 0.002);
         Device calibrated = b200;
         calibrated.basis = "calibrated";
         calibrated.calibration.emplace();

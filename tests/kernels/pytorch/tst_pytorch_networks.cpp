@@ -253,6 +253,10 @@ void TestPytorchNetworks::stepsAllocateWhatIsPredicted_data()
     add(mlp, "adam, all tensors at once", "precision=fp32 optimizer=adam optimizer_implementation=foreach");
     add(mlp, "loss alone", "precision=fp32 optimizer=sgd accumulation=3 keeps_logits=false");
     add(decoder, "attention checkpointed", "precision=fp32 optimizer=adam checkpointing=selective");
+    add(decoder, "every second block", "precision=fp32 optimizer=adam checkpointing=second");
+    add(decoder, "selective by operator", "precision=fp32 optimizer=adam checkpointing=operators", 204);
+    add(decoder, "selective by operator, autocast", "precision=bf16-autocast optimizer=sgd checkpointing=operators",
+        204);
     add(decoder, "forward alone", "precision=fp32 phase=forward");
     add(gpt2, "attention checkpointed", "precision=fp32 optimizer=adam checkpointing=selective");
     add(gpt2, "dropout, checkpointed", "precision=fp32 optimizer=sgd dropout=0.1 checkpointing=block");
@@ -264,6 +268,8 @@ void TestPytorchNetworks::stepsAllocateWhatIsPredicted_data()
     fused.name = "decoder of fused operators";
     fused.parameters = "batch=2 sequence=16";
     add(fused, "sgd", "precision=fp32 optimizer=sgd", 204);
+    add(fused, "flash, selective by operator", "precision=fp32 optimizer=adamw attention=flash checkpointing=operators",
+        204);
     add(fused, "flash, checkpointed", "precision=fp32 optimizer=adamw attention=flash checkpointing=block", 204);
 }
 

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/timing/step_communication.h"
+
+#include "core/timing/offload_time.h"
+#include "core/training/sharding.h"
+
+#include <algorithm>
+
+namespace memscape {
+
+namespace {
+
+/// Passes of a step: those that a micro-batch runs forward and backward.
+double passesOf(const Plan& plan)
+{
+    return plan.phase == StepPhase::Training ? 2.0 * plan.accumulation : 1.0;
+}
+
+/// The collectives that are operators of the network (of tensor, context and expert parallelism), alike ones together.
+/// A replay runs those of its operators again.
+std::vector<Collective> recordedCollectives(const Graph& graph, const Plan& plan,
+                                            std::span<const RecomputedRange> recomputed)
+{
+    std::vector<Collective> all;
+    const bool isTraining = plan.phase == StepPhase::Training;
+    const auto bytesOf = [&](TensorId tensor) {
+        return double(graph.layoutOf(tensor).elements() * elementBytes(graph.tensors[tensor].dtype));
+    };
+    const auto add = [&](const Collective& one) {
+        const auto alike = std::find_if(all.begin(), all.end(), [&](const Collective& other) {
+            return other.kind == one.kind && other.payload == one.payload && other.what == one.what;
+        });
+        if (alike == all.end())
+            all.push_back(one);
+        else
+            alike->count += one.count;
+    };
+    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+        const Operator& op = graph.operators[i];
+        while (!recomputed.empty() && i >= recomputed.front().last)
+            recomputed = recomputed.subspan(1);
+        const bool isReplayed = isTraining && !recomputed.empty() && i >= recomputed.front().first;
+        const double times = passesOf(plan) + (isReplayed ? plan.accumulation : 0);
+        if (op.kind == OperatorKind::AllToAll) {
+            add({"tokens to and from experts", CollectiveKind::AllToAll, bytesOf(graph.inputs(op)[0]), times,
+                 plan.expertParallel, plan.expertParts()});
+            continue;
+        }
+        if (isAttentionRing(op)) { // keys and values, and backward their gradients, which come home
+            const double block = bytesOf(graph.inputs(op)[1]) + bytesOf(graph.inputs(op)[2]);
+            const int ranks = int(attentionRanks(op.attribute));
+            const double steps = double(ranks - 1);
+            add({"keys and values", CollectiveKind::Ring, block, steps * times, ranks, plan.tensorParallel});
+            if (isTraining)
+                add({"gradients of keys and values", CollectiveKind::Ring, block, (steps + 1) * plan.accumulation,
+                     ranks, plan.tensorParallel});
+            continue;
+        }
+        if (!isCollective(op.kind))
+            continue;
+        const TensorId whole = op.kind == OperatorKind::AllGather ? graph.outputs(op)[0] : graph.inputs(op)[0];
+        const auto kind = op.kind == OperatorKind::AllReduce ? CollectiveKind::AllReduce
+            : op.kind == OperatorKind::AllGather             ? CollectiveKind::AllGather
+                                                             : CollectiveKind::ReduceScatter;
+        add({"activations", kind, bytesOf(whole), times, plan.tensorParallel});
+    }
+    return all;
+}
+
+} // namespace
+
+bool isAttentionRing(const Operator& op)
+{
+    return isAttentionKernel(op.kind) && attentionRanks(op.attribute) > 1;
+}
+
+Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vector<ParameterTensor>& parameters,
+                              const Plan& plan, const DeviceRates& rates, const StepTimeOptions& options,
+                              double attention)
+{
+    const std::vector<Collective> reductions = dataParallelCommunication(parameters, plan),
+                                  borders = pipelineCommunication(graph, plan),
+                                  recorded = recordedCollectives(graph, plan, options.recomputed),
+                                  copies = offloadCommunication(parameters, plan);
+    const double host = sentBytes(copies);
+    if (sentBytes(reductions) + sentBytes(borders) + sentBytes(recorded) > 0 && rates.peer == 0)
+        return fail("predict.device", "the bandwidth between devices of this kind is not known",
+                    "give it (link_bandwidth=50GB/s), choose a device of the catalogue with a link to its like, or one "
+                    "replica");
+    if (host > 0 && rates.host == 0)
+        return fail("predict.device", "the bandwidth between this device and its host is not known",
+                    "choose a device with a host link, or no offload");
+    const auto seconds = [&](const Collective& one) {
+        return exchangeSeconds(one, options.linkShare * rates.peer, options.machines);
+    };
+    double dataSeconds = 0, tensorSeconds = 0, ringSeconds = 0, sendSeconds = 0;
+    for (const Collective& one : reductions)
+        dataSeconds += seconds(one);
+    for (const Collective& one : borders) // an embedding's gradient waits for the end
+        (one.kind == CollectiveKind::Send ? sendSeconds : tensorSeconds) += seconds(one);
+    for (const Collective& one : recorded) {
+        const bool isRing = one.kind == CollectiveKind::Ring;
+        (isRing ? ringSeconds : tensorSeconds) += seconds(one);
+        tensorSeconds += isRing ? 0 : one.count * options.collectiveLatency;
+    }
+    const double hostSeconds = host > 0 ? host / rates.host : 0;
+    OffloadTime offload;
+    if (host > 0) {
+        OffloadWork work;
+        work.offload = plan.offload;
+        work.layers = double(
+            std::max<std::ptrdiff_t>(1, std::count_if(graph.blocks.begin(), graph.blocks.end(), [](const Block& block) {
+                                         return block.kind == Block::Kind::Layer;
+                                     })));
+        work.forward = time.forward;
+        work.backward = time.backward + time.recomputation;
+        work.micro = plan.accumulation;
+        work.down = copies.front().sentBytes();
+        work.up = host - work.down;
+        work.updateBytes = hostUpdateBytes(parameters, plan);
+        offload = offloadTime(work, rates.host);
+        time.optimizer += offload.update;
+    }
+    // Behind what the reductions hide: the last backward pass, with stage 2 and 3 every pass.
+    const double backward = time.backward + time.recomputation;
+    const double cover = !plan.hidesReductions() ? 0
+        : plan.zeroStage == 3                    ? time.forward + backward
+        : plan.zeroStage == 2                    ? backward
+                                                 : backward / plan.accumulation;
+    time.communication = dataSeconds + tensorSeconds + ringSeconds + sendSeconds + hostSeconds;
+    time.inPasses = tensorSeconds + std::max(0.0, ringSeconds - attention);
+    time.exposed = std::max(0.0, dataSeconds - cover) + time.inPasses + offload.exposed;
+    time.slowed = options.collectiveUnits * std::min(dataSeconds, cover);
+    return {};
+}
+
+std::vector<Collective> stepCollectives(const Graph& graph, const std::vector<ParameterTensor>& parameters,
+                                        const Plan& plan, std::span<const RecomputedRange> recomputed)
+{
+    std::vector<Collective> all = dataParallelCommunication(parameters, plan);
+    for (const auto& more : {recordedCollectives(graph, plan, recomputed), pipelineCommunication(graph, plan),
+                             offloadCommunication(parameters, plan)})
+        all.insert(all.end(), more.begin(), more.end());
+    return all;
+}
+
+} // namespace memscape
