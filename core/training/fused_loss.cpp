@@ -11,6 +11,7 @@
 // gradients with a lock for every 128 rows and 64 columns (cce_backward.py).
 #include "core/training/fused_loss.h"
 
+#include "core/base/rounding.h"
 #include "core/training/autograd.h"
 
 #include <algorithm>
@@ -20,11 +21,6 @@
 namespace memscape {
 
 namespace {
-
-std::int64_t quotientUp(std::int64_t value, std::int64_t divisor)
-{
-    return (value + divisor - 1) / divisor;
-}
 
 bool needsCasts(const Graph& graph, const Operator& op)
 {
