@@ -275,6 +275,8 @@ public:
     /// The mean cross-entropy of rows (N, H) through a matrix (V, H), without logits.
     Variable ligerLoss(Variable rows, Variable weight, Variable target);
     Variable cutLoss(Variable rows, Variable weight, Variable target);
+    /// The same of logits (N, V).
+    Variable inPlaceLoss(Variable logits, Variable target);
 
 private:
     friend class Variable;

@@ -166,6 +166,7 @@ private:
     void ligerChunk(const Operator& op, std::int64_t rows, LiveId& cachedCast);
     void ligerBackward(const Operator& op);
     void cutBackward(const Operator& op);
+    void inPlaceLossBackward(const Operator& op);
     void deliver(TensorId tensor, Gradient gradient);
     void accumulate(TensorId tensor, Gradient& sum, Gradient gradient);
     Gradient taken(TensorId tensor); ///< out of its slot

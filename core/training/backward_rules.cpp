@@ -124,6 +124,8 @@ void Autograd::applyRule(const Operator& op, Gradient& given)
         return ligerBackward(op);
     if (op.kind == Kind::CutLoss)
         return cutBackward(op);
+    if (op.kind == Kind::InPlaceLoss)
+        return inPlaceLossBackward(op);
     // Lookups, pooling and losses: one gradient of the whole input.
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         if (wants(inputs[i]))

@@ -122,12 +122,12 @@ Result<void> setLoss(BuildOptions& build, const Device& device, const Parameters
         build.lossForm = LossForm::Chunked;
         build.lossChunks = static_cast<std::int64_t>(parseNumber(std::string_view(text).substr(8)).value_or(8));
     }
-    if (text != "liger" && text != "cut")
+    if (text != "liger" && text != "cut" && text != "in-place")
         return {};
-    build.lossForm = text == "liger" ? LossForm::Liger : LossForm::Cut;
+    build.lossForm = text == "liger" ? LossForm::Liger : text == "cut" ? LossForm::Cut : LossForm::InPlace;
     if (followsCpuRules(device))
         return fail("plan.loss", fmt::format("loss={} is a kernel for GPUs", text), "choose loss=chunked:8", "loss");
-    if (build.tensorParallel > 1)
+    if (build.tensorParallel > 1 && build.lossForm != LossForm::InPlace)
         return fail("plan.combination", fmt::format("loss={} is not modelled with a vocabulary that GPUs share", text),
                     "choose loss=library or tensor_parallel=1", "loss");
     return {};

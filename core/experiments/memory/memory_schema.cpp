@@ -56,7 +56,10 @@ ParameterSpec lossSpec()
          {"chunked:8", "in 8 chunks", "torchtune's CEWithChunkedOutputLoss: one piece at a time in fp32"},
          {"liger", "Liger, fused",
           "fused_linear_cross_entropy: logits of some rows at a time, their gradients at once"},
-         {"cut", "cut cross-entropy", "logits stay on the chip; half precision (Wijmans et al. 2024)"}},
+         {"cut", "cut cross-entropy", "logits stay on the chip; half precision (Wijmans et al. 2024)"},
+         {"in-place", "in place",
+          "whole logits, over which backward writes their gradient: Unsloth's kernel, and Megatron's loss on "
+          "an fp32 copy"}},
         "library");
     spec.counted = "chunked";
     return spec;

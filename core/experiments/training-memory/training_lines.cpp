@@ -516,6 +516,12 @@ private:
             m_lines.add(start + "loss = loss / targets.numel() / accumulation");
             return;
         }
+        if (form == "in-place") {
+            m_lines.import("from unsloth.kernels.cross_entropy_loss import fast_cross_entropy_loss");
+            m_lines.add(start + "logits = model(inputs)");
+            m_lines.add(start + "loss = fast_cross_entropy_loss(logits, targets) / accumulation");
+            return;
+        }
         m_lines.comment("The model returns its last hidden states.", indent);
         m_lines.add(start + "hidden = model(inputs)");
         m_lines.add(start + "head = model.get_output_embeddings().weight");

@@ -111,7 +111,7 @@ Result<Graph> finishLanguageModel(NetworkBuilder& b, Variable hidden, const Lang
     const LossForm form = b.options().lossForm;
     if (!b.options().loss && b.options().lastLogits && b.ok()) // hidden_states[:, -1:, :], while the model names them
         return finishLanguageModel(b, logitsOf(b, b.narrow(hidden, 1, 1), head), head.isCausal);
-    if (form == LossForm::Library || !b.options().loss || !b.ok())
+    if (form == LossForm::Library || form == LossForm::InPlace || !b.options().loss || !b.ok())
         return finishLanguageModel(b, logitsOf(b, hidden, head),
                                    head.isCausal); // the function that computes the loss holds them
     return form == LossForm::Chunked ? finishInChunks(b, std::move(hidden), head)
@@ -132,7 +132,8 @@ Result<Graph> finishLanguageModel(NetworkBuilder& b, Variable logits, bool isCau
     const Variable targets = b.target("targets", {logits.size(0), length}, DType::Int64);
     const Variable shifted = isShifted ? b.contiguous(b.narrow(logits, 1, length)) : logits;
     const Shape rows{logits.size(0) * length, logits.size(-1)};
-    Variable loss = b.crossEntropy(b.view(shifted, rows), targets);
+    Variable loss = b.options().lossForm == LossForm::InPlace ? b.inPlaceLoss(b.view(shifted, rows), targets)
+                                                              : b.crossEntropy(b.view(shifted, rows), targets);
     auto graph = b.finish(std::move(named), std::move(loss));
     if (graph)
         graph->returnsLoss = true;

@@ -282,6 +282,7 @@ private slots:
         row("activation_offload=true", "with OffloadActivations():");
         row("zero_grad_frees=false", "zero_grad(set_to_none=False)");
         row("keeps_logits=false", "loss = model(inputs, targets) / accumulation");
+        row("loss=in-place", "loss = fast_cross_entropy_loss(logits, targets) / accumulation");
         row("operators=all-fused", "apply_liger_kernel_to_");
         row("loss=chunked:4", "for piece, wanted in zip(logits, targets.chunk(4, dim=1)))");
         row("loss=liger", "LigerFusedLinearCrossEntropyLoss()(head, hidden.flatten(0, -2), targets.flatten())");
