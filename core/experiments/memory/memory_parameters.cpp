@@ -102,6 +102,7 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
     plan.network = parameters.number("network_bandwidth");
     plan.machineRanks = plan.network > 0 ? static_cast<int>(parameters.integer("machine_gpus")) : 0;
     plan.gradientsAreBucketViews = parameters.flag("gradient_as_bucket_view");
+    plan.reducesLastOnly = parameters.flag("no_sync");
     if (const std::string& overlap = parameters.choice("reductions"); overlap != "auto")
         plan.overlapsReductions = overlap == "overlapped";
     plan.tensorParallel = static_cast<int>(parameters.integer("tensor_parallel"));

@@ -124,6 +124,10 @@ std::vector<ParameterSpec> parallelSpecs()
         flagSpec("gradient_as_bucket_view", "gradients in buckets",
                  "DistributedDataParallel(gradient_as_bucket_view=True): gradients are views of the buckets that are "
                  "reduced. Off, PyTorch's default, the buckets are a second copy of all gradients."),
+        flagSpec("no_sync", "whole gradients",
+                 "FSDP sums the gradients of micro-batches whole and reduces them behind the last one (no_sync(), "
+                 "set_requires_gradient_sync(False)), as Accelerate, transformers' Trainer and Lightning do. Off, each "
+                 "micro-batch reduces: torchtune, sync_each_batch=True."),
         flagSpec("sequence_parallel", "sequence parallel",
                  "Tensor parallelism also divides what lies between the matrices: norms, dropout, residuals."),
         countSpec(
@@ -320,6 +324,7 @@ Schema trainingSchema()
               "sharding_implementation",
               "data_parallel",
               "gradient_as_bucket_view",
+              "no_sync",
               "tensor_parallel",
               "sequence_parallel",
               "reductions",

@@ -536,17 +536,36 @@ private:
         }
     }
 
+    /// The loop's head; how far its body is indented.
+    int writeMicroBatches()
+    {
+        if (!means("no_sync") || !m_parameters.flag("no_sync")) {
+            m_lines.add("    for inputs, targets in batches:");
+            return 8;
+        }
+        m_lines.add("    for index, (inputs, targets) in enumerate(batches):");
+        m_lines.add("        is_last = index + 1 == accumulation  # it reduces the sum of all gradients");
+        if (isByFsdp2()) {
+            m_lines.add("        model.set_requires_gradient_sync(is_last)");
+            return 8;
+        }
+        m_lines.import("import contextlib");
+        m_lines.add("        with contextlib.nullcontext() if is_last else model.no_sync():");
+        return 12;
+    }
+
     void writeStep()
     {
         m_lines.blank();
         m_lines.add("def update(batches):  # `accumulation` pairs of inputs and targets, micro_batch of each");
-        m_lines.add("    for inputs, targets in batches:");
-        writeForward(8);
+        const int indent = writeMicroBatches();
+        const std::string start(std::size_t(indent), ' ');
+        writeForward(indent);
         const bool updates = !is("optimizer", "none");
         if (isLomo())
-            m_lines.add("        optimizer.fused_backward(loss, learning_rate)");
+            m_lines.add(start + "optimizer.fused_backward(loss, learning_rate)");
         else
-            m_lines.add(isScaled() && updates ? "        scaler.scale(loss).backward()" : "        loss.backward()");
+            m_lines.add(start + (isScaled() && updates ? "scaler.scale(loss).backward()" : "loss.backward()"));
         if (updates && !isLomo() && !m_parameters.flag("optimizer_in_backward"))
             writeUpdate();
     }
