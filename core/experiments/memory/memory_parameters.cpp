@@ -116,6 +116,24 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
     return plan;
 }
 
+/// What is not LitGPT's, or is not modelled of it.
+Result<void> checkLitGpt(const Plan& plan, const Parameters& parameters)
+{
+    if (!isLitGptAsked(parameters))
+        return {};
+    const auto refused = [](std::string what, std::string remedy, const char* key) {
+        return fail("plan.library", std::move(what), std::move(remedy), key);
+    };
+    if (parameters.choice("loss") != "library")
+        return refused("LitGPT has a loss of its own", "choose loss=library, or library=transformers", "loss");
+    for (const auto& [key, degree] :
+         {std::pair("tensor_parallel", plan.tensorParallel), std::pair("pipeline_parallel", plan.pipelineParallel),
+          std::pair("context_parallel", plan.contextParallel)})
+        if (degree > 1)
+            return refused("LitGPT's finetuning shards with FSDP alone", fmt::format("choose {}=1", key), key);
+    return {};
+}
+
 Result<void> setLoss(BuildOptions& build, const Device& device, const Parameters& parameters)
 {
     const std::string& text = parameters.choice("loss");
@@ -292,6 +310,7 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
         return fail("plan.offload",
                     fmt::format("{} shares one memory with its host: what is offloaded stays in it", device.name),
                     "choose offload=none", "offload");
+    MEMSCAPE_CHECK(checkLitGpt(plan, parameters));
     Numerics numerics = numericsOf(plan.precision);
     MEMSCAPE_TRY(adapters, adaptersOf(parameters, plan.precision, numerics));
     BuildOptions& build = setup.build;
@@ -309,7 +328,8 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     build.repeatsHeads = parameters.flag("repeats_heads");
     if (parameters.choice("operators") == "written-out")
         build.writtenOut = WrittenOut::all();
-    build.isAllFused = parameters.choice("operators") == "all-fused" && !followsCpuRules(device);
+    build.isAllFused =
+        parameters.choice("operators") == "all-fused" && !followsCpuRules(device) && !isLitGptAsked(parameters);
     build.dropout = parameters.number("dropout");
     build.gradient = plan.phase != StepPhase::Inference;
     build.loss = plan.phase == StepPhase::Training;

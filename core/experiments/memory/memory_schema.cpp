@@ -79,6 +79,18 @@ ParameterSpec operatorsSpec()
         "fused");
 }
 
+ParameterSpec librarySpec()
+{
+    return choiceSpec(
+        "library", "library", "Whose network is trained with a model's weights.",
+        {{"transformers", "its own", "transformers' for those that it publishes"},
+         {"litgpt", "LitGPT",
+          "one matrix for queries, keys and values, heads copied, a head of its own, the loss of 128 tokens at a time; "
+          "bases in 4 bits with the head among them; LoRA beside query, key, value, projection, mlp "
+          "(adapter_targets)"}},
+        "transformers");
+}
+
 ParameterSpec compileSpec()
 {
     return choiceSpec("compile", "compile",
@@ -270,7 +282,7 @@ Schema trainingSchema()
         schema,
         {realSpec("dropout", "dropout", "Probability; each dropout keeps a mask of one byte per element.",
                   {.most = 0.99}),
-         operatorsSpec(), compileSpec(), lossSpec(),
+         operatorsSpec(), librarySpec(), compileSpec(), lossSpec(),
          flagSpec("logits_fp32", "logits in fp32", "The loss is computed on a 32-bit copy of the logits.", true),
          transformersSpec(),
          flagSpec(
@@ -343,7 +355,7 @@ Schema trainingSchema()
               "activation_offload"});
     setGroup(schema, "training details",
              {"optimizer_implementation", "optimizer_rank", "optimizer_in_backward", "dropout", "clipping",
-              "channels_last", "operators", "compile", "phase", "assume"});
+              "channels_last", "operators", "library", "compile", "phase", "assume"});
     setGroup(schema, "adapters",
              {"adapter", "adapter_rank", "virtual_tokens", "adapter_targets", "adapter_dropout", "adapter_variant",
               "adapter_precision", "modules_to_save", "base_precision", "compute_precision", "kbit_preparation",

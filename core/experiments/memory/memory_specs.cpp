@@ -2,6 +2,7 @@
 #include "core/experiments/memory/memory_specs.h"
 
 #include "core/experiments/memory/memory_parameters.h"
+#include "core/network/litgpt.h"
 #include "core/network/model_names.h"
 
 #include <algorithm>
@@ -112,9 +113,15 @@ Result<ModelDescription> askedModel(const Parameters& parameters, std::string_vi
         name, parameters.choice("assume") == "llama" ? UnknownArchitecture::LikeLlama : UnknownArchitecture::Refused);
 }
 
+bool isLitGptAsked(const Parameters& parameters)
+{
+    return parameters.has("library") && parameters.choice("library") == "litgpt";
+}
+
 Result<ModelDescription> askedModel(const Parameters& parameters)
 {
-    return askedModel(parameters, parameters.text("model"));
+    auto model = askedModel(parameters, parameters.text("model"));
+    return model && isLitGptAsked(parameters) ? asLitGpt(std::move(*model)) : std::move(model);
 }
 
 Device withLink(Device device, double bandwidth)

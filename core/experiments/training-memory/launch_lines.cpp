@@ -67,6 +67,8 @@ std::vector<std::string> notesOf(const Parameters& parameters, const Launch& lau
         notes.push_back("Without DeepSpeed or FSDP this is autocast: fp32 weights, half copies beside them.");
     if (launch.isSharded() && launch.sharded == ShardedBy::Paper)
         notes.push_back("Predicted is ZeRO as its paper has it; DeepSpeed keeps larger buffers.");
+    if (isLitGptAsked(parameters))
+        notes.push_back("Predicted is LitGPT's network, which its own commands train (litgpt finetune).");
     if (parameters.integer("tensor_parallel") > 1)
         notes.push_back("Tensor parallelism is the model's: its plan is not written here.");
     if (parameters.integer("pipeline_parallel") > 1)

@@ -120,7 +120,9 @@ private:
             m_lines.comment(fmt::format("python3 -m pip install \"transformers>={},<{}\"",
                                         m_parameters.choice("transformers"),
                                         is("transformers", "4.38") ? "4.45" : "4.50"));
-        m_lines.comment("build_model is yours: it makes the network on the device.");
+        m_lines.comment(isLitGptAsked(m_parameters)
+                            ? "build_model is yours: it makes litgpt.GPT, or litgpt.lora.GPT, on the device."
+                            : "build_model is yours: it makes the network on the device.");
         m_lines.add(fmt::format("model = build_model({})", pythonText(m_parameters.text("model"))));
         if (m_precision == "fp32" || m_precision.ends_with("-autocast") || isMixedByFsdp()) {
             m_lines.add(fmt::format("model = model.to({}, dtype=torch.float32)", m_device));
