@@ -7,7 +7,8 @@
 //   RMSNorm computes in fp32 to its end, its weight too; GELU is one kernel; gate and up are two matrices
 //   the head is a matrix of its own, also where the weights are those of the embedding
 //   LoRA of queries, keys and values is one layer: one dropout, one A of r rows for each of them (adapters.cpp)
-//   logits stay in the type of the weights; their loss is computed 128 tokens at a time (families/language_head.cpp)
+//   Lightning's Fabric converts the logits to fp32; their loss is computed 128 tokens at a time
+//   (families/language_head.cpp)
 //
 // Left out: fp32 tables of rotary positions, whose products with queries and keys are fp32 for a moment; Gemma's
 // scaling of embeddings and its 1 + weight; LoRA of the head.

@@ -109,6 +109,15 @@ Result<Graph> finishInChunks(NetworkBuilder& b, Variable hidden, const LanguageH
                     }));
 }
 
+/// Fabric's convert_output: all that a network returns in float, then what it returned goes.
+std::vector<Variable> allInFloat(NetworkBuilder& b, const std::vector<Variable>& returned)
+{
+    std::vector<Variable> converted;
+    for (const Variable& one : returned)
+        converted.push_back(b.cast(one, DType::Float32));
+    return converted;
+}
+
 // chunked_cross_entropy (litgpt/utils.py): with adapters the head itself makes logits of 128 tokens of each sequence at
 // a time; without, all logits are made, and rows of all tokens but the last go through the loss 128 at a time.
 Result<Graph> finishLitGpt(NetworkBuilder& b, Variable hidden, const LanguageHead& head)
@@ -118,7 +127,7 @@ Result<Graph> finishLitGpt(NetworkBuilder& b, Variable hidden, const LanguageHea
     Variable targets = b.narrow(b.target("targets", {batch, length}, DType::Int64), 1, last);
     std::vector<Variable> logits;
     if (!b.options().adapters) {
-        logits.push_back(logitsOf(b, std::move(hidden), head));
+        logits = allInFloat(b, {logitsOf(b, std::move(hidden), head)});
         if (!b.ok())
             return b.finish(Variable());
         const std::vector<std::int64_t> pieces = piecesOfAtMost(batch * last, most);
@@ -127,7 +136,7 @@ Result<Graph> finishLitGpt(NetworkBuilder& b, Variable hidden, const LanguageHea
         return b.finish(logits, lossOfPieces(b, std::move(targets), pieces, 0, [&](std::size_t i) { return rows[i]; }));
     }
     std::vector<std::int64_t> pieces = piecesOfAtMost(length, most);
-    logits = logitsInPieces(b, std::move(hidden), head, pieces);
+    logits = allInFloat(b, logitsInPieces(b, std::move(hidden), head, pieces));
     if (!b.ok())
         return b.finish(Variable());
     if (pieces.back() > 1)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LitGPT's networks against LitGPT itself (tests/data/pytorch/litgpt.json): parameters, those that are trained, what is
-// kept for backward to the logits and to the loss, to the byte. And what its network is refused for.
+// LitGPT's networks against LitGPT itself (tests/data/pytorch/litgpt_networks.json): parameters, those that are
+// trained, what is kept for backward to the logits and to the loss, to the byte. And what its network is refused for.
 #include "core/experiment/experiment.h"
 #include "core/network/adapter_targets.h"
 #include "core/network/litgpt.h"
@@ -19,7 +19,7 @@ namespace {
 
 const QJsonObject& recorded()
 {
-    static const QJsonObject data = pytorchData("litgpt.json");
+    static const QJsonObject data = pytorchData("litgpt_networks.json");
     return data;
 }
 

@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What LitGPT's networks keep for backward, plain and with LoRA, measured on a CPU.
 
-    python3 tests/data/pytorch/litgpt.py > tests/data/pytorch/litgpt.json
+    python3 tests/data/pytorch/litgpt_networks.py > tests/data/pytorch/litgpt_networks.json
 
 Needs torch, litgpt, lightning. Small models of its architectures run forward in training mode under
 torch.autograd.graph.saved_tensors_hooks: to their logits ("logits"), and through litgpt's chunked_cross_entropy as its
-finetuning scripts call it ("loss"). Bytes are counted once per storage; parameters, buffers, what the caller passed in and
+finetuning scripts call it, behind Fabric's conversion of logits ("loss"). Bytes are counted once per storage; parameters, buffers, what the caller passed in and
 tensors without dimensions are left out.
 """
 import json
 import sys
 
 import torch
+from lightning.fabric.plugins.precision.half import HalfPrecision
 from litgpt import lora, model
 from litgpt.utils import chunked_cross_entropy
 
@@ -69,10 +70,13 @@ def measure(name, dtype, parts):
     network = built(name, dtype, parts)
     tokens, targets = (torch.randint(0, 96, (BATCH, SEQUENCE)) for _ in range(2))
 
+    def returned(logits):  # by Fabric's wrapper of the network
+        return HalfPrecision("bf16-true").convert_output(logits) if dtype == "bfloat16" else logits
+
     def loss():
         if not parts:  # litgpt/finetune/full.py
-            return chunked_cross_entropy(network(tokens)[..., :-1, :], targets[..., 1:])
-        logits = network(tokens, lm_head_chunk_size=128)  # litgpt/finetune/lora.py
+            return chunked_cross_entropy(returned(network(tokens))[..., :-1, :], targets[..., 1:])
+        logits = returned(network(tokens, lm_head_chunk_size=128))  # litgpt/finetune/lora.py
         logits[-1] = logits[-1][..., :-1, :]
         return chunked_cross_entropy(logits, targets[..., 1:])
 
@@ -88,7 +92,7 @@ def main():
     for case in CASES:
         print(*case, file=sys.stderr)
         results.append(measure(*case))
-    print(json.dumps({"made_by": "tests/data/pytorch/litgpt.py", "torch": torch.__version__, "batch": BATCH, "sequence": SEQUENCE,
+    print(json.dumps({"made_by": "tests/data/pytorch/litgpt_networks.py", "torch": torch.__version__, "batch": BATCH, "sequence": SEQUENCE,
                       "rank": RANK, "dropout": DROPOUT, "results": results}, indent=1))
 
 
