@@ -2,6 +2,7 @@
 #include "core/network/adapter_targets.h"
 
 #include "core/network/decoder_names.h"
+#include "core/network/litgpt.h"
 
 #include <algorithm>
 #include <string_view>
@@ -19,8 +20,48 @@ constexpr std::pair<std::string_view, std::string_view> namesOfGpt2[] = {
     {"c_attn", "qkv"}, {"c_proj", "proj"}, {"c_proj", "pj"}, {"mlp.c_proj", "pj"}, {"c_fc", "fc"},
     {"ln_1", "ln1"},   {"ln_2", "ln2"},    {"ln_f", "lnf"},  {"lm_head", "head"}};
 
+/// LitGPT's own words (lora_query, lora_mlp …) and PEFT's names, and what its modules are called.
+constexpr std::pair<std::string_view, std::string_view> namesOfLitGpt[] = {{"q_proj", "query"},
+                                                                           {"k_proj", "key"},
+                                                                           {"v_proj", "value"},
+                                                                           {"query_key_value", "query"},
+                                                                           {"query_key_value", "key"},
+                                                                           {"query_key_value", "value"},
+                                                                           {"projection", "attn.proj"},
+                                                                           {"o_proj", "attn.proj"},
+                                                                           {"mlp", "fc_1"},
+                                                                           {"mlp", "fc_2"},
+                                                                           {"mlp", "fc"},
+                                                                           {"mlp", "mlp.proj"},
+                                                                           {"gate_proj", "fc_1"},
+                                                                           {"up_proj", "fc_2"},
+                                                                           {"down_proj", "mlp.proj"},
+                                                                           {"head", "lm_head"}};
+
+/// Whether the feed-forward part has a layer of that name.
+bool isOfFeedForward(const ModelDescription& model, std::string_view name)
+{
+    return model.gated ? name != "fc" : name != "fc_1" && name != "fc_2";
+}
+
+std::vector<std::string> renamedForLitGpt(const ModelDescription& model, const std::vector<std::string>& names)
+{
+    std::vector<std::string> own;
+    for (const std::string& name : names) {
+        const std::size_t before = own.size();
+        for (const auto& [theirs, ours] : namesOfLitGpt)
+            if (name == theirs && isOfFeedForward(model, ours))
+                own.emplace_back(ours);
+        if (own.size() == before)
+            own.push_back(name);
+    }
+    return own;
+}
+
 std::vector<std::string> renamed(const ModelDescription& model, const std::vector<std::string>& names)
 {
+    if (isLitGpt(model))
+        return renamedForLitGpt(model, names);
     if (model.architecture != "gpt2" || model.family != Family::Decoder)
         return names;
     std::vector<std::string> own;
@@ -125,6 +166,8 @@ std::vector<std::string> peftTargets(const ModelDescription& model, AdapterKind 
         break;
     case AdapterKind::LowRank: break;
     }
+    if (isLitGpt(model)) // litgpt/finetune/lora.py
+        return {"query", "value"};
     const std::string& name = model.architecture;
     const auto isAmong = [&](std::initializer_list<std::string_view> names) { return isArchitecture(model, names); };
     if (model.family == Family::Traced)

@@ -35,6 +35,8 @@
 #include "core/base/text.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -159,6 +161,58 @@ Variable NetworkBuilder::tiedWeight(std::string_view head, const Variable& embed
 
 // --- adapters ---------------------------------------------------------------------------------------
 
+bool NetworkBuilder::isRankWithin(std::int64_t inputs, std::int64_t outputs)
+{
+    const std::int64_t rank = m_options.adapters->rank;
+    if (rank < 1 || rank > std::min(inputs, outputs))
+        refuse("plan.range",
+               fmt::format("rank {} exceeds the smaller side of this layer ({} x {})", rank, outputs, inputs));
+    return ok();
+}
+
+bool NetworkBuilder::isJointPart(std::string_view part)
+{
+    const std::vector<std::string>& targets = m_options.adapters->targets;
+    addOnce(m_linearNames, part);
+    const bool isTarget = targets.empty() || std::any_of(targets.begin(), targets.end(), [&](const std::string& one) {
+                              return isTargetWord(one) || one == part;
+                          });
+    m_hasAdapters |= isTarget;
+    return isTarget;
+}
+
+// One dropout, and one A with rows for each part; B is a grouped convolution over its results. Where a part has none,
+// index_copy_ writes the others into zeros of the whole width, and keeps what it copies for backward.
+Variable NetworkBuilder::jointAdapted(Variable x, Variable result, const std::array<std::int64_t, 3>& widths)
+{
+    if (!ok() || !m_options.adapters || !m_options.adapters->stands())
+        return result;
+    const AdapterOptions& adapters = *m_options.adapters;
+    std::int64_t width = 0, parts = 0;
+    for (std::size_t i = 0; i < widths.size(); ++i)
+        if (isJointPart(std::array{"query", "key", "value"}[i])) {
+            width += widths[i];
+            ++parts;
+        }
+    if (parts == 0 || !isRankWithin(x.size(-1), width))
+        return result;
+    const DType type = adapters.weights.value_or(m_options.weights);
+    const Variable a = added("lora_A", {adapters.rank * parts, x.size(-1)}, type, true);
+    const Variable b = added("lora_B", {width, adapters.rank}, type, true);
+    Variable low = linear(dropout(std::move(x), adapters.dropout), a);
+    if (!ok())
+        return {};
+    Shape shape = result.shape();
+    const std::int64_t whole = std::exchange(shape[shape.rank - 1], width);
+    const DType dtype = low.dtype();
+    Variable more = other({std::move(low), b}, Layout(shape), dtype, {.inputs = true}, false);
+    if (width < whole && ok()) {
+        shape[shape.rank - 1] = whole;
+        more = other({std::move(more), fill({width}, DType::Int64)}, Layout(shape), dtype, {.inputs = true}, false);
+    }
+    return add(std::move(result), scale(std::move(more)));
+}
+
 Variable NetworkBuilder::adapted(Variable x, Variable result, const Variable& weight, const Variable& bias)
 {
     if (!ok() || !hasAdapter())
@@ -169,11 +223,8 @@ Variable NetworkBuilder::adapted(Variable x, Variable result, const Variable& we
     if (adapters.kind == AdapterKind::Vera)
         return veraAdapted(std::move(x), std::move(result));
     const std::int64_t inputs = x.size(-1), outputs = result.size(-1);
-    if (adapters.rank < 1 || adapters.rank > std::min(inputs, outputs)) {
-        refuse("plan.range",
-               fmt::format("rank {} exceeds the smaller side of this layer ({} x {})", adapters.rank, outputs, inputs));
+    if (!isRankWithin(inputs, outputs))
         return {};
-    }
     // torch.is_autocast_enabled() asks for the autocast of CUDA, on a CPU, too.
     const bool isAutocast = m_options.autocast && !m_options.rules.isOnCpu;
     const bool isBesideQuantized = isQuantizedHere(), isCast = !isBesideQuantized || !isAutocast;

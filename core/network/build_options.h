@@ -21,6 +21,7 @@ enum class LossForm : std::uint8_t {
     Chunked, ///< logits and loss in pieces along the sequence: torchtune, LitGPT
     Liger,   ///< fused_linear_cross_entropy of Liger Kernel: gradients are made with the loss, some rows at a time
     Cut,     ///< cut cross-entropy (Wijmans et al. 2024): logits stay on the chip
+    InPlace, ///< the whole logits, over which backward writes their gradient: Unsloth, Megatron
 };
 
 /// Where transformers differs between versions (core/network/families/language_head.h, decoder.cpp).

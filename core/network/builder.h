@@ -140,6 +140,11 @@ public:
 
     // --- layers: a module of that name with its parameters ----------------------------------------
     Variable linear(std::string_view name, Variable x, std::int64_t outputs, bool hasBias = true);
+    /// The same matrix times each piece. Refuses an adapter beside it.
+    std::vector<Variable> linearOfEach(std::string_view name, std::vector<Variable> pieces, std::int64_t outputs,
+                                       bool hasBias);
+    /// One matrix for queries, keys and values of these widths, with LitGPT's adapters (litgpt.h).
+    Variable jointLinear(std::string_view name, Variable x, const std::array<std::int64_t, 3>& widths, bool hasBias);
     /// result + B A x, where the linear module whose scope is open has an adapter; `weight` and `bias` are its own.
     Variable adapted(Variable x, Variable result, const Variable& weight, const Variable& bias = {});
     /// What a head multiplies by that shares the weight of an embedding: the original where modules_to_save copied the
@@ -275,6 +280,8 @@ public:
     /// The mean cross-entropy of rows (N, H) through a matrix (V, H), without logits.
     Variable ligerLoss(Variable rows, Variable weight, Variable target);
     Variable cutLoss(Variable rows, Variable weight, Variable target);
+    /// The same of logits (N, V).
+    Variable inPlaceLoss(Variable logits, Variable target);
 
 private:
     friend class Variable;
@@ -351,6 +358,9 @@ private:
     Variable decomposed(const Variable& x, const Variable& result, const Variable& weight, const Variable& bias,
                         const Variable& a, const Variable& b);
     Variable added(std::string_view name, const Shape& shape, DType dtype, bool isTrained);
+    bool isJointPart(std::string_view part);
+    Variable jointAdapted(Variable x, Variable result, const std::array<std::int64_t, 3>& widths);
+    bool isRankWithin(std::int64_t inputs, std::int64_t outputs);
     Variable linearWeight(const Shape& shape);
     Variable linearBias(std::int64_t outputs, DType input);
     DType computeType(DType input) const;

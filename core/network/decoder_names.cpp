@@ -13,6 +13,11 @@ DecoderNames decoderNames(const ModelDescription& model)
     if (architecture == "gpt_bigcode")
         return {"transformer", "wte", "wpe", "h", "ln_1", "ln_2",   "attn", "c_attn",
                 "c_proj",      "mlp", "",    "",  "c_fc", "c_proj", "ln_f", "lm_head"};
+    if (architecture == "litgpt") {
+        const char* up = model.gated ? "fc_2" : "fc";
+        return {"transformer", "wte", "", "h",    "norm_1", "norm_2", "attn", "qkv",
+                "proj",        "mlp", "", "fc_1", up,       "proj",   "ln_f", "lm_head"};
+    }
     if (architecture == "gptj")
         return {"transformer", "wte", "", "h", "ln_1",  "",       "attn", "",
                 "out_proj",    "mlp", "", "",  "fc_in", "fc_out", "ln_f", "lm_head"};

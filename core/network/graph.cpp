@@ -79,6 +79,7 @@ std::string_view operatorText(OperatorKind kind)
                                                                                           "mse_loss",
                                                                                           "liger_cross_entropy",
                                                                                           "cut_cross_entropy",
+                                                                                          "in_place_cross_entropy",
                                                                                           "gated_activation",
                                                                                           "all_reduce",
                                                                                           "all_gather",

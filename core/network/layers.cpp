@@ -20,6 +20,33 @@ Variable NetworkBuilder::linear(std::string_view name, Variable x, std::int64_t 
     return adapted(std::move(x), std::move(result), weight, bias);
 }
 
+std::vector<Variable> NetworkBuilder::linearOfEach(std::string_view name, std::vector<Variable> pieces,
+                                                   std::int64_t outputs, bool hasBias)
+{
+    const ModuleScope scope(*this, name, "Linear");
+    if (!ok() || pieces.empty())
+        return {};
+    const Variable weight = linearWeight({outputs, pieces[0].size(-1)});
+    const Variable bias = hasBias ? linearBias(outputs, pieces[0].dtype()) : Variable();
+    if (hasAdapter())
+        refuse("network.loss", "an adapter of a head that makes its logits in pieces is not modelled",
+               "leave the head out of adapter_targets");
+    for (Variable& piece : pieces)
+        piece = storedLinear(std::move(piece), weight, bias);
+    return pieces;
+}
+
+Variable NetworkBuilder::jointLinear(std::string_view name, Variable x, const std::array<std::int64_t, 3>& widths,
+                                     bool hasBias)
+{
+    const ModuleScope scope(*this, name, "Linear");
+    const std::int64_t outputs = widths[0] + widths[1] + widths[2];
+    Variable weight = linearWeight({outputs, x.size(-1)});
+    Variable bias = hasBias ? linearBias(outputs, x.dtype()) : Variable();
+    Variable result = storedLinear(x, std::move(weight), std::move(bias));
+    return jointAdapted(std::move(x), std::move(result), widths);
+}
+
 Variable NetworkBuilder::layerNorm(std::string_view name, Variable x, bool hasBias)
 {
     const ModuleScope scope(*this, name, "LayerNorm");

@@ -96,6 +96,7 @@ enum class OperatorKind : std::uint8_t {
     LigerLoss,       ///< inputs rows, weight, targets; outputs loss and the gradients of both; attribute: DType of its
                      ///< products
     CutLoss,         ///< the same inputs; outputs loss and statistics
+    InPlaceLoss,     ///< inputs logits, targets; outputs loss and statistics; the logits become their gradient
     GatedActivation, ///< inputs gate, x: act(gate) · x in one kernel
     // Between devices.
     AllReduce,

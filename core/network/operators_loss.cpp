@@ -69,6 +69,19 @@ Variable NetworkBuilder::ligerLoss(Variable rows, Variable weight, Variable targ
     return settled(Variable(*this, result), rows, weight, target);
 }
 
+Variable NetworkBuilder::inPlaceLoss(Variable logits, Variable target)
+{
+    if (!ok())
+        return {};
+    const std::int64_t rows = target.layout().elements();
+    begin(OperatorKind::InPlaceLoss, std::array{logits.id(), target.id()});
+    const TensorId result = addOutput({Layout(Shape{}), DType::Float32}, true);
+    const TensorId sums = addOutput({Layout(Shape{rows}), DType::Float32}, false);
+    for (const TensorId tensor : {logits.id(), target.id(), sums})
+        save(tensor);
+    return settled(Variable(*this, result), logits, target);
+}
+
 Variable NetworkBuilder::cutLoss(Variable rows, Variable weight, Variable target)
 {
     if (ok() && (rows.dtype() != weight.dtype() || elementBytes(rows.dtype()) != 2))

@@ -48,7 +48,7 @@ ShardCopies shardCopies(const std::vector<ParameterTensor>& parameters, const Pl
 {
     ShardCopies copies;
     const bool isTraining = plan.phase == StepPhase::Training;
-    const double reductions = plan.zeroStage < 2 ? 1 : double(plan.accumulation);
+    const double reductions = plan.zeroStage < 2 ? 1 : double(plan.reductions());
     for (const ParameterTensor& parameter : parameters) {
         if (plan.copies(parameter.isExpert && plan.expertParallel > 1) == 1)
             continue;

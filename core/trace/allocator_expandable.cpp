@@ -5,6 +5,8 @@
 // lost between them.
 #include "core/trace/allocator.h"
 
+#include "core/base/rounding.h"
+
 #include <algorithm>
 
 namespace memscape {
@@ -22,11 +24,6 @@ std::uint64_t addressSpace(const AllocatorOptions& options)
 {
     const std::uint64_t memory = options.deviceLimit ? std::uint64_t(*options.deviceLimit) : 1ull << 46;
     return memory + memory / 8;
-}
-
-std::uint64_t roundedUp(std::uint64_t value, std::uint64_t step)
-{
-    return (value + step - 1) / step * step;
 }
 
 } // namespace

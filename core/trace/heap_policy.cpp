@@ -7,6 +7,8 @@
 // hole of equals is taken; fragmentation inside the driver.
 #include "core/trace/block_policy.h"
 
+#include "core/base/rounding.h"
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -16,11 +18,6 @@
 namespace memscape {
 
 namespace {
-
-std::int64_t roundedUp(std::int64_t bytes, std::int64_t step)
-{
-    return (bytes + step - 1) / step * step;
-}
 
 constexpr std::uint64_t firstAddress = 0x7f0000000000;
 constexpr std::uint64_t firstMapping = 0x100000000000; ///< mappings lie below the arena, rising

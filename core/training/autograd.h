@@ -61,6 +61,8 @@ public:
     void forward();
     /// loss.backward(); without a loss, backward from the output with a gradient of ones.
     void backward();
+    /// Whether backward reduces FSDP's gradients; else they stay whole and are summed (no_sync).
+    void setReduces(bool reduces) { m_reduces = reduces; }
     /// The same of one micro-batch through a chunk of a pipeline's rank (Graph::chunks): several are in flight. Forward
     /// begins with what the rank before sent, and gives back what it sends on; backward begins with the gradient of
     /// that, and gives back what it was sent with the gradient that it sends back.
@@ -169,6 +171,7 @@ private:
     void ligerChunk(const Operator& op, std::int64_t rows, LiveId& cachedCast);
     void ligerBackward(const Operator& op);
     void cutBackward(const Operator& op);
+    void inPlaceLossBackward(const Operator& op);
     void deliver(TensorId tensor, Gradient gradient);
     void accumulate(TensorId tensor, Gradient& sum, Gradient gradient);
     Gradient taken(TensorId tensor); ///< out of its slot
@@ -190,10 +193,13 @@ private:
     void enterUnit(const Operator& op);
     void leaveUnit();
     bool isReduced(TensorId tensor) const { return m_keptGradient[tensor] >= 0; }
+    void waitForUnit(TensorId tensor, Gradient& gradient);
     void reduceGradients(); ///< those of the layer that backward has left
     void reduce(TensorId tensor, Gradient& whole);
     void reduceUnit(std::uint32_t unit); ///< of FSDP
     LiveId flatGradient(std::vector<std::pair<TensorId, Gradient>>& gradients, std::int64_t elements);
+    void keepWhole(std::uint32_t unit, const std::vector<std::pair<TensorId, Gradient>>& gradients, LiveId flat,
+                   LiveId sum);
     void keepPieces(const std::vector<std::pair<TensorId, Gradient>>& gradients, std::int64_t shares);
     std::vector<std::pair<TensorId, Gradient>> takeUnreduced(std::uint32_t unit);
     void endReductions();
@@ -242,7 +248,10 @@ private:
     std::vector<LiveId> m_parameterGradient;  ///< by tensor: `.grad`
     std::vector<std::int64_t> m_keptGradient; ///< by tensor: B after reduction, −1: as it is
     std::vector<std::pair<TensorId, Gradient>> m_unreduced;
-    std::vector<std::uint32_t> m_regionOf; ///< by operator: of Graph::regions, or noRegion; empty without
+    bool m_reduces = true;
+    std::map<TensorId, Gradient> m_wholeGradients; ///< of micro-batches that did not reduce: FSDP 2's,
+    std::map<std::uint32_t, LiveId> m_wholeUnits;  ///< and by unit FSDP 1's flat ones
+    std::vector<std::uint32_t> m_regionOf;         ///< by operator: of Graph::regions, or noRegion; empty without
     bool m_isInRegion = false;
     std::vector<LiveId> m_held;                           ///< gradients that it is given
     std::vector<std::pair<TensorId, Gradient>> m_unadded; ///< of parameters, until the region's backward ends

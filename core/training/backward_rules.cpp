@@ -5,6 +5,8 @@
 // of their C++ expression.
 #include "core/training/autograd.h"
 
+#include "core/base/rounding.h"
+
 #include <algorithm>
 
 namespace memscape {
@@ -24,16 +26,6 @@ int temporaries(Kind kind)
         return 1;
     default: return 0;
     }
-}
-
-std::int64_t piecesOf(std::int64_t value, std::int64_t size)
-{
-    return (value + size - 1) / size;
-}
-
-std::int64_t roundedUp(std::int64_t value, std::int64_t step)
-{
-    return piecesOf(value, step) * step;
 }
 
 } // namespace
@@ -132,6 +124,8 @@ void Autograd::applyRule(const Operator& op, Gradient& given)
         return ligerBackward(op);
     if (op.kind == Kind::CutLoss)
         return cutBackward(op);
+    if (op.kind == Kind::InPlaceLoss)
+        return inPlaceLossBackward(op);
     // Lookups, pooling and losses: one gradient of the whole input.
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         if (wants(inputs[i]))
@@ -359,7 +353,7 @@ void Autograd::efficientScratch(const Layout& q, DType dtype)
     for (const LiveId used : {product, sum})
         if (used)
             m_live.release(used);
-    const std::int64_t tiles = heads * piecesOf(q[2], tile) * piecesOf(width, tile);
+    const std::int64_t tiles = heads * quotientUp(q[2], tile) * quotientUp(width, tile);
     m_live.release(scratch(tiles * (tile * tile * 4 + 16)));
     m_live.release(sums);
 }

@@ -135,7 +135,7 @@ std::vector<Collective> dataParallelCommunication(const std::vector<ParameterTen
             }
         if (shards < copies && plan.phase == StepPhase::Training)
             all.push_back({"gradients over the groups", CollectiveKind::AllReduce, payload.gradients / shards,
-                           plan.zeroStage > 1 ? double(plan.accumulation) : 1.0, copies / shards, stride * shards});
+                           plan.zeroStage > 1 ? double(plan.reductions()) : 1.0, copies / shards, stride * shards});
     }
     return all;
 }

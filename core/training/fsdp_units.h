@@ -25,7 +25,8 @@
 // frees with record_stream, and limit_all_gathers makes the host wait for the last but two of these frees
 // (CachingAllocator::freeBehind). While FSDP 1 wraps the units it moves each to the device and joins it to a flat
 // parameter; the blocks of that stay reserved (Trace::beginPassing). Left out: explicit forward prefetching; flat
-// gradients, which FSDP 1 frees behind the reduction, too; a model that was whole on the device before.
+// gradients, which FSDP 1 frees behind the reduction, too; a model that was whole on the device before; that stage 2
+// keeps weights whole from one micro-batch to the next under no_sync().
 #pragma once
 
 #include "core/training/gathered_weights.h"

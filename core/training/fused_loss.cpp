@@ -7,10 +7,13 @@
 //     under autocast casts of rows and matrix for the logits, the matrix once more for the gradient of the rows
 //     (which autocast keeps for the next chunk), that gradient, and the rows for the gradient of the matrix
 //
-// Backward hands on the two gradients. Cut cross-entropy's backward orders the vocabulary (argsort) and makes the
-// gradients with a lock for every 128 rows and 64 columns (cce_backward.py).
+// Backward hands on the two gradients. A loss in place (Unsloth's cross_entropy_loss.py, Megatron's
+// tensor_parallel/cross_entropy.py) keeps the logits it is given and hands them on as their gradient. Cut
+// cross-entropy's backward orders the vocabulary (argsort) and makes the gradients with a lock for every 128 rows and
+// 64 columns (cce_backward.py).
 #include "core/training/fused_loss.h"
 
+#include "core/base/rounding.h"
 #include "core/training/autograd.h"
 
 #include <algorithm>
@@ -20,11 +23,6 @@
 namespace memscape {
 
 namespace {
-
-std::int64_t quotientUp(std::int64_t value, std::int64_t divisor)
-{
-    return (value + divisor - 1) / divisor;
-}
 
 bool needsCasts(const Graph& graph, const Operator& op)
 {
@@ -139,6 +137,15 @@ void Autograd::ligerBackward(const Operator& op)
         m_live.retain(m_saved[first + i]);
         m_results[i] = {m_saved[first + i], m_graph.tensors[input].dtype, Layout(layoutOf(input).shape)};
     }
+}
+
+/// The gradient is the logits that were kept.
+void Autograd::inPlaceLossBackward(const Operator& op)
+{
+    const TensorId logits = m_graph.inputs(op)[0];
+    const LiveId kept = m_saved[op.first + op.inputs + op.outputs];
+    m_live.retain(kept);
+    m_results[0] = {kept, m_graph.tensors[logits].dtype, Layout(layoutOf(logits).shape)};
 }
 
 void Autograd::cutBackward(const Operator& op)

@@ -10,10 +10,11 @@
 //   DeepSpeed   a gradient is copied into the bucket and freed; a full bucket is reduced through a copy of it (stages
 //   1, 2:
 //               unless it lies in one device's partition)
-// FSDP's root reduces its gradients at the end of backward: until then they are whole. Sources: PyTorch 2.15,
-// _fully_shard/_fsdp_collectives.py (foreach_reduce), fsdp/_runtime_utils.py (_post_backward_hook); DeepSpeed 0.19.8,
-// stage_1_and_2.py (average_tensor, allreduce_and_copy), stage3.py (__add_grad_to_ipg_bucket),
-// comm/coalesced_collectives.py (reduce_scatter_coalesced).
+// Under no_sync gradients stay whole: FSDP 2's as they are, in fp32 where they are reduced so; FSDP 1's flat, in the
+// type of the computation. The next micro-batch's are added into them. FSDP's root reduces its gradients at the end of
+// backward: until then they are whole. Sources: PyTorch 2.15, _fully_shard/_fsdp_collectives.py (foreach_reduce),
+// fsdp/_runtime_utils.py (_post_backward_hook); DeepSpeed 0.19.8, stage_1_and_2.py (average_tensor,
+// allreduce_and_copy), stage3.py (__add_grad_to_ipg_bucket), comm/coalesced_collectives.py (reduce_scatter_coalesced).
 #include "core/training/autograd.h"
 
 #include "core/training/fsdp_units.h"
@@ -24,6 +25,15 @@
 
 namespace memscape {
 
+namespace {
+
+bool sumsConverted(const FsdpRules& rules)
+{
+    return !rules.isFlat && rules.reducedBytes != rules.computedBytes;
+}
+
+} // namespace
+
 void Autograd::accumulateIntoParameter(TensorId tensor, Gradient gradient)
 {
     LiveId& kept = m_parameterGradient[tensor];
@@ -33,7 +43,7 @@ void Autograd::accumulateIntoParameter(TensorId tensor, Gradient gradient)
         if (m_placement.deepspeed)
             fillBucket(tensor, gradient);
         else if (m_placement.reducesLayers)
-            m_unreduced.emplace_back(tensor, gradient);
+            waitForUnit(tensor, gradient);
         else
             reduce(tensor, gradient);
         return;
@@ -51,6 +61,22 @@ void Autograd::accumulateIntoParameter(TensorId tensor, Gradient gradient)
     }
     drop(gradient);
     m_ready.push_back(tensor);
+}
+
+/// FSDP 2 under no_sync: AccumulateGrad adds into the sum, which is in the type of the reduction from the start.
+void Autograd::waitForUnit(TensorId tensor, Gradient& gradient)
+{
+    const auto whole = m_wholeGradients.find(tensor);
+    if (whole != m_wholeGradients.end()) {
+        drop(gradient);
+        gradient = whole->second;
+        m_wholeGradients.erase(whole);
+    } else if (!m_reduces && m_placement.fsdp && sumsConverted(*m_placement.fsdp)) {
+        const Gradient converted = freshFor(tensor, Layout(layoutOf(tensor).shape), DType::Float32);
+        drop(gradient);
+        gradient = converted;
+    }
+    m_unreduced.emplace_back(tensor, gradient);
 }
 
 void Autograd::updateReady()
@@ -105,6 +131,20 @@ LiveId Autograd::flatGradient(std::vector<std::pair<TensorId, Gradient>>& gradie
     return flat;
 }
 
+/// FSDP 1's flat gradient stays, or is added into `sum` of the micro-batches before; FSDP 2's gradients stay one by
+/// one.
+void Autograd::keepWhole(std::uint32_t unit, const std::vector<std::pair<TensorId, Gradient>>& gradients, LiveId flat,
+                         LiveId sum)
+{
+    if (sum)
+        m_live.release(flat);
+    if (flat)
+        m_wholeUnits[unit] = sum ? sum : flat;
+    else
+        for (const auto& [tensor, whole] : gradients)
+            m_wholeGradients[tensor] = whole;
+}
+
 void Autograd::reduceUnit(std::uint32_t unit)
 {
     const FsdpRules& rules = *m_placement.fsdp;
@@ -115,12 +155,15 @@ void Autograd::reduceUnit(std::uint32_t unit)
     LiveId flat = 0;
     if (rules.isFlat && shares > 0)
         flat = flatGradient(gradients, shares * rules.devices);
+    const LiveId sum = shares > 0 ? std::exchange(m_wholeUnits[unit], 0) : 0; // of the micro-batches before
     if (m_isEnding)
         m_units->endBackward();
     else
         m_units->leave();
     if (shares == 0)
         return;
+    if (!m_reduces)
+        return keepWhole(unit, gradients, flat, sum);
     BlockId converted = noBlock;
     const std::int64_t reduced = shares * rules.reducedBytes;
     const auto reduceInput = [&](std::uint16_t stream) {
@@ -137,8 +180,9 @@ void Autograd::reduceUnit(std::uint32_t unit)
     }
     keepPieces(gradients, shares);
     m_trace.free(converted);
-    if (flat)
-        m_live.release(flat);
+    for (const LiveId live : {flat, sum})
+        if (live)
+            m_live.release(live);
 }
 
 /// What the reduce-scatter puts out becomes the pieces where nothing is added or converted.

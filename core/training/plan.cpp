@@ -342,6 +342,10 @@ Result<void> checkPlan(const Plan& plan)
     if (isFsdp && plan.zeroStage > 1 && (plan.offload == Offload::Optimizer || plan.offload == Offload::Gradients))
         return fail("plan.combination", "FSDP offloads weights, gradients and the optimizer together or not at all",
                     "choose offload=parameters with ZeRO stage 3, or DeepSpeed");
+    if (plan.wholeMicroBatches() > 0 && plan.offload == Offload::Parameters)
+        return fail("plan.combination",
+                    "FSDP leaves whole gradients on the device, its offloaded optimizer is on the host",
+                    "choose no_sync=false, or offload=none", "no_sync");
     if (plan.sequenceParallel && plan.tensorParallel == 1)
         return fail("plan.combination", "sequence parallelism needs tensor parallelism",
                     "choose a tensor-parallel degree above 1");

@@ -130,11 +130,12 @@ struct Plan
     int pipelineParallel = 1; ///< ranks that share the layers
     int virtualStages = 1;    ///< chunks of layers on each of them
     PipelineSchedule pipelineSchedule = PipelineSchedule::OneForwardOneBackward;
-    int tensorParallel = 1;                      ///< divides matrices, heads and vocabulary
-    bool sequenceParallel = false;               ///< also what tensor parallelism leaves whole (Korthikanti 2022)
-    int machineRanks = 0;                        ///< GPUs of one machine; 0: all ranks are in one
-    double network = 0;                          ///< B/s of each GPU between machines, in one direction
-    bool gradientsAreBucketViews = false;        ///< DDP's gradient_as_bucket_view
+    int tensorParallel = 1;               ///< divides matrices, heads and vocabulary
+    bool sequenceParallel = false;        ///< also what tensor parallelism leaves whole (Korthikanti 2022)
+    int machineRanks = 0;                 ///< GPUs of one machine; 0: all ranks are in one
+    double network = 0;                   ///< B/s of each GPU between machines, in one direction
+    bool gradientsAreBucketViews = false; ///< DDP's gradient_as_bucket_view
+    bool reducesLastOnly = false;         ///< no_sync(): FSDP's gradients of all micro-batches but the last stay whole
     std::optional<bool> overlapsReductions = {}; ///< none: as the implementation does by default
     Offload offload = Offload::None;
 
@@ -175,6 +176,10 @@ struct Plan
     {
         return updatesEarly() || (setsGradientsToNone && !(isByDeepSpeed() && zeroStage == 3));
     }
+    /// Micro-batches whose gradients are summed in whole ones, before the last reduces the sum.
+    int wholeMicroBatches() const { return reducesLastOnly && isByFsdp() ? accumulation - 1 : 0; }
+    /// Reductions over the ranks in a step where gradients are sharded.
+    int reductions() const { return accumulation - wholeMicroBatches(); }
     /// What is kept per parameter between steps. Under FSDP's mixed precision that is the fp32 weights, of which half
     /// copies are gathered, and fp32 gradients: there is no master copy beside them.
     PrecisionRule kept() const;

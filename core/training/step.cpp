@@ -66,6 +66,8 @@ void runPasses(Trace& trace, Autograd& autograd, const StepSettings& settings)
     constexpr std::size_t simulated = 3;
     const bool isTraining = settings.plan.phase == StepPhase::Training;
     const auto count = std::size_t(isTraining ? settings.plan.accumulation : 1);
+    const auto whole = std::size_t(settings.plan.wholeMicroBatches());
+    const std::size_t alike = whole > 0 ? whole : count;
     std::array<Mark, simulated> marks;
     for (std::size_t i = 0; i < count; ++i) {
         if (i < simulated)
@@ -75,10 +77,13 @@ void runPasses(Trace& trace, Autograd& autograd, const StepSettings& settings)
         if (!isTraining)
             continue;
         trace.enter(Phase::Backward, std::uint16_t(i));
+        autograd.setReduces(i >= whole);
         autograd.backward();
-        if (settings.repeatsMicroBatches && i + 1 == simulated && i + 1 < count
-            && isRepetition(trace, marks[1], marks[2]))
-            return trace.repeat(marks[2].event, count - 2, marks[2].block - marks[1].block);
+        if (settings.repeatsMicroBatches && i + 1 == simulated && i + 1 < alike
+            && isRepetition(trace, marks[1], marks[2])) {
+            trace.repeat(marks[2].event, alike - 2, marks[2].block - marks[1].block);
+            i = alike - 1;
+        }
     }
 }
 
@@ -89,19 +94,26 @@ void runPassesInto(CachingAllocator& allocator, bool repeats, Trace& trace, Auto
     if (settings.plan.pipelineParallel > 1)
         return runPipeline(trace, autograd, settings);
     const bool isTraining = settings.plan.phase == StepPhase::Training;
-    AllocatorCycle cycle;
-    for (auto left = std::size_t(isTraining ? settings.plan.accumulation : 1), done = std::size_t(0);
-         left > 0 && !trace.isRefused(); ++done) {
+    const auto pass = [&](bool reduces) {
         trace.enter(Phase::Forward);
         autograd.forward();
-        if (isTraining) {
-            trace.enter(Phase::Backward);
-            autograd.backward();
-        }
+        if (!isTraining)
+            return;
+        trace.enter(Phase::Backward);
+        autograd.setReduces(reduces);
+        autograd.backward();
+    };
+    const auto whole = std::size_t(isTraining ? settings.plan.wholeMicroBatches() : 0);
+    const std::size_t alike = whole > 0 ? whole : std::size_t(isTraining ? settings.plan.accumulation : 1);
+    AllocatorCycle cycle;
+    for (std::size_t left = alike, done = 0; left > 0 && !trace.isRefused(); ++done) {
+        pass(whole == 0);
         --left;
         if (repeats && done > 0 && left > 0 && !trace.isRefused()) // the first makes the gradients that the others find
             left = cycle.timesLeft(allocator, autograd.results(), left);
     }
+    if (whole > 0 && !trace.isRefused())
+        pass(true);
 }
 
 /// The one that lives through the step; that of DeepSpeed's stages 1 and 2 comes with backward.

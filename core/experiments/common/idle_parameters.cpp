@@ -2,8 +2,10 @@
 #include "core/experiments/common/idle_parameters.h"
 
 #include "core/experiments/memory/adapter_parameters.h"
+#include "core/experiments/memory/memory_parameters.h"
 #include "core/network/cnn.h"
 #include "core/network/families/decoder.h"
+#include "core/network/litgpt.h"
 #include "core/network/model_names.h"
 #include "core/network/network_file.h"
 
@@ -29,6 +31,7 @@ struct ModelTraits
     bool writesOut = true;        ///< some of its operators have a written-out form
     bool sharesSequences = true, hasExperts = true;
     bool isUnknown = false; ///< its architecture
+    bool hasLitGpts = true; ///< LitGPT has a network for it
 };
 
 bool cnnHasDropout(const ModelDescription& model)
@@ -77,6 +80,7 @@ ModelTraits traitsOf(const std::string& text)
     }
     if (family == Family::Cnn)
         traits.hasDropout = cnnHasDropout(*model);
+    traits.hasLitGpts = bool(asLitGpt(*model));
     return traits;
 }
 
@@ -90,7 +94,7 @@ public:
     /// It means nothing when `what` holds.
     void add(std::string_view key, bool what)
     {
-        if (what && m_parameters.has(key))
+        if (what && m_parameters.has(key) && std::find(m_keys.begin(), m_keys.end(), key) == m_keys.end())
             m_keys.emplace_back(key);
     }
     bool is(std::string_view key, std::string_view value) const
@@ -118,6 +122,7 @@ void addSharding(Idle& idle, const Parameters& parameters)
     idle.add("data_parallel_replicate", (isAlone || stage == 0) && isOneGroup);
     const bool isTraining = !idle.is("phase", "forward") && !idle.is("phase", "inference");
     idle.add("gradient_as_bucket_view", isAlone || stage > 0 || !isTraining);
+    idle.add("no_sync", !isFsdp || !isTraining || !parameters.has("accumulation") || idle.isOne("accumulation"));
     idle.add("reductions", isAlone || !isTraining);
     const bool isFloat =
         idle.is("precision", "fp32") || idle.is("precision", "bf16-autocast") || idle.is("precision", "fp16-autocast");
@@ -239,6 +244,13 @@ Idle idleOfStep(const Device& device, const Parameters& parameters)
     idle.add("device_context", !device.isGpu());
     idle.add("allocator", !device.isGpu()); // nothing is cached there
     idle.add("assume", !traits.isUnknown);
+    idle.add("library", !traits.hasLitGpts && !isLitGptAsked(parameters));
+    if (isLitGptAsked(parameters)) {
+        for (const char* key : {"operators", "logits_fp32", "transformers", "repeats_heads", "adapter_precision",
+                                "kbit_preparation", "quantized_head"})
+            idle.add(key, true);
+        idle.add("loss", idle.is("loss", "library"));
+    }
     return idle;
 }
 

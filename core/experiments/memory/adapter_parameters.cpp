@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/experiments/memory/adapter_parameters.h"
+#include "core/experiments/memory/memory_parameters.h"
 
 #include "core/base/text.h"
 #include "core/experiment/schema.h"
@@ -169,7 +170,8 @@ bool isOldBitsandbytes(const Parameters& parameters)
 
 bool isPreparedForKbit(const Parameters& parameters)
 {
-    return isQuantizedForm(baseFormOf(parameters)) && parameters.choice("kbit_preparation") == "peft";
+    return isQuantizedForm(baseFormOf(parameters)) && parameters.choice("kbit_preparation") == "peft"
+        && !isLitGptAsked(parameters);
 }
 
 Result<std::vector<std::string>> moduleNamesOf(const Parameters& parameters, const std::string& key)
@@ -200,6 +202,17 @@ Result<void> checkKind(const Parameters& parameters, AdapterKind kind)
         return fail("plan.combination", std::move(message), std::move(hint), key);
     };
     const std::string &adapter = parameters.choice("adapter"), &base = parameters.choice("base_precision");
+    if (isLitGptAsked(parameters)) {
+        if (kind != AdapterKind::LowRank)
+            return refused(fmt::format("adapter={} is not modelled in LitGPT's network", adapter),
+                           "choose adapter=lora, or library=transformers", "adapter");
+        if (parameters.choice("adapter_variant") == "dora")
+            return refused("LitGPT has no DoRA", "choose adapter_variant=lora, or library=transformers",
+                           "adapter_variant");
+        if (trimmed(parameters.text("modules_to_save")) != "none")
+            return refused("LitGPT saves no modules beside adapters",
+                           "choose modules_to_save=none, or library=transformers", "modules_to_save");
+    }
     if (kind != AdapterKind::LowRank && isQuantizedForm(baseFormOf(parameters)))
         return refused(fmt::format("adapter={} is not modelled beside a base in {}", adapter, base),
                        "choose base_precision=auto, or adapter=lora", "base_precision");
@@ -229,7 +242,7 @@ Result<std::optional<AdapterOptions>> adaptersOf(const Parameters& parameters, P
     else if (targets.empty())
         return fail("plan.lora", "adapters need layers to stand beside",
                     "name some, for example q_proj,v_proj, or choose adapter=none", "adapter_targets");
-    if (adapter == "qlora" && targets == std::vector<std::string>{"default"})
+    if (adapter == "qlora" && targets == std::vector<std::string>{"default"} && !isLitGptAsked(parameters))
         targets = {"all-linear"};
     options.targets = std::move(targets);
     options.saved = std::move(saved);
@@ -256,11 +269,15 @@ Result<std::optional<AdapterOptions>> adaptersOf(const Parameters& parameters, P
     }
     options.keepsInputs = isOldBitsandbytes(parameters);
     options.dequantizesInHalf = parameters.choice("bitsandbytes") == "0.41";
-    options.quantizesHead = parameters.flag("quantized_head") && options.isQuantized();
-    if (options.quantizesHead && parameters.choice("loss") != "library")
+    const bool isLitGpt = isLitGptAsked(parameters); // Lightning's plugin replaces every linear layer
+    options.quantizesHead = (parameters.flag("quantized_head") || isLitGpt) && options.isQuantized();
+    const std::string& loss = parameters.choice("loss");
+    if (options.quantizesHead && (loss == "liger" || loss == "cut"))
         return fail("plan.combination", "a loss that takes the head's matrix itself needs it unquantized",
                     "choose quantized_head=false, or loss=library", "quantized_head");
     const std::string& kept = parameters.choice("adapter_precision");
+    if (isLitGpt)
+        return std::optional(std::move(options));
     if (kept == "fp32" || (kept == "auto" && !isMixed))
         options.weights = DType::Float32;
     return std::optional(std::move(options));

@@ -106,6 +106,7 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
     plan.network = parameters.number("network_bandwidth");
     plan.machineRanks = plan.network > 0 ? static_cast<int>(parameters.integer("machine_gpus")) : 0;
     plan.gradientsAreBucketViews = parameters.flag("gradient_as_bucket_view");
+    plan.reducesLastOnly = parameters.flag("no_sync");
     if (const std::string& overlap = parameters.choice("reductions"); overlap != "auto")
         plan.overlapsReductions = overlap == "overlapped";
     plan.tensorParallel = static_cast<int>(parameters.integer("tensor_parallel"));
@@ -119,6 +120,24 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
     return plan;
 }
 
+/// What is not LitGPT's, or is not modelled of it.
+Result<void> checkLitGpt(const Plan& plan, const Parameters& parameters)
+{
+    if (!isLitGptAsked(parameters))
+        return {};
+    const auto refused = [](std::string what, std::string remedy, const char* key) {
+        return fail("plan.library", std::move(what), std::move(remedy), key);
+    };
+    if (parameters.choice("loss") != "library")
+        return refused("LitGPT has a loss of its own", "choose loss=library, or library=transformers", "loss");
+    for (const auto& [key, degree] :
+         {std::pair("tensor_parallel", plan.tensorParallel), std::pair("pipeline_parallel", plan.pipelineParallel),
+          std::pair("context_parallel", plan.contextParallel)})
+        if (degree > 1)
+            return refused("LitGPT's finetuning shards with FSDP alone", fmt::format("choose {}=1", key), key);
+    return {};
+}
+
 Result<void> setLoss(BuildOptions& build, const Device& device, const Parameters& parameters)
 {
     const std::string& text = parameters.choice("loss");
@@ -126,12 +145,12 @@ Result<void> setLoss(BuildOptions& build, const Device& device, const Parameters
         build.lossForm = LossForm::Chunked;
         build.lossChunks = static_cast<std::int64_t>(parseNumber(std::string_view(text).substr(8)).value_or(8));
     }
-    if (text != "liger" && text != "cut")
+    if (text != "liger" && text != "cut" && text != "in-place")
         return {};
-    build.lossForm = text == "liger" ? LossForm::Liger : LossForm::Cut;
+    build.lossForm = text == "liger" ? LossForm::Liger : text == "cut" ? LossForm::Cut : LossForm::InPlace;
     if (followsCpuRules(device))
         return fail("plan.loss", fmt::format("loss={} is a kernel for GPUs", text), "choose loss=chunked:8", "loss");
-    if (build.tensorParallel > 1)
+    if (build.tensorParallel > 1 && build.lossForm != LossForm::InPlace)
         return fail("plan.combination", fmt::format("loss={} is not modelled with a vocabulary that GPUs share", text),
                     "choose loss=library or tensor_parallel=1", "loss");
     return {};
@@ -299,6 +318,7 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
         return fail("plan.offload",
                     fmt::format("{} shares one memory with its host: what is offloaded stays in it", device.name),
                     "choose offload=none", "offload");
+    MEMSCAPE_CHECK(checkLitGpt(plan, parameters));
     Numerics numerics = numericsOf(plan.precision);
     MEMSCAPE_TRY(adapters, adaptersOf(parameters, plan.precision, numerics));
     BuildOptions& build = setup.build;
@@ -316,7 +336,8 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     build.repeatsHeads = parameters.flag("repeats_heads");
     if (parameters.choice("operators") == "written-out")
         build.writtenOut = WrittenOut::all();
-    build.isAllFused = parameters.choice("operators") == "all-fused" && !followsCpuRules(device);
+    build.isAllFused =
+        parameters.choice("operators") == "all-fused" && !followsCpuRules(device) && !isLitGptAsked(parameters);
     build.dropout = parameters.number("dropout");
     build.gradient = plan.phase != StepPhase::Inference;
     build.loss = plan.phase == StepPhase::Training;

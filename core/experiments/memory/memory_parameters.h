@@ -25,9 +25,11 @@ ParameterTexts standardModelOn(const Device& device);
 /// What becomes of an architecture that is not known.
 ParameterSpec assumeSpec();
 ParameterSpec transformersSpec();
+/// LitGPT's network is chosen.
+bool isLitGptAsked(const Parameters& parameters);
 /// The network of that name; assume=llama takes an architecture that is not known for one. Errors: see readModel().
 Result<ModelDescription> askedModel(const Parameters& parameters, std::string_view name);
-/// The same of the parameter `model`.
+/// The same of the parameter `model`, as the chosen library makes it. Errors: model.library, too.
 Result<ModelDescription> askedModel(const Parameters& parameters);
 
 /// What the parameters of `training-memory` ask for on that device, except the model. Errors: plan.* with a hint

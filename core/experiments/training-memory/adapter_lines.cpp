@@ -29,6 +29,10 @@ public:
     {
         if (is("adapter", "none"))
             return;
+        if (isLitGptAsked(m_parameters))
+            return m_lines.comment(fmt::format("Its adapters: lora_r={}, lora_dropout={}, lora_query=True … for {}.",
+                                               integer("adapter_rank"), m_parameters.number("adapter_dropout"),
+                                               m_parameters.text("adapter_targets")));
         writeQuantizedBase();
         m_lines.import(fmt::format("from peft import {}, get_peft_model", configName()));
         if (isPreparedForKbit(m_parameters)) {

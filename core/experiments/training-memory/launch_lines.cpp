@@ -24,11 +24,15 @@ struct Launch
         , stage(parameters.integer("zero"))
         , precision(parameters.choice("precision"))
         , sharded(shardedByOf(parameters).value_or(ShardedBy::Paper))
+        , accumulates(parameters.integer("accumulation") > 1)
+        , sums(parameters.flag("no_sync"))
     { }
 
     bool isSharded() const { return stage > 0 && replicas > 1; }
     bool isFsdp() const { return isSharded() && (sharded == ShardedBy::Fsdp1 || sharded == ShardedBy::Fsdp2); }
     bool isDeepSpeed() const { return isSharded() && !isFsdp(); }
+    /// Accelerate enters no_sync() under FSDP unless it is told to reduce each micro-batch.
+    bool reducesEach() const { return isFsdp() && accumulates && !sums; }
     std::int64_t machines() const { return (processes + machineGpus - 1) / machineGpus; }
     /// "bf16" where products are half and the weights that are updated are fp32.
     std::string mixed() const
@@ -42,6 +46,7 @@ struct Launch
     std::int64_t replicas, processes, machineGpus, stage;
     std::string precision;
     ShardedBy sharded;
+    bool accumulates, sums;
 };
 
 const char* yesOrNo(bool value)
@@ -62,6 +67,8 @@ std::vector<std::string> notesOf(const Parameters& parameters, const Launch& lau
         notes.push_back("Without DeepSpeed or FSDP this is autocast: fp32 weights, half copies beside them.");
     if (launch.isSharded() && launch.sharded == ShardedBy::Paper)
         notes.push_back("Predicted is ZeRO as its paper has it; DeepSpeed keeps larger buffers.");
+    if (isLitGptAsked(parameters))
+        notes.push_back("Predicted is LitGPT's network, which its own commands train (litgpt finetune).");
     if (parameters.integer("tensor_parallel") > 1)
         notes.push_back("Tensor parallelism is the model's: its plan is not written here.");
     if (parameters.integer("pipeline_parallel") > 1)
@@ -126,8 +133,13 @@ Snippet accelerateConfig(const Parameters& parameters)
         notes.emplace_back("Offloading needs a sharded plan here: see the PyTorch lines or DeepSpeed's configuration.");
     }
     if (!launch.isDeepSpeed() && parameters.integer("accumulation") > 1)
-        notes.push_back(fmt::format("Accumulation is the script's: Accelerator(gradient_accumulation_steps={}).",
-                                    parameters.integer("accumulation")));
+        notes.push_back(
+            "Accumulation is the script's: Accelerator("
+            + fmt::format(fmt::runtime(launch.reducesEach() ? "gradient_accumulation_plugin=GradientAccumulationPlugin("
+                                                              "num_steps={}, sync_each_batch=True)"
+                                                            : "gradient_accumulation_steps={}"),
+                          parameters.integer("accumulation"))
+            + ").");
     if (parameters.choice("checkpointing") != "none" && !(launch.isFsdp() && isRecomputed))
         notes.emplace_back("Checkpointing is the model's: model.gradient_checkpointing_enable() for every block.");
     return {"accelerate", "Accelerate configuration", std::move(text), std::move(notes)};
@@ -177,6 +189,8 @@ Snippet torchrunLine(const Parameters& parameters)
             fmt::format("'{{\"version\": {}, \"reshard_after_forward\": {}, \"cpu_offload\": {}}}'",
                         launch.sharded == ShardedBy::Fsdp1 ? 1 : 2, yesOrNo(launch.stage == 3),
                         yesOrNo(parameters.choice("offload") == "parameters")));
+        if (launch.reducesEach())
+            add("accelerator_config", "'{\"gradient_accumulation_kwargs\": {\"sync_each_batch\": true}}'");
     } else if (launch.isDeepSpeed()) {
         add("deepspeed", "deepspeed.json");
         notes.emplace_back("deepspeed.json is the export DeepSpeed configuration.");

@@ -120,7 +120,9 @@ private:
             m_lines.comment(fmt::format("python3 -m pip install \"transformers>={},<{}\"",
                                         m_parameters.choice("transformers"),
                                         is("transformers", "4.38") ? "4.45" : "4.50"));
-        m_lines.comment("build_model is yours: it makes the network on the device.");
+        m_lines.comment(isLitGptAsked(m_parameters)
+                            ? "build_model is yours: it makes litgpt.GPT, or litgpt.lora.GPT, on the device."
+                            : "build_model is yours: it makes the network on the device.");
         m_lines.add(fmt::format("model = build_model({})", pythonText(m_parameters.text("model"))));
         if (m_precision == "fp32" || m_precision.ends_with("-autocast") || isMixedByFsdp()) {
             m_lines.add(fmt::format("model = model.to({}, dtype=torch.float32)", m_device));
@@ -560,6 +562,12 @@ private:
             m_lines.add(start + "loss = loss / targets.numel() / accumulation");
             return;
         }
+        if (form == "in-place") {
+            m_lines.import("from unsloth.kernels.cross_entropy_loss import fast_cross_entropy_loss");
+            m_lines.add(start + "logits = model(inputs)");
+            m_lines.add(start + "loss = fast_cross_entropy_loss(logits, targets) / accumulation");
+            return;
+        }
         m_lines.comment("The model returns its last hidden states.", indent);
         m_lines.add(start + "hidden = model(inputs)");
         m_lines.add(start + "head = model.get_output_embeddings().weight");
@@ -574,17 +582,36 @@ private:
         }
     }
 
+    /// The loop's head; how far its body is indented.
+    int writeMicroBatches()
+    {
+        if (!means("no_sync") || !m_parameters.flag("no_sync")) {
+            m_lines.add("    for inputs, targets in batches:");
+            return 8;
+        }
+        m_lines.add("    for index, (inputs, targets) in enumerate(batches):");
+        m_lines.add("        is_last = index + 1 == accumulation  # it reduces the sum of all gradients");
+        if (isByFsdp2()) {
+            m_lines.add("        model.set_requires_gradient_sync(is_last)");
+            return 8;
+        }
+        m_lines.import("import contextlib");
+        m_lines.add("        with contextlib.nullcontext() if is_last else model.no_sync():");
+        return 12;
+    }
+
     void writeStep()
     {
         m_lines.blank();
         m_lines.add("def update(batches):  # `accumulation` pairs of inputs and targets, micro_batch of each");
-        m_lines.add("    for inputs, targets in batches:");
-        writeForward(8);
+        const int indent = writeMicroBatches();
+        const std::string start(std::size_t(indent), ' ');
+        writeForward(indent);
         const bool updates = !is("optimizer", "none");
         if (isLomo())
-            m_lines.add("        optimizer.fused_backward(loss, learning_rate)");
+            m_lines.add(start + "optimizer.fused_backward(loss, learning_rate)");
         else
-            m_lines.add(isScaled() && updates ? "        scaler.scale(loss).backward()" : "        loss.backward()");
+            m_lines.add(start + (isScaled() && updates ? "scaler.scale(loss).backward()" : "loss.backward()"));
         if (updates && !isLomo() && !m_parameters.flag("optimizer_in_backward"))
             writeUpdate();
     }

@@ -4,6 +4,7 @@
 #include "core/network/families/decoder_parts.h"
 #include "core/network/families/language_head.h"
 #include "core/network/families/pictures.h"
+#include "core/network/litgpt.h"
 
 #include <cmath>
 #include <optional>
@@ -14,15 +15,18 @@ namespace memscape {
 
 namespace {
 
-/// Gemma's: everything in float, times (1 + weight), back.
-Variable gemmaNorm(NetworkBuilder& b, std::string_view name, const Variable& argument)
+/// Gemma's: everything in float, times (1 + weight), back. LitGPT's: times the weight.
+Variable normInFloat(NetworkBuilder& b, std::string_view name, const Variable& argument, bool isLitGpts)
 {
     const ModuleScope scope(b, name, "RMSNorm");
     const Variable weight = b.parameter("weight", {argument.size(-1)});
     const Variable x = b.cast(argument, DType::Float32);
     Variable normed =
         b.multiply(x, b.unary(OperatorKind::ReciprocalRoot, b.shift(b.mean(b.unary(OperatorKind::Power, x), -1))));
-    normed = b.multiply(std::move(normed), b.shift(b.cast(weight, DType::Float32)));
+    Variable factor = b.cast(weight, DType::Float32);
+    if (!isLitGpts)
+        factor = b.shift(std::move(factor));
+    normed = b.multiply(std::move(normed), std::move(factor));
     return b.cast(std::move(normed), argument.dtype());
 }
 
@@ -210,7 +214,8 @@ LanguageHead DecoderNetwork::head() const
                       m_model.vocab,
                       m_model.biases.head,
                       {},
-                      true};
+                      !isLitGpt(m_model),
+                      isLitGpt(m_model)};
     if (m_model.logitSoftcap > 0)
         head.after = [this](Variable logits) { return m_b.scale(m_b.tanh(m_b.scale(std::move(logits)))); };
     return head;
@@ -289,8 +294,8 @@ Variable decoderNorm(NetworkBuilder& b, const ModelDescription& model, std::stri
         return {};
     if (model.norm == NormKind::LayerNorm)
         return b.layerNorm(name, std::move(x), model.biases.norm);
-    if (model.architecture.starts_with("gemma"))
-        return gemmaNorm(b, name, x);
+    if (model.architecture.starts_with("gemma") || isLitGpt(model))
+        return normInFloat(b, name, x, isLitGpt(model));
     return b.rmsNorm(name, std::move(x));
 }
 

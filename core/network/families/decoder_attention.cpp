@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/network/families/attention.h"
 #include "core/network/families/decoder_parts.h"
+#include "core/network/litgpt.h"
 
 namespace memscape {
 
@@ -24,6 +25,13 @@ Variable partlyRotated(NetworkBuilder& b, const Variable& x, const Variable& cos
         return {};
     Variable turned = rotated(b, parts[0], cosine, sine);
     return b.cat({std::move(turned), parts[1]}, -1);
+}
+
+/// LitGPT joins what turns to what passes even where nothing does.
+Variable joinedRotated(NetworkBuilder& b, const Variable& x, const Variable& cosine, const Variable& sine)
+{
+    Variable turned = partlyRotated(b, x, cosine, sine);
+    return b.ok() && cosine.size(-1) == x.size(-1) ? b.cat({std::move(turned)}, -1) : turned;
 }
 
 /// GPT-J: tables of the halves are repeated for each call, and pairs of neighbours turn instead of halves.
@@ -74,7 +82,8 @@ Heads fusedHeads(NetworkBuilder& b, const ModelDescription& model, const Decoder
     if (model.architecture == "falcon" && model.kvHeads != model.heads)
         return falconHeads(b, model, names, x);
     const std::int64_t width = model.headDim, queries = model.heads * width, keys = model.kvHeads * width;
-    Variable fused = b.linear(names.fusedQkv, x, queries + 2 * keys, model.biases.query);
+    Variable fused = isLitGpt(model) ? b.jointLinear(names.fusedQkv, x, {queries, keys, keys}, model.biases.query)
+                                     : b.linear(names.fusedQkv, x, queries + 2 * keys, model.biases.query);
     if (model.architecture == "gpt_neox" || model.architecture == "bloom" || model.architecture == "falcon") {
         fused = splitHeads(b, std::move(fused), model.heads, 3 * width);
         std::vector<Variable> parts = b.chunk(std::move(fused), 3, -1);
@@ -130,12 +139,18 @@ Variable decoderAttention(NetworkBuilder& b, const ModelDescription& model, cons
         const Variable& cosine = own ? tables.slidingCosine : tables.cosine;
         const Variable& sine = own ? tables.slidingSine : tables.sine;
         // One function rotates both; its arguments live until it returns.
-        const auto turn = model.architecture == "gptj" ? pairwiseRotated : partlyRotated;
+        const auto turn = model.architecture == "gptj" ? pairwiseRotated
+            : isLitGpt(model)                          ? joinedRotated
+                                                       : partlyRotated;
         Variable q = turn(b, heads.q, cosine, sine);
         heads.k = turn(b, heads.k, cosine, sine);
         heads.q = std::move(q);
     }
     tables.prefix.join(b, heads.k, heads.v);
+    if (isLitGpt(model)) {
+        heads.k = b.repeatedHeads(std::move(heads.k), model.heads);
+        heads.v = b.repeatedHeads(std::move(heads.v), model.heads);
+    }
     AttentionStyle style;
     style.probabilities = tables.probabilities;
     if (model.attentionSinks)

@@ -23,6 +23,7 @@ struct LanguageHead
     bool hasBias = false;                         ///< and a bias
     std::function<Variable(Variable)> after = {}; ///< what happens to the logits: a cap
     bool isCausal = false;                        ///< a library's decoder, which older versions ran otherwise
+    bool isLitGpts = false;                       ///< whose loss is LitGPT's
 };
 
 /// Ends in the logits of hidden states (B, S, H), or, when the options ask for a loss, in the mean cross-entropy of

@@ -27,6 +27,7 @@ NEEDS_MORE = (
     ("shortest_sequence", (0,), "the probe runs batches of one length", "choose shortest_sequence=0"),
     ("operators", ("fused", "written-out"), "the probe runs what the model's library has", "choose operators=fused"),
     ("repeats_heads", (False,), "the probe runs the attention of the model's library", "choose repeats_heads=false"),
+    ("library", ("transformers",), "the probe runs the networks of transformers", "choose library=transformers, or run your own program under memscape_probe"),
     ("channels_last", (False,), "the probe's pictures lie in NCHW", "choose channels_last=false"),
     ("compile", ("none",), "the probe runs eager PyTorch", "choose compile=none"),
     ("transformers", ("4.50",), "the probe's own models shift their labels", "choose transformers=4.50"),

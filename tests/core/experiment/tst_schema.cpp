@@ -95,13 +95,15 @@ void TestSchema::everyChoiceCanBePredicted()
     std::vector<std::string> assignments{assignment.toStdString()};
     if (findParameter(asked.schema(), "advice"))
         assignments.push_back("advice=none");
+    const char* model = assignment == "library=litgpt" ? "model=smollm2-135m" : "model=gpt2";
     if (experiment == "training-memory" || experiment == "inference-memory")
-        assignments.push_back("model=gpt2");
+        assignments.push_back(model);
     if (experiment == "training-memory")
         assignments.push_back("sequence=64");
-    const bool needsTokens = assignment.startsWith("loss=") || assignment.startsWith("adapter=");
+    const bool needsTokens =
+        assignment.startsWith("loss=") || assignment.startsWith("adapter=") || assignment == "library=litgpt";
     if (experiment == "batch-size" && needsTokens) {
-        assignments.push_back("model=gpt2");
+        assignments.push_back(model);
         assignments.push_back("sequence=512");
         assignments.push_back("precision=bf16");
     }

@@ -225,6 +225,9 @@ private slots:
             "fully_shard(model, reshard_after_forward=False)");
         row("zero=3 offload=parameters", "offload_policy=CPUOffloadPolicy()");
         row("zero=2 data_parallel=4", "# Predicted is DeepSpeed, whose configuration is another export.");
+        row("zero=3 data_parallel=4 accumulation=4 no_sync=true", "model.set_requires_gradient_sync(is_last)");
+        row("zero=3 data_parallel=4 accumulation=4 no_sync=true sharding_implementation=fsdp1",
+            "with contextlib.nullcontext() if is_last else model.no_sync():");
         row("data_parallel=4 gradient_as_bucket_view=true",
             "DistributedDataParallel(model, gradient_as_bucket_view=True)");
         row("offload=gradients", "CPUOffloadOptimizer(model.parameters(), torch.optim.AdamW, offload_gradients=True");
@@ -282,6 +285,7 @@ private slots:
         row("activation_offload=true", "with OffloadActivations():");
         row("zero_grad_frees=false", "zero_grad(set_to_none=False)");
         row("keeps_logits=false", "loss = model(inputs, targets) / accumulation");
+        row("loss=in-place", "loss = fast_cross_entropy_loss(logits, targets) / accumulation");
         row("operators=all-fused", "apply_liger_kernel_to_");
         row("loss=chunked:4", "for piece, wanted in zip(logits, targets.chunk(4, dim=1)))");
         row("loss=liger", "LigerFusedLinearCrossEntropyLoss()(head, hidden.flatten(0, -2), targets.flatten())");

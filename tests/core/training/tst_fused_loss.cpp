@@ -102,6 +102,7 @@ private slots:
     void everyFormHasTheSameGradients_data();
     void everyFormHasTheSameGradients();
     void noFormHoldsAllLogits();
+    void aLossInPlaceMakesNoGradientOfTheLogits();
     void aModelWithoutALanguageHeadIsRefused();
     void fusedOperatorsKeepWhatTheyAreGiven();
 };
@@ -211,6 +212,22 @@ void TestFusedLoss::noFormHoldsAllLogits()
         QVERIFY(largest(*whole) >= logits);
         QVERIFY(largest(*trace) < logits);
     }
+}
+
+// Its backward writes over the logits: nothing as large as these is allocated in backward.
+void TestFusedLoss::aLossInPlaceMakesNoGradientOfTheLogits()
+{
+    const auto madeInBackward = [](LossForm form) {
+        const auto graph = llama(form, false);
+        const std::int64_t logits = graph->layoutOf(graph->output).elements() * 2;
+        const auto step = stepOf(*graph);
+        const auto& events = step->events();
+        return std::count_if(events.begin(), events.end(), [&](const Event& event) {
+            return event.phase == Phase::Backward && event.change() >= logits;
+        });
+    };
+    QVERIFY(madeInBackward(LossForm::Library) > 0);
+    QCOMPARE(madeInBackward(LossForm::InPlace), 0);
 }
 
 void TestFusedLoss::aModelWithoutALanguageHeadIsRefused()

@@ -38,6 +38,7 @@ TrainingSetup recordedSetup(const QJsonObject& measured)
     plan.dataParallel = measured["ranks"].toInt();
     plan.fp32Gradients = measured["reduce"] == "fp32";
     plan.accumulation = measured["accumulation"].toInt();
+    plan.reducesLastOnly = measured["no_sync"].toBool();
     return setup;
 }
 
@@ -157,10 +158,10 @@ private slots:
         QTest::addColumn<QJsonObject>("measured");
         int row = 0;
         for (const QJsonValue& value : recordedSteps("sharded_steps.json"))
-            QTest::addRow("%d FSDP %d, %s%s%s%s", row++, value["fsdp"].toInt(),
-                          qPrintable(value["precision"].toString()), value["reshard"].toBool() ? "" : ", kept whole",
-                          value["reduce"] == "fp32" ? ", fp32 reduction" : "",
-                          value["checkpointed"].toBool() ? ", checkpointed" : "")
+            QTest::addRow(
+                "%d FSDP %d, %s%s%s%s%s", row++, value["fsdp"].toInt(), qPrintable(value["precision"].toString()),
+                value["reshard"].toBool() ? "" : ", kept whole", value["reduce"] == "fp32" ? ", fp32 reduction" : "",
+                value["checkpointed"].toBool() ? ", checkpointed" : "", value["no_sync"].toBool() ? ", no_sync" : "")
                 << value.toObject();
     }
     void fsdpAllocatesWhatPyTorchsDoes()

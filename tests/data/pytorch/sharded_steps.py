@@ -100,7 +100,15 @@ def wrapped(model, mesh, fsdp, precision, reduce, reshard):
         device_id=torch.device("cpu"))
 
 
-def step_case(mesh, fsdp, precision="fp32", reduce="same", reshard=True, accumulation=1, checkpointed=False):
+def unreduced(model, fsdp, is_unreduced):
+    """What Accelerate's and Lightning's no_sync() enter for all micro-batches but the last."""
+    if fsdp == 1:
+        return model.no_sync() if is_unreduced else contextlib.nullcontext()
+    model.set_requires_gradient_sync(not is_unreduced)
+    return contextlib.nullcontext()
+
+
+def step_case(mesh, fsdp, precision="fp32", reduce="same", reshard=True, accumulation=1, checkpointed=False, no_sync=False):
     torch.manual_seed(0)
     config = CONFIG
     with FakeTensorMode(allow_non_fake_inputs=True):
@@ -121,10 +129,11 @@ def step_case(mesh, fsdp, precision="fp32", reduce="same", reshard=True, accumul
         def step(record=lambda name: None):
             kept = None
             for i in range(accumulation):
-                with CudaAttention(kernel):
-                    kept = model(input_ids=tokens, position_ids=positions, shift_labels=targets, labels=targets)
-                record(f"forward {i}")
-                kept.loss.backward()
+                with unreduced(model, fsdp, no_sync and i + 1 < accumulation):
+                    with CudaAttention(kernel):
+                        kept = model(input_ids=tokens, position_ids=positions, shift_labels=targets, labels=targets)
+                    record(f"forward {i}")
+                    kept.loss.backward()
                 record(f"backward {i}")
             updater.step()
             record("optimizer")
@@ -143,7 +152,7 @@ def step_case(mesh, fsdp, precision="fp32", reduce="same", reshard=True, accumul
             kept = step(lambda name: events.__setitem__(name, recorder.taken()))
         del kept
     return {**config, "fsdp": fsdp, "precision": precision, "attention": kernel, "reduce": reduce, "reshard": reshard,
-            "ranks": RANKS, "accumulation": accumulation, "checkpointed": checkpointed, "shards": shards, "events": events}
+            "ranks": RANKS, "accumulation": accumulation, "checkpointed": checkpointed, "no_sync": no_sync, "shards": shards, "events": events}
 
 
 def main():
@@ -153,7 +162,9 @@ def main():
     for fsdp in (2, 1):
         for settings in ({}, {"precision": "bf16"}, {"precision": "bf16-mixed"},
                          {"precision": "bf16-mixed", "reduce": "fp32"}, {"reshard": False}, {"accumulation": 2},
-                         {"precision": "bf16-mixed", "checkpointed": True}):
+                         {"precision": "bf16-mixed", "checkpointed": True}, {"accumulation": 3, "no_sync": True},
+                         {"precision": "bf16", "accumulation": 2, "no_sync": True},
+                         {"precision": "bf16-mixed", "reduce": "fp32", "accumulation": 3, "no_sync": True}):
             print(fsdp, settings, file=sys.stderr)
             cases.append(step_case(mesh, fsdp, **settings))
     print(json.dumps({"about": __doc__.strip(), "torch": torch.__version__, "cases": cases}, separators=(",", ":")))

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/experiments/memory/adapter_parameters.h"
+#include "core/experiments/memory/memory_parameters.h"
+#include "core/experiments/memory/memory_specs.h"
+
+namespace memscape {
+
+namespace {
+
+/// What a forward pass alone computes in.
+const ChoiceTable<DType> computedIn{{DType::BFloat16, {"bf16", "bf16", "2 bytes"}},
+                                    {DType::Float16, {"fp16", "fp16", "2 bytes"}},
+                                    {DType::Float32, {"fp32", "fp32", "4 bytes"}}};
+
+} // namespace
+
+Schema inferenceSchema()
+{
+    Schema schema{
+        modelSpec(),
+        batchSpec(),
+        countSpec("context", "context", "Tokens that the cache of keys and values holds for each sequence.", 16777216,
+                  "4096", "tokens"),
+        choiceSpec("weight_precision", "weights", "What the weights are stored in.",
+                   {{"stored", "as stored", "the dtype of the published file, else bf16"},
+                    {"fp32", "fp32", "4 bytes"},
+                    {"bf16", "bf16", "2 bytes"},
+                    {"fp16", "fp16", "2 bytes"},
+                    {"fp8", "fp8", "1 byte, one scale per tensor"},
+                    {"int8", "int8", "1 byte, one scale per output channel"},
+                    {"int4", "int4", "half a byte, an fp16 scale per group of 128"},
+                    {"nf4", "NF4", "half a byte, an fp32 scale per 64 (bitsandbytes)"},
+                    {"nf4-double", "NF4, double", "the scales in 8 bits, too: 4.127 bits an element"},
+                    {"gptq", "GPTQ 4 bit", "half a byte; scale and zero point per group of 128, an index per input"},
+                    {"awq", "AWQ 4 bit", "half a byte; scale and zero point per group of 128"},
+                    {"q8_0", "GGUF Q8_0", "llama.cpp: 34 bytes for 32 weights"},
+                    {"q6_k", "GGUF Q6_K", "llama.cpp: 210 bytes for 256 weights"},
+                    {"q5_k_m", "GGUF Q5_K_M", "llama.cpp: 176 bytes for 256, some matrices in Q6_K"},
+                    {"q5_k_s", "GGUF Q5_K_S", "llama.cpp: 176 bytes for 256 weights"},
+                    {"q4_k_m", "GGUF Q4_K_M", "llama.cpp: 144 bytes for 256, some matrices in Q6_K"},
+                    {"q4_k_s", "GGUF Q4_K_S", "llama.cpp: 144 bytes for 256, some matrices in Q5_K"},
+                    {"q4_0", "GGUF Q4_0", "llama.cpp: 18 bytes for 32 weights"},
+                    {"iq4_xs", "GGUF IQ4_XS", "llama.cpp: 136 bytes for 256 weights"},
+                    {"q3_k_l", "GGUF Q3_K_L", "llama.cpp: 110 bytes for 256, some matrices in Q5_K"},
+                    {"q3_k_m", "GGUF Q3_K_M", "llama.cpp: 110 bytes for 256, some matrices in Q4_K"},
+                    {"q3_k_s", "GGUF Q3_K_S", "llama.cpp: 110 bytes for 256 weights"},
+                    {"q2_k", "GGUF Q2_K", "llama.cpp: 84 bytes for 256, some matrices in Q3_K"}},
+                   "stored"),
+        choiceSpec("kv_precision", "cache", "What keys and values are kept in.",
+                   {{"bf16", "bf16", "2 bytes"},
+                    {"fp16", "fp16", "2 bytes"},
+                    {"fp32", "fp32", "4 bytes"},
+                    {"fp8", "fp8", "1 byte"},
+                    {"int8", "int8", "1 byte and an fp16 scale per head and token"},
+                    {"int4", "int4", "half a byte, fp16 scale and zero point per 32 elements"},
+                    {"q8_0", "GGUF Q8_0", "llama.cpp: 34 bytes for 32 elements"},
+                    {"q4_0", "GGUF Q4_0", "llama.cpp: 18 bytes for 32 elements"}},
+                   "bf16"),
+        countSpec("sequence", "prefill", "Tokens of each sequence that go through the network at once; 1 is decoding.",
+                  16777216, "512", "tokens"),
+        choiceSpec("precision", "computed in", "What activations are computed in.", computedIn.choices()),
+        attentionSpec(),
+        choiceSpec("logits", "logits", "Of which tokens a prefill computes logits.",
+                   {{"all", "of every token", "what a forward pass returns"},
+                    {"last", "of the last token", "what generation needs: generate(), vLLM, llama.cpp"}},
+                   "all"),
+        countSpec("cache_page", "page of the cache",
+                  "Tokens of a page (vLLM's block_size: 16); the last page of a sequence is partly empty.", 65536, "1",
+                  "tokens"),
+        integerSpec("shared_prefix", "shared prefix",
+                    "Tokens with which all sequences begin, a system prompt: their whole pages are kept once.",
+                    {.most = 16777216, .scale = Scale::Log2, .suffix = "tokens"}),
+        realSpec(
+            "memory_share", "share of the memory",
+            "What an engine takes when it starts (vLLM's gpu_memory_utilization); the cache is what is left of it.",
+            {.least = 0.01, .most = 1, .standard = "0.9"}),
+        textSpec("draft_model", "draft model",
+                 "A smaller model that proposes tokens (speculative decoding); its weights and cache are in memory, "
+                 "too. none: without.",
+                 "none", 1),
+        countSpec("draft_tokens", "proposed tokens",
+                  "Tokens that the draft model proposes before the model checks them.", 64, "5", "tokens"),
+        realSpec("draft_acceptance", "accepted proposals",
+                 "The share of the draft's tokens that the model accepts. 0.75 is T5 small's for T5 XXL in translation "
+                 "(Leviathan 2023, table 2).",
+                 {.least = 0, .most = 1, .standard = "0.75"}),
+        countSpec("tensor_parallel", "tensor parallel", "Devices that share each matrix, head by head.", 1024, "1",
+                  "GPUs"),
+        quantizedHeadSpec(),
+        bitsandbytesSpec(),
+        transformersSpec(),
+        linkBandwidthSpec()};
+    appendSpecs(schema, deviceSpecs());
+    appendSpecs(schema, {assumeSpec()});
+    setGroup(schema, "engine",
+             {"cache_page", "shared_prefix", "memory_share", "draft_model", "draft_tokens", "draft_acceptance"});
+    setGroup(schema, "details",
+             {"precision", "attention", "logits", "transformers", "quantized_head", "bitsandbytes", "tensor_parallel",
+              "link_bandwidth", "device_context", "allocator", "assume"});
+    return schema;
+}
+
+DType computedInOf(const Parameters& parameters)
+{
+    return computedIn.of(parameters.choice("precision"));
+}
+
+} // namespace memscape

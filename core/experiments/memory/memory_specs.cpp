@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/experiments/memory/memory_specs.h"
+
+#include "core/experiments/memory/memory_parameters.h"
+#include "core/network/litgpt.h"
+#include "core/network/model_names.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace memscape {
+
+namespace {
+
+const ChoiceTable<AttentionKernel> attentionKernels{
+    {AttentionKernel::Eager, {"eager", "eager", "scores and probabilities written out: N × N matrices in memory"}},
+    {AttentionKernel::Flash, {"flash", "flash", "tiles on the chip: the N × N matrices are never written"}},
+    {AttentionKernel::Efficient,
+     {"efficient", "memory-efficient", "the same idea for any GPU and fp32; pads the statistics"}}};
+
+} // namespace
+
+ParameterSpec countSpec(std::string key, std::string label, std::string help, double most, std::string standard,
+                        std::string suffix)
+{
+    return integerSpec(
+        std::move(key), std::move(label), std::move(help),
+        {.least = 1, .most = most, .standard = std::move(standard), .scale = Scale::Log2, .suffix = std::move(suffix)});
+}
+
+ParameterSpec modelSpec()
+{
+    return textSpec(
+        "model", "model",
+        "Which network: a name that ships with the program (gpt2, llama-2-7b …), the path of a Hugging Face "
+        "config.json, of safetensors or GGUF weights, params:7.5e9 when only a size is known, or "
+        "from-scratch:hidden=2560,layers=32,heads=32,ffn=10240,vocab=10000.",
+        "llama-2-7b", 1);
+}
+
+ParameterSpec batchSpec()
+{
+    return countSpec("batch", "batch", "Sequences (or pictures) that go through the network at once on one device.",
+                     1048576, "8");
+}
+
+ParameterSpec attentionSpec()
+{
+    return choiceSpec(
+        "attention", "attention",
+        "How scaled dot-product attention is computed. PyTorch has one fused kernel for processors, which "
+        "flash and memory-efficient both mean there; PyTorch 1 has none.",
+        attentionKernels.choices());
+}
+
+ParameterSpec linkBandwidthSpec()
+{
+    return realSpec("link_bandwidth", "link bandwidth",
+                    "Between GPUs, in one direction: where the device's link is not known or is another.",
+                    {.most = 1e15,
+                     .unit = Unit::BytePerSecond,
+                     .scale = Scale::Log2,
+                     .words = {{"0", "of the link", "what the device says of its link"}}});
+}
+
+std::vector<ParameterSpec> deviceSpecs()
+{
+    return {integerSpec(
+                "device_context", "device context",
+                "What the driver's context takes outside of PyTorch's counters. It depends on driver, GPU and loaded "
+                "kernels; reports lie between 250 MB and 1 GB. A setting, not a prediction. A processor has none.",
+                {.most = 0x1p40, .standard = "500MB", .unit = Unit::Byte, .scale = Scale::Log2}),
+            choiceSpec(
+                "allocator", "allocator",
+                "PYTORCH_CUDA_ALLOC_CONF: how the caching allocator takes memory; a CPU has none.",
+                {{"default", "default", "segments of 2 MiB, 20 MiB or the requested size"},
+                 {"expandable", "expandable segments", "expandable_segments:True: grows in pages, hardly fragments"}},
+                "default")};
+}
+
+void appendSpecs(Schema& schema, std::vector<ParameterSpec> more)
+{
+    for (ParameterSpec& spec : more)
+        schema.push_back(std::move(spec));
+}
+
+ParameterSpec transformersSpec()
+{
+    return choiceSpec(
+        "transformers", "transformers",
+        "Which version. Before 4.50 the loss of a language model took a copy of the logits without the last token's, "
+        "as large as they are. Before 4.45 a model returned its logits in fp32, and each layer of Qwen 2, Mistral, "
+        "Mixtral, Phi, StableLM, StarCoder 2, GPT-NeoX and Falcon had tables of sine and cosine for all positions; "
+        "generate() took logits of all tokens of a prompt then (logits=all).",
+        {{"4.50", "4.50 or newer", "labels are shifted, not logits"},
+         {"4.45", "4.45 to 4.49", "the loss copies the logits"},
+         {"4.38", "4.38 to 4.44", "and they are fp32; tables in each layer"}},
+        "4.50");
+}
+
+ParameterSpec assumeSpec()
+{
+    return choiceSpec("assume", "unknown architecture",
+                      "What becomes of a config.json whose model_type the program does not know.",
+                      {{"none", "is refused", "the message names those that are known"},
+                       {"llama", "is like LLaMA", "RMSNorm, rotary positions, gated feed-forward; may be far off"}},
+                      "none");
+}
+
+Result<ModelDescription> askedModel(const Parameters& parameters, std::string_view name)
+{
+    return readModel(
+        name, parameters.choice("assume") == "llama" ? UnknownArchitecture::LikeLlama : UnknownArchitecture::Refused);
+}
+
+bool isLitGptAsked(const Parameters& parameters)
+{
+    return parameters.has("library") && parameters.choice("library") == "litgpt";
+}
+
+Result<ModelDescription> askedModel(const Parameters& parameters)
+{
+    auto model = askedModel(parameters, parameters.text("model"));
+    return model && isLitGptAsked(parameters) ? asLitGpt(std::move(*model)) : std::move(model);
+}
+
+Device withLink(Device device, double bandwidth)
+{
+    if (!(bandwidth > 0))
+        return device;
+    const Sourced given{bandwidth, Evidence::Specified, "given (link_bandwidth)", {}};
+    const auto peer =
+        std::find_if(device.links.begin(), device.links.end(), [](const Link& link) { return link.id == "peer"; });
+    if (peer == device.links.end())
+        device.links.push_back({"peer", "link as given", given, {}});
+    else
+        peer->bandwidth = given;
+    return device;
+}
+
+Transformers transformersOf(const Parameters& parameters)
+{
+    const std::string& version = parameters.choice("transformers");
+    return version == "4.38" ? Transformers::Before445
+        : version == "4.45"  ? Transformers::Before450
+                             : Transformers::From450;
+}
+
+AttentionKernel attentionOf(const Parameters& parameters)
+{
+    return attentionKernels.of(parameters.choice("attention"));
+}
+
+} // namespace memscape
