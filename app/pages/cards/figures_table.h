@@ -45,7 +45,8 @@ protected:
 private:
     void forget(); ///< how wide it was
     void layoutColumns();
-    int layoutValues(); ///< what is left for the label
+    int layoutValues();      ///< what is left for the label
+    int longestWord() const; ///< of the labels, in px with its padding
     void layoutRows();
 
     FiguresModel* m_model;
