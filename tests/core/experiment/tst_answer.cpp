@@ -42,6 +42,7 @@ private slots:
     void theMeasuredFigureIsSaid();
     void halvingTheStrideDoublesWhatIsUseful();
     void paddingEndsTheConflicts();
+    void theBestChunkIsTried();
     void nothingHelpsWhereNothingCan();
     void whatIsOfferedIsWhatComes_data() { everyQuestionIsAnswered_data(); }
     void whatIsOfferedIsWhatComes();
@@ -110,6 +111,28 @@ void TestAnswer::halvingTheStrideDoublesWhatIsUseful()
     QVERIFY2(std::abs(halved->factor - 2) < 0.05, std::to_string(halved->factor).c_str()); // half the sectors
     QVERIFY(
         std::is_sorted(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.factor > b.factor; }));
+}
+
+void TestAnswer::theBestChunkIsTried()
+{
+    // From one piece, half and double of the chunk are far from √(α·V·β), where the pipeline is shortest.
+    const Experiment& transfer = experimentOf("transfer");
+    const Device device = deviceOf("nvidia-h100-sxm");
+    const auto parameters =
+        *resolve(transfer.schema(),
+                 std::vector<std::string>{"kind=pinned", "bytes=256MiB", "chunk=128MiB", "work=800", "streams=2"});
+    const auto found = improvements(transfer, device, parameters, figuresOf(transfer, device, parameters));
+    const auto chunk =
+        std::find_if(found.begin(), found.end(), [](const Improvement& one) { return one.parameter == "chunk"; });
+    QVERIFY(chunk != found.end());
+    const double best = std::stod(chunk->value);
+    QVERIFY2(best < 16 * 0x1p20, chunk->value.c_str());
+    for (const double other : {best / 2, best * 2}) {
+        const auto changed = transfer.predictPoint(device, parameters.at("chunk", ParameterValue(std::floor(other))));
+        const auto at = transfer.predictPoint(device, parameters.at("chunk", ParameterValue(best)));
+        QVERIFY(changed && at);
+        QVERIFY(findFigure(*at, "time")->number() <= findFigure(*changed, "time")->number());
+    }
 }
 
 void TestAnswer::paddingEndsTheConflicts()
