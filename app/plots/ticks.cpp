@@ -210,13 +210,24 @@ QString inTwoLines(QString name, qsizetype names)
     return name;
 }
 
-std::vector<Tick> categoryTicks(const AxisSpec& axis, double low, double high)
+/// Names that would run into the one before are left out; the crosshair says them.
+std::vector<Tick> categoryTicks(const AxisSpec& axis, double low, double high, int wanted)
 {
+    constexpr double labelWidth = 72, letter = 6.5, gap = 6; // px at the usual size: of a wanted label, of a letter
+    const double pitch = wanted * labelWidth / (high - low);
+    double taken = -labelWidth;
     std::vector<Tick> ticks;
     for (qsizetype i = 0; i < axis.names.size(); ++i) {
         const auto x = static_cast<double>(i);
-        if (x >= low && x <= high)
-            ticks.push_back({x, inTwoLines(axis.names[i], axis.names.size())});
+        const QString name = inTwoLines(axis.names[i], axis.names.size());
+        qsizetype longest = 0;
+        for (const QString& line : name.split(u'\n'))
+            longest = std::max(longest, line.size());
+        const double half = (double(longest) * letter + gap) / 2;
+        if (x < low || x > high || (x - low) * pitch - half < taken)
+            continue;
+        ticks.push_back({x, name});
+        taken = (x - low) * pitch + half;
     }
     return ticks;
 }
@@ -229,7 +240,7 @@ std::vector<Tick> majorTicks(const AxisSpec& axis, double low, double high, int 
         return {};
     wanted = std::max(2, wanted);
     if (!axis.names.isEmpty())
-        return categoryTicks(axis, low, high);
+        return categoryTicks(axis, low, high, wanted);
     if (axis.log == 0 || low <= 0)
         return linearTicks(axis, low, high, wanted);
     auto ticks = axis.log == 2 && (axis.unit != Unit::Byte || binaryBytes(axis)) ? powersOfTwo(axis, low, high, wanted)

@@ -141,6 +141,9 @@ private slots:
         AxisSpec spec;
         spec.names = {QStringLiteral("read"), QStringLiteral("write"), QStringLiteral("copy")};
         QCOMPARE(joined(majorTicks(spec, -0.5, 2.5, 8)), QStringLiteral("read | write | copy"));
+        spec.names = {QStringLiteral("hdd"), QStringLiteral("network-100g"), QStringLiteral("sata")};
+        QCOMPARE(joined(majorTicks(spec, -0.5, 2.5, 2)), QStringLiteral("hdd | sata")); // 48 px each
+        spec.names = {QStringLiteral("read"), QStringLiteral("write"), QStringLiteral("copy")};
         QCOMPARE(axisValueText(spec, 1.0), QStringLiteral("write"));
         QCOMPARE(axisValueText(spec, 7.0), QString());
     }
