@@ -219,26 +219,13 @@ void FiguresTable::layoutColumns()
         m_widest.fill(0);
         rest = layoutValues();
     }
-    // With a baseline its column comes first, and a label's longest word is not cut for the error, which is also
-    // given in words below.
-    const bool isTight = rest < (isColumnHidden(FiguresModel::BaselineColumn) ? longestWord() : wanted);
-    if (isTight && isCompared && !isColumnHidden(FiguresModel::ErrorColumn)) {
+    // With a baseline its column comes first; the error is also given in words below.
+    if (rest < wanted && !isColumnHidden(FiguresModel::BaselineColumn) && isCompared) {
         setColumnHidden(FiguresModel::ErrorColumn, true);
         rest = layoutValues();
     }
     setColumnWidth(0, std::max(60, rest));
     layoutRows();
-}
-
-int FiguresTable::longestWord() const
-{
-    const QFontMetrics metrics(relativeFont(ordinarySize, false));
-    int longest = 0;
-    for (int row = 0; row < m_model->rowCount(); ++row) {
-        for (const QString& word : m_model->index(row, FiguresModel::LabelColumn).data().toString().split(u' '))
-            longest = std::max(longest, metrics.horizontalAdvance(word));
-    }
-    return longest + labelPadding;
 }
 
 int FiguresTable::layoutValues()

