@@ -208,10 +208,12 @@ ShortAnswer precisionAnswer(const Parameters& parameters, const Figures& figures
     const std::string speed = said.has("speedup") && said.number("speedup") != 1
         ? fmt::format(", {} times the speed of FP32", factorText(said.number("speedup")))
         : std::string();
-    if (said.has("step_time"))
+    if (said.has("step_time")) {
+        const double lost = said.number("underflow_share");
         return said.answer(fmt::format("A training step takes {} in {}{}; {} of its gradients become zero.",
-                                       said.text("step_time"), format, speed, said.percent("underflow_share")),
+                                       said.text("step_time"), format, speed, lost > 5e-5 ? percentText(lost) : "none"),
                            {}, false, {});
+    }
     if (!said.has("flop_rate"))
         return {};
     return said.answer(fmt::format("This product runs at {} in {}{}; it is {}.", said.text("flop_rate"), format, speed,

@@ -81,11 +81,14 @@ void TestAnswer::aTrainingInAFormatHasItsSentence()
     // Without scaling 10 % of log-normal gradients of median 1e-6 and 4 bits of spread are below half of FP16's least.
     const Experiment& precision = experimentOf("precision");
     const Device device = deviceOf("nvidia-h100-sxm");
-    const auto parameters =
-        *resolve(precision.schema(), std::vector<std::string>{"operation=train", "format=fp16", "loss_scale=1"});
-    const std::string sentence =
-        precision.shortAnswer(device, parameters, figuresOf(precision, device, parameters)).sentence;
-    QVERIFY2(sentence.find("10 % of its gradients become zero.") != std::string::npos, sentence.c_str());
+    for (const auto& [scale, lost] : {std::pair{"loss_scale=1", "10 %"}, std::pair{"loss_scale=65536", "none"}}) {
+        const auto parameters =
+            *resolve(precision.schema(), std::vector<std::string>{"operation=train", "format=fp16", scale});
+        const std::string sentence =
+            precision.shortAnswer(device, parameters, figuresOf(precision, device, parameters)).sentence;
+        QVERIFY2(sentence.find(std::string(lost) + " of its gradients become zero.") != std::string::npos,
+                 sentence.c_str());
+    }
 }
 
 void TestAnswer::aMissingFigureLeavesNoAnswer()
