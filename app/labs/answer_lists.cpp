@@ -42,6 +42,7 @@ RankingAnswer::RankingAnswer(const LabQuestion& question, QWidget* parent)
         auto* item = new QListWidgetItem(toQString(one.label), m_list);
         item->setData(Qt::UserRole, toQString(one.key));
     }
+    m_list->sortItems(); // by their words: many authors write down the answer
     m_list->setCurrentRow(0);
     for (const auto& [button, icon, name, places] :
          {std::tuple{m_up, "▲", tr("Move up"), -1}, std::tuple{m_down, "▼", tr("Move down"), 1}}) {

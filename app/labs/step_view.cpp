@@ -75,14 +75,6 @@ QString withError(const QString& text, double value, double truth)
     return std::abs(error) < 5e-4 ? text : QStringLiteral("%1 (%2)").arg(text, toQString(signedPercentText(error)));
 }
 
-QString labelOf(const LabQuestion& question, const std::string& key)
-{
-    for (const LabOption& one : question.options)
-        if (one.key == key)
-            return toQString(one.label);
-    return toQString(key);
-}
-
 double medianDecades(const std::vector<double>& ys, const std::vector<double>& truth)
 {
     std::vector<double> errors;
@@ -150,6 +142,20 @@ private:
         });
     }
 
+    /// With this student's values, without marks.
+    QString filled(const std::string& label) const
+    {
+        return toQString(filledLabText(label, m_context.scope()).value_or(label)).remove(u'`').remove(u'*');
+    }
+
+    QString labelOf(const std::string& key) const
+    {
+        for (const LabOption& one : m_question->options)
+            if (one.key == key)
+                return filled(one.label);
+        return toQString(key);
+    }
+
     void answered()
     {
         const Json* given = m_attempt.given(*m_question);
@@ -187,12 +193,12 @@ private:
 
     void choice(const LabAnswer& answer)
     {
-        m_row.you = labelOf(*m_question, answer.word);
+        m_row.you = labelOf(answer.word);
         QStringList right;
         for (const LabOption& one : m_question->options)
             if (m_result.expected == one.key || m_result.expected.starts_with(one.key + " or ")
                 || m_result.expected.find(" or " + one.key) != std::string::npos)
-                right << toQString(one.label);
+                right << filled(one.label);
         m_row.predicted = right.join(tr(" or "));
     }
 
@@ -200,15 +206,14 @@ private:
     {
         QStringList yours;
         for (const std::string& key : answer.ranking)
-            yours << labelOf(*m_question, key);
+            yours << labelOf(key);
         m_row.you = yours.join(QStringLiteral(" › "));
         std::vector<std::pair<double, QString>> right;
         for (const LabOption& one : m_question->options) {
             const auto by = evaluateLab(one.by, m_context.scope());
             if (!by || by->isWord())
                 return;
-            right.emplace_back(by->number(),
-                               QStringLiteral("%1 (%2)").arg(toQString(one.label), toQString(by->text())));
+            right.emplace_back(by->number(), QStringLiteral("%1 (%2)").arg(filled(one.label), toQString(by->text())));
         }
         std::stable_sort(right.begin(), right.end(), [&](const auto& a, const auto& b) {
             return m_check.smallest ? a.first < b.first : a.first > b.first;

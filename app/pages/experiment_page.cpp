@@ -19,7 +19,8 @@ namespace memscape {
 
 namespace {
 
-constexpr int longWait = 400; ///< ms after which a prediction is said to take long
+constexpr double leastPlot = 270; ///< in plotUnit(): what a plot has beside a picture of the usual height
+constexpr int longWait = 400;     ///< ms after which a prediction is said to take long
 
 } // namespace
 
@@ -62,7 +63,8 @@ void ExperimentPage::build()
     centre->setStretchFactor(centre->count() - 1, 1);
     if (m_picture && m_picture->sharesHeight()) {
         centre->setStretchFactor(0, 1);
-        centre->setSizes({m_picture->sizeHint().height(), m_picture->sizeHint().height() * 3 / 5});
+        const int likes = m_picture->sizeHint().height();
+        centre->setSizes({likes, std::max(likes * 3 / 5, int(leastPlot * plotUnit()))});
     }
     if (m_picture && m_picture->isPlot()) {
         m_plot->setFoldable(true, m_picture->hint());
@@ -92,7 +94,7 @@ void ExperimentPage::fitInspector()
     if (std::exchange(m_textUnit, unit) == unit)
         return;
     m_inspector->setMinimumWidth(int(280 * unit));
-    m_splitter->setSizes({1000, int(340 * unit)});
+    m_splitter->setSizes({1000, int(364 * unit)}); // figures beside a measurement, uncut
 }
 
 void ExperimentPage::connectAll()

@@ -85,7 +85,7 @@ void ExperimentPage::refreshAnswer(const ShownMeasurement& now)
         changes = wanted.arg(links.isEmpty() ? tr("no single change does this") : links.join(QStringLiteral(" · ")));
     }
     const QString sentence = bytesInStyle(toQString(answer.sentence), byteStyle());
-    m_header->setAnswer(isMeasured ? tr("Measured: %1").arg(sentence) : sentence, changes);
+    m_header->setAnswer(isMeasured && !sentence.isEmpty() ? tr("Measured: %1").arg(sentence) : sentence, changes);
 }
 
 void ExperimentPage::refreshInspector(const ShownMeasurement& now)

@@ -150,12 +150,15 @@ std::vector<Tick> powersOfTwo(const AxisSpec& axis, double low, double high, int
     int step = 1;
     while ((last - first) / step + 1 > std::max(2, wanted))
         ++step;
+    std::vector<int> powers;
     for (int k = first; k <= last; ++k) {
-        if (((k % step) + step) % step == 0) {
-            const double value = std::ldexp(1.0, k);
-            ticks.push_back({value, axisValueText(axis, value, 4)});
-        }
+        if (k % step == 0)
+            powers.push_back(k);
     }
+    if (powers.size() < 2 && last > first)
+        powers = {first, last};
+    for (const int k : powers)
+        ticks.push_back({std::ldexp(1.0, k), axisValueText(axis, std::ldexp(1.0, k), 4)});
     // One form on one axis: where the longest needs an exponent, all have one.
     if (axis.unit == Unit::One && !ticks.empty() && ticks.back().value >= longestCount) {
         for (Tick& tick : ticks)
@@ -189,6 +192,8 @@ std::vector<Tick> decadeTicks(const AxisSpec& axis, double low, double high, int
         values = decadePositions(low, high, {1, 3}, 1);
     for (int stride = 1; values.size() > most && stride < 400; ++stride)
         values = decadePositions(low, high, {1}, stride);
+    if (const auto decades = decadePositions(low, high, {1}, 1); values.size() < 2 && decades.size() >= 2)
+        values = {decades.front(), decades.back()};
     std::vector<Tick> ticks;
     for (const double value : values)
         ticks.push_back({value, axisValueText(axis, value, 3)});
@@ -205,13 +210,24 @@ QString inTwoLines(QString name, qsizetype names)
     return name;
 }
 
-std::vector<Tick> categoryTicks(const AxisSpec& axis, double low, double high)
+/// Names that would run into the one before are left out; the crosshair says them.
+std::vector<Tick> categoryTicks(const AxisSpec& axis, double low, double high, int wanted)
 {
+    constexpr double labelWidth = 72, letter = 6.5, gap = 6; // px at the usual size: of a wanted label, of a letter
+    const double pitch = wanted * labelWidth / (high - low);
+    double taken = -labelWidth;
     std::vector<Tick> ticks;
     for (qsizetype i = 0; i < axis.names.size(); ++i) {
         const auto x = static_cast<double>(i);
-        if (x >= low && x <= high)
-            ticks.push_back({x, inTwoLines(axis.names[i], axis.names.size())});
+        const QString name = inTwoLines(axis.names[i], axis.names.size());
+        qsizetype longest = 0;
+        for (const QString& line : name.split(u'\n'))
+            longest = std::max(longest, line.size());
+        const double half = (double(longest) * letter + gap) / 2;
+        if (x < low || x > high || (x - low) * pitch - half < taken)
+            continue;
+        ticks.push_back({x, name});
+        taken = (x - low) * pitch + half;
     }
     return ticks;
 }
@@ -224,7 +240,7 @@ std::vector<Tick> majorTicks(const AxisSpec& axis, double low, double high, int 
         return {};
     wanted = std::max(2, wanted);
     if (!axis.names.isEmpty())
-        return categoryTicks(axis, low, high);
+        return categoryTicks(axis, low, high, wanted);
     if (axis.log == 0 || low <= 0)
         return linearTicks(axis, low, high, wanted);
     auto ticks = axis.log == 2 && (axis.unit != Unit::Byte || binaryBytes(axis)) ? powersOfTwo(axis, low, high, wanted)
@@ -256,6 +272,9 @@ QString axisValueText(const AxisSpec& axis, double value, int digits)
         const auto index = static_cast<qsizetype>(std::llround(value));
         return index >= 0 && index < axis.names.size() ? axis.names[index] : QString();
     }
+    int exponent = 0;
+    if (axis.unit == Unit::One && axis.log == 2 && value > 0 && value < 1 && std::frexp(value, &exponent) == 0.5)
+        return QStringLiteral("1/") + powerOfTwoText(1 / value) + axis.suffix;
     if (axis.unit == Unit::One && value >= 1 && value == std::floor(value))
         return axis.log == 2 ? powerOfTwoText(value)
                              : QString::fromStdString(quantityText(value, Unit::One, axis.bytes, 7)) + axis.suffix;

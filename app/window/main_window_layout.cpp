@@ -62,7 +62,7 @@ void MainWindow::restoreDefaultLayout()
     m_toolbar->hide();
     resize(standardSize);
     shrinkToScreen();
-    const QList<int> sizes{width() - m_rail->width() - 340, 340};
+    const QList<int> sizes{width() - m_rail->width() - 364, 364};
     for (const auto& [id, page] : m_pages)
         page->splitter()->setSizes(sizes);
     for (const auto& [id, page] : m_tools) {

@@ -80,7 +80,12 @@ std::vector<Improvement> improvements(const Experiment& experiment, const Device
         if (!spec || isIn(idle, key))
             continue;
         Improvement best;
-        for (const ParameterValue& value : neighbours(*spec, parameters)) {
+        std::vector<ParameterValue> values = neighbours(*spec, parameters);
+        for (const auto& [knob, value] : answer.tries) {
+            if (knob == key)
+                values.emplace_back(value);
+        }
+        for (const ParameterValue& value : values) {
             if (isCancelled())
                 return found;
             const Parameters changed = parameters.at(key, value);

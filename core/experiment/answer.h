@@ -2,7 +2,7 @@
 // The question of an experiment answered in a sentence, and what would change the answer most. The
 // experiment makes the sentence of its figures and names the figure that matters and the parameters
 // that a user may move; what each of them brings is found by asking the model again with that one
-// changed (half, double, another choice), never from a list of advice.
+// changed (half, double, another choice, a value that the experiment names), never from a list of advice.
 // Left out: two parameters changed together.
 #pragma once
 
@@ -10,6 +10,7 @@
 #include "core/experiment/parameter.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace memscape {
@@ -23,6 +24,8 @@ struct ShortAnswer
     std::string figure = {};             ///< key of the figure that matters; empty where none is better than another
     bool wantsMore = false;              ///< the figure is better when larger
     std::vector<std::string> knobs = {}; ///< keys of the parameters that may be moved
+    /// Of a knob a value to try beside half and double: what the model finds best.
+    std::vector<std::pair<std::string, double>> tries = {};
 };
 
 /// One parameter changed, and what the figure becomes.

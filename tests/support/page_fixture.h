@@ -7,6 +7,8 @@
 #include "core/device/catalogue.h"
 #include "core/experiment/record.h"
 
+#include <QTest>
+
 #include <nlohmann/json.hpp>
 
 namespace memscape {
@@ -50,6 +52,24 @@ struct PageFixture
     }
 
     PageServices services() { return {document, devices, settings, runs}; }
+
+    /// A page, or the `further` one of its experiment, shown and predicted; an empty device leaves the study's own.
+    std::unique_ptr<ExperimentPage> open(const std::string& id, const std::string& device,
+                                         const std::string& further = {})
+    {
+        if (!device.empty())
+            document.setDevice(id, device);
+        auto page = std::make_unique<ExperimentPage>(**findExperiment(id), services(), nullptr, further);
+        page->resize(1280, 800);
+        page->show();
+        if (!QTest::qWaitForWindowExposed(page.get()))
+            qWarning("the page was not exposed");
+        page->updateNow();
+        QTest::qWait(1);
+        if (!QTest::qWaitFor([&page] { return page->upToDate(); }, 2000))
+            qWarning("the page is not up to date");
+        return page;
+    }
 
     Settings settings;
     StudyDocument document;

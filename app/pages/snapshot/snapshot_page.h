@@ -104,11 +104,16 @@ private:
     void fitInspector();
     void fitStrip();
     void askComparison();
-    // snapshot_page.cpp
+    // snapshot_page_study.cpp
     void documentChanged(const ChangeEvent& event);
     void readDocument();
     void readFile();
     void readRange();
+    const Record* record() const;
+    void set(const std::string& key, const Json& value);
+    Json setting(const std::string& key) const;
+    QString pathSetting(const std::string& key) const;
+    // snapshot_page.cpp
     void take(const OpenedSnapshot& opened);
     void drop();
     void showStart();
@@ -118,16 +123,13 @@ private:
     void fitBelow();
     void showHeader();
     void showStatus(const QString& hover);
+    void showBeside();
+    // snapshot_page_findings.cpp
     void askFigures();
     void askFindings();
     void askFixes();
     void showFindings();
-    const Record* record() const;
-    void showBeside();
     void goTo(const SnapshotFinding& finding);
-    void set(const std::string& key, const Json& value);
-    Json setting(const std::string& key) const;
-    QString pathSetting(const std::string& key) const;
 
     PageServices m_services;
     SnapshotOpener m_opener;

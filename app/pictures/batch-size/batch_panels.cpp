@@ -187,7 +187,7 @@ void BatchPicture::paintFront(QPainter& painter, const BatchPanel& panel, const 
 {
     const double u = plotUnit();
     paintPanel(painter, panel, theme, tr("The front"),
-               m_state.front.empty() ? QString() : tr("examples/s over memory · darker: fewer examples"));
+               m_state.front.empty() ? QString() : tr("examples/s by memory · dark: few examples"));
     if (m_state.front.empty()) {
         painter.setFont(plotFont(0.8));
         painter.setPen(theme.textDim);

@@ -79,13 +79,18 @@ bool ShardingPicture::isButton(QPointF at) const
     return layout.button.contains(at) || isOnTrack(layout, at);
 }
 
+QString ShardingPicture::ranksWords(std::int64_t ranks)
+{
+    return ranks == 1 ? tr("1 rank: nothing is sharded") : tr("%1 data-parallel ranks").arg(ranks);
+}
+
 QString ShardingPicture::toolTipAt(QPointF at) const
 {
     const ShardingLayout layout = layoutNow();
     if (layout.button.contains(at))
         return tr("Play the step (Space)");
     if (isOnTrack(layout, at))
-        return tr("%1 data-parallel ranks").arg(m_state.dataParallel);
+        return ranksWords(m_state.dataParallel);
     if (const int box = layout.boxAt(at); box >= 0) {
         const ShardingBox& one = layout.boxes[std::size_t(box)];
         const ShardingPart& part = m_state.parts[one.part];
@@ -111,13 +116,20 @@ void ShardingPicture::mousePressEvent(QMouseEvent* event)
         return TimelinePicture::mousePressEvent(event);
     m_isDragging = true;
     emit editing(true);
-    setRanks(layout.ranksAt(event->position().x()));
+    drag(event->position());
+}
+
+void ShardingPicture::drag(QPointF at)
+{
+    const std::int64_t ranks = std::clamp<std::int64_t>(layoutNow().ranksAt(at.x()), 1, m_state.mostRanks);
+    setRanks(ranks);
+    emit hoverText(ranksWords(ranks));
 }
 
 void ShardingPicture::mouseMoveEvent(QMouseEvent* event)
 {
     if (m_isDragging)
-        return setRanks(layoutNow().ranksAt(event->position().x()));
+        return drag(event->position());
     TimelinePicture::mouseMoveEvent(event);
 }
 

@@ -42,7 +42,9 @@ protected:
 private:
     ShardingLayout layoutIn(const QRectF& rect) const;
     bool isOnTrack(const ShardingLayout& layout, QPointF at) const;
+    static QString ranksWords(std::int64_t ranks);
     void setRanks(std::int64_t ranks);
+    void drag(QPointF at);
 
     ShardingState m_state;
     bool m_isDragging = false;

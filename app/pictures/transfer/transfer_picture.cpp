@@ -100,10 +100,15 @@ void TransferPicture::setDepth(int depth)
 void TransferPicture::drag(QPointF at)
 {
     const TransferLayout layout = layoutNow();
-    if (m_drag == Drag::Chunk)
-        setChunk(m_state.chunkEndingAt(layout.secondsAt(at.x())));
-    else if (m_drag == Drag::Depth)
-        setDepth(std::clamp(int((at.x() - layout.depths[0].left()) / (17 * layout.unit)) + 1, 1, 8));
+    if (m_drag == Drag::Chunk) {
+        const std::int64_t chunk = m_state.chunkEndingAt(layout.secondsAt(at.x()));
+        setChunk(chunk);
+        emit hoverText(tr("Chunks of %1").arg(m_state.bytesText(double(chunk))));
+    } else if (m_drag == Drag::Depth) {
+        const int depth = std::clamp(int((at.x() - layout.depths[0].left()) / (17 * layout.unit)) + 1, 1, 8);
+        setDepth(depth);
+        emit hoverText(tr("%1 buffers in flight").arg(depth));
+    }
 }
 
 void TransferPicture::mousePressEvent(QMouseEvent* event)

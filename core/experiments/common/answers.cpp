@@ -204,12 +204,18 @@ ShortAnswer attentionAnswer(const Figures& figures)
 ShortAnswer precisionAnswer(const Parameters& parameters, const Figures& figures)
 {
     Said said(figures);
-    if (!said.has("flop_rate"))
-        return {};
     const std::string& format = parameters.choice("format");
     const std::string speed = said.has("speedup") && said.number("speedup") != 1
         ? fmt::format(", {} times the speed of FP32", factorText(said.number("speedup")))
         : std::string();
+    if (said.has("step_time")) {
+        const double lost = said.number("underflow_share");
+        return said.answer(fmt::format("A training step takes {} in {}{}; {} of its gradients become zero.",
+                                       said.text("step_time"), format, speed, lost > 5e-5 ? percentText(lost) : "none"),
+                           {}, false, {});
+    }
+    if (!said.has("flop_rate"))
+        return {};
     return said.answer(fmt::format("This product runs at {} in {}{}; it is {}.", said.text("flop_rate"), format, speed,
                                    said.text("bound")),
                        "flop_rate", true, {"format", "m", "n", "k"});

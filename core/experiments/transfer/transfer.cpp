@@ -243,11 +243,8 @@ ShortAnswer Transfer::shortAnswer(const Device& device, const Parameters& parame
     const auto asked = transferCase(device, parameters);
     if (!asked || !asked->serial.empty())
         return answer;
-    if (const auto model = transferModel(device, *asked); model && bestChunk(*model) < asked->bytes) {
-        answer.sentence.pop_back();
-        answer.sentence +=
-            fmt::format(". Chunks of {} would be best by the model.", bytesText(double(bestChunk(*model)), 3));
-    }
+    if (const auto model = transferModel(device, *asked); model && bestChunk(*model) < asked->bytes)
+        answer.tries.emplace_back("chunk", double(bestChunk(*model)));
     return answer;
 }
 

@@ -128,6 +128,16 @@ private slots:
         QCOMPARE(reports.last, Json::array({"c", "b", "a"}));
     }
 
+    void aRankingDoesNotShowTheOrderOfItsAuthor()
+    {
+        LabQuestion question = asked(LabQuestionKind::Ranking);
+        question.options = {{"ssd", "from the SSD"}, {"net", "over the network"}, {"hdd", "from a disk"}};
+        RankingAnswer field(question, nullptr);
+        Reports reports(&field);
+        field.confirm();
+        QCOMPARE(reports.last, Json::array({"hdd", "ssd", "net"}));
+    }
+
     void aRankingByDragging()
     {
         RankingAnswer field(asked(LabQuestionKind::Ranking), nullptr);

@@ -52,6 +52,8 @@ private slots:
                 page.playReplay();
             QVERIFY(page.session()->attempt().isDone(step.id));
             QVERIFY(bench.settles());
+            for (const ResultRow& row : page.session()->view().rows)
+                QVERIFY2(!row.you.contains("{{") && !row.predicted.contains("{{"), qPrintable(row.predicted));
             if (step.request) { // live beside the words, with the recorded run
                 const ExperimentPage& live = *page.labStage()->page();
                 QVERIFY2(live.prediction(), qPrintable(live.inspector()->noteText()));

@@ -86,12 +86,7 @@ private:
     std::unique_ptr<ExperimentPage> open(const std::string& id, const std::string& device,
                                          const std::string& further = {})
     {
-        m_fixture->document.setDevice(id, device);
-        auto page = std::make_unique<ExperimentPage>(**findExperiment(id), m_fixture->services(), nullptr, further);
-        page->resize(1280, 800);
-        page->show();
-        page->updateNow();
-        return page;
+        return m_fixture->open(id, device, further);
     }
 
     std::unique_ptr<PageFixture> m_fixture;

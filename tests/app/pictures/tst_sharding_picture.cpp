@@ -159,11 +159,13 @@ void TestShardingPicture::aHandleSetsTheRanks()
     picture.resize(900, 400);
     values.show(picture);
     QSignalSpy edited(&picture, &Picture::parameterEdited), editing(&picture, &Picture::editing);
+    QSignalSpy hover(&picture, &Picture::hoverText);
     const ShardingLayout layout = picture.layoutNow();
     for (const std::int64_t ranks : {1, 8, 64, 1024})
         QCOMPARE(layout.ranksAt(layout.trackX(ranks)), ranks);
     test::mouse(picture, QEvent::MouseButtonPress, layout.handle.center(), Qt::LeftButton);
     test::mouse(picture, QEvent::MouseMove, {layout.trackX(256), layout.handle.center().y()}, Qt::LeftButton);
+    QCOMPARE(hover.last()[0].toString(), QStringLiteral("256 data-parallel ranks"));
     test::mouse(picture, QEvent::MouseButtonRelease, {layout.trackX(256), layout.handle.center().y()}, {});
     QCOMPARE(edited.size(), 1); // pressing where it stands changes nothing
     QCOMPARE(edited[0][0].toString(), QStringLiteral("data_parallel"));

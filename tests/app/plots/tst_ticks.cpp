@@ -57,6 +57,11 @@ private slots:
                                      << "0 | 1·10⁻⁹ | 2·10⁻⁹ | 3·10⁻⁹ | 4·10⁻⁹";
         QTest::newRow("tinier, with halves")
             << one << 0 << false << 0.0 << 1.6e-12 << 4 << "0 | 0.5·10⁻¹² | 1.0·10⁻¹² | 1.5·10⁻¹²";
+        QTest::newRow("shares of a file")
+            << one << 2 << false << 1.0 / 256 << 1.0 << 5 << "1/256 | 1/64 | 1/16 | 1/4 | 1";
+        QTest::newRow("two ends where one multiple of the step is in sight")
+            << byte << 2 << false << 2048.0 << 8192.0 << 2 << "2 KiB | 8 KiB";
+        QTest::newRow("two ends of three decades") << rate << 10 << false << 9e8 << 1.3e11 << 2 << "1 GB/s | 100 GB/s";
         QTest::newRow("strides") << one << 2 << false << 1.0 << 128.0 << 8 << "1 | 2 | 4 | 8 | 16 | 32 | 64 | 128";
         QTest::newRow("large powers") << one << 2 << false << 65536.0 << 1048576.0 << 8
                                       << "65536 | 131072 | 262144 | 524288 | 1048576";
@@ -136,6 +141,9 @@ private slots:
         AxisSpec spec;
         spec.names = {QStringLiteral("read"), QStringLiteral("write"), QStringLiteral("copy")};
         QCOMPARE(joined(majorTicks(spec, -0.5, 2.5, 8)), QStringLiteral("read | write | copy"));
+        spec.names = {QStringLiteral("hdd"), QStringLiteral("network-100g"), QStringLiteral("sata")};
+        QCOMPARE(joined(majorTicks(spec, -0.5, 2.5, 2)), QStringLiteral("hdd | sata")); // 48 px each
+        spec.names = {QStringLiteral("read"), QStringLiteral("write"), QStringLiteral("copy")};
         QCOMPARE(axisValueText(spec, 1.0), QStringLiteral("write"));
         QCOMPARE(axisValueText(spec, 7.0), QString());
     }

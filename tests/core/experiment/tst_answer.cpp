@@ -38,10 +38,12 @@ class TestAnswer : public QObject
 private slots:
     void everyQuestionIsAnswered_data();
     void everyQuestionIsAnswered();
+    void aTrainingInAFormatHasItsSentence();
     void aMissingFigureLeavesNoAnswer();
     void theMeasuredFigureIsSaid();
     void halvingTheStrideDoublesWhatIsUseful();
     void paddingEndsTheConflicts();
+    void theBestChunkIsTried();
     void nothingHelpsWhereNothingCan();
     void whatIsOfferedIsWhatComes_data() { everyQuestionIsAnswered_data(); }
     void whatIsOfferedIsWhatComes();
@@ -72,6 +74,21 @@ void TestAnswer::everyQuestionIsAnswered()
     QVERIFY(!sentence.empty());
     QVERIFY2(sentence.back() == '.', sentence.c_str());
     QVERIFY2(sentence.find("nan") == std::string::npos && sentence.find("  ") == std::string::npos, sentence.c_str());
+}
+
+void TestAnswer::aTrainingInAFormatHasItsSentence()
+{
+    // Without scaling 10 % of log-normal gradients of median 1e-6 and 4 bits of spread are below half of FP16's least.
+    const Experiment& precision = experimentOf("precision");
+    const Device device = deviceOf("nvidia-h100-sxm");
+    for (const auto& [scale, lost] : {std::pair{"loss_scale=1", "10 %"}, std::pair{"loss_scale=65536", "none"}}) {
+        const auto parameters =
+            *resolve(precision.schema(), std::vector<std::string>{"operation=train", "format=fp16", scale});
+        const std::string sentence =
+            precision.shortAnswer(device, parameters, figuresOf(precision, device, parameters)).sentence;
+        QVERIFY2(sentence.find(std::string(lost) + " of its gradients become zero.") != std::string::npos,
+                 sentence.c_str());
+    }
 }
 
 void TestAnswer::aMissingFigureLeavesNoAnswer()
@@ -110,6 +127,28 @@ void TestAnswer::halvingTheStrideDoublesWhatIsUseful()
     QVERIFY2(std::abs(halved->factor - 2) < 0.05, std::to_string(halved->factor).c_str()); // half the sectors
     QVERIFY(
         std::is_sorted(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.factor > b.factor; }));
+}
+
+void TestAnswer::theBestChunkIsTried()
+{
+    // From one piece, half and double of the chunk are far from √(α·V·β), where the pipeline is shortest.
+    const Experiment& transfer = experimentOf("transfer");
+    const Device device = deviceOf("nvidia-h100-sxm");
+    const auto parameters =
+        *resolve(transfer.schema(),
+                 std::vector<std::string>{"kind=pinned", "bytes=256MiB", "chunk=128MiB", "work=800", "streams=2"});
+    const auto found = improvements(transfer, device, parameters, figuresOf(transfer, device, parameters));
+    const auto chunk =
+        std::find_if(found.begin(), found.end(), [](const Improvement& one) { return one.parameter == "chunk"; });
+    QVERIFY(chunk != found.end());
+    const double best = std::stod(chunk->value);
+    QVERIFY2(best < 16 * 0x1p20, chunk->value.c_str());
+    for (const double other : {best / 2, best * 2}) {
+        const auto changed = transfer.predictPoint(device, parameters.at("chunk", ParameterValue(std::floor(other))));
+        const auto at = transfer.predictPoint(device, parameters.at("chunk", ParameterValue(best)));
+        QVERIFY(changed && at);
+        QVERIFY(findFigure(*at, "time")->number() <= findFigure(*changed, "time")->number());
+    }
 }
 
 void TestAnswer::paddingEndsTheConflicts()
