@@ -217,20 +217,20 @@ class Timed:
     def __init__(self, request, plan):
         self.request, self.plan = request, plan
         self.seconds, self.done, self.total, self.estimate = [], 0, TIMED_STEPS, 0.0
-        self.state, self.resident = None, None
+        self.host_state, self.resident = None, None
 
     def run(self, loop):
         begin = time.perf_counter()
         self.resident = machine.high_water()
-        self.state = HostState() if self.plan.device.type == "cpu" else None
+        state = HostState() if self.plan.device.type == "cpu" else None  # gone before allocations are recorded
         if self.estimate > 0:
             self.total = max(LEAST_TIMED, min(TIMED_STEPS, int(TIMED_SECONDS / self.estimate)))
         while len(self.seconds) < self.total:
             if len(self.seconds) >= LEAST_TIMED and time.perf_counter() - begin > TIMED_SECONDS:
                 break
             self.request.check()
-            if self.state and len(self.seconds) % STATE_EVERY == 0:
-                self.look(loop)
+            if state and len(self.seconds) % STATE_EVERY == 0:
+                self.look(loop, state)
             started = time.perf_counter()
             guarded(loop.step)
             loop.forget()
@@ -238,10 +238,11 @@ class Timed:
             self.seconds.append(time.perf_counter() - started)
             self.done = len(self.seconds)
             self.request.progress(self.done, self.total, f"step {self.done} of {self.total}")
+        self.host_state = state.samples if state else None
 
-    def look(self, loop):
+    def look(self, loop, state):
         """At the processor's state; a step that is not timed fills the caches again."""
-        guarded(self.state.sample)
+        guarded(state.sample)
         guarded(loop.step)
         loop.forget()
 
@@ -312,8 +313,8 @@ def result_of(loop, plan, trace, reserved, timed, workload):
                "reserved": reserved.get(f"{phase} {number}", peak)} for (phase, number), peak in trace.peaks.items()]
     detail = {"trace": trace.to_json(), "phases": phases, "samples": {"step_time": timed.seconds}, "notes": trace.notes,
               "context": context_bytes(plan.device)}
-    if timed.state:
-        detail["host_state"] = timed.state.samples
+    if timed.host_state:
+        detail["host_state"] = timed.host_state
     return {"figures": figures, "series": [], "detail": detail}, machine.describe(plan.device, workload)
 
 

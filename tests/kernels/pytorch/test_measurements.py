@@ -504,7 +504,7 @@ class Steps(unittest.TestCase):
         with mock.patch.object(host_state, "BLOCK", 1 << 16):
             timed.run(loop)
         looks = training.TIMED_STEPS // training.STATE_EVERY
-        self.assertEqual({len(samples) for samples in timed.state.samples.values()}, {looks})
+        self.assertEqual({len(samples) for samples in timed.host_state.values()}, {looks})
         self.assertEqual(len(timed.seconds), training.TIMED_STEPS)
         self.assertEqual(loop.steps, training.TIMED_STEPS + looks)
         self.assertEqual(loop.forgotten, loop.steps)
