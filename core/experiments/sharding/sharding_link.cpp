@@ -116,6 +116,14 @@ const std::string& shardingWayKey(ShardingWay way)
     return shardingWays.keyOf(way);
 }
 
+RankLink hostRingRate(const Device& device, const ShardingLink& link, double touched)
+{
+    const CachedShares held = cachedShares(device, touched);
+    const double near = link.rate.bandwidth;
+    const double own = link.own > 0 ? link.own : near, far = link.far > 0 ? link.far : near;
+    return {link.rate.latency, 1 / (held.own / own + (held.last - held.own) / near + (1 - held.last) / far)};
+}
+
 std::string ringLink(const RingKind& kind)
 {
     return fmt::format("{}-{}{}", kind.isInPlace ? "all-reduce" : "ring", shardingWays.keyOf(kind.way),
