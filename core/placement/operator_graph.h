@@ -65,6 +65,8 @@ struct OperatorGraph
     std::int64_t weightBytes() const;
 };
 
+/// B of one tensor, so that sums over all nodes stay far below 2^63.
+inline constexpr double mostTensorBytes = 0x1p48;
 /// The most nodes of a graph that is written by hand, and bytes of its text.
 inline constexpr std::size_t mostNodes = 4096;
 inline constexpr std::size_t mostGraphText = std::size_t(1) << 18;

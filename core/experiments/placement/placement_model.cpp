@@ -160,10 +160,17 @@ Result<PlacementSeconds> placementSeconds(const Device& device, const Parameters
         : parameters.choice("link") == "pageable" ? TransferKind::Pageable
                                                   : TransferKind::Pinned;
     copy.bytes = std::uint64_t(std::clamp(weights, double(largest), 0x1p40));
-    copy.chunk = std::min(std::uint64_t(largest), copy.bytes);
+    copy.chunk = copy.bytes;
     MEMSCAPE_TRY(link, transferModel(device, copy));
     seconds.linkLatency = link.latency;
     seconds.linkRate = link.bandwidth;
+    if (!device.isGpu()) { // over all weights and the place of the largest, where the next one comes, too
+        const auto rate = [&](double touched) {
+            return bandwidthOf(device, touched, Operation::Copy, 1).bytesPerSecond;
+        };
+        const double bytes = double(copy.bytes), share = rate(bytes + double(largest)) / rate(2 * bytes);
+        seconds.linkRate *= std::isfinite(share) && share > 0 ? share : 1;
+    }
     seconds.linkSource = link.source;
     const MemoryLevel* const dram = device.dram();
     if (device.isGpu()) {

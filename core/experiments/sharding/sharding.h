@@ -59,6 +59,8 @@ struct ShardingCase
 /// Errors: plan.* as in `training-memory`; predict.device where the device has no such link or its rate is not known.
 Result<ShardingCase> shardingCase(const Device& device, const Parameters& parameters);
 const std::string& shardingWayKey(ShardingWay way);
+/// A step of a host's ring over memory of which its ranks touch so many bytes in turn: what its caches hold is quicker.
+RankLink hostRingRate(const Device& device, const ShardingLink& link, double touched);
 
 /// How a step of a ring is probed on a host.
 struct RingKind

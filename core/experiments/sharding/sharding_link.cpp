@@ -3,9 +3,9 @@
 // of a copy to the host stands for it. Within a host a step of the ring reads a neighbour's piece and adds or stores
 // it: its α and β are fitted by the calibration (RingKind), else β is the copy rate of so many cores and α a typical
 // hand-over.
-//     in place   an all-reduce writes over what its neighbour has just read, and each line is first taken from that
-//                core's cache: 0.25 ns a byte on two cores of a Zen 4 that share no cache, where a reduce-scatter and
-//                an all-gather over memory of their own took 0.07 ns
+//     in place   an all-reduce writes over what its neighbour has just read: 0.25 ns a byte in one state of a virtual
+//                machine with two cores of a Zen 4, where a reduce-scatter and an all-gather over memory of their own
+//                took 0.07 ns
 //     in turns   more ranks than cores: all ranks of the fullest core, ⌈N / cores⌉, make a step one after the other,
 //                and each turn is a switch, 1 µs where a hand-over between cores is 0.1 µs
 //
@@ -114,6 +114,14 @@ void setHostRates(ShardingLink& link, const Device& device, std::int64_t ranks, 
 const std::string& shardingWayKey(ShardingWay way)
 {
     return shardingWays.keyOf(way);
+}
+
+RankLink hostRingRate(const Device& device, const ShardingLink& link, double touched)
+{
+    const CachedShares held = cachedShares(device, touched);
+    const double near = link.rate.bandwidth;
+    const double own = link.own > 0 ? link.own : near, far = link.far > 0 ? link.far : near;
+    return {link.rate.latency, 1 / (held.own / own + (held.last - held.own) / near + (1 - held.last) / far)};
 }
 
 std::string ringLink(const RingKind& kind)

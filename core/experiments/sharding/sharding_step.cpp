@@ -15,7 +15,6 @@
 // memory of Memory budget).
 #include "core/experiments/sharding/sharding.h"
 
-#include "core/timing/link_time.h"
 #include "core/timing/working_set.h"
 #include "core/training/sharding.h"
 
@@ -93,15 +92,11 @@ private:
         return gradients * gradient + (m_plan.zeroStage > 0 ? whole * ranks * weight : 0);
     }
 
-    /// A step of the ring, by what the caches hold of that.
+    /// A step of the ring, and copies of a rank's own piece, by what the caches hold of that.
     void setHostRate()
     {
         const double touched = this->touched();
-        const ShardingLink& link = m_asked.link;
-        const CachedShares held = cachedShares(m_device, touched);
-        const double own = link.own > 0 ? link.own : m_rate.bandwidth;
-        const double far = link.far > 0 ? link.far : m_rate.bandwidth;
-        m_rate.bandwidth = 1 / (held.own / own + (held.last - held.own) / m_rate.bandwidth + (1 - held.last) / far);
+        m_rate = hostRingRate(m_device, m_asked.link, touched);
         const int cores = int(std::clamp<std::int64_t>(ranks(), 1, std::max(1, m_device.units)));
         m_copyRate = bandwidthOf(m_device, touched, Operation::Copy, cores).bytesPerSecond / 2 / double(ranks());
     }
@@ -429,51 +424,9 @@ private:
 
 } // namespace
 
-double ShardCollective::sentBytes() const
-{
-    if (kind == CollectiveKind::HostCopy)
-        return double(pieceElements * elementBytes) * count;
-    return double(ringSteps(kind, ranks)) * double(pieceElements * elementBytes) * count;
-}
-
-std::string_view shardPhaseText(ShardPhase phase)
-{
-    switch (phase) {
-    case ShardPhase::Forward: return "forward";
-    case ShardPhase::Backward: return "backward";
-    case ShardPhase::Update: break;
-    }
-    return "update";
-}
-
-std::vector<ShardCollective> ShardStep::collectives() const
-{
-    std::vector<std::pair<double, const ShardCollective*>> begun;
-    for (std::size_t lane = 0; lane < tasks.size(); ++lane) {
-        for (std::size_t i = 0; i < tasks[lane].size(); ++i) {
-            if (tasks[lane][i].collective)
-                begun.emplace_back(spans[lane][i].begin, &*tasks[lane][i].collective);
-        }
-    }
-    std::stable_sort(begun.begin(), begun.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::vector<ShardCollective> all;
-    for (const auto& [at, one] : begun)
-        all.push_back(*one);
-    return all;
-}
-
 Result<ShardStep> shardStep(const Device& device, const ShardedNetwork& network, const ShardingCase& asked)
 {
     return StepBuilder(device, network, asked).built();
-}
-
-Result<ShardingAnswer> answerSharding(const Device& device, const Parameters& parameters, PredictionContext& context)
-{
-    MEMSCAPE_TRY(asked, shardingCase(device, parameters));
-    MEMSCAPE_TRY(network, shardedNetwork(device, parameters, asked, context));
-    MEMSCAPE_TRY(step, shardStep(device, *network, asked));
-    const KeptBytes kept = keptBytes(network->network->parameters, asked.plan());
-    return ShardingAnswer{std::move(asked), std::move(network), kept, std::move(step)};
 }
 
 } // namespace memscape

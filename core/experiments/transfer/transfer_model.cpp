@@ -13,7 +13,7 @@
 //     is
 //               read where the one side lies and written where the other does: a byte of the array comes back after the
 //               array and the buffers, one of a buffer after twice the buffers. On a Zen 4, 64 MiB took 5.3 ms in one
-//               piece (the rates: 2.3 ms of reading, 2.5 ms of writing), 3.1 to 3.3 ms in chunks of 512 KiB to 4 MiB,
+//               piece (the rates: 2.1 ms of reading, 2.7 ms of writing), 3.1 to 3.3 ms in chunks of 512 KiB to 4 MiB,
 //               whose writing stays in the caches
 //     numa      calibrated; else copies as above, and what no cache holds is read over the link: lines in flight over
 //               the latencies of DRAM and link, at most the link's rate, in place of lines in flight over DRAM's
