@@ -4,6 +4,7 @@
 // again. What each node allocates is in backward_rules.cpp, what parameters keep in
 // parameter_gradients.cpp.
 #include "core/training/autograd.h"
+#include "core/training/host_activations.h"
 
 #include <algorithm>
 #include <utility>

@@ -61,6 +61,8 @@ constexpr KnownDifference knownDifferences[]{
     {"vit, adamw, bf16 autocast", 0, "PyTorch 1 copies what it joins to a tensor of another type", 200},
     {"gpt2, attention checkpointed", 0, "scores die in the checkpointed function, here when the method ends"},
     {"decoder of fused operators, flash, checkpointed", 0, "rms_norm frees its root at its end where nothing is kept"},
+    {"decoder, selective by operator", 0, "what a mode of Python is given dies after the call"},
+    {"decoder of fused operators, flash, selective", 0, "what a mode of Python is given dies after the call"},
     {"llama, ", 256, "transformers keeps frequencies of rotary positions, and makes a mask"},
     {"bert, momentum, checkpointed", 0, "transformers names more results"},
     {"bert, adamw, bf16 autocast", 0, "transformers names more results"},
