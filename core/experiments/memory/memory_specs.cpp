@@ -89,9 +89,10 @@ ParameterSpec transformersSpec()
     return choiceSpec(
         "transformers", "transformers",
         "Which version. Before 4.50 the loss of a language model took a copy of the logits without the last token's, "
-        "as large as they are. Before 4.45 a model returned its logits in fp32, and each layer of Qwen 2, Mistral, "
-        "Mixtral, Phi, StableLM, StarCoder 2, GPT-NeoX and Falcon had tables of sine and cosine for all positions; "
-        "generate() took logits of all tokens of a prompt then (logits=all).",
+        "as large as they are. Before 4.46 a model returned its logits in fp32 (for those of 4.45 choose 4.38). Before "
+        "4.45 each layer of Qwen 2, Mistral, Mixtral, Phi, StableLM, StarCoder 2, GPT-NeoX and Falcon had tables of "
+        "sine "
+        "and cosine for all positions; generate() took logits of all tokens of a prompt then (logits=all).",
         {{"4.50", "4.50 or newer", "labels are shifted, not logits"},
          {"4.45", "4.45 to 4.49", "the loss copies the logits"},
          {"4.38", "4.38 to 4.44", "and they are fp32; tables in each layer"}},
