@@ -19,31 +19,31 @@ struct Specified
     int units;
     double dramGigabytes; ///< per second
     double l2MiB;
-    double dramGiB;
+    double dramGiB;    ///< as CUDA reports it where that is published, else of the name
     double fp32, fp16; ///< TFLOP/s, dense, fp32 accumulation
 };
 
 // Vendor datasheets and the table of stas00/ml-engineering, typed in independently of the files.
 const std::vector<Specified> table = {
-    {"nvidia-t4", 40, 320, 4, 16, 8.1, 65},
+    {"nvidia-t4", 40, 320, 4, 14.56, 8.1, 65},
     {"nvidia-v100-sxm2", 80, 900, 6, 16, 15.7, 125},
-    {"nvidia-a100-40gb", 108, 1555, 40, 40, 19.5, 312},
-    {"nvidia-a100-80gb", 108, 2039, 40, 80, 19.5, 312},
+    {"nvidia-a100-40gb", 108, 1555, 40, 39.5, 19.5, 312},
+    {"nvidia-a100-80gb", 108, 2039, 40, 79.25, 19.5, 312},
     {"nvidia-rtx-3090", 82, 936, 6, 24, 35.6, 71},
     {"nvidia-a10", 72, 600, 6, 24, 31.2, 125},
     {"nvidia-a40", 84, 696, 6, 48, 37.4, 149.7},
     {"nvidia-rtx-a6000", 84, 768, 6, 48, 38.7, 154.8},
-    {"nvidia-rtx-3060", 28, 360, 3, 12, 12.74, 25.48},
+    {"nvidia-rtx-3060", 28, 360, 3, 11.76, 12.74, 25.48},
     {"nvidia-jetson-agx-orin-64gb", 16, 204.8, 4, 64, 5.3, 42.6},
     {"nvidia-rtx-4060-laptop", 24, 256, 32, 8, 14.56, 29.12},
     {"nvidia-rtx-4070", 46, 504, 36, 12, 29.15, 58.29},
-    {"nvidia-rtx-4090", 128, 1008, 72, 24, 82.6, 165.2},
+    {"nvidia-rtx-4090", 128, 1008, 72, 23.64, 82.6, 165.2},
     {"nvidia-l4", 58, 300, 48, 24, 30.3, 121},
-    {"nvidia-l40s", 142, 864, 96, 48, 91.6, 362},
+    {"nvidia-l40s", 142, 864, 96, 44.53, 91.6, 362},
     {"nvidia-rtx-5070-ti", 70, 896, 48, 16, 43.94, 87.88},
-    {"nvidia-rtx-5090", 170, 1792, 96, 32, 104.8, 209.5},
+    {"nvidia-rtx-5090", 170, 1792, 96, 31.37, 104.8, 209.5},
     {"nvidia-h100-pcie", 114, 2039, 50, 80, 51.2, 756},
-    {"nvidia-h100-sxm", 132, 3350, 50, 80, 66.9, 989},
+    {"nvidia-h100-sxm", 132, 3350, 50, 79.11, 66.9, 989},
     {"nvidia-h100-96gb", 132, 2400, 50, 96, 66.9, 989},
     {"nvidia-h200", 132, 4800, 50, 141, 66.9, 989},
     {"nvidia-b200", 148, 8000, 126, 180, 80, 2250},
@@ -106,7 +106,7 @@ private slots:
         QCOMPARE(device->units, expected.units);
         QVERIFY(device->dram());
         QVERIFY(relative(device->dram()->bandwidth.value, expected.dramGigabytes * 1e9) < 0.02);
-        QCOMPARE(device->dram()->capacity.value, expected.dramGiB * 0x1p30);
+        QVERIFY(relative(device->dram()->capacity.value, expected.dramGiB * 0x1p30) < 1e-9); // whole bytes
         const MemoryLevel* far = device->level("L2 far");
         QCOMPARE((far ? far : device->level("L2"))->capacity.value, expected.l2MiB * 0x1p20);
         QVERIFY(relative(device->rates.at("fp32").flops.value, expected.fp32 * 1e12) < 0.001);
