@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/timing/attention_memory.h"
+#include "core/base/rounding.h"
 
 #include "core/checkpoint/mlp_chain.h"
 
@@ -75,7 +76,7 @@ std::vector<AttentionArray> flashArrays(const AttentionVersion& version, const A
 std::int64_t attentionSplits(const AttentionVersion& version, const AttentionShape& shape, int workers)
 {
     const std::int64_t heads = shape.batch * shape.kvHeads;
-    const std::int64_t wanted = (workers + heads - 1) / heads;
+    const std::int64_t wanted = quotientUp<std::int64_t>(workers, heads);
     const std::int64_t tile = std::max<std::int64_t>(version.tile(shape.headDim, AttentionPass::Backward).keys, 1);
     return std::clamp<std::int64_t>(wanted, 1, (shape.keys + tile - 1) / tile);
 }

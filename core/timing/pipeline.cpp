@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/timing/pipeline.h"
+#include "core/base/rounding.h"
 
 #include <algorithm>
 
@@ -58,7 +59,7 @@ std::vector<LanePiece> pipelinePieces(const std::vector<LaneTime>& lanes, std::u
     if (lanes.empty() || chunks == 0)
         return pieces;
     const std::uint64_t each = std::max<std::uint64_t>(1, most / lanes.size()); // pieces of a lane
-    const std::uint64_t joined = (chunks + each - 1) / each;                    // chunks of a piece
+    const std::uint64_t joined = quotientUp(chunks, each);                      // chunks of a piece
     std::vector<double> left(std::size_t(std::max(1, depth)), 0.0);             // when each buffer is free
     std::vector<double> idle(lanes.size(), 0.0);                                // when each lane is
     for (std::uint64_t chunk = 0; chunk < chunks; ++chunk) {

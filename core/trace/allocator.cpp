@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/trace/allocator.h"
+#include "core/base/rounding.h"
 
 #include <cassert>
 
@@ -348,7 +349,7 @@ Result<void> CachingAllocator::adopt(const AllocatorSegment& segment)
         return fail("allocator.segments", "the blocks of a segment leave gaps or overlap");
     change(&AllocatorCounts::segments, segment.isExpandable ? 0 : 1);
     change(&AllocatorCounts::reserved, segment.size - unmapped);
-    m_nextAddress = std::max(m_nextAddress, (end + largeRounding - 1) / largeRounding * largeRounding);
+    m_nextAddress = std::max(m_nextAddress, roundedUp(end, largeRounding));
     return {};
 }
 

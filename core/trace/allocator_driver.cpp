@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What passes between the cache and the driver: new segments, and what is given back when memory
 // is short.
+#include "core/base/rounding.h"
 #include "core/trace/allocator.h"
 
 namespace memscape {
@@ -27,7 +28,7 @@ BlockIndex CachingAllocator::newSegment(const Request& request, bool isRetry)
     block.size = size;
     block.stream = request.stream;
     block.isSmall = request.isSmall;
-    const std::uint64_t end = block.address + std::uint64_t((size + largeRounding - 1) / largeRounding * largeRounding);
+    const std::uint64_t end = block.address + std::uint64_t(roundedUp(size, largeRounding));
     m_nextAddress = std::max(m_nextAddress, end);
     ++m_statistics.deviceAllocations;
     m_statistics.takenBytes += size;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/trace/allocator_options.h"
+#include "core/base/rounding.h"
 
 #include "core/base/number.h"
 #include "core/base/text.h"
@@ -172,9 +173,9 @@ std::int64_t roundedRequest(std::int64_t bytes, const AllocatorOptions& options)
         if (std::has_single_bit(size))
             return bytes;
         const std::int64_t step = std::int64_t(std::bit_floor(size) / std::bit_floor(std::uint64_t(divisions)));
-        return (bytes + step - 1) / step * step;
+        return roundedUp(bytes, step);
     }
-    return (bytes + smallestBlock - 1) / smallestBlock * smallestBlock;
+    return roundedUp(bytes, smallestBlock);
 }
 
 std::int64_t segmentBytes(std::int64_t rounded)
@@ -183,7 +184,7 @@ std::int64_t segmentBytes(std::int64_t rounded)
         return smallSegment;
     if (rounded < largeRequest)
         return largeSegment;
-    return (rounded + largeRounding - 1) / largeRounding * largeRounding;
+    return roundedUp(rounded, largeRounding);
 }
 
 } // namespace memscape

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/records/record_text.h"
+#include "core/report/summary.h"
 
 #include "app/pictures/common/json_values.h"
 #include "app/settings/words.h"
@@ -65,14 +66,7 @@ QString recordToolTip(const Record& record)
     add(QObject::tr("quality grade: %1"), recordGrade(record));
     add(QObject::tr("because: %1"), textOf(record.provenance, "reason"));
     add(QObject::tr("status: %1"), textOf(record.provenance, "status"));
-    if (const auto experiment = findExperiment(record.experiment)) {
-        QStringList parts;
-        for (const auto& [key, value] : record.parameters.values()) {
-            if (const ParameterSpec* spec = findParameter((*experiment)->schema(), key); spec && isNamed(*spec, value))
-                parts << toQString(spec->label) + u' ' + toQString(valueLabel(*spec, value));
-        }
-        lines << parts.join(QStringLiteral(", "));
-    }
+    add(QStringLiteral("%1"), toQString(parametersText(record)));
     add(QStringLiteral("%1"), toQString(record.note));
     return lines.join(u'\n');
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the parameters of `loading` say: the bytes of the file, from a model's tensors in their stored form or from the
 // header of a real file, how they are read, and what becomes of them.
+#include "core/base/rounding.h"
 #include "core/experiments/loading/loading.h"
 #include "core/experiments/loading/loading_words.h"
 #include "core/experiments/memory/memory_parameters.h"
@@ -129,7 +130,7 @@ void setTouched(LoadingCase& asked, double touched)
 Result<void> setChunks(LoadingCase& asked, const Parameters& parameters)
 {
     const auto chunk = std::uint64_t(parameters.integer("chunk"));
-    const std::uint64_t whole = (chunk + blockBytes - 1) / blockBytes * blockBytes;
+    const std::uint64_t whole = roundedUp(chunk, blockBytes);
     asked.chunk = chunk == 0 ? asked.bytes : std::min(whole, asked.bytes);
     if (asked.chunks() > mostLoadingChunks)
         return fail("predict.chunks",

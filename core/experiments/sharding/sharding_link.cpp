@@ -10,6 +10,7 @@
 //                and each turn is a switch, 1 µs where a hand-over between cores is 0.1 µs
 //
 // Left out: several nodes with a slower network between them, unless the network's rate is given (link_bandwidth).
+#include "core/base/rounding.h"
 #include "core/experiment/schema.h"
 #include "core/experiments/memory/memory_parameters.h"
 #include "core/experiments/sharding/sharding.h"
@@ -85,7 +86,7 @@ void setHostRates(ShardingLink& link, const Device& device, std::int64_t ranks, 
         }
         return nullptr;
     };
-    const std::int64_t units = std::max(1, device.units), most = (ranks + units - 1) / units;
+    const std::int64_t units = std::max(1, device.units), most = quotientUp(ranks, units);
     const Link* const taking = most > 1 ? known(true) : nullptr;
     const Link* const fitted = taking ? taking : known(false);
     const double turns = double(most) / (taking ? probedTurns : 1);

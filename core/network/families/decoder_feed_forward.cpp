@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Feed-forward layers of decoders: dense, gated, and a mixture of experts as an eager loop.
+#include "core/base/rounding.h"
 #include "core/network/families/decoder_parts.h"
 
 #include <algorithm>
@@ -110,7 +111,7 @@ Variable sharedExperts(NetworkBuilder& b, const ModelDescription& model, const D
     Variable results = b.fill({sent, model.hidden}, tokens.dtype());
     b.repeat(results, "experts", 0, own, [&](std::int64_t i, Variable& sum) {
         const ModuleScope scope(b, fmt::format("experts.{}", i), "Expert");
-        const Variable x = b.index(arrived, b.fill({std::max<std::int64_t>(1, (sent + own - 1) / own)}, DType::Int64));
+        const Variable x = b.index(arrived, b.fill({std::max<std::int64_t>(1, quotientUp(sent, own))}, DType::Int64));
         sum = b.addInPlace(std::move(sum),
                            decoderFeedForward(b, model, names, x, model.experts.ffn, model.experts.expertBiases));
     });

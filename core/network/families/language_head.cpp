@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/network/families/language_head.h"
+#include "core/base/rounding.h"
 
 #include <algorithm>
 
@@ -60,7 +61,7 @@ std::vector<std::int64_t> piecesOfAtMost(std::int64_t length, std::int64_t most)
 /// The sizes that tensor.chunk(count) makes: equal ones, and a smaller last one.
 std::vector<std::int64_t> piecesOf(std::int64_t length, std::int64_t count)
 {
-    return piecesOfAtMost(length, std::max<std::int64_t>((length + count - 1) / std::max<std::int64_t>(count, 1), 1));
+    return piecesOfAtMost(length, std::max<std::int64_t>(quotientUp(length, std::max<std::int64_t>(count, 1)), 1));
 }
 
 /// Logits of each of `pieces` tokens of hidden states (B, S, H).
