@@ -45,7 +45,7 @@ Result<Parameters> withWhatAProcessorHolds(const Experiment& experiment, const D
 Result<Plan> planOf(const Arguments& arguments)
 {
     MEMSCAPE_TRY(experiment, findExperiment(arguments.experiment));
-    MEMSCAPE_TRY(parameters, resolve(experiment->schema(), arguments.assignments));
+    MEMSCAPE_TRY(parameters, askedParameters(*experiment, arguments.assignments));
     MEMSCAPE_CHECK(requireDevice(arguments.device));
     MEMSCAPE_TRY(live, findLiveDevice(arguments.device));
     MEMSCAPE_CHECK(writable(arguments.output));

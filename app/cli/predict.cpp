@@ -15,7 +15,7 @@ namespace {
 Result<Record> predicted(const Arguments& arguments)
 {
     MEMSCAPE_TRY(experiment, findExperiment(arguments.experiment));
-    MEMSCAPE_TRY(parameters, resolve(experiment->schema(), arguments.assignments));
+    MEMSCAPE_TRY(parameters, askedParameters(*experiment, arguments.assignments));
     MEMSCAPE_TRY(device, findDeviceToPredict(arguments.device));
     return predictRecord(*experiment, device, parameters);
 }
@@ -23,7 +23,7 @@ Result<Record> predicted(const Arguments& arguments)
 Result<Snippet> snippetOf(const Arguments& arguments)
 {
     MEMSCAPE_TRY(experiment, findExperiment(arguments.experiment));
-    MEMSCAPE_TRY(parameters, resolve(experiment->schema(), arguments.assignments));
+    MEMSCAPE_TRY(parameters, askedParameters(*experiment, arguments.assignments));
     MEMSCAPE_TRY(device, findDeviceToPredict(arguments.device));
     MEMSCAPE_CHECK(experiment->predictPoint(device, parameters)); // no lines for what can't be
     std::vector<std::string> keys;

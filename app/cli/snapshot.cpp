@@ -81,7 +81,7 @@ Result<std::vector<SnapshotFinding>> findingsFor(const SnapshotDevice& device, c
     if (plan.empty())
         return findings;
     MEMSCAPE_TRY(experiment, findExperiment("training-memory"));
-    MEMSCAPE_TRY(parameters, resolve(experiment->schema(), plan));
+    MEMSCAPE_TRY(parameters, askedParameters(*experiment, plan));
     if (parameters.sweep())
         return fail("snapshot.plan", "a run has one plan: nothing can be swept", "give each parameter one value");
     if (std::ranges::find(findings, "out-of-memory", &SnapshotFinding::id) == findings.end()) {

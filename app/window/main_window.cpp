@@ -321,7 +321,7 @@ Result<Parameters> MainWindow::standardParameters(const Experiment& experiment,
     const std::string chosen = m_document.device(experiment.id());
     const DeviceEntry* entry = chosen.empty() ? m_devices.preferred() : m_devices.find(chosen);
     if (entry == nullptr)
-        return resolve(experiment.schema(), assignments);
+        return askedParameters(experiment, assignments);
     return memscape::standardParameters(experiment, entry->device, assignments);
 }
 

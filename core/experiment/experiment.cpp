@@ -140,6 +140,36 @@ std::vector<std::string> Experiment::idleParameters(const Device& device, const 
     return idle;
 }
 
+namespace {
+
+bool isAssigned(const std::vector<std::string>& assignments, const std::string& key)
+{
+    return std::any_of(assignments.begin(), assignments.end(),
+                       [&](const std::string& one) { return one.starts_with(key + "="); });
+}
+
+/// Sets those of `texts` that are not assigned.
+Result<void> setOthers(Parameters& parameters, const Experiment& experiment, const ParameterTexts& texts,
+                       const std::vector<std::string>& assignments)
+{
+    for (const auto& [key, text] : texts) {
+        if (!isAssigned(assignments, key)) {
+            MEMSCAPE_TRY(value, parseValue(*findParameter(experiment.schema(), key), text));
+            parameters.set(key, value);
+        }
+    }
+    return {};
+}
+
+} // namespace
+
+Result<Parameters> askedParameters(const Experiment& experiment, const std::vector<std::string>& assignments)
+{
+    MEMSCAPE_TRY(parameters, resolve(experiment.schema(), assignments));
+    MEMSCAPE_CHECK(setOthers(parameters, experiment, experiment.implied(parameters), assignments));
+    return parameters;
+}
+
 Parameters standardParameters(const Experiment& experiment, const Device& device)
 {
     auto standard = resolve(experiment.schema(), experiment.standardOn(device));
@@ -150,20 +180,10 @@ Parameters standardParameters(const Experiment& experiment, const Device& device
 Result<Parameters> standardParameters(const Experiment& experiment, const Device& device,
                                       const std::vector<std::string>& assignments)
 {
-    MEMSCAPE_TRY(parameters, resolve(experiment.schema(), assignments));
+    MEMSCAPE_TRY(parameters, askedParameters(experiment, assignments));
     const ParameterTexts own = experiment.standardOn(device);
-    const auto isAssigned = [&](const std::string& key) {
-        return std::any_of(assignments.begin(), assignments.end(),
-                           [&](const std::string& one) { return one.starts_with(key + "="); });
-    };
-    if (own.empty() || isAssigned(own.front().first))
-        return parameters;
-    for (const auto& [key, text] : own) {
-        if (!isAssigned(key)) {
-            MEMSCAPE_TRY(value, parseValue(*findParameter(experiment.schema(), key), text));
-            parameters.set(key, value);
-        }
-    }
+    if (!own.empty() && !isAssigned(assignments, own.front().first))
+        MEMSCAPE_CHECK(setOthers(parameters, experiment, own, assignments));
     return parameters;
 }
 

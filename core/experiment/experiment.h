@@ -75,6 +75,9 @@ public:
     /// What differs from the schema's defaults where a page of that device is opened; see
     /// standardParameters().
     virtual ParameterTexts standardOn(const Device&) const { return {}; }
+    /// What the values that were given imply for those that were not: a model's positions bound its tokens. See
+    /// askedParameters().
+    virtual ParameterTexts implied(const Parameters&) const { return {}; }
     /// The figures that a page keeps in sight, most important first; see headlineFigures().
     virtual std::vector<std::string> headlines() const { return {}; }
     /// question() answered from these figures (measured ones where they are there): see answer.h.
@@ -109,6 +112,8 @@ public:
                                             PredictionContext& context) const;
 };
 
+/// What a command or a link asks for: what it assigns, what that implies, and the schema's defaults.
+Result<Parameters> askedParameters(const Experiment& experiment, const std::vector<std::string>& assignments);
 /// The parameters that a page of that device opens with.
 Parameters standardParameters(const Experiment& experiment, const Device& device);
 /// The same with some of them assigned: the first of standardOn() decides whether the others of it hold.

@@ -282,6 +282,22 @@ std::int64_t ModelDescription::valueHeadDim() const
     return latent.keyValueRank > 0 ? latent.valueHeadDim : headDim;
 }
 
+std::int64_t ModelDescription::tokenLimit() const
+{
+    if (program)
+        return program->sequence < 1 ? 0 : maxPositions;
+    return positions == PositionKind::Learned && architecture != "from-scratch" ? maxPositions : 0;
+}
+
+Error beyondPositions(std::string_view key, std::int64_t tokens, std::int64_t positions)
+{
+    Error error{"network.shape",
+                fmt::format("a {} of {} is longer than the {} positions of this model", key, tokens, positions),
+                std::string(key), fmt::format("take at most {0} tokens: {1}={0}", positions, key)};
+    error.remedy = Remedy{std::string(key), fmt::format("{}", positions)};
+    return error;
+}
+
 Result<void> checkModel(const ModelDescription& model)
 {
     switch (model.family) {

@@ -231,7 +231,13 @@ struct ModelDescription
     /// The key/value width of one head that attention multiplies: headDim, or MLA's.
     std::int64_t queryHeadDim() const;
     std::int64_t valueHeadDim() const;
+    /// The longest sequence: rows of a learned table of positions. 0: no table ends it.
+    std::int64_t tokenLimit() const;
 };
+
+/// What `key` (sequence, context) is told where it is longer than the positions of a model: network.shape, with the
+/// remedy.
+Error beyondPositions(std::string_view key, std::int64_t tokens, std::int64_t positions);
 
 /// Whether every size is one that can be computed with: positive where it must be, within limits
 /// that no machine reaches, and consistent (heads divide among key/value heads…). The error's place

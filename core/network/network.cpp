@@ -48,14 +48,9 @@ Gpt2Shape gpt2Shape(const ModelDescription& model, const BuildOptions& options)
 /// Of a network file with a table of positions.
 Result<void> checkPositions(const ModelDescription& model, std::int64_t sequence)
 {
-    if (model.maxPositions < 1 || model.program->sequence < 1 || sequence <= model.maxPositions)
+    if (model.tokenLimit() == 0 || sequence <= model.tokenLimit())
         return {};
-    Error error{
-        "network.shape",
-        fmt::format("a sequence of {} is longer than the {} positions of this model", sequence, model.maxPositions),
-        "sequence", fmt::format("take at most {0} tokens: sequence={0}", model.maxPositions)};
-    error.remedy = Remedy{"sequence", fmt::format("{}", model.maxPositions)};
-    return fail(std::move(error));
+    return fail(beyondPositions("sequence", sequence, model.tokenLimit()));
 }
 
 Result<Graph> recorded(const ModelDescription& model, const BuildOptions& options)

@@ -129,7 +129,7 @@ Result<void> SnapshotPage::apply(const ScreenshotRequest& request)
         const DeviceEntry* entry = m_services.devices.find(deviceId());
         MEMSCAPE_TRY(parameters,
                      entry ? standardParameters(*experiment, entry->device, beside)
-                           : resolve(experiment->schema(), beside));
+                           : askedParameters(*experiment, beside));
         m_services.document.setParameters("training-memory", parameters, QStringLiteral("parameters"));
         set("beside", Json(true));
     }

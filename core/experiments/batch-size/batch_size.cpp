@@ -9,6 +9,7 @@
 #include "core/experiments/common/answers.h"
 #include "core/experiments/common/framework_lines.h"
 #include "core/experiments/common/idle_parameters.h"
+#include "core/experiments/memory/memory_parameters.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -40,6 +41,10 @@ public:
     std::vector<std::string> idleParameters(const Device& device, const Parameters& parameters) const override
     {
         return idleBatchParameters(device, parameters);
+    }
+    ParameterTexts implied(const Parameters& parameters) const override
+    {
+        return tokensWithinPositions(parameters, {"sequence"});
     }
     std::vector<std::string> headlines() const override
     {

@@ -146,11 +146,9 @@ Result<ServingAnswer> servingAnswer(const Device& device, const Parameters& para
     ServingAnswer answer;
     MEMSCAPE_TRY(model, askedModel(parameters));
     MEMSCAPE_TRY(request, servingRequest(device, parameters));
-    if (model.program && model.maxPositions > 0 && request.context > model.maxPositions)
-        return fail("network.shape",
-                    fmt::format("a context of {} tokens is longer than the {} positions of this model", request.context,
-                                model.maxPositions),
-                    fmt::format("take at most {0} tokens: context={0}", model.maxPositions), "context");
+    const std::int64_t limit = model.program || model.family == Family::Decoder ? model.tokenLimit() : 0;
+    if (limit > 0 && request.context > limit)
+        return fail(beyondPositions("context", request.context, limit));
     MEMSCAPE_TRY(pass, servingPass(device, model, parameters, request, request.batch));
     MEMSCAPE_TRY(weights,
                  servedWeights(model, request.weights, elementBytes(request.computed), request.tensorParallel));

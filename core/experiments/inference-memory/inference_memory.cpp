@@ -109,6 +109,10 @@ public:
     {
         return idleInferenceParameters(device, parameters);
     }
+    ParameterTexts implied(const Parameters& parameters) const override
+    {
+        return tokensWithinPositions(parameters, {"context", "sequence"});
+    }
     std::vector<std::string> headlines() const override
     {
         return {"fits", "device_total", "kv_cache", "largest_context", "largest_batch"};

@@ -9,6 +9,7 @@
 #include "core/experiment/predicted_points.h"
 #include "core/experiments/common/framework_lines.h"
 #include "core/experiments/common/idle_parameters.h"
+#include "core/experiments/memory/memory_parameters.h"
 
 #include <cmath>
 
@@ -41,6 +42,10 @@ public:
     bool isThroughMemory(const Device&) const override { return false; }
     const Schema& schema() const override { return m_schema; }
     std::vector<std::string> idleParameters(const Device& device, const Parameters& parameters) const override;
+    ParameterTexts implied(const Parameters& parameters) const override
+    {
+        return tokensWithinPositions(shardingTraining(parameters), {"sequence"});
+    }
     ParameterTexts standardOn(const Device& device) const override
     {
         if (device.isGpu())

@@ -59,6 +59,10 @@ public:
     {
         return idleTrainingParameters(device, parameters);
     }
+    ParameterTexts implied(const Parameters& parameters) const override
+    {
+        return tokensWithinPositions(parameters, {"sequence"});
+    }
     ParameterTexts standardOn(const Device& device) const override { return standardModelOn(device); }
     std::vector<std::string> headlines() const override
     {

@@ -9,7 +9,6 @@
 #include "core/experiment/experiment.h"
 #include "tests/support/mouse.h"
 
-#include <QDir>
 #include <QImage>
 #include <QPainter>
 #include <QSignalSpy>
@@ -59,11 +58,7 @@ class TestAllocatorPicture : public QObject
     Q_OBJECT
 
 private slots:
-    void initTestCase()
-    {
-        applyTheme(*qApp, QStringLiteral("dark"));
-        QVERIFY(QDir().mkpath(QStringLiteral(SAMPLES)));
-    }
+    void initTestCase() { applyTheme(*qApp, QStringLiteral("dark")); }
 
     void whatIsPlayedIsWhatWasCounted_data();
     void whatIsPlayedIsWhatWasCounted();

@@ -8,7 +8,6 @@
 #include "tests/support/mouse.h"
 
 #include <QApplication>
-#include <QDir>
 #include <QImage>
 #include <QMouseEvent>
 #include <QPainter>
@@ -73,11 +72,7 @@ class TestCheckpointPicture : public QObject
     Q_OBJECT
 
 private slots:
-    void initTestCase()
-    {
-        applyTheme(*qApp, QStringLiteral("dark"));
-        QVERIFY(QDir().mkpath(QStringLiteral(SAMPLES)));
-    }
+    void initTestCase() { applyTheme(*qApp, QStringLiteral("dark")); }
 
     void keptBytesAreTheReplays();
     void barsOfAHandWrittenSchedule();

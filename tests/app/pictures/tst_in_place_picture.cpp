@@ -9,7 +9,6 @@
 #include "tests/support/mouse.h"
 #include "tests/support/pytorch_data.h"
 
-#include <QDir>
 #include <QImage>
 #include <QPainter>
 #include <QSignalSpy>
@@ -290,7 +289,6 @@ void TestInPlacePicture::keysReadTheSame()
     const QString copy = picture.accessibleDescription();
     const QImage marked = picture.grab().toImage();
     QVERIFY(inPlacePixels(marked, currentTheme().highlight) > 50); // the rim around it
-    QDir().mkpath(SAMPLES);
     QVERIFY(marked.save(QStringLiteral(SAMPLES "/in-place-marked.png")));
     QTest::keyClick(&picture, Qt::Key_Left);
     QTest::keyClick(&picture, Qt::Key_Right);
@@ -323,7 +321,6 @@ void TestInPlacePicture::onlyWhatWasMeasuredAtThisSizeIsShown()
     const QImage with = show(picture, "2MiB");
     QVERIFY(inPlacePixels(with, currentTheme().measuredText) > 10);
     QCOMPARE(inPlacePixels(show(picture, "3MiB"), currentTheme().measuredText), 0);
-    QDir().mkpath(SAMPLES);
     QVERIFY(with.save(QStringLiteral(SAMPLES "/in-place-measured.png")));
 }
 
@@ -363,7 +360,6 @@ void TestInPlacePicture::bothThemesAndSizes()
     QFETCH(bool, dark);
     QFETCH(QSize, size);
     const Theme& theme = dark ? darkTheme() : lightTheme();
-    QDir().mkpath(SAMPLES);
     int number = 0;
     for (const auto& assignments : inPlaceKinds) {
         InPlacePicture picture;

@@ -10,7 +10,6 @@
 
 #include <QApplication>
 #include <QBuffer>
-#include <QDir>
 #include <QImage>
 #include <QMouseEvent>
 #include <QPainter>
@@ -63,7 +62,6 @@ private slots:
     void initTestCase()
     {
         applyTheme(*qApp, QStringLiteral("dark"));
-        QVERIFY(QDir().mkpath(QStringLiteral(SAMPLES)));
         QVERIFY(!catalogue().empty());
     }
 

@@ -9,7 +9,6 @@
 #include "tests/support/mouse.h"
 
 #include <QApplication>
-#include <QDir>
 #include <QImage>
 #include <QKeyEvent>
 #include <QMouseEvent>
@@ -198,7 +197,6 @@ void TestPrecisionPicture::bothThemesAndSizes()
     QPainter painter(&image);
     picture.paintTo(painter, QRectF(QPointF(0, 0), QSizeF(size)), dark ? darkTheme() : lightTheme());
     painter.end();
-    QDir().mkpath(SAMPLES);
     QVERIFY(image.save(QStringLiteral(SAMPLES "/precision-%1-%2.png").arg(dark ? "dark" : "light").arg(size.width())));
     // Something of each colour is there: what is lost, what is stored.
     const Theme& theme = dark ? darkTheme() : lightTheme();

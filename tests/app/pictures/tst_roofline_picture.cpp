@@ -11,7 +11,6 @@
 #include "tests/support/mouse.h"
 
 #include <QApplication>
-#include <QDir>
 #include <QImage>
 #include <QMouseEvent>
 #include <QPainter>
@@ -294,7 +293,6 @@ void TestRooflinePicture::bothThemesAndSizes()
     const Theme& theme = dark ? darkTheme() : lightTheme();
     picture.paintTo(painter, QRectF(QPointF(0, 0), QSizeF(size)), theme);
     painter.end();
-    QDir().mkpath(SAMPLES);
     QVERIFY(image.save(
         QStringLiteral(SAMPLES "/roofline-%1-%2-%3.png").arg(dark ? "dark" : "light").arg(size.width()).arg(device)));
     // Each ring is drawn where placeOf() says: some of its rim shows, though others lie over it.

@@ -4,7 +4,6 @@
 #include "app/plots/plot_view.h"
 
 #include <QApplication>
-#include <QDir>
 #include <QFile>
 #include <QImage>
 #include <QPainter>
@@ -123,11 +122,7 @@ class TestPlotExport : public QObject
     QString sample(const char* name) const { return QStringLiteral(SAMPLES "/") + QLatin1String(name); }
 
 private slots:
-    void initTestCase()
-    {
-        applyTheme(*qApp, QStringLiteral("dark"));
-        QVERIFY(QDir().mkpath(QStringLiteral(SAMPLES)));
-    }
+    void initTestCase() { applyTheme(*qApp, QStringLiteral("dark")); }
 
     void png()
     {

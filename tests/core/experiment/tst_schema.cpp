@@ -126,7 +126,7 @@ void TestSchema::everyChoiceCanBePredicted()
     const auto other = together.find(assignment);
     if (other != together.end() && findParameter(asked.schema(), other->second.substr(0, other->second.find('='))))
         assignments.push_back(other->second);
-    const auto parameters = resolve(asked.schema(), assignments);
+    const auto parameters = askedParameters(asked, assignments);
     QVERIFY2(parameters, parameters ? "" : parameters.error().text().c_str());
     auto device = findDevice("nvidia-h100-sxm");
     QVERIFY(device);

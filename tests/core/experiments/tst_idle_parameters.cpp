@@ -328,6 +328,28 @@ private slots:
         QVERIFY(findFigure(*figures, "device_total")->number() < 32e9);
     }
 
+    /// GPT-2 has 1,024 positions, BERT 512, Whisper's decoder 448 (their config.json): a sequence that is not given
+    /// is not longer; one that is given is refused.
+    void tokensThatAreNotGivenStayWithinTheModelsPositions()
+    {
+        const auto tokens = [](const char* experiment, Texts given, const char* key) {
+            return askedParameters(**findExperiment(experiment), given)->integer(key);
+        };
+        QCOMPARE(tokens("training-memory", {"model=gpt2"}, "sequence"), 1024);
+        QCOMPARE(tokens("batch-size", {"model=bert-base-uncased"}, "sequence"), 512);
+        QCOMPARE(tokens("sharding", {"model=gpt2"}, "sequence"), 1024);
+        QCOMPARE(tokens("inference-memory", {"model=whisper-small"}, "context"), 448);
+        QCOMPARE(tokens("inference-memory", {"model=whisper-small"}, "sequence"), 448);
+        QCOMPARE(tokens("training-memory", {"model=gpt2", "sequence=4096"}, "sequence"), 4096);
+        QCOMPARE(tokens("training-memory", {"model=llama-2-7b"}, "sequence"), 2048); // rotary: no table ends it
+        const Experiment& inference = **findExperiment("inference-memory");
+        const auto refused = inference.predictPoint(*findDevice("nvidia-h200"),
+                                                    *resolve(inference.schema(), Texts{"model=gpt2", "context=4096"}));
+        QVERIFY(!refused);
+        QCOMPARE(refused.error().code, std::string("network.shape"));
+        QCOMPARE(refused.error().remedy->value, std::string("1024"));
+    }
+
     void headlinesAreFiguresOfTheirExperiment()
     {
         for (const Experiment* experiment : experiments()) {
