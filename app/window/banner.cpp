@@ -42,6 +42,14 @@ void alert(QWidget* line)
     QAccessible::updateAccessibility(&event);
 }
 
+/// Errors are written to follow a place; alone they are sentences.
+QString sentence(QString text)
+{
+    if (!text.isEmpty())
+        text[0] = text[0].toUpper();
+    return text;
+}
+
 QColor kindColour(BannerKind kind)
 {
     const Theme& theme = currentTheme();
@@ -111,7 +119,7 @@ private:
         if (m_count > 1)
             text += Banner::tr(" (%n times)", nullptr, m_count);
         if (!m_message.hint.isEmpty())
-            text += u'\n' + m_message.hint;
+            text += u'\n' + sentence(m_message.hint);
         m_text->setText(text);
         setAccessibleName(text);
     }
@@ -219,7 +227,8 @@ void Banner::showError(const Error& error, const QString& details, const QList<B
 {
     BannerMessage message;
     message.kind = BannerKind::Problem;
-    message.text = QString::fromStdString(error.place.empty() ? error.message : error.place + ": " + error.message);
+    message.text = error.place.empty() ? sentence(QString::fromStdString(error.message))
+                                       : QString::fromStdString(error.place + ": " + error.message);
     message.hint = QString::fromStdString(error.hint);
     message.details = QString::fromStdString(error.code + "\n" + error.text() + "\n") + details;
     message.actions = actions;

@@ -21,7 +21,15 @@ private slots:
                           "give bytes as a number"});
         QCOMPARE(banner.texts(),
                  QStringList{"predicted.figures.peak.value: expected a number, "
-                             "found \"12 GB\"\ngive bytes as a number"});
+                             "found \"12 GB\"\nGive bytes as a number"});
+    }
+
+    /// Errors are written to follow a place; without one they begin a line, as every sentence does.
+    void anErrorWithoutAPlaceIsASentence()
+    {
+        Banner banner;
+        banner.showError({"worker.crashed", "the worker crashed", {}, "a new one is started"});
+        QCOMPARE(banner.texts(), QStringList{"The worker crashed\nA new one is started"});
     }
 
     void detailsGoToTheClipboard()
