@@ -82,7 +82,7 @@ private slots:
     {
         Outcome ours, theirs;
         ours.figures = {figure("hidden_time", 1e-3)};
-        theirs.figures = {figure("hidden_time", 0)};
+        theirs.figures = {figure("hidden_time", 0.0)};
         FiguresModel model;
         model.setRows(figureRows(&ours, &theirs, 1.0, true), ByteStyle::Binary);
         const QModelIndex error = model.index(0, FiguresModel::ErrorColumn);
