@@ -120,7 +120,7 @@ private slots:
         for (int i = 0; i < 2; ++i)
             banner.put(
                 {BannerKind::Problem, "lab.memscape may not be written", "save under another name", {}, {}, "save"});
-        QCOMPARE(banner.texts(), QStringList{"lab.memscape may not be written\nsave under another name"});
+        QCOMPARE(banner.texts(), QStringList{"lab.memscape may not be written\nSave under another name"});
     }
 
     void anActionRunsOnceAndCloses()
