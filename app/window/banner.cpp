@@ -22,7 +22,8 @@ namespace memscape {
 namespace {
 
 constexpr int most = 3;
-constexpr int noticeTime = 8000; ///< ms that good news stays
+constexpr int noticeTime = 8000;  ///< ms that good news stays
+constexpr int offerTime = 30'000; ///< ms that it stays where something can be done with it
 constexpr int widest = 760;
 constexpr int edge = 12; ///< pixels between a message and the edges of the page
 
@@ -217,8 +218,8 @@ void Banner::add(const BannerMessage& message)
     connect(
         line, &QObject::destroyed, m_column, [this] { place(); }, Qt::QueuedConnection);
     place();
-    if (message.kind == BannerKind::Info && message.actions.isEmpty())
-        QTimer::singleShot(noticeTime, line, &QObject::deleteLater);
+    if (message.kind == BannerKind::Info && !message.isLasting)
+        QTimer::singleShot(message.actions.isEmpty() ? noticeTime : offerTime, line, &QObject::deleteLater);
     alert(line);
 }
 

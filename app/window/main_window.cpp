@@ -244,7 +244,8 @@ void MainWindow::offerToWait(const QString& text, const RunningMeasurement& run)
                        {},
                        {{tr("Measure anyway"), anyway}, {tr("Don’t measure"), [this] { m_runs.stopWaiting(); }}},
                        QStringLiteral("busy"),
-                       pageOf(run)});
+                       pageOf(run),
+                       true});
     };
     m_banner->put({BannerKind::Warning,
                    text,
