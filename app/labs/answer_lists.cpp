@@ -138,6 +138,8 @@ void RankingAnswer::confirm()
 void RankingAnswer::enable(bool mayAnswer)
 {
     m_list->setEnabled(mayAnswer);
+    if (!mayAnswer)
+        m_list->setCurrentRow(-1); // a row that stands out would look like the answer
     m_up->setVisible(mayAnswer);
     m_down->setVisible(mayAnswer);
     m_keep->setVisible(mayAnswer && !m_isAnswered);

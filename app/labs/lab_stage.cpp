@@ -175,8 +175,10 @@ void LabStage::fit()
     const double unit = plotUnit();
     if (width() < 1000 * unit)
         m_page->splitter()->setSizes({int(width() - 330 * unit), int(330 * unit)});
-    if (m_page->picture() && !m_page->picture()->isPlot())
-        m_page->picture()->setVisible(height() > 600 * unit && width() > 760 * unit);
+    if (Picture* picture = m_page->picture(); picture && !picture->isPlot()) {
+        const double least = picture->isHidden() ? 600 : 540; // a line of news above does not take it away
+        picture->setVisible(height() > least * unit && width() > 760 * unit);
+    }
 }
 
 void LabStage::resizeEvent(QResizeEvent* event)

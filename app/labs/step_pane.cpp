@@ -8,6 +8,7 @@
 #include "app/settings/words.h"
 #include "core/device/catalogue.h"
 
+#include <QApplication>
 #include <QFileInfo>
 #include <QLabel>
 #include <QPushButton>
@@ -64,7 +65,8 @@ QString wantedText(const LabStep& step, const LabCheckResult& result)
 {
     for (const LabCheck& one : step.checks)
         if (one.id == result.id && one.kind == LabCheckKind::RatioAtLeast)
-            return tr("at least %1 times are wanted").arg(toQString(numberText(one.least)));
+            return one.least == 1 ? QString() // the step's text says what
+                                  : tr("at least %1 times are wanted").arg(toQString(numberText(one.least)));
     return toQString(result.expected);
 }
 
@@ -186,6 +188,7 @@ void StepPane::display(const LabSession& session, bool isNew)
 {
     const LabStep& step = session.step();
     const LabAttempt& attempt = session.attempt();
+    const bool hadFocus = isAncestorOf(QApplication::focusWidget());
     if (isNew)
         makeFields(step);
     m_folder = toQString(session.lab().folder.string());
@@ -205,6 +208,19 @@ void StepPane::display(const LabSession& session, bool isNew)
     displayGoals(session);
     displayHints(session);
     displayWay(session);
+    if (hadFocus && !isAncestorOf(QApplication::focusWidget()))
+        keepFocus(isNew);
+}
+
+/// Answers that are locked, a button that goes: the keyboard stays in the step, where the next thing is done.
+void StepPane::keepFocus(bool isNew)
+{
+    if (isNew)
+        return m_circles->setFocus(); // the fields follow
+    for (QPushButton* one : {m_next, m_measure, m_replay, m_lock, m_back}) {
+        if (one->isVisible() && one->isEnabled())
+            return one->setFocus();
+    }
 }
 
 void StepPane::displayQuestions(const LabSession& session)
@@ -286,16 +302,25 @@ void StepPane::displayGoals(const LabSession& session)
         toneLabel(tr("You choose %1, for %2.")
                       .arg(free.join(QStringLiteral(", ")), known ? toQString(known->name) : tr("its device")),
                   "dim", m_goals));
+    const bool isChosen = std::any_of(step.questions.begin(), step.questions.end(), [&](const LabQuestion& question) {
+        return session.attempt().given(question) != nullptr;
+    });
     for (const LabCheckResult& one : session.view().grade->checks) {
         if (one.step != step.id)
             continue;
         const bool isPassed = one.verdict == LabVerdict::Passed;
+        const bool isOpen = !isChosen && one.actual.empty();
         const QString name = spokenKey(one.id.substr(one.id.find('.') + 1));
         const QString text = one.hidden ? tr("%1: checked when you hand in").arg(name)
+            : isOpen                    ? tr("%1: nothing is chosen yet").arg(name)
             : isPassed                  ? tr("✓ %1: %2").arg(name, toQString(one.actual))
                        : tr("✗ %1: %2").arg(name, toQString(one.actual.empty() ? one.message : one.actual));
         m_goalTexts << text;
-        m_goals->column()->addWidget(toneLabel(text, one.hidden ? "dim" : isPassed ? "good" : "bad", m_goals));
+        m_goals->column()->addWidget(toneLabel(text,
+                                               one.hidden || isOpen ? "dim"
+                                                   : isPassed       ? "good"
+                                                                    : "bad",
+                                               m_goals));
         if (const QString wanted = wantedText(step, one); !one.hidden && !isPassed && !wanted.isEmpty())
             m_goals->column()->addWidget(toneLabel(wanted, "faint", m_goals));
         if (!one.hidden && !isPassed && !one.because.empty())

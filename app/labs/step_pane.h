@@ -67,6 +67,7 @@ private:
     void displayGoals(const LabSession& session);
     void displayHints(const LabSession& session);
     void displayWay(const LabSession& session);
+    void keepFocus(bool isNew);
 
     StepCircles* m_circles;
     QLabel* m_title;

@@ -165,7 +165,7 @@ Span spanOf(const SeriesGroup& group, const CurveInput& input)
     for (const Outcome* outcome : {input.predicted, input.measured}) {
         for (const std::string& key : group.series) {
             const Series* series = outcome ? outcome->findSeries(key) : nullptr;
-            if (series == nullptr)
+            if (series == nullptr || redundant(*series, *outcome, group)) // is not drawn
                 continue;
             for (const double y : series->y) {
                 if (!std::isfinite(y))

@@ -133,7 +133,6 @@ private:
     void refreshAnswer(const ShownMeasurement& shown);
     void refreshInspector(const ShownMeasurement& shown);
     std::vector<Claim> claimsBeside(const ShownMeasurement& shown) const;
-    QString pointSentence(const Outcome& predicted, const Outcome& measured) const;
     QString staleCalibration(const ShownMeasurement& shown) const;
     QString extentText() const;
     InspectorNote noteFor(const ShownMeasurement& shown) const;

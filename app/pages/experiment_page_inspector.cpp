@@ -3,7 +3,7 @@
 #include "app/pages/experiment_page.h"
 
 #include "app/pages/byte_words.h"
-#include "app/pages/point_text.h"
+#include "app/pages/measurement_text.h"
 #include "app/pages/records/record_text.h"
 #include "app/settings/words.h"
 #include "core/experiment/comparison.h"
@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -23,18 +24,19 @@ QString percent(double share)
     return toQString(percentText(share));
 }
 
-/// "fits within 4.8 % (median of 12 points; at most 20 % at 32 MiB)"; nothing of fewer points.
-QString fitText(const Outcome& predicted, const Outcome& measured, const SeriesGroup& group, std::size_t fewest,
-                ByteStyle bytes)
+/// "latency: off by 4.8 % (median of 12 points), at most 20 % at 32 MiB"; of one point the table of figures says it.
+QString fitText(const Outcome& predicted, const Outcome& measured, const SeriesGroup& group, ByteStyle bytes)
 {
     const Comparison comparison = compare(predicted, measured);
     for (const SeriesComparison& series : comparison.series) {
-        if (series.key != group.series.front() || series.points < fewest)
+        if (series.key != group.series.front() || series.points < 2)
             continue;
         const Series* curve = predicted.findSeries(series.key);
+        const auto worst = std::size_t(std::max(0.0, series.worstX)); // of a category its place among the names
         return ExperimentPage::tr("%1: off by %2 (median of %n points), at most %3 at %4", nullptr, int(series.points))
             .arg(toQString(curve->label), percent(series.medianError), percent(series.largestError),
-                 toQString(quantityText(series.worstX, curve->x.unit, bytes)));
+                 toQString(worst < curve->x.names.size() ? curve->x.names[worst]
+                                                         : quantityText(series.worstX, curve->x.unit, bytes)));
     }
     return {};
 }
@@ -106,19 +108,14 @@ void ExperimentPage::refreshInspector(const ShownMeasurement& now)
         basis = tr("prediction based on: %1").arg(basisText(*target));
     if (const QString more = m_extension->basis(); predicted && !more.isEmpty())
         basis += u'\n' + more;
-    QString fit;
+    QStringList fit;
     if (predicted && measured)
-        fit = pointSentence(*predicted, *measured);
-    if (predicted && measured) {
-        const SeriesGroup group = currentGroup(seriesGroups(*predicted));
-        const QString whole = fitText(*predicted, *measured, group, fit.isEmpty() ? 1 : 2, bytes);
-        fit += fit.isEmpty() || whole.isEmpty() ? whole : u'\n' + whole;
-    }
-    if (const std::string probed = probedText(now.outcome); !probed.empty())
-        fit += u'\n' + toQString(probed);
+        fit << fitText(*predicted, *measured, currentGroup(seriesGroups(*predicted)), bytes);
+    fit << toQString(probedText(now.outcome));
     for (const std::string& gap : gapSentences(predicted, measured))
-        fit += (fit.isEmpty() ? QString() : QStringLiteral("\n")) + bytesInStyle(toQString(gap), bytes);
-    m_inspector->setBasis(basis, fit);
+        fit << bytesInStyle(toQString(gap), bytes);
+    fit.removeAll(QString());
+    m_inspector->setBasis(basis, fit.join(u'\n'));
     m_inspector->setNote(noteFor(now));
     m_inspector->setClaims(claimsBeside(samePoint ? now : ShownMeasurement()), bytes);
     m_inspector->setFormulas(predicted ? m_extension->textbook() : std::vector<TextbookFormula>(), bytes);
@@ -134,20 +131,6 @@ std::vector<Claim> ExperimentPage::claimsBeside(const ShownMeasurement& now) con
     if (!now.outcome || now.live || now.elsewhere)
         return m_tableClaims.beside(m_claims, false);
     return m_tableClaims.beside(m_experiment.claims(now.device, now.parameters, *now.outcome), true);
-}
-
-/// The selected point in words, where the shown curve is over a parameter.
-QString ExperimentPage::pointSentence(const Outcome& predicted, const Outcome& measured) const
-{
-    const std::optional<double> x = currentX();
-    const SeriesAxis* axis = currentAxis();
-    const Device* target = device();
-    const ParameterSpec* spec = axis ? findParameter(m_experiment.schema(), axis->key) : nullptr;
-    if (!x || !spec || !target)
-        return {};
-    const QString name = toQString(spec->label) + u' ' + toQString(valueLabel(*spec, *x, byteStyle()));
-    return pointText(predicted, measured, currentGroup(seriesGroups(predicted)).series.front(), *x, *target, name,
-                     byteStyle());
 }
 
 /// Where levels are predicted from a calibration and the measurement contradicts it.

@@ -134,9 +134,11 @@ void ExperimentPage::refreshPlot(const ShownMeasurement& now)
         view->setLines({});
         view->setPhases({});
         view->setCallouts({});
-        view->setEmptyText(m_predictionError ? QString::fromStdString(withBriefHint(*m_predictionError).text())
-                               : m_isStopped ? tr("The calculation was stopped.")
-                                             : tr("calculating…"));
+        const bool pictureSays = m_picture && !m_picture->isHidden() && !m_picture->problem().isEmpty();
+        view->setEmptyText(m_predictionError && pictureSays ? tr("Nothing to draw: the picture says why.")
+                               : m_predictionError ? QString::fromStdString(withBriefHint(*m_predictionError).text())
+                               : m_isStopped       ? tr("The calculation was stopped.")
+                                                   : tr("calculating…"));
         return;
     }
     const ByteStyle bytes = byteStyle();

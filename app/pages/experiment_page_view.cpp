@@ -3,7 +3,7 @@
 // the records that leave it.
 #include "app/pages/experiment_page.h"
 
-#include "app/pages/point_text.h"
+#include "app/pages/measurement_text.h"
 #include "app/pages/records/record_text.h"
 
 namespace memscape {

@@ -12,11 +12,20 @@
 
 #include "core/base/file.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace memscape {
 
 namespace {
 
 constexpr double margin = 24, leastPlot = 210;
+constexpr double plainPicture = 200, plainPlot = 300; ///< heights where nothing else is wished
+
+double figureRow()
+{
+    return QFontMetricsF(relativeFont(0.95, true)).height() + 8;
+}
 
 QString parametersText(const ExperimentPage& page)
 {
@@ -44,19 +53,23 @@ double paintFigures(QPainter& painter, const QRectF& rect, const Sheet& sheet, c
     FiguresModel model;
     model.setRows(sheet.figures, sheet.bytes);
     const bool hasBaseline = !sheet.figures.empty() && sheet.figures.front().hasBaseline;
-    const int columns = hasBaseline ? FiguresModel::NUM_COLUMNS : FiguresModel::BaselineColumn;
+    const bool isMeasured = std::any_of(sheet.figures.begin(), sheet.figures.end(),
+                                        [](const FigureRow& one) { return one.measured.has_value(); });
+    const int columns = hasBaseline ? FiguresModel::NUM_COLUMNS
+        : isMeasured                ? FiguresModel::BaselineColumn
+                                    : FiguresModel::MeasuredColumn; // nothing to set beside the prediction
     const double shares[] = {hasBaseline ? 0.3 : 0.4, hasBaseline ? 0.2 : 0.22, hasBaseline ? 0.2 : 0.22,
                              hasBaseline ? 0.15 : 0.16, 0.15};
     const QColor heads[] = {theme.text, theme.predictedText, theme.measuredText, theme.textFaint, theme.textFaint};
-    painter.setFont(relativeFont(0.95, true));
-    const double row = textHeight(painter) + 8;
+    const double row = figureRow();
     double y = rect.top();
     for (int line = -1; line < model.rowCount(); ++line, y += row) {
         double x = rect.left();
         for (int column = 0; column < columns; ++column) {
             const double width = rect.width() * shares[column];
-            const QString text = line < 0 ? model.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString()
-                                          : model.index(line, column).data().toString();
+            const QString text = line < 0
+                ? model.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString().replace(u'\n', u' ')
+                : model.index(line, column).data().toString();
             painter.setFont(relativeFont(0.95, line < 0 || column == 1 || column == 2));
             painter.setPen(line < 0 ? heads[column] : column == 0 ? theme.textDim : theme.text);
             painter.drawText(QRectF(x, y, width - 4, row),
@@ -156,6 +169,16 @@ Sheet sheetOf(const ExperimentPage& page)
     return sheet;
 }
 
+QSize roomFor(const Sheet& sheet, QSize least)
+{
+    const double title = 6 * QFontMetricsF(relativeFont(1)).height(),
+                 foot = 2 * QFontMetricsF(relativeFont(0.85)).height();
+    const double picture = !sheet.picture ? 0 : sheet.pictureHeight > 0 ? sheet.pictureHeight : plainPicture;
+    const double needed = 2 * margin + title + picture + (sheet.plot ? plainPlot : 0)
+        + figureRow() * double(sheet.figures.size() + 1) + foot;
+    return {least.width(), std::max(least.height(), int(std::ceil(needed)))};
+}
+
 void paintSheet(QPainter& painter, const QRectF& rect, const Sheet& sheet, const Theme& theme)
 {
     painter.fillRect(rect, theme.background);
@@ -169,8 +192,7 @@ void paintSheet(QPainter& painter, const QRectF& rect, const Sheet& sheet, const
     painter.drawText(inner, Qt::AlignLeft | Qt::AlignBottom, sheet.footer);
     inner.setBottom(inner.bottom() - textHeight(painter) - 8);
 
-    painter.setFont(relativeFont(0.95, true));
-    const double figures = (textHeight(painter) + 8) * double(sheet.figures.size() + 1) + 10;
+    const double figures = figureRow() * double(sheet.figures.size() + 1) + 10;
     QRectF table = inner;
     table.setTop(std::max(inner.top() + inner.height() * 0.4, inner.bottom() - figures));
     paintFigures(painter, table, sheet, theme);
@@ -180,7 +202,7 @@ void paintSheet(QPainter& painter, const QRectF& rect, const Sheet& sheet, const
         QRectF picture = inner;
         const double most =
             std::max(inner.height() * 0.42, inner.height() - leastPlot); // panels need more than a strip
-        const double wanted = sheet.pictureHeight > 0 ? sheet.pictureHeight : 200;
+        const double wanted = sheet.pictureHeight > 0 ? sheet.pictureHeight : plainPicture;
         picture.setHeight(sheet.plot ? std::min(wanted, most) : inner.height());
         sheet.picture(painter, picture, theme);
         inner.setTop(picture.bottom() + 8);

@@ -41,6 +41,9 @@ struct Sheet
 /// What is on the page now; the page must outlive it.
 Sheet sheetOf(const ExperimentPage& page);
 
+/// As wide as `least`, and high enough for the picture as it likes to be, a plot and every figure. Px.
+QSize roomFor(const Sheet& sheet, QSize least);
+
 void paintSheet(QPainter& painter, const QRectF& rect, const Sheet& sheet, const Theme& theme);
 
 /// Null when there is no memory for it.

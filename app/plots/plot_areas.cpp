@@ -79,7 +79,11 @@ void paintBandsOfCurves(QPainter& painter, const PlotState& state, const PlotMap
         faint.setAlphaF(0.14F);
         painter.setPen(Qt::NoPen);
         painter.setBrush(faint);
-        painter.drawPolygon(stretch(curve.x, curve.low, curve.high, map));
+        if (state.x.names.isEmpty())
+            painter.drawPolygon(stretch(curve.x, curve.low, curve.high, map));
+        for (std::size_t i = 0; i < curve.x.size() && !state.x.names.isEmpty(); ++i)
+            painter.drawPolygon(stretch({curve.x[i] - levelReach, curve.x[i] + levelReach},
+                                        {curve.low[i], curve.low[i]}, {curve.high[i], curve.high[i]}, map));
     }
 }
 

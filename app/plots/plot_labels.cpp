@@ -26,10 +26,11 @@ std::vector<QPointF> sampledPixels(const CleanCurve& curve, const PlotMapper& ma
     return points;
 }
 
-// The same with what a line passes through between them, to keep labels away from.
+constexpr double apart = 6; // px between the places of a line that labels keep away from
+
+// The same with what a line passes through between them.
 std::vector<QPointF> linePixels(const std::vector<QPointF>& points)
 {
-    constexpr double apart = 6;
     std::vector<QPointF> line;
     for (std::size_t i = 0; i < points.size(); ++i) {
         const QPointF from = i > 0 ? points[i - 1] : points[i];
@@ -37,6 +38,18 @@ std::vector<QPointF> linePixels(const std::vector<QPointF>& points)
         const int steps = std::max(1, int(std::hypot(way.x(), way.y()) / apart));
         for (int step = 1; step <= steps; ++step)
             line.push_back(from + way * step / steps);
+    }
+    return line;
+}
+
+// Of a line over categories, which stops at each.
+std::vector<QPointF> levelPixels(const std::vector<QPointF>& points, const PlotMapper& map)
+{
+    const double reach = map.toX(levelReach) - map.toX(0);
+    std::vector<QPointF> line;
+    for (const QPointF& point : points) {
+        for (double x = -reach; x <= reach; x += apart)
+            line.emplace_back(point.x() + x, point.y());
     }
     return line;
 }
@@ -54,7 +67,9 @@ public:
                 continue;
             const auto dots = sampledPixels(state.cleaned[c], map);
             const bool line = styleOf(curve, theme).pen.style() != Qt::NoPen;
-            const auto points = line ? linePixels(dots) : dots;
+            const auto points = state.hasLevels(c, theme) ? levelPixels(dots, map)
+                : line && state.x.names.isEmpty()         ? linePixels(dots)
+                                                          : dots;
             m_points.insert(m_points.end(), points.begin(), points.end());
         }
         for (const Marker& marker : state.markers) {

@@ -15,7 +15,8 @@ void PlotView::Private::applyAxes()
     AxisSpec y = specY;
     x.log = !x.names.isEmpty() ? 0 : logX >= 0 ? logX : x.log;
     y.log = logY >= 0 ? logY : y.log;
-    const bool scaleChanged = (x.log != 0) != (state.x.log != 0) || (y.log != 0) != (state.y.log != 0);
+    const bool scaleChanged = (x.log != 0) != (state.x.log != 0) || (y.log != 0) != (state.y.log != 0)
+        || x.names.isEmpty() != state.x.names.isEmpty();
     state.x = x;
     state.y = y;
     if (scaleChanged) {

@@ -142,6 +142,19 @@ QVector<QCPGraphData> graphData(const std::vector<DensePoint>& points, bool clou
     return data;
 }
 
+/// Of a line over categories: a level at each, with gaps between them.
+QVector<QCPGraphData> levelData(const CleanCurve& curve)
+{
+    QVector<QCPGraphData> data;
+    data.reserve(qsizetype(curve.x.size()) * 3);
+    for (std::size_t i = 0; i < curve.x.size(); ++i) {
+        data.append(QCPGraphData(curve.x[i] - levelReach, curve.y[i]));
+        data.append(QCPGraphData(curve.x[i] + levelReach, curve.y[i]));
+        data.append(QCPGraphData(curve.x[i] + levelReach, std::numeric_limits<double>::quiet_NaN()));
+    }
+    return data;
+}
+
 } // namespace
 
 PlotScene::PlotScene(QWidget* parent)
@@ -240,6 +253,10 @@ void PlotScene::updateGraph(std::size_t index, bool dataChanged)
     if (!dataChanged || m_state.curves[index].role == CurveRole::Area) // areas are painted by us
         return;
     m_graphs->trees[index].reset();
+    if (m_state.hasLevels(index, *m_theme)) {
+        graph->data()->set(levelData(clean), true);
+        return;
+    }
     if (clean.x.size() > longCurve) {
         m_graphs->trees[index].emplace(clean.y); // styleGraph() hands over what a frame shows
         return;
@@ -286,7 +303,8 @@ void PlotScene::styleGraph(std::size_t index, double columns)
     const CurveStyle style = styleOf(m_state.curves[index], *m_theme);
     const auto visible = visibleCount(curve, m_state.xRange);
     const bool dense = visible > denseCurve;
-    const bool line = style.pen.style() != Qt::NoPen;
+    const bool level = m_state.hasLevels(index, *m_theme);
+    const bool line = style.pen.style() != Qt::NoPen && (level || m_state.x.names.isEmpty());
     const auto& tree = m_graphs->trees[index];
     if (tree && m_state.curves[index].visible)
         graph->data()->set(dense ? graphData(densePoints(curve, *tree, m_state.xRange, int(columns), !line), !line)
@@ -297,7 +315,7 @@ void PlotScene::styleGraph(std::size_t index, double columns)
     graph->setPen(cloud ? QPen(style.colour, 2) : dense ? QPen(style.colour, 1) : style.pen);
     graph->setAntialiased(!dense);
     CurveStyle dots = style;
-    if (line && curve.x.size() == 1)
+    if (line && !level && curve.x.size() == 1)
         dots.size = std::max(dots.size, 6.0);                   // a line of one point would not be seen
     if (cloud || (line && double(visible) * crowded > columns)) // the line says it
         dots.size = 0;

@@ -90,6 +90,12 @@ bool isOfStrokes(MarkerShape shape)
     return shape == MarkerShape::Cross || shape == MarkerShape::Plus;
 }
 
+bool PlotState::hasLevels(std::size_t curve, const Theme& theme) const
+{
+    const CurveStyle style = styleOf(curves[curve], theme);
+    return !x.names.isEmpty() && style.pen.style() != Qt::NoPen && !(style.size > 0);
+}
+
 bool PlotState::empty() const
 {
     for (std::size_t i = 0; i < cleaned.size(); ++i) {

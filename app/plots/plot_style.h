@@ -27,6 +27,8 @@ struct PlotState
     std::vector<Callout> callouts;
     AxisRange xRange, yRange;
 
+    /// That curve is a line without dots over categories: a level stands at each.
+    bool hasLevels(std::size_t curve, const Theme& theme) const;
     bool empty() const;   ///< no visible curve has a point
     bool hasAxes() const; ///< there is something to read off: points, or limits that were given
 };
@@ -56,6 +58,9 @@ struct CurveStyle
     bool isBanded = false; ///< low to high is filled, faintly, instead of a bar at each point
     bool area = false;     ///< a filled stretch: its sample is a square
 };
+
+/// Categories have no way between them: a line stands at each, this share of the way to its neighbours to either side.
+constexpr double levelReach = 0.3;
 
 /// Has no inside to fill.
 bool isOfStrokes(MarkerShape shape);

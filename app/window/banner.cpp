@@ -22,7 +22,8 @@ namespace memscape {
 namespace {
 
 constexpr int most = 3;
-constexpr int noticeTime = 8000; ///< ms that good news stays
+constexpr int noticeTime = 8000;  ///< ms that good news stays
+constexpr int offerTime = 30'000; ///< ms that it stays where something can be done with it
 constexpr int widest = 760;
 constexpr int edge = 12; ///< pixels between a message and the edges of the page
 
@@ -40,6 +41,14 @@ void alert(QWidget* line)
 {
     QAccessibleEvent event(line, QAccessible::Alert);
     QAccessible::updateAccessibility(&event);
+}
+
+/// Errors are written to follow a place; alone they are sentences.
+QString sentence(QString text)
+{
+    if (!text.isEmpty())
+        text[0] = text[0].toUpper();
+    return text;
 }
 
 QColor kindColour(BannerKind kind)
@@ -111,7 +120,7 @@ private:
         if (m_count > 1)
             text += Banner::tr(" (%n times)", nullptr, m_count);
         if (!m_message.hint.isEmpty())
-            text += u'\n' + m_message.hint;
+            text += u'\n' + sentence(m_message.hint);
         m_text->setText(text);
         setAccessibleName(text);
     }
@@ -209,8 +218,8 @@ void Banner::add(const BannerMessage& message)
     connect(
         line, &QObject::destroyed, m_column, [this] { place(); }, Qt::QueuedConnection);
     place();
-    if (message.kind == BannerKind::Info && message.actions.isEmpty())
-        QTimer::singleShot(noticeTime, line, &QObject::deleteLater);
+    if (message.kind == BannerKind::Info && !message.isLasting)
+        QTimer::singleShot(message.actions.isEmpty() ? noticeTime : offerTime, line, &QObject::deleteLater);
     alert(line);
 }
 
@@ -219,7 +228,8 @@ void Banner::showError(const Error& error, const QString& details, const QList<B
 {
     BannerMessage message;
     message.kind = BannerKind::Problem;
-    message.text = QString::fromStdString(error.place.empty() ? error.message : error.place + ": " + error.message);
+    message.text = error.place.empty() ? sentence(QString::fromStdString(error.message))
+                                       : QString::fromStdString(error.place + ": " + error.message);
     message.hint = QString::fromStdString(error.hint);
     message.details = QString::fromStdString(error.code + "\n" + error.text() + "\n") + details;
     message.actions = actions;

@@ -34,6 +34,7 @@ struct BannerMessage
     QList<BannerAction> actions = {};
     QString topic = {}; ///< a newer message of the same topic replaces this one
     QString page = {};  ///< id of the experiment that it is about; empty: it stands on every page
+    bool isLasting = false; ///< news that stay until something happens; others go by themselves
 };
 
 class Banner : public QWidget

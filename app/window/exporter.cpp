@@ -112,8 +112,9 @@ void Exporter::page(ExperimentPage& page)
     if (path.isEmpty())
         return;
     const Theme& theme = defaults.followTheme ? currentTheme() : lightTheme();
-    const QSize size(std::max(800, defaults.size.width() / 2), std::max(1000, defaults.size.height() / 2));
-    tell(path, writeSheet(path, sheetOf(page), size, 2, theme));
+    const QSize least(std::max(800, defaults.size.width() / 2), std::max(1000, defaults.size.height() / 2));
+    const Sheet sheet = sheetOf(page);
+    tell(path, writeSheet(path, sheet, roomFor(sheet, least), 2, theme));
 }
 
 void Exporter::csv(ExperimentPage& page)

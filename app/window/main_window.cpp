@@ -207,8 +207,8 @@ void MainWindow::showProblem(const Error& error, const QString& details)
     const bool hasFailed = std::any_of(workers.begin(), workers.end(), [](const WorkerClient* worker) {
         return worker->state() == WorkerClient::State::Failed;
     });
-    if (!hasFailed || !error.code.starts_with("worker."))
-        return m_banner->showError(error, details);
+    if (!hasFailed || !error.code.starts_with("worker.")) // of a run: the next one closes it
+        return m_banner->showError(error, details, {}, QStringLiteral("run"));
     const auto restart = [this] { m_actions.at(QStringLiteral("run.restartWorkers")).trigger(); };
     m_banner->showError(error, details, {{tr("Restart workers"), restart}}, QStringLiteral("workers"));
 }
@@ -244,7 +244,8 @@ void MainWindow::offerToWait(const QString& text, const RunningMeasurement& run)
                        {},
                        {{tr("Measure anyway"), anyway}, {tr("Don’t measure"), [this] { m_runs.stopWaiting(); }}},
                        QStringLiteral("busy"),
-                       pageOf(run)});
+                       pageOf(run),
+                       true});
     };
     m_banner->put({BannerKind::Warning,
                    text,

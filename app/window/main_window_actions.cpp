@@ -292,6 +292,8 @@ QList<PaletteEntry> MainWindow::paletteEntries()
         QString text = QString(action->text()).remove(u'&');
         if (id.startsWith(QStringLiteral("page.")))
             text = tr("Go to %1").arg(text);
+        else if (id.startsWith(QStringLiteral("help."))) // "labs" finds the page first
+            text = tr("Help: %1").arg(text);
         entries << PaletteEntry{text, action->statusTip(), action->shortcut().toString(QKeySequence::NativeText),
                                 action->icon(), [action] { action->trigger(); }};
     }

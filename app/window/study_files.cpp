@@ -443,7 +443,9 @@ void StudyFiles::discard(Autosave& autosave, const RecoverableStudy& study)
                         else
                             offerRecovery(autosave);
                     }}},
-                  study.path});
+                  study.path,
+                  {},
+                  true}); // what was deleted can be had back as long as it stands
 }
 
 void StudyFiles::fillRecent(QMenu& menu)

@@ -215,24 +215,30 @@ std::vector<std::vector<std::size_t>> runsOf(const Chart& chart, const ChartCurv
         if (band)
             has = has && i < curve.low.size() && i < curve.high.size() && plottable(chart.y.scale, curve.low[i])
                 && plottable(chart.y.scale, curve.high[i]);
+        const bool isApart = chart.x.scale == ChartScale::Category; // no way leads from one to the next
+        if (!runs.back().empty() && (!has || isApart))
+            runs.emplace_back();
         if (has)
             runs.back().push_back(i);
-        else if (!runs.back().empty())
-            runs.emplace_back();
     }
     if (runs.back().empty())
         runs.pop_back();
     return runs;
 }
 
-/// Straight lines from point to point, with gaps.
+constexpr double levelReach = 0.3; ///< of a line over categories, which stands at each: to either side
+
+/// Straight lines from point to point, with gaps; over categories a level at each.
 std::string lineText(const Chart& chart, const ChartLayout& layout, const ChartCurve& curve)
 {
     std::string path;
     for (const auto& run : runsOf(chart, curve, false))
         for (const std::size_t i : run)
-            path += fmt::format("{}{:.2f} {:.2f}", i == run.front() ? "M" : "L", layout.x(curve.x[i]),
-                                layout.y(curve.y[i]));
+            path += chart.x.scale == ChartScale::Category
+                ? fmt::format("M{:.2f} {:.2f}H{:.2f}", layout.x(curve.x[i] - levelReach), layout.y(curve.y[i]),
+                              layout.x(curve.x[i] + levelReach))
+                : fmt::format("{}{:.2f} {:.2f}", i == run.front() ? "M" : "L", layout.x(curve.x[i]),
+                              layout.y(curve.y[i]));
     return fmt::format("<path class=\"{}\" d=\"{}\" fill=\"none\" {}/>\n", roleText(curve.role), path,
                        lineStyle(curve.role));
 }

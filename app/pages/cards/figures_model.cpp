@@ -76,8 +76,10 @@ static QColor errorColour(const FigureRow& row)
     const Theme& theme = currentTheme();
     if (!row.predicted || !row.measured || row.isCounted)
         return theme.textFaint;
-    if (!std::isfinite(row.error))
+    if (!row.predicted->isNumber() || !row.measured->isNumber())
         return row.agree ? theme.good : theme.bad;
+    if (!std::isfinite(row.error)) // of a measured 0 there is no share
+        return theme.textFaint;
     const double size = std::abs(row.error);
     return size <= close ? theme.good : size <= far ? theme.warning : theme.bad;
 }

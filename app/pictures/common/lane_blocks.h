@@ -46,7 +46,7 @@ struct LaneBlocks
 /// What the rows may take, in units.
 struct LaneSizes
 {
-    double labels = 66, gap = 5, leastRow = 6, mostRow = 44;
+    double labels = 66, gap = 5, leastRow = 6, mostRow = 90;
     static constexpr double head = 16;
 };
 

@@ -80,7 +80,7 @@ PlacementLayout layoutPlacement(const PlacementState& state, const QRectF& rect,
     placeNodes(layout, state);
     const double lanesTop = layout.bands[1].bottom() + 12 * unit;
     const double rows = double(std::max<qsizetype>(1, state.lanes.size()));
-    const double row = std::clamp((layout.foot.top() - 4 * unit - lanesTop) / rows, 4 * unit, 90 * unit);
+    const double row = std::clamp((layout.foot.top() - 4 * unit - lanesTop) / rows, 4 * unit, 140 * unit);
     layout.times = {left, lanesTop, width, row * rows};
     for (qsizetype i = 0; i < state.lanes.size(); ++i) {
         const double y = lanesTop + double(i) * row;

@@ -136,9 +136,10 @@ struct PlacementPen
                                           : QPen(Qt::NoPen));
         painter.setBrush(colour);
         isWide ? painter.drawRoundedRect(box, 3, 3) : painter.drawRect(box);
-        painter.setFont(plotFont(0.75, true));
-        if (box.width() > QFontMetricsF(painter.font()).horizontalAdvance(one.name.left(4)) + 6)
-            line(box.adjusted(2, 0, -2, 0), Qt::AlignHCenter, one.name, textOn(colour), 0.75, true);
+        const QFontMetricsF metrics(plotFont(0.75, true));
+        if (box.width() > metrics.horizontalAdvance(one.name.left(4)) + 6) // "layer10", "layer11": the ends differ
+            line(box.adjusted(2, 0, -2, 0), Qt::AlignHCenter,
+                 metrics.elidedText(one.name, Qt::ElideMiddle, box.width() - 4), textOn(colour), 0.75, true);
     }
 
     void home(std::size_t i) const

@@ -35,6 +35,8 @@ void PlacementPicture::setState(const Experiment&, const Device&, const Paramete
     m_state = readPlacement(parameters, predicted, measured, byteStyle());
     m_chosen = std::min(m_chosen, int(m_state.nodes.size()) - 1);
     m_dragged = std::min(m_dragged, int(m_state.nodes.size()) - 1);
+    if (m_told = std::min(m_told, int(m_state.nodes.size()) - 1); m_told >= 0) // it may be elsewhere now
+        emit hoverText(m_state.nodeWords(m_state.nodes[std::size_t(m_told)]));
     update();
 }
 
@@ -79,7 +81,7 @@ void PlacementPicture::place(int node, std::optional<bool> onHost)
 
 void PlacementPicture::choose(int node)
 {
-    m_chosen = node;
+    m_chosen = m_told = node;
     if (node >= 0)
         emit hoverText(m_state.nodeWords(m_state.nodes[std::size_t(node)]));
     update();
@@ -149,6 +151,7 @@ void PlacementPicture::mouseMoveEvent(QMouseEvent* event)
     }
     const int node = layoutNow().nodeAt(event->position());
     setCursor(isMovable(node) ? Qt::OpenHandCursor : Qt::ArrowCursor);
+    m_told = node;
     emit hoverText(wordsAt(event->position()));
 }
 
@@ -166,6 +169,7 @@ void PlacementPicture::mouseReleaseEvent(QMouseEvent* event)
 
 void PlacementPicture::leaveEvent(QEvent* event)
 {
+    m_told = -1;
     emit hoverText(QString());
     Picture::leaveEvent(event);
 }

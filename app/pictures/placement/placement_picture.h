@@ -45,6 +45,7 @@ private:
 
     PlacementState m_state;
     int m_chosen = -1;
+    int m_told = -1; ///< node whose words stand below the picture; −1: none
     int m_dragged = -1;
     QPointF m_pointer;
 };

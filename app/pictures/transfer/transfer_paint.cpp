@@ -9,6 +9,8 @@
 
 #include <QFontMetricsF>
 
+#include <algorithm>
+
 namespace memscape {
 
 namespace {
@@ -50,7 +52,8 @@ struct TransferPen
         const TransferWay& way = state.ways[index];
         const LaneBlock& place = layout.blocks[index];
         QRectF left = place.head, right = place.head;
-        left.setWidth(place.head.width() * 0.48);
+        const double name = QFontMetricsF(plotFont(0.9, true)).horizontalAdvance(way.label) + 12 * layout.unit;
+        left.setWidth(std::min(name, place.head.width() * 0.48));
         right.setLeft(left.right());
         if (way.measured) {
             const QString text = tr("measured %1").arg(state.secondsText(*way.measured));

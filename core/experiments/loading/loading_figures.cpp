@@ -2,6 +2,7 @@
 // The figures of loading with their reasons, and the two ways that its picture compares: one step after the other, and
 // in a pipeline.
 #include "core/experiments/common/explain.h"
+#include "core/experiments/common/hidden_time.h"
 #include "core/experiments/loading/loading.h"
 #include "core/experiments/loading/loading_words.h"
 
@@ -157,7 +158,8 @@ void explainLoading(Figures& figures, const LoadingModel& model)
     }
     explain(figures, "hidden_time",
             loadingWhy("hidden = reading + converting + copies − time",
-                       "= " + inSeconds(findFigure(figures, "hidden_time")->number()), "the figures above"));
+                       "= " + inSeconds(findFigure(figures, "hidden_time")->number()), "the figures above",
+                       {hiddenFromZero}));
     explain(figures, "bandwidth",
             loadingWhy("bandwidth = bytes / time", fmt::format("= {} / {}", inBytes(bytes), inSeconds(model.seconds())),
                        "the figures above"));
@@ -243,29 +245,28 @@ Figures loadingFigures(const LoadingCase& asked, const LoadingNumbers& numbers)
     const double convert = asked.hasConversion() ? numbers.convert.seconds : 0;
     const double copy = asked.goesToGpu ? numbers.copy.seconds : 0;
     const auto bytes = double(asked.bytes);
-    const double hidden = numbers.read.seconds + convert + copy - numbers.time.seconds;
+    const double hidden = hiddenSeconds(numbers.read.seconds + convert + copy, numbers.time.seconds);
     Figure bandwidth = amount("bandwidth", "bandwidth", Unit::BytePerSecond, bytes / numbers.time.seconds);
     if (numbers.time.low && numbers.time.high) {
         bandwidth.low = bytes / *numbers.time.high;
         bandwidth.high = bytes / *numbers.time.low;
     }
-    Figures figures{
-        time("time", "time", numbers.time),
-        {"bottleneck", "bottleneck", Unit::One, slowestOf(asked, numbers), {}, {}, {}},
-        amount("bytes", "bytes", Unit::Byte, bytes),
-        amount("peak_host_memory", "peak host memory", Unit::Byte, numbers.hostMemory),
-        time("read_time", "reading alone", numbers.read),
-        time("convert_time", "converting alone", asked.hasConversion() ? numbers.convert : none),
-        time("copy_time", "copies alone", asked.goesToGpu ? numbers.copy : none),
-        amount("hidden_time", "hidden", Unit::Second, std::fabs(hidden) < 1e-9 * numbers.time.seconds ? 0 : hidden),
-        std::move(bandwidth),
-        amount("gpu_bytes", "bytes on each GPU", Unit::Byte,
-               asked.goesToGpu ? asked.convertedBytes(bytes) / asked.gpus : 0),
-        amount("page_cache", "page cache", Unit::Byte, numbers.pageCache),
-        amount("disk_bytes", "read from the disk", Unit::Byte, numbers.diskBytes),
-        amount("faults", "page faults", Unit::One, numbers.faults),
-        {"pipelined", "pipeline", Unit::One, pipelineText(asked), {}, {}, {}},
-        amount("chunks", "chunks", Unit::One, double(asked.chunks()))};
+    Figures figures{time("time", "time", numbers.time),
+                    {"bottleneck", "bottleneck", Unit::One, slowestOf(asked, numbers), {}, {}, {}},
+                    amount("bytes", "bytes", Unit::Byte, bytes),
+                    amount("peak_host_memory", "peak host memory", Unit::Byte, numbers.hostMemory),
+                    time("read_time", "reading alone", numbers.read),
+                    time("convert_time", "converting alone", asked.hasConversion() ? numbers.convert : none),
+                    time("copy_time", "copies alone", asked.goesToGpu ? numbers.copy : none),
+                    amount("hidden_time", "hidden", Unit::Second, hidden),
+                    std::move(bandwidth),
+                    amount("gpu_bytes", "bytes on each GPU", Unit::Byte,
+                           asked.goesToGpu ? asked.convertedBytes(bytes) / asked.gpus : 0),
+                    amount("page_cache", "page cache", Unit::Byte, numbers.pageCache),
+                    amount("disk_bytes", "read from the disk", Unit::Byte, numbers.diskBytes),
+                    amount("faults", "page faults", Unit::One, numbers.faults),
+                    {"pipelined", "pipeline", Unit::One, pipelineText(asked), {}, {}, {}},
+                    amount("chunks", "chunks", Unit::One, double(asked.chunks()))};
     markCounted(figures, {"bytes", "gpu_bytes", "pipelined", "chunks"});
     return figures;
 }

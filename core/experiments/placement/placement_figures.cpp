@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The figures of a placement with their reasons, and what its picture draws.
 #include "core/experiments/common/explain.h"
+#include "core/experiments/common/hidden_time.h"
 #include "core/experiments/placement/placement.h"
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -69,11 +69,9 @@ ProgramSums sumsOf(const PlacementCase& asked, const Placement& placement)
     return sums;
 }
 
-/// Sums of the same numbers in another order differ by their last digits.
 double hiddenOf(const PlacementNumbers& numbers)
 {
-    const double alone = numbers.compute.seconds + numbers.transfer.seconds, hidden = alone - numbers.time.seconds;
-    return std::abs(hidden) < 1e-9 * alone ? 0 : hidden;
+    return hiddenSeconds(numbers.compute.seconds + numbers.transfer.seconds, numbers.time.seconds);
 }
 
 std::string bottleneckOf(const PlacementNumbers& numbers)
@@ -161,7 +159,7 @@ void explainPlacement(Figures& figures, const PlacementCase& asked, const Placem
                          fmt::format("= {} + {} − {}", placementSecondsText(sums.numbers.compute.seconds),
                                      placementSecondsText(sums.numbers.transfer.seconds),
                                      placementSecondsText(sums.numbers.time.seconds)),
-                         "lanes"));
+                         "lanes", {hiddenFromZero}));
     explain(
         figures, "transferred",
         placementWhy("bytes over the link, both directions", "= " + bytesText(sums.numbers.transferred), "counted"));

@@ -5,10 +5,10 @@
 //     chunked     in chunks, one after the other
 //     overlapped  as asked; in one piece, with the model's best chunk and two buffers
 #include "core/experiments/common/explain.h"
+#include "core/experiments/common/hidden_time.h"
 #include "core/experiments/transfer/transfer.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -16,13 +16,6 @@
 namespace memscape {
 
 namespace {
-
-/// What of the lanes, one after the other, is not seen in `time`; nothing where they differ by rounding alone.
-double hiddenSeconds(double lanes, double time)
-{
-    const double hidden = lanes - time;
-    return std::fabs(hidden) > 1e-9 * lanes ? hidden : 0;
-}
 
 constexpr std::size_t mostPieces = 256; ///< of a way that is drawn
 
@@ -138,13 +131,14 @@ Why kernelWhy(const TransferModel& model)
     return why;
 }
 
-Why simpleWhy(std::string formula, std::string with, const TransferModel& model)
+Why simpleWhy(std::string formula, std::string with, const TransferModel& model, std::vector<std::string> omits = {})
 {
     Why why;
     why.formula = std::move(formula);
     why.with = std::move(with);
     why.terms = {latencyTerm(model), bandwidthTerm(model)};
     why.source = model.source;
+    why.omits = std::move(omits);
     return why;
 }
 
@@ -170,7 +164,7 @@ void explainTransfer(Figures& figures, const TransferModel& model)
             simpleWhy("hidden = copies + kernel − time",
                       fmt::format("= {} + {} − {}", transferSeconds(copy), transferSeconds(kernel),
                                   transferSeconds(model.seconds())),
-                      model));
+                      model, {hiddenFromZero}));
     Why chunks;
     chunks.formula = "chunks = ⌈bytes / chunk⌉";
     chunks.with = fmt::format("= ⌈{} / {}⌉", bytesText(double(asked.bytes)), bytesText(double(asked.chunk)));

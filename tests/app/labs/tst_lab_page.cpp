@@ -69,6 +69,24 @@ private slots:
         QCOMPARE(page().list()->entries().front().progress, QString("2 of 5 steps done"));
     }
 
+    /// What is locked takes no keys any more: they go on to the next step, not to another part of the window.
+    void theKeyboardStaysInTheLabWhenAnswersAreLocked()
+    {
+        QVERIFY(page().openLab("cache-size"));
+        QVERIFY(m_bench->settles());
+        answerGuess(page());
+        page().activateWindow();
+        auto* steps = page().findChild<StepPane*>();
+        steps->lockButton()->setFocus();
+        QTRY_VERIFY(steps->lockButton()->hasFocus());
+        page().lock();
+        QVERIFY(m_bench->settles());
+        QVERIFY(!steps->lockButton()->isVisible());
+        QVERIFY(steps->isAncestorOf(QApplication::focusWidget()));
+        QTest::keyClick(QApplication::focusWidget(), Qt::Key_PageDown, Qt::ControlModifier);
+        QCOMPARE(page().session()->step().id, std::string("run"));
+    }
+
     void withoutANameNothingBegins()
     {
         page().list()->name()->clear();

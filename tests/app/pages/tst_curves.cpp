@@ -190,6 +190,17 @@ private slots:
         QCOMPARE(xAxisOf(both, seriesGroups(both).front(), ByteStyle::Binary).log, 2);
     }
 
+    /// A step that is not there takes 0 s, which has no place on a logarithmic axis; it is not drawn and decides
+    /// nothing.
+    void whatIsNotDrawnDoesNotDecideTheAxis()
+    {
+        Outcome both = outcome();
+        both.series[2].y = {0, 0, 0};
+        CurveInput input;
+        input.predicted = &both;
+        QCOMPARE(yAxisOf(seriesGroups(both)[0], input, ByteStyle::Binary).log, 10);
+    }
+
     // Colour, dash, shape and hollowness together: no two curves of a plot may share them all, and a
     // pinned record may have no other curve's colour.
     void curvesOfAPlotLookDifferent()

@@ -288,6 +288,23 @@ private slots:
         QTRY_VERIFY(page->plot()->isFolded());
     }
 
+    /// Twenty figures must not leave the picture a strip, nor the last of them below the page.
+    void anExportedPageHasRoomForAllItsParts()
+    {
+        auto page = open("sharding", "nvidia-h200");
+        QTRY_VERIFY(page->upToDate());
+        Sheet sheet = sheetOf(*page);
+        QVERIFY(sheet.figures.size() >= 15);
+        double height = 0;
+        sheet.picture = [&](QPainter&, const QRectF& rect, const Theme&) { height = rect.height(); };
+        const QSize size = roomFor(sheet, {800, 1000});
+        QVERIFY(size.height() > 1000);
+        QVERIFY(!sheetImage(sheet, size, 1, lightTheme()).isNull());
+        QVERIFY(height >= sheet.pictureHeight);
+        sheet.figures.resize(2);
+        QCOMPARE(roomFor(sheet, {800, 1000}), QSize(800, 1000)); // what is asked for, where that is enough
+    }
+
 private:
     std::unique_ptr<ExperimentPage> open(const std::string& id, const std::string& device)
     {

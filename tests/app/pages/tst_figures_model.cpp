@@ -77,6 +77,19 @@ private slots:
         QCOMPARE(cell(0.9e-9, {}, {}, Qt::DisplayRole).toString(), QStringLiteral("−10 %"));
     }
 
+    /// Nothing was hidden: of a measured 0 there is no share, and nothing is bad about that.
+    void anErrorThatCannotBeSaidIsFaint()
+    {
+        Outcome ours, theirs;
+        ours.figures = {figure("hidden_time", 1e-3)};
+        theirs.figures = {figure("hidden_time", 0.0)};
+        FiguresModel model;
+        model.setRows(figureRows(&ours, &theirs, 1.0, true), ByteStyle::Binary);
+        const QModelIndex error = model.index(0, FiguresModel::ErrorColumn);
+        QCOMPARE(error.data().toString(), QStringLiteral("–"));
+        QCOMPARE(error.data(Qt::ForegroundRole).value<QColor>(), currentTheme().textFaint);
+    }
+
     /// Below its name, where nothing measured needs the room; then in the tooltip alone.
     void aBandIsShown()
     {

@@ -41,6 +41,8 @@ private slots:
         QVERIFY(row != rows.end() && row->measured);
         QVERIFY(std::abs(row->error + 0.2) < 1e-9); // 1 / 1.25 − 1
         QVERIFY(page->shownRecord()->measured);
+        for (const QLabel* line : page->inspector()->findChildren<QLabel*>()) // once is enough
+            QVERIFY2(!line->text().contains(QStringLiteral("20 % off")), qPrintable(line->text()));
     }
 
     void claimsAreJudgedByTheMeasurementOnceThereIsOne()

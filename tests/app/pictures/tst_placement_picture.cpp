@@ -170,6 +170,10 @@ void TestPlacementPicture::keysPlaceTheSame()
     QVERIFY(words.last()[0].toString().startsWith(QStringLiteral("c: gelu on the host")));
     QTest::keyClick(&picture, Qt::Key_Delete);
     QCOMPARE(edits.takeLast()[1].toString(), QStringLiteral("none"));
+    std::vector<std::string> asTheStrategyHasIt = ownPlacement;
+    asTheStrategyHasIt.back() = "place=none";
+    PlacementValues(asTheStrategyHasIt).show(picture); // the words follow
+    QVERIFY(words.last()[0].toString().startsWith(QStringLiteral("c: gelu on the device")));
     QTest::keyClick(&picture, Qt::Key_Up);
     QCOMPARE(edits.takeLast()[1].toString(), QStringLiteral("c@device"));
     QTest::keyClick(&picture, Qt::Key_Right);

@@ -132,6 +132,36 @@ private slots:
         QVERIFY(inked(2000) < inked(20)); // a line alone, a line with twenty dots
     }
 
+    /// Media, formats, kinds: nothing lies between two of them, so that no line may join them.
+    void linesStandAtCategoriesAndDoNotJoinThem()
+    {
+        AxisSpec media;
+        media.names = {QStringLiteral("hdd"), QStringLiteral("sata"), QStringLiteral("nvme4")};
+        Curve predicted;
+        predicted.key = predicted.name = QStringLiteral("predicted");
+        predicted.x = {0, 1, 2};
+        predicted.y = {1e12, 4e12, 2e12};
+        predicted.listed = false;                   // no ink of the legend
+        const auto lines = [&](const AxisSpec& x) { // that stand apart by more than a dash does
+            m_view->setAxes(x, ySpec());
+            m_view->setCurves({predicted});
+            PlotExport plain;
+            plain.scale = 1;
+            const QImage image = m_view->image(plain);
+            int count = 0, last = -100;
+            for (int column = 0; column < image.width(); ++column) {
+                if (coloured(image.copy(column, 0, 1, image.height()), lightTheme().predicted) == 0)
+                    continue;
+                count += column - last > 20;
+                last = column;
+            }
+            return count;
+        };
+        QCOMPARE(lines(media), 3);
+        QCOMPARE(lines(AxisSpec()), 1);
+        QCOMPARE(lines(media), 3); // the same points again
+    }
+
     void initTestCase() { applyTheme(*qApp, QStringLiteral("dark")); }
 
     void init()

@@ -21,7 +21,15 @@ private slots:
                           "give bytes as a number"});
         QCOMPARE(banner.texts(),
                  QStringList{"predicted.figures.peak.value: expected a number, "
-                             "found \"12 GB\"\ngive bytes as a number"});
+                             "found \"12 GB\"\nGive bytes as a number"});
+    }
+
+    /// Errors are written to follow a place; without one they begin a line, as every sentence does.
+    void anErrorWithoutAPlaceIsASentence()
+    {
+        Banner banner;
+        banner.showError({"worker.crashed", "the worker crashed", {}, "a new one is started"});
+        QCOMPARE(banner.texts(), QStringList{"The worker crashed\nA new one is started"});
     }
 
     void detailsGoToTheClipboard()
@@ -112,7 +120,7 @@ private slots:
         for (int i = 0; i < 2; ++i)
             banner.put(
                 {BannerKind::Problem, "lab.memscape may not be written", "save under another name", {}, {}, "save"});
-        QCOMPARE(banner.texts(), QStringList{"lab.memscape may not be written\nsave under another name"});
+        QCOMPARE(banner.texts(), QStringList{"lab.memscape may not be written\nSave under another name"});
     }
 
     void anActionRunsOnceAndCloses()

@@ -70,6 +70,9 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current(), 15000);
         QCOMPARE(window.document().records().size(), std::size_t(1));
         QVERIFY(!window.banner().texts().isEmpty());
+        window.page()->measure();
+        QVERIFY(window.runs().current());
+        QVERIFY(window.banner().texts().isEmpty()); // it was about the run before
     }
 
     void whatDoesNotFitIsTriedWhenForced()

@@ -86,6 +86,7 @@ private slots:
     void whatADeviceHasNotIsRefusedWithWhatItHas();
     void tooManyChunksAreRefusedWithARemedy();
     void coresThatAreMissingLeaveNoOverlap();
+    void aWholeThatTakesLongerHidesNothing();
     void theDetailIsBounded();
 };
 
@@ -340,6 +341,23 @@ void TestTransfer::coresThatAreMissingLeaveNoOverlap()
     Device more = host;
     more.units = more.threads = 4;
     QVERIFY(hidden(more, "pipe", "to") > 1e-4);
+}
+
+void TestTransfer::aWholeThatTakesLongerHidesNothing()
+{
+    const std::vector<std::string> chunked{"bytes=64MiB", "chunk=4MiB", "work=16"};
+    const TransferCase asked =
+        transferCase(*findDevice("nvidia-h200"), resolve(transfer().schema(), chunked).value()).value();
+    const auto hidden = [&](double together) {
+        TransferNumbers numbers;
+        numbers.copy.seconds = 3e-3;
+        numbers.kernel.seconds = 2e-3;
+        numbers.time.seconds = together;
+        return findFigure(transferFigures(asked, numbers), "hidden_time")->number();
+    };
+    QVERIFY(transferIsWithin(hidden(4e-3), 1e-3, 1e-9));
+    QCOMPARE(hidden(5e-3), 0.0);
+    QCOMPARE(hidden(6e-3), 0.0); // the lanes slowed each other down
 }
 
 void TestTransfer::theDetailIsBounded()

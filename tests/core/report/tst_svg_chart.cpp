@@ -149,6 +149,22 @@ private slots:
         QCOMPARE(std::count(path.begin(), path.end(), 'L'), 0);
     }
 
+    /// Nothing lies between two categories: a level stands at each, and the band at each dot is its own.
+    void categoriesAreNotJoined()
+    {
+        Series predicted = speedSeries({1, 2, 3}), measured = predicted;
+        predicted.x =
+            measured.x = {"kind", "kind", Unit::One, AxisScale::Category, {0, 1, 2}, {"read", "write", "copy"}};
+        measured.low = {0.9, 1.9, 2.9};
+        measured.high = {1.1, 2.1, 3.1};
+        const QString svg = QString::fromStdString(svgChart(chartOf(&predicted, &measured)));
+        const QString line = svg.mid(svg.lastIndexOf("<path class=\"predicted\"")).section("/>", 0, 0);
+        QCOMPARE(line.count('M'), 3);
+        QCOMPARE(line.count('H'), 3);
+        QVERIFY(!line.contains('L'));
+        QCOMPARE(svg.count("class=\"band\""), 3);
+    }
+
     void categoriesAreNamed()
     {
         Series series = speedSeries({1, 2, 3});

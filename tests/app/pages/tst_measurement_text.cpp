@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a measurement says of the prediction, in words.
-#include "app/pages/point_text.h"
+// What a measurement says of itself and of the prediction, in words.
+#include "app/pages/measurement_text.h"
 #include "app/pages/progress_row.h"
 
 #include "tests/support/page_fixture.h"
@@ -9,7 +9,7 @@
 
 using namespace memscape;
 
-class TestPointText : public QObject
+class TestMeasurementText : public QObject
 {
     Q_OBJECT
 
@@ -24,35 +24,6 @@ class TestPointText : public QObject
     static QString stale(const Record& record) { return staleText(*record.predicted, *record.measured, "latency"); }
 
 private slots:
-    void aPointNamesTheLevelThatHoldsIt()
-    {
-        const Record record = latencies(1.25);
-        const QString text = pointText(*record.predicted, *record.measured, "latency", 24 * 0x1p20, record.device,
-                                       QStringLiteral("working set"), ByteStyle::Binary);
-        QVERIFY2(text.startsWith(QStringLiteral("L2: predicted ")), qPrintable(text));
-        QVERIFY2(text.contains(QStringLiteral("ns, measured ")), qPrintable(text));
-        QVERIFY2(text.endsWith(QStringLiteral(", 20 % off")), qPrintable(text));
-    }
-
-    void aPointThatWasNotMeasuredHasNoSentence()
-    {
-        const Record record = latencies(1.25);
-        QVERIFY(pointText(*record.predicted, *record.measured, "latency", 12345, record.device, {}, ByteStyle::Binary)
-                    .isEmpty());
-        QVERIFY(pointText(*record.predicted, *record.measured, "no-series", 24 * 0x1p20, record.device, {},
-                          ByteStyle::Binary)
-                    .isEmpty());
-    }
-
-    void elsewhereTheParameterGivesTheName()
-    {
-        const Record record = sampleRecord("stride", {"stride=8"}, 0.5);
-        const QString text = pointText(*record.predicted, *record.measured, "useful_bandwidth", 8, record.device,
-                                       QStringLiteral("stride 8"), ByteStyle::Binary);
-        QVERIFY2(text.startsWith(QStringLiteral("stride 8: predicted ")), qPrintable(text));
-        QVERIFY2(text.endsWith(QStringLiteral(", 100 % off")), qPrintable(text));
-    }
-
     void aCalibrationIsStaleWhenTheCurveContradictsIt()
     {
         QCOMPARE(stale(latencies(1.7)), QStringLiteral("measured 1.7× above it"));
@@ -87,5 +58,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestPointText)
-#include "tst_point_text.moc"
+QTEST_MAIN(TestMeasurementText)
+#include "tst_measurement_text.moc"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/pages/point_text.h"
+#include "app/pages/measurement_text.h"
 
 #include "app/pictures/common/json_values.h"
-#include "core/timing/working_set.h"
 
 #include <QObject>
 
@@ -31,23 +30,6 @@ double valueAt(const Series& series, double x)
 }
 
 } // namespace
-
-QString pointText(const Outcome& predicted, const Outcome& measured, const std::string& series, double x,
-                  const Device& device, const QString& name, ByteStyle bytes)
-{
-    const Series* ours = predicted.findSeries(series);
-    const Series* theirs = measured.findSeries(series);
-    if (ours == nullptr || theirs == nullptr)
-        return {};
-    const double expected = valueAt(*ours, x), seen = valueAt(*theirs, x);
-    if (!std::isfinite(expected) || !std::isfinite(seen) || seen == 0)
-        return {};
-    const MemoryLevel* home = ours->x.key == "working_set" ? homeLevel(device, x) : nullptr;
-    const auto text = [&](double value) { return QString::fromStdString(quantityText(value, ours->yUnit, bytes)); };
-    return QObject::tr("%1: predicted %2, measured %3, %4 off")
-        .arg(home ? QString::fromStdString(home->id) : name, text(expected), text(seen),
-             QString::fromStdString(percentText(std::abs(expected / seen - 1))));
-}
 
 QString staleText(const Outcome& predicted, const Outcome& measured, const std::string& series)
 {
