@@ -26,7 +26,8 @@ enum class LossForm : std::uint8_t {
 
 /// Where transformers differs between versions (core/network/families/language_head.h, decoder.cpp).
 enum class Transformers : std::uint8_t {
-    Before445, ///< a model returns its logits in float; tables of rotary positions in each layer
+    Before445, ///< tables of rotary positions in each layer
+    Before446, ///< a model returns its logits in float
     Before450, ///< the loss takes a copy of the logits without the last token's
     From450    ///< the loss shifts its labels instead
 };

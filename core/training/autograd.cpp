@@ -400,6 +400,26 @@ std::vector<BlockId> Autograd::results() const
     return blocks;
 }
 
+void Autograd::findAttributes()
+{
+    if (m_graph.loss == noTensor || m_isReentrant)
+        return;
+    std::vector<StorageId> found;
+    for (const Operator& op : m_graph.operators) {
+        if (!op.keepsAsAttribute)
+            continue;
+        for (const TensorId saved : m_graph.saved(op)) {
+            const StorageId storage = m_graph.tensors[saved].storage;
+            if (m_graph.storages[storage].role != Role::Activation
+                || std::find(found.rbegin(), found.rend(), storage) != found.rend())
+                continue;
+            found.push_back(storage);
+            m_attributes.push_back(m_live.allocate(m_graph.storages[storage].bytes, Category::Activations,
+                                                   m_forwardNames[std::size_t(op.kind)], m_moduleIds[op.module]));
+        }
+    }
+}
+
 void Autograd::dropResults()
 {
     releaseOutputs();

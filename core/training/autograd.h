@@ -77,6 +77,8 @@ public:
     void forgetGradients();
     /// Gradients that the step before left: zero_grad(set_to_none=False) keeps them.
     void findGradients();
+    /// Attributes of nodes behind the loss that the loop still names from the step before.
+    void findAttributes();
     /// The blocks of output and loss that the training loop still names, and of what lives as long as these.
     std::vector<BlockId> results() const;
     /// The blocks of parameters, beside Graph::parameters.

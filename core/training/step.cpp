@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_set>
 
 namespace memscape {
 
@@ -139,6 +140,8 @@ void runStep(Trace& trace, const Graph& graph, const PreparedNetwork& network, c
     allocateReduceBuffer(trace, parameters, plan);
     if (plan.phase == StepPhase::Training && !plan.freesGradients())
         autograd.findGradients();
+    if (plan.phase == StepPhase::Training && plan.accumulation == 1) // else a micro-batch of this step leaves them
+        autograd.findAttributes();
     passes(autograd);
     if (plan.phase == StepPhase::Training) {
         trace.enter(Phase::Optimizer);
@@ -155,14 +158,20 @@ void runStep(Trace& trace, const Graph& graph, const PreparedNetwork& network, c
 
 std::int64_t firstStepPeak(const Trace& trace)
 {
-    std::int64_t live = 0, state = 0, peak = 0;
+    std::int64_t live = 0, found = 0, peak = 0; // found: what the step before has left
+    std::unordered_set<BlockId> attributes;
     bool isUpdated = false;
     for (const Event& event : trace.events()) {
         isUpdated |= event.phase >= Phase::Optimizer;
         live += event.change();
         if (!isUpdated && event.category == Category::OptimizerState)
-            state += event.change();
-        peak = std::max(peak, isUpdated ? live : live - state);
+            found += event.change();
+        const bool isLeft = event.category == Category::Activations
+            && (event.isAllocation() ? event.phase == Phase::Setup && attributes.insert(event.block).second
+                                     : attributes.erase(event.block) > 0);
+        if (isLeft)
+            found += event.change();
+        peak = std::max(peak, isUpdated ? live : live - found);
     }
     return peak;
 }

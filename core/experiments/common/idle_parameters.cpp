@@ -26,6 +26,8 @@ struct ModelTraits
     bool hasLanguageHead = true; ///< of a library's model, whose loss can be computed in other ways
     bool hasVersions = true;     ///< a decoder of transformers, which older versions ran otherwise
     bool hadTables = true;       ///< of positions, in each layer
+    bool castsLogits = true;     ///< before its loss, in some version
+    bool castsLate = false;      ///< from transformers 4.49 on alone
     bool takesAdapters = true;
     bool hasConvolutions = false; ///< of many channels
     bool writesOut = true;        ///< some of its operators have a written-out form
@@ -66,6 +68,8 @@ ModelTraits traitsOf(const std::string& text)
     traits.hasLanguageHead = traits.hasCache && !isByHand && model->head == HeadKind::LanguageModel;
     traits.hasVersions = family == Family::Decoder && traits.hasLanguageHead && model->architecture != "gpt2";
     traits.hadTables = traits.hasVersions && hadTablesInLayers(*model);
+    traits.castsLogits = family == Family::Decoder || isStateSpace;
+    traits.castsLate = traits.hasVersions && isOlderThanLlama(*model);
     traits.writesOut = traits.hasAttention || isStateSpace;
     traits.sharesSequences = family == Family::Decoder && !isByHand;
     traits.hasExperts = model->experts.count > 0;
@@ -186,7 +190,9 @@ void addUpdate(Idle& idle, const ModelTraits& traits, const Parameters& paramete
     idle.add("keeps_logits", !isTraining || hasNoLogits);
     const bool hasOneLoss = isTraining && !idle.is("loss", "library");
     idle.add("transformers", !traits.hasVersions || (hasOneLoss && !traits.hadTables));
-    idle.add("logits_fp32", !isTraining || !traits.hasLanguageHead || hasNoLogits || idle.is("precision", "fp32"));
+    const bool keepsType = !traits.castsLogits || (traits.castsLate && !idle.is("transformers", "4.50"));
+    idle.add("logits_fp32",
+             !isTraining || !traits.hasLanguageHead || keepsType || hasNoLogits || idle.is("precision", "fp32"));
     // Elsewhere the choice reaches the update alone, which is written out for Adam only.
     const bool isAdam = idle.is("optimizer", "adam") || idle.is("optimizer", "adamw");
     const bool reachesUpdate =
@@ -275,7 +281,7 @@ std::vector<std::string> idleInferenceParameters(const Device& device, const Par
 {
     const ModelTraits traits = traitsOf(parameters.text("model"));
     Idle idle(parameters);
-    for (const char* key : {"kv_precision", "cache_page", "memory_share", "draft_model"})
+    for (const char* key : {"kv_precision", "cache_growth", "cache_page", "memory_share", "draft_model"})
         idle.add(key, !traits.hasCache);
     for (const char* key : {"draft_tokens", "draft_acceptance"})
         idle.add(key, !traits.hasCache || parameters.text("draft_model") == "none");

@@ -29,12 +29,20 @@ Result<ServingRequest> servingRequest(const Device& device, const Parameters& pa
     request.chunk = std::min(parameters.integer("sequence"), request.context);
     request.tensorParallel = parameters.integer("tensor_parallel");
     request.page = parameters.integer("cache_page");
+    const std::string& growth = parameters.choice("cache_growth");
+    request.growth = growth == "reserved" ? CacheGrowth::Reserved
+        : growth == "copied"              ? CacheGrowth::Copied
+                                          : CacheGrowth::KeptTwice;
     request.sharedPrefix = std::min(parameters.integer("shared_prefix"), request.context);
     request.transformers = transformersOf(parameters);
     request.lastLogits = parameters.choice("logits") == "last";
     request.memoryShare = parameters.number("memory_share");
-    if (parameters.text("draft_model") != "none")
+    if (parameters.text("draft_model") != "none") {
+        if (request.growth != CacheGrowth::Reserved)
+            return fail("plan.combination", "a draft model is modelled beside a cache that is reserved",
+                        "choose cache_growth=reserved, or draft_model=none", "cache_growth");
         request.draft = parameters.text("draft_model");
+    }
     request.deviceContext = device.isGpu() ? parameters.integer("device_context") : 0; // a processor has none
     return request;
 }
@@ -133,12 +141,29 @@ Result<std::int64_t> ServingAnswer::caches(const CacheUse& use) const
     return own + drafted;
 }
 
+// torch.cat of a layer's keys holds the new ones and the old; then those of the values, when the old keys have gone.
+Result<ServingMoment> ServingAnswer::fullest(const CacheUse& use, std::int64_t activations) const
+{
+    MEMSCAPE_TRY(whole, caches(use));
+    if (request.growth == CacheGrowth::Reserved)
+        return ServingMoment{whole, 0, activations};
+    CacheUse prompt = use, last = use;
+    prompt.context = std::min(request.chunk, use.context);
+    last.context = std::max<std::int64_t>(use.context - 1, 1);
+    MEMSCAPE_TRY(filled, caches(prompt));
+    MEMSCAPE_TRY(old, caches(last));
+    const std::int64_t sides = 2 * std::max<std::int64_t>(model.layers, 1);
+    const ServingMoment reading{filled, 0, activations};
+    const ServingMoment writing{whole, request.growth == CacheGrowth::KeptTwice ? old : old / sides, tokenActivations};
+    return reading.bytes() > writing.bytes() ? reading : writing;
+}
+
 Result<std::int64_t> ServingAnswer::total(std::int64_t context) const
 {
     ServingRequest asked = request;
     asked.context = context;
-    MEMSCAPE_TRY(cache, caches(asked.use()));
-    return allWeights() + pass.activations + cache;
+    MEMSCAPE_TRY(moment, fullest(asked.use()));
+    return allWeights() + moment.bytes();
 }
 
 Result<ServingAnswer> servingAnswer(const Device& device, const Parameters& parameters)
@@ -159,6 +184,11 @@ Result<ServingAnswer> servingAnswer(const Device& device, const Parameters& para
     answer.capacity = capacityOf(device);
     MEMSCAPE_TRY(draft, draftOf(request));
     answer.draft = std::move(draft);
+    if (request.growth != CacheGrowth::Reserved) {
+        request.chunk = 1;
+        MEMSCAPE_TRY(token, servingPass(device, answer.model, parameters, request, request.batch));
+        answer.tokenActivations = token.activations;
+    }
     return answer;
 }
 
@@ -208,10 +238,9 @@ double largestServedBatch(const Device& device, const ServingAnswer& answer, con
         return std::numeric_limits<double>::quiet_NaN();
     constexpr std::int64_t most = 1 << 20;
     const auto needs = [&](std::int64_t batch) -> double {
-        const auto cache = answer.caches(answer.request.use(batch));
         const auto pass = servingPass(device, answer.model, parameters, answer.request, batch);
-        return cache && pass ? double(answer.allWeights() + *cache + pass->activations)
-                             : std::numeric_limits<double>::infinity();
+        const auto moment = pass ? answer.fullest(answer.request.use(batch), pass->activations) : fail(pass.error());
+        return moment ? double(answer.allWeights() + moment->bytes()) : std::numeric_limits<double>::infinity();
     };
     const auto fits = [&](std::int64_t batch) { return needs(batch) <= double(answer.available()); };
     const double one = needs(1), two = needs(2);

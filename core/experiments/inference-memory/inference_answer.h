@@ -8,11 +8,19 @@
 #include "core/training/serving.h"
 #include "core/training/simulation.h"
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 
 namespace memscape {
+
+/// How the cache of keys and values gets room for a token.
+enum class CacheGrowth : std::uint8_t {
+    Reserved, ///< there for the whole context from the start: an engine's pages, a static cache
+    Copied,   ///< torch.cat makes a layer's keys anew, beside the old ones
+    KeptTwice ///< the same, and every old one is named until the step ends
+};
 
 struct ServingRequest
 {
@@ -21,6 +29,7 @@ struct ServingRequest
     DType computed = DType::BFloat16;
     std::int64_t batch = 1, context = 1, chunk = 1, tensorParallel = 1;
     std::int64_t page = 1, sharedPrefix = 0;
+    CacheGrowth growth = CacheGrowth::Reserved;
     bool isOldBitsandbytes = false; ///< before 0.43: weights pass through fp16
     bool lastLogits = false;        ///< of the last token alone
     Transformers transformers = Transformers::From450;
@@ -54,6 +63,13 @@ struct DraftModel
     std::int64_t weights = 0;
 };
 
+/// What lies beside the weights at the fullest moment, B.
+struct ServingMoment
+{
+    std::int64_t cache = 0, copies = 0, activations = 0;
+    std::int64_t bytes() const { return cache + copies + activations; }
+};
+
 struct ServingAnswer
 {
     ModelDescription model;
@@ -62,9 +78,14 @@ struct ServingAnswer
     std::int64_t weights = 0;
     std::optional<std::int64_t> capacity;
     std::optional<DraftModel> draft = {};
+    std::int64_t tokenActivations = 0; ///< of a single token's pass, where the cache grows
 
     /// Of a draft model, too.
     Result<std::int64_t> caches(const CacheUse& use) const;
+    /// A cache that grows is as long as the prompt while that runs, and as the context at the last token, beside whose
+    /// activations are copies of it.
+    Result<ServingMoment> fullest(const CacheUse& use) const { return fullest(use, pass.activations); }
+    Result<ServingMoment> fullest(const CacheUse& use, std::int64_t activations) const;
     std::int64_t allWeights() const { return weights + (draft ? draft->weights : 0); }
     /// With another context.
     Result<std::int64_t> total(std::int64_t context) const;

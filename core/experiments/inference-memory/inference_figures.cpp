@@ -90,6 +90,14 @@ const char* cacheFormula(const ModelDescription& model)
     return "Σ over layers: tokens kept × 2 × KV heads × head dimension × bytes × batch";
 }
 
+const char* peakFormula(CacheGrowth growth)
+{
+    return growth == CacheGrowth::Reserved
+        ? "weights + KV cache + activations"
+        : "weights + the larger of: the prompt's cache + activations; the context's cache + its copies + activations "
+          "of one token";
+}
+
 /// All but the largest context and batch, which are searched for.
 Result<Figures> directFigures(const Device& device, const ServingAnswer& answer, const Parameters& parameters)
 {
@@ -98,8 +106,9 @@ Result<Figures> directFigures(const Device& device, const ServingAnswer& answer,
     MEMSCAPE_TRY(cache, cacheBytes(answer.model, request.cache, request.use()));
     MEMSCAPE_TRY(token, cacheBytes(answer.model, request.cache, {1, 1, request.tensorParallel}));
     MEMSCAPE_TRY(caches, answer.caches(request.use()));
+    MEMSCAPE_TRY(moment, answer.fullest(request.use()));
     const std::int64_t drafted = answer.allWeights() - answer.weights + caches - cache;
-    const std::int64_t total = answer.weights + cache + drafted + answer.pass.activations;
+    const std::int64_t total = answer.allWeights() + moment.bytes();
     const std::int64_t onDevice = total + request.deviceContext;
     const bool fits = !answer.capacity || onDevice <= *answer.capacity;
     Figures figures{
@@ -126,16 +135,18 @@ Result<Figures> directFigures(const Device& device, const ServingAnswer& answer,
                                 request.chunk),
                     "the network's operators",
                     {"eager attention of a chunk over a longer cache writes wider scores than these"}),
-        bytesFigure("peak_allocated", "peak allocated", double(total), "weights + KV cache + activations",
-                    fmt::format("= {} + {} + {}", bytesText(double(answer.weights)), bytesText(double(cache)),
-                                bytesText(double(answer.pass.activations))),
+        bytesFigure("peak_allocated", "peak allocated", double(total), peakFormula(request.growth),
+                    fmt::format("= {} + {}{} + {}", bytesText(double(answer.allWeights())),
+                                bytesText(double(moment.cache)),
+                                moment.copies > 0 ? " + " + bytesText(double(moment.copies)) : std::string(),
+                                bytesText(double(moment.activations))),
                     "the three above", {"what the allocator holds beyond it"}),
         bytesFigure("device_total", "device total", double(onDevice), "peak allocated + device context",
                     fmt::format("= {} + {}", bytesText(double(total)), bytesText(double(request.deviceContext))),
                     "the context is a setting"),
         countFigure("fits", "fits", fits ? 1 : 0, "1 when the device total is within the device's memory, else 0")};
     MemoryBand band;
-    band.addActivations(double(answer.pass.activations));
+    band.addActivations(double(moment.activations));
     band.addWeights(double(answer.allWeights()), isQuantized(request.weights));
     for (Figure& figure : figures) {
         if (figure.key == "peak_allocated" || figure.key == "device_total")
@@ -194,8 +205,10 @@ Result<Figures> servingCurveFigures(const Device& device, const ServingAnswer& o
     MEMSCAPE_TRY(request, servingRequest(device, parameters));
     if (swept == "context" && request.chunk == own.request.chunk) {
         const ServingPass& pass = own.pass;
-        ServingAnswer there{own.model,   request,      {Trace(), {}, pass.graph, pass.network, pass.activations},
-                            own.weights, own.capacity, own.draft};
+        ServingAnswer there{
+            own.model,           request,      {Trace(), {}, pass.graph, pass.network, pass.activations},
+            own.weights,         own.capacity, own.draft,
+            own.tokenActivations};
         return directFigures(device, there, parameters);
     }
     MEMSCAPE_TRY(there, servingAnswer(device, parameters));

@@ -28,20 +28,23 @@ Json detailOf(const Device& device, const ServingAnswer& answer)
 {
     Json detail = objectWithRoom(11);
     const ServingRequest& request = answer.request;
-    const std::int64_t cache = cacheBytes(answer.model, request.cache, request.use()).value_or(0);
-    const std::int64_t drafted =
-        answer.allWeights() - answer.weights + answer.caches(request.use()).value_or(0) - cache;
+    const ServingMoment moment = answer.fullest(request.use()).value_or(ServingMoment());
+    const std::int64_t caches = answer.caches(request.use()).value_or(0);
+    const std::int64_t draftedCache = caches - cacheBytes(answer.model, request.cache, request.use()).value_or(0);
+    const std::int64_t drafted = answer.allWeights() - answer.weights + draftedCache;
     const auto part = [](const char* key, const char* label, std::int64_t bytes) {
         return Json{{"key", key}, {"label", label}, {"bytes", bytes}};
     };
     detail["model"] = modelJson(answer.model);
-    detail["parts"] =
-        Json::array({part("weights", "weights", answer.weights), part("key_value_cache", "KV cache", cache),
-                     part("activations", "activations", answer.pass.activations),
-                     part("context", "device context", request.deviceContext)});
+    detail["parts"] = Json::array({part("weights", "weights", answer.weights),
+                                   part("key_value_cache", "KV cache", moment.cache - draftedCache),
+                                   part("activations", "activations", moment.activations),
+                                   part("context", "device context", request.deviceContext)});
+    if (moment.copies > 0)
+        detail["parts"].push_back(part("cache_copies", "copies of the cache", moment.copies));
     if (answer.draft)
         detail["parts"].push_back(part("draft_model", "draft model", drafted));
-    const std::int64_t total = answer.weights + cache + drafted + answer.pass.activations + request.deviceContext;
+    const std::int64_t total = answer.allWeights() + moment.bytes() + request.deviceContext;
     detail["capacity"] = capacityJson(device);
     const bool fits = !answer.capacity || total <= *answer.capacity;
     detail["fits"] = fits;

@@ -64,6 +64,14 @@ Schema inferenceSchema()
                    {{"all", "of every token", "what a forward pass returns"},
                     {"last", "of the last token", "what generation needs: generate(), vLLM, llama.cpp"}},
                    "all"),
+        choiceSpec("cache_growth", "cache grows",
+                   "How the cache gets room for a token. Prompt and last token are two moments of one that grows.",
+                   {{"reserved", "not: reserved", "there for the whole context: vLLM, llama.cpp, StaticCache"},
+                    {"copied", "by copies", "torch.cat of each layer: DynamicCache, generate() of transformers 4.42"},
+                    {"kept-twice", "by copies, kept",
+                     "tuples of generate() before 4.42: the step's old ones stay named until it ends, the cache is "
+                     "there twice"}},
+                   "reserved"),
         countSpec("cache_page", "page of the cache",
                   "Tokens of a page (vLLM's block_size: 16); the last page of a sequence is partly empty.", 65536, "1",
                   "tokens"),
@@ -93,7 +101,8 @@ Schema inferenceSchema()
     appendSpecs(schema, deviceSpecs());
     appendSpecs(schema, {assumeSpec()});
     setGroup(schema, "engine",
-             {"cache_page", "shared_prefix", "memory_share", "draft_model", "draft_tokens", "draft_acceptance"});
+             {"cache_growth", "cache_page", "shared_prefix", "memory_share", "draft_model", "draft_tokens",
+              "draft_acceptance"});
     setGroup(schema, "details",
              {"precision", "attention", "logits", "transformers", "quantized_head", "bitsandbytes", "tensor_parallel",
               "link_bandwidth", "device_context", "allocator", "assume"});

@@ -203,8 +203,6 @@ std::string withoutCompile(const Plan& plan, const CheckpointPlan& checkpointing
         return "checkpointing";
     if (checkpointing.kind == Checkpointing::AttentionCore)
         return "checkpointing=selective, which divides a layer";
-    if (checkpointing.kind == Checkpointing::Operators)
-        return "checkpointing=operators, which divides a layer";
     if (isWhole && plan.isSharded() && (plan.zeroStage > 1 || plan.isByFsdp()))
         return "sharded gradients or weights";
     if (plan.offload >= Offload::Gradients)

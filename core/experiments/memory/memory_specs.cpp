@@ -89,13 +89,14 @@ ParameterSpec transformersSpec()
     return choiceSpec(
         "transformers", "transformers",
         "Which version. Before 4.50 the loss of a language model took a copy of the logits without the last token's, "
-        "as large as they are. Before 4.46 a model returned its logits in fp32 (for those of 4.45 choose 4.38). Before "
-        "4.45 each layer of Qwen 2, Mistral, Mixtral, Phi, StableLM, StarCoder 2, GPT-NeoX and Falcon had tables of "
-        "sine "
-        "and cosine for all positions; generate() took logits of all tokens of a prompt then (logits=all).",
+        "as large as they are. Before 4.46 a model returned its logits in fp32. The logits of OPT, BLOOM, GPT-NeoX, "
+        "GPT-BigCode, Falcon, MPT and StableLM kept their type until 4.49. Before 4.45 each layer of Qwen 2, Mistral, "
+        "Mixtral, Phi, StableLM, StarCoder 2, GPT-NeoX and Falcon had tables of sine and cosine for all positions; "
+        "generate() took logits of all tokens of a prompt then (logits=all).",
         {{"4.50", "4.50 or newer", "labels are shifted, not logits"},
-         {"4.45", "4.45 to 4.49", "the loss copies the logits"},
-         {"4.38", "4.38 to 4.44", "and they are fp32; tables in each layer"}},
+         {"4.46", "4.46 to 4.49", "the loss copies the logits"},
+         {"4.45", "4.45", "and the model returns them in fp32"},
+         {"4.38", "4.38 to 4.44", "and tables in each layer"}},
         "4.50");
 }
 
@@ -155,7 +156,8 @@ Transformers transformersOf(const Parameters& parameters)
 {
     const std::string& version = parameters.choice("transformers");
     return version == "4.38" ? Transformers::Before445
-        : version == "4.45"  ? Transformers::Before450
+        : version == "4.45"  ? Transformers::Before446
+        : version == "4.46"  ? Transformers::Before450
                              : Transformers::From450;
 }
 

@@ -62,9 +62,11 @@ void TrainingLines::writeSizes()
 
 void TrainingLines::writeModel()
 {
-    if (means("transformers") && !is("transformers", "4.50"))
-        m_lines.comment(fmt::format("python3 -m pip install \"transformers>={},<{}\"",
-                                    m_parameters.choice("transformers"), is("transformers", "4.38") ? "4.45" : "4.50"));
+    if (means("transformers") && !is("transformers", "4.50")) {
+        const char* next = is("transformers", "4.38") ? "4.45" : is("transformers", "4.45") ? "4.46" : "4.50";
+        m_lines.comment(
+            fmt::format("python3 -m pip install \"transformers>={},<{}\"", m_parameters.choice("transformers"), next));
+    }
     m_lines.comment(isLitGptAsked(m_parameters)
                         ? "build_model is yours: it makes litgpt.GPT, or litgpt.lora.GPT, on the device."
                         : "build_model is yours: it makes the network on the device.");

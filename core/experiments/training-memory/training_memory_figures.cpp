@@ -413,7 +413,7 @@ Figures stepFigures(const TrainingAnswer& answer, const TextbookFigures& textboo
     band.addTemporary(double(simulation.peak.categories[std::size_t(Category::Temporary)]));
     figures.push_back(bytesFigure("peak_allocated", "peak allocated", allocated, allocatedWhy(answer)));
     band.giveTo(figures.back());
-    if (!answer.setup.step.plan.updatesEarly()) // whose first step makes its state as backward goes
+    if (!answer.setup.step.plan.updatesEarly()) { // whose first step makes its state as backward goes
         figures.push_back(bytesFigure(
             "first_step_peak", "peak of the first step", double(answer.firstPeak),
             Why{"as above, without the optimizer's state until its update, and without gradients of a step before",
@@ -422,6 +422,8 @@ Figures stepFigures(const TrainingAnswer& answer, const TextbookFigures& textboo
                 {},
                 std::string(tapeSource),
                 {"a program that fits its first step may run out of memory in the second"}}));
+        band.giveTo(figures.back());
+    }
     figures.push_back(bytesFigure("peak_reserved", "peak reserved", reserved, reservedWhy(answer)));
     band.addAllocator(allocated);
     band.giveTo(figures.back());

@@ -214,7 +214,9 @@ LanguageHead DecoderNetwork::head() const
                       m_model.vocab,
                       m_model.biases.head,
                       {},
-                      !isLitGpt(m_model),
+                      isLitGpt(m_model)               ? LogitsRule::Loop
+                          : isOlderThanLlama(m_model) ? LogitsRule::OldDecoder
+                                                      : LogitsRule::Decoder,
                       isLitGpt(m_model)};
     if (m_model.logitSoftcap > 0)
         head.after = [this](Variable logits) { return m_b.scale(m_b.tanh(m_b.scale(std::move(logits)))); };
@@ -280,6 +282,13 @@ Result<Graph> DecoderNetwork::record()
 }
 
 } // namespace
+
+bool isOlderThanLlama(const ModelDescription& model)
+{
+    const std::string& name = model.architecture;
+    return name == "opt" || name == "bloom" || name == "gpt_neox" || name == "gpt_bigcode" || name == "falcon"
+        || name == "mpt" || name == "stablelm";
+}
 
 bool hadTablesInLayers(const ModelDescription& model)
 {

@@ -16,6 +16,9 @@
 
 namespace memscape {
 
+/// Whether its loss came to be that of LLaMA and those after it with transformers 4.49 alone (language_head.h).
+bool isOlderThanLlama(const ModelDescription& model);
+
 /// Whether each of its layers had tables of its own for all positions before transformers 4.45 (Mistral's until 4.41).
 bool hadTablesInLayers(const ModelDescription& model);
 

@@ -187,7 +187,7 @@ Result<Graph> bert(const ModelDescription& model, const BuildOptions& options)
     Variable x = bertEmbeddings(b, model, tokenWeight);
     x = stack(b, model, std::move(x), bertLayer);
     if (model.head == HeadKind::MaskedLanguageModel)
-        return finishLanguageModel(b, maskedLanguageHead(b, model, std::move(x), tokenWeight));
+        return finishLanguageModel(b, maskedLanguageHead(b, model, std::move(x), tokenWeight), LogitsRule::AsTheyAre);
     if (model.head == HeadKind::None || !b.ok())
         return finishPooled(b, std::move(x));
     Variable output = pooled(b, model, x);

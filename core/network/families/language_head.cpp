@@ -178,23 +178,27 @@ Result<Graph> finishLanguageModel(NetworkBuilder& b, Variable hidden, const Lang
     if (head.isLitGpts && b.options().loss && b.ok())
         return finishLitGpt(b, std::move(hidden), head);
     if (!b.options().loss && b.options().lastLogits && b.ok()) // hidden_states[:, -1:, :], while the model names them
-        return finishLanguageModel(b, logitsOf(b, b.narrow(hidden, 1, 1), head), head.isCausal);
+        return finishLanguageModel(b, logitsOf(b, b.narrow(hidden, 1, 1), head), head.rule);
     if (form == LossForm::Library || form == LossForm::InPlace || !b.options().loss || !b.ok())
         return finishLanguageModel(b, logitsOf(b, hidden, head),
-                                   head.isCausal); // the function that computes the loss holds them
+                                   head.rule); // the function that computes the loss holds them
     return form == LossForm::Chunked ? finishInChunks(b, std::move(hidden), head)
                                      : finishFused(b, std::move(hidden), head);
 }
 
-Result<Graph> finishLanguageModel(NetworkBuilder& b, Variable logits, bool isCausal)
+Result<Graph> finishLanguageModel(NetworkBuilder& b, Variable logits, LogitsRule rule)
 {
-    const Transformers version = isCausal ? b.options().transformers : Transformers::From450;
-    if (version == Transformers::Before445 && (b.options().logitsInFloat || !b.options().loss))
+    const bool isDecoder = rule == LogitsRule::Decoder || rule == LogitsRule::OldDecoder;
+    const Transformers version = isDecoder ? b.options().transformers : Transformers::From450;
+    const bool keepsType =
+        rule == LogitsRule::AsTheyAre || (rule == LogitsRule::OldDecoder && version != Transformers::From450);
+    if (version <= Transformers::Before446 && !keepsType && (b.options().logitsInFloat || !b.options().loss))
         logits = b.cast(logits, DType::Float32);
     if (!b.options().loss || !b.ok())
         return b.finish(std::move(logits));
     Variable named = logits; // what the model returns; the loss makes the float copy for itself
-    logits = inLossPrecision(b, std::move(logits));
+    if (!keepsType)
+        logits = inLossPrecision(b, std::move(logits));
     const bool isShifted = version != Transformers::From450 && logits.size(1) > 1;
     const std::int64_t length = logits.size(1) - (isShifted ? 1 : 0);
     const Variable targets = b.target("targets", {logits.size(0), length}, DType::Int64);

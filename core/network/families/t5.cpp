@@ -149,8 +149,10 @@ Result<Graph> t5(const ModelDescription& model, const BuildOptions& options)
     if (model.head == HeadKind::None)
         return b.finish(std::move(x));
     if (!model.tied)
-        return finishLanguageModel(b, std::move(x), {{}, "lm_head", model.vocab});
-    return finishLanguageModel(b, b.scale(std::move(x)), {b.tiedWeight("lm_head", weight)}); // by hidden^-1/2
+        return finishLanguageModel(b, std::move(x), {{}, "lm_head", model.vocab, false, {}, LogitsRule::AsTheyAre});
+    return finishLanguageModel(
+        b, b.scale(std::move(x)),
+        {b.tiedWeight("lm_head", weight), {}, 0, false, {}, LogitsRule::AsTheyAre}); // by hidden^-1/2
 }
 
 } // namespace memscape

@@ -144,7 +144,8 @@ Result<Graph> whisper(const ModelDescription& model, const BuildOptions& options
     }
     if (model.head == HeadKind::None)
         return b.finish(std::move(x));
-    return finishLanguageModel(b, std::move(x), {b.tiedWeight("proj_out", tokenWeight)});
+    return finishLanguageModel(b, std::move(x),
+                               {b.tiedWeight("proj_out", tokenWeight), {}, 0, false, {}, LogitsRule::AsTheyAre});
 }
 
 } // namespace memscape

@@ -37,6 +37,7 @@ private slots:
     void aTokenReadsTheExpertsItIsSentTo();
     void aMissingLinkIsNamed();
     void olderVersionsKeepTablesAndFloatLogits();
+    void aCacheThatIsCopiedIsThereTwice();
 };
 
 namespace {
@@ -381,6 +382,34 @@ void TestInferenceMemory::olderVersionsKeepTablesAndFloatLogits()
     };
     QCOMPARE(more("model=llama-3.2-1b", "sequence=512"), 4 * 512 * 128256.0);
     QCOMPARE(more("model=qwen2-0.5b", "sequence=512"), 4 * 512 * 151936.0 + 24 * 2 * 131072 * 64 * 2.0);
+}
+
+// optimum's benchmark of Llama 2 13B in FP16 with transformers of 2023 (tests/benchmark/README.md): 512 new tokens
+// behind prompts of 512 take 29,152.98 MB for one sequence and 53,986.51 MB for 16.
+void TestInferenceMemory::aCacheThatIsCopiedIsThereTwice()
+{
+    const auto peak = [](const char* batch, const char* growth) {
+        return servingValue(
+            servingOf({"model=llama-2-13b", "weight_precision=fp16", "precision=fp16", "kv_precision=fp16",
+                       "sequence=512", "context=1024", "transformers=4.38", batch, growth}),
+            "peak_allocated");
+    };
+    const double measured = (53986.51e6 - 29152.98e6) / 15;
+    const double twice =
+        (peak("batch=16", "cache_growth=kept-twice") - peak("batch=1", "cache_growth=kept-twice")) / 15;
+    QVERIFY2(std::fabs(twice / measured - 1) < 0.02, qPrintable(QString::number(twice)));
+
+    // torch.cat holds one layer's keys twice, and a prompt has no cache of tokens that come later.
+    const double sequence = 1024.0 * 40 * 2 * 5120 * 2;
+    const double copied = peak("batch=16", "cache_growth=copied");
+    QVERIFY(std::fabs((peak("batch=16", "cache_growth=kept-twice") - copied) / (16 * sequence) - (1 - 1 / 80.0))
+            < 0.01);
+    QVERIFY(copied < peak("batch=16", "cache_growth=reserved"));
+    const auto refused = inference().predictPoint(
+        *findDevice("nvidia-h200"),
+        servingWith({"cache_growth=copied", "draft_model=llama-3.2-1b", "model=llama-3.1-70b"}));
+    QVERIFY(!refused);
+    QCOMPARE(refused.error().code, std::string("plan.combination"));
 }
 
 QTEST_GUILESS_MAIN(TestInferenceMemory)
