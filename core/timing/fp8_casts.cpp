@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/timing/fp8_casts.h"
+
+#include <algorithm>
+
+namespace memscape {
+
+namespace {
+
+/// B for each element.
+constexpr double readForMaximum = 2, oneCast = 2 + 1, castBothWays = 2 + 1 + 1, castByNorm = 1 + 1 + 1 - 2;
+
+double elementsIn(const Graph& graph, TensorId tensor)
+{
+    return double(graph.layoutOf(tensor).elements());
+}
+
+/// B for each element of a product's input.
+double inputBytes(const Graph& graph, std::size_t product, bool isDelayed)
+{
+    const TensorId input = graph.inputs(graph.operators[product])[0];
+    for (std::size_t i = product; i-- > 0;) {
+        const Operator& op = graph.operators[i];
+        if (isMatrixProduct(op.kind) && graph.inputs(op)[0] == input)
+            return 0; // which has cast it
+        const auto outputs = graph.outputs(op);
+        if (std::find(outputs.begin(), outputs.end(), input) == outputs.end())
+            continue;
+        const bool isNorm = op.kind == OperatorKind::LayerNorm || op.kind == OperatorKind::RmsNorm;
+        return !isDelayed ? readForMaximum + castBothWays : isNorm ? castByNorm : castBothWays;
+    }
+    return isDelayed ? castBothWays : readForMaximum + castBothWays;
+}
+
+} // namespace
+
+bool isInFp8(const Graph& graph, std::size_t op, const Plan& plan)
+{
+    if (plan.precision != Precision::Fp8 || op == 0 || op >= graph.operators.size()
+        || !isMatrixProduct(graph.operators[op].kind))
+        return false;
+    const Operator& cast = graph.operators[op - 1];
+    return cast.kind == OperatorKind::Cast && graph.tensors[graph.outputs(cast)[0]].dtype == DType::Float8E4M3
+        && graph.inputs(cast)[0] == graph.inputs(graph.operators[op])[0];
+}
+
+Fp8Casts fp8CastsForward(const Graph& graph, std::size_t product, const Plan& plan)
+{
+    const auto inputs = graph.inputs(graph.operators[product]);
+    const bool isDelayed = plan.fp8Scaling == Fp8Scaling::Delayed;
+    const double input = inputBytes(graph, product, isDelayed) * elementsIn(graph, inputs[0]);
+    const double weight = elementsIn(graph, inputs[1]);
+    return isDelayed ? Fp8Casts{input + castBothWays * weight / plan.accumulation, 1 + 1.0 / plan.accumulation}
+                     : Fp8Casts{input + (readForMaximum + oneCast) * weight, 6};
+}
+
+Fp8Casts fp8CastsBackward(const Graph& graph, std::size_t product, const Plan& plan)
+{
+    const Operator& op = graph.operators[product];
+    const double gradient = elementsIn(graph, graph.outputs(op)[0]), weight = elementsIn(graph, graph.inputs(op)[1]);
+    if (plan.fp8Scaling == Fp8Scaling::Delayed)
+        return {castBothWays * gradient, 1};
+    return {(readForMaximum + castBothWays) * gradient + oneCast * weight, 4};
+}
+
+} // namespace memscape
