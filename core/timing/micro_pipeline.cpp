@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/timing/micro_pipeline.h"
 
+#include "core/timing/fp8_casts.h"
+
 #include <algorithm>
 
 namespace memscape {
@@ -70,14 +72,17 @@ double hiddenByPieces(const Graph& graph, const Plan& plan, const OperatorRuns& 
             continue;
         const TensorId whole = isGather ? graph.outputs(op)[0] : graph.inputs(op)[0];
         const double bytes = double(graph.layoutOf(whole).elements() * elementBytes(graph.tensors[whole].dtype));
-        const double one = seconds({"activations", isGather ? CollectiveKind::AllGather : CollectiveKind::ReduceScatter,
-                                    bytes, 1, plan.tensorParallel});
+        const CollectiveKind kind = isGather ? CollectiveKind::AllGather : CollectiveKind::ReduceScatter;
         const Products products = isGather ? readersOf(graph, runs, i) : writerOf(graph, runs, i);
-        const auto beside = [&](double computing) { return std::min(one, (ranks - 1) / ranks * computing); };
+        const auto beside = [&](double computing, bool isBackward) {
+            const double payload = bytes * sharedAs(graph, i, plan, isBackward);
+            return std::min(seconds({"activations", kind, payload, 1, plan.tensorParallel}),
+                            (ranks - 1) / ranks * computing);
+        };
         const bool isReplayed = isTraining && !recomputed.empty() && i >= recomputed.front().first;
-        hidden += (isReplayed ? 2 : 1) * beside(products.forward);
+        hidden += (isReplayed ? 2 : 1) * beside(products.forward, false);
         if (isTraining && (!isGather || products.count == 1))
-            hidden += beside(products.backward);
+            hidden += beside(products.backward, true);
     }
     return hidden * (isTraining ? plan.accumulation : 1);
 }

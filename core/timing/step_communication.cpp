@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/timing/step_communication.h"
 
+#include "core/timing/fp8_casts.h"
 #include "core/timing/micro_pipeline.h"
 #include "core/timing/offload_time.h"
 #include "core/training/sharding.h"
@@ -69,7 +70,11 @@ std::vector<Collective> recordedCollectives(const Graph& graph, const Plan& plan
         const auto kind = op.kind == OperatorKind::AllReduce ? CollectiveKind::AllReduce
             : op.kind == OperatorKind::AllGather             ? CollectiveKind::AllGather
                                                              : CollectiveKind::ReduceScatter;
-        add({"activations", kind, bytesOf(whole), times, plan.tensorParallel});
+        const double backward = isTraining ? plan.accumulation : 0;
+        add({"activations", kind, bytesOf(whole) * sharedAs(graph, i, plan, false), times - backward,
+             plan.tensorParallel});
+        if (isTraining)
+            add({"activations", kind, bytesOf(whole) * sharedAs(graph, i, plan, true), backward, plan.tensorParallel});
     }
     return all;
 }

@@ -10,6 +10,8 @@
 
 #include <QtTest>
 
+#include <algorithm>
+
 using namespace memscape;
 
 namespace {
@@ -115,6 +117,34 @@ private slots:
         const double input = 512 * 2048, weight = 2048 * 2048;
         QCOMPARE(fp8CastsForward(graph, query, plan).bytes, 6 * input + 5 * weight);
         QCOMPARE(fp8CastsForward(graph, key, plan).bytes, 5 * weight);
+    }
+
+    /// Four ranks cast a quarter of the tokens each, gather FP8, and turn it; what they scatter is bf16.
+    void ranksGatherFp8()
+    {
+        BuildOptions options;
+        options.weights = DType::BFloat16;
+        options.batch = 4;
+        options.sequence = 1024;
+        options.attention = AttentionKernel::Flash;
+        options.isProductInFp8 = true;
+        options.tensorParallel = 4;
+        options.sequenceParallel = true;
+        const Graph graph = gpt2({hidden, 16, 2, 0, 50304, 1024}, options).value();
+        Plan plan = fp8Plan(Fp8Scaling::Delayed);
+        plan.tensorParallel = 4;
+        plan.sequenceParallel = true;
+        const std::size_t up = productOf(graph, hidden); // 4 × hidden of four ranks
+        const auto gather =
+            std::size_t(std::find_if(graph.operators.begin(), graph.operators.end(),
+                                     [](const Operator& op) { return op.kind == OperatorKind::AllGather; })
+                        - graph.operators.begin());
+        QCOMPARE(sharedAs(graph, gather, plan, false), 0.5);
+        QCOMPARE(sharedAs(graph, gather, plan, true), 1.0);
+        const double input = tokens * hidden, weight = hidden * hidden;
+        QCOMPARE(fp8CastsForward(graph, up, plan).bytes, (3.0 / 4 + 2) * input + 4 * weight);
+        plan.fp8Scaling = Fp8Scaling::Tensorwise;
+        QCOMPARE(fp8CastsForward(graph, up, plan).bytes, (5.0 / 4 + 2) * input + 5 * weight);
     }
 
     void castsArePassesOfTheStep()
