@@ -22,7 +22,8 @@
 // (FlashAttention, memory-efficient attention) for 32, 64 and 128, beyond it for multiples of that. On an A100 the
 // latter take twice as long (Dao 2023, arXiv:2307.08691, section 4: 1.7 to 3 times; 1.3 to 2.5 times in Triton): what
 // they do beside their products are instructions, as many clocks of a multiprocessor on any GPU. Where power lowers the
-// clocks of products, those of attention are as low.
+// clocks of products it lowers those of attention by less, which keeps the units busy for a part of its time
+// (product_rates.h: P ~ units × f³).
 //
 // Left out: kernels of Hopper's own for attention, clocks that sag further than in the runs that the sustained rates
 // are of, cuDNN's own kernels for depthwise convolutions.

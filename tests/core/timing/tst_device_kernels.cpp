@@ -424,6 +424,38 @@ private slots:
         QVERIFY2(first > 1.98 * second && first <= 2 * second, qPrintable(QString::number(first / second)));
     }
 
+    /// A T4's 70 W hold large products at half of their clocks; attention, whose units wait, loses less. An A100 loses
+    /// nothing.
+    void powerLowersTheClocksOfAttention()
+    {
+        OperatorCost cost;
+        cost.isProduct = true;
+        cost.dtype = DType::Float16;
+        cost.attention.emplace();
+        cost.attention->shape = {4, 16, 16, 2048, 2048, 64, false};
+        cost.attention->dtype = DType::Float16;
+        cost.attention->pass = AttentionPass::Forward;
+        const auto slowerBy = [&](const Device& device) {
+            const double share = sustainedShare(device, Format::Fp16);
+            const double seconds = DeviceKernels(device, share).parts(deviceRates(device).value(), cost).arithmetic;
+            const auto& versions = attentionVersions(AttentionKind::Flash, true);
+            return (seconds - device.launch.value)
+                / attentionCost(device, versions.back(), *cost.attention).value().seconds;
+        };
+        const double ofT4 = slowerBy(findDevice("nvidia-t4").value());
+        QVERIFY2(ofT4 > 1.3 && ofT4 < 65 * 0.76 / 24, qPrintable(QString::number(ofT4)));
+        QVERIFY(slowerBy(m_a100) < 1.001);
+    }
+
+    /// bitsandbytes' own tokens: 24.4 ms of an H100, 14.8 ms at most of an RTX 4090, for 1,228 kernels.
+    void laterHostsAreQuicker()
+    {
+        const auto tokenOf = [](const char* device) { return 1228 * decodeDispatchOfGpu(findDevice(device).value()); };
+        QVERIFY(std::abs(tokenOf("nvidia-h100-sxm") / 24.4e-3 - 1) < 0.05);
+        QVERIFY(tokenOf("nvidia-rtx-4090") <= 14.8e-3);
+        QVERIFY(tokenOf("nvidia-a100-80gb") > tokenOf("nvidia-h100-sxm"));
+    }
+
     /// Stable Diffusion's heads are 40 wide: FlashAttention-2 computes 64, and 80 as 96; kernels before it 128.
     void attentionPadsHeads()
     {

@@ -134,14 +134,14 @@ private slots:
         Plan plan = fp8Plan(Fp8Scaling::Delayed);
         plan.tensorParallel = 4;
         plan.sequenceParallel = true;
-        const std::size_t up = productOf(graph, hidden); // 4 × hidden of four ranks
+        const std::size_t up = productOf(graph, 4 * hidden);
         const auto gather =
             std::size_t(std::find_if(graph.operators.begin(), graph.operators.end(),
                                      [](const Operator& op) { return op.kind == OperatorKind::AllGather; })
                         - graph.operators.begin());
         QCOMPARE(sharedAs(graph, gather, plan, false), 0.5);
         QCOMPARE(sharedAs(graph, gather, plan, true), 1.0);
-        const double input = tokens * hidden, weight = hidden * hidden;
+        const double input = tokens * hidden, weight = 4 * hidden * hidden;
         QCOMPARE(fp8CastsForward(graph, up, plan).bytes, (3.0 / 4 + 2) * input + 4 * weight);
         plan.fp8Scaling = Fp8Scaling::Tensorwise;
         QCOMPARE(fp8CastsForward(graph, up, plan).bytes, (5.0 / 4 + 2) * input + 5 * weight);
