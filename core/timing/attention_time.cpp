@@ -62,6 +62,16 @@ double hostTilesBackward(double headDim)
     return std::clamp(0.87 - 0.08 * std::log2(headDim / 64), 0.6, 0.9);
 }
 
+constexpr double flopsPerClockOfA100 = 2048; ///< of a multiprocessor, in half precision
+
+/// What a mask and short sequences cost beside the scores that are seen.
+double lateness(const AttentionShape& shape, double shortKeys)
+{
+    const double keys = double(shape.keys);
+    const double causal = shape.causal ? (1 + causalShort / keys) / causalShare : 1;
+    return causal * (1 + shortKeys / keys);
+}
+
 const char* rateName(const Device& device, DType dtype)
 {
     if (!device.isGpu() || dtype == DType::Float32)
@@ -218,10 +228,9 @@ void Cost::flashForward()
     m_cost.tileBytes += again + m_e * m_queryRows;
     if (m_device.isGpu()) {
         const double powers = powersPerUnitClock * std::max(m_device.units, 1) * m_clock;
-        const double causal = m_shape.causal ? (1 + causalShort / double(m_shape.keys)) / causalShare : 1;
         step.seconds = m_shape.visibleScores()
-                * (4 * d / (m_shares.forwardProducts * m_rate) + m_shares.forwardPowers / powers) * causal
-                * (1 + forwardShort / double(m_shape.keys))
+                * (4 * d / (m_shares.forwardProducts * m_rate) + m_shares.forwardPowers / powers)
+                * lateness(m_shape, forwardShort)
             + m_device.launch.valueOr(0);
     } else {
         const double clocks = std::max(m_device.units, 1) * m_clock;
@@ -252,11 +261,10 @@ void Cost::flashBackward()
     AttentionStep rounding{"dQ from floats", 0, (4 + m_e) * m_queryRows, 0, 0};
     if (m_device.isGpu()) {
         const double powers = powersPerUnitClock * std::max(m_device.units, 1) * m_clock;
-        const double causal = m_shape.causal ? (1 + causalShort / double(m_shape.keys)) / causalShare : 1;
         sums.seconds = (sums.bytes - cleared) / m_bandwidth + m_device.launch.valueOr(0);
         step.seconds = m_shape.visibleScores()
-                * (10 * d / (m_shares.backwardProducts * m_rate) + m_shares.backwardPowers / powers) * causal
-                * (1 + backwardShort / double(m_shape.keys))
+                * (10 * d / (m_shares.backwardProducts * m_rate) + m_shares.backwardPowers / powers)
+                * lateness(m_shape, backwardShort)
             + m_device.launch.valueOr(0);
     } else {
         sums.seconds = sums.bytes / m_bandwidth;
@@ -345,6 +353,16 @@ Result<AttentionCost> attentionCost(const Device& device, const AttentionVersion
                                     const AttentionProblem& problem)
 {
     return Cost(device, version, problem).compute();
+}
+
+double flashClocksOfA100(const AttentionProblem& problem)
+{
+    const bool isForward = problem.pass == AttentionPass::Forward;
+    const double flops = (isForward ? 4 : 10) * double(problem.shape.headDim);
+    const double products = isForward ? older.forwardProducts : older.backwardProducts;
+    const double powers = isForward ? older.forwardPowers : older.backwardPowers;
+    return problem.shape.visibleScores() * lateness(problem.shape, isForward ? forwardShort : backwardShort)
+        * (flops / (products * flopsPerClockOfA100) + powers / powersPerUnitClock);
 }
 
 double onChipBytes(const Device& device)

@@ -35,6 +35,10 @@ struct AttentionCost
 Result<AttentionCost> attentionCost(const Device& device, const AttentionVersion& version,
                                     const AttentionProblem& problem);
 
+/// Clocks that FlashAttention-2's tiles of this problem, forward or backward, take the multiprocessors of an A100, all
+/// of them together.
+double flashClocksOfA100(const AttentionProblem& problem);
+
 /// B of on-chip memory that a tile is to fit: shared memory of a multiprocessor, L2 of a core.
 double onChipBytes(const Device& device);
 /// What the tiles of one worker take there: Q, K, V, and on a host also O and the scores, B.

@@ -15,12 +15,31 @@ namespace {
 /// Terms of a part of a split sum: cuBLAS leaves 1024³ whole on an H100 (gemm_time.h).
 constexpr double leastSplit = 2048;
 
-/// FlashAttention-2's, whose shares do not depend on which of our versions runs.
-double attentionSeconds(const Device& device, const AttentionProblem& problem)
+/// The width that a kernel of attention computes for a head of this one.
+std::int64_t paddedHead(std::int64_t width, bool isFirstGeneration)
 {
+    const std::int64_t step = !isFirstGeneration || width <= 32 ? 32 : width <= 64 ? 64 : 128;
+    return (width + step - 1) / step * step;
+}
+
+/// FlashAttention-2's, whose shares do not depend on which of our versions runs. What the generation before it takes
+/// longer are as many clocks on any GPU as make it half as quick on an A100. `clocks`: share of the full ones that
+/// power leaves to products of so many FLOP/s.
+double attentionSeconds(const Device& device, AttentionProblem problem, bool isFirstGeneration, double clocks,
+                        double rate)
+{
+    problem.shape.headDim = paddedHead(problem.shape.headDim, isFirstGeneration);
     const auto& versions = attentionVersions(AttentionKind::Flash, true);
     const auto cost = attentionCost(device, versions.back(), problem);
-    return cost ? cost->seconds : 0;
+    if (!cost)
+        return 0;
+    const double unitClocks = std::max(device.units, 1) * device.tensorClock.valueOr(device.clock.valueOr(0));
+    const double seconds =
+        cost->seconds + (isFirstGeneration && unitClocks > 0 ? flashClocksOfA100(problem) / unitClocks : 0);
+    const double flops = (problem.pass == AttentionPass::Forward ? 4 : 10) * problem.shape.visibleScores()
+        * double(problem.shape.headDim);
+    const double busy = std::min(1.0, flops / seconds / (rate / clocks)); // P ~ busy × f³
+    return seconds / std::min(1.0, clocks / std::cbrt(busy));
 }
 
 /// What a product takes longer where rows start anywhere, so that no load is one of 16 bytes: "tripling" a head of
@@ -77,7 +96,9 @@ ProductSeconds productSeconds(const Device& device, double rate, const OperatorC
         const double together = part.count * cost.atOnce;
         const double pieces = splits(device.units, part, together);
         const TiledTime time = tiledTime(units, m, n, k / pieces, together * pieces);
-        const double factor = isLanes || part.isAligned ? 1 : unalignedFactor;
+        const double factor = !isLanes && !part.isAligned ? unalignedFactor
+            : isLanes && device.flopRate("tf32") <= 0     ? 1 / part.saved // else cuDNN takes TF32's kernels
+                                                          : 1;
         all.multiplying += factor * (time.seconds - time.filling()) / cost.atOnce;
         all.filling += time.filling() / cost.atOnce;
         all.once += waveFillSeconds / cost.atOnce;
@@ -94,6 +115,8 @@ DeviceKernels::DeviceKernels(const Device& device, double efficiency)
     , m_efficiency(efficiency)
     , m_tensorFloat32(device.flopRate("tf32") > 0 ? sustainedShare(device, Format::Tf32) : efficiency)
 {
+    constexpr double ofFullClocks = 0.76; // of the dense rate, which an H100 SXM reaches in a short run
+    m_clocks = std::min(1.0, sustainedShare(device, Format::Fp16) / ofFullClocks);
     const MemoryLevel* cache = device.level("L2");
     m_cache = cache && cache->bandwidth.valueOr(0) > 0 ? cache->capacity.valueOr(0) : 0;
     m_cacheBandwidth = m_cache > 0 ? cache->bandwidth.value : 1;
@@ -124,8 +147,10 @@ TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& c
     else
         product.multiplying = cost.flops / rates.rate(cost);
     if (cost.attention)
-        if (const double seconds = attentionSeconds(m_device, *cost.attention); seconds > 0)
-            product.multiplying = seconds / cost.attentionShare;
+        if (const double seconds = attentionSeconds(m_device, *cost.attention, cost.isFirstGeneration, m_clocks,
+                                                    rates.rate(cost) * m_efficiency);
+            seconds > 0)
+            product.multiplying = seconds;
     TimeParts parts;
     const bool isShort = launch + product.once > std::max(product.multiplying, memory);
     (isShort                            ? parts.calls
@@ -138,6 +163,13 @@ TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& c
         parts.turned = cost.turned * perByte + launch;
     parts.memory += parts.turned;
     return parts;
+}
+
+double decodeDispatchOfGpu(const Device& device)
+{
+    if (device.architecture == "Hopper" || device.architecture == "Blackwell")
+        return 20.5e-6;
+    return device.id == "nvidia-rtx-4090" ? 12e-6 : 29e-6;
 }
 
 Dispatch eagerDispatch(UpdateStyle style)

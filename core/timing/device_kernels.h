@@ -2,8 +2,7 @@
 // How long one operator's kernels take on a GPU, as what their shapes reach:
 //
 //     matrix product    max(its waves of tiles at the sustained rate, bytes / bandwidth) + launch
-//     attention         as FlashAttention-2's kernels reach it (attention_time.h), what a causal mask hides left out;
-//                       kernels of the first generation half of that (operator_cost.h)
+//     attention         as FlashAttention-2's kernels reach it (attention_time.h), what a causal mask hides left out
 //     everything else   max(flops / fp32 rate, bytes / bandwidth) + launch per kernel
 //
 // Bytes that L2 still holds since an operator before used or wrote them come at its bandwidth (tensor_reuse.h): the
@@ -17,6 +16,14 @@
 // In fp32 they run on TF32's units or on lanes,
 // whichever is faster. Depthwise ones issue their instructions one by one, and are not turned. On tensor cores a
 // product whose rows do not start at multiples of 16 bytes (a vocabulary of 50,257) takes three times as long.
+//
+// Kernels of attention are compiled for some widths of a head, and pad the others: FlashAttention-2's for multiples of
+// 32 (Dao-AILab/flash-attention, csrc/flash_attn/flash_api.cpp, head_size_rounded), those of the first generation
+// (FlashAttention, memory-efficient attention) for 32, 64 and 128, beyond it for multiples of that. On an A100 the
+// latter take twice as long (Dao 2023, arXiv:2307.08691, section 4: 1.7 to 3 times; 1.3 to 2.5 times in Triton): what
+// they do beside their products are instructions, as many clocks of a multiprocessor on any GPU. Where power lowers the
+// clocks of products it lowers those of attention by less, which keeps the units busy for a part of its time
+// (product_rates.h: P ~ units × f³).
 //
 // Left out: kernels of Hopper's own for attention, clocks that sag further than in the runs that the sustained rates
 // are of, cuDNN's own kernels for depthwise convolutions.
@@ -43,6 +50,7 @@ private:
     const Device& m_device;
     double m_efficiency;
     double m_tensorFloat32; ///< efficiency of convolutions in fp32
+    double m_clocks = 1;    ///< share of the full ones that power leaves to products
     double m_cache = 0, m_cacheBandwidth = 1;
 };
 
@@ -64,7 +72,10 @@ inline constexpr double decodeDispatch = 4.6e-6;
 /// PyTorch's own part. Of the 1,228 kernels of Llama 2 7B gpt-fast's eager loop takes 39.2 ms (25.5 tokens/s:
 /// pytorch.org, Accelerating Generative AI with PyTorch II, A100 80 GB), LitGPT's 32.3 ms (its resource table, A100 40
 /// GB): 32 and 26 µs each, here the middle.
-inline constexpr double decodeDispatchOfGpu = 29e-6;
+/// Hosts that are sold with later boards take less: those of an H100 20.5 µs, of an RTX 4090 12 µs at most
+/// (bitsandbytes, benchmarking/README.md @1b7b9bb: Llama 3.1 8B in BF16 24.4 ms and Qwen2.5 32B 50.8 ms on an H100;
+/// Llama 3.1 8B in NF4, which has fewer bytes to wait for, 14.8 ms on an RTX 4090).
+double decodeDispatchOfGpu(const Device& device);
 /// s more for each 4-bit layer of bitsandbytes 0.50: 54 instead of 5.6 µs, 64 × 64, measured as above.
 inline constexpr double fourBitDispatch = 48e-6;
 

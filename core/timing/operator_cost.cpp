@@ -72,6 +72,14 @@ bool isDirect(const Graph& graph, const Operator& op)
         && graph.layoutOf(graph.outputs(op)[0])[1] / groupsOf(op) < leastChannels;
 }
 
+/// 36 multiplications of four neighbours' windows by 16.
+double winogradSaves(const Layout& x, const Layout& kernels, const Layout& result, std::int64_t groups)
+{
+    const bool isSquare = x.rank() == 4 && kernels[2] == 3 && kernels[3] == 3;
+    const bool hasStride = isSquare && (result[2] + 2 < x[2] || result[3] + 2 < x[3]);
+    return isSquare && !hasStride && groups == 1 ? 36.0 / 16 : 1;
+}
+
 /// x (N, C, …) with kernels (C_out, C / groups, …): every position is a row.
 ProductPart convolutionPart(const Graph& graph, const Operator& op)
 {
@@ -85,7 +93,9 @@ ProductPart convolutionPart(const Graph& graph, const Operator& op)
     const std::int64_t padded = (kernels[1] + quantum - 1) / quantum * quantum;
     return {HostOperation::Forward,
             {double(result.elements()) / double(result[1]), double(channels), double(padded) * windowSize(kernels)},
-            double(groups)};
+            double(groups),
+            true,
+            winogradSaves(graph.layoutOf(x), kernels, result, groups)};
 }
 
 /// Rows of a matrix product's operands and results, `columns` long, start at multiples of 16 bytes. Inductor pads them
@@ -120,7 +130,8 @@ ProductPart gradientPart(const ProductPart& forward, std::size_t operand, double
 {
     const auto& [m, n, k] = forward.shape;
     if (operand == 0)
-        return {HostOperation::InputGradient, {m, k / window, n * window}, forward.count, forward.isAligned};
+        return {
+            HostOperation::InputGradient, {m, k / window, n * window}, forward.count, forward.isAligned, forward.saved};
     return {HostOperation::WeightGradient, {n, k, m}, forward.count, forward.isAligned};
 }
 
@@ -140,13 +151,6 @@ std::optional<AttentionProblem> attentionPart(const Graph& graph, const Operator
     problem.dtype = graph.tensors[graph.inputs(op)[0]].dtype;
     problem.pass = pass;
     return problem;
-}
-
-/// Kernels of the first generation (memory-efficient attention, FlashAttention) reach about half of what
-/// FlashAttention-2 does: Dao 2023, arXiv:2307.08691, section 4 (1.7 to 3 times; 1.3 to 2.5 times in Triton).
-double attentionShareOf(OperatorKind kind)
-{
-    return kind == OperatorKind::EfficientAttention ? 0.5 : 1;
 }
 
 /// A product of pictures as they lie in NCHW: windows of one pixel each, whose rows tensor cores load 16 bytes at a
@@ -238,7 +242,7 @@ OperatorCost productBackward(const Graph& graph, const Operator& op)
         cost.bytes = 2 * bytesOf(graph, inputs) + 2 * given;
         cost.kernels = 2;
         cost.attention = attentionPart(graph, op, AttentionPass::Backward);
-        cost.attentionShare = attentionShareOf(op.kind);
+        cost.isFirstGeneration = op.kind == OperatorKind::EfficientAttention;
         return cost;
     }
     const double window = op.kind == OperatorKind::Convolution ? windowSize(graph.layoutOf(inputs[1])) : 1;
@@ -322,7 +326,7 @@ OperatorCost forwardCost(const Graph& graph, const Operator& op)
         cost.isProduct = true;
         cost.products[0] = productPart(graph, op);
         cost.attention = attentionPart(graph, op, AttentionPass::Forward);
-        cost.attentionShare = attentionShareOf(op.kind);
+        cost.isFirstGeneration = op.kind == OperatorKind::EfficientAttention;
         cost.isConvolution = op.kind == OperatorKind::Convolution;
         cost.turned = turnedBytes(graph, op, cost.bytes);
         cost.instructions = isDirect(graph, op) ? cost.flops / 2 * 10 : 0;

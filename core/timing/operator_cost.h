@@ -28,14 +28,17 @@
 // NCHW takes longer there is 41 ms, of which convolutions explain 13), but in fp32 where lanes multiply as fast as
 // tensor cores.
 //
+// On lanes a convolution of 3 × 3 windows without a stride takes Winograd's F(2 × 2, 3 × 3): 16 multiplications for
+// four results instead of 36, forward and for the input's gradient (Lavin and Gray 2015, arXiv:1509.09308).
+//
 // A copy of what a view holds in another order (`contiguous`, or a reshape's) has one backward: its gradient, too, is
 // needed in the other order (aten/native/TensorShape.cpp, reshape; csrc/autograd/FunctionsManual.cpp).
 //
 // Experts that a rank holds of many (expert parallelism, as Megatron runs it) are multiplied together: their tiles
 // share waves. One that adds its result into some rows of all reads and writes those rows.
 //
-// Left out: Winograd's and Fourier's kernels, sums of gradients that meet (operator_time.h adds them), split-k and
-// padding.
+// Left out: Winograd's larger tiles and his transforms, Fourier's kernels, sums of gradients that meet (operator_time.h
+// adds them), split-k and padding.
 #pragma once
 
 #include "core/network/graph.h"
@@ -54,6 +57,7 @@ struct ProductPart
     ProductShape shape;
     double count = 0;      ///< 0: none
     bool isAligned = true; ///< rows start at multiples of 16 bytes
+    double saved = 1;      ///< multiplications for each that Winograd's kernels need on lanes
 };
 
 struct OperatorCost
@@ -66,7 +70,7 @@ struct OperatorCost
     DType dtype = DType::Float32;
     std::array<ProductPart, 2> products = {};       ///< of matrix products, and those that a convolution is
     std::optional<AttentionProblem> attention = {}; ///< of a fused kernel
-    double attentionShare = 1;                      ///< of the rate that FlashAttention-2 reaches
+    bool isFirstGeneration = false;                 ///< of fused kernels of attention (device_kernels.h)
     double instructions = 0;                        ///< of threads, of a convolution that multiplies element by element
     double near = 0;                                ///< share of the bytes that a GPU's L2 still holds (tensor_reuse.h)
     double atOnce = 1;        ///< alike products in flight together, each of a like operator: a rank's experts

@@ -2,6 +2,7 @@
 #include "core/timing/operator_runs.h"
 
 #include "core/timing/device_kernels.h"
+#include "core/timing/fp8_casts.h"
 #include "core/timing/pytorch_operations.h"
 #include "core/timing/tensor_reuse.h"
 
@@ -139,15 +140,19 @@ OperatorRun OperatorClock::measured(const OperatorCost& cost) const
     return run;
 }
 
+void OperatorClock::addPass(OperatorRun& run, double bytes, double kernels) const
+{
+    const OperatorRun pass = measured({0, bytes, kernels});
+    run.kernels += pass.kernels;
+    run.parts.calls += pass.parts.calls;
+    run.parts.memory += pass.parts.memory;
+    run.parts.arithmetic += pass.parts.arithmetic;
+}
+
 void OperatorClock::addSums(OperatorRun& run, double bytes, double count) const
 {
-    if (!(m_kernels || m_pytorch) || count == 0)
-        return;
-    const OperatorRun sums = measured({0, 3 * bytes, count});
-    run.kernels += sums.kernels;
-    run.parts.calls += sums.parts.calls;
-    run.parts.memory += sums.parts.memory;
-    run.parts.arithmetic += sums.parts.arithmetic;
+    if ((m_kernels || m_pytorch) && count > 0)
+        addPass(run, 3 * bytes, count);
 }
 
 double OperatorClock::book(const OperatorRun& run, double times)
@@ -182,16 +187,17 @@ OperatorRuns::OperatorRuns(const Graph& graph, const Plan& plan, const OperatorC
     const bool isTraining = plan.phase == StepPhase::Training;
     std::vector<bool> used(graph.tensors.size());
     const std::vector<double> experts = expertsAtOnce(graph, plan);
-    const auto costOf = [&](OperatorCost cost, const Operator& op, bool isBackward, const FarBytes& bytes) {
+    const auto costOf = [&](OperatorCost cost, std::size_t i, bool isBackward, const FarBytes& bytes) {
+        const Operator& op = graph.operators[i];
         describe(cost, graph, op, isBackward, bytes);
         cost.atOnce = experts[op.module];
         cost.turned = plan.isChannelsLast ? 0 : cost.turned;
-        return inRecipe(std::move(cost), plan);
+        return inRecipe(std::move(cost), isInFp8(graph, i, plan));
     };
     const auto nearSeconds = [&](std::size_t i, bool isBackward) {
         const Operator& op = graph.operators[i];
         const OperatorCost cost = isBackward ? backwardCost(graph, op) : forwardCost(graph, op);
-        return clock.measured(costOf(cost, op, isBackward, {})).parts.total();
+        return clock.measured(costOf(cost, i, isBackward, {})).parts.total();
     };
     const std::vector<FarBytes> far = farOf(graph, options, isTraining, nearSeconds);
     auto copied = graph.copies.begin();
@@ -205,9 +211,16 @@ OperatorRuns::OperatorRuns(const Graph& graph, const Plan& plan, const OperatorC
         m_index[i] = std::uint32_t(m_runs.size());
         const Operator& op = graph.operators[i];
         const bool ordersRows = op.kind == OperatorKind::Index && experts[op.module] > 1;
+        const bool isCastOfFp8 = isTraining && isInFp8(graph, i + 1, plan); // which its product has
         const OperatorCost backward = ordersRows ? rowsBackward(graph, op) : backwardCost(graph, op);
-        m_runs.push_back({clock.measured(costOf(forwardCost(graph, op), op, false, far[i])),
-                          isTraining ? clock.measured(costOf(backward, op, true, far[i])) : OperatorRun()});
+        m_runs.push_back(
+            {clock.measured(costOf(isCastOfFp8 ? OperatorCost() : forwardCost(graph, op), i, false, far[i])),
+             isTraining ? clock.measured(costOf(backward, i, true, far[i])) : OperatorRun()});
+        if (isTraining && isInFp8(graph, i, plan)) {
+            const Fp8Casts forward = fp8CastsForward(graph, i, plan), back = fp8CastsBackward(graph, i, plan);
+            clock.addPass(m_runs.back().first, forward.bytes, forward.kernels);
+            clock.addPass(m_runs.back().second, back.bytes, back.kernels);
+        }
         if (isTraining && op.hasGradient && !ordersRows)
             addSums(graph, op, clock, used);
         if (isTraining && options.pytorch != nullptr && op.hasGradient)

@@ -32,6 +32,8 @@ class OperatorClock
 public:
     OperatorClock(const DeviceRates& rates, const StepTimeOptions& options, StepTime& time);
     OperatorRun measured(const OperatorCost& cost) const;
+    /// A pass over memory besides.
+    void addPass(OperatorRun& run, double bytes, double kernels) const;
     /// Gradients of so many bytes, each added to one that is there.
     void addSums(OperatorRun& run, double bytes, double count) const;
     /// Books it as run so often, under what holds it; the seconds.

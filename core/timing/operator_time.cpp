@@ -106,12 +106,12 @@ Result<DeviceRates> deviceRates(const Device& device)
     return rates;
 }
 
-OperatorCost inRecipe(OperatorCost cost, const Plan& plan)
+OperatorCost inRecipe(OperatorCost cost, bool isInFp8)
 {
-    if (cost.isProduct && plan.precision == Precision::Fp8)
-        cost.dtype = DType::Float8E4M3;
-    else if (!cost.isProduct)
+    if (!cost.isProduct)
         cost.dtype = DType::Float32;
+    else if (isInFp8)
+        cost.dtype = DType::Float8E4M3;
     return cost;
 }
 
@@ -175,10 +175,7 @@ Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>
     const double times = isTraining ? plan.accumulation : 1;
     const OperatorRuns runs(graph, plan, clock, options);
     double forward = 0, backward = 0, recomputed = 0; // kernels
-    double attention = 0;                             // s, of the layers that pass keys and values round
     for (std::size_t i = 0; i < runs.size(); ++i) {
-        if (isAttentionRing(graph.operators[i]))
-            attention += times * (runs.forward(i).parts.total() + runs.backward(i).parts.total());
         time.forward += clock.book(runs.forward(i), times);
         forward += times * runs.forward(i).kernels;
         if (!isTraining)
@@ -202,7 +199,7 @@ Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>
     time.backward += time.copied - forwardCopies;
     time.memoryBound += time.copied;
     time.optimizer = optimizerSeconds(parameters, plan, rates, options);
-    MEMSCAPE_CHECK(addCommunication(time, graph, parameters, plan, rates, options, attention));
+    MEMSCAPE_CHECK(addCommunication(time, graph, parameters, plan, rates, options, runs));
     if (options.dispatch != nullptr) {
         const double updated = isTraining && plan.hasOptimizer() ? double(updatedTensors(parameters, plan).size()) : 0;
         const Dispatch& host = *options.dispatch;

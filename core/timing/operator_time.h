@@ -55,9 +55,9 @@ struct DeviceRates
 /// Errors: predict.device with a hint when DRAM bandwidth or the fp32 rate is not known.
 Result<DeviceRates> deviceRates(const Device& device);
 
-/// What an operator costs under a plan's recipe: FP8 recipes run the products of half operands on FP8 units,
-/// everything that is no product runs at the fp32 rate.
-OperatorCost inRecipe(OperatorCost cost, const Plan& plan);
+/// What an operator costs under a plan's recipe: products in FP8 (fp8_casts.h) run on FP8 units, everything that is no
+/// product at the fp32 rate.
+OperatorCost inRecipe(OperatorCost cost, bool isInFp8);
 
 double operatorSeconds(const DeviceRates& rates, const OperatorCost& cost, double efficiency = 1);
 

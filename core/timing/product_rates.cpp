@@ -37,6 +37,10 @@ constexpr const char* simumax =
     "Llama 3 70B (0.482) and 405B (0.488), forward and backward of 4,096 tokens, over the sum of their times";
 constexpr const char* forum =
     "forums.developer.nvidia.com, About GPU peak performance (264462), where NVIDIA says that 70 W hold it";
+constexpr const char* likeVolta =
+    "the share of the dense rate that its FP16 sustains, 24 of 65, × what lanes keep of it beside tensor cores on a "
+    "V100S "
+    "(13.55 of 16.4 and 88.9 of 130 TFLOP/s in the table of zzc0208): multiprocessors and process are alike";
 constexpr const char* orin = "infinigence/ApxInf doc/jetson-roofline.md @21ae1dc, at MAXN, middle of 33.4 to 34.1";
 
 struct Published
@@ -100,6 +104,7 @@ constexpr Published sustained[] = {
     {"nvidia-a100-80gb", "fp16", 247.6, Evidence::Derived, sharedTable, likeA100},
     {"nvidia-a100-80gb", "bf16", 246.3, Evidence::Derived, sharedTable, likeA100},
     {"nvidia-t4", "fp16", 24, Evidence::Measured, forum, "cuBLAS, 100 products of 4096 × 4096 × 4096"},
+    {"nvidia-t4", "fp32", 3.61, Evidence::Derived, likeVolta, cublas},
     {"nvidia-h100-sxm", "bf16", 730, Evidence::Measured, fryer, "cuBLAS in a long run"},
     {"nvidia-h100-sxm", "fp16", 730, Evidence::Derived, fryer, "cuBLAS in a long run"},
     {"nvidia-h100-96gb", "bf16", 653, Evidence::Derived, fewerWatts, "cuBLAS in a long run"},

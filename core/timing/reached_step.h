@@ -5,7 +5,7 @@
 // page that times a step.
 //
 // On a GPU kernels take what their shapes reach, and PyTorch dispatches them (device_kernels.h); without autograd, in
-// the loops of others, each kernel takes their host 29 µs as a token's kernels do (decodeDispatchOfGpu). Collectives
+// the loops of others, each kernel takes their host what a token's kernels do (decodeDispatchOfGpu()). Collectives
 // over a link of the catalogue reach 0.68 of what is specified: 200 and 208 of 300 GB/s among eight A100
 // (NVIDIA/nccl-tests, issues 149 and 178; 0.67 and 0.74 were fitted on B200s), and 31 µs pass before a training step
 // that waits for one goes on (MooreThreads/SimuMax, configs/system/b200_bf16_ceperm.json @e691807, latency_us and

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/timing/step_communication.h"
 
+#include "core/timing/fp8_casts.h"
+#include "core/timing/micro_pipeline.h"
 #include "core/timing/offload_time.h"
 #include "core/training/sharding.h"
 
@@ -14,6 +16,12 @@ namespace {
 double passesOf(const Plan& plan)
 {
     return plan.phase == StepPhase::Training ? 2.0 * plan.accumulation : 1.0;
+}
+
+/// Attention whose keys and values ranks pass round.
+bool isAttentionRing(const Operator& op)
+{
+    return isAttentionKernel(op.kind) && attentionRanks(op.attribute) > 1;
 }
 
 /// The collectives that are operators of the network (of tensor, context and expert parallelism), alike ones together.
@@ -62,21 +70,30 @@ std::vector<Collective> recordedCollectives(const Graph& graph, const Plan& plan
         const auto kind = op.kind == OperatorKind::AllReduce ? CollectiveKind::AllReduce
             : op.kind == OperatorKind::AllGather             ? CollectiveKind::AllGather
                                                              : CollectiveKind::ReduceScatter;
-        add({"activations", kind, bytesOf(whole), times, plan.tensorParallel});
+        const double backward = isTraining ? plan.accumulation : 0;
+        add({"activations", kind, bytesOf(whole) * sharedAs(graph, i, plan, false), times - backward,
+             plan.tensorParallel});
+        if (isTraining)
+            add({"activations", kind, bytesOf(whole) * sharedAs(graph, i, plan, true), backward, plan.tensorParallel});
     }
     return all;
 }
 
-} // namespace
-
-bool isAttentionRing(const Operator& op)
+/// s of the layers that pass keys and values round.
+double ringAttention(const Graph& graph, const Plan& plan, const OperatorRuns& runs)
 {
-    return isAttentionKernel(op.kind) && attentionRanks(op.attribute) > 1;
+    double sum = 0;
+    for (std::size_t i = 0; i < runs.size(); ++i)
+        if (isAttentionRing(graph.operators[i]))
+            sum += runs.forward(i).parts.total() + runs.backward(i).parts.total();
+    return sum * (plan.phase == StepPhase::Training ? plan.accumulation : 1);
 }
+
+} // namespace
 
 Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vector<ParameterTensor>& parameters,
                               const Plan& plan, const DeviceRates& rates, const StepTimeOptions& options,
-                              double attention)
+                              const OperatorRuns& runs)
 {
     const std::vector<Collective> reductions = dataParallelCommunication(parameters, plan),
                                   borders = pipelineCommunication(graph, plan),
@@ -128,7 +145,10 @@ Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vec
         : plan.zeroStage == 2                    ? backward
                                                  : backward / plan.accumulation;
     time.communication = dataSeconds + tensorSeconds + ringSeconds + sendSeconds + hostSeconds;
-    time.inPasses = tensorSeconds + std::max(0.0, ringSeconds - attention);
+    const double hidden = hiddenByPieces(graph, plan, runs, options.recomputed, [&](const Collective& one) {
+        return seconds(one) + options.collectiveLatency;
+    });
+    time.inPasses = tensorSeconds - hidden + std::max(0.0, ringSeconds - ringAttention(graph, plan, runs));
     time.exposed = std::max(0.0, dataSeconds - cover) + time.inPasses + offload.exposed;
     time.slowed = options.collectiveUnits * std::min(dataSeconds, cover);
     return {};

@@ -77,6 +77,9 @@ constexpr Names<ShardedBy, 4> implementations{"sharding",
                                                 {ShardedBy::Fsdp1, "fsdp1"},
                                                 {ShardedBy::DeepSpeed, "deepspeed"}}}};
 
+constexpr Names<Fp8Scaling, 2> scalings{"fp8_scaling",
+                                        {{{Fp8Scaling::Delayed, "delayed"}, {Fp8Scaling::Tensorwise, "tensorwise"}}}};
+
 constexpr Names<PipelineSchedule, 3> schedules{"pipeline_schedule",
                                                {{{PipelineSchedule::GPipe, "gpipe"},
                                                  {PipelineSchedule::OneForwardOneBackward, "1f1b"},
@@ -158,6 +161,15 @@ std::string_view pipelineScheduleText(PipelineSchedule schedule)
 Result<PipelineSchedule> pipelineScheduleFromText(std::string_view text)
 {
     return schedules.value(text);
+}
+
+std::string_view fp8ScalingText(Fp8Scaling scaling)
+{
+    return scalings.text(scaling);
+}
+Result<Fp8Scaling> fp8ScalingFromText(std::string_view text)
+{
+    return scalings.value(text);
 }
 
 PrecisionRule precisionRule(Precision precision)
@@ -346,6 +358,11 @@ Result<void> checkPlan(const Plan& plan)
         return fail("plan.combination",
                     "FSDP leaves whole gradients on the device, its offloaded optimizer is on the host",
                     "choose no_sync=false, or offload=none", "no_sync");
+    if (plan.asyncTensorParallel && plan.tensorParallel > 1 && !plan.sequenceParallel)
+        return fail("plan.combination",
+                    "asynchronous tensor parallelism cuts what is gathered and scattered along "
+                    "sequences: an all-reduce has no pieces that a product could wait for",
+                    "choose sequence_parallel=true, or async_tensor_parallel=false", "async_tensor_parallel");
     if (plan.sequenceParallel && plan.tensorParallel == 1)
         return fail("plan.combination", "sequence parallelism needs tensor parallelism",
                     "choose a tensor-parallel degree above 1");

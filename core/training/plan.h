@@ -85,6 +85,12 @@ enum class PipelineSchedule { GPipe, OneForwardOneBackward, Interleaved };
 std::string_view pipelineScheduleText(PipelineSchedule schedule); ///< "gpipe", "1f1b", "interleaved"
 Result<PipelineSchedule> pipelineScheduleFromText(std::string_view text);
 
+/// How FP8 recipes find the scale of a tensor: from maxima of earlier steps (Transformer Engine), or its own, which is
+/// read before it is cast (torchao's tensorwise recipe, Transformer Engine's current scaling).
+enum class Fp8Scaling { Delayed, Tensorwise };
+std::string_view fp8ScalingText(Fp8Scaling scaling); ///< "delayed", "tensorwise"
+Result<Fp8Scaling> fp8ScalingFromText(std::string_view text);
+
 enum class StepPhase { Training, Forward, Inference };
 /// What is kept in the host's memory; each includes the one before it.
 ///   Optimizer    master copy and state; gradients stay on the device until the update (torchao's
@@ -104,6 +110,7 @@ struct Plan
 {
     StepPhase phase = StepPhase::Training;
     Precision precision = Precision::Fp32;
+    Fp8Scaling fp8Scaling = Fp8Scaling::Delayed;
     bool logitsInFp32 = true; ///< the loss is computed on an fp32 copy of half logits
     OptimizerKind optimizer = OptimizerKind::AdamW;
     UpdateStyle update = UpdateStyle::Foreach;
@@ -132,6 +139,7 @@ struct Plan
     PipelineSchedule pipelineSchedule = PipelineSchedule::OneForwardOneBackward;
     int tensorParallel = 1;               ///< divides matrices, heads and vocabulary
     bool sequenceParallel = false;        ///< also what tensor parallelism leaves whole (Korthikanti 2022)
+    bool asyncTensorParallel = false;     ///< its collectives in pieces beside pieces of their products
     int machineRanks = 0;                 ///< GPUs of one machine; 0: all ranks are in one
     double network = 0;                   ///< B/s of each GPU between machines, in one direction
     bool gradientsAreBucketViews = false; ///< DDP's gradient_as_bucket_view

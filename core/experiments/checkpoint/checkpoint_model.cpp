@@ -18,6 +18,7 @@
 #include "core/experiments/checkpoint/checkpoint_chain.h"
 #include "core/experiments/memory/memory_parameters.h"
 #include "core/network/model_names.h"
+#include "core/timing/fp8_casts.h"
 #include "core/timing/operator_time.h"
 
 #include <algorithm>
@@ -261,7 +262,7 @@ private:
     {
         double total = 0;
         for (std::uint32_t i = first; i < last; ++i) {
-            const OperatorCost one = inRecipe(cost(m_graph, m_graph.operators[i]), m_plan);
+            const OperatorCost one = inRecipe(cost(m_graph, m_graph.operators[i]), isInFp8(m_graph, i, m_plan));
             total += m_rates ? operatorSeconds(*m_rates, one) : one.flops;
         }
         return total;

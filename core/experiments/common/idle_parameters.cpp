@@ -167,6 +167,11 @@ void addParallelism(Idle& idle, const ModelTraits& traits, const Parameters& par
         addSharding(idle, parameters);
     if (parameters.has("sequence_parallel"))
         idle.add("sequence_parallel", isWhole && !parameters.flag("sequence_parallel"));
+    if (parameters.has("async_tensor_parallel")) {
+        idle.add("async_tensor_parallel", isWhole);
+        idle.add("fp8_scaling",
+                 !idle.is("precision", "fp8") || idle.is("phase", "forward") || idle.is("phase", "inference"));
+    }
 }
 
 /// What acts through the update and the loss.

@@ -56,13 +56,19 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
     time.weights = std::max(serving.weightsRead / bandwidth, products);
     time.areWeightsArithmetic = products > serving.weightsRead / bandwidth;
     time.cache = std::max(serving.cacheRead / bandwidth, attentionFlops(model, serving) * share / rate);
-    double fourBitLayers = 0;
+    double fourBitLayers = 0, fourBitWeights = 0;
     for (const Operator& op : graph.operators) {
         time.kernels += forwardCost(graph, op).kernels;
-        fourBitLayers += serving.isFourBit && isMatrixProduct(op.kind) && op.kind != OperatorKind::Bmm;
+        if (!serving.isFourBit || !isMatrixProduct(op.kind) || op.kind == OperatorKind::Bmm)
+            continue;
+        ++fourBitLayers;
+        const Layout& weight = graph.layoutOf(graph.inputs(op)[1]);
+        fourBitWeights += weight[0] == model.vocab ? 0 : double(weight.elements());
     }
+    if (serving.batch * serving.tokens > 1) // made whole, and multiplied as such
+        time.weights += fourBitWeights * 2 * double(elementBytes(setup.build.weights)) / rates.bandwidth;
     time.launches = time.kernels * rates.launch;
-    time.dispatch = device.isGpu() ? decodeDispatchOfGpu : decodeDispatch + rates.launch;
+    time.dispatch = device.isGpu() ? decodeDispatchOfGpu(device) : decodeDispatch + rates.launch;
     time.host = time.kernels * time.dispatch + fourBitLayers * fourBitDispatch;
     time.exposed = step.exposed;
     return {};

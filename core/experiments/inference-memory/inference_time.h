@@ -11,9 +11,11 @@
 //
 // Kernels are those of the eager network, as a GPU runs them from a captured graph: compiled ones are fewer. A loop of
 // eager PyTorch takes max(decode, kernels × dispatch + 4-bit layers × theirs), measured constants (device_kernels.h).
-// Against gpt-fast's published rates on an A100 (tst_inference_memory.cpp) the typical error is 12 %. Left out: kernels
-// for quantized weights that stay below the bandwidth; prompts longer than `sequence`, which take more such passes over
-// a longer cache; sequences of several lengths; sampling. A draft model: speculative_time.h.
+// bitsandbytes has a kernel that reads 4-bit weights for one token alone; for more it writes them in half and
+// multiplies those (bitsandbytes/autograd/_functions.py, matmul_4bit). Against gpt-fast's published rates on an A100
+// (tst_inference_memory.cpp) the typical error is 12 %. Left out: kernels for quantized weights that stay below the
+// bandwidth; prompts longer than `sequence`, which take more such passes over a longer cache; sequences of several
+// lengths; sampling. A draft model: speculative_time.h.
 #pragma once
 
 #include "core/device/device.h"

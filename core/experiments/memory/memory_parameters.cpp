@@ -111,6 +111,9 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
         plan.overlapsReductions = overlap == "overlapped";
     plan.tensorParallel = static_cast<int>(parameters.integer("tensor_parallel"));
     plan.sequenceParallel = parameters.flag("sequence_parallel");
+    plan.asyncTensorParallel = parameters.flag("async_tensor_parallel");
+    MEMSCAPE_TRY(scaling, fp8ScalingFromText(parameters.choice("fp8_scaling")));
+    plan.fp8Scaling = scaling;
     plan.offload = offloadOf(parameters);
     plan.isOnCpu = followsCpuRules(device);
     plan.isBefore2 = rulesOn(device).isBefore2;

@@ -45,6 +45,16 @@ ParameterSpec precisionSpec()
         "bf16-mixed");
 }
 
+ParameterSpec fp8ScalingSpec()
+{
+    return choiceSpec("fp8_scaling", "FP8 scaling",
+                      "Where the scale of a tensor comes from that is cast to FP8: it decides how often it is read.",
+                      {{"delayed", "delayed", "from maxima of earlier steps: Transformer Engine, Megatron"},
+                       {"tensorwise", "its own",
+                        "the tensor's own maximum, which takes a pass before the cast: torchao, torchtitan"}},
+                      "delayed");
+}
+
 ParameterSpec lossSpec()
 {
     ParameterSpec spec = choiceSpec(
@@ -142,6 +152,9 @@ std::vector<ParameterSpec> parallelSpecs()
                  "micro-batch reduces: torchtune, sync_each_batch=True."),
         flagSpec("sequence_parallel", "sequence parallel",
                  "Tensor parallelism also divides what lies between the matrices: norms, dropout, residuals."),
+        flagSpec("async_tensor_parallel", "in pieces",
+                 "Asynchronous tensor parallelism: what sequence parallelism gathers and scatters goes piece by piece, "
+                 "each beside the product of another piece (torchtitan, Inductor's micro-pipeline)."),
         countSpec(
             "data_parallel_replicate", "replicated shards",
             "Hybrid sharding (HSDP, PyTorch's HYBRID_SHARD): data-parallel ranks in so many groups, each of which "
@@ -258,6 +271,7 @@ Schema trainingSchema()
         countSpec("accumulation", "accumulation", "Micro-batches whose gradients are summed before one update.",
                   Plan::mostAccumulation, "1", "micro-batches")};
     appendSpecs(schema, parallelSpecs());
+    appendSpecs(schema, {fp8ScalingSpec()});
     appendSpecs(
         schema,
         {choiceSpec("offload", "offload", "What is kept in the host's memory.", offloads.choices()),
@@ -338,30 +352,15 @@ Schema trainingSchema()
                              {"none", "none", "only the step itself"}},
                             "levers")});
     setGroup(schema, "parallelism and offload",
-             {"zero",
-              "sharding_implementation",
-              "data_parallel",
-              "gradient_as_bucket_view",
-              "no_sync",
-              "tensor_parallel",
-              "sequence_parallel",
-              "reductions",
-              "data_parallel_replicate",
-              "context_parallel",
-              "expert_parallel",
-              "whole_experts",
-              "pipeline_parallel",
-              "pipeline_schedule",
-              "virtual_stages",
-              "link_bandwidth",
-              "network_bandwidth",
-              "machine_gpus",
-              "offload",
-              "nvme_bandwidth",
-              "activation_offload"});
+             {"zero",           "sharding_implementation", "data_parallel",     "gradient_as_bucket_view",
+              "no_sync",        "tensor_parallel",         "sequence_parallel", "async_tensor_parallel",
+              "reductions",     "data_parallel_replicate", "context_parallel",  "expert_parallel",
+              "whole_experts",  "pipeline_parallel",       "pipeline_schedule", "virtual_stages",
+              "link_bandwidth", "network_bandwidth",       "machine_gpus",      "offload",
+              "nvme_bandwidth", "activation_offload"});
     setGroup(schema, "training details",
-             {"optimizer_implementation", "optimizer_rank", "optimizer_in_backward", "dropout", "clipping",
-              "channels_last", "operators", "library", "compile", "phase", "assume"});
+             {"optimizer_implementation", "optimizer_rank", "optimizer_in_backward", "fp8_scaling", "dropout",
+              "clipping", "channels_last", "operators", "library", "compile", "phase", "assume"});
     setGroup(schema, "adapters",
              {"adapter", "adapter_rank", "virtual_tokens", "adapter_targets", "adapter_dropout", "adapter_variant",
               "adapter_precision", "modules_to_save", "base_precision", "compute_precision", "kbit_preparation",

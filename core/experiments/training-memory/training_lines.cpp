@@ -205,6 +205,9 @@ void TrainingLines::writeDistribution()
                         integer("tensor_parallel"), m_parameters.flag("sequence_parallel") ? ", sequences too," : "",
                         m_parameters.flag("sequence_parallel") ? " and SequenceParallel" : ""));
     }
+    if (means("async_tensor_parallel") && m_parameters.flag("async_tensor_parallel"))
+        m_lines.comment("In pieces: torch._inductor.config._micro_pipeline_tp = True, and "
+                        "torch.distributed._symmetric_memory.enable_symm_mem_for_group of its group.");
     writeSharedWork();
     if (replicas > 1)
         m_lines.comment(fmt::format(

@@ -19,6 +19,7 @@ NEEDS_MORE = (
     ("zero", (0,), "ZeRO shards over several processes", "choose zero=0, or run your own DeepSpeed or FSDP program under memscape_probe"),
     ("data_parallel", (1,), "data parallelism needs several devices", "choose data_parallel=1"),
     ("tensor_parallel", (1,), "tensor parallelism needs several devices", "choose tensor_parallel=1"),
+    ("async_tensor_parallel", (False,), "tensor parallelism needs several devices", "choose async_tensor_parallel=false"),
     ("context_parallel", (1,), "context parallelism needs several devices", "choose context_parallel=1"),
     ("pipeline_parallel", (1,), "a pipeline needs several devices", "choose pipeline_parallel=1"),
     ("offload", ("none",), "offload needs DeepSpeed or torchao", "choose offload=none"),

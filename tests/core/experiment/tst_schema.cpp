@@ -116,6 +116,7 @@ void TestSchema::everyChoiceCanBePredicted()
                                                          {"optimizer=muon", "zero=0"},
                                                          {"optimizer=galore", "zero=0"},
                                                          {"optimizer=apollo", "zero=0"},
+                                                         {"fp8_scaling=tensorwise", "precision=fp8"},
                                                          {"dtype=float32", "implementation=standard"},
                                                          {"optimizer_implementation=written-out", "optimizer=adamw"},
                                                          {"operators=written-out", "optimizer=adamw"}};

@@ -233,6 +233,8 @@ private slots:
         row("offload=gradients", "CPUOffloadOptimizer(model.parameters(), torch.optim.AdamW, offload_gradients=True");
         row("data_parallel=2", "DistributedDataParallel(model)");
         row("tensor_parallel=2", "parallelize_module");
+        row("tensor_parallel=2 sequence_parallel=true async_tensor_parallel=true",
+            "torch._inductor.config._micro_pipeline_tp = True");
         row("pipeline_parallel=2 accumulation=4", "and Schedule1F1B(stages, n_microbatches=accumulation)");
         row("pipeline_parallel=2 pipeline_schedule=interleaved virtual_stages=3 accumulation=4",
             "ScheduleInterleaved1F1B");

@@ -245,13 +245,15 @@ void TestInferenceMemory::figuresKeepTheContract()
     }
 }
 
-/// 4-bit layers cost the host more than their bytes save: the loop waits for Python. A graph does not.
+/// 4-bit layers cost the host more than their bytes save: the loop waits for Python. A graph does not. For more tokens
+/// than one they are made whole, which takes more than they save (bitsandbytes' README, RTX 4090: 42.5 and 23.9 ms).
 void TestInferenceMemory::anEagerLoopWaitsForItsHost()
 {
-    const auto of = [](const char* weights, const char* key) {
+    const auto of = [](const char* weights, const char* key, const char* batch = "batch=1") {
         return servingValue(
-            servingOf({"model=llama-2-7b", "batch=1", "context=60", std::string("weight_precision=") + weights}), key);
+            servingOf({"model=llama-2-7b", batch, "context=60", std::string("weight_precision=") + weights}), key);
     };
+    QVERIFY(of("nf4", "token_time", "batch=8") > of("bf16", "token_time", "batch=8"));
     QVERIFY(of("nf4", "eager_token_time") > 1.5 * of("nf4", "token_time"));
     QVERIFY(of("nf4", "eager_token_time") > of("bf16", "eager_token_time"));
     QVERIFY(of("nf4", "token_time") < of("bf16", "token_time"));

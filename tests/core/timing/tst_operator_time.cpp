@@ -136,9 +136,8 @@ private slots:
         QVERIFY(a100 && h100);
         QVERIFY(h100->total < a100->total);
         QVERIFY(a100->arithmeticBound > a100->memoryBound);
-        plan.precision = Precision::Fp8; // FP8 units on the H100, none on the A100
-        QVERIFY(stepTime(graph, parameters, plan, m_h100)->forward < 0.6 * h100->forward);
-        QCOMPARE(stepTime(graph, parameters, plan, m_a100)->forward, a100->forward);
+        plan.precision = Precision::Fp8; // which only layers that cast their input multiply in (tst_fp8_casts)
+        QCOMPARE(stepTime(graph, parameters, plan, m_h100)->forward, h100->forward);
     }
 
     void accumulationRepeatsThePassesButNotTheUpdate()
