@@ -133,7 +133,8 @@ double linkPieces(const std::string& id, double bytes, const CachedShares& cache
 {
     if (id == "pipe")
         return std::max(0.0, bytes / pipeBytes - 1);
-    return id == "thread" || id == "shared" ? bytes / lineOf * (cached.own - cached.first) : 0;
+    const bool isOfLines = id == "copy" || id == "thread" || id == "shared" || id == "beside";
+    return isOfLines ? bytes / lineOf * (cached.own - cached.first) : 0;
 }
 
 double pieceSeconds(const Device& device, const std::string& id)
