@@ -198,24 +198,27 @@ TransferLane transferCopyLane(std::string name, const LinkRates& rates, const Tr
     return {std::move(name), false, rates.latency, rates.perByte, rates.perPiece, transferKindKey(asked.kind)};
 }
 
-/// What a copied chunk takes at least while another core reads it. The calibration's array may lie nearer than this one,
-/// or farther.
+/// What a copied chunk takes at least while another core reads it, as far as caches hold the buffers. The array may lie
+/// farther than the calibration's, or nearer. A calibration without that has the link between cores, which counts one
+/// core's writing and the other's reading one after the other.
 void setBeside(TransferLane& lane, const Device& device, const TransferCase& asked)
 {
-    const Link* const beside = device.isGpu() ? nullptr : device.link(besideLink);
+    const bool isProbed = device.link(besideLink) != nullptr;
+    const Link* const beside = device.isGpu() ? nullptr : device.link(isProbed ? besideLink : "thread");
     if (!beside || !beside->latency.known() || !beside->bandwidth.known())
         return;
     const auto readPerByte = [&](double array) {
         return 1 / bandwidthOf(device, array, Operation::Read, 1).bytesPerSecond;
     };
-    const double farther = readPerByte(double(asked.bytes)) - readPerByte(besideArray);
+    const double farther = isProbed ? readPerByte(double(asked.bytes)) - readPerByte(besideArray) : 0;
     Device caches; // a device's calibration is large
     caches.levels = device.levels;
     lane.besideFixed = beside->latency.value;
     lane.besidePerByte = [caches = std::move(caches), link = *beside, piece = pieceSeconds(device, beside->id),
                           farther = std::isfinite(farther) ? farther : 0](double buffers) {
         const CachedShares cached = cachedShares(caches, buffers);
-        return std::max(0.0, secondsPerByte(link, cached) + linkPieces(link.id, 1, cached) * piece + farther);
+        const double held = secondsPerByte(link, cached) - (1 - cached.last) * secondsPerByte(link, {0, 0, 0});
+        return std::max(0.0, held + linkPieces(link.id, 1, cached) * piece + cached.last * farther);
     };
 }
 

@@ -100,7 +100,7 @@ protected:
 
 private:
     HostSession& m_session;
-    LinkProber m_prober;
+    LinkProber m_prober{[this] { return m_session.readTicks(); }};
 };
 
 } // namespace

@@ -372,7 +372,7 @@ private:
     }
 
     HostSession& m_session;
-    LinkProber m_prober;
+    LinkProber m_prober{[this] { return m_session.readTicks(); }};
     std::map<std::string, std::string> m_checked;
 };
 
