@@ -59,7 +59,7 @@ int transferPartners(TransferKind kind, TransferDirection direction);
 /// Id of the calibrated link of copies through two buffers, out of an array of so many bytes, each chunk of which
 /// another core reads at once.
 inline constexpr const char* besideLink = "beside";
-inline constexpr double besideArray = 0x1p25; ///< B
+inline constexpr double besideArray = 0x1p26; ///< B, what the page moves
 const std::string& transferKindKey(TransferKind kind);
 std::string transferKindLabel(TransferKind kind);
 
