@@ -163,6 +163,8 @@ LinkProbe onDevice(const Device& host, const LinkProbes& kind, LinkProbe probe)
     if (kind.touched > 0)
         probe.cached = cachedShares(host, kind.touched * probe.bytes);
     probe.pieces += linkPieces(kind.id, probe.bytes, probe.cached);
+    if (kind.leastPiece > 0) // another thread made it warm, on any core
+        probe.cached.own = probe.cached.first = 0;
     if (const auto pageCache = kind.leastPiece > 0 ? pageCacheOf(host) : std::nullopt)
         probe.pieces += pageCachePieces(*pageCache, probe.bytes, kind.leastPiece);
     if (kind.hasFarPieces)
