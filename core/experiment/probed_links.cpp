@@ -186,7 +186,10 @@ Result<ProbedRun> fittedRun(const Measurement& measured, const Experiment& exper
     std::vector<std::string> refusals;
     for (const LinkSamples& one : probes.links) {
         LinkProbes link = mediansOf(one);
-        if (link.points.size() < fewestSizes)
+        if (link.points.size() < fewestSizes && one.disturbed > 0)
+            refusals.push_back(fmt::format("others used the machine while {} sizes of \"{}\" were probed",
+                                           one.disturbed, link.label));
+        else if (link.points.size() < fewestSizes)
             refusals.push_back(fmt::format("too few sizes of \"{}\" were probed in the time of the run", link.label));
         else if (!fitLink(onDevice(device, link)))
             refusals.push_back(fmt::format("the sizes of \"{}\" are on no line", link.label));

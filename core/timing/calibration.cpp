@@ -27,10 +27,7 @@ bool fitLatencies(Device& device, const HostProbes& probes)
     bool any = false;
     auto regions = regionsOf(device, 1);
     for (Region& region : regions) {
-        // A region too narrow for its margins (a small cache after a smaller one) loses them.
-        auto values = valuesBetween(curve, region.begin, region.end);
-        if (values.empty())
-            values = valuesBetween(curve, region.begin / regionBegin * 1.25, region.end);
+        const auto values = valuesOf(region, curve);
         if (values.empty())
             continue;
         any = true;

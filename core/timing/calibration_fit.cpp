@@ -17,7 +17,7 @@ std::vector<Region> regionsOf(Device& device, int cores)
         const double capacity = level.capacity.value * std::clamp(cores, 1, std::max(1, level.instances));
         // DRAM's region begins where the last cache's knee has surely ended.
         const double begin = level.kind == LevelKind::Dram ? 4 * nearer : regionBegin * nearer;
-        regions.push_back({&level, begin, regionEnd * capacity, capacity});
+        regions.push_back({&level, begin, regionEnd * capacity, capacity, nearer});
         nearer = capacity;
     }
     return regions;
@@ -32,6 +32,12 @@ std::vector<double> valuesBetween(const std::vector<Probe>& probes, double begin
     }
     std::sort(values.begin(), values.end());
     return values;
+}
+
+std::vector<double> valuesOf(const Region& region, const std::vector<Probe>& probes)
+{
+    auto values = valuesBetween(probes, region.begin, region.end);
+    return values.empty() ? valuesBetween(probes, 1.25 * region.nearer, region.end) : values;
 }
 
 double median(const std::vector<double>& sorted)

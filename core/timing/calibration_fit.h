@@ -19,6 +19,7 @@ struct Region
     MemoryLevel* level = nullptr;
     double begin = 0, end = 0; ///< B, of `cores` together
     double capacity = 0;       ///< B, of `cores` together
+    double nearer = 0;         ///< B, capacity of the level before
 };
 
 /// Nearest first; `cores` share out the working set.
@@ -26,6 +27,9 @@ std::vector<Region> regionsOf(Device& device, int cores);
 
 /// The positive values of the probes from `begin` to `end`, ascending.
 std::vector<double> valuesBetween(const std::vector<Probe>& probes, double begin, double end);
+/// Those of a region. One that is too narrow for its margins (a small cache after a smaller one), or whose beginning the
+/// probes hardly reach (memory behind a last cache of hundreds of MiB), loses them.
+std::vector<double> valuesOf(const Region& region, const std::vector<Probe>& probes);
 /// NaN when there are none.
 double median(const std::vector<double>& sorted);
 

@@ -38,7 +38,7 @@ std::vector<StreamCurve> curvesOf(Device& device, const HostProbes& probes)
         const int cores = std::clamp(set.threads, 1, std::max(1, device.units));
         StreamCurve curve{&set, regionsOf(device, cores), {}};
         for (const Region& region : curve.regions)
-            curve.plateaus.push_back(median(valuesBetween(set.points, region.begin, region.end)));
+            curve.plateaus.push_back(median(valuesOf(region, set.points)));
         curves.push_back(std::move(curve));
     }
     return curves;

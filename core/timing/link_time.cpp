@@ -133,7 +133,8 @@ double linkPieces(const std::string& id, double bytes, const CachedShares& cache
 {
     if (id == "pipe")
         return std::max(0.0, bytes / pipeBytes - 1);
-    return id == "thread" || id == "shared" ? bytes / lineOf * (cached.own - cached.first) : 0;
+    const bool isOfLines = id == "copy" || id == "thread" || id == "shared" || id == "beside";
+    return isOfLines ? bytes / lineOf * (cached.own - cached.first) : 0;
 }
 
 double pieceSeconds(const Device& device, const std::string& id)
@@ -162,6 +163,8 @@ LinkProbe onDevice(const Device& host, const LinkProbes& kind, LinkProbe probe)
     if (kind.touched > 0)
         probe.cached = cachedShares(host, kind.touched * probe.bytes);
     probe.pieces += linkPieces(kind.id, probe.bytes, probe.cached);
+    if (kind.leastPiece > 0) // another thread made it warm, on any core
+        probe.cached.own = probe.cached.first = 0;
     if (const auto pageCache = kind.leastPiece > 0 ? pageCacheOf(host) : std::nullopt)
         probe.pieces += pageCachePieces(*pageCache, probe.bytes, kind.leastPiece);
     if (kind.hasFarPieces)

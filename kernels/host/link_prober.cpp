@@ -2,6 +2,7 @@
 #include "kernels/host/link_prober.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace memscape::host {
 
@@ -10,6 +11,8 @@ namespace {
 /// Until every size has been probed, so that a run of one point, visited three times, probes all of a link; then two,
 /// so that a size of a whole curve is probed often enough for its median to pass over a visit that was disturbed.
 constexpr std::size_t firstProbes = 3, laterProbes = 2;
+constexpr double mostOthers = 0.05; ///< of all processors' time
+constexpr double leastOthers = 4;   ///< jiffies: fewer are what counting in jiffies leaves uncertain
 
 } // namespace
 
@@ -37,15 +40,28 @@ Result<void> LinkProber::take()
     if (m_turns.empty())
         return {};
     const std::size_t count = m_taken < m_turns.size() ? firstProbes : laterProbes;
+    const SystemTicks begin = ticksNow();
+    std::vector<std::pair<Probe, std::vector<double>>> taken;
     for (std::size_t i = 0; i < count; ++i) {
         const Probe& probe = m_turns[m_taken++ % m_turns.size()];
         auto seconds = m_plans[probe.plan].measure(probe.bytes, probeOptions(0.05));
         if (seconds) {
-            std::vector<double>& all = m_samples[probe.plan].seconds[probe.bytes];
-            all.insert(all.end(), seconds->begin(), seconds->end());
+            taken.emplace_back(probe, std::move(*seconds));
         } else if (seconds.error().code == "run.cancelled" || seconds.error().code == "check.failed") {
             return fail(std::move(seconds).error());
         }
+    }
+    const SystemTicks end = ticksNow();
+    const double others = othersShare(begin, end);
+    const bool isDisturbed = others > mostOthers && others * (end.total - begin.total) > leastOthers;
+    for (const auto& [probe, seconds] : taken) {
+        LinkSamples& samples = m_samples[probe.plan];
+        if (isDisturbed) {
+            ++samples.disturbed;
+            continue;
+        }
+        std::vector<double>& all = samples.seconds[probe.bytes];
+        all.insert(all.end(), seconds.begin(), seconds.end());
     }
     return {};
 }

@@ -5,6 +5,7 @@
 
 #include "core/experiment/probed_links.h"
 #include "kernels/host/session.h"
+#include "kernels/measure/canary.h"
 
 #include <functional>
 #include <utility>
@@ -24,10 +25,16 @@ struct LinkPlan
 /// Of one probe: five samples, `wallLimit` seconds at most.
 StoppingOptions probeOptions(double wallLimit);
 
-/// Takes a few probes at each visit of a run, every size in its turn.
+/// Takes a few probes at each visit of a run, every size in its turn. Those beside which others had more than a
+/// twentieth of the processors' time are not kept.
 class LinkProber
 {
 public:
+    using Ticks = std::function<SystemTicks()>;
+    /// `ticks`: the system's counters; without them none is known to be disturbed.
+    explicit LinkProber(Ticks ticks = {})
+        : m_ticks(std::move(ticks))
+    { }
     /// Nothing where a link of that id is probed already.
     void add(LinkPlan plan);
     /// The next probes. Errors: run.cancelled, check.failed.
@@ -40,6 +47,9 @@ private:
         std::size_t plan;
         double bytes;
     };
+    SystemTicks ticksNow() const { return m_ticks ? m_ticks() : SystemTicks(); }
+
+    Ticks m_ticks;
     std::vector<LinkPlan> m_plans;
     std::vector<LinkSamples> m_samples; ///< one for each plan
     std::vector<Probe> m_turns;

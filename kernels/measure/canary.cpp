@@ -5,8 +5,10 @@
 #include <array>
 #include <charconv>
 #include <fstream>
+#include <limits>
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 namespace memscape {
 
@@ -92,8 +94,18 @@ SystemTicks parseProcStat(const std::string& line)
         ticks.total += static_cast<double>(value);
         if (field == 7)
             ticks.steal = static_cast<double>(value);
+        else if (field != 3 && field != 4)
+            ticks.busy += static_cast<double>(value);
     }
     return ticks;
+}
+
+double othersShare(const SystemTicks& begin, const SystemTicks& end)
+{
+    const double total = end.total - begin.total, own = end.own - begin.own;
+    if (!(total > 0))
+        return std::numeric_limits<double>::quiet_NaN();
+    return std::max(0.0, (end.busy + end.steal - begin.busy - begin.steal - own) / total);
 }
 
 SystemTicks readSystemTicks()
@@ -102,9 +114,14 @@ SystemTicks readSystemTicks()
     std::ifstream file("/proc/stat");
     std::getline(file, line);
     SystemTicks ticks = parseProcStat(line);
+    const auto secondsOf = [](const timeval& time) { return double(time.tv_sec) + 1e-6 * double(time.tv_usec); };
     rusage usage{};
     if (getrusage(RUSAGE_SELF, &usage) == 0)
         ticks.preemptions = usage.ru_nivcsw;
+    double own = secondsOf(usage.ru_utime) + secondsOf(usage.ru_stime);
+    if (getrusage(RUSAGE_CHILDREN, &usage) == 0)
+        own += secondsOf(usage.ru_utime) + secondsOf(usage.ru_stime);
+    ticks.own = own * double(sysconf(_SC_CLK_TCK));
     return ticks;
 }
 

@@ -32,8 +32,13 @@ CanaryReading readCanary(const Clock& clock);
 struct SystemTicks
 {
     double steal = 0, total = 0;  ///< jiffies of all processors
+    double busy = 0;              ///< of these, jiffies that programs and the kernel had
+    double own = 0;               ///< of these, this process and what it started, as far as that has ended
     std::int64_t preemptions = 0; ///< involuntary context switches of this process
 };
+/// The share of all processors' time that others had in between, programs of this system and the hypervisor; NaN where
+/// no time passed.
+double othersShare(const SystemTicks& begin, const SystemTicks& end);
 SystemTicks readSystemTicks();
 /// The first line of /proc/stat; zeros when it is not one.
 SystemTicks parseProcStat(const std::string& line);

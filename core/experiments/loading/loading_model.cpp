@@ -117,7 +117,8 @@ Result<LoadingLane> readLane(const Device& device, const LoadingCase& asked)
     const CopyRate copy = hostCopyRate(device, 2 * bytes, asked.threads);
     if (link) {
         const double touched = loadingTouched(asked.method, asked.isWarm); // 0: no matter of the caches
-        const CachedShares cached = touched > 0 ? cachedShares(device, touched * bytes) : CachedShares{};
+        CachedShares cached = touched > 0 ? cachedShares(device, touched * bytes) : CachedShares{};
+        cached.own = cached.first = 0; // another thread made it warm, on any core
         setCalibrated(lane, *link, cached);
         // The kernel reads ahead over the borders of chunks, but threads that share a chunk wait for each other there.
         if (asked.method != LoadingMethod::Direct && asked.method != LoadingMethod::Parallel) {

@@ -55,6 +55,11 @@ struct TransferCase
 /// Cores that move and work at the same time, and those at the other end of links between cores.
 int transferLanes(TransferDirection direction, bool hasKernel);
 int transferPartners(TransferKind kind, TransferDirection direction);
+
+/// Id of the calibrated link of copies through two buffers, out of an array of so many bytes, each chunk of which
+/// another core reads at once.
+inline constexpr const char* besideLink = "beside";
+inline constexpr double besideArray = 0x1p26; ///< B, what the page moves
 const std::string& transferKindKey(TransferKind kind);
 std::string transferKindLabel(TransferKind kind);
 
@@ -71,9 +76,9 @@ struct TransferLane
     double perByte = 0;      ///< s/B
     double perPiece = 0;     ///< s
     std::string pieces = {}; ///< the link whose pieces they are (linkPieces()); those of a size alone
-    double handOver = 0;     ///< s a chunk, from the core that copied it
-    /// s/B of lines that the copying core has changed last, by the bytes of all buffers; none where nothing is shared.
-    std::function<double(double buffers)> handOverPerByte = {};
+    double besideFixed = 0;  ///< s a chunk, where another core works on the chunks: at least that
+    /// s/B of that by the bytes of all buffers, at least; none where nothing is known of it.
+    std::function<double(double buffers)> besidePerByte = {};
 
     double seconds(double bytes) const;
     /// While another core works on these buffers.

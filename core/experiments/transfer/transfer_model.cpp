@@ -19,16 +19,16 @@
 //               the latencies of DRAM and link, at most the link's rate, in place of lines in flight over DRAM's
 //     the rest  calibrated links of this host
 //
-// Side by side on a host, a kernel reads what another core has just written: it takes α of the link between cores for
-// each chunk, and is at most as fast as lines come out of that core's caches. On a Zen 4, 64 MiB in chunks of 64 KiB
-// took 8.0 ms, copies and kernel alone 4.5 and 4.6 ms; in chunks of 4 MiB, which lie in the shared cache, 4.9 ms (the
-// model: 8.6 and 4.8).
+// Side by side on a host, a kernel reads lines that another core has just written, and the copy writes over lines that
+// the kernel has just read: both wait for the other core's caches. What a chunk takes at least is calibrated as it is
+// used, copies with a kernel that does next to nothing beside them, α + n/β by the bytes of the buffers. On an Emerald
+// Rapids, 64 MiB in chunks of 48 KiB took 8.7 ms, copies and kernel alone 2.9 and 3.4 ms; in chunks of 6 MiB, which lie
+// in the shared cache, 5.6 ms, where the copies alone took 5.2 ms.
 //
 // The best chunk: with n bytes in chunks of c, the slowest lane's fixed cost f is paid n/c times, and the other lanes
 // take c · r (r their seconds per byte) to fill and drain, so c = √(n f / r).
 //
-// Left out: two lanes that share a memory or a core's clock, what a copying core waits for lines that the kernel has
-// read, page faults of the source; with numa, lanes whose threads
+// Left out: two lanes that share a memory or a core's clock, page faults of the source; with numa, lanes whose threads
 // run on different nodes.
 #include "core/experiments/transfer/transfer.h"
 
@@ -145,7 +145,7 @@ Result<LinkRates> calibratedRates(const Device& device, const TransferCase& aske
     const double workingSet = double(asked.bytes) + asked.bufferBytes();
     const bool isCopy = asked.kind == TransferKind::Copy;
     const CachedShares cached = cachedShares(device, isCopy ? 2 * double(asked.bytes) : workingSet);
-    LinkRates rates{link->latency.value, secondsPerByte(*link, cached) * (isCopy ? bufferShare(device, asked) : 1),
+    LinkRates rates{link->latency.value, secondsPerByte(*link, cached),
                     fmt::format("{} of the data lie in the last cache, {} in a core's own", percentText(cached.last),
                                 percentText(cached.own)),
                     link->latency.method};
@@ -154,6 +154,7 @@ Result<LinkRates> calibratedRates(const Device& device, const TransferCase& aske
         rates.perPiece = perPiece;
     else
         rates.perByte += linkPieces(id, 1, cached) * perPiece;
+    rates.perByte *= isCopy ? bufferShare(device, asked) : 1;
     return rates;
 }
 
@@ -197,16 +198,27 @@ TransferLane transferCopyLane(std::string name, const LinkRates& rates, const Tr
     return {std::move(name), false, rates.latency, rates.perByte, rates.perPiece, transferKindKey(asked.kind)};
 }
 
-/// s per byte that a core waits for data which another core has just written, by the bytes of the buffers: only what a
-/// cache still holds; the rest both read from memory, which the kernel's own rate counts.
-std::function<double(double)> handOverBetween(const Device& device, const Link& cores)
+/// What a copied chunk takes at least while another core reads it, as far as caches hold the buffers. The array may lie
+/// farther than the calibration's, or nearer. A calibration without that has the link between cores, which counts one
+/// core's writing and the other's reading one after the other.
+void setBeside(TransferLane& lane, const Device& device, const TransferCase& asked)
 {
+    const bool isProbed = device.link(besideLink) != nullptr;
+    const Link* const beside = device.isGpu() ? nullptr : device.link(isProbed ? besideLink : "thread");
+    if (!beside || !beside->latency.known() || !beside->bandwidth.known())
+        return;
+    const auto readPerByte = [&](double array) {
+        return 1 / bandwidthOf(device, array, Operation::Read, 1).bytesPerSecond;
+    };
+    const double farther = isProbed ? readPerByte(double(asked.bytes)) - readPerByte(besideArray) : 0;
     Device caches; // a device's calibration is large
     caches.levels = device.levels;
-    return [caches = std::move(caches), cores, piece = pieceSeconds(device, cores.id)](double buffers) {
+    lane.besideFixed = beside->latency.value;
+    lane.besidePerByte = [caches = std::move(caches), link = *beside, piece = pieceSeconds(device, beside->id),
+                          farther = std::isfinite(farther) ? farther : 0](double buffers) {
         const CachedShares cached = cachedShares(caches, buffers);
-        return secondsPerByte(cores, cached) - (1 - cached.last) * secondsPerByte(cores, {0, 0, 0})
-            + linkPieces(cores.id, 1, cached) * piece;
+        const double held = secondsPerByte(link, cached) - (1 - cached.last) * secondsPerByte(link, {0, 0, 0});
+        return std::max(0.0, held + linkPieces(link.id, 1, cached) * piece + cached.last * farther);
     };
 }
 
@@ -222,14 +234,8 @@ Result<TransferLane> kernelLane(const Device& device, const TransferCase& asked)
         return notKnown(device, "the rate of operations in FP32", "choose work=0, or a device of the catalogue");
     if (!(memory > 0))
         return notKnown(device, "the memory bandwidth", "calibrate it, or choose a device of the catalogue");
-    TransferLane lane{"kernel", true, device.isGpu() ? device.launch.valueOr(0) : 0,
-                      std::max(1 / memory, asked.work / operations)};
-    const Link* const cores = device.isGpu() ? nullptr : device.link("thread");
-    if (cores && cores->latency.known() && cores->bandwidth.known() && asked.goesIn()) {
-        lane.handOver = cores->latency.value;
-        lane.handOverPerByte = handOverBetween(device, *cores);
-    }
-    return lane;
+    return TransferLane{"kernel", true, device.isGpu() ? device.launch.valueOr(0) : 0,
+                        std::max(1 / memory, asked.work / operations)};
 }
 
 /// The model's time with chunks of `chunk` bytes.
@@ -261,8 +267,7 @@ double TransferLane::seconds(double bytes) const
 
 double TransferLane::secondsBeside(double bytes, double buffers) const
 {
-    const double lines = handOverPerByte ? bytes * handOverPerByte(buffers) : 0;
-    return handOver + std::max(seconds(bytes), lines);
+    return std::max(seconds(bytes), besidePerByte ? besideFixed + bytes * besidePerByte(buffers) : 0);
 }
 
 double TransferLane::seconds(const TransferCase& asked) const
@@ -306,8 +311,11 @@ Result<TransferModel> transferModel(const Device& device, const TransferCase& as
     model.bandwidth = 1 / rates.perByte;
     model.rule = rates.rule;
     model.source = rates.source;
-    if (asked.goesIn())
+    if (asked.goesIn()) {
         model.lanes.push_back(transferCopyLane("copy in", rates, asked));
+        if (asked.hasKernel())
+            setBeside(model.lanes.back(), device, asked);
+    }
     if (asked.hasKernel()) {
         MEMSCAPE_TRY(kernel, kernelLane(device, asked));
         model.lanes.push_back(std::move(kernel));
@@ -338,7 +346,7 @@ std::uint64_t bestChunk(const TransferModel& model)
         consider(std::clamp(std::round(std::sqrt(bytes * slowest.fixed / others)), 1.0, bytes));
     }
     const bool isHandedOver = std::any_of(model.lanes.begin(), model.lanes.end(),
-                                          [](const TransferLane& lane) { return bool(lane.handOverPerByte); });
+                                          [](const TransferLane& lane) { return bool(lane.besidePerByte); });
     // Which cache holds the buffers decides then: no closed form.
     for (double chunk = 4096; isHandedOver && chunk < bytes; chunk *= 2)
         consider(chunk);

@@ -2,8 +2,8 @@
 // About a minute of probes from which the model of this machine is fitted (core/timing/calibration.h):
 //   - the pointer chase over three working sets per doubling, in its three layouts;
 //   - streams over two per doubling, on one core and on all of them, read, write and copy;
-//   - walks over an array of eight times the last cache with 64 B to 16 KiB between elements: how many
-//     lines a second arrive when the prefetchers can help, and when they cannot;
+//   - walks over an array of eight times the last cache (twice one of hundreds of MiB) with 64 B to 16 KiB between
+//     elements: how many lines a second arrive when the prefetchers can help, and when they cannot;
 //   - random elements of arrays of growing size;
 //   - walks within L1: how many elements a second a core starts;
 //   - runs, columns and transpositions as `layout` makes them (calibrate_walks.cpp);
@@ -82,7 +82,7 @@ public:
         , m_lastCache(session.largestCache())
         , m_operations(session, fastestProduct(session).kernel)
     {
-        m_end = std::clamp(8 * m_lastCache, 0x1p26, 0x1p30);
+        m_end = std::clamp(8 * m_lastCache, 0x1p26, std::min(0x1p30, std::max(0x1p28, 2 * m_lastCache)));
         m_probes.threads = std::max(1, session.device().threads);
         planLatencies();
         planBandwidths();
@@ -348,6 +348,8 @@ private:
             if (auto plan = transferPlan(m_session, kind))
                 planLinks(std::move(*plan));
         }
+        if (auto plan = besidePlan(m_session))
+            planLinks(std::move(*plan));
     }
 
     /// Steps of rings that have a rank on each core, and of those whose ranks take turns.

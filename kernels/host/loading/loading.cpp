@@ -98,7 +98,7 @@ private:
 
     HostSession& m_session;
     LoadingFiles m_files;
-    LinkProber m_prober;
+    LinkProber m_prober{[this] { return m_session.readTicks(); }};
     std::map<std::string, std::pair<LoadingSeen, double>> m_seen;
     std::string m_checked;
 };

@@ -77,7 +77,7 @@ protected:
 private:
     HostSession& m_session;
     ProductChoice m_product;
-    LinkProber m_prober;
+    LinkProber m_prober{[this] { return m_session.readTicks(); }};
     std::unique_ptr<ProductPace> m_pace;
 };
 

@@ -9,6 +9,7 @@
 #include "kernels/programs/sharding/sharding_measurement.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -100,7 +101,7 @@ protected:
 
 private:
     HostSession& m_session;
-    LinkProber m_prober;
+    LinkProber m_prober{[this] { return m_session.readTicks(); }};
 };
 
 } // namespace
@@ -136,8 +137,10 @@ std::optional<LinkPlan> ringLinkPlan(HostSession& session, const RingKind& kind)
         return std::nullopt;
     const std::string label = fmt::format("{} of {}{}", kind.isInPlace ? "all-reduces" : "ring",
                                           shardingWayKey(kind.way), kind.takesTurns ? " in turns" : "");
-    const double most = kind.takesTurns ? 0x1p22 : 0x1p23; // B: of all pieces no cache holds much
-    return LinkPlan{{ringLink(kind), label, {}, (kind.isInPlace ? 1.0 : 2.0) * ranks * ranks},
+    const double touched = (kind.isInPlace ? 1.0 : 2.0) * ranks * ranks; // B of memory for each of a piece
+    // B: of all pieces no cache holds much.
+    const double most = std::max(kind.takesTurns ? 0x1p22 : 0x1p23, std::ceil(1.25 * session.largestCache() / touched));
+    return LinkPlan{{ringLink(kind), label, {}, touched},
                     {4, 0x1p12, 0x1p15, 0x1p17, 0x1p19, 0x1p20, most / 2, most},
                     [&session, kind, ranks](double bytes, const StoppingOptions& options) {
                         return measureRing(session, kind, ranks, std::size_t(bytes), options);

@@ -252,6 +252,26 @@ Result<std::vector<double>> samplesOf(HostSession& session, TransferRun& run, Sa
     return session.samplesOf(rule, double(repeats));
 }
 
+/// Seconds of a chunk that is copied while another core reads the one before.
+Result<std::vector<double>> measureBeside(HostSession& session, std::size_t chunk, const StoppingOptions& options)
+{
+    TransferCase asked;
+    asked.bytes = std::uint64_t(besideArray);
+    asked.chunk = chunk;
+    asked.depth = 2;
+    asked.work = 1;
+    TransferRun run(session, asked);
+    MEMSCAPE_CHECK(run.open());
+    MEMSCAPE_CHECK(run.check());
+    MEMSCAPE_TRY(kernels, samplesOf(session, run, &TransferRun::kernels, options));
+    MEMSCAPE_TRY(seconds, samplesOf(session, run, &TransferRun::allLanes, options));
+    // The kernel of the last chunk runs alone.
+    const double chunks = double(asked.chunks()), last = summarize(kernels).median / chunks;
+    for (double& one : seconds)
+        one = std::max(0.0, one - last) / chunks;
+    return seconds;
+}
+
 class TransferMeasurement final : public HostMeasurement
 {
 public:
@@ -264,28 +284,10 @@ public:
     Result<SampleSets> visit(const Parameters& point, int) override
     {
         MEMSCAPE_TRY(asked, transferCase(m_session.device(), point));
-        SampleSets sets;
-        MEMSCAPE_CHECK(sampleLatency(asked, sets));
-        TransferRun run(m_session, asked);
-        MEMSCAPE_CHECK(run.open());
-        MEMSCAPE_CHECK(run.check());
-        m_checked[transferKindKey(asked.kind)] = run.checked();
-        const StoppingOptions options = m_session.passOptions(5);
-        const auto sample = [&](const char* key, Sampled sampled) -> Result<void> {
-            MEMSCAPE_TRY(seconds, samplesOf(m_session, run, sampled, options));
-            sets[key] = std::move(seconds);
-            return {};
-        };
-        MEMSCAPE_CHECK(sample("copy_time", &TransferRun::copies));
-        if (asked.hasKernel())
-            MEMSCAPE_CHECK(sample("kernel_time", &TransferRun::kernels));
-        if (asked.hasKernel() || transferLanes(asked.direction, false) > 1)
-            MEMSCAPE_CHECK(sample("time", &TransferRun::allLanes));
-        else // the copies are all that there is
-            sets["time"] = sets["copy_time"];
-        MEMSCAPE_CHECK(probe(asked.kind));
-        if (asked.depth > 1 && asked.hasKernel() && asked.goesIn()) // which takes the lines from the copying core
-            MEMSCAPE_CHECK(probe(TransferKind::Thread));
+        MEMSCAPE_TRY(sets, sampled(asked));
+        MEMSCAPE_CHECK(probe(transferPlan(m_session, asked.kind)));
+        if (asked.depth > 1 && asked.hasKernel() && asked.goesIn())
+            MEMSCAPE_CHECK(probe(besidePlan(m_session)));
         return sets;
     }
 
@@ -318,10 +320,36 @@ public:
     }
 
 private:
-    /// What the model says of the link is asked of it in turn with the points.
-    Result<void> probe(TransferKind kind)
+    /// All times of one visit. Its far end has ended when the link is probed: one that waits for requests would take
+    /// turns with the probe's.
+    Result<SampleSets> sampled(const TransferCase& asked)
     {
-        if (auto plan = transferPlan(m_session, kind))
+        SampleSets sets;
+        MEMSCAPE_CHECK(sampleLatency(asked, sets));
+        TransferRun run(m_session, asked);
+        MEMSCAPE_CHECK(run.open());
+        MEMSCAPE_CHECK(run.check());
+        m_checked[transferKindKey(asked.kind)] = run.checked();
+        const StoppingOptions options = m_session.passOptions(5);
+        const auto sample = [&](const char* key, Sampled sampled) -> Result<void> {
+            MEMSCAPE_TRY(seconds, samplesOf(m_session, run, sampled, options));
+            sets[key] = std::move(seconds);
+            return {};
+        };
+        MEMSCAPE_CHECK(sample("copy_time", &TransferRun::copies));
+        if (asked.hasKernel())
+            MEMSCAPE_CHECK(sample("kernel_time", &TransferRun::kernels));
+        if (asked.hasKernel() || transferLanes(asked.direction, false) > 1)
+            MEMSCAPE_CHECK(sample("time", &TransferRun::allLanes));
+        else // the copies are all that there is
+            sets["time"] = sets["copy_time"];
+        return sets;
+    }
+
+    /// What the model says of a link is asked of it in turn with the points.
+    Result<void> probe(std::optional<LinkPlan> plan)
+    {
+        if (plan)
             m_prober.add(std::move(*plan));
         return m_prober.take();
     }
@@ -344,7 +372,7 @@ private:
     }
 
     HostSession& m_session;
-    LinkProber m_prober;
+    LinkProber m_prober{[this] { return m_session.readTicks(); }};
     std::map<std::string, std::string> m_checked;
 };
 
@@ -377,6 +405,17 @@ std::optional<LinkPlan> transferPlan(HostSession& session, TransferKind kind)
                     {4, 0x1p10, 0x1p12, 0x1p15, 0x1p18, 0x1p20, 3 * 0x1p20, 0x1p24, 0x1p26},
                     [&session, kind](double bytes, const StoppingOptions& options) {
                         return measureTransfer(session, kind, std::size_t(bytes), options);
+                    }};
+}
+
+std::optional<LinkPlan> besidePlan(HostSession& session)
+{
+    if (session.team().size() < transferLanes(TransferDirection::To, true))
+        return std::nullopt;
+    return LinkPlan{{besideLink, "copies beside a kernel", {}},
+                    {0x1p14, 0x1p16, 0x1p18, 0x1p20, 0x1p22, 0x1p23},
+                    [&session](double bytes, const StoppingOptions& options) {
+                        return measureBeside(session, std::size_t(bytes), options);
                     }};
 }
 

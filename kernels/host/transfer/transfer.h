@@ -20,5 +20,7 @@ Result<std::vector<double>> measureTransfer(HostSession& session, TransferKind k
 
 /// How the link of a kind is probed; none where the machine has no such link.
 std::optional<LinkPlan> transferPlan(HostSession& session, TransferKind kind);
+/// How copies are probed that another core works on (besideLink); none with one core.
+std::optional<LinkPlan> besidePlan(HostSession& session);
 
 } // namespace memscape::host

@@ -80,6 +80,7 @@ private slots:
     void aHostHasItsOwnKinds();
     void aCopyWithinAHostFollowsItsCaches();
     void aKernelWaitsForTheLinesOfAnotherCore();
+    void aChunkBesideAKernelTakesWhatWasProbed();
     void smallChunksAreAsSlowAsTheyWereMeasured();
     void anotherNodesMemoryIsFarther();
     void pipesAreFilledAgainAndAgain();
@@ -227,6 +228,26 @@ void TestTransfer::aKernelWaitsForTheLinesOfAnotherCore()
             transferCase(host, resolve(transfer().schema(), std::vector<std::string>{"kind=copy"}).value()).value())
             .value();
     QVERIFY(bestChunk(model) >= 1 << 20); // beyond a core's own caches
+}
+
+/// Copies beside a kernel were probed: 2 µs a chunk and 4 GB/s, where copies alone take 1 µs and 8 GB/s.
+void TestTransfer::aChunkBesideAKernelTakesWhatWasProbed()
+{
+    Device host = calibratedHost();
+    Link beside = *host.link("thread");
+    beside.id = besideLink;
+    beside.latency.value = 2e-6;
+    beside.bandwidth.value = 4e9;
+    host.links.push_back(beside);
+    for (Link& link : host.links) // the link between cores does not count any more
+        link.bandwidth.value = link.id == "thread" ? 1e9 : link.bandwidth.value;
+    const auto time = [&](const char* streams) {
+        const auto figures = transferFiguresOf(
+            host, {"bytes=64MiB", "chunk=64KiB", "work=1", std::string("streams=") + streams});
+        return findFigure(*figures, "time")->number();
+    };
+    QVERIFY(transferIsWithin(time("2"), 1024 * (2e-6 + 0x1p16 / 4e9), 0.01));
+    QVERIFY(time("1") < time("2")); // in turn nobody waits for another core
 }
 
 /// The lab's run on a Zen 4: copies and kernel side by side, by the calibration of its own minute. Left out: 4 KiB,

@@ -17,6 +17,7 @@ class TestCalibration : public QObject
 
 private slots:
     void findsTheDeviceAgain();
+    void memoryIsFoundBehindALargeCache();
     void aDisturbedMomentCostsNoHugePage();
     void findsTheKneeAgain();
     void findsTheKneeOfStreams();
@@ -102,6 +103,24 @@ void TestCalibration::findsTheDeviceAgain()
             const double truth = latencyOf(known(), size, pages).seconds;
             QVERIFY2(std::fabs(model / truth - 1) < 0.25, QByteArray::number(size).constData());
         }
+    }
+}
+
+/// No probe is four times as large as the last cache, where its knee has surely ended.
+void TestCalibration::memoryIsFoundBehindALargeCache()
+{
+    Device large = known(), unknown = blank();
+    for (Device* device : {&large, &unknown})
+        device->levels[2].capacity.value = 200e6;
+    large.levels[2].knee = {0.1, 0.6, 2.0, "of a virtual machine, which has a part of it"};
+    const auto fitted = fitHostCalibration(unknown, probesOf(large, 0));
+    QVERIFY2(fitted.has_value(), fitted ? "" : fitted.error().text().c_str());
+    QVERIFY(std::fabs(fitted->levels[3].bandwidth.value / 30e9 - 1) < 0.05);
+    QVERIFY(std::fabs(fitted->levels[3].latency.value / 105e-9 - 1) < 0.05);
+    for (double size = 1e6; size < 5e8; size *= 1.17) {
+        const double model = bandwidthOf(*fitted, size, Operation::Read, 1).bytesPerSecond;
+        const double truth = bandwidthOf(large, size, Operation::Read, 1).bytesPerSecond;
+        QVERIFY2(std::fabs(model / truth - 1) < 0.25, QByteArray::number(size).constData());
     }
 }
 

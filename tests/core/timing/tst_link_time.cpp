@@ -56,7 +56,7 @@ void TestLinkTime::piecesOfPipesAndCores()
     QCOMPARE(linkPieces("pipe", 4, {}), 0.0);
     QCOMPARE(linkPieces("pipe", 65536, {}), 0.0);
     QCOMPARE(linkPieces("pipe", 0x1p20, {}), 15.0);
-    QCOMPARE(linkPieces("copy", 0x1p20, {1, 1, 0}), 0.0);
+    QCOMPARE(linkPieces("stream", 0x1p20, {1, 1, 0}), 0.0);
     // Lines that the first cache has lost and the second one holds.
     QCOMPARE(linkPieces("thread", 640, {1, 0.75, 0.25}), 5.0);
     QCOMPARE(linkPieces("shared", 640, {1, 1, 1}), 0.0);

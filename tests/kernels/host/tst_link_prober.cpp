@@ -42,6 +42,7 @@ private slots:
     void afterThatSizesComeInTurn();
     void aLinkIsProbedOnce();
     void whatIsNotHereIsLeftOutAndWhatEndsARunEndsIt();
+    void probesBesideOthersAreNotKept();
 };
 
 void TestLinkProber::threeVisitsOfAPointProbeEverySize()
@@ -97,6 +98,24 @@ void TestLinkProber::whatIsNotHereIsLeftOutAndWhatEndsARunEndsIt()
         const auto taken = ended.take();
         QVERIFY(!taken);
         QCOMPARE(taken.error().code, std::string(code));
+    }
+}
+
+/// Two processors for a second at each visit: 200 jiffies, of which this process had 100.
+void TestLinkProber::probesBesideOthersAreNotKept()
+{
+    for (const double others : {0.0, 8.0, 50.0}) {
+        std::vector<double> asked;
+        SystemTicks now;
+        LinkProber prober([&] {
+            now.total += 200, now.own += 100, now.busy += 100 + others;
+            return now;
+        });
+        prober.add(notedPlan(asked, 3));
+        QVERIFY(prober.take());
+        QCOMPARE(asked.size(), std::size_t(3));
+        QCOMPARE(prober.samples()[0].seconds.size(), std::size_t(others > 10 ? 0 : 3));
+        QCOMPARE(prober.samples()[0].disturbed, others > 10 ? 3 : 0);
     }
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transfers within this machine, real and small: every kind moves every byte in both directions, chunks of any size,
 // side by side and in turn; no process and no name in shared memory is left, also when the parent is killed.
+#include "core/experiment/experiment.h"
 #include "kernels/host/common/numa_memory.h"
+#include "kernels/host/measurement.h"
 #include "kernels/host/transfer/transfer.h"
 #include "kernels/host/transfer/transfer_kernels.h"
 #include "kernels/host/transfer/transfer_route.h"
@@ -19,6 +21,10 @@
 
 #include <sys/wait.h>
 #include <unistd.h>
+
+namespace memscape::host {
+std::unique_ptr<HostMeasurement> makeTransferMeasurement(HostSession& session);
+}
 
 using namespace memscape;
 using namespace memscape::host;
@@ -95,6 +101,7 @@ private slots:
     void aLostProcessIsAnError();
     void stopEndsAWait();
     void samplesAreTaken();
+    void theFarEndHasEndedWhenTheLinkIsProbed();
     void anotherNodeIsNamedOrRefused();
     void pagesLieOnTheNodeThatWasAskedFor();
 };
@@ -259,6 +266,41 @@ void TestTransferRoutes::samplesAreTaken()
         QVERIFY(seconds->size() >= 3);
         QVERIFY(std::all_of(seconds->begin(), seconds->end(), [](double s) { return s > 0 && s < 1; }));
     }
+    const auto plan = besidePlan(one.session);
+    QCOMPARE(plan.has_value(), one.session.team().size() > 1);
+    if (!plan)
+        return;
+    const auto small = plan->measure(0x1p14, test::fewSamples(3)), large = plan->measure(0x1p22, test::fewSamples(3));
+    QVERIFY(small && large && small->size() >= 3);
+    QVERIFY(0 < *std::min_element(small->begin(), small->end()));
+    QVERIFY(*std::min_element(small->begin(), small->end()) < *std::max_element(large->begin(), large->end()));
+}
+
+/// One that waits for requests computes: it would take turns with the probe's. The prober reads the system's counters
+/// before it probes.
+void TestTransferRoutes::theFarEndHasEndedWhenTheLinkIsProbed()
+{
+    int most = 0, reads = 0;
+    Instruments instruments;
+    instruments.ticks = [&] {
+        most = std::max(most, childrenOf(::getpid()));
+        ++reads;
+        return SystemTicks();
+    };
+    Device device;
+    device.units = device.threads = 2;
+    test::Listener listener;
+    HostSession session(device, listener, instruments);
+    const auto measurement = makeTransferMeasurement(session);
+    const Parameters asked =
+        resolve((*findExperiment("transfer"))->schema(),
+                std::vector<std::string>{"kind=shared", "bytes=64KiB", "chunk=0", "work=0"})
+            .value();
+    const auto visited = measurement->visit(asked, 0);
+    QVERIFY2(visited, visited ? "" : visited.error().text().c_str());
+    QVERIFY(reads >= 3); // by the session, before and behind the probes
+    QCOMPARE(most, 0);
+    QVERIFY(!measurement->probes().links.empty());
 }
 
 void TestTransferRoutes::anotherNodeIsNamedOrRefused()

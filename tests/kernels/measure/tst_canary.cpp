@@ -50,8 +50,8 @@ private slots:
     void stealAndPreemptionsAreDifferences()
     {
         ContentionWatch watch;
-        watch.start({100, 10000, 5});
-        const RunConditions seen = watch.conditions({150, 11000, 25}, 10);
+        watch.start({.steal = 100, .total = 10000, .preemptions = 5});
+        const RunConditions seen = watch.conditions({.steal = 150, .total = 11000, .preemptions = 25}, 10);
         QCOMPARE(seen.stealShare, 0.05);
         QCOMPARE(seen.preemptions, 2.0);
     }
@@ -61,20 +61,31 @@ private slots:
         QTest::addColumn<QString>("line");
         QTest::addColumn<double>("steal");
         QTest::addColumn<double>("total");
-        QTest::newRow("usual") << "cpu  10 1 20 300 4 5 6 7 0 0" << 7.0 << 353.0;
-        QTest::newRow("old, without steal") << "cpu 10 1 20 300" << 0.0 << 331.0;
-        QTest::newRow("another line") << "cpu0 10 1 20 300 4 5 6 7 0 0" << 0.0 << 0.0;
-        QTest::newRow("garbage") << "cpu x y z" << 0.0 << 0.0;
-        QTest::newRow("empty") << "" << 0.0 << 0.0;
+        QTest::addColumn<double>("busy"); // neither idle nor waiting for a disk
+        QTest::newRow("usual") << "cpu  10 1 20 300 4 5 6 7 0 0" << 7.0 << 353.0 << 42.0;
+        QTest::newRow("old, without steal") << "cpu 10 1 20 300" << 0.0 << 331.0 << 31.0;
+        QTest::newRow("another line") << "cpu0 10 1 20 300 4 5 6 7 0 0" << 0.0 << 0.0 << 0.0;
+        QTest::newRow("garbage") << "cpu x y z" << 0.0 << 0.0 << 0.0;
+        QTest::newRow("empty") << "" << 0.0 << 0.0 << 0.0;
     }
     void procStat()
     {
         QFETCH(const QString, line);
         QFETCH(const double, steal);
         QFETCH(const double, total);
+        QFETCH(const double, busy);
         const SystemTicks ticks = parseProcStat(line.toStdString());
         QCOMPARE(ticks.steal, steal);
         QCOMPARE(ticks.total, total);
+        QCOMPARE(ticks.busy, busy);
+    }
+
+    void whatOthersHadIsWhatIsLeft()
+    {
+        const SystemTicks begin{.steal = 5, .total = 1000, .busy = 300, .own = 100};
+        QCOMPARE(othersShare(begin, {.steal = 5, .total = 1200, .busy = 400, .own = 200}), 0.0);
+        QCOMPARE(othersShare(begin, {.steal = 15, .total = 1200, .busy = 430, .own = 200}), 0.2);
+        QVERIFY(!(othersShare(begin, begin) >= 0)); // no time passed
     }
 
     void ticksOfThisMachine() { QVERIFY(readSystemTicks().total > 0); }
