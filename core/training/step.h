@@ -36,8 +36,8 @@ struct StepSettings
     bool repeatsMicroBatches = false;
 };
 
-/// B at the peak of the first step, whose passes find no optimizer's state and no loss of a step before; `trace` is that
-/// of a later one, whose gradients zero_grad frees.
+/// B at the peak of the first step, whose passes find no optimizer's state and no loss of a step before; `trace` is
+/// that of a later one, whose gradients zero_grad frees.
 std::int64_t firstStepPeak(const Trace& trace);
 
 /// Errors: those of checkPlan, trace.overflow.
