@@ -187,8 +187,8 @@ Result<ProbedRun> fittedRun(const Measurement& measured, const Experiment& exper
     for (const LinkSamples& one : probes.links) {
         LinkProbes link = mediansOf(one);
         if (link.points.size() < fewestSizes && one.disturbed > 0)
-            refusals.push_back(fmt::format("others used the machine while {} sizes of \"{}\" were probed",
-                                           one.disturbed, link.label));
+            refusals.push_back(
+                fmt::format("others used the machine while {} sizes of \"{}\" were probed", one.disturbed, link.label));
         else if (link.points.size() < fewestSizes)
             refusals.push_back(fmt::format("too few sizes of \"{}\" were probed in the time of the run", link.label));
         else if (!fitLink(onDevice(device, link)))

@@ -78,9 +78,9 @@ struct ProbedError
 };
 
 /// Adds "probed" to the detail of `measured`: {"links": [{"id", "label", "pace", "latency", "bandwidth", "low", "high",
-/// "sizes"}…], "predicted": outcome}; or {"none": reason} where the sizes determine no link, others used the machine (they
-/// were seen, or the samples of most sizes differ fourfold), or no measured curve depends on them. Nothing without
-/// samples.
+/// "sizes"}…], "predicted": outcome}; or {"none": reason} where the sizes determine no link, others used the machine
+/// (they were seen, or the samples of most sizes differ fourfold), or no measured curve depends on them. Nothing
+/// without samples.
 void addProbed(Measurement& measured, const Experiment& experiment, const Device& device, const Parameters& parameters,
                const RunProbes& probes);
 /// Reads it again; none where there is none, or where it is not what addProbed() writes.

@@ -27,8 +27,8 @@ std::vector<Region> regionsOf(Device& device, int cores);
 
 /// The positive values of the probes from `begin` to `end`, ascending.
 std::vector<double> valuesBetween(const std::vector<Probe>& probes, double begin, double end);
-/// Those of a region. One that is too narrow for its margins (a small cache after a smaller one), or whose beginning the
-/// probes hardly reach (memory behind a last cache of hundreds of MiB), loses them.
+/// Those of a region. One that is too narrow for its margins (a small cache after a smaller one), or whose beginning
+/// the probes hardly reach (memory behind a last cache of hundreds of MiB), loses them.
 std::vector<double> valuesOf(const Region& region, const std::vector<Probe>& probes);
 /// NaN when there are none.
 double median(const std::vector<double>& sorted);

@@ -242,8 +242,8 @@ void TestTransfer::aChunkBesideAKernelTakesWhatWasProbed()
     for (Link& link : host.links) // the link between cores does not count any more
         link.bandwidth.value = link.id == "thread" ? 1e9 : link.bandwidth.value;
     const auto time = [&](const char* streams) {
-        const auto figures = transferFiguresOf(
-            host, {"bytes=64MiB", "chunk=64KiB", "work=1", std::string("streams=") + streams});
+        const auto figures =
+            transferFiguresOf(host, {"bytes=64MiB", "chunk=64KiB", "work=1", std::string("streams=") + streams});
         return findFigure(*figures, "time")->number();
     };
     QVERIFY(transferIsWithin(time("2"), 1024 * (2e-6 + 0x1p16 / 4e9), 0.01));

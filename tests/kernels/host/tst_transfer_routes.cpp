@@ -292,10 +292,9 @@ void TestTransferRoutes::theFarEndHasEndedWhenTheLinkIsProbed()
     test::Listener listener;
     HostSession session(device, listener, instruments);
     const auto measurement = makeTransferMeasurement(session);
-    const Parameters asked =
-        resolve((*findExperiment("transfer"))->schema(),
-                std::vector<std::string>{"kind=shared", "bytes=64KiB", "chunk=0", "work=0"})
-            .value();
+    const Parameters asked = resolve((*findExperiment("transfer"))->schema(),
+                                     std::vector<std::string>{"kind=shared", "bytes=64KiB", "chunk=0", "work=0"})
+                                 .value();
     const auto visited = measurement->visit(asked, 0);
     QVERIFY2(visited, visited ? "" : visited.error().text().c_str());
     QVERIFY(reads >= 3); // by the session, before and behind the probes
