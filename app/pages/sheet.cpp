@@ -58,8 +58,8 @@ double paintFigures(QPainter& painter, const QRectF& rect, const Sheet& sheet, c
     const int columns = hasBaseline ? FiguresModel::NUM_COLUMNS
         : isMeasured                ? FiguresModel::BaselineColumn
                                     : FiguresModel::MeasuredColumn; // nothing to set beside the prediction
-    const double shares[] = {hasBaseline ? 0.3 : 0.4, hasBaseline ? 0.2 : 0.22, hasBaseline ? 0.2 : 0.22,
-                             hasBaseline ? 0.15 : 0.16, 0.15};
+    const double value = hasBaseline ? 0.2 : isMeasured ? 0.22 : 0.6;
+    const double shares[] = {hasBaseline ? 0.3 : 0.4, value, value, hasBaseline ? 0.15 : 0.16, 0.15};
     const QColor heads[] = {theme.text, theme.predictedText, theme.measuredText, theme.textFaint, theme.textFaint};
     const double row = figureRow();
     double y = rect.top();
