@@ -216,7 +216,7 @@ private slots:
         };
         m_window->actions().at("file.exportCsv").trigger();
         QTRY_VERIFY(!m_window->exporter().isBusy());
-        QTRY_VERIFY(m_window->banner().texts().join(u' ').contains("cannot write"));
+        QTRY_VERIFY(m_window->banner().texts().join(u' ').contains("Cannot write"));
     }
 
     void memoryBudgetIsOneClickAway()
