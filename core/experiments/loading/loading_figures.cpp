@@ -157,7 +157,7 @@ void explainLoading(Figures& figures, const LoadingModel& model)
         explain(figures, key, lane ? laneWhy(model, *lane) : loadingWhy("no such step", "= 0 s", "what was asked for"));
     }
     explain(figures, "hidden_time",
-            loadingWhy("hidden = reading + converting + copies − time",
+            loadingWhy("hidden = max(0, reading + converting + copies − time)",
                        "= " + inSeconds(findFigure(figures, "hidden_time")->number()), "the figures above",
                        {hiddenFromZero}));
     explain(figures, "bandwidth",

@@ -89,7 +89,7 @@ Schema loadingSchema()
                  "A file that describes a medium of one's own, its rate and latency; empty: the one that is chosen.",
                  ""),
         textSpec("file", "file", "A safetensors file, its index, or a GGUF file in place of the model; read only.", ""),
-        realSpec("touched", "touched", "The share of the file that is loaded; lazy loading leaves the rest.",
+        realSpec("touched", "share loaded", "The share of the file that is loaded; lazy loading leaves the rest.",
                  {.least = 1.0 / 1024, .most = 1, .standard = "1", .scale = Scale::Log2}),
         integerSpec("threads", "threads", "That read, where reads are parallel.",
                     {.least = 1, .most = 64, .standard = "4", .scale = Scale::Log2}),

@@ -155,7 +155,7 @@ void explainPlacement(Figures& figures, const PlacementCase& asked, const Placem
                                      quantityText(rates.linkRate, Unit::BytePerSecond)),
                          rates.linkSource));
     explain(figures, "hidden_time",
-            placementWhy("hidden = compute + copies − time",
+            placementWhy("hidden = max(0, compute + copies − time)",
                          fmt::format("= {} + {} − {}", placementSecondsText(sums.numbers.compute.seconds),
                                      placementSecondsText(sums.numbers.transfer.seconds),
                                      placementSecondsText(sums.numbers.time.seconds)),

@@ -154,7 +154,9 @@ Result<ShardingCase> shardingCase(const Device& device, const Parameters& parame
     if (latency > 0)
         asked.link.rate.latency = latency;
     if (asked.ranks() > 1 && !(asked.link.rate.bandwidth > 0))
-        return fail("predict.device", fmt::format("the rate of a link between several {} is not known", device.name),
+        return fail("predict.device",
+                    fmt::format("the rate of a link between several {} is not known",
+                                device.name.empty() ? "devices of this kind" : device.name),
                     "give it (link_bandwidth=50GB/s), or choose a device of the catalogue with a link", "link");
     if (const Link* const host = device.link("host")) {
         asked.hostBandwidth = host->bandwidth.valueOr(0);

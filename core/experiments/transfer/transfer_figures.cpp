@@ -161,7 +161,7 @@ void explainTransfer(Figures& figures, const TransferModel& model)
                                   bytesText(model.latency * model.bandwidth)),
                       model));
     explain(figures, "hidden_time",
-            simpleWhy("hidden = copies + kernel − time",
+            simpleWhy("hidden = max(0, copies + kernel − time)",
                       fmt::format("= {} + {} − {}", transferSeconds(copy), transferSeconds(kernel),
                                   transferSeconds(model.seconds())),
                       model, {hiddenFromZero}));
