@@ -66,7 +66,7 @@ Schema inferenceSchema()
                    "all"),
         choiceSpec("cache_growth", "cache grows",
                    "How the cache gets room for a token. Prompt and last token are two moments of one that grows.",
-                   {{"reserved", "not: reserved", "there for the whole context: vLLM, llama.cpp, StaticCache"},
+                   {{"reserved", "reserved", "there for the whole context: vLLM, llama.cpp, StaticCache"},
                     {"copied", "by copies", "torch.cat of each layer: DynamicCache, generate() of transformers 4.42"},
                     {"kept-twice", "by copies, kept",
                      "tuples of generate() before 4.42: the step's old ones stay named until it ends, the cache is "

@@ -324,7 +324,7 @@ private:
             {"roofline, points", 32, 1, [](int n) { return ::predicting("roofline", {sweep("intensity", n)}); }},
             {"inference-memory, points", 16, 1,
              [](int n) {
-                 return ::predicting("inference-memory", {"model=gpt2", sweep("batch", n)});
+                 return ::predicting("inference-memory", {"model=gpt2", "context=1024", sweep("batch", n)});
              }},
             {"training-memory, points", 4, 1,
              [](int n) {
