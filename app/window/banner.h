@@ -32,8 +32,8 @@ struct BannerMessage
     QString hint = {};
     QString details = {}; ///< for Copy details; empty: no such button
     QList<BannerAction> actions = {};
-    QString topic = {}; ///< a newer message of the same topic replaces this one
-    QString page = {};  ///< id of the experiment that it is about; empty: it stands on every page
+    QString topic = {};     ///< a newer message of the same topic replaces this one
+    QString page = {};      ///< id of the experiment that it is about; empty: it stands on every page
     bool isLasting = false; ///< news that stay until something happens; others go by themselves
 };
 

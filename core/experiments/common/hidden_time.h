@@ -9,8 +9,8 @@
 namespace memscape {
 
 /// For *Why*, of what hiddenSeconds() leaves out.
-constexpr const char* hiddenFromZero =
-    "steps that slow each other down: where the whole takes longer than its steps one after the other, nothing is hidden";
+constexpr const char* hiddenFromZero = "steps that slow each other down: where the whole takes longer than its steps "
+                                       "one after the other, nothing is hidden";
 
 /// `alone`: s of all steps, each by itself; `together`: s of the whole. 0 where they differ by rounding alone.
 constexpr double hiddenSeconds(double alone, double together)
