@@ -10,7 +10,10 @@
 //
 // Three ways to lay the cycle, because a load has to be translated before it can be served: random over
 // small pages (every load misses the TLB when the array is large), random over huge pages, and random
-// inside windows of 256 KiB that are visited in order (translation is nearly free).
+// inside windows of 256 KiB that are visited in order (translation is nearly free). A core may fetch lines in pairs of
+// 128 B (Intel's spatial prefetcher: 64-ia-32 Optimization Reference Manual, "Data Prefetching"), which would serve
+// every other load of a window from L2. So each window is visited twice a lap, first for one line of each pair, and for
+// the other when the rest of the array has been visited.
 //
 // Left out: loads that are not aligned, other cores' dirty lines, NUMA distance.
 #include "kernels/host/hierarchy/chase.h"
@@ -49,8 +52,8 @@ std::string checkChase(std::span<const std::byte> memory, const ChaseOptions& op
     if (at != 0)
         return "the cycle does not close";
     const std::size_t windows = (count + window - 1) / window;
-    if (options.windowBytes > 0 && windows > 1 && crossings != windows)
-        return fmt::format("{} steps leave a window, {} expected", crossings, windows);
+    if (options.windowBytes > 0 && windows > 1 && crossings > 2 * windows) // each is visited twice
+        return fmt::format("{} steps leave a window, at most {} expected", crossings, 2 * windows);
     return {};
 }
 
@@ -85,30 +88,31 @@ const ChaseNode* buildRandom(std::span<ChaseNode> nodes, std::uint64_t seed, con
     return nodes.data();
 }
 
-/// A random path through every window, its end joined to the start of the next window's.
+/// A random path through the even lines of every window, its end joined to the start of the next window's; then the
+/// same through the odd lines.
 const ChaseNode* buildWindows(std::span<ChaseNode> nodes, const ChaseOptions& options, const StopFlag& stop)
 {
     const std::size_t window = std::max<std::size_t>(options.windowBytes / sizeof(ChaseNode), 2);
     std::uint64_t seed = options.seed;
-    std::vector<std::uint32_t> order(std::min(window, nodes.size()));
-    ChaseNode* first = nullptr;
-    ChaseNode* last = nullptr;
-    for (std::size_t begin = 0; begin < nodes.size(); begin += window) {
-        const std::size_t count = std::min(window, nodes.size() - begin);
-        order.resize(count);
-        std::iota(order.begin(), order.end(), 0u);
-        for (std::size_t i = count; i > 1; --i)
-            std::swap(order[i - 1], order[below(seed, i)]);
-        for (const std::uint32_t index : order) {
-            ChaseNode* const node = &nodes[begin + index];
-            if (last)
-                last->next = node;
-            else
-                first = node;
-            last = node;
+    std::vector<std::size_t> order;
+    ChaseNode *first = nullptr, *last = nullptr;
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+        for (std::size_t begin = 0; begin < nodes.size(); begin += window) {
+            order.clear();
+            for (std::size_t at = begin + (begin + side) % 2; at < std::min(begin + window, nodes.size()); at += 2)
+                order.push_back(at);
+            for (std::size_t i = order.size(); i > 1; --i)
+                std::swap(order[i - 1], order[below(seed, i)]);
+            for (const std::size_t at : order) {
+                if (last)
+                    last->next = &nodes[at];
+                else
+                    first = &nodes[at];
+                last = &nodes[at];
+            }
+            if (stop())
+                return nullptr;
         }
-        if (stop())
-            return nullptr;
     }
     last->next = first;
     return nodes.data();
