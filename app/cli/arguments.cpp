@@ -83,7 +83,7 @@ points that are there, marked as interrupted; a second Ctrl+C ends the program a
 predicted not to fit the memory is refused before it is tried; with --force it is tried anyway.)";
 
 constexpr auto calibrateExamples = R"(
-Runs the probes once, a minute or two, and writes a device file. Predictions for this device then
+Runs the probes once, one to three minutes, and writes a device file. Predictions for this device then
 use the rates measured here instead of those of a data sheet, and state it.
 
   memscape-cli calibrate --device cpu                      kept where predictions look for it

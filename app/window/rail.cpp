@@ -134,7 +134,7 @@ QWidget* Rail::makeDeviceCard()
     m_calibrate = new QPushButton(tr("Calibrate…"), card);
     m_calibrate->setObjectName(QStringLiteral("calibrate"));
     m_calibrate->setToolTip(
-        tr("Measure this device for a minute or two, so that predictions use its own rates instead of data sheets"));
+        tr("Measure this device for one to three minutes, so that predictions use its own rates instead of data sheets"));
     for (QWidget* part : {static_cast<QWidget*>(m_name), static_cast<QWidget*>(m_details),
                           static_cast<QWidget*>(m_state), static_cast<QWidget*>(m_calibrate)})
         card->column()->addWidget(part);

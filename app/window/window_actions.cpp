@@ -245,7 +245,7 @@ void defineRun(Actions& actions)
                  0});
     actions.add({"run.calibrate",
                  tr("&Calibrate device"),
-                 tr("Measure the device for a minute or two; predictions then use it"),
+                 tr("Measure the device for one to three minutes; predictions then use it"),
                  "calibrate",
                  {},
                  menu,
