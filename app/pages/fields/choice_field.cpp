@@ -38,13 +38,14 @@ ChoiceField::ChoiceField(const ParameterSpec& spec, QWidget* parent)
     auto* row = new QHBoxLayout;
     row->addWidget(label());
     row->addStretch(1);
-    row->addWidget(m_swept);
     column()->insertLayout(0, row);
     if (fitsAsChips(spec)) {
         buildChips();
+        row->addWidget(m_swept);
     } else {
         buildList();
         row->addWidget(m_list);
+        column()->insertWidget(1, m_swept, 0, Qt::AlignRight); // beside the list it would widen the form
     }
 }
 

@@ -144,9 +144,11 @@ public:
         const auto idle = idleInferenceParameters(device, parameters);
         if (std::find(idle.begin(), idle.end(), "context") != idle.end())
             return {"batch", {1.0, 4.0, 16.0, 64.0, 256.0, 1024.0}};
+        const auto model = askedModel(parameters);
+        const double limit = model ? double(model->tokenLimit()) : 0;
         Sweep sweep{"context", {}};
-        for (double tokens = 1024; tokens <= 1048576; tokens *= 4)
-            sweep.values.emplace_back(tokens);
+        for (double tokens = limit > 0 ? limit / 64 : 1024; tokens <= (limit > 0 ? limit : 1048576); tokens *= 4)
+            sweep.values.emplace_back(std::ceil(tokens));
         return sweep;
     }
     Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const override

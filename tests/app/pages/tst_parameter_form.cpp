@@ -400,6 +400,17 @@ private slots:
         edit(form, "stride")->setFocus();
         QCOMPARE(edit(form, "stride")->text(), "1,2,4");
     }
+
+    void aSweptListIsAsWideAsAnother()
+    {
+        ParameterForm form(schema());
+        form.display(standard());
+        const int before = form.field("element")->sizeHint().width();
+        Parameters swept = standard();
+        swept.setSweep(Sweep{"element", {std::string("int8"), std::string("float16"), std::string("float32")}});
+        form.display(swept);
+        QCOMPARE(form.field("element")->sizeHint().width(), before);
+    }
 };
 
 QTEST_MAIN(TestParameterForm)

@@ -297,6 +297,8 @@ void TestInferenceMemory::theCurveIsOverWhatMatters()
     };
     QCOMPARE(axis("dit-xl-2"), std::string("batch"));
     QCOMPARE(axis("llama-2-7b"), std::string("context"));
+    const Sweep ofGpt2 = inference().axis(*findDevice("nvidia-h200"), servingWith({"model=gpt2"}));
+    QCOMPARE(std::get<double>(ofGpt2.values.back()), 1024.0); // its table of positions
 }
 
 void TestInferenceMemory::aStateDoesNotGrowWithTheContext()
