@@ -133,8 +133,8 @@ QWidget* Rail::makeDeviceCard()
     m_state->setTextFormat(Qt::RichText);
     m_calibrate = new QPushButton(tr("Calibrate…"), card);
     m_calibrate->setObjectName(QStringLiteral("calibrate"));
-    m_calibrate->setToolTip(
-        tr("Measure this device for one to three minutes, so that predictions use its own rates instead of data sheets"));
+    m_calibrate->setToolTip(tr(
+        "Measure this device for one to three minutes, so that predictions use its own rates instead of data sheets"));
     for (QWidget* part : {static_cast<QWidget*>(m_name), static_cast<QWidget*>(m_details),
                           static_cast<QWidget*>(m_state), static_cast<QWidget*>(m_calibrate)})
         card->column()->addWidget(part);
