@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // How vessels and lanes are drawn. Full vessels are to one scale of bytes; what the page cache holds is hatched, for it
 // is the system's and not the loader's. The bottleneck's lane and arrow have the colour of what one looks at.
+#include "app/pictures/common/word_pen.h"
 #include "app/pictures/loading/loading_picture.h"
 
 #include "app/plots/part_colours.h"
@@ -13,12 +14,10 @@ namespace memscape {
 
 namespace {
 
-struct LoadingPen
+struct LoadingPen : WordPen
 {
-    QPainter& painter;
     const LoadingState& state;
     const LoadingLayout& layout;
-    const Theme& theme;
 
     QColor colourOf(const QString& step) const
     {
@@ -29,14 +28,6 @@ struct LoadingPen
         return colourOf(kind == VesselKind::Medium     ? QStringLiteral("read")
                             : kind == VesselKind::Host ? QStringLiteral("convert")
                                                        : QStringLiteral("copy"));
-    }
-
-    void line(const QRectF& box, int flags, const QString& text, const QColor& colour, double size, bool isBold) const
-    {
-        painter.setFont(plotFont(size, isBold));
-        painter.setPen(colour);
-        painter.drawText(box, flags | Qt::AlignVCenter,
-                         QFontMetricsF(painter.font()).elidedText(text, Qt::ElideRight, box.width()));
     }
 
     QString nameOf(const LoadingVessel& vessel) const
@@ -153,14 +144,8 @@ struct LoadingPen
             text += tr(" · saves %1").arg(state.secondsText(saved));
         QRectF right = place.head;
         right.setLeft(place.head.left() + place.head.width() * 0.4);
-        if (way.measured) {
-            const QString measured = tr("measured %1").arg(state.secondsText(*way.measured));
-            painter.setFont(plotFont(0.9, true));
-            const double wide = QFontMetricsF(painter.font()).horizontalAdvance(measured) + 2;
-            line(QRectF(right.right() - wide, right.top(), wide, right.height()), Qt::AlignRight, measured,
-                 theme.measuredText, 0.9, true);
-            right.setRight(right.right() - wide - 10 * layout.unit);
-        }
+        if (way.measured)
+            right = measured(right, state.secondsText(*way.measured), 10 * layout.unit);
         const bool isAsked = way.key == state.asked;
         line(place.head, Qt::AlignLeft, way.label, isAsked ? theme.text : theme.textDim, 0.9, isAsked);
         line(right, Qt::AlignRight, text, theme.predictedText, 0.9, isAsked);
@@ -175,10 +160,7 @@ struct LoadingPen
     void bar(const LaneBar& bar) const
     {
         const LoadingWay& way = state.ways[bar.way];
-        QRectF box = bar.rect;
-        if (box.width() > 3) // a gap between neighbours
-            box.setWidth(box.width() - 1);
-        painter.fillRect(box, colourOf(way.steps[qsizetype(way.pieces[bar.piece].lane)]));
+        lanePiece(bar.rect, colourOf(way.steps[qsizetype(way.pieces[bar.piece].lane)]), QString(), plotFont(0.75));
     }
 };
 
@@ -189,7 +171,7 @@ void paintLoading(QPainter& painter, const LoadingState& state, const LoadingLay
 {
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
-    const LoadingPen pen{painter, state, layout, theme};
+    const LoadingPen pen{{painter, theme}, state, layout};
     const LoadingLevels levels = state.levelsAt(cursor);
     pen.line(layout.title, Qt::AlignLeft, state.title, theme.text, 1.0, true);
     for (const LoadingVessel& vessel : layout.vessels)

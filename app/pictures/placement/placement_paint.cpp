@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // How places are drawn: bands with nodes, thin lines where a tensor stays, thick ones where it crosses, with its bytes
 // and time where they have room; weights that come up stand below their operator; lanes of compute and copies.
+#include "app/pictures/common/word_pen.h"
 #include "app/pictures/placement/placement_picture.h"
 
 #include "app/plots/part_colours.h"
@@ -15,12 +16,10 @@ namespace memscape {
 
 namespace {
 
-struct PlacementPen
+struct PlacementPen : WordPen
 {
-    QPainter& painter;
     const PlacementState& state;
     const PlacementLayout& layout;
-    const Theme& theme;
 
     QColor computeColour(bool isOnHost) const
     {
@@ -34,14 +33,6 @@ struct PlacementPen
             return computeColour(lane == QLatin1String("host"));
         return lane == QLatin1String("disk") ? mix(theme.background, theme.series(0), 0.5)
                                              : copyColour(lane == QLatin1String("copies up"));
-    }
-
-    void line(const QRectF& box, int flags, const QString& text, const QColor& colour, double size, bool isBold) const
-    {
-        painter.setFont(plotFont(size, isBold));
-        painter.setPen(colour);
-        painter.drawText(box, flags | Qt::AlignVCenter,
-                         QFontMetricsF(painter.font()).elidedText(text, Qt::ElideRight, box.width()));
     }
 
     void titleLine() const
@@ -166,20 +157,9 @@ struct PlacementPen
             painter.fillRect(layout.lanes[i], mix(theme.background, theme.grid, 0.5));
             line(layout.laneLabels[i], Qt::AlignRight, state.lanes[qsizetype(i)], theme.textDim, 0.8, false);
         }
-        for (std::size_t i = 0; i < state.pieces.size(); ++i) {
-            QRectF box = layout.pieces[i];
-            if (box.width() > 3) // a gap between neighbours
-                box.setWidth(box.width() - 1);
-            const QColor colour = colourOf(state.pieces[i]);
-            painter.fillRect(box, colour);
-            painter.setFont(plotFont(0.7));
-            const QString& name = state.nodes[state.pieces[i].node].name;
-            const QFontMetricsF metrics(painter.font());
-            if (metrics.horizontalAdvance(name) + 4 < box.width() && metrics.height() <= box.height() + 4) {
-                painter.setPen(textOn(colour));
-                painter.drawText(box, Qt::AlignCenter, name);
-            }
-        }
+        for (std::size_t i = 0; i < state.pieces.size(); ++i)
+            lanePiece(layout.pieces[i], colourOf(state.pieces[i]), state.nodes[state.pieces[i].node].name,
+                      plotFont(0.7));
     }
 
     void foot() const
@@ -204,7 +184,7 @@ void paintPlacement(QPainter& painter, const PlacementState& state, const Placem
 {
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
-    const PlacementPen pen{painter, state, layout, theme};
+    const PlacementPen pen{{painter, theme}, state, layout};
     pen.titleLine();
     const int target = hand.dragged >= 0 ? layout.bandAt(hand.pointer) : -1;
     for (std::size_t i = 0; i < 2; ++i)

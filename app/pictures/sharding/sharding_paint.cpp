@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // How columns and lanes are drawn: parts in the colours that they have on every page, what computes and what travels in
 // their own; arrows from rank to rank while a collective runs; what is exposed at the right.
+#include "app/pictures/common/word_pen.h"
 #include "app/pictures/sharding/sharding_picture.h"
 
 #include "app/plots/part_colours.h"
@@ -14,21 +15,11 @@ namespace memscape {
 
 namespace {
 
-struct ShardingPen
+struct ShardingPen : WordPen
 {
-    QPainter& painter;
     const ShardingState& state;
     const ShardingLayout& layout;
     double cursor; ///< s
-    const Theme& theme;
-
-    void line(const QRectF& box, int flags, const QString& text, const QColor& colour, double size, bool isBold) const
-    {
-        painter.setFont(plotFont(size, isBold));
-        painter.setPen(colour);
-        painter.drawText(box, flags | Qt::AlignVCenter,
-                         QFontMetricsF(painter.font()).elidedText(text, Qt::ElideRight, box.width()));
-    }
 
     QColor colourOf(const ShardingSpan& span) const
     {
@@ -135,18 +126,8 @@ struct ShardingPen
         }
         for (std::size_t i = 0; i < state.spans.size(); ++i) {
             const ShardingSpan& span = state.spans[i];
-            const QColor colour = colourOf(span);
-            QRectF box = layout.spans[i];
-            if (box.width() > 3) // a gap between neighbours
-                box.setWidth(box.width() - 1);
-            painter.fillRect(box, colour);
-            painter.setFont(plotFont(0.75, true));
-            const QString text = span.kind.isEmpty() ? span.phase : span.what;
-            const QFontMetricsF metrics(painter.font());
-            if (metrics.horizontalAdvance(text) + 4 < box.width() && metrics.height() <= box.height() + 4) {
-                painter.setPen(textOn(colour));
-                painter.drawText(box, Qt::AlignCenter, text);
-            }
+            lanePiece(layout.spans[i], colourOf(span), span.kind.isEmpty() ? span.phase : span.what,
+                      plotFont(0.75, true));
         }
     }
 
@@ -179,7 +160,7 @@ void paintSharding(QPainter& painter, const ShardingState& state, const Sharding
 {
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
-    const ShardingPen pen{painter, state, layout, cursor, theme};
+    const ShardingPen pen{{painter, theme}, state, layout, cursor};
     pen.line(layout.title, Qt::AlignLeft, state.title, theme.text, 1.0, true);
     pen.columns();
     pen.arrows();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // How lanes are drawn: what is copied and what is worked on in their own colours, chunk numbers where they have room,
 // the time of each way at the right with what it saves.
+#include "app/pictures/common/word_pen.h"
 #include "app/pictures/transfer/transfer_picture.h"
 
 #include "app/plots/part_colours.h"
@@ -15,24 +16,14 @@ namespace memscape {
 
 namespace {
 
-struct TransferPen
+struct TransferPen : WordPen
 {
-    QPainter& painter;
     const TransferState& state;
     const TransferLayout& layout;
-    const Theme& theme;
 
     QColor colourOf(const QString& lane) const
     {
         return theme.series(lane == QLatin1String("kernel") ? 1 : lane == QLatin1String("copy in") ? 0 : 4);
-    }
-
-    void line(const QRectF& box, int flags, const QString& text, const QColor& colour, double size, bool isBold) const
-    {
-        painter.setFont(plotFont(size, isBold));
-        painter.setPen(colour);
-        painter.drawText(box, flags | Qt::AlignVCenter,
-                         QFontMetricsF(painter.font()).elidedText(text, Qt::ElideRight, box.width()));
     }
 
     /// What it takes, and what that is less than the first way.
@@ -55,14 +46,8 @@ struct TransferPen
         const double name = QFontMetricsF(plotFont(0.9, true)).horizontalAdvance(way.label) + 12 * layout.unit;
         left.setWidth(std::min(name, place.head.width() * 0.48));
         right.setLeft(left.right());
-        if (way.measured) {
-            const QString text = tr("measured %1").arg(state.secondsText(*way.measured));
-            painter.setFont(plotFont(0.9, true));
-            const double wide = QFontMetricsF(painter.font()).horizontalAdvance(text) + 2;
-            line(QRectF(right.right() - wide, right.top(), wide, right.height()), Qt::AlignRight, text,
-                 theme.measuredText, 0.9, true);
-            right.setRight(right.right() - wide - 10 * layout.unit);
-        }
+        if (way.measured)
+            right = measured(right, state.secondsText(*way.measured), 10 * layout.unit);
         line(left, Qt::AlignLeft, way.label, theme.text, 0.9, true);
         line(right, Qt::AlignRight, timeText(way), theme.predictedText, 0.9, true);
         for (qsizetype lane = 0; lane < way.lanes.size(); ++lane) {
@@ -76,20 +61,11 @@ struct TransferPen
     {
         const TransferWay& way = state.ways[bar.way];
         const LanePiece& piece = way.pieces[bar.piece];
-        const QColor colour = colourOf(way.lanes[qsizetype(piece.lane)]);
-        QRectF box = bar.rect;
-        if (box.width() > 3) // a gap between neighbours
-            box.setWidth(box.width() - 1);
-        painter.fillRect(box, colour);
-        painter.setFont(plotFont(0.75, true));
-        const QFontMetricsF metrics(painter.font());
         const bool isOne = way.chunk >= state.bytes;
-        const QString text = isOne ? state.secondsText(piece.end - piece.begin) : QString::number(piece.first + 1);
-        if (piece.first == piece.last && metrics.horizontalAdvance(text) + 4 < box.width()
-            && metrics.height() <= box.height() + 4) {
-            painter.setPen(textOn(colour));
-            painter.drawText(box, Qt::AlignCenter, text);
-        }
+        const QString text = piece.first < piece.last ? QString()
+            : isOne                                   ? state.secondsText(piece.end - piece.begin)
+                                                      : QString::number(piece.first + 1);
+        lanePiece(bar.rect, colourOf(way.lanes[qsizetype(piece.lane)]), text, plotFont(0.75, true));
     }
 
     void depths(PlayButton play) const
@@ -123,7 +99,7 @@ void paintTransfer(QPainter& painter, const TransferState& state, const Transfer
 {
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
-    const TransferPen pen{painter, state, layout, theme};
+    const TransferPen pen{{painter, theme}, state, layout};
     pen.line(layout.title, Qt::AlignLeft, state.title, theme.text, 1.0, true);
     for (std::size_t way = 0; way < layout.blocks.size(); ++way)
         pen.block(way);
