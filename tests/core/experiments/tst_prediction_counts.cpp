@@ -91,8 +91,7 @@ private slots:
     /// The largest models of each family.
     void allLeversOfTheLargestModelsStaySmall()
     {
-        for (const char* model : {"deepseek-v3", "qwen3-235b-a22b", "gpt-oss-120b", "mixtral-8x22b", "llama-3.1-405b",
-                                  "gemma-3-27b", "opt-175b", "t5-v1.1-xxl", "vit-h-14"}) {
+        for (const char* model : {"deepseek-v3", "gpt-oss-120b", "llama-3.1-405b", "t5-v1.1-xxl", "vit-h-14"}) {
             const auto effort = effortWithLevers(model);
             QVERIFY2(effort, model);
             const auto found =
