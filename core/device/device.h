@@ -192,7 +192,8 @@ struct Device
     bool sharesHostMemory = false; ///< one DRAM for CPU and GPU (Jetson, Apple): offloading to the host frees nothing
     Sourced gpuMemory;             ///< B of a shared DRAM that the system lets the GPU have; unknown: all of it
     Derating derating;
-    Sourced launch; ///< s between back-to-back kernel starts; 0 on hosts
+    Sourced launch;      ///< s between back-to-back kernel starts; 0 on hosts
+    Sourced eagerKernel; ///< s that the host it is sold with takes for a kernel of PyTorch's; unknown: nothing is known
     Concurrency concurrency;
     std::optional<Calibration> calibration;
     std::optional<Framework> framework; ///< not set: memscape's own kernels

@@ -5,7 +5,7 @@
 //   format, version, id, name, product_names, kind, vendor, architecture, compute_capability,
 //   basis, units, threads, clock, tensor_clock, warp, sector_bytes, line_bytes, rates {fp32: {…}},
 //   levels […], tlbs […], links […], derating {read, write, copy}, launch, concurrency {…},
-//   calibration, framework {name, version}, notes
+//   eager_kernel, calibration, framework {name, version}, notes
 //
 // Keys we do not know are kept at any depth and written back, so that a file of a newer program
 // survives an older one. Writing is in device_write.cpp.
@@ -128,6 +128,7 @@ void readLimits(const Fields& fields, Device& device)
         device.derating.copy = inner.sourced("copy", shareRange);
     });
     device.launch = fields.sourced("launch", {10, true});
+    device.eagerKernel = fields.sourced("eager_kernel", secondsRange);
     fields.inside("concurrency", [&](const Fields& inner) {
         Concurrency& limits = device.concurrency;
         limits.maxThreadsPerUnit = inner.number("max_threads_per_unit", {1e6, true}, 0);

@@ -188,6 +188,8 @@ Json deviceToJson(const Device& device)
                  {"concurrency", concurrencyJson(device.concurrency)}};
     if (device.sharesHostMemory)
         json["shares_host_memory"] = true;
+    if (device.eagerKernel.known())
+        json["eager_kernel"] = sourcedJson(device.eagerKernel);
     if (device.gpuMemory.known())
         json["gpu_memory"] = sourcedJson(device.gpuMemory);
     if (device.calibration)

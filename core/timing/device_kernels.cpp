@@ -167,9 +167,7 @@ TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& c
 
 double decodeDispatchOfGpu(const Device& device)
 {
-    if (device.architecture == "Hopper" || device.architecture == "Blackwell")
-        return 20.5e-6;
-    return device.id == "nvidia-rtx-4090" ? 12e-6 : 29e-6;
+    return device.eagerKernel.valueOr(29e-6);
 }
 
 Dispatch eagerDispatch(UpdateStyle style)

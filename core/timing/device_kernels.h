@@ -72,9 +72,7 @@ inline constexpr double decodeDispatch = 4.6e-6;
 /// PyTorch's own part. Of the 1,228 kernels of Llama 2 7B gpt-fast's eager loop takes 39.2 ms (25.5 tokens/s:
 /// pytorch.org, Accelerating Generative AI with PyTorch II, A100 80 GB), LitGPT's 32.3 ms (its resource table, A100 40
 /// GB): 32 and 26 µs each, here the middle.
-/// Hosts that are sold with later boards take less: those of an H100 20.5 µs, of an RTX 4090 12 µs at most
-/// (bitsandbytes, benchmarking/README.md @1b7b9bb: Llama 3.1 8B in BF16 24.4 ms and Qwen2.5 32B 50.8 ms on an H100;
-/// Llama 3.1 8B in NF4, which has fewer bytes to wait for, 14.8 ms on an RTX 4090).
+/// Hosts that are sold with later boards take less: their device files say so (`eager_kernel`).
 double decodeDispatchOfGpu(const Device& device);
 /// s more for each 4-bit layer of bitsandbytes 0.50: 54 instead of 5.6 µs, 64 × 64, measured as above.
 inline constexpr double fourBitDispatch = 48e-6;
