@@ -89,6 +89,17 @@ double ringAttention(const Graph& graph, const Plan& plan, const OperatorRuns& r
     return sum * (plan.phase == StepPhase::Training ? plan.accumulation : 1);
 }
 
+/// s that passes of `cover` seconds take longer while collectives of so many seconds run beside them.
+double slowedSeconds(const StepTime& time, double collectives, double cover, const StepTimeOptions& options)
+{
+    const double passes = time.forward + time.backward + time.recomputation;
+    if (passes == 0)
+        return 0;
+    const double products = std::max(0.0, time.arithmeticBound - time.attention) / passes;
+    const double lost = options.collectiveUnits + products * (options.productsBeside - options.collectiveUnits);
+    return std::max(collectives, cover + lost * collectives) - std::max(collectives, cover);
+}
+
 } // namespace
 
 Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vector<ParameterTensor>& parameters,
@@ -150,7 +161,7 @@ Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vec
     });
     time.inPasses = tensorSeconds - hidden + std::max(0.0, ringSeconds - ringAttention(graph, plan, runs));
     time.exposed = std::max(0.0, dataSeconds - cover) + time.inPasses + offload.exposed;
-    time.slowed = options.collectiveUnits * std::min(dataSeconds, cover);
+    time.slowed = cover > 0 ? slowedSeconds(time, dataSeconds, cover, options) : 0;
     return {};
 }
 
