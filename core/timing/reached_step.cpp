@@ -31,8 +31,7 @@ ReachedTiming::ReachedTiming(const Device& device, const Plan& plan, double held
     m_options.dispatch = &m_dispatch;
     m_options.machines = {plan.machineRanks, plan.network};
     if (device.isGpu()) {
-        if (plan.phase == StepPhase::Inference)
-            m_dispatch.forward = std::max(0.0, decodeDispatchOfGpu(device) - device.launch.valueOr(0));
+        m_dispatch = dispatchOfGpu(device, plan);
         m_kernels.emplace(device, m_options.efficiency);
         m_options.kernels = &*m_kernels;
         const Link* const peer = device.link("peer");
