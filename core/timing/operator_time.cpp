@@ -61,15 +61,24 @@ double optimizerSeconds(const std::vector<ParameterTensor>& parameters, const Pl
     return hostParts(*options.host, rates, updateCost(parameters, looped), options.efficiency).total();
 }
 
-/// What the passes and the update wait for the host that dispatches them, one pass after the other.
-double dispatchSeconds(const StepTime& time, const Dispatch& host, double launch, double forward, double backward,
-                       double recomputed, double updated)
+bool isCompiled(const Graph& graph)
+{
+    return std::any_of(graph.operators.begin(), graph.operators.end(),
+                       [](const Operator& op) { return op.kind == OperatorKind::Fused; });
+}
+
+/// What the passes and the update wait for the host that dispatches them, one pass after the other. Where nothing makes
+/// it wait for the device, the host has the update's kernels ready by as much as it was done with backward's before.
+double dispatchSeconds(const StepTime& time, const Dispatch& host, bool isCompiled, double launch, double forward,
+                       double backward, double recomputed, double updating)
 {
     const auto waits = [](double dispatched, double device) { return std::max(0.0, dispatched - device); };
-    return waits(forward * (host.forward + launch), time.forward)
-        + waits(backward * (host.backward + launch) + recomputed * (host.forward + launch),
-                time.backward + time.recomputation)
-        + waits(updated * host.update, time.optimizer);
+    const double eager = isCompiled ? 1 : host.eager;
+    const double runs = eager * host.forward + launch;
+    const double returned = backward * (eager * host.backward + launch) + recomputed * runs;
+    const double lead = host.waitsBeforeUpdate ? 0 : waits(time.backward + time.recomputation, returned);
+    return waits(forward * runs, time.forward) + waits(returned, time.backward + time.recomputation)
+        + waits(updating, time.optimizer + lead);
 }
 
 } // namespace
@@ -201,12 +210,15 @@ Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>
     time.optimizer = optimizerSeconds(parameters, plan, rates, options);
     MEMSCAPE_CHECK(addCommunication(time, graph, parameters, plan, rates, options, runs));
     if (options.dispatch != nullptr) {
-        const double updated = isTraining && plan.hasOptimizer() ? double(updatedTensors(parameters, plan).size()) : 0;
+        const bool updates = isTraining && plan.hasOptimizer();
         const Dispatch& host = *options.dispatch;
+        const double kernels = updates && host.updateKernel > 0 ? updateCost(parameters, plan).kernels : 0;
+        const double updating = (updates ? double(updatedTensors(parameters, plan).size()) * host.update : 0)
+            + kernels * (host.updateKernel + rates.launch);
         time.dispatch = options.host == nullptr
-            ? dispatchSeconds(time, host, rates.launch, forward, backward, recomputed, updated)
+            ? dispatchSeconds(time, host, isCompiled(graph), rates.launch, forward, backward, recomputed, updating)
             // A processor dispatches and computes in turn.
-            : (forward + recomputed) * host.forward + backward * host.backward + updated * host.update;
+            : (forward + recomputed) * host.forward + backward * host.backward + updating;
     }
     time.total = time.forward + time.backward + time.recomputation + time.optimizer + time.exposed + time.slowed
         + time.dispatch + (options.host != nullptr ? options.host->start : 0);

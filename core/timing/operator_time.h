@@ -95,6 +95,7 @@ struct StepTimeOptions
     const DeviceKernels* kernels = nullptr; ///< of a GPU: what shapes reach; null: the floor above
     const Dispatch* dispatch = nullptr;     ///< of a framework that runs operators one by one; null: a graph
     double collectiveUnits = 0;             ///< share of the multiprocessors that run a collective meanwhile
+    double productsBeside = 0;              ///< of their rate, what products lose to one
     double collectiveLatency = 0;           ///< s that each collective takes which the step waits for
     double linkShare = 1;                   ///< of the link's specified bandwidth that collectives reach
     Machines machines = {};                 ///< of the ranks

@@ -23,8 +23,9 @@ constexpr const char* sharedTable =
     "2024 to 2025; which repository was not found out";
 constexpr const char* tables = "stas00/ml-engineering @744d01e";
 constexpr const char* fryer = "huggingface/gpu-fryer, README.md @2b6fb06: 8192 × 8192 × 8192 for a minute and more";
-constexpr const char* fewerWatts = "the H100 SXM's at 700 W × ∛(500 W / 700 W)";
-constexpr const char* pcieWatts = "the H100 SXM's × (114 / 132)^⅔ × ∛(350 W / 700 W)";
+constexpr const char* fbgemm = "pytorch/FBGEMM, pull request 2546: H100 at 500 W, 8192 × 8192 × 8192";
+constexpr const char* pcieWatts = "the H100 96 GB's at 500 W × (114 / 132)^⅔ × ∛(350 W / 500 W)";
+constexpr const char* sxmWatts = "the H100 SXM's × (114 / 132)^⅔ × ∛(350 W / 700 W)";
 constexpr const char* a10Table =
     "a README of matrix products on an A10 (31.24 TFLOP/s), whose repository was not found out: cuBLAS, which "
     "150 W hold; its CUTLASS in FP32 12.5 (NVIDIA/cutlass, issue 941)";
@@ -107,13 +108,13 @@ constexpr Published sustained[] = {
     {"nvidia-t4", "fp32", 3.61, Evidence::Derived, likeVolta, cublas},
     {"nvidia-h100-sxm", "bf16", 730, Evidence::Measured, fryer, "cuBLAS in a long run"},
     {"nvidia-h100-sxm", "fp16", 730, Evidence::Derived, fryer, "cuBLAS in a long run"},
-    {"nvidia-h100-96gb", "bf16", 653, Evidence::Derived, fewerWatts, "cuBLAS in a long run"},
-    {"nvidia-h100-96gb", "fp16", 653, Evidence::Derived, fewerWatts, "cuBLAS in a long run"},
-    {"nvidia-h100-96gb", "fp8", 1254, Evidence::Derived, fewerWatts, mamf},
-    {"nvidia-h100-pcie", "bf16", 525, Evidence::Derived, pcieWatts, "cuBLAS in a long run"},
-    {"nvidia-h100-pcie", "fp16", 525, Evidence::Derived, pcieWatts, "cuBLAS in a long run"},
-    {"nvidia-h100-pcie", "tf32", 299, Evidence::Derived, pcieWatts, cublas},
-    {"nvidia-h100-pcie", "fp8", 1010, Evidence::Derived, pcieWatts, mamf},
+    {"nvidia-h100-96gb", "bf16", 585, Evidence::Measured, fbgemm, "PyTorch; 575 of 65536 × 8192 × 7168"},
+    {"nvidia-h100-96gb", "fp16", 585, Evidence::Derived, fbgemm, "PyTorch"},
+    {"nvidia-h100-96gb", "fp8", 1126, Evidence::Measured, fbgemm, "one scale for each row"},
+    {"nvidia-h100-pcie", "bf16", 471, Evidence::Derived, pcieWatts, "PyTorch"},
+    {"nvidia-h100-pcie", "fp16", 471, Evidence::Derived, pcieWatts, "PyTorch"},
+    {"nvidia-h100-pcie", "tf32", 299, Evidence::Derived, sxmWatts, cublas},
+    {"nvidia-h100-pcie", "fp8", 906, Evidence::Derived, pcieWatts, "one scale for each row"},
     {"nvidia-rtx-a6000", "fp16", 98.7, Evidence::Derived, ga102Watts, cublas},
     {"nvidia-rtx-a6000", "bf16", 98.7, Evidence::Derived, ga102Watts, cublas},
     {"nvidia-rtx-a6000", "tf32", 49.3, Evidence::Derived, ga102Watts, cublas},

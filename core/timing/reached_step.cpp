@@ -12,6 +12,7 @@ namespace {
 constexpr double ringShare = 0.68;
 constexpr double collectiveLatency = 31e-6;
 constexpr double collectiveBlocks = 24;
+constexpr double besideCollectives = 0.5; ///< twice the time
 
 /// By the user, who says what the link does (withLink()).
 bool isGiven(const Link& link)
@@ -30,8 +31,7 @@ ReachedTiming::ReachedTiming(const Device& device, const Plan& plan, double held
     m_options.dispatch = &m_dispatch;
     m_options.machines = {plan.machineRanks, plan.network};
     if (device.isGpu()) {
-        if (plan.phase == StepPhase::Inference)
-            m_dispatch.forward = std::max(0.0, decodeDispatchOfGpu(device) - device.launch.valueOr(0));
+        m_dispatch = dispatchOfGpu(device, plan);
         m_kernels.emplace(device, m_options.efficiency);
         m_options.kernels = &*m_kernels;
         const Link* const peer = device.link("peer");
@@ -39,6 +39,7 @@ ReachedTiming::ReachedTiming(const Device& device, const Plan& plan, double held
         m_options.linkShare = isSheet ? ringShare : 1;
         m_options.collectiveLatency = plan.phase == StepPhase::Training ? collectiveLatency : 0;
         m_options.collectiveUnits = collectiveBlocks / std::max(2 * collectiveBlocks, double(device.units));
+        m_options.productsBeside = device.architecture == "Hopper" ? besideCollectives : m_options.collectiveUnits;
         return;
     }
     m_host = hostOperations(device);

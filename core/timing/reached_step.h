@@ -11,7 +11,10 @@
 // that waits for one goes on (MooreThreads/SimuMax, configs/system/b200_bf16_ceperm.json @e691807, latency_us and
 // fixed_latency_us together, as its core/config.py adds them: 28, 32 and 34 µs); a link that was given or measured is
 // taken as it is. NCCL runs a collective in 24 blocks (channels 00 to 23 among two H100: NVIDIA/nccl, issue 1161), each
-// of which keeps a multiprocessor from the passes beside it.
+// of which keeps a multiprocessor from the passes beside it. A Hopper's products start as many blocks as there are
+// multiprocessors, each of which has its tiles: those that find theirs taken run behind all others, so that products
+// beside a collective take twice as long (measured with FSDP on H100s: pytorch/pytorch, issue 143988 and pull request
+// 147966). A Blackwell's share their tiles out as they go (NVIDIA/cutlass, issue 2471), as blocks of one tile each did.
 //
 // Left out: see operator_time.h and device_kernels.h.
 #pragma once

@@ -89,6 +89,29 @@ double ringAttention(const Graph& graph, const Plan& plan, const OperatorRuns& r
     return sum * (plan.phase == StepPhase::Training ? plan.accumulation : 1);
 }
 
+/// Of the time of a forward and a backward pass, the share of products; attention's are its own kernels.
+double productShare(const OperatorRuns& runs, const Plan& plan)
+{
+    double products = 0, all = 0;
+    const auto add = [&](const OperatorRun& run) {
+        all += run.parts.total();
+        products += run.isAttention ? 0 : run.parts.arithmetic;
+    };
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        add(runs.forward(i));
+        if (plan.phase == StepPhase::Training)
+            add(runs.backward(i));
+    }
+    return all > 0 ? products / all : 0;
+}
+
+/// s that passes of `cover` seconds take longer while collectives of so many seconds run beside them.
+double slowedSeconds(double products, double collectives, double cover, const StepTimeOptions& options)
+{
+    const double lost = options.collectiveUnits + products * (options.productsBeside - options.collectiveUnits);
+    return std::max(collectives, cover + lost * collectives) - std::max(collectives, cover);
+}
+
 } // namespace
 
 Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vector<ParameterTensor>& parameters,
@@ -150,7 +173,8 @@ Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vec
     });
     time.inPasses = tensorSeconds - hidden + std::max(0.0, ringSeconds - ringAttention(graph, plan, runs));
     time.exposed = std::max(0.0, dataSeconds - cover) + time.inPasses + offload.exposed;
-    time.slowed = options.collectiveUnits * std::min(dataSeconds, cover);
+    time.slowed =
+        cover > 0 && dataSeconds > 0 ? slowedSeconds(productShare(runs, plan), dataSeconds, cover, options) : 0;
     return {};
 }
 
