@@ -173,8 +173,6 @@ double decodeDispatchOfGpu(const Device& device)
 namespace {
 
 constexpr double loopedUpdate = 27e-6, kernelsOfAdam = 8;
-/// Of boards in desktops, whose cores have higher clocks than a server's: an RTX 4090's, without the launch.
-constexpr double hostOfGeForce = 12e-6 - 1.6e-6;
 
 } // namespace
 
@@ -198,12 +196,10 @@ Dispatch dispatchOfGpu(const Device& device, const Plan& plan)
     dispatch.waitsBeforeUpdate = plan.precision == Precision::Fp16Autocast || plan.precision == Precision::Fp16Mixed;
     if (plan.phase != StepPhase::Training)
         return dispatch;
-    const bool isGeForce = device.name.find("GeForce") != std::string::npos;
-    const double host = isGeForce ? std::min(token, hostOfGeForce) : token;
-    dispatch.eager = std::max(1.0, host / dispatch.forward);
+    dispatch.eager = std::max(1.0, token / dispatch.forward);
     if (plan.update == UpdateStyle::Loop || plan.update == UpdateStyle::WrittenOut) {
         dispatch.update = 0;
-        dispatch.updateKernel = loopedUpdate / kernelsOfAdam * host / decodeDispatch;
+        dispatch.updateKernel = loopedUpdate / kernelsOfAdam * token / decodeDispatch;
     }
     return dispatch;
 }
