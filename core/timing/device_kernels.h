@@ -54,6 +54,10 @@ private:
     double m_cache = 0, m_cacheBandwidth = 1;
 };
 
+/// s of a kernel whose instructions, one for each lane, four schedulers of each multiprocessor issue, a warp of 32 a
+/// clock each; 0 where the clock is not known.
+double issueSeconds(const Device& device, double instructions);
+
 /// What PyTorch takes on the host for each operator that it runs eagerly, while the device works on earlier ones.
 /// Measured with PyTorch 2.15 on one core of a Zen 4 EPYC (virtual machine): GPT-2 and LLaMA of transformers with 12
 /// layers of 32 channels, where kernels take next to nothing; all of Python, views and autograd included. A fused
@@ -71,10 +75,12 @@ inline constexpr double decodeDispatch = 4.6e-6;
 /// The same where a GPU runs them, launches included: its runtime, allocator and libraries cost the host more than
 /// PyTorch's own part. Of the 1,228 kernels of Llama 2 7B gpt-fast's eager loop takes 39.2 ms (25.5 tokens/s:
 /// pytorch.org, Accelerating Generative AI with PyTorch II, A100 80 GB), LitGPT's 32.3 ms (its resource table, A100 40
-/// GB): 32 and 26 µs each, here the middle.
-/// Hosts that are sold with later boards take less: those of an H100 20.5 µs, of an RTX 4090 12 µs at most
-/// (bitsandbytes, benchmarking/README.md @1b7b9bb: Llama 3.1 8B in BF16 24.4 ms and Qwen2.5 32B 50.8 ms on an H100;
-/// Llama 3.1 8B in NF4, which has fewer bytes to wait for, 14.8 ms on an RTX 4090).
+/// GB): 32 and 26 µs each, and of transformers 4.46 Qwen2.5 7B's 1,076 take 25.8 ms (QwenLM/Qwen2.5, docs/source/
+/// benchmark/speed_benchmark.rst, A100 80 GB): 24. Here the one in the middle.
+/// Hosts that are sold with later boards take less: those of an H100 20.5 µs, of an RTX 4090 12 µs at most, and with
+/// earlier ones more, of a T4 28 µs (bitsandbytes, benchmarking/README.md @1b7b9bb: Llama 3.1 8B in BF16 24.4 ms and
+/// Qwen2.5 32B 50.8 ms on an H100; Llama 3.1 8B in NF4, which has fewer bytes to wait for, 14.8 ms on an RTX 4090;
+/// Qwen2.5 3B in FP16 39 ms on a T4).
 double decodeDispatchOfGpu(const Device& device);
 /// s more for each 4-bit layer of bitsandbytes 0.50: 54 instead of 5.6 µs, 64 × 64, measured as above.
 inline constexpr double fourBitDispatch = 48e-6;
