@@ -44,13 +44,9 @@ bool isQuantized(const StoredForm& form)
     return form.kind >= StoredForm::Int8;
 }
 
-/// Query heads that share a key head, on one of the devices.
-double queriesPerKey(const ModelDescription& model, std::int64_t parallel)
+double headsOnDevice(std::int64_t heads, std::int64_t parallel)
 {
-    if (model.kvHeads == 0 || model.latent.keyValueRank > 0)
-        return 1;
-    const auto onDevice = [&](std::int64_t heads) { return double(std::max<std::int64_t>(1, heads / parallel)); };
-    return onDevice(model.heads) / onDevice(model.kvHeads);
+    return double(std::max<std::int64_t>(1, heads / parallel));
 }
 
 /// What a step of `tokens` of each sequence reads.
@@ -67,7 +63,9 @@ Result<Serving> servingOf(const ModelDescription& model, const ServingRequest& r
     serving.isEightBit = serving.isFloat8 || request.weights.kind == StoredForm::Int8
         || (request.weights.kind == StoredForm::Gguf && request.weights.mixture == GgufMixture::Q8_0);
     serving.isAwq = request.weights.kind == StoredForm::Awq;
-    serving.queriesPerKey = queriesPerKey(model, request.tensorParallel);
+    serving.queryHeads = headsOnDevice(model.heads, request.tensorParallel);
+    if (model.kvHeads > 0 && model.latent.keyValueRank == 0)
+        serving.queriesPerKey = serving.queryHeads / headsOnDevice(model.kvHeads, request.tensorParallel);
     serving.isCacheCopied = request.growth != CacheGrowth::Reserved;
     serving.areHeadsCopied = request.transformers != Transformers::From450;
     MEMSCAPE_TRY(weights,

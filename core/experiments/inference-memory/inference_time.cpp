@@ -64,14 +64,19 @@ double waitsOfRanks(const Graph& graph, const Plan& plan, const Device& device)
     return count * smallReduceSeconds(device, plan.tensorParallel);
 }
 
-/// s of a loop's copies of its cache beside what attention reads anyway: each key is read and written for the next
-/// token, and for every query head.
-double copiesOfCache(const Serving& serving, double bandwidth)
+/// s of a loop's copies of its cache beside reading it once: all of it is read and written for the next token, and
+/// written for every query head, whose attention has one block for each head of each sequence: where those are fewer
+/// than multiprocessors, they read with a share of the bandwidth.
+double copiesOfCache(const Device& device, const Serving& serving, double bandwidth)
 {
     if (!serving.isCacheCopied)
         return 0;
-    const double repeated = serving.areHeadsCopied && serving.queriesPerKey > 1 ? 2 * serving.queriesPerKey : 0;
-    return serving.cacheRead * (2 + repeated) / bandwidth;
+    const double copied = serving.cacheRead / bandwidth;
+    if (!serving.areHeadsCopied || serving.queriesPerKey <= 1)
+        return 2 * copied;
+    const double blocks = serving.queryHeads * double(serving.batch);
+    const double busy = std::min(1.0, blocks / std::max(1, device.units));
+    return copied * (2 + serving.queriesPerKey + serving.queriesPerKey / busy);
 }
 
 /// Lanes' instructions for an NF4 weight that bitsandbytes 0.45 makes 16 bits: a tree of 15 tests, of which a warp of
@@ -108,7 +113,7 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
     time.weights = std::max(read, products);
     time.areWeightsArithmetic = products > read;
     time.cache = std::max(serving.keysRead() / reads.keys, attentionFlops(model, serving) * share / rate);
-    time.copies = copiesOfCache(serving, rates.bandwidth);
+    time.copies = copiesOfCache(device, serving, rates.bandwidth);
     double fourBitLayers = 0, fourBitWeights = 0, awqSums = 0;
     for (const Operator& op : graph.operators) {
         time.eagerKernels += forwardCost(graph, op).kernels;
@@ -136,13 +141,44 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
     return {};
 }
 
-/// The prompt where layers multiply in FP8: their inputs are cast, the weights were before.
-Result<StepTime> float8Pass(const Device& device, const ModelDescription& model, TrainingSetup setup, double held)
+Result<double> passSeconds(const Device& device, const ModelDescription& model, const TrainingSetup& setup, double held)
 {
-    setup.build.isProductInFp8 = true;
-    setup.step.plan.precision = Precision::Fp8;
     MEMSCAPE_TRY(graph, buildNetwork(model, setup.build));
-    return reachedStepTime(graph, preparedNetwork(graph)->parameters, setup.step.plan, device, held);
+    MEMSCAPE_TRY(pass, reachedStepTime(graph, preparedNetwork(graph)->parameters, setup.step.plan, device, held));
+    return pass.total - pass.dispatch;
+}
+
+/// s that an engine's prompt takes beside an eager network's (less than 0): operators between products are joined, as a
+/// compiler joins them; in FP8 layers multiply in it, of inputs that are cast.
+Result<double> besideEager(const Device& device, const ModelDescription& model, const TrainingSetup& setup,
+                           bool isFloat8, double held)
+{
+    TrainingSetup joined = setup, float8 = setup;
+    joined.build.compiled = CompileScope::Network;
+    float8.build.isProductInFp8 = true;
+    float8.step.plan.precision = Precision::Fp8;
+    MEMSCAPE_TRY(eager, passSeconds(device, model, setup, held));
+    MEMSCAPE_TRY(compiled, passSeconds(device, model, joined, held));
+    if (!isFloat8)
+        return compiled - eager;
+    MEMSCAPE_TRY(multiplied, passSeconds(device, model, float8, held));
+    return compiled - eager + multiplied - eager;
+}
+
+/// The same; of layers that are alike, two tell it.
+Result<double> engineSeconds(const Device& device, const ModelDescription& model, const TrainingSetup& setup,
+                             bool isFloat8, double held)
+{
+    const bool areAlike = model.family == Family::Decoder && model.slidingLayers.empty() && model.sparseLayers.empty()
+        && !model.program && model.layers > 2;
+    if (!areAlike)
+        return besideEager(device, model, setup, isFloat8, held);
+    ModelDescription few = model;
+    few.layers = 1;
+    MEMSCAPE_TRY(one, besideEager(device, few, setup, isFloat8, held));
+    few.layers = 2;
+    MEMSCAPE_TRY(two, besideEager(device, few, setup, isFloat8, held));
+    return one + double(model.layers - 1) * (two - one);
 }
 
 Figure timeFigure(std::string key, std::string label, Unit unit, double value, Why why, double low, double high)
@@ -168,9 +204,7 @@ ServingTime servingTime(const Device& device, const ModelDescription& model, con
 {
     ServingTime time;
     time.of = serving;
-    const auto prefill = serving.isFloat8 && device.flopRate("fp8") > 0
-        ? float8Pass(device, model, setup, held)
-        : reachedStepTime(graph, parameters, setup.step.plan, device, held);
+    const auto prefill = reachedStepTime(graph, parameters, setup.step.plan, device, held);
     if (!prefill) {
         time.missing = prefill.error();
         return time;
@@ -178,6 +212,14 @@ ServingTime servingTime(const Device& device, const ModelDescription& model, con
     StepTime pass = *prefill; // as a graph, like the tokens behind it
     pass.total -= pass.dispatch;
     pass.dispatch = 0;
+    if (device.isGpu() && serving.cacheRead > 0 && serving.library != Library::LlamaCpp) {
+        const bool isFloat8 = serving.isFloat8 && device.flopRate("fp8") > 0;
+        const double waits = waitsOfRanks(graph, setup.step.plan, device);
+        const double beside = engineSeconds(device, model, setup, isFloat8, held).value_or(0) + waits;
+        pass.forward += beside;
+        pass.total += beside;
+        pass.exposed += waits;
+    }
     const StepBand band = stepBand(pass, device, setup.step.plan);
     time.prefill = pass.total;
     time.prefillLow = band.low;

@@ -20,9 +20,10 @@
 // bitsandbytes has a kernel that reads 4-bit weights for one token alone; for more it writes them in half and
 // multiplies those (bitsandbytes/autograd/_functions.py, matmul_4bit). A cache that grows by copies is read and written
 // for it; transformers before 4.48 also copied each key head for its query heads (repeat_kv), and attention read those.
-// Weights in FP8 multiply a prompt in FP8 where the device has it. Left out: kernels for quantized weights that stay
-// below the bandwidth, and what they take for a prompt; prompts longer than `sequence`, which take more such passes
-// over a longer cache; sequences of several lengths; sampling. A draft model: speculative_time.h.
+// An engine joins what stands between a prompt's products, too, which is predicted as torch.compile's kernels, and
+// weights in FP8 multiply it in FP8 where the device has that. Left out: kernels for quantized weights that stay below
+// the bandwidth, and what they take for a prompt; prompts longer than `sequence`, which take more such passes over a
+// longer cache; sequences of several lengths; sampling. A draft model: speculative_time.h.
 #pragma once
 
 #include "core/device/device.h"
@@ -51,7 +52,8 @@ struct Serving
     std::int64_t batch = 1, context = 1, sequence = 1;
     ReadWeights weightsRead;  ///< by one step
     double cacheRead = 0;     ///< B, of every key once
-    double queriesPerKey = 1; ///< heads
+    double queryHeads = 1;    ///< on one device
+    double queriesPerKey = 1; ///< of them
     bool isFourBit = false;   ///< weights in NF4
     bool isEightBit = false;  ///< quantized ones in 8 bits, not in fewer
     bool isAwq = false;
