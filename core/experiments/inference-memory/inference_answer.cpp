@@ -19,7 +19,8 @@ namespace {
 
 Library libraryOf(std::string_view text)
 {
-    return text == "vllm"       ? Library::Vllm
+    return text == "vllm-0.5"   ? Library::Vllm05
+        : text == "vllm"        ? Library::Vllm
         : text == "engine-2023" ? Library::Engine2023
         : text == "llama.cpp"   ? Library::LlamaCpp
                                 : Library::Engine;

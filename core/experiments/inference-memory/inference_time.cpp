@@ -48,10 +48,13 @@ ReadRates readRates(const Device& device, const Serving& serving, double held)
             serving.readsKeysAgain() ? stream : plain};
 }
 
-/// s of vLLM's host between tokens: what Qwen2.5 0.5B takes beside its kernels (3.21 ms a token in BF16 on an A100:
-/// QwenLM/Qwen2.5, docs/source/benchmark/speed_benchmark.rst, vLLM 0.6.3). Bubbles of 4 ms were seen before outputs
-/// were processed asynchronously (vllm-project/vllm, issue 6854).
-constexpr double vllmBetweenTokens = 1.7e-3;
+/// s of an engine's host from a token to the next. vLLM's of version 0.6: what Qwen2.5 0.5B takes beside its kernels
+/// (3.21 ms a token in BF16 on an A100: QwenLM/Qwen2.5, docs/source/benchmark/speed_benchmark.rst, vLLM 0.6.3); before,
+/// bubbles of 4 ms were seen (vllm-project/vllm, issue 6854, July 2024).
+double secondsBetween(Library library)
+{
+    return library == Library::Vllm ? 1.7e-3 : library == Library::Vllm05 ? 4e-3 : 0;
+}
 
 /// s that ranks wait for each other in a step, beside the bytes.
 double waitsOfRanks(const Graph& graph, const Plan& plan, const Device& device)
@@ -134,7 +137,7 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
     time.kernels = isJoined ? engineKernels(model) : time.eagerKernels;
     time.launches = time.kernels * (isJoined ? engineKernelSeconds(device) : rates.launch);
     time.eagerLaunches = time.eagerKernels * rates.launch;
-    time.between = serving.library == Library::Vllm && device.isGpu() ? vllmBetweenTokens : 0;
+    time.between = device.isGpu() ? secondsBetween(serving.library) : 0;
     time.dispatch = device.isGpu() ? decodeDispatchOfGpu(device) : decodeDispatch + rates.launch;
     time.host = time.eagerKernels * time.dispatch + fourBitLayers * fourBitDispatch;
     time.exposed = step.exposed + waitsOfRanks(graph, plan, device);

@@ -42,7 +42,8 @@ namespace memscape {
 enum class Library : std::uint8_t {
     Engine,     ///< TensorRT-LLM, LMDeploy, gpt-fast: nothing between tokens
     Engine2023, ///< the same, whose attention reads grouped keys once for each query head
-    Vllm,       ///< an engine whose scheduler runs between tokens
+    Vllm05,     ///< an engine whose scheduler runs, and outputs are processed, between tokens
+    Vllm,       ///< of it the scheduler
     LlamaCpp
 };
 
@@ -93,7 +94,7 @@ struct ServingTime
     double eagerDevice() const { return weights + cache + copies + eagerLaunches + exposed; }
     double eagerDecode() const { return std::max(eagerDevice(), host); }
     double eagerDecodeLow() const { return std::max(0.85 * eagerDevice(), 0.5 * host); } ///< a processor of 2025
-    double eagerDecodeHigh() const { return std::max(1.3 * eagerDevice(), 1.5 * host); } ///< one of 2019, hooks
+    double eagerDecodeHigh() const { return std::max(1.6 * eagerDevice(), 1.5 * host); } ///< one of 2019, hooks
     double tokensPerSecond() const { return double(of.batch) / decode(); }
 
     double answerTokens() const { return double(of.context - of.sequence); }
