@@ -137,6 +137,7 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
     time.kernels = isJoined ? engineKernels(model) : time.eagerKernels;
     time.launches = time.kernels * (isJoined ? engineKernelSeconds(device) : rates.launch);
     time.eagerLaunches = time.eagerKernels * rates.launch;
+    time.eagerPass = serving.weightsRead.quantized > 0 ? 0 : step.forward;
     time.between = device.isGpu() ? secondsBetween(serving.library) : 0;
     time.dispatch = device.isGpu() ? decodeDispatchOfGpu(device) : decodeDispatch + rates.launch;
     time.host = time.eagerKernels * time.dispatch + fourBitLayers * fourBitDispatch;

@@ -79,6 +79,7 @@ struct ServingTime
     double between = 0;                                           ///< s of the host from a token to the next
     double prefillLow = nan, prefillHigh = nan;                   ///< s, the band of the pass (step_band.h)
     double eagerKernels = 0, eagerLaunches = 0;                   ///< of a loop of eager PyTorch, s
+    double eagerPass = 0;                                         ///< s, its operators one by one; 0: quantized weights
     double copies = 0;                                            ///< s of the cache's copies in such a loop
     double dispatch = 0;                                          ///< s of an eager program's host for each kernel
     double host = 0;                                              ///< s of it for a step
@@ -91,7 +92,7 @@ struct ServingTime
     double decodeLow() const { return (weights + cache) / 1.15 + 0.7 * launches + exposed + 0.5 * between; }
     double decodeHigh() const { return (weights + cache) / 0.8 + 1.5 * launches + 1.3 * exposed + 1.5 * between; }
     /// Of an eager program: the device waits for its host, or the host for it.
-    double eagerDevice() const { return weights + cache + copies + eagerLaunches + exposed; }
+    double eagerDevice() const { return std::max(weights + eagerLaunches, eagerPass) + cache + copies + exposed; }
     double eagerDecode() const { return std::max(eagerDevice(), host); }
     double eagerDecodeLow() const { return std::max(0.85 * eagerDevice(), 0.5 * host); } ///< a processor of 2025
     double eagerDecodeHigh() const { return std::max(1.6 * eagerDevice(), 1.5 * host); } ///< one of 2019, hooks
