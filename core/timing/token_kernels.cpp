@@ -10,6 +10,7 @@ namespace memscape {
 namespace {
 
 constexpr double graphPeriod = 0.53;       ///< of a stream's
+constexpr double ringStart = 6e-6;         ///< s of NCCL's kernel, and until ranks have met
 constexpr double linkPassSeconds = 2.0e-6; ///< from one GPU's store to another's load
 
 constexpr double attentionKernels = 5; ///< joined product, positions and cache, attention's parts, their sum, product
@@ -67,9 +68,10 @@ double decodingBandwidth(const Device& device, WeightBits bits)
     return isStacked && isSheet ? std::min(copied, shareOfHbm(bits) * dram->bandwidth.value) : copied;
 }
 
-double smallReduceSeconds(const Device& device, int ranks)
+double smallReduceSeconds(const Device& device, int ranks, bool byRing)
 {
-    return ranks > 1 ? engineKernelSeconds(device) + 2 * linkPassSeconds : 0;
+    const double passes = byRing ? 2 * (ranks - 1) : 2;
+    return ranks > 1 ? (byRing ? ringStart : engineKernelSeconds(device)) + passes * linkPassSeconds : 0;
 }
 
 } // namespace memscape

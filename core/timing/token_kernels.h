@@ -8,7 +8,8 @@
 //     bandwidth  products of a few rows, and attention of one query, keep less on its way than HBM needs: 0.79 of the
 //                datasheet's, of weights in 8 bits 0.7 and in 4 bits 0.57; boards with GDDR reach what a copy does
 //     all-reduce of a few KB: each rank reads what the others have written, once all have said so: a kernel, and two
-//                passes of the links
+//                passes of the links (TensorRT-LLM's, vLLM's and PyTorch's own kernels); NCCL's ring passes 2 (N − 1)
+//                times
 //
 // Sources. Graphs: small kernels follow each other after 1.34 instead of 2.7 µs on an A100, 1.27 instead of 2.47 on a
 // GH200, 0.96 instead of 1.59 on an L40 (te42kyfo/gpu-benches, gpu-small-kernels). Bandwidth: gpt-fast's Llama 2 70B in
@@ -37,7 +38,7 @@ double engineKernelSeconds(const Device& device);
 enum class WeightBits : std::uint8_t { Sixteen, Eight, Four };
 /// B/s that a decoding step reads weights at, those in 16 bits like its cache; 0 where the memory's is not known.
 double decodingBandwidth(const Device& device, WeightBits bits);
-/// s of an all-reduce beside its bytes; 0 for one rank.
-double smallReduceSeconds(const Device& device, int ranks);
+/// s of an all-reduce beside its bytes, by a kernel of the engine's own or by NCCL's ring; 0 for one rank.
+double smallReduceSeconds(const Device& device, int ranks, bool byRing = false);
 
 } // namespace memscape

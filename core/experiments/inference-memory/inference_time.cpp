@@ -56,20 +56,20 @@ double secondsBetween(Library library)
     return library == Library::Vllm ? 1.7e-3 : library == Library::Vllm05 ? 4e-3 : 0;
 }
 
-/// s that ranks wait for each other in a step, beside the bytes.
-double waitsOfRanks(const Graph& graph, const Plan& plan, const Device& device)
+/// s that ranks wait for each other in a step, beside the bytes. Engines of 2023 reduce by NCCL.
+double waitsOfRanks(const Graph& graph, const Plan& plan, const Device& device, Library library)
 {
     if (plan.tensorParallel <= 1 || !device.isGpu())
         return 0;
     double count = 0;
     for (const Collective& one : stepCollectives(graph, {}, plan))
         count += one.count;
-    return count * smallReduceSeconds(device, plan.tensorParallel);
+    return count * smallReduceSeconds(device, plan.tensorParallel, library == Library::Engine2023);
 }
 
 /// s of a loop's copies of its cache beside reading it once: all of it is read and written for the next token, and
-/// written for every query head, whose attention has one block for each head of each sequence: where those are fewer
-/// than multiprocessors, they read with a share of the bandwidth.
+/// written for every query head, whose attention has one block for each head of each sequence (pytorch.org,
+/// Flash-Decoding): where those are fewer than multiprocessors, they read with a share of the bandwidth.
 double copiesOfCache(const Device& device, const Serving& serving, double bandwidth)
 {
     if (!serving.isCacheCopied)
@@ -83,7 +83,8 @@ double copiesOfCache(const Device& device, const Serving& serving, double bandwi
 }
 
 /// Lanes' instructions for an NF4 weight that bitsandbytes 0.45 makes 16 bits: a tree of 15 tests, of which a warp of
-/// 32 weights takes every branch, three each, and 16 leaves, two each (csrc/kernels.cu, dDequantizeNF4).
+/// 32 weights takes every branch, and 16 leaves (csrc/kernels.cu, dDequantizeNF4; a table in later versions). Three for
+/// a test and two for a leaf are counted by hand: no compiler's output was read.
 constexpr double treeOfNormalFloat = 15 * 3 + 16 * 2;
 
 /// s of NF4 weights that are made whole, beside being read: each element's instructions or its writing, and reading it.
@@ -121,7 +122,7 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
     for (const Operator& op : graph.operators) {
         time.eagerKernels += forwardCost(graph, op).kernels;
         if (serving.isAwq && isMatrixProduct(op.kind) && op.kind != OperatorKind::Bmm)
-            ++awqSums;
+            ++awqSums; // of the parts that AutoAWQ's product leaves (gemm_forward_cuda: _out_feats.sum(0))
         if (!serving.isFourBit || !isMatrixProduct(op.kind) || op.kind == OperatorKind::Bmm)
             continue;
         ++fourBitLayers;
@@ -141,7 +142,7 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
     time.between = device.isGpu() ? secondsBetween(serving.library) : 0;
     time.dispatch = device.isGpu() ? decodeDispatchOfGpu(device) : decodeDispatch + rates.launch;
     time.host = time.eagerKernels * time.dispatch + fourBitLayers * fourBitDispatch;
-    time.exposed = step.exposed + waitsOfRanks(graph, plan, device);
+    time.exposed = step.exposed + waitsOfRanks(graph, plan, device, serving.library);
     return {};
 }
 
@@ -218,7 +219,7 @@ ServingTime servingTime(const Device& device, const ModelDescription& model, con
     pass.dispatch = 0;
     if (device.isGpu() && serving.cacheRead > 0 && serving.library != Library::LlamaCpp) {
         const bool isFloat8 = serving.isFloat8 && device.flopRate("fp8") > 0;
-        const double waits = waitsOfRanks(graph, setup.step.plan, device);
+        const double waits = waitsOfRanks(graph, setup.step.plan, device, serving.library);
         const double beside = engineSeconds(device, model, setup, isFloat8, held).value_or(0) + waits;
         pass.forward += beside;
         pass.total += beside;
