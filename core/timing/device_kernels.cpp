@@ -73,13 +73,6 @@ bool prefersTensorFloat32(const Device& device)
     return device.flopRate("tf32") > device.flopRate("fp32");
 }
 
-/// s of a kernel whose instructions four schedulers of each multiprocessor issue, a warp of 32 a clock each.
-double issueSeconds(const Device& device, double instructions)
-{
-    const double rate = device.units * 4 * 32 * device.clock.valueOr(0);
-    return rate > 0 ? instructions / rate : 0;
-}
-
 ProductSeconds productSeconds(const Device& device, double rate, const OperatorCost& cost)
 {
     if (cost.instructions > 0)
@@ -165,9 +158,15 @@ TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& c
     return parts;
 }
 
+double issueSeconds(const Device& device, double instructions)
+{
+    const double rate = device.units * 4 * 32 * device.clock.valueOr(0);
+    return rate > 0 ? instructions / rate : 0;
+}
+
 double decodeDispatchOfGpu(const Device& device)
 {
-    return device.eagerKernel.valueOr(29e-6);
+    return device.eagerKernel.valueOr(26e-6);
 }
 
 namespace {

@@ -54,6 +54,10 @@ private:
     double m_cache = 0, m_cacheBandwidth = 1;
 };
 
+/// s of a kernel whose instructions, one for each lane, four schedulers of each multiprocessor issue, a warp of 32 a
+/// clock each; 0 where the clock is not known.
+double issueSeconds(const Device& device, double instructions);
+
 /// What PyTorch takes on the host for each operator that it runs eagerly, while the device works on earlier ones.
 /// Measured with PyTorch 2.15 on one core of a Zen 4 EPYC (virtual machine): GPT-2 and LLaMA of transformers with 12
 /// layers of 32 channels, where kernels take next to nothing; all of Python, views and autograd included. A fused
@@ -74,8 +78,9 @@ inline constexpr double decodeDispatch = 4.6e-6;
 /// The same where a GPU runs them, launches included: its runtime, allocator and libraries cost the host more than
 /// PyTorch's own part. Of the 1,228 kernels of Llama 2 7B gpt-fast's eager loop takes 39.2 ms (25.5 tokens/s:
 /// pytorch.org, Accelerating Generative AI with PyTorch II, A100 80 GB), LitGPT's 32.3 ms (its resource table, A100 40
-/// GB): 32 and 26 µs each, here the middle.
-/// Hosts that are sold with later boards take less: their device files say so (`eager_kernel`).
+/// GB): 32 and 26 µs each, and of transformers 4.46 Qwen2.5 7B's 1,076 take 25.8 ms (QwenLM/Qwen2.5, docs/source/
+/// benchmark/speed_benchmark.rst, A100 80 GB): 24. Here the one in the middle, unless the device's file knows its host
+/// (`eager_kernel`).
 double decodeDispatchOfGpu(const Device& device);
 /// Of a step whose kernels a GPU runs, one by one: forward takes the host what a token takes it, where that is more;
 /// backward and loops over tensors less, as on a processor (8.5 of 11.5 µs; 27 µs for the eight kernels of AdamW's loop

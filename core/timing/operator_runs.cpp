@@ -194,6 +194,16 @@ OperatorRuns::OperatorRuns(const Graph& graph, const Plan& plan, const OperatorC
         cost.turned = plan.isChannelsLast ? 0 : cost.turned;
         return inRecipe(std::move(cost), isInFp8(graph, i, plan));
     };
+    const auto forwardOf = [&](std::size_t i) {
+        if (isTraining && isInFp8(graph, i + 1, plan)) // a cast, which its product has
+            return OperatorCost();
+        OperatorCost cost = forwardCost(graph, graph.operators[i]);
+        if (!isTraining && isInFp8(graph, i, plan)) { // both operands have one byte an element by now
+            const auto inputs = graph.inputs(graph.operators[i]);
+            cost.bytes -= double(graph.layoutOf(inputs[0]).elements() + graph.layoutOf(inputs[1]).elements());
+        }
+        return cost;
+    };
     const auto nearSeconds = [&](std::size_t i, bool isBackward) {
         const Operator& op = graph.operators[i];
         const OperatorCost cost = isBackward ? backwardCost(graph, op) : forwardCost(graph, op);
@@ -211,11 +221,9 @@ OperatorRuns::OperatorRuns(const Graph& graph, const Plan& plan, const OperatorC
         m_index[i] = std::uint32_t(m_runs.size());
         const Operator& op = graph.operators[i];
         const bool ordersRows = op.kind == OperatorKind::Index && experts[op.module] > 1;
-        const bool isCastOfFp8 = isTraining && isInFp8(graph, i + 1, plan); // which its product has
         const OperatorCost backward = ordersRows ? rowsBackward(graph, op) : backwardCost(graph, op);
-        m_runs.push_back(
-            {clock.measured(costOf(isCastOfFp8 ? OperatorCost() : forwardCost(graph, op), i, false, far[i])),
-             isTraining ? clock.measured(costOf(backward, i, true, far[i])) : OperatorRun()});
+        m_runs.push_back({clock.measured(costOf(forwardOf(i), i, false, far[i])),
+                          isTraining ? clock.measured(costOf(backward, i, true, far[i])) : OperatorRun()});
         if (isTraining && isInFp8(graph, i, plan)) {
             const Fp8Casts forward = fp8CastsForward(graph, i, plan), back = fp8CastsBackward(graph, i, plan);
             clock.addPass(m_runs.back().first, forward.bytes, forward.kernels);

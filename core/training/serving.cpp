@@ -43,6 +43,12 @@ bool isPlain(StoredForm form)
     return form.kind <= StoredForm::Float16;
 }
 
+bool isQuantized(const ModelTensor& tensor, StoredForm form)
+{
+    const bool isWithin = tensor.layer >= 0 || form.quantizesHead || form.kind == StoredForm::Gguf;
+    return !isPlain(form) && tensor.role == TensorRole::Matrix && isWithin && tensor.shape.size() == 2;
+}
+
 std::int64_t tensorBytes(const ModelTensor& tensor, const ModelDescription& model, StoredForm form, std::int64_t plain,
                          std::int64_t parallel)
 {
@@ -50,9 +56,7 @@ std::int64_t tensorBytes(const ModelTensor& tensor, const ModelDescription& mode
         return ggufTensorBytes(tensor, model, form.mixture, parallel);
     const bool isWhole = tensor.role == TensorRole::Norm || tensor.role == TensorRole::Other;
     const std::int64_t count = isWhole ? tensor.elements() : piece(tensor.elements(), parallel);
-    const bool isWithin = tensor.layer >= 0 || form.quantizesHead;
-    const bool isQuantized = tensor.role == TensorRole::Matrix && isWithin && tensor.shape.size() == 2;
-    if (isPlain(form) || !isQuantized)
+    if (!isQuantized(tensor, form))
         return plain * count;
     return matrixBytes(piece(tensor.shape[0], parallel), tensor.shape[1], form, plain);
 }
@@ -218,12 +222,13 @@ Result<std::int64_t> servedWeights(const ModelDescription& model, StoredForm for
     return bytes;
 }
 
-Result<double> weightsReadByStep(const ModelDescription& model, StoredForm form, std::int64_t computed,
-                                 std::int64_t tensorParallel, std::int64_t batch)
+Result<ReadWeights> weightsReadByStep(const ModelDescription& model, StoredForm form, std::int64_t computed,
+                                      std::int64_t tensorParallel, std::int64_t batch)
 {
     MEMSCAPE_TRY(tensors, inventory(model));
     const std::int64_t plain = plainSize(model, form, computed);
-    double bytes = 0, all = 0;
+    ReadWeights read;
+    double all = 0;
     for (const ModelTensor& tensor : tensors.tensors) {
         const double one = double(tensorBytes(tensor, model, form, plain, tensorParallel));
         // A tied table is read whole by the head.
@@ -231,12 +236,13 @@ Result<double> weightsReadByStep(const ModelDescription& model, StoredForm form,
         all += one * double(tensor.copies);
         if (isOfPrompt(tensor))
             continue;
+        double& bytes = isQuantized(tensor, form) ? read.quantized : read.plain;
         bytes += isLookedUp ? one * std::min(1.0, double(batch) / double(std::max<std::int64_t>(tensor.shape[0], 1)))
                             : one * copiesRead(tensor, batch);
     }
     if (form.kind == StoredForm::AsStored && model.stored && all > 0) // as large as the file says, in the same shares
-        bytes *= double(piece(model.stored->bytes, tensorParallel)) / all;
-    return bytes;
+        read.plain *= double(piece(model.stored->bytes, tensorParallel)) / all;
+    return read;
 }
 
 Result<std::int64_t> cacheBytes(const ModelDescription& model, CacheForm form, const CacheUse& use)

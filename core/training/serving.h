@@ -74,10 +74,17 @@ std::int64_t matrixBytes(std::int64_t out, std::int64_t in, StoredForm form, std
 Result<std::int64_t> servedWeights(const ModelDescription& model, StoredForm form, std::int64_t computed,
                                    std::int64_t tensorParallel);
 
-/// Of these, what one step reads that makes a token for each of `batch` sequences: of an embedding a row for each, of
-/// a mixture the experts that some token is sent to, each as likely as another. Errors: the same.
-Result<double> weightsReadByStep(const ModelDescription& model, StoredForm form, std::int64_t computed,
-                                 std::int64_t tensorParallel, std::int64_t batch);
+/// Weights that one step reads, B.
+struct ReadWeights
+{
+    double plain = 0, quantized = 0; ///< the latter of matrices in 8 bits and fewer
+    double bytes() const { return plain + quantized; }
+};
+
+/// Of the weights what one step reads that makes a token for each of `batch` sequences: of an embedding a row for each,
+/// of a mixture the experts that some token is sent to, each as likely as another. Errors: those of servedWeights().
+Result<ReadWeights> weightsReadByStep(const ModelDescription& model, StoredForm form, std::int64_t computed,
+                                      std::int64_t tensorParallel, std::int64_t batch);
 
 /// What the cache holds.
 struct CacheUse

@@ -5,6 +5,7 @@
 #include "core/experiments/memory/memory_parameters.h"
 #include "core/network/cnn.h"
 #include "core/network/families/decoder.h"
+#include "core/network/gguf_mixture.h"
 #include "core/network/litgpt.h"
 #include "core/network/model_names.h"
 #include "core/network/network_file.h"
@@ -298,6 +299,7 @@ std::vector<std::string> idleInferenceParameters(const Device& device, const Par
     idle.add("attention", !traits.hasAttention);
     addParallelism(idle, traits, parameters);
     const std::string& form = parameters.choice("weight_precision");
+    idle.add("library", !traits.hasCache || !device.isGpu() || ggufMixtureFromText(form).has_value());
     const bool isNormalFloat = form.starts_with("nf4");
     const bool isQuantized = isNormalFloat || form == "int8" || form == "int4" || form == "gptq" || form == "awq";
     idle.add("quantized_head", !isQuantized || !traits.hasLanguageHead);

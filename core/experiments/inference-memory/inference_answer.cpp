@@ -9,10 +9,24 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 #include <fmt/format.h>
 
 namespace memscape {
+
+namespace {
+
+Library libraryOf(std::string_view text)
+{
+    return text == "vllm-0.5"   ? Library::Vllm05
+        : text == "vllm"        ? Library::Vllm
+        : text == "engine-2023" ? Library::Engine2023
+        : text == "llama.cpp"   ? Library::LlamaCpp
+                                : Library::Engine;
+}
+
+} // namespace
 
 Result<ServingRequest> servingRequest(const Device& device, const Parameters& parameters)
 {
@@ -23,6 +37,7 @@ Result<ServingRequest> servingRequest(const Device& device, const Parameters& pa
     request.weights.quantizesHead = parameters.flag("quantized_head");
     request.isOldBitsandbytes = parameters.choice("bitsandbytes") == "0.41";
     request.cache = cache;
+    request.library = libraryOf(parameters.choice("library"));
     request.computed = computedInOf(parameters);
     request.batch = parameters.integer("batch");
     request.context = parameters.integer("context");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/experiment/experiment.h"
+#include "core/experiments/inference-memory/inference_time.h"
 #include "core/network/model.h"
 #include "core/trace/peak.h"
 #include "core/training/serving.h"
@@ -30,6 +31,7 @@ struct ServingRequest
     std::int64_t batch = 1, context = 1, chunk = 1, tensorParallel = 1;
     std::int64_t page = 1, sharedPrefix = 0;
     CacheGrowth growth = CacheGrowth::Reserved;
+    Library library = Library::Engine;
     bool isOldBitsandbytes = false; ///< before 0.43: weights pass through fp16
     bool lastLogits = false;        ///< of the last token alone
     Transformers transformers = Transformers::From450;

@@ -44,10 +44,30 @@ bool isQuantized(const StoredForm& form)
     return form.kind >= StoredForm::Int8;
 }
 
+double headsOnDevice(std::int64_t heads, std::int64_t parallel)
+{
+    return double(std::max<std::int64_t>(1, heads / parallel));
+}
+
 /// What a step of `tokens` of each sequence reads.
 Result<Serving> servingOf(const ModelDescription& model, const ServingRequest& request, std::int64_t tokens)
 {
-    Serving serving{request.batch, request.context, request.chunk, 0, 0, request.weights.isNormalFloat(), tokens};
+    Serving serving;
+    serving.batch = request.batch;
+    serving.context = request.context;
+    serving.sequence = request.chunk;
+    serving.tokens = tokens;
+    serving.library = request.weights.kind == StoredForm::Gguf ? Library::LlamaCpp : request.library;
+    serving.isFourBit = request.weights.isNormalFloat();
+    serving.isFloat8 = request.weights.kind == StoredForm::Float8;
+    serving.isEightBit = serving.isFloat8 || request.weights.kind == StoredForm::Int8
+        || (request.weights.kind == StoredForm::Gguf && request.weights.mixture == GgufMixture::Q8_0);
+    serving.isAwq = request.weights.kind == StoredForm::Awq;
+    serving.queryHeads = headsOnDevice(model.heads, request.tensorParallel);
+    if (model.kvHeads > 0 && model.latent.keyValueRank == 0)
+        serving.queriesPerKey = serving.queryHeads / headsOnDevice(model.kvHeads, request.tensorParallel);
+    serving.isCacheCopied = request.growth != CacheGrowth::Reserved;
+    serving.areHeadsCopied = request.transformers != Transformers::From450;
     MEMSCAPE_TRY(weights,
                  weightsReadByStep(model, request.weights, elementBytes(request.computed), request.tensorParallel,
                                    request.batch * tokens));

@@ -5,6 +5,7 @@
 #include "core/network/network.h"
 #include "core/timing/reached_step.h"
 #include "core/timing/step_band.h"
+#include "core/timing/token_kernels.h"
 #include "core/timing/working_set.h"
 
 #include <algorithm>
@@ -26,15 +27,74 @@ double attentionFlops(const ModelDescription& model, const Serving& serving)
     return 2 * width * tokens * double(serving.batch * serving.tokens);
 }
 
-double readBandwidth(const Device& device, double held)
+/// What a step reads at, B/s.
+struct ReadRates
 {
-    if (!device.isGpu())
-        return bandwidthOf(device, held, Operation::Read, device.units).bytesPerSecond;
+    double plain = 0, quantized = 0, keys = 0;
+};
+
+/// Blocks that read a key head again run side by side, so that L2 passes a part of it on: they take keys as a stream is
+/// read.
+ReadRates readRates(const Device& device, const Serving& serving, double held)
+{
+    if (!device.isGpu()) {
+        const double all = bandwidthOf(device, held, Operation::Read, device.units).bytesPerSecond;
+        return {all, all, all};
+    }
+    const double plain = decodingBandwidth(device, WeightBits::Sixteen);
     const MemoryLevel* const dram = device.dram();
-    return dram ? levelBandwidth(device, *dram, Operation::Read).valueOr(0) : 0;
+    const double stream = dram ? levelBandwidth(device, *dram, Operation::Read).valueOr(0) : 0;
+    return {plain, decodingBandwidth(device, serving.isEightBit ? WeightBits::Eight : WeightBits::Four),
+            serving.readsKeysAgain() ? stream : plain};
 }
 
-/// Weights, cache and launches of one token for each sequence.
+/// s of an engine's host from a token to the next. vLLM's of version 0.6: what Qwen2.5 0.5B takes beside its kernels
+/// (3.21 ms a token in BF16 on an A100: QwenLM/Qwen2.5, docs/source/benchmark/speed_benchmark.rst, vLLM 0.6.3); before,
+/// bubbles of 4 ms were seen (vllm-project/vllm, issue 6854, July 2024).
+double secondsBetween(Library library)
+{
+    return library == Library::Vllm ? 1.7e-3 : library == Library::Vllm05 ? 4e-3 : 0;
+}
+
+/// s that ranks wait for each other in a step, beside the bytes. Engines of 2023 reduce by NCCL.
+double waitsOfRanks(const Graph& graph, const Plan& plan, const Device& device, Library library)
+{
+    if (plan.tensorParallel <= 1 || !device.isGpu())
+        return 0;
+    double count = 0;
+    for (const Collective& one : stepCollectives(graph, {}, plan))
+        count += one.count;
+    return count * smallReduceSeconds(device, plan.tensorParallel, library == Library::Engine2023);
+}
+
+/// s of a loop's copies of its cache beside reading it once: all of it is read and written for the next token, and
+/// written for every query head, whose attention has one block for each head of each sequence (pytorch.org,
+/// Flash-Decoding): where those are fewer than multiprocessors, they read with a share of the bandwidth.
+double copiesOfCache(const Device& device, const Serving& serving, double bandwidth)
+{
+    if (!serving.isCacheCopied)
+        return 0;
+    const double copied = serving.cacheRead / bandwidth;
+    if (!serving.areHeadsCopied || serving.queriesPerKey <= 1)
+        return 2 * copied;
+    const double blocks = serving.queryHeads * double(serving.batch);
+    const double busy = std::min(1.0, blocks / std::max(1, device.units));
+    return copied * (2 + serving.queriesPerKey + serving.queriesPerKey / busy);
+}
+
+/// Lanes' instructions for an NF4 weight that bitsandbytes 0.45 makes 16 bits: a tree of 15 tests, of which a warp of
+/// 32 weights takes every branch, and 16 leaves (csrc/kernels.cu, dDequantizeNF4; a table in later versions). Three for
+/// a test and two for a leaf are counted by hand: no compiler's output was read.
+constexpr double treeOfNormalFloat = 15 * 3 + 16 * 2;
+
+/// s of NF4 weights that are made whole, beside being read: each element's instructions or its writing, and reading it.
+double madeWhole(const Device& device, double elements, double elementSize, double bandwidth)
+{
+    const double moved = elements * elementSize / bandwidth;
+    return std::max(moved, device.isGpu() ? issueSeconds(device, elements * treeOfNormalFloat) : 0) + moved;
+}
+
+/// Weights, cache and kernels of one token for each sequence.
 Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDescription& model, TrainingSetup setup,
                          const Serving& serving, double held)
 {
@@ -50,28 +110,83 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
     product.isProduct = true;
     product.dtype = setup.build.weights;
     const double rate = rates.rate(product) * reachedShare(device, format);
-    const double bandwidth = readBandwidth(device, held);
+    const ReadRates reads = readRates(device, serving, held);
     const double share = 1 / double(std::max(1, plan.tensorParallel));
     const double products = 2 * double(tensors.active) * share * double(serving.batch * serving.tokens) / rate;
-    time.weights = std::max(serving.weightsRead / bandwidth, products);
-    time.areWeightsArithmetic = products > serving.weightsRead / bandwidth;
-    time.cache = std::max(serving.cacheRead / bandwidth, attentionFlops(model, serving) * share / rate);
-    double fourBitLayers = 0, fourBitWeights = 0;
+    const double read = serving.weightsRead.plain / reads.plain + serving.weightsRead.quantized / reads.quantized;
+    time.weights = std::max(read, products);
+    time.areWeightsArithmetic = products > read;
+    time.cache = std::max(serving.keysRead() / reads.keys, attentionFlops(model, serving) * share / rate);
+    time.copies = copiesOfCache(device, serving, rates.bandwidth);
+    double fourBitLayers = 0, fourBitWeights = 0, awqSums = 0;
     for (const Operator& op : graph.operators) {
-        time.kernels += forwardCost(graph, op).kernels;
+        time.eagerKernels += forwardCost(graph, op).kernels;
+        if (serving.isAwq && isMatrixProduct(op.kind) && op.kind != OperatorKind::Bmm)
+            ++awqSums; // of the parts that AutoAWQ's product leaves (gemm_forward_cuda: _out_feats.sum(0))
         if (!serving.isFourBit || !isMatrixProduct(op.kind) || op.kind == OperatorKind::Bmm)
             continue;
         ++fourBitLayers;
         const Layout& weight = graph.layoutOf(graph.inputs(op)[1]);
         fourBitWeights += weight[0] == model.vocab ? 0 : double(weight.elements());
     }
-    if (serving.batch * serving.tokens > 1) // made whole, and multiplied as such
-        time.weights += fourBitWeights * 2 * double(elementBytes(setup.build.weights)) / rates.bandwidth;
-    time.launches = time.kernels * rates.launch;
+    if (serving.batch * serving.tokens > 1) { // by a kernel of its own
+        time.weights += madeWhole(device, fourBitWeights, double(elementBytes(setup.build.weights)), rates.bandwidth);
+        time.eagerKernels += fourBitLayers;
+    }
+    time.eagerKernels += awqSums;
+    const bool isJoined = device.isGpu() && serving.library != Library::LlamaCpp;
+    time.kernels = isJoined ? engineKernels(model) : time.eagerKernels;
+    time.launches = time.kernels * (isJoined ? engineKernelSeconds(device) : rates.launch);
+    time.eagerLaunches = time.eagerKernels * rates.launch;
+    time.eagerPass = serving.weightsRead.quantized > 0 ? 0 : step.forward;
+    time.between = device.isGpu() ? secondsBetween(serving.library) : 0;
     time.dispatch = device.isGpu() ? decodeDispatchOfGpu(device) : decodeDispatch + rates.launch;
-    time.host = time.kernels * time.dispatch + fourBitLayers * fourBitDispatch;
-    time.exposed = step.exposed;
+    time.dispatchSource = device.eagerKernel.known() ? device.eagerKernel.source
+        : device.isGpu()                             ? "LitGPT's eager loop on an A100, between gpt-fast's and transformers'"
+                                                     : "measured: transformers 5.24, PyTorch 2.15 on a Zen 4";
+    time.host = time.eagerKernels * time.dispatch + fourBitLayers * fourBitDispatch;
+    time.exposed = step.exposed + waitsOfRanks(graph, plan, device, serving.library);
     return {};
+}
+
+Result<double> passSeconds(const Device& device, const ModelDescription& model, const TrainingSetup& setup, double held)
+{
+    MEMSCAPE_TRY(graph, buildNetwork(model, setup.build));
+    MEMSCAPE_TRY(pass, reachedStepTime(graph, preparedNetwork(graph)->parameters, setup.step.plan, device, held));
+    return pass.total - pass.dispatch;
+}
+
+/// s that an engine's prompt takes beside an eager network's (less than 0): operators between products are joined, as a
+/// compiler joins them; in FP8 layers multiply in it, of inputs that are cast.
+Result<double> besideEager(const Device& device, const ModelDescription& model, const TrainingSetup& setup,
+                           bool isFloat8, double held)
+{
+    TrainingSetup joined = setup, float8 = setup;
+    joined.build.compiled = CompileScope::Network;
+    float8.build.isProductInFp8 = true;
+    float8.step.plan.precision = Precision::Fp8;
+    MEMSCAPE_TRY(eager, passSeconds(device, model, setup, held));
+    MEMSCAPE_TRY(compiled, passSeconds(device, model, joined, held));
+    if (!isFloat8)
+        return compiled - eager;
+    MEMSCAPE_TRY(multiplied, passSeconds(device, model, float8, held));
+    return compiled - eager + multiplied - eager;
+}
+
+/// The same; of layers that are alike, two tell it.
+Result<double> engineSeconds(const Device& device, const ModelDescription& model, const TrainingSetup& setup,
+                             bool isFloat8, double held)
+{
+    const bool areAlike = model.family == Family::Decoder && model.slidingLayers.empty() && model.sparseLayers.empty()
+        && !model.program && model.layers > 2;
+    if (!areAlike)
+        return besideEager(device, model, setup, isFloat8, held);
+    ModelDescription few = model;
+    few.layers = 1;
+    MEMSCAPE_TRY(one, besideEager(device, few, setup, isFloat8, held));
+    few.layers = 2;
+    MEMSCAPE_TRY(two, besideEager(device, few, setup, isFloat8, held));
+    return one + double(model.layers - 1) * (two - one);
 }
 
 Figure timeFigure(std::string key, std::string label, Unit unit, double value, Why why, double low, double high)
@@ -105,6 +220,14 @@ ServingTime servingTime(const Device& device, const ModelDescription& model, con
     StepTime pass = *prefill; // as a graph, like the tokens behind it
     pass.total -= pass.dispatch;
     pass.dispatch = 0;
+    if (device.isGpu() && serving.cacheRead > 0 && serving.library != Library::LlamaCpp) {
+        const bool isFloat8 = serving.isFloat8 && device.flopRate("fp8") > 0;
+        const double waits = waitsOfRanks(graph, setup.step.plan, device, serving.library);
+        const double beside = engineSeconds(device, model, setup, isFloat8, held).value_or(0) + waits;
+        pass.forward += beside;
+        pass.total += beside;
+        pass.exposed += waits;
+    }
     const StepBand band = stepBand(pass, device, setup.step.plan);
     time.prefill = pass.total;
     time.prefillLow = band.low;
@@ -144,26 +267,25 @@ Figures servingTimeFigures(const ServingTime& time)
     const double decode = time.decode();
     figures.push_back(timeFigure(
         "token_time", "time per token", Unit::Second, decode,
-        Why{"weights + cache + kernels × launch + communication",
-            orMissing(fmt::format("= {} + {} + {} + {}", seconds(time.weights), seconds(time.cache),
-                                  seconds(time.launches), seconds(time.exposed))),
-            {{"weights", serving.weightsRead, Unit::Byte,
+        Why{"weights + cache + kernels + communication + host",
+            orMissing(fmt::format("= {} + {} + {} + {} + {}", seconds(time.weights), seconds(time.cache),
+                                  seconds(time.launches), seconds(time.exposed), seconds(time.between))),
+            {{"weights", serving.weightsRead.bytes(), Unit::Byte,
               time.areWeightsArithmetic ? "read once a step, and quicker than their products: arithmetic rules"
                                         : "read once a step whatever the batch: bandwidth rules",
               "the form that they are stored in"},
-             {"cache", serving.cacheRead, Unit::Byte, "every sequence reads its own", "the model's description"},
-             {"kernels", time.kernels, Unit::One, "operators of the pass that start one", "the recorded network"}},
+             {"cache", serving.keysRead(), Unit::Byte, "every sequence reads its own", "the model's description"},
+             {"kernels", time.kernels, Unit::One, "as the library joins them", "core/timing/token_kernels.h"}},
             source,
-            {"bandwidth that a kernel does not reach (0.6 to 0.9 of it is usual: the band)",
-             "Python and dispatch on the host", "sampling"}},
+            {"kernels of quantized weights that reach less of the bandwidth", "Python and dispatch on the host",
+             "sampling"}},
         time.decodeLow(), time.decodeHigh()));
     figures.push_back(
         timeFigure("eager_token_time", "time per token, eager", Unit::Second, time.eagerDecode(),
-                   Why{"max(time per token, the host's: kernels × dispatch, and more for each 4-bit layer)",
-                       orMissing(fmt::format("= max({}, {})", seconds(decode), seconds(time.host))),
+                   Why{"max(the device's, the host's: kernels × dispatch, and more for each 4-bit layer)",
+                       orMissing(fmt::format("= max({}, {})", seconds(time.eagerDevice()), seconds(time.host))),
                        {{"dispatch", time.dispatch, Unit::Second, "for each kernel, Python and launch included",
-                         "of GPUs: gpt-fast's and LitGPT's eager loops on A100s, 26 and 32 µs; of processors measured: "
-                         "transformers 5.24, PyTorch 2.15 on a Zen 4"},
+                         time.dispatchSource},
                         {"4-bit", fourBitDispatch, Unit::Second, "for each layer of bitsandbytes",
                          "measured: bitsandbytes 0.50 on a Zen 4"}},
                        "published for servers of 2023; later processors take about half as long",
@@ -176,6 +298,17 @@ Figures servingTimeFigures(const ServingTime& time)
                                      "the time per token",
                                      {"prefill"}},
                                  double(serving.batch) / time.decodeHigh(), double(serving.batch) / time.decodeLow()));
+    if (time.answerTokens() > 0)
+        figures.push_back(timeFigure(
+            "answer_time", "time of an answer", Unit::Second, time.answer(),
+            Why{"prefill + (context − sequence) × time per token in the middle of the answer",
+                orMissing(fmt::format("= {} + {} × {}", seconds(time.prefill), time.answerTokens(),
+                                      seconds(time.answerToken()))),
+                {},
+                "both times above",
+                {"a prompt longer than one pass"}},
+            time.prefillLow + time.answerTokens() * (time.answerToken() - time.decode() + time.decodeLow()),
+            time.prefillHigh + time.answerTokens() * (time.answerToken() - time.decode() + time.decodeHigh())));
     return figures;
 }
 

@@ -3,19 +3,27 @@
 //
 //     prefill  one forward pass over `sequence` tokens of each sequence, operator by operator (core/timing)
 //     decode   one token for each sequence:
-//              max(weights read / read bandwidth, 2 × active parameters × batch / reached rate)
-//              + max(cache read / read bandwidth, FLOPs of attention / reached rate)
-//              + kernels × launch + communication
+//              max(weights read / bandwidth, 2 × active parameters × batch / reached rate)
+//              + max(cache read / bandwidth, FLOPs of attention / reached rate)
+//              + kernels + communication + what the host does between tokens
+//     answer   prefill + (context − sequence) tokens, with the cache that they have on average
 // With few sequences the weights rule, which every step reads once whatever the batch; with many, or a long context,
 // the cache, which each sequence has of its own (Pope et al. 2022, arXiv:2211.05102).
 //
-// Kernels are those of the eager network, as a GPU runs them from a captured graph: compiled ones are fewer. A loop of
-// eager PyTorch takes max(decode, kernels × dispatch + 4-bit layers × theirs), measured constants (device_kernels.h).
+// Who generates decides the rest (Library). An engine joins kernels and captures them in a graph (token_kernels.h).
+// Kernels of 2023 read keys and values once for each query head that shares them: TensorRT-LLM before its XQA
+// (docs/source/blogs/XQA-kernel.md), vLLM's PagedAttention, FlashAttention 2.0 (pytorch.org, Flash-Decoding: 0.39 ms
+// with 16 query and 2 key heads, 0.06 ms once they were read together). vLLM's scheduler runs between tokens; llama.cpp
+// has a kernel for each operator. A loop of eager PyTorch takes max(decode, kernels × dispatch + 4-bit layers ×
+// theirs), measured constants (device_kernels.h).
+//
 // bitsandbytes has a kernel that reads 4-bit weights for one token alone; for more it writes them in half and
-// multiplies those (bitsandbytes/autograd/_functions.py, matmul_4bit). Against gpt-fast's published rates on an A100
-// (tst_inference_memory.cpp) the typical error is 12 %. Left out: kernels for quantized weights that stay below the
-// bandwidth; prompts longer than `sequence`, which take more such passes over a longer cache; sequences of several
-// lengths; sampling. A draft model: speculative_time.h.
+// multiplies those (bitsandbytes/autograd/_functions.py, matmul_4bit). A cache that grows by copies is read and written
+// for it; transformers before 4.48 also copied each key head for its query heads (repeat_kv), and attention read those.
+// An engine joins what stands between a prompt's products, too, which is predicted as torch.compile's kernels, and
+// weights in FP8 multiply it in FP8 where the device has that. Left out: kernels for quantized weights that stay below
+// the bandwidth, and what they take for a prompt; prompts longer than `sequence`, which take more such passes over a
+// longer cache; sequences of several lengths; sampling. A draft model: speculative_time.h.
 #pragma once
 
 #include "core/device/device.h"
@@ -25,18 +33,41 @@
 #include "core/training/simulation.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 
 namespace memscape {
+
+/// What generates.
+enum class Library : std::uint8_t {
+    Engine,     ///< TensorRT-LLM, LMDeploy, gpt-fast: nothing between tokens
+    Engine2023, ///< the same, whose attention reads grouped keys once for each query head
+    Vllm05,     ///< an engine whose scheduler runs, and outputs are processed, between tokens
+    Vllm,       ///< of it the scheduler
+    LlamaCpp
+};
 
 /// What is served; bytes are of one device.
 struct Serving
 {
     std::int64_t batch = 1, context = 1, sequence = 1;
-    double weightsRead = 0;  ///< B that one step reads
-    double cacheRead = 0;    ///< B
-    bool isFourBit = false;  ///< weights in NF4
+    ReadWeights weightsRead;  ///< by one step
+    double cacheRead = 0;     ///< B, of every key once
+    double queryHeads = 1;    ///< on one device
+    double queriesPerKey = 1; ///< of them
+    bool isFourBit = false;   ///< weights in NF4
+    bool isEightBit = false;  ///< quantized ones in 8 bits, not in fewer
+    bool isAwq = false;
+    bool isFloat8 = false;       ///< weights in FP8
+    bool isCacheCopied = false;  ///< for every token, by a loop of eager PyTorch
+    bool areHeadsCopied = false; ///< by that loop, for the query heads that share them
+    Library library = Library::Engine;
     std::int64_t tokens = 1; ///< of each sequence in a decoding step
+
+    /// Keys are read again for each query head that shares them.
+    bool readsKeysAgain() const { return library == Library::Engine2023 && queriesPerKey > 1; }
+    /// B that attention reads.
+    double keysRead() const { return readsKeysAgain() ? cacheRead * queriesPerKey : cacheRead; }
 };
 
 struct ServingTime
@@ -45,21 +76,33 @@ struct ServingTime
     double prefill = nan;                                         ///< s
     double weights = nan, cache = nan, launches = 0, exposed = 0; ///< s, the parts of a decoding step
     double kernels = 0;                                           ///< of a decoding step
+    double between = 0;                                           ///< s of the host from a token to the next
     double prefillLow = nan, prefillHigh = nan;                   ///< s, the band of the pass (step_band.h)
+    double eagerKernels = 0, eagerLaunches = 0;                   ///< of a loop of eager PyTorch, s
+    double eagerPass = 0;                                         ///< s, its operators one by one; 0: quantized weights
+    double copies = 0;                                            ///< s of the cache's copies in such a loop
     double dispatch = 0;                                          ///< s of an eager program's host for each kernel
+    std::string dispatchSource;
     double host = 0;                                              ///< s of it for a step
     bool areWeightsArithmetic = false;                            ///< products rule, not the bytes of the weights
     std::optional<Error> missing = {};                            ///< why there is no time: a rate or a link
 
-    double decode() const { return weights + cache + launches + exposed; }
-    /// Kernels reach 0.6 to 1 of the bandwidth, launches take 0.7 to 1.4 of their time.
-    double decodeLow() const { return weights + cache + 0.7 * launches + exposed; }
-    double decodeHigh() const { return (weights + cache) / 0.6 + 1.4 * launches + 1.3 * exposed; }
+    double decode() const { return weights + cache + launches + exposed + between; }
+    /// Kernels reach 0.8 to 1.15 of the bandwidth that is taken, launches take 0.7 to 1.5 of their time, an engine's
+    /// host up to 2.5 ms.
+    double decodeLow() const { return (weights + cache) / 1.15 + 0.7 * launches + exposed + 0.5 * between; }
+    double decodeHigh() const { return (weights + cache) / 0.8 + 1.5 * launches + 1.3 * exposed + 1.5 * between; }
     /// Of an eager program: the device waits for its host, or the host for it.
-    double eagerDecode() const { return std::max(decode(), host); }
-    double eagerDecodeLow() const { return std::max(decodeLow(), 0.5 * host); }   ///< a processor of 2025
-    double eagerDecodeHigh() const { return std::max(decodeHigh(), 1.5 * host); } ///< one of 2019, hooks
+    double eagerDevice() const { return std::max(weights + eagerLaunches, eagerPass) + cache + copies + exposed; }
+    double eagerDecode() const { return std::max(eagerDevice(), host); }
+    double eagerDecodeLow() const { return std::max(0.85 * eagerDevice(), 0.5 * host); } ///< a processor of 2025
+    double eagerDecodeHigh() const { return std::max(1.6 * eagerDevice(), 1.5 * host); } ///< one of 2019, hooks
     double tokensPerSecond() const { return double(of.batch) / decode(); }
+
+    double answerTokens() const { return double(of.context - of.sequence); }
+    /// With the cache of the middle of the answer.
+    double answerToken() const { return decode() - cache * answerTokens() / (2 * double(of.context)); }
+    double answer() const { return prefill + answerTokens() * answerToken(); }
 };
 
 /// `graph`, its `parameters` and `setup` are those of the prompt; `held` B are in use. Without a cache (pictures,
@@ -72,8 +115,8 @@ ServingTime servingTime(const Device& device, const ModelDescription& model, con
 ServingTime decodingTime(const Device& device, const ModelDescription& model, const TrainingSetup& setup,
                          const Serving& serving, double held);
 
-/// prefill_time, token_time, eager_token_time, tokens_per_second, each with its why; the latter three where there is a
-/// cache.
+/// prefill_time, token_time, eager_token_time, tokens_per_second, answer_time, each with its why; all but the first
+/// where there is a cache.
 Figures servingTimeFigures(const ServingTime& time);
 
 } // namespace memscape

@@ -64,6 +64,21 @@ Schema inferenceSchema()
                    {{"all", "of every token", "what a forward pass returns"},
                     {"last", "of the last token", "what generation needs: generate(), vLLM, llama.cpp"}},
                    "all"),
+        choiceSpec(
+            "library", "library",
+            "What generates: how kernels are joined, what a host does between tokens, how attention reads keys "
+            "that several query heads share. Weights in GGUF are llama.cpp's. A loop of eager PyTorch has a "
+            "figure of its own.",
+            {{"engine", "an engine",
+              "TensorRT-LLM, LMDeploy, SGLang, gpt-fast, torch.compile: joined kernels in a graph"},
+             {"vllm", "vLLM 0.6",
+              "an engine whose scheduler runs on the host between tokens: 1.7 ms; later ones hide it"},
+             {"vllm-0.5", "vLLM before 0.6", "outputs are processed between tokens, too: 4 ms"},
+             {"engine-2023", "an engine of 2023",
+              "keys are read once for each query head, ranks reduce by NCCL: TensorRT-LLM before XQA, PagedAttention, "
+              "FlashAttention 2.0"},
+             {"llama.cpp", "llama.cpp", "a kernel for each operator"}},
+            "engine"),
         choiceSpec("cache_growth", "cache grows",
                    "How the cache gets room for a token. Prompt and last token are two moments of one that grows.",
                    {{"reserved", "reserved", "there for the whole context: vLLM, llama.cpp, StaticCache"},
@@ -101,7 +116,7 @@ Schema inferenceSchema()
     appendSpecs(schema, deviceSpecs());
     appendSpecs(schema, {assumeSpec()});
     setGroup(schema, "engine",
-             {"cache_growth", "cache_page", "shared_prefix", "memory_share", "draft_model", "draft_tokens",
+             {"library", "cache_growth", "cache_page", "shared_prefix", "memory_share", "draft_model", "draft_tokens",
               "draft_acceptance"});
     setGroup(schema, "details",
              {"precision", "attention", "logits", "transformers", "quantized_head", "bitsandbytes", "tensor_parallel",

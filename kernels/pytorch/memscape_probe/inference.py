@@ -22,7 +22,7 @@ DTYPES = {**HALVES, "fp32": torch.float32}
 
 
 # Of an engine, not of a forward pass: parameter, what the probe does.
-OF_ENGINES = (("cache_growth", "reserved"), ("cache_page", 1), ("shared_prefix", 0), ("draft_model", "none"))
+OF_ENGINES = (("library", "engine"), ("cache_growth", "reserved"), ("cache_page", 1), ("shared_prefix", 0), ("draft_model", "none"))
 
 
 def plan_of(parameters, device):

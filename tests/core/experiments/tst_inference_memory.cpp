@@ -38,6 +38,10 @@ private slots:
     void aMissingLinkIsNamed();
     void olderVersionsKeepTablesAndFloatLogits();
     void aCacheThatIsCopiedIsThereTwice();
+    void kernelsOf2023ReadSharedKeysAgain();
+    void anAnswerTakesItsPromptAndItsTokens();
+    void promptsMultiplyInFloat8WhereTheDeviceHasIt();
+    void normalFloatsAreMadeWholeForSeveralTokens();
 };
 
 namespace {
@@ -310,7 +314,7 @@ void TestInferenceMemory::aStateDoesNotGrowWithTheContext()
 
 /// Tokens per second of one sequence after a prompt of five tokens, on an A100 80 GB limited to 330 W: the table of
 /// gpt-fast's README (github.com/meta-pytorch/gpt-fast), compiled, weights in bf16 and int8, on one GPU and two. Its
-/// groups of 32 in 4 bits are another form. Nothing of the model was fitted to them.
+/// groups of 32 in 4 bits are another form. HBM's share is known from another of its rows (70B in bf16 on two GPUs).
 void TestInferenceMemory::publishedRatesOfTokens()
 {
     const struct
@@ -329,10 +333,10 @@ void TestInferenceMemory::publishedRatesOfTokens()
                          std::string("tensor_parallel=") + row.parallel, "batch=1", "context=128", "sequence=5"}));
         QVERIFY(figures);
         errors.push_back(std::fabs(servingValue(*figures, "tokens_per_second") / row.rate - 1));
-        QVERIFY2(errors.back() < 0.25, row.model);
+        QVERIFY2(errors.back() < 0.15, row.model);
     }
     std::sort(errors.begin(), errors.end());
-    QVERIFY2(errors[errors.size() / 2] < 0.13, qPrintable(QString::number(errors[errors.size() / 2])));
+    QVERIFY2(errors[errors.size() / 2] < 0.06, qPrintable(QString::number(errors[errors.size() / 2])));
 }
 
 void TestInferenceMemory::aBatchSharesTheWeights()
@@ -354,14 +358,15 @@ void TestInferenceMemory::aTokenReadsTheExpertsItIsSentTo()
     const double all = double(*servedWeights(mixtral, StoredForm::BFloat16, 2, 1));
     const double embedding = 2.0 * 32000 * 4096;
     // One token: two of eight experts, and one row of the embedding.
-    QCOMPARE(*weightsReadByStep(mixtral, StoredForm::BFloat16, 2, 1, 1),
+    QCOMPARE(weightsReadByStep(mixtral, StoredForm::BFloat16, 2, 1, 1)->bytes(),
              2.0 * double(inventory(mixtral)->active) - embedding + 2 * 4096);
     // Many tokens meet all of them.
-    QVERIFY(std::fabs(*weightsReadByStep(mixtral, StoredForm::BFloat16, 2, 1, 1000) / (all - embedding * 31 / 32) - 1)
+    QVERIFY(std::fabs(
+                weightsReadByStep(mixtral, StoredForm::BFloat16, 2, 1, 1000)->bytes() / (all - embedding * 31 / 32) - 1)
             < 1e-6);
     // A table that is the head, too, is read whole.
     const ModelDescription gpt2 = *readModel("gpt2");
-    QVERIFY(*weightsReadByStep(gpt2, StoredForm::BFloat16, 2, 1, 1) > 2.0 * 50257 * 768);
+    QVERIFY(weightsReadByStep(gpt2, StoredForm::BFloat16, 2, 1, 1)->bytes() > 2.0 * 50257 * 768);
 }
 
 void TestInferenceMemory::aMissingLinkIsNamed()
@@ -414,6 +419,78 @@ void TestInferenceMemory::aCacheThatIsCopiedIsThereTwice()
         servingWith({"cache_growth=copied", "draft_model=llama-3.2-1b", "model=llama-3.1-70b"}));
     QVERIFY(!refused);
     QCOMPARE(refused.error().code, std::string("plan.combination"));
+}
+
+namespace {
+
+double figureOn(const char* device, std::vector<std::string> texts, const char* key)
+{
+    const auto figures = inference().predictPoint(*findDevice(device), servingWith(std::move(texts)));
+    return figures ? servingValue(*figures, key) : memscape::nan;
+}
+
+} // namespace
+
+// The Flash-Decoding post (pytorch.org): 16 query heads that share 2 take FlashAttention 2.0 six times as long.
+void TestInferenceMemory::kernelsOf2023ReadSharedKeysAgain()
+{
+    const auto cacheTime = [](const char* model, const char* library) {
+        const auto time = [&](const char* context) {
+            return figureOn("nvidia-a100-80gb", {model, library, context, "batch=64", "tensor_parallel=4"},
+                            "token_time");
+        };
+        return time("context=4096") - time("context=1024");
+    };
+    const double ofGroups = cacheTime("model=llama-2-70b", "library=engine-2023")
+        / cacheTime("model=llama-2-70b", "library=engine"); // eight query heads a key, at a stream's bandwidth
+    QVERIFY2(ofGroups > 6 && ofGroups < 8, qPrintable(QString::number(ofGroups)));
+    QCOMPARE(cacheTime("model=llama-2-13b", "library=engine-2023"), cacheTime("model=llama-2-13b", "library=engine"));
+}
+
+// Qwen's own times of 2,048 tokens behind an input (QwenLM/Qwen2.5, docs/source/benchmark/speed_benchmark.rst).
+void TestInferenceMemory::anAnswerTakesItsPromptAndItsTokens()
+{
+    const auto answer = [](const char* model, const char* sequence, const char* context) {
+        return figureOn("nvidia-a100-80gb",
+                        {model, sequence, context, "weight_precision=bf16", "library=vllm", "batch=1",
+                         "attention=flash", "logits=last"},
+                        "answer_time");
+    };
+    const double shortInput = answer("model=qwen2.5-14b", "sequence=1", "context=2049");
+    const double longInput = answer("model=qwen2.5-14b", "sequence=30720", "context=32768");
+    QVERIFY2(std::fabs(shortInput / (2048 / 46.30) - 1) < 0.1, qPrintable(QString::number(shortInput)));
+    QVERIFY2(std::fabs(longInput / (2048 / 37.18) - 1) < 0.1, qPrintable(QString::number(longInput)));
+    QVERIFY(!(answer("model=qwen2.5-14b", "sequence=64", "context=64") > 0)); // no token of an answer fits
+}
+
+// TensorRT-LLM's first tokens of 2,048 (docs/source/performance.md @77d24b5).
+void TestInferenceMemory::promptsMultiplyInFloat8WhereTheDeviceHasIt()
+{
+    const auto prompt = [](const char* device, const char* weights) {
+        return figureOn(device,
+                        {"model=llama-7b", weights, "precision=fp16", "kv_precision=fp16", "sequence=2048",
+                         "context=2048", "batch=1", "attention=flash", "logits=last"},
+                        "prefill_time");
+    };
+    QVERIFY(std::fabs(prompt("nvidia-h100-sxm", "weight_precision=fp8") / 36e-3 - 1) < 0.2);
+    QVERIFY(std::fabs(prompt("nvidia-l40s", "weight_precision=fp8") / 73e-3 - 1) < 0.2);
+    QVERIFY(prompt("nvidia-h100-sxm", "weight_precision=fp8")
+            < 0.75 * prompt("nvidia-h100-sxm", "weight_precision=fp16"));
+    QCOMPARE(prompt("nvidia-a100-80gb", "weight_precision=fp8"), prompt("nvidia-a100-80gb", "weight_precision=fp16"));
+}
+
+// bitsandbytes' own times (benchmarking/README.md @1b7b9bb): Qwen2.5 32B in NF4 takes an H100 70.7 ms for one token,
+// 115.4 for eight: the kernel that makes the weights whole has more instructions than bytes.
+void TestInferenceMemory::normalFloatsAreMadeWholeForSeveralTokens()
+{
+    const auto token = [](const char* batch) {
+        return figureOn(
+            "nvidia-h100-sxm",
+            {"model=qwen2.5-32b", "weight_precision=nf4", "sequence=64", "context=96", "attention=flash", batch},
+            "eager_token_time");
+    };
+    QVERIFY(std::fabs(token("batch=1") / 70.7e-3 - 1) < 0.1);
+    QVERIFY(std::fabs(token("batch=8") / 115.4e-3 - 1) < 0.15);
 }
 
 QTEST_GUILESS_MAIN(TestInferenceMemory)

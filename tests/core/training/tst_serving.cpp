@@ -138,7 +138,7 @@ private slots:
         const double h = 384, layer = 4 * h * h + 8 * h * h + 3 * h + 5 * h + 4 * h;
         const double encoder = 2 * (3 * 80 * h + h + 3 * h * h + h + 1500 * h + 4 * layer + 2 * h);
         const double positions = 2 * 447 * h; // of the decoder's, one row is read
-        QCOMPARE(*read, double(*whole) - encoder - positions);
+        QCOMPARE(read->bytes(), double(*whole) - encoder - positions);
     }
 };
 

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/timing/token_kernels.h"
+
+#include "core/timing/gemm_time.h"
+
+#include <algorithm>
+
+namespace memscape {
+
+namespace {
+
+constexpr double graphPeriod = 0.53;       ///< of a stream's
+constexpr double ringStart = 6e-6;         ///< s of NCCL's kernel, and until ranks have met
+constexpr double linkPassSeconds = 2.0e-6; ///< from one GPU's store to another's load
+
+constexpr double attentionKernels = 5; ///< joined product, positions and cache, attention's parts, their sum, product
+constexpr double latentKernels = 4;    ///< MLA's: two more products down, two that absorb
+constexpr double crossKernels = 5;     ///< a decoder's look at the encoder: norm, product, attention, its sum, product
+constexpr double feedForwardKernels = 3; ///< product, activation, product
+constexpr double expertKernels = 8; ///< router, choice, order (2), grouped product, activation, grouped product, sum
+constexpr double stateSpaceKernels = 7; ///< Mamba: norm, four products, convolution, scan
+constexpr double modelKernels = 5;      ///< embedding, last norm, head, sampling (2)
+
+/// Of HBM's bandwidth, as the datasheet has it.
+double shareOfHbm(WeightBits bits)
+{
+    switch (bits) {
+    case WeightBits::Eight: return 0.7;
+    case WeightBits::Four: return 0.57;
+    case WeightBits::Sixteen: break;
+    }
+    return 0.79;
+}
+
+} // namespace
+
+double engineKernels(const ModelDescription& model)
+{
+    if (model.family == Family::StateSpace)
+        return double(model.layers) * stateSpaceKernels + modelKernels;
+    const bool isSecondStack = model.family == Family::EncoderDecoder;
+    const std::int64_t layers = isSecondStack ? model.decoderLayers : model.layers;
+    const double norms = model.sharedNorm ? 1 : 2;
+    const double attention = attentionKernels + (model.latent.keyValueRank > 0 ? latentKernels : 0)
+        + (model.queryKeyNorm || model.queryKeyNormWhole ? 1 : 0) + (isSecondStack ? crossKernels : 0);
+    double kernels = modelKernels;
+    for (std::int64_t layer = 0; layer < layers; ++layer) {
+        const bool hasExperts = model.experts.count > 0 && model.isSparse(layer);
+        kernels += norms + attention + (hasExperts ? expertKernels : feedForwardKernels)
+            + (hasExperts && model.experts.sharedFfn > 0 ? feedForwardKernels : 0);
+    }
+    return kernels;
+}
+
+double engineKernelSeconds(const Device& device)
+{
+    return graphPeriod * device.launch.valueOr(0) + waveFillSeconds;
+}
+
+double decodingBandwidth(const Device& device, WeightBits bits)
+{
+    const MemoryLevel* const dram = device.dram();
+    if (!dram)
+        return 0;
+    const double copied = levelBandwidth(device, *dram, Operation::Copy).valueOr(0);
+    const bool isStacked = dram->label.find("HBM") != std::string::npos;
+    const bool isSheet = dram->bandwidth.evidence == Evidence::Specified;
+    return isStacked && isSheet ? std::min(copied, shareOfHbm(bits) * dram->bandwidth.value) : copied;
+}
+
+double smallReduceSeconds(const Device& device, int ranks, bool byRing)
+{
+    const double passes = byRing ? 2 * (ranks - 1) : 2;
+    return ranks > 1 ? (byRing ? ringStart : engineKernelSeconds(device)) + passes * linkPassSeconds : 0;
+}
+
+} // namespace memscape

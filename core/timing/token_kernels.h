@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a GPU takes for the kernels of one decoding step beside the bytes that they read, and how quickly they read.
+//
+//     kernels    of a step, as engines join them: queries, keys and values are one product, so are gate and up; a norm
+//                adds its residual; all experts of a layer run in one grouped product
+//                (vllm/model_executor/models/llama.py and layers/fused_moe; gpt-fast's under torch.compile are as many)
+//     each       the period of a captured graph, and the wave that fills and drains (gemm_time.h)
+//     bandwidth  products of a few rows, and attention of one query, keep less on its way than HBM needs: 0.79 of the
+//                datasheet's, of weights in 8 bits 0.7 and in 4 bits 0.57; boards with GDDR reach what a copy does
+//     all-reduce of a few KB: each rank reads what the others have written, once all have said so: a kernel, and two
+//                passes of the links (TensorRT-LLM's, vLLM's and PyTorch's own kernels); NCCL's ring passes 2 (N − 1)
+//                times
+//
+// Sources. Graphs: small kernels follow each other after 1.34 instead of 2.7 µs on an A100, 1.27 instead of 2.47 on a
+// GH200, 0.96 instead of 1.59 on an L40 (te42kyfo/gpu-benches, gpu-small-kernels). Bandwidth: gpt-fast's Llama 2 70B in
+// bf16 reads 1,482 GB/s on each of two A100s (its README @0f925b5), 1,613 less what stands between its kernels; wider
+// loads make llama.cpp's products of one row 1.27 times as quick on an H100, and 1.01 times on GDDR
+// (ggml-org/llama.cpp, pull request 9816). Marlin reads 4 bits at 1,158 GB/s on an A100 (vllm-project/vllm, pull
+// request 2497, Llama 13B's four products) and at 1.8 TB/s on an H100, 8 bits at 2.4, where cuBLAS reads 16 bits at 1.9
+// (pull request 19929, 1 × 4096 × 12288). Passes: NCCL's ring takes 10 µs for 2 A100s and 33.7 for 8, whatever the
+// bytes, 2 µs for each of its steps (NVIDIA/nccl-tests, issue 123).
+//
+// Left out: kernels that wait for each other's last blocks no more (programmatic dependent launch), norms within the
+// all-reduce, switches that reduce.
+#pragma once
+
+#include "core/device/device.h"
+#include "core/network/model.h"
+
+#include <cstdint>
+
+namespace memscape {
+
+/// Kernels of a decoding step.
+double engineKernels(const ModelDescription& model);
+/// s from the start of one to that of the next, beside its bytes.
+double engineKernelSeconds(const Device& device);
+enum class WeightBits : std::uint8_t { Sixteen, Eight, Four };
+/// B/s that a decoding step reads weights at, those in 16 bits like its cache; 0 where the memory's is not known.
+double decodingBandwidth(const Device& device, WeightBits bits);
+/// s of an all-reduce beside its bytes, by a kernel of the engine's own or by NCCL's ring; 0 for one rank.
+double smallReduceSeconds(const Device& device, int ranks, bool byRing = false);
+
+} // namespace memscape

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of a decoding step against the engines' own code and others' measurements of single kernels.
+#include "core/device/catalogue.h"
+#include "core/network/model_names.h"
+#include "core/timing/token_kernels.h"
+
+#include <QtTest>
+
+#include <cmath>
+#include <utility>
+
+using namespace memscape;
+
+class TestTokenKernels : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    // vLLM's llama.py: two norms, joined qkv, rotary and cache, attention in two, o, gate and up, activation, down.
+    void aLayerHasTenKernels()
+    {
+        QCOMPARE(engineKernels(*readModel("llama-2-7b")), 32 * 10 + 5.0);
+        QCOMPARE(engineKernels(*readModel("phi-2")), 32 * 9 + 5.0); // one norm
+    }
+
+    // All experts run in one grouped product: eight of them start no more kernels than two.
+    void expertsAreGrouped()
+    {
+        ModelDescription mixtral = *readModel("mixtral-8x7b");
+        const double eight = engineKernels(mixtral);
+        mixtral.experts.count = 2;
+        QCOMPARE(engineKernels(mixtral), eight);
+        QCOMPARE(eight, 32 * 15 + 5.0);
+    }
+
+    // Marlin, bench.py on Llama 13B's four products: 1,158 GB/s of an A100 (vllm-project/vllm, pull request 2497).
+    void fewRowsReachAShareOfHbm()
+    {
+        const Device a100 = findDevice("nvidia-a100-80gb").value(), geforce = findDevice("nvidia-rtx-4090").value();
+        QVERIFY(std::fabs(decodingBandwidth(a100, WeightBits::Four) / 1158e9 - 1) < 0.02);
+        QVERIFY(decodingBandwidth(a100, WeightBits::Sixteen) > decodingBandwidth(a100, WeightBits::Eight));
+        QCOMPARE(decodingBandwidth(geforce, WeightBits::Four), decodingBandwidth(geforce, WeightBits::Sixteen));
+    }
+
+    // An H100's all-reduce of a few KB in a graph: 6 µs for two ranks (NVIDIA/nccl, issue 1259).
+    void smallReductionsTakeMicroseconds()
+    {
+        const Device h100 = findDevice("nvidia-h100-sxm").value();
+        QVERIFY(std::fabs(smallReduceSeconds(h100, 2) / 6e-6 - 1) < 0.3);
+        QCOMPARE(smallReduceSeconds(h100, 1), 0.0);
+        // NCCL's ring on a DGX A100 (NVIDIA/nccl-tests, issue 123): µs of 2, 4 and 8 ranks.
+        const Device a100 = findDevice("nvidia-a100-80gb").value();
+        for (const auto& [ranks, measured] : {std::pair(2, 10.0), std::pair(4, 16.88), std::pair(8, 33.7)})
+            QVERIFY(std::fabs(1e6 * smallReduceSeconds(a100, ranks, true) / measured - 1) < 0.1);
+    }
+};
+
+QTEST_GUILESS_MAIN(TestTokenKernels)
+#include "tst_token_kernels.moc"
