@@ -55,7 +55,7 @@ TrainingSetup servingSetup(const Device& device, const Parameters& parameters, c
     setup.build.sequence = request.chunk;
     setup.build.weights = request.computed;
     setup.build.attention = attentionOn(device, parameters);
-    setup.build.rules = setup.step.rules = rulesOn(device);
+    setup.build.rules = setup.step.rules = rulesOn(device, parameters);
     setup.build.gradient = false;
     setup.build.loss = false;
     setup.build.lastLogits = request.lastLogits;

@@ -100,6 +100,21 @@ ParameterSpec transformersSpec()
         "4.50");
 }
 
+ParameterSpec pytorchSpec()
+{
+    return choiceSpec(
+        "pytorch", "PyTorch",
+        "Which version runs on the GPU. Before 2.1 Adam over all tensors at once (foreach) had a list of denominators "
+        "beside that of square roots: as much again as the trained parameters. Before 2.0 torch.optim went one tensor "
+        "after the other, and zero_grad() kept gradients, unless told otherwise. Before 1.11 softmax kept its input "
+        "for backward, beside its result. A processor has the version that runs on it.",
+        {{"2.1", "2.1 or newer", "as the operators are now"},
+         {"2.0", "2.0", "two lists in Adam's update"},
+         {"1.13", "1.11 to 1.13", "loops over tensors, gradients that stay"},
+         {"1.10", "1.10 or older", "and inputs of softmax"}},
+        "2.1");
+}
+
 ParameterSpec assumeSpec()
 {
     return choiceSpec("assume", "unknown architecture",
@@ -159,6 +174,21 @@ Transformers transformersOf(const Parameters& parameters)
         : version == "4.45"  ? Transformers::Before446
         : version == "4.46"  ? Transformers::Before450
                              : Transformers::From450;
+}
+
+PyTorch pytorchOf(const Parameters& parameters)
+{
+    const std::string version = parameters.has("pytorch") ? parameters.choice("pytorch") : std::string();
+    return version == "1.10" ? PyTorch::Before111
+        : version == "1.13"  ? PyTorch::Before20
+        : version == "2.0"   ? PyTorch::Before21
+                             : PyTorch::From21;
+}
+
+bool freesGradientsOf(const Parameters& parameters)
+{
+    const std::string& frees = parameters.choice("zero_grad_frees");
+    return frees == "true" || (frees != "false" && pytorchOf(parameters) >= PyTorch::Before21);
 }
 
 AttentionKernel attentionOf(const Parameters& parameters)

@@ -49,6 +49,7 @@ private:
     std::string styleArguments(const OptimizerName& name) const;
     void writeOptimizer();
     bool isLomo() const { return is("optimizer", "lomo") || is("optimizer", "adalomo"); }
+    bool isGalore() const { return is("optimizer", "galore") || is("optimizer", "galore-8bit"); }
 
     void writeProjected(const OptimizerName& name, const std::string& arguments);
     /// What is projected is a group of its own.
@@ -69,6 +70,7 @@ private:
     int writeMicroBatches();
     void writeStep();
     void writeUpdate();
+    std::string zeroGrad() const;
     void writePass();
 
     const Parameters& m_parameters;

@@ -72,7 +72,9 @@ void TestTrainingMemory::gradientsThatStayAreThereInTheNextForward()
     const double more = predicted("peak_allocated", "false") - predicted("peak_allocated", "true");
     const double gradients = predicted("gradients", "true");
     QVERIFY2(more > 0.9 * gradients && more < 1.01 * gradients, qPrintable(QString::number(more / gradients)));
+    QCOMPARE(predicted("peak_allocated", "late"), predicted("peak_allocated", "false")); // then they are freed
     // The first step has none to find.
+    QCOMPARE(predicted("first_step_peak", "late"), predicted("first_step_peak", "true"));
     QCOMPARE(predicted("first_step_peak", "false"), predicted("first_step_peak", "true"));
 }
 
