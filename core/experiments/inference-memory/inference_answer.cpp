@@ -94,8 +94,8 @@ Result<ServingPass> servingPass(const Device& device, const ModelDescription& mo
         live += event.change();
         pass.activations = std::max(pass.activations, live);
     }
-    for (const NamedTensor& buffer : pass.graph->buffers) // tables that no checkpoint has
-        if (buffer.name == "cos_cached" || buffer.name == "sin_cached")
+    for (const NamedTensor& buffer : pass.graph->buffers) // tables and masks that no checkpoint has
+        if (buffer.name == "cos_cached" || buffer.name == "sin_cached" || buffer.name == "bias")
             pass.activations += pass.graph->storageOf(buffer.tensor).bytes;
     return pass;
 }

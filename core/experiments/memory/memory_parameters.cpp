@@ -69,7 +69,7 @@ Result<UpdateStyle> updateOf(const Device& device, const Parameters& parameters,
     const bool isAdam = plan.optimizer == OptimizerKind::Adam || plan.optimizer == OptimizerKind::AdamW;
     if (plan.isByDeepSpeed() && isAdam && !followsCpuRules(device))
         return UpdateStyle::Fused;
-    const bool goesOneByOne = followsCpuRules(device) || pytorchOf(parameters) <= PyTorch::Before20;
+    const bool goesOneByOne = followsCpuRules(device) || pytorchOf(device, parameters) <= PyTorch::Before20;
     return goesOneByOne ? UpdateStyle::Loop : UpdateStyle::Foreach;
 }
 
@@ -89,7 +89,7 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
     plan.clipsGradients = parameters.flag("clipping");
     plan.updatesInBackward = plan.phase == StepPhase::Training && parameters.flag("optimizer_in_backward");
     plan.isChannelsLast = parameters.flag("channels_last");
-    plan.setsGradientsToNone = freesGradientsOf(parameters);
+    plan.setsGradientsToNone = freesGradientsOf(device, parameters);
     plan.zeroesLate =
         plan.phase == StepPhase::Training && !plan.updatesEarly() && parameters.choice("zero_grad_frees") == "late";
     plan.fp32Gradients = parameters.flag("fp32_gradients");
@@ -120,7 +120,7 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
     plan.offload = offloadOf(parameters);
     plan.isOnCpu = followsCpuRules(device);
     plan.isBefore2 = rulesOn(device, parameters).isBefore2;
-    plan.addsEpsilonInPlace = plan.isOnCpu ? !plan.isBefore2 : pytorchOf(parameters) == PyTorch::From21;
+    plan.addsEpsilonInPlace = plan.isOnCpu ? !plan.isBefore2 : pytorchOf(device, parameters) == PyTorch::From21;
     MEMSCAPE_TRY(update, updateOf(device, parameters, plan));
     plan.update = update;
     MEMSCAPE_CHECK(checkPlan(plan));
@@ -312,7 +312,7 @@ AttentionKernel attentionOn(const Device& device, const Parameters& parameters)
 EagerRules rulesOn(const Device& device, const Parameters& parameters)
 {
     if (!followsCpuRules(device))
-        return EagerRules::onGpu(pytorchOf(parameters));
+        return EagerRules::onGpu(pytorchOf(device, parameters));
     const bool isBefore2 = device.framework && device.framework->version.starts_with("1.");
     return EagerRules::onCpu(isBefore2, std::max(device.units, 1)); // PyTorch takes a thread for each core
 }

@@ -55,9 +55,10 @@ Offload offloadOf(const Parameters& parameters);
 Result<ShardedBy> shardedByOf(const Parameters& parameters);
 AttentionKernel attentionOf(const Parameters& parameters);
 Transformers transformersOf(const Parameters& parameters);
-PyTorch pytorchOf(const Parameters& parameters); ///< on a GPU
+/// The version that is asked for on a GPU; a processor has the one that runs there.
+PyTorch pytorchOf(const Device& device, const Parameters& parameters);
 /// zero_grad() sets gradients to none: PyTorch's default since 2.0.
-bool freesGradientsOf(const Parameters& parameters);
+bool freesGradientsOf(const Device& device, const Parameters& parameters);
 DType computedInOf(const Parameters& parameters); ///< of `inference-memory`
 /// This device as a measurement with our own kernels uses it: they place arrays as CUDA's PyTorch does, on a CPU too.
 Device withOwnKernels(Device device);

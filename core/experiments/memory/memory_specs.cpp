@@ -92,7 +92,8 @@ ParameterSpec transformersSpec()
         "as large as they are. Before 4.46 a model returned its logits in fp32. The logits of OPT, BLOOM, GPT-NeoX, "
         "GPT-BigCode, Falcon, MPT and StableLM kept their type until 4.49. Before 4.45 each layer of Qwen 2, Mistral, "
         "Mixtral, Phi, StableLM, StarCoder 2, GPT-NeoX and Falcon had tables of sine and cosine for all positions; "
-        "generate() took logits of all tokens of a prompt then (logits=all).",
+        "generate() took logits of all tokens of a prompt then (logits=all). Each layer of GPT-NeoX had a mask of all "
+        "positions until 4.48.",
         {{"4.50", "4.50 or newer", "labels are shifted, not logits"},
          {"4.46", "4.46 to 4.49", "the loss copies the logits"},
          {"4.45", "4.45", "and the model returns them in fp32"},
@@ -176,19 +177,21 @@ Transformers transformersOf(const Parameters& parameters)
                              : Transformers::From450;
 }
 
-PyTorch pytorchOf(const Parameters& parameters)
+PyTorch pytorchOf(const Device& device, const Parameters& parameters)
 {
-    const std::string version = parameters.has("pytorch") ? parameters.choice("pytorch") : std::string();
+    if (!device.isGpu() || !parameters.has("pytorch"))
+        return PyTorch::From21;
+    const std::string& version = parameters.choice("pytorch");
     return version == "1.10" ? PyTorch::Before111
         : version == "1.13"  ? PyTorch::Before20
         : version == "2.0"   ? PyTorch::Before21
                              : PyTorch::From21;
 }
 
-bool freesGradientsOf(const Parameters& parameters)
+bool freesGradientsOf(const Device& device, const Parameters& parameters)
 {
     const std::string& frees = parameters.choice("zero_grad_frees");
-    return frees == "true" || (frees != "false" && pytorchOf(parameters) >= PyTorch::Before21);
+    return frees == "true" || (frees != "false" && pytorchOf(device, parameters) >= PyTorch::Before21);
 }
 
 AttentionKernel attentionOf(const Parameters& parameters)

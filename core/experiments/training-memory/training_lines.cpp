@@ -17,6 +17,7 @@ namespace memscape {
 TrainingLines::TrainingLines(const Device& device, const Parameters& parameters)
     : m_parameters(parameters)
     , m_device(device.isGpu() ? "\"cuda\"" : "\"cpu\"")
+    , m_freesGradients(freesGradientsOf(device, parameters))
     , m_precision(parameters.choice("precision"))
     , m_offload(parameters.choice("offload"))
     , m_phase(parameters.choice("phase"))
@@ -421,7 +422,7 @@ void TrainingLines::writeStep()
 
 std::string TrainingLines::zeroGrad() const
 {
-    return fmt::format("optimizer.zero_grad(set_to_none={})", pythonFlag(freesGradientsOf(m_parameters)));
+    return fmt::format("optimizer.zero_grad(set_to_none={})", pythonFlag(m_freesGradients));
 }
 
 void TrainingLines::writeUpdate()

@@ -75,6 +75,7 @@ private:
 
     const Parameters& m_parameters;
     std::string m_device;
+    bool m_freesGradients;
     const std::string& m_precision;
     const std::string& m_offload;
     const std::string& m_phase;

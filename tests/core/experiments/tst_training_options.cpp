@@ -250,7 +250,8 @@ void TestTrainingOptions::olderPyTorchKeepsInputsOfSoftmaxAndGradients()
         return prediction ? predictedValue(*prediction, key) : memscape::nan;
     };
     const double scores = 12.0 * 12 * 4 * 512 * 512 * 4;
-    QCOMPARE(predicted("pytorch=1.10", "activations", "batch=4") - predicted("pytorch=1.13", "activations", "batch=4"),
+    QCOMPARE(predicted("pytorch=1.10", "activations", "accumulation=1")
+                 - predicted("pytorch=1.13", "activations", "accumulation=1"),
              scores);
     // zero_grad() keeps gradients by default until 2.0: they lie through forward, at whose end the peak is.
     const double kept = predicted("pytorch=1.13", "peak_allocated", "zero_grad_frees=auto");
