@@ -28,7 +28,7 @@ NEEDS_MORE = (
     ("shortest_sequence", (0,), "the probe runs batches of one length", "choose shortest_sequence=0"),
     ("operators", ("fused", "written-out"), "the probe runs what the model's library has", "choose operators=fused"),
     ("repeats_heads", (False,), "the probe runs the attention of the model's library", "choose repeats_heads=false"),
-    ("library", ("auto",), "the probe runs networks of transformers and nanoGPT's GPT-2", "choose library=auto, or run your own program under memscape_probe"),
+    ("library", ("auto", "transformers"), "the probe runs networks of transformers", "choose library=auto, or run your own program under memscape_probe"),
     ("pytorch", ("2.1",), "the probe runs the PyTorch that is installed", "choose pytorch=2.1"),
     ("zero_grad_frees", ("auto", "true", "false"), "the probe zeroes gradients behind the update", "choose zero_grad_frees=auto"),
     ("channels_last", (False,), "the probe's pictures lie in NCHW", "choose channels_last=false"),
@@ -66,6 +66,8 @@ class Plan:
         for key, possible, missing, remedy in NEEDS_MORE:
             if parameters.get(key, possible[0]) not in possible:
                 raise skipped(f"{key}={parameters[key]}: {missing}", remedy)
+        if parameters.get("library") == "transformers" and (parameters.get("described") or {}).get("architecture") == "gpt2":
+            raise skipped("library=transformers: the probe runs nanoGPT's GPT-2", "choose library=auto")
         if self.precision == "fp8":
             raise skipped("precision=fp8: PyTorch has no FP8 layers (Transformer Engine has)", "choose bf16-mixed")
         if self.checkpointing == "operators" and create_selective_checkpoint_contexts is None:
