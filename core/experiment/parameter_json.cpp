@@ -27,6 +27,8 @@ Result<ParameterValue> valueFromJson(const ParameterSpec& spec, const JsonReader
     } else if (spec.kind == ParameterKind::Flag) {
         MEMSCAPE_TRY(flag, reader.boolean());
         return ParameterValue(flag);
+    } else if (spec.kind == ParameterKind::Choice && node.is_boolean()) { // of a record made while it was a flag
+        value = parseValue(spec, node.get<bool>() ? "true" : "false");
     } else if (spec.kind == ParameterKind::Choice) {
         return reader.expected("one of its choices");
     } else if (spec.kind == ParameterKind::Text) {

@@ -32,6 +32,14 @@ enum class Transformers : std::uint8_t {
     From450    ///< the loss shifts its labels instead
 };
 
+/// Where PyTorch on a GPU differs between versions.
+enum class PyTorch : std::uint8_t {
+    Before111, ///< softmax keeps its input for backward, too
+    Before20,  ///< torch.optim goes one tensor after the other, zero_grad() keeps gradients
+    Before21,  ///< all tensors at once; Adam's denominators are a list beside the roots
+    From21     ///< in place of the roots
+};
+
 /// Which parts of a hand-made decoder are written out operator by operator.
 struct WrittenOut
 {
@@ -52,6 +60,7 @@ struct EagerRules
     bool isBefore2 = false;             ///< PyTorch 1, as far as the other rules do not say what differs
     std::int64_t threads = 1;           ///< torch.get_num_threads(): some kernels take a block for each
     bool meanSavesInput = false;        ///< before 2.0, for its number of elements
+    bool softmaxSavesInput = false;     ///< before 1.11
     bool meanIsSumAndQuotient = false;  ///< a model that writes x.sum(-1) / n itself
     bool normStatisticsInFloat = true;  ///< the CPU keeps mean and deviation in the input's dtype
     bool dropoutSavesNoise = false;     ///< F.dropout on a CPU: a factor per element, not a Bool
@@ -66,6 +75,14 @@ struct EagerRules
         EagerRules rules;
         rules.meanSavesInput = rules.dropoutSavesNoise = rules.slicesWholeDimensions = rules.emulatedAutocast = true;
         rules.normStatisticsInFloat = rules.accumulatesInPlace = false;
+        return rules;
+    }
+    static constexpr EagerRules onGpu(PyTorch version)
+    {
+        EagerRules rules;
+        rules.softmaxSavesInput = version == PyTorch::Before111;
+        rules.isBefore2 = rules.meanSavesInput = rules.slicesWholeDimensions = version <= PyTorch::Before20;
+        rules.accumulatesInPlace = !rules.isBefore2;
         return rules;
     }
     /// A step on a CPU, to the byte (tests/data/pytorch/cpu_steps.py).
@@ -83,7 +100,12 @@ struct EagerRules
 };
 
 /// What torch.compile compiles together: core/network/compile.
-enum class CompileScope : std::uint8_t { None, Network, Layers };
+enum class CompileScope : std::uint8_t {
+    None,
+    Network,
+    Logits, ///< the network without its loss
+    Layers
+};
 
 /// What is trained beside frozen weights, as PEFT has it.
 enum class AdapterKind : std::uint8_t {
@@ -147,6 +169,7 @@ struct BuildOptions
     /// Norms, activations and gates of a library's model are one kernel each, which keeps what it is given: as Liger
     /// Kernel, Apex and Megatron run them. Not on a CPU.
     bool isAllFused = false;
+    bool isTransformers = false; ///< GPT-2 as transformers writes it, not as nanoGPT
     double dropout = 0;
     bool gradient = true;       ///< false: torch.no_grad, nothing is saved
     bool loss = true;           ///< ends in the training loss; false: in the logits

@@ -336,8 +336,8 @@ private:
     Variable highPrecision(Variable x);
     Variable highPrecisionOnGpu(Variable x);
     Variable composedRmsNorm(Variable x, Variable weight);
-    Variable logSoftmaxOf(Variable x); ///< in the type of x, under autocast too
-    void sumInFloat();                 ///< the sum recorded last, under autocast
+    Variable logSoftmaxOf(Variable x, bool isDivided = false); ///< in the type of x, under autocast too
+    void sumInFloat();                                         ///< the sum recorded last, under autocast
     bool isInLayer() const { return m_layers > 0; }
     // --- adapters and quantized weights (adapters.cpp)
     bool isQuantizedHere() const

@@ -39,7 +39,8 @@ Gpt2Shape gpt2Shape(const ModelDescription& model, const BuildOptions& options)
     shape.vocabulary = model.vocab;
     shape.positions = model.maxPositions;
     shape.isTied = model.tied;
-    shape.isActivationComposite = model.activation == ActivationKind::GeluNew && options.writtenOut.activation;
+    shape.isActivationComposite =
+        model.activation == ActivationKind::GeluNew && (options.writtenOut.activation || options.isTransformers);
     if (model.activation == ActivationKind::Relu)
         shape.activation = OperatorKind::Relu;
     return shape;

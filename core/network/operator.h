@@ -66,7 +66,7 @@ enum class OperatorKind : std::uint8_t {
     Maximum,
     Variance,
     Softmax,
-    LogSoftmax,
+    LogSoftmax, ///< attribute: whether the vocabulary is divided among devices
     // Norms: outputs are result, mean, reciprocal deviation.
     LayerNorm,
     RmsNorm,
@@ -91,7 +91,7 @@ enum class OperatorKind : std::uint8_t {
     InterpolateNearest,
     InterpolateBilinear,
     // Losses.
-    NllLoss,
+    NllLoss, ///< attribute: the same
     MseLoss,
     LigerLoss,       ///< inputs rows, weight, targets; outputs loss and the gradients of both; attribute: DType of its
                      ///< products

@@ -11,6 +11,10 @@
 //
 // What both take besides while they run: core/training/fused_loss.cpp. Left out: label smoothing and z-loss, which add
 // a number a token.
+//
+// Where tensor parallelism divides the vocabulary, PyTorch's loss_parallel() runs both operators' backward in Python at
+// nll_loss (core/training/fused_loss.cpp); log_softmax passes that gradient on. Its forward, which is never the peak
+// beside that, is left as the kernel's.
 #include "core/network/builder.h"
 
 #include <array>
@@ -23,13 +27,14 @@ Variable NetworkBuilder::crossEntropy(Variable logits, Variable target)
 {
     const EagerRules& rules = m_options.rules; // a CPU's autocast casts the argument of cross_entropy
     const Variable input = rules.emulatedAutocast || rules.isOnCpu ? highPrecision(logits) : logits;
-    const Variable held = logSoftmaxOf(input); // an argument of nll_loss
+    const bool isDivided = m_options.tensorParallel > 1;
+    const Variable held = logSoftmaxOf(input, isDivided); // an argument of nll_loss
     Variable probabilities = highPrecision(held);
     logits.reset();
     if (!ok())
         return {};
     const DType dtype = probabilities.dtype();
-    begin(OperatorKind::NllLoss, std::array{probabilities.id(), target.id()});
+    begin(OperatorKind::NllLoss, std::array{probabilities.id(), target.id()}).attribute = std::int64_t(isDivided);
     const TensorId result = addOutput({Layout(Shape{}), dtype}, true);
     const TensorId weight = addOutput({Layout(Shape{}), dtype}, false);
     for (const TensorId tensor : {probabilities.id(), target.id(), weight})

@@ -41,7 +41,10 @@ Variable NetworkBuilder::softmax(Variable x, DType computed)
     x = contiguous(isFused ? std::move(x) : cast(std::move(x), computed));
     if (!ok())
         return {};
-    return settled(record(OperatorKind::Softmax, {x.id()}, {Layout(x.shape()), computed}, {noTensor}), x);
+    Variable result = record(OperatorKind::Softmax, {x.id()}, {Layout(x.shape()), computed}, {noTensor});
+    if (ok() && m_options.rules.softmaxSavesInput)
+        save(x.id());
+    return settled(std::move(result), x);
 }
 
 Variable NetworkBuilder::logSoftmax(Variable x)
@@ -50,12 +53,17 @@ Variable NetworkBuilder::logSoftmax(Variable x)
     return logSoftmaxOf(highPrecisionOnGpu(std::move(x)));
 }
 
-Variable NetworkBuilder::logSoftmaxOf(Variable x)
+Variable NetworkBuilder::logSoftmaxOf(Variable x, bool isDivided)
 {
     x = contiguous(std::move(x));
     if (!ok())
         return {};
-    return settled(record(OperatorKind::LogSoftmax, {x.id()}, {Layout(x.shape()), x.dtype()}, {noTensor}), x);
+    Variable result = record(OperatorKind::LogSoftmax, {x.id()}, {Layout(x.shape()), x.dtype()}, {noTensor});
+    if (ok() && m_options.rules.softmaxSavesInput)
+        save(x.id());
+    if (ok())
+        m_graph.operators.back().attribute = std::int64_t(isDivided);
+    return settled(std::move(result), x);
 }
 
 Variable NetworkBuilder::layerNorm(Variable x, Variable weight, Variable bias)

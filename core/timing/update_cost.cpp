@@ -47,6 +47,8 @@ Passes passesOf(OptimizerKind optimizer, UpdateStyle style)
         return {1 + 1 + 1 + 1 + 2 + 2 + 2 + 3 + 1 + 3, 12};
     case OptimizerKind::Lion: // mul_ b1*m (1-b1)*g + sign_ add_ mul_ add_
         return isFused ? Passes{5, 1} : Passes{2 + 2 + 2 + 3 + 2 + 3 + 2 + 3, 8};
+    case OptimizerKind::GaLore8bit: // and a copy of the weight, put aside
+        return {1 + 2 + 1 + 2 + 3, 7};
     case OptimizerKind::GaLore: return {1 + 1 + 2 + 3, 9};          // g; back, scaled, added; moments are small
     case OptimizerKind::Apollo: return {1 + 2 + 1 + 2 + 2 + 3, 16}; // g; scaled, its norm, limited, scaled, added
     case OptimizerKind::Lomo: return {2 + 2 + 3 + 2, 4};            // casts, add_, copy_

@@ -174,6 +174,7 @@ private:
     void ligerBackward(const Operator& op);
     void cutBackward(const Operator& op);
     void inPlaceLossBackward(const Operator& op);
+    void dividedLossBackward(const Operator& op);
     void deliver(TensorId tensor, Gradient gradient);
     void accumulate(TensorId tensor, Gradient& sum, Gradient gradient);
     Gradient taken(TensorId tensor); ///< out of its slot

@@ -126,6 +126,8 @@ void Autograd::applyRule(const Operator& op, Gradient& given)
         return cutBackward(op);
     if (op.kind == Kind::InPlaceLoss)
         return inPlaceLossBackward(op);
+    if (op.kind == Kind::NllLoss && op.attribute > 0)
+        return dividedLossBackward(op);
     // Lookups, pooling and losses: one gradient of the whole input.
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         if (wants(inputs[i]))
@@ -210,6 +212,10 @@ bool Autograd::elementwiseBackward(const Operator& op, const Gradient& given)
     }
     if (op.kind == Kind::Other && op.attribute > 0) {
         m_results[0] = elementwiseAfter(int(op.attribute), given, input);
+        return true;
+    }
+    if (op.kind == Kind::LogSoftmax && op.attribute > 0) { // nll_loss has made it (fused_loss.cpp)
+        m_results[0] = alias(given);
         return true;
     }
     if (op.kind == Kind::Softmax || op.kind == Kind::LogSoftmax) {

@@ -10,7 +10,10 @@
 // Backward hands on the two gradients. A loss in place (Unsloth's cross_entropy_loss.py, Megatron's
 // tensor_parallel/cross_entropy.py) keeps the logits it is given and hands them on as their gradient. Cut
 // cross-entropy's backward orders the vocabulary (argsort) and makes the gradients with a lock for every 128 rows and
-// 64 columns (cce_backward.py).
+// 64 columns (cce_backward.py). Of a vocabulary that devices divide, loss_parallel() computes in Python
+// (grad_input + exp(log_probs)) * grad_output, where grad_input is as large and zero but for the targets
+// (torch/distributed/tensor/parallel/loss.py, _nll_loss_and_log_softmax_backward, PyTorch 2.15): three such tensors
+// beside the log-probabilities.
 #include "core/training/fused_loss.h"
 
 #include "core/base/rounding.h"
@@ -146,6 +149,19 @@ void Autograd::inPlaceLossBackward(const Operator& op)
     const LiveId kept = m_saved[op.first + op.inputs + op.outputs];
     m_live.retain(kept);
     m_results[0] = {kept, m_graph.tensors[logits].dtype, Layout(layoutOf(logits).shape)};
+}
+
+void Autograd::dividedLossBackward(const Operator& op)
+{
+    const TensorId logProbabilities = m_graph.inputs(op)[0];
+    const Layout layout(layoutOf(logProbabilities).shape);
+    const DType dtype = m_graph.tensors[logProbabilities].dtype;
+    const std::int64_t bytes = layout.elements() * elementBytes(dtype);
+    const LiveId targets = scratch(bytes), exponentials = scratch(bytes), sum = scratch(bytes);
+    m_live.release(exponentials);
+    m_results[0] = freshFor(logProbabilities, layout, dtype);
+    m_live.release(sum);
+    m_live.release(targets);
 }
 
 void Autograd::cutBackward(const Operator& op)

@@ -61,16 +61,18 @@ StateTensors factoredMoment(const ParameterTensor& updated, std::int64_t element
 /// Of GaLore and APOLLO.
 StateTensors projectedMoments(const ParameterTensor& updated, std::int64_t elementBytes, const Plan& plan)
 {
-    if (!isOrthogonalized(updated)) {
-        const std::int64_t bytes = updated.elements * elementBytes;
-        return {{"exp_avg", bytes}, {"exp_avg_sq", bytes}};
-    }
+    const auto momentsOf = [&](std::int64_t elements) -> StateTensors {
+        if (plan.optimizer == OptimizerKind::GaLore8bit)
+            return eightBitMoments(elements, plan.eightBitBlock);
+        return {{"exp_avg", elements * elementBytes}, {"exp_avg_sq", elements * elementBytes}};
+    };
+    if (!isOrthogonalized(updated))
+        return momentsOf(updated.elements);
     const std::int64_t rank = projectionRank(updated, plan);
     const std::int64_t side = std::min(updated.shape[0], updated.shape[1]);
-    const std::int64_t moment = rank * std::max(updated.shape[0], updated.shape[1]) * elementBytes;
     const bool isApollo = plan.optimizer == OptimizerKind::Apollo;
     const bool isView = !isApollo && elementBytes == 4; // of all singular vectors
-    StateTensors state{{"exp_avg", moment}, {"exp_avg_sq", moment}};
+    StateTensors state = momentsOf(rank * std::max(updated.shape[0], updated.shape[1]));
     state.push_back({"projection", (isView ? side : rank) * side * elementBytes});
     if (isApollo)
         state.push_back({"scaled_grad", elementBytes});
@@ -91,7 +93,7 @@ StateTensors rowsAndColumns(const ParameterTensor& updated)
 std::int64_t projectionRank(const ParameterTensor& matrix, const Plan& plan)
 {
     const std::int64_t side = std::min(matrix.shape[0], matrix.shape[1]);
-    return plan.optimizer == OptimizerKind::GaLore ? std::min(plan.optimizerRank, side) : plan.optimizerRank;
+    return plan.optimizer == OptimizerKind::Apollo ? plan.optimizerRank : std::min(plan.optimizerRank, side);
 }
 
 bool isOrthogonalized(const ParameterTensor& parameter)
@@ -116,6 +118,7 @@ StateTensors stateTensors(const ParameterTensor& updated, std::int64_t elementBy
     case OptimizerKind::Adafactor: return factoredMoment(updated, elementBytes);
     case OptimizerKind::Lion: return {{"exp_avg", bytes}};
     case OptimizerKind::GaLore:
+    case OptimizerKind::GaLore8bit:
     case OptimizerKind::Apollo: return projectedMoments(updated, elementBytes, plan);
     case OptimizerKind::Lomo: return {};
     case OptimizerKind::AdaLomo: return rowsAndColumns(updated);
@@ -128,8 +131,8 @@ StateTensors stateTensors(const ParameterTensor& updated, std::int64_t elementBy
 std::int64_t sharedStateBytes(const std::vector<ParameterTensor>& updated, OptimizerKind optimizer)
 {
     const auto isQuantized = [](const ParameterTensor& tensor) { return tensor.elements >= leastQuantized; };
-    const bool isNeeded =
-        optimizer == OptimizerKind::Adam8bit && std::any_of(updated.begin(), updated.end(), isQuantized);
+    const bool isIn8Bits = optimizer == OptimizerKind::Adam8bit || optimizer == OptimizerKind::GaLore8bit;
+    const bool isNeeded = isIn8Bits && std::any_of(updated.begin(), updated.end(), isQuantized);
     return isNeeded ? 2 * codeTable : 0;
 }
 

@@ -8,7 +8,8 @@
 //   fused       nothing
 //   written-out AdamW as a textbook writes it: new moments beside the old ones, up to 5 n e
 // Muon orthogonalizes in bf16: per matrix a copy, two Gram matrices of the smaller side, a product.
-// GaLore: the projected gradient, sqrt(v), the update, then two of the matrix's size. APOLLO: the same, norms, and two
+// GaLore: the projected gradient, sqrt(v), the update, then two of the matrix's size; in 8 bits the projected gradient
+// twice and three of the matrix's size (galore_torch/adamw8bit.py, 1.0). APOLLO: the same, norms, and two
 // of the matrix's size. LOMO and AdaLomo: the gradient, the update and the weight in fp32.
 // Mixed recipes copy half gradients to fp32 for the whole update (unless they are kept in fp32).
 // DeepSpeed updates its flat partitions one by one (stage 3: sub-groups of 1e9 elements), each with a flat copy of its

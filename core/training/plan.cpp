@@ -49,7 +49,7 @@ constexpr Names<Precision, 8> precisions{"precision",
                                            {Precision::Bf16, "bf16"},
                                            {Precision::Fp16, "fp16"},
                                            {Precision::Fp8, "fp8"}}}};
-constexpr Names<OptimizerKind, 15> optimizers{"optimizer",
+constexpr Names<OptimizerKind, 16> optimizers{"optimizer",
                                               {{{OptimizerKind::None, "none"},
                                                 {OptimizerKind::Sgd, "sgd"},
                                                 {OptimizerKind::Momentum, "momentum"},
@@ -62,6 +62,7 @@ constexpr Names<OptimizerKind, 15> optimizers{"optimizer",
                                                 {OptimizerKind::Lion, "lion"},
                                                 {OptimizerKind::Muon, "muon"},
                                                 {OptimizerKind::GaLore, "galore"},
+                                                {OptimizerKind::GaLore8bit, "galore-8bit"},
                                                 {OptimizerKind::Apollo, "apollo"},
                                                 {OptimizerKind::Lomo, "lomo"},
                                                 {OptimizerKind::AdaLomo, "adalomo"}}}};
@@ -331,9 +332,13 @@ Result<void> checkPipeline(const Plan& plan)
 Result<void> checkPlan(const Plan& plan)
 {
     MEMSCAPE_CHECK(checkRanges(plan));
+    if (plan.zeroesLate && (plan.accumulation > 1 || plan.pipelineParallel > 1))
+        return fail("plan.combination", "zero_grad() between forward and backward would lose what micro-batches sum",
+                    "choose zero_grad_frees=true, or accumulation=1", "zero_grad_frees");
     const bool isAdam = plan.optimizer == OptimizerKind::Adam || plan.optimizer == OptimizerKind::AdamW;
     const bool needsMatrices = plan.optimizer == OptimizerKind::Adafactor || plan.optimizer == OptimizerKind::Muon
-        || plan.optimizer == OptimizerKind::GaLore || plan.optimizer == OptimizerKind::Apollo;
+        || plan.optimizer == OptimizerKind::GaLore || plan.optimizer == OptimizerKind::GaLore8bit
+        || plan.optimizer == OptimizerKind::Apollo;
     if (plan.update == UpdateStyle::WrittenOut && plan.hasOptimizer() && !isAdam)
         return fail("plan.combination", "the written-out update is that of Adam and AdamW",
                     "choose the loop for other optimizers");

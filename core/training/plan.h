@@ -55,6 +55,7 @@ enum class OptimizerKind {
     Lion,
     Muon,
     GaLore,
+    GaLore8bit,
     Apollo,
     Lomo,
     AdaLomo
@@ -122,6 +123,7 @@ struct Plan
     bool clipsGradients = false;
     bool isChannelsLast = false;     ///< pictures lie in NHWC, as tensor cores read them
     bool setsGradientsToNone = true; ///< zero_grad(set_to_none=True): frees them
+    bool zeroesLate = false;         ///< zero_grad() between forward and backward, as torchvision's references and timm
     bool updatesInBackward = false;  ///< each parameter as soon as it has its gradient, which then ends
     std::optional<LoraPlan> lora = {};
 
@@ -147,9 +149,11 @@ struct Plan
     std::optional<bool> overlapsReductions = {}; ///< none: as the implementation does by default
     Offload offload = Offload::None;
 
+    bool addsEpsilonInPlace = true; ///< foreach Adam makes no list of denominators beside its roots (PyTorch 2.1)
+
     /// PyTorch on a CPU: the optimizer's numbers and step counts are tensors in the same memory.
     bool isOnCpu = false;
-    bool isBefore2 = false; ///< PyTorch 1 there
+    bool isBefore2 = false; ///< PyTorch 1
 
     /// Each weight when its gradient is there, which then ends.
     bool updatesEarly() const
@@ -184,6 +188,8 @@ struct Plan
     {
         return updatesEarly() || (setsGradientsToNone && !(isByDeepSpeed() && zeroStage == 3));
     }
+    /// What the step before has left is there in the forward pass.
+    bool findsGradients() const { return !freesGradients() || (zeroesLate && !updatesEarly()); }
     /// Micro-batches whose gradients are summed in whole ones, before the last reduces the sum.
     int wholeMicroBatches() const { return reducesLastOnly && isByFsdp() ? accumulation - 1 : 0; }
     /// Reductions over the ranks in a step where gradients are sharded.

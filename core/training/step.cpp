@@ -59,6 +59,15 @@ void runPipeline(Trace& trace, Autograd& autograd, const StepSettings& settings)
     }
 }
 
+/// zero_grad().
+void dropGradients(Trace& trace, Autograd& autograd, const Plan& plan)
+{
+    std::vector<BlockId> gradients = autograd.gradients();
+    zeroGradients(trace, plan, gradients);
+    if (plan.freesGradients())
+        autograd.forgetGradients();
+}
+
 /// Forward and backward of every micro-batch.
 void runPasses(Trace& trace, Autograd& autograd, const StepSettings& settings)
 {
@@ -77,6 +86,8 @@ void runPasses(Trace& trace, Autograd& autograd, const StepSettings& settings)
         autograd.forward();
         if (!isTraining)
             continue;
+        if (settings.plan.zeroesLate)
+            dropGradients(trace, autograd, settings.plan);
         trace.enter(Phase::Backward, std::uint16_t(i));
         autograd.setReduces(i >= whole);
         autograd.backward();
@@ -100,6 +111,8 @@ void runPassesInto(CachingAllocator& allocator, bool repeats, Trace& trace, Auto
         autograd.forward();
         if (!isTraining)
             return;
+        if (settings.plan.zeroesLate)
+            dropGradients(trace, autograd, settings.plan);
         trace.enter(Phase::Backward);
         autograd.setReduces(reduces);
         autograd.backward();
@@ -138,7 +151,7 @@ void runStep(Trace& trace, const Graph& graph, const PreparedNetwork& network, c
     if (plan.updatesEarly())
         autograd.setUpdate([&](std::size_t index) { updateParameter(trace, plan, optimizer, index); });
     allocateReduceBuffer(trace, parameters, plan);
-    if (plan.phase == StepPhase::Training && !plan.freesGradients())
+    if (plan.phase == StepPhase::Training && plan.findsGradients())
         autograd.findGradients();
     if (plan.phase == StepPhase::Training && plan.accumulation == 1) // else a micro-batch of this step leaves them
         autograd.findAttributes();
@@ -147,10 +160,8 @@ void runStep(Trace& trace, const Graph& graph, const PreparedNetwork& network, c
         trace.enter(Phase::Optimizer);
         clipGradients(trace, parameters, plan);
         updateParameters(trace, plan, optimizer);
-        std::vector<BlockId> gradients = autograd.gradients();
-        zeroGradients(trace, plan, gradients);
-        if (plan.freesGradients())
-            autograd.forgetGradients();
+        if (!plan.zeroesLate)
+            dropGradients(trace, autograd, plan);
     }
 }
 

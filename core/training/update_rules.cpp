@@ -91,6 +91,7 @@ void UpdateRules::run()
         return adam(Indices(rest, all.end()));
     }
     case OptimizerKind::GaLore: return galore(all);
+    case OptimizerKind::GaLore8bit: return galore8bit(all);
     case OptimizerKind::Apollo: return apollo(all);
     case OptimizerKind::Lomo: return lomo(all);
     case OptimizerKind::AdaLomo: return adaLomo(all);
@@ -149,7 +150,7 @@ void UpdateRules::adamForeach(const Indices& tensors)
     for (const std::size_t index : tensors)
         roots.push_back(like(index, root));
     numbers(tensors, 1); // /= a number
-    if (!m_plan.isBefore2)
+    if (m_plan.addsEpsilonInPlace)
         return numbers(tensors, 1); // += eps
     for (const std::size_t index : tensors)
         sums.push_back(quotientOf(index, root));
@@ -283,6 +284,23 @@ void UpdateRules::galore(const Indices& tensors)
         Temporary scaled = like(index, update);
         back.reset();
         normalized = std::move(scaled);
+    }
+}
+
+/// The weight is put aside while the kernel of 8-bit Adam writes its update where the projected gradient was copied.
+void UpdateRules::galore8bit(const Indices& tensors)
+{
+    const NameId projected = m_trace.name("projected gradient"), update = m_trace.name("update");
+    const NameId aside = m_trace.name("weight, aside");
+    for (const std::size_t index : tensors) {
+        if (!isOrthogonalized(tensor(index)))
+            continue;
+        const Temporary gradient = make(index, momentElements(index), projected);
+        const Temporary weight = like(index, aside);
+        const Temporary written = make(index, momentElements(index), update);
+        Temporary back = like(index, update);
+        const Temporary scaled = like(index, update);
+        back.reset();
     }
 }
 

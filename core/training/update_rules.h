@@ -26,6 +26,7 @@ private:
     void lion(const Indices& tensors);
     void muon(const Indices& tensors);
     void galore(const Indices& tensors);
+    void galore8bit(const Indices& tensors);
     void apollo(const Indices& tensors);
     void lomo(const Indices& tensors);
     void adaLomo(const Indices& tensors);

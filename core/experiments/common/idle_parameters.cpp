@@ -35,6 +35,7 @@ struct ModelTraits
     bool sharesSequences = true, hasExperts = true;
     bool isUnknown = false; ///< its architecture
     bool hasLitGpts = true; ///< LitGPT has a network for it
+    bool isGpt2 = true;     ///< of which nanoGPT has one, too
 };
 
 bool cnnHasDropout(const ModelDescription& model)
@@ -86,6 +87,7 @@ ModelTraits traitsOf(const std::string& text)
     if (family == Family::Cnn)
         traits.hasDropout = cnnHasDropout(*model);
     traits.hasLitGpts = bool(asLitGpt(*model));
+    traits.isGpt2 = model->architecture == "gpt2" && model->activation == ActivationKind::GeluNew;
     return traits;
 }
 
@@ -182,7 +184,8 @@ void addUpdate(Idle& idle, const ModelTraits& traits, const Parameters& paramete
     const bool updatesHere = isTraining && !idle.is("optimizer", "none") && idle.is("offload", "none");
     idle.add("optimizer", !isTraining);
     idle.add("nvme_bandwidth", !isTraining || idle.is("optimizer", "none") || idle.is("offload", "none"));
-    const bool isProjected = idle.is("optimizer", "galore") || idle.is("optimizer", "apollo");
+    const bool isProjected =
+        idle.is("optimizer", "galore") || idle.is("optimizer", "galore-8bit") || idle.is("optimizer", "apollo");
     const bool isLomo = idle.is("optimizer", "lomo") || idle.is("optimizer", "adalomo");
     idle.add("optimizer_implementation", !updatesHere || isProjected || isLomo);
     idle.add("optimizer_rank", !isTraining || !isProjected);
@@ -214,7 +217,8 @@ void addAdapters(Idle& idle, const Parameters& parameters)
     for (const std::string& key : adapterKeys())
         idle.add(key, key != "adapter" && key != "bitsandbytes" && idle.is("adapter", "none"));
     const bool isNormalFloat = isQuantizedForm(base) && base != BaseForm::Int8;
-    idle.add("bitsandbytes", !isNormalFloat && !idle.is("optimizer", "adam-8bit"));
+    idle.add("bitsandbytes",
+             !isNormalFloat && !idle.is("optimizer", "adam-8bit") && !idle.is("optimizer", "galore-8bit"));
     if (idle.is("adapter", "none"))
         return;
     const AdapterKind kind = adapterKindOf(parameters);
@@ -254,9 +258,10 @@ Idle idleOfStep(const Device& device, const Parameters& parameters)
     idle.add("channels_last", !traits.hasConvolutions || !device.isGpu());
     idle.add("compile", !device.isGpu() && idle.is("compile", "none")); // it would be refused
     idle.add("device_context", !device.isGpu());
+    idle.add("pytorch", !device.isGpu());   // a processor has a version of its own
     idle.add("allocator", !device.isGpu()); // nothing is cached there
     idle.add("assume", !traits.isUnknown);
-    idle.add("library", !traits.hasLitGpts && !isLitGptAsked(parameters));
+    idle.add("library", !traits.hasLitGpts && !traits.isGpt2 && !isLitGptAsked(parameters));
     if (isLitGptAsked(parameters)) {
         for (const char* key : {"operators", "logits_fp32", "transformers", "repeats_heads", "adapter_precision",
                                 "kbit_preparation", "quantized_head"})

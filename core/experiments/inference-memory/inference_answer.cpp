@@ -70,7 +70,7 @@ TrainingSetup servingSetup(const Device& device, const Parameters& parameters, c
     setup.build.sequence = request.chunk;
     setup.build.weights = request.computed;
     setup.build.attention = attentionOn(device, parameters);
-    setup.build.rules = setup.step.rules = rulesOn(device);
+    setup.build.rules = setup.step.rules = rulesOn(device, parameters);
     setup.build.gradient = false;
     setup.build.loss = false;
     setup.build.lastLogits = request.lastLogits;
@@ -109,8 +109,8 @@ Result<ServingPass> servingPass(const Device& device, const ModelDescription& mo
         live += event.change();
         pass.activations = std::max(pass.activations, live);
     }
-    for (const NamedTensor& buffer : pass.graph->buffers) // tables that no checkpoint has
-        if (buffer.name == "cos_cached" || buffer.name == "sin_cached")
+    for (const NamedTensor& buffer : pass.graph->buffers) // tables and masks that no checkpoint has
+        if (buffer.name == "cos_cached" || buffer.name == "sin_cached" || buffer.name == "bias")
             pass.activations += pass.graph->storageOf(buffer.tensor).bytes;
     return pass;
 }

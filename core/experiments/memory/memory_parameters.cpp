@@ -69,7 +69,8 @@ Result<UpdateStyle> updateOf(const Device& device, const Parameters& parameters,
     const bool isAdam = plan.optimizer == OptimizerKind::Adam || plan.optimizer == OptimizerKind::AdamW;
     if (plan.isByDeepSpeed() && isAdam && !followsCpuRules(device))
         return UpdateStyle::Fused;
-    return followsCpuRules(device) ? UpdateStyle::Loop : UpdateStyle::Foreach;
+    const bool goesOneByOne = followsCpuRules(device) || pytorchOf(device, parameters) <= PyTorch::Before20;
+    return goesOneByOne ? UpdateStyle::Loop : UpdateStyle::Foreach;
 }
 
 Result<Plan> planOf(const Device& device, const Parameters& parameters)
@@ -88,7 +89,9 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
     plan.clipsGradients = parameters.flag("clipping");
     plan.updatesInBackward = plan.phase == StepPhase::Training && parameters.flag("optimizer_in_backward");
     plan.isChannelsLast = parameters.flag("channels_last");
-    plan.setsGradientsToNone = parameters.flag("zero_grad_frees");
+    plan.setsGradientsToNone = freesGradientsOf(device, parameters);
+    plan.zeroesLate =
+        plan.phase == StepPhase::Training && !plan.updatesEarly() && parameters.choice("zero_grad_frees") == "late";
     plan.fp32Gradients = parameters.flag("fp32_gradients");
     if (parameters.choice("adapter") != "none")
         plan.lora = LoraPlan{parameters.integer("adapter_rank")};
@@ -116,7 +119,8 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
     plan.fp8Scaling = scaling;
     plan.offload = offloadOf(parameters);
     plan.isOnCpu = followsCpuRules(device);
-    plan.isBefore2 = rulesOn(device).isBefore2;
+    plan.isBefore2 = rulesOn(device, parameters).isBefore2;
+    plan.addsEpsilonInPlace = plan.isOnCpu ? !plan.isBefore2 : pytorchOf(device, parameters) == PyTorch::From21;
     MEMSCAPE_TRY(update, updateOf(device, parameters, plan));
     plan.update = update;
     MEMSCAPE_CHECK(checkPlan(plan));
@@ -201,7 +205,7 @@ Result<std::int64_t> shortestOf(const Parameters& parameters, const Plan& plan)
 /// What of a plan the compiled program would have to know, and does not here.
 std::string withoutCompile(const Plan& plan, const CheckpointPlan& checkpointing, const BuildOptions& build)
 {
-    const bool isWhole = build.compiled == CompileScope::Network;
+    const bool isWhole = build.compiled == CompileScope::Network || build.compiled == CompileScope::Logits;
     if (isWhole && checkpointing.kind != Checkpointing::None)
         return "checkpointing";
     if (checkpointing.kind == Checkpointing::AttentionCore)
@@ -238,7 +242,7 @@ Result<void> setActivationOffload(TrainingSetup& setup, const Device& device, co
         || setup.step.checkpointing.kind == Checkpointing::Operators)
         return refused(fmt::format("activations on the host are not modelled with checkpointing={}",
                                    parameters.choice("checkpointing")));
-    if (parameters.choice("compile").starts_with("inductor"))
+    if (const std::string& compile = parameters.choice("compile"); compile != "none" && compile != "layers")
         return refused("a network that is compiled whole takes back at once all that it has sent to the host: "
                        "compile=layers takes it layer by layer");
     return {};
@@ -259,7 +263,9 @@ Result<void> setCompile(BuildOptions& build, const TrainingSetup& setup, const D
         return withoutCompile(plan, setup.step.checkpointing, build);
     };
     build.padsProducts = text != "inductor-2.0";
-    const CompileScope scope = text == "layers" ? CompileScope::Layers : CompileScope::Network;
+    const CompileScope scope = text == "layers" ? CompileScope::Layers
+        : text == "logits"                      ? CompileScope::Logits
+                                                : CompileScope::Network;
     const bool allowsLayers = refusedWith(CompileScope::Layers).empty();
     if (const std::string other = refusedWith(scope); !other.empty())
         return fail("plan.combination", fmt::format("compile={} is not modelled with {}", text, other),
@@ -300,13 +306,13 @@ AttentionKernel attentionOn(const Device& device, const Parameters& parameters)
     const AttentionKernel asked = attentionOf(parameters);
     if (!followsCpuRules(device) || asked == AttentionKernel::Eager)
         return asked;
-    return rulesOn(device).isBefore2 ? AttentionKernel::Eager : AttentionKernel::Flash;
+    return rulesOn(device, parameters).isBefore2 ? AttentionKernel::Eager : AttentionKernel::Flash;
 }
 
-EagerRules rulesOn(const Device& device)
+EagerRules rulesOn(const Device& device, const Parameters& parameters)
 {
     if (!followsCpuRules(device))
-        return {};
+        return EagerRules::onGpu(pytorchOf(device, parameters));
     const bool isBefore2 = device.framework && device.framework->version.starts_with("1.");
     return EagerRules::onCpu(isBefore2, std::max(device.units, 1)); // PyTorch takes a thread for each core
 }
@@ -339,6 +345,8 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
         build.writtenOut = WrittenOut::all();
     build.isAllFused =
         parameters.choice("operators") == "all-fused" && !followsCpuRules(device) && !isLitGptAsked(parameters);
+    build.isTransformers =
+        parameters.has("library") && parameters.choice("library") == "transformers" && !build.isAllFused;
     build.dropout = parameters.number("dropout");
     build.gradient = plan.phase != StepPhase::Inference;
     build.loss = plan.phase == StepPhase::Training;
@@ -349,7 +357,7 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     MEMSCAPE_CHECK(setLoss(build, device, parameters));
     build.sequenceParallel = plan.sequenceParallel;
     build.isProductInFp8 = plan.precision == Precision::Fp8;
-    build.rules = rulesOn(device);
+    build.rules = rulesOn(device, parameters);
     setup.linkBandwidth = parameters.number("link_bandwidth");
     MEMSCAPE_TRY(nvme, nvmeOf(parameters, plan));
     setup.nvmeBandwidth = nvme;

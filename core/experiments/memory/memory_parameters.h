@@ -25,6 +25,7 @@ ParameterTexts standardModelOn(const Device& device);
 /// What becomes of an architecture that is not known.
 ParameterSpec assumeSpec();
 ParameterSpec transformersSpec();
+ParameterSpec pytorchSpec();
 /// LitGPT's network is chosen.
 bool isLitGptAsked(const Parameters& parameters);
 /// The network of that name; assume=llama takes an architecture that is not known for one. Errors: see readModel().
@@ -54,6 +55,10 @@ Offload offloadOf(const Parameters& parameters);
 Result<ShardedBy> shardedByOf(const Parameters& parameters);
 AttentionKernel attentionOf(const Parameters& parameters);
 Transformers transformersOf(const Parameters& parameters);
+/// The version that is asked for on a GPU; a processor has the one that runs there.
+PyTorch pytorchOf(const Device& device, const Parameters& parameters);
+/// zero_grad() sets gradients to none: PyTorch's default since 2.0.
+bool freesGradientsOf(const Device& device, const Parameters& parameters);
 DType computedInOf(const Parameters& parameters); ///< of `inference-memory`
 /// This device as a measurement with our own kernels uses it: they place arrays as CUDA's PyTorch does, on a CPU too.
 Device withOwnKernels(Device device);
@@ -61,7 +66,8 @@ Device withOwnKernels(Device device);
 AllocatorOptions allocatorOf(const Device& device, const Parameters& parameters);
 /// Its kernel there: a CPU has FlashAttention for all types and no memory-efficient kernel, PyTorch 1 has neither.
 AttentionKernel attentionOn(const Device& device, const Parameters& parameters);
-/// How PyTorch runs there: on a CPU as the version of its framework says, or the newest.
-EagerRules rulesOn(const Device& device);
+/// How PyTorch runs there: on a CPU as the version of its framework says, or the newest; on a GPU the one that is
+/// asked.
+EagerRules rulesOn(const Device& device, const Parameters& parameters);
 
 } // namespace memscape

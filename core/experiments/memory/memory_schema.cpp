@@ -93,12 +93,13 @@ ParameterSpec librarySpec()
 {
     return choiceSpec(
         "library", "library", "Whose network is trained with a model's weights.",
-        {{"transformers", "its own", "transformers' for those that it publishes"},
+        {{"auto", "as usual", "transformers' for those that it publishes, nanoGPT's for GPT-2"},
+         {"transformers", "transformers", "GPT-2 too, whose GELU it writes out (gelu_new): three more results kept"},
          {"litgpt", "LitGPT",
           "one matrix for queries, keys and values, heads copied, a head of its own, the loss of 128 tokens at a time; "
           "bases in 4 bits with the head among them; LoRA beside query, key, value, projection, mlp "
           "(adapter_targets)"}},
-        "transformers");
+        "auto");
 }
 
 ParameterSpec compileSpec()
@@ -114,6 +115,8 @@ ParameterSpec compileSpec()
                        {"inductor-2.0", "Inductor of PyTorch 2.0",
                         "the same without padding: products whose rows start anywhere, as a vocabulary of 50,257 "
                         "makes them, stay slow"},
+                       {"logits", "Inductor, loss apart",
+                        "a network that returns its logits, of which the training loop computes the loss eagerly"},
                        {"layers", "Inductor, by layers",
                         "regional compilation: each layer and the loss alone, what is between them eagerly; goes with "
                         "checkpointing and FSDP (torchtune, torchtitan, accelerate)"}},
@@ -254,6 +257,7 @@ Schema trainingSchema()
                     {"lion", "Lion", "one moment"},
                     {"muon", "Muon", "one moment for matrices, AdamW for the rest"},
                     {"galore", "GaLore", "moments of gradients projected to a rank, for matrices; AdamW for the rest"},
+                    {"galore-8bit", "8-bit GaLore", "the same in one byte each, a scale per block of 256"},
                     {"apollo", "APOLLO", "the same with a random projection, whose moments scale the gradient"},
                     {"lomo", "LOMO", "no state; each weight is updated while backward runs"},
                     {"adalomo", "AdaLomo", "row and column sums; each weight is updated while backward runs"},
@@ -304,7 +308,7 @@ Schema trainingSchema()
                   {.most = 0.99}),
          operatorsSpec(), librarySpec(), compileSpec(), lossSpec(),
          flagSpec("logits_fp32", "logits in fp32", "The loss is computed on a 32-bit copy of the logits.", true),
-         transformersSpec(),
+         transformersSpec(), pytorchSpec(),
          flagSpec(
              "keeps_logits", "logits kept",
              "The training loop keeps a variable for what the model returns (logits, loss = model(x), outputs = "
@@ -331,8 +335,14 @@ Schema trainingSchema()
                      "likely as another (seed 1), and 32 steps are run one after the other in the same allocator: what "
                      "the first and all of them leave reserved. 0: every batch is `sequence` long.",
                      {.most = 16777216, .scale = Scale::Log2, .suffix = "tokens"}),
-         flagSpec("zero_grad_frees", "zero_grad frees", "zero_grad(set_to_none=True), PyTorch's default since 2.0.",
-                  true),
+         choiceSpec(
+             "zero_grad_frees", "zero_grad frees",
+             "Whether zero_grad() gives the gradients back (set_to_none=True) or fills them with zeros.",
+             {{"auto", "as usual", "back, since PyTorch 2.0"},
+              {"true", "gives back", "set_to_none=True: the next step makes them anew"},
+              {"false", "keeps", "set_to_none=False: they are there through the next forward pass"},
+              {"late", "late", "between forward and backward (torchvision's references, timm): the same until then"}},
+             "auto"),
          choiceSpec(
              "phase", "phase",
              "How much of the step runs. Inference is under torch.no_grad(), where autocast keeps its casts of the "
@@ -366,7 +376,7 @@ Schema trainingSchema()
               "adapter_precision", "modules_to_save", "base_precision", "compute_precision", "kbit_preparation",
               "quantized_head", "bitsandbytes"});
     setGroup(schema, "memory details",
-             {"repeats_heads", "loss", "logits_fp32", "keeps_logits", "transformers", "fp32_gradients",
+             {"repeats_heads", "loss", "logits_fp32", "keeps_logits", "transformers", "pytorch", "fp32_gradients",
               "zero_grad_frees", "shortest_sequence", "device_context", "allocator"});
     return schema;
 }

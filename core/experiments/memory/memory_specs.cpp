@@ -92,12 +92,28 @@ ParameterSpec transformersSpec()
         "as large as they are. Before 4.46 a model returned its logits in fp32. The logits of OPT, BLOOM, GPT-NeoX, "
         "GPT-BigCode, Falcon, MPT and StableLM kept their type until 4.49. Before 4.45 each layer of Qwen 2, Mistral, "
         "Mixtral, Phi, StableLM, StarCoder 2, GPT-NeoX and Falcon had tables of sine and cosine for all positions; "
-        "generate() took logits of all tokens of a prompt then (logits=all).",
+        "generate() took logits of all tokens of a prompt then (logits=all). Each layer of GPT-NeoX had a mask of all "
+        "positions until 4.48.",
         {{"4.50", "4.50 or newer", "labels are shifted, not logits"},
          {"4.46", "4.46 to 4.49", "the loss copies the logits"},
          {"4.45", "4.45", "and the model returns them in fp32"},
          {"4.38", "4.38 to 4.44", "and tables in each layer"}},
         "4.50");
+}
+
+ParameterSpec pytorchSpec()
+{
+    return choiceSpec(
+        "pytorch", "PyTorch",
+        "Which version runs on the GPU. Before 2.1 Adam over all tensors at once (foreach) had a list of denominators "
+        "beside that of square roots: as much again as the trained parameters. Before 2.0 torch.optim went one tensor "
+        "after the other, and zero_grad() kept gradients, unless told otherwise. Before 1.11 softmax kept its input "
+        "for backward, beside its result. A processor has the version that runs on it.",
+        {{"2.1", "2.1 or newer", "as the operators are now"},
+         {"2.0", "2.0", "two lists in Adam's update"},
+         {"1.13", "1.11 to 1.13", "loops over tensors, gradients that stay"},
+         {"1.10", "1.10 or older", "and inputs of softmax"}},
+        "2.1");
 }
 
 ParameterSpec assumeSpec()
@@ -159,6 +175,23 @@ Transformers transformersOf(const Parameters& parameters)
         : version == "4.45"  ? Transformers::Before446
         : version == "4.46"  ? Transformers::Before450
                              : Transformers::From450;
+}
+
+PyTorch pytorchOf(const Device& device, const Parameters& parameters)
+{
+    if (!device.isGpu() || !parameters.has("pytorch"))
+        return PyTorch::From21;
+    const std::string& version = parameters.choice("pytorch");
+    return version == "1.10" ? PyTorch::Before111
+        : version == "1.13"  ? PyTorch::Before20
+        : version == "2.0"   ? PyTorch::Before21
+                             : PyTorch::From21;
+}
+
+bool freesGradientsOf(const Device& device, const Parameters& parameters)
+{
+    const std::string& frees = parameters.choice("zero_grad_frees");
+    return frees == "true" || (frees != "false" && pytorchOf(device, parameters) >= PyTorch::Before21);
 }
 
 AttentionKernel attentionOf(const Parameters& parameters)

@@ -33,6 +33,8 @@ OptimizerName optimizerName(const std::string& kind)
         return {"torchao.optim.AdamFp8", "import torchao", {}};
     if (kind == "adafactor")
         return {"torch.optim.Adafactor", {}, {}, true, false};
+    if (kind == "galore-8bit")
+        return {"galore_torch.GaLoreAdamW8bit", "import galore_torch", {}};
     if (kind == "galore")
         return {"galore_torch.GaLoreAdamW", "import galore_torch", {}};
     if (kind == "apollo")
@@ -81,7 +83,7 @@ void TrainingLines::writeOptimizer()
         writeMuon();
     else if (isLomo())
         m_lines.add(fmt::format("optimizer = {}(model, {})", name.call, arguments));
-    else if (is("optimizer", "galore") || is("optimizer", "apollo"))
+    else if (isGalore() || is("optimizer", "apollo"))
         writeProjected(name, arguments);
     else
         m_lines.add(
@@ -107,8 +109,8 @@ void TrainingLines::writeProjection()
     m_lines.add("    trained = [p for p in parameters if p.requires_grad]");
     m_lines.add(
         fmt::format("    low = {{\"rank\": {}, \"update_proj_gap\": 200, \"scale\": {}, \"proj_type\": \"std\"{}}}",
-                    integer("optimizer_rank"), is("optimizer", "galore") ? "0.25" : "1.0",
-                    is("optimizer", "galore") ? "" : ", \"proj\": \"random\", \"scale_type\": \"channel\""));
+                    integer("optimizer_rank"), isGalore() ? "0.25" : "1.0",
+                    isGalore() ? "" : ", \"proj\": \"random\", \"scale_type\": \"channel\""));
     m_lines.add("    both = [{\"params\": [p for p in trained if p in hidden], **low},");
     m_lines.add("            {\"params\": [p for p in trained if p not in hidden]}]");
     m_lines.add("    return [group for group in both if group[\"params\"]]");

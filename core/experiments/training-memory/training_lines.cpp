@@ -17,6 +17,7 @@ namespace memscape {
 TrainingLines::TrainingLines(const Device& device, const Parameters& parameters)
     : m_parameters(parameters)
     , m_device(device.isGpu() ? "\"cuda\"" : "\"cpu\"")
+    , m_freesGradients(freesGradientsOf(device, parameters))
     , m_precision(parameters.choice("precision"))
     , m_offload(parameters.choice("offload"))
     , m_phase(parameters.choice("phase"))
@@ -171,7 +172,7 @@ void TrainingLines::writeCompile()
 {
     if (means("channels_last") && m_parameters.flag("channels_last"))
         m_lines.add("model = model.to(memory_format=torch.channels_last)  # and each input");
-    if (means("compile") && (is("compile", "inductor") || is("compile", "inductor-2.0")))
+    if (means("compile") && !is("compile", "none") && !compilesLayers())
         m_lines.add("model = torch.compile(model)");
     if (!compilesLayers())
         return;
@@ -409,12 +410,19 @@ void TrainingLines::writeStep()
     const std::string start(std::size_t(indent), ' ');
     writeForward(indent);
     const bool updates = !is("optimizer", "none");
+    if (is("zero_grad_frees", "late") && updates)
+        m_lines.add(start + zeroGrad());
     if (isLomo())
         m_lines.add(start + "optimizer.fused_backward(loss, learning_rate)");
     else
         m_lines.add(start + (isScaled() && updates ? "scaler.scale(loss).backward()" : "loss.backward()"));
     if (updates && !isLomo() && !m_parameters.flag("optimizer_in_backward"))
         writeUpdate();
+}
+
+std::string TrainingLines::zeroGrad() const
+{
+    return fmt::format("optimizer.zero_grad(set_to_none={})", pythonFlag(m_freesGradients));
 }
 
 void TrainingLines::writeUpdate()
@@ -431,8 +439,8 @@ void TrainingLines::writeUpdate()
     if (isMuon)
         m_lines.add("    for optimizer in optimizers:");
     m_lines.add(start + (isScaled() ? "scaler.step(optimizer)" : "optimizer.step()"));
-    m_lines.add(
-        fmt::format("{}optimizer.zero_grad(set_to_none={})", start, pythonFlag(m_parameters.flag("zero_grad_frees"))));
+    if (!is("zero_grad_frees", "late"))
+        m_lines.add(start + zeroGrad());
     if (isScaled())
         m_lines.add("    scaler.update()");
 }

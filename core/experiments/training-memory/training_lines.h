@@ -49,6 +49,7 @@ private:
     std::string styleArguments(const OptimizerName& name) const;
     void writeOptimizer();
     bool isLomo() const { return is("optimizer", "lomo") || is("optimizer", "adalomo"); }
+    bool isGalore() const { return is("optimizer", "galore") || is("optimizer", "galore-8bit"); }
 
     void writeProjected(const OptimizerName& name, const std::string& arguments);
     /// What is projected is a group of its own.
@@ -69,10 +70,12 @@ private:
     int writeMicroBatches();
     void writeStep();
     void writeUpdate();
+    std::string zeroGrad() const;
     void writePass();
 
     const Parameters& m_parameters;
     std::string m_device;
+    bool m_freesGradients;
     const std::string& m_precision;
     const std::string& m_offload;
     const std::string& m_phase;

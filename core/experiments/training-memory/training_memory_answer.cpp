@@ -133,9 +133,11 @@ Result<std::int64_t> firstPeakOf(const TrainingAnswer& answer, RecordedNetworks&
         return later.allocatedBytes() - (later.trace.peakBytes() - firstStepPeak(later.trace));
     };
     TrainingSetup setup = answer.setup;
-    if (setup.step.plan.setsGradientsToNone || setup.step.plan.phase != StepPhase::Training)
+    Plan& plan = setup.step.plan;
+    if ((plan.setsGradientsToNone && !plan.zeroesLate) || plan.phase != StepPhase::Training)
         return firstOf(answer.simulation);
-    setup.step.plan.setsGradientsToNone = true; // the first step finds no gradients
+    plan.setsGradientsToNone = true; // the first step finds no gradients
+    plan.zeroesLate = false;
     MEMSCAPE_TRY(freed, simulate(networks, setup));
     return firstOf(freed);
 }

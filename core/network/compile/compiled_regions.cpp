@@ -19,6 +19,21 @@ std::uint32_t beginOfLoss(const Graph& graph, const std::vector<std::uint32_t>& 
     return op;
 }
 
+bool isLoss(OperatorKind kind)
+{
+    return kind == OperatorKind::NllLoss || kind == OperatorKind::MseLoss;
+}
+
+/// All before the loss, which the training loop computes of what the network returns.
+std::vector<CompiledRegion> untilLoss(const Graph& graph, const std::vector<std::uint32_t>& makerOf)
+{
+    auto last = std::uint32_t(graph.operators.size());
+    for (std::uint32_t i = 0; i < graph.operators.size(); ++i)
+        if (isLoss(graph.operators[i].kind))
+            last = std::min(last, beginOfLoss(graph, makerOf, i));
+    return {{0, last, {}}};
+}
+
 std::vector<CompiledRegion> layersAndLoss(const Graph& graph, const std::vector<std::uint32_t>& makerOf)
 {
     std::vector<CompiledRegion> regions;
@@ -32,9 +47,7 @@ std::vector<CompiledRegion> layersAndLoss(const Graph& graph, const std::vector<
                            [op](const CompiledRegion& layer) { return op >= layer.first && op < layer.last; });
     };
     for (std::uint32_t i = 0; i < graph.operators.size(); ++i) {
-        const OperatorKind kind = graph.operators[i].kind;
-        const bool isLoss = kind == OperatorKind::NllLoss || kind == OperatorKind::MseLoss;
-        if (isLoss && !isInLayer(i))
+        if (isLoss(graph.operators[i].kind) && !isInLayer(i))
             regions.push_back({beginOfLoss(graph, makerOf, i), i + 1, {}});
     }
     std::sort(regions.begin(), regions.end(),
@@ -61,7 +74,9 @@ CompiledRegions::CompiledRegions(const Graph& graph, CompileScope scope)
                 makerOf[tensor] = i;
     }
     const bool isWhole = scope == CompileScope::Network;
-    regions = isWhole ? std::vector<CompiledRegion>{{0, count, {}}} : layersAndLoss(graph, makerOf);
+    regions = isWhole                   ? std::vector<CompiledRegion>{{0, count, {}}}
+        : scope == CompileScope::Logits ? untilLoss(graph, makerOf)
+                                        : layersAndLoss(graph, makerOf);
     for (std::uint32_t i = 0; i < regions.size(); ++i)
         std::fill(ofOperator.begin() + regions[i].first, ofOperator.begin() + regions[i].last, i);
     for (std::uint32_t i = 0; i < count; ++i) {

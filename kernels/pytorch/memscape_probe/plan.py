@@ -28,7 +28,9 @@ NEEDS_MORE = (
     ("shortest_sequence", (0,), "the probe runs batches of one length", "choose shortest_sequence=0"),
     ("operators", ("fused", "written-out"), "the probe runs what the model's library has", "choose operators=fused"),
     ("repeats_heads", (False,), "the probe runs the attention of the model's library", "choose repeats_heads=false"),
-    ("library", ("transformers",), "the probe runs the networks of transformers", "choose library=transformers, or run your own program under memscape_probe"),
+    ("library", ("auto", "transformers"), "the probe runs networks of transformers", "choose library=auto, or run your own program under memscape_probe"),
+    ("pytorch", ("2.1",), "the probe runs the PyTorch that is installed", "choose pytorch=2.1"),
+    ("zero_grad_frees", ("auto", "true", "false"), "the probe zeroes gradients behind the update", "choose zero_grad_frees=auto"),
     ("channels_last", (False,), "the probe's pictures lie in NCHW", "choose channels_last=false"),
     ("compile", ("none",), "the probe runs eager PyTorch", "choose compile=none"),
     ("transformers", ("4.50",), "the probe's own models shift their labels", "choose transformers=4.50"),
@@ -47,7 +49,7 @@ class Plan:
         self.optimizer, self.style = get("optimizer", "adamw"), get("optimizer_implementation", "auto")
         self.attention, self.checkpointing = get("attention", "eager"), get("checkpointing", "none")
         self.accumulation = int(get("accumulation", 1))
-        self.clips, self.frees_gradients = bool(get("clipping", False)), bool(get("zero_grad_frees", True))
+        self.clips, self.frees_gradients = bool(get("clipping", False)), get("zero_grad_frees", "auto") != "false"
         self.updates_in_backward = bool(get("optimizer_in_backward", False))
         self.keeps_logits, self.has_float_logits = bool(get("keeps_logits", True)), bool(get("logits_fp32", True))
         self.adapters = Adapters(parameters)
@@ -64,6 +66,8 @@ class Plan:
         for key, possible, missing, remedy in NEEDS_MORE:
             if parameters.get(key, possible[0]) not in possible:
                 raise skipped(f"{key}={parameters[key]}: {missing}", remedy)
+        if parameters.get("library") == "transformers" and (parameters.get("described") or {}).get("architecture") == "gpt2":
+            raise skipped("library=transformers: the probe runs nanoGPT's GPT-2", "choose library=auto")
         if self.precision == "fp8":
             raise skipped("precision=fp8: PyTorch has no FP8 layers (Transformer Engine has)", "choose bf16-mixed")
         if self.checkpointing == "operators" and create_selective_checkpoint_contexts is None:

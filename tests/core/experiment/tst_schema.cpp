@@ -115,6 +115,7 @@ void TestSchema::everyChoiceCanBePredicted()
                                                          {"optimizer=adafactor", "zero=0"},
                                                          {"optimizer=muon", "zero=0"},
                                                          {"optimizer=galore", "zero=0"},
+                                                         {"optimizer=galore-8bit", "zero=0"},
                                                          {"optimizer=apollo", "zero=0"},
                                                          {"fp8_scaling=tensorwise", "precision=fp8"},
                                                          {"dtype=float32", "implementation=standard"},

@@ -287,6 +287,10 @@ private slots:
             "reduction=reduction)");
         row("activation_offload=true", "with OffloadActivations():");
         row("zero_grad_frees=false", "zero_grad(set_to_none=False)");
+        row("pytorch=1.13", "zero_grad(set_to_none=False)");
+        row("zero_grad_frees=late", "optimizer.zero_grad(set_to_none=True)\n        loss.backward()");
+        row("compile=logits", "model = torch.compile(model)");
+        row("optimizer=galore-8bit", "galore_torch.GaLoreAdamW8bit(groups(model.parameters()), lr=learning_rate)");
         row("keeps_logits=false", "loss = model(inputs, targets) / accumulation");
         row("loss=in-place", "loss = fast_cross_entropy_loss(logits, targets) / accumulation");
         row("operators=all-fused", "apply_liger_kernel_to_");

@@ -61,18 +61,26 @@ std::int64_t sumOf(const Json& list, const char* key)
 /// zero_grad(set_to_none=False)) allocated what is predicted at each of 596 moments.
 void TestTrainingMemory::gradientsThatStayAreThereInTheNextForward()
 {
-    const auto predicted = [](const char* key, const char* frees) {
-        const auto prediction = trainingMemory().predict(
-            h200(),
-            trainingWith({"model=gpt2", "batch=4", "sequence=512", "precision=fp32", "optimizer=sgd", "advice=none",
-                          std::string("zero_grad_frees=") + frees}));
+    const auto predicted = [](const char* key, const char* frees, const char* model = "model=gpt2") {
+        const auto prediction =
+            trainingMemory().predict(h200(),
+                                     trainingWith({model, "batch=4", "sequence=512", "precision=fp32", "optimizer=sgd",
+                                                   "advice=none", std::string("zero_grad_frees=") + frees}));
         return prediction ? predictedValue(*prediction, key) : memscape::nan;
     };
     // The peak lies where forward ends: there they are beside all activations.
     const double more = predicted("peak_allocated", "false") - predicted("peak_allocated", "true");
     const double gradients = predicted("gradients", "true");
     QVERIFY2(more > 0.9 * gradients && more < 1.01 * gradients, qPrintable(QString::number(more / gradients)));
+    // Freed behind forward they are beside the activations, not beside the two gradients of GPT-2's logits.
+    QCOMPARE(predicted("peak_allocated", "late"), predicted("peak_allocated", "true"));
+    const double late =
+        predicted("peak_allocated", "late", "model=vit-b-16") - predicted("peak_allocated", "true", "model=vit-b-16");
+    const double ofPictures = predicted("gradients", "true", "model=vit-b-16");
+    QVERIFY2(late > 0.8 * ofPictures && late < ofPictures, // less what backward makes first
+             qPrintable(QString::number(late / ofPictures)));
     // The first step has none to find.
+    QCOMPARE(predicted("first_step_peak", "late"), predicted("first_step_peak", "true"));
     QCOMPARE(predicted("first_step_peak", "false"), predicted("first_step_peak", "true"));
 }
 

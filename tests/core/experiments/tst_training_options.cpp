@@ -24,6 +24,9 @@ private slots:
     void stateOnAnNvmeLeavesTheHost();
     void anUpdateInBackwardLeavesNoGradients();
     void compilingKeepsLessAndRunsFewerKernels();
+    void aLossApartFromTheCompiledNetworkIsEager();
+    void olderPyTorchKeepsInputsOfSoftmaxAndGradients();
+    void transformersWritesOutGpt2sGelu();
     void whatIsNotModelledWithCompileIsRefused();
     void whatIsKeptTakesMemoryAndSavesTime();
     void layersThatAreCompiledTakeLessWithCheckpointsAndShards();
@@ -215,6 +218,60 @@ void TestTrainingOptions::compilingKeepsLessAndRunsFewerKernels()
         return predicted(compile, "accumulation=2", "peak_allocated") - predicted(compile, "", "peak_allocated");
     };
     QVERIFY(more("inductor") > more("none"));
+}
+
+/// Eager cross_entropy of bf16 logits: log_softmax, then two gradients as large beside it, and the logits themselves
+/// where they are named. GPT-2 of 50,257 words, 8 × 1024 tokens, PyTorch 2.6 on an A100: 5.90 GiB reserved
+/// eagerly, 6.19 compiled (rasbt/LLMs-from-scratch, ch05/10_llm-training-speed).
+void TestTrainingOptions::aLossApartFromTheCompiledNetworkIsEager()
+{
+    const auto peak = [](const char* compile) {
+        const auto prediction = trainingMemory().predict(
+            h200(),
+            trainingWith({"model=gpt2", "batch=8", "sequence=1024", "precision=bf16", "attention=flash",
+                          "logits_fp32=false", "optimizer_implementation=fused", "advice=none", compile}));
+        return prediction ? predictedValue(*prediction, "peak_allocated") : memscape::nan;
+    };
+    const double logits = 2.0 * 8 * 1024 * 50257;
+    const double apart = peak("compile=logits"), within = peak("compile=inductor");
+    QVERIFY2(apart > within + logits && apart < within + 3 * logits,
+             qPrintable(QString::number((apart - within) / logits)));
+}
+
+/// tools/autograd/derivatives.yaml until PyTorch 1.10: _softmax_backward_data(grad, result, dim, self). BERT base has
+/// 12 layers of 12 heads.
+void TestTrainingOptions::olderPyTorchKeepsInputsOfSoftmaxAndGradients()
+{
+    const auto predicted = [](const char* version, const char* key, const char* more) {
+        const auto prediction = trainingMemory().predict(
+            h200(),
+            trainingWith({"model=bert-base-uncased", "batch=4", "sequence=512", "precision=fp32", "attention=eager",
+                          "optimizer=adam", "advice=none", version, more}));
+        return prediction ? predictedValue(*prediction, key) : memscape::nan;
+    };
+    const double scores = 12.0 * 12 * 4 * 512 * 512 * 4;
+    QCOMPARE(predicted("pytorch=1.10", "activations", "accumulation=1")
+                 - predicted("pytorch=1.13", "activations", "accumulation=1"),
+             scores);
+    // zero_grad() keeps gradients by default until 2.0: they lie through forward, at whose end the peak is.
+    const double kept = predicted("pytorch=1.13", "peak_allocated", "zero_grad_frees=auto");
+    QCOMPARE(kept, predicted("pytorch=1.13", "peak_allocated", "zero_grad_frees=false"));
+    QVERIFY(kept > predicted("pytorch=2.1", "peak_allocated", "zero_grad_frees=auto"));
+}
+
+/// NewGELUActivation (transformers/activations.py) keeps x, 0.5 x, tanh's result and that plus 1, where the fused
+/// kernel keeps x: three times 4 × 768 numbers a token and layer. GPT-2 large so, 4 × 512 tokens, fp16: 8,103 MB (docs,
+/// model_doc/gpt2.md), predicted 2 % less.
+void TestTrainingOptions::transformersWritesOutGpt2sGelu()
+{
+    const auto activations = [](const char* library) {
+        const auto prediction =
+            trainingMemory().predict(h200(),
+                                     trainingWith({"model=gpt2", "batch=2", "sequence=256", "precision=fp32",
+                                                   "attention=flash", "advice=none", library}));
+        return prediction ? predictedValue(*prediction, "activations") : memscape::nan;
+    };
+    QCOMPARE(activations("library=transformers") - activations("library=auto"), 12.0 * 3 * 2 * 256 * 4 * 768 * 4);
 }
 
 void TestTrainingOptions::whatIsNotModelledWithCompileIsRefused()

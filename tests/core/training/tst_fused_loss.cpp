@@ -15,6 +15,8 @@
 #include <QtTest>
 
 #include <algorithm>
+#include <cmath>
+#include <vector>
 
 using namespace memscape;
 
@@ -103,6 +105,7 @@ private slots:
     void everyFormHasTheSameGradients();
     void noFormHoldsAllLogits();
     void aLossInPlaceMakesNoGradientOfTheLogits();
+    void aDividedVocabularyTakesWhatLossParallelTakes();
     void aModelWithoutALanguageHeadIsRefused();
     void fusedOperatorsKeepWhatTheyAreGiven();
 };
@@ -228,6 +231,30 @@ void TestFusedLoss::aLossInPlaceMakesNoGradientOfTheLogits()
     };
     QVERIFY(madeInBackward(LossForm::Library) > 0);
     QCOMPARE(madeInBackward(LossForm::InPlace), 0);
+}
+
+/// What PyTorch 2.15 allocated and freed in backward of loss_parallel() on one of four ranks (a fake process group on a
+/// CPU, the profiler's memory events), in tensors of that rank's log-probabilities: bf16 logits (64, 4 × 1024), cast to
+/// fp32.
+void TestFusedLoss::aDividedVocabularyTakesWhatLossParallelTakes()
+{
+    const std::vector<double> recorded{1, 1, 1, -1, 1, -1, -1, -1, 0.5, -1};
+    BuildOptions options;
+    options.weights = DType::BFloat16;
+    options.tensorParallel = 4;
+    NetworkBuilder b(options);
+    Variable logits = b.cast(b.input("logits", {64, 1024}, DType::BFloat16, true), DType::Float32);
+    const Variable targets = b.target("targets", {64}, DType::Int64);
+    const auto graph = b.finish(std::vector<Variable>(), b.crossEntropy(std::move(logits), targets));
+    QVERIFY2(graph, graph ? "" : graph.error().text().c_str());
+    const auto trace = stepOf(*graph);
+    QVERIFY2(trace, trace ? "" : trace.error().text().c_str());
+    const double whole = 64 * 1024 * 4;
+    std::vector<double> simulated;
+    for (const std::int64_t change : eventsOf(*trace, Phase::Backward))
+        if (std::abs(double(change)) >= whole / 2)
+            simulated.push_back(double(change) / whole);
+    QCOMPARE(simulated, recorded);
 }
 
 void TestFusedLoss::aModelWithoutALanguageHeadIsRefused()

@@ -315,11 +315,47 @@ private slots:
         QCOMPARE(state({64, 1000}), 2 * (64 * 16 + 2 * 1000 * 16));
         QCOMPARE(state({1000, 64}), state({64, 1000}));
         QCOMPARE(state({1000}), 2 * 2 * 1000);
+        const std::int64_t codes = 2 * 256 * 4;     // of both moments, for all tensors
+        plan.optimizer = OptimizerKind::GaLore8bit; // bitsandbytes: a byte each, a scale for 256; small tensors in fp32
+        QCOMPARE(state({64, 1000}), 2 * (16 * 1000 + 4 * 63) + 2 * 64 * 16 + codes);
+        QCOMPARE(state({1000}), 2 * 4 * 1000);
         plan.optimizer = OptimizerKind::AdaLomo; // lomo_optim/adalomo.py: rows and columns in fp32
         QCOMPARE(state({64, 1000}), 4 * 1064);
         plan.optimizer = OptimizerKind::Lomo;
         QCOMPARE(state({64, 1000}), 0);
         QCOMPARE(keptBytes({parameter("p", {64, 1000})}, plan).gradients, 0);
+    }
+
+    // torch/optim/adam.py of PyTorch 2.0: denom = torch._foreach_add(exp_avg_sq_sqrt, eps), in place since 2.1.
+    void olderAdamMakesAListOfDenominators()
+    {
+        const auto temporaries = [](bool inPlace) {
+            Plan plan;
+            plan.addsEpsilonInPlace = inPlace;
+            Trace trace;
+            OptimizerBlocks blocks = allocateOptimizer(trace, {parameter("p", {100}), parameter("q", {300})}, plan);
+            const std::int64_t before = trace.liveBytes();
+            updateParameters(trace, plan, blocks);
+            return trace.peakBytes() - before;
+        };
+        QCOMPARE(temporaries(true), 4 * 400);
+        QCOMPARE(temporaries(false), 2 * 4 * 400);
+    }
+
+    // galore_torch/adamw8bit.py, 1.0: saved_data, project_back()'s product and its multiple of the matrix's size, the
+    // projected gradient and its clone.
+    void galoreIn8BitsPutsTheWeightAside()
+    {
+        Plan plan;
+        plan.precision = Precision::Bf16;
+        plan.optimizer = OptimizerKind::GaLore8bit;
+        plan.update = UpdateStyle::Loop;
+        plan.optimizerRank = 16;
+        Trace trace;
+        OptimizerBlocks blocks = allocateOptimizer(trace, {parameter("p", {64, 1000})}, plan);
+        const std::int64_t before = trace.liveBytes();
+        updateParameters(trace, plan, blocks);
+        QCOMPARE(trace.peakBytes() - before, 2 * (3 * 64 * 1000 + 2 * 16 * 1000));
     }
 
     // lomo_optim/lomo.py: grad_fp32 and p_fp32 of half weights, nothing of fp32 ones, whose .to() is themselves.
