@@ -216,7 +216,7 @@ std::optional<InspectorNote> MemoryExtension::note(bool isMeasured)
     if (!m_outOfMemory.isEmpty())
         lines << tr("Out of memory: %1.").arg(m_outOfMemory);
     if (!m_missingTime.isEmpty())
-        lines << m_missingTime + u'.';
+        lines << m_missingTime.section(QStringLiteral(" ("), 0, 0) + u'.'; // what to do is the button's
     InspectorNote note{lines.join(u'\n')};
     const QString link = QStringLiteral("link_bandwidth");
     if (m_missingTime.contains(link) && m_parts.form->field(link))

@@ -189,7 +189,7 @@ PlotHeader layoutHeader(const PlotState& state, double width, double height)
                 header.legend = std::move(below);
         }
         const bool isCut = header.legend.empty() || isShortened(state, header.legend);
-        if (isCut && wholeBottom < 0.45 * (height - axis))
+        if (isCut && height - axis - wholeBottom > 110 * u)
             header.legend = std::move(whole); // rows with all names still leave the curves most of the height
         bottom = header.legend.empty() ? header.title.bottom() : header.legend.back().rect.bottom();
     }

@@ -220,7 +220,7 @@ QString inTwoLines(QString name, qsizetype names)
 /// Names that would run into the one before are left out; the crosshair says them.
 std::vector<Tick> categoryTicks(const AxisSpec& axis, double low, double high, int wanted)
 {
-    constexpr double labelWidth = 72, letter = 6.5, gap = 6; // px at the usual size: of a wanted label, of a letter
+    constexpr double labelWidth = 72, letter = 5.8, gap = 6; // px at the usual size: of a wanted label, of a letter
     const double pitch = wanted * labelWidth / (high - low);
     double taken = -labelWidth;
     std::vector<Tick> ticks;

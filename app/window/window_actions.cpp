@@ -319,7 +319,7 @@ void defineSettingsAndHelp(Actions& actions)
                  "help",
                  0});
     actions.add({"help.accuracy",
-                 tr("What was &checked"),
+                 tr("A&ccuracy: what was checked"),
                  tr("Every page's numbers: what they were compared with, and their errors"),
                  {},
                  {},

@@ -100,8 +100,8 @@ private slots:
     {
         auto page = open();
         page->inspector()->form()->edited(QStringLiteral("sequence"), QStringLiteral("2048"));
+        QTRY_VERIFY(page->findChild<QPushButton*>(QStringLiteral("noteAction")));
         auto* offer = page->findChild<QPushButton*>(QStringLiteral("noteAction"));
-        QVERIFY(offer != nullptr);
         QTRY_COMPARE(offer->text(), QStringLiteral("sequence: 1024 tokens"));
         offer->click();
         QCOMPARE(page->parameters().integer("sequence"), 1024);

@@ -77,8 +77,9 @@ private slots:
         QTest::newRow("compile beside checkpointing") << QStringList{"compile=inductor", "checkpointing=block"};
         QTest::newRow("beyond the positions") << QStringList{"sequence=4096"};
         QTest::newRow("QLoRA in int8") << QStringList{"adapter=qlora", "base_precision=int8"};
-        QTest::newRow("prefixes beside checkpointing") << QStringList{"adapter=prefix", "checkpointing=block"};
-        QTest::newRow("chunks of a divided head") << QStringList{"loss=chunked:8", "tensor_parallel=2"};
+        QTest::newRow("prefixes beside checkpointing")
+            << QStringList{"adapter=prefix", "checkpointing=block", "sequence=512"};
+        QTest::newRow("factors beside NF4") << QStringList{"adapter=ia3", "base_precision=nf4"};
     }
     void proposalsHelp()
     {
