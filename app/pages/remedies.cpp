@@ -35,7 +35,7 @@ std::vector<Proposal> proposalsOf(const Error& error, const Schema& schema, Byte
     if (error.remedy && addChange(own, schema, error.remedy->parameter, error.remedy->value, bytes))
         return {own};
     static const QRegularExpression alternative(QStringLiteral(",? or ")),
-        change(QStringLiteral("\\b([a-z][a-z0-9_]*)=([^\\s,;()]+)"));
+        change(QStringLiteral("\\b([a-z][a-z0-9_]*)=([^\\s,;()]*[^\\s,;:()])"));
     for (const QString& words : toQString(error.hint).split(alternative)) {
         Proposal proposal;
         bool isWhole = true;

@@ -39,6 +39,9 @@ private slots:
     {
         QCOMPARE(proposed("choose loss=library or tensor_parallel=1"),
                  (QStringList{"loss: as its library", "tensor parallel: 1 GPU"}));
+        QCOMPARE(proposed("choose tensor_parallel=2, or tensor_parallel=4: it divides 28"),
+                 (QStringList{"tensor parallel: 2 GPUs", "tensor parallel: 4 GPUs"}));
+        QCOMPARE(proposed("choose loss=chunked:8"), QStringList{"loss: in 8 chunks"});
         QCOMPARE(proposed("choose compile=none, or leave the other as it is by default"), QStringList{"compile: none"});
     }
 
@@ -57,7 +60,7 @@ private slots:
 
     void otherWordsProposeNothing()
     {
-        QVERIFY(proposed("choose tensor_parallel so that it divides 32").isEmpty());
+        QVERIFY(proposed("choose heads that divide hidden").isEmpty());
         QVERIFY(proposed("choose compile=sideways").isEmpty());
         QVERIFY(proposed("choose colour=red").isEmpty());
         QVERIFY(proposed("").isEmpty());
@@ -79,6 +82,7 @@ private slots:
         QTest::newRow("QLoRA in int8") << QStringList{"adapter=qlora", "base_precision=int8"};
         QTest::newRow("prefixes beside checkpointing")
             << QStringList{"adapter=prefix", "checkpointing=block", "sequence=512"};
+        QTest::newRow("five devices for twelve heads") << QStringList{"tensor_parallel=5"};
         QTest::newRow("factors beside NF4") << QStringList{"adapter=ia3", "base_precision=nf4"};
     }
     void proposalsHelp()
