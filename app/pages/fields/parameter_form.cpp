@@ -92,9 +92,11 @@ void ParameterForm::setIdle(const std::vector<std::string>& keys)
 
 void ParameterForm::setRefusal(const std::optional<Error>& error)
 {
-    for (ParameterField* field : m_fields)
-        field->setRefusal(error && error->place == field->spec().key ? QString::fromStdString(error->message)
-                                                                     : QString());
+    const std::string place = !error                       ? ""
+        : field(toQString(error->place)) || !error->remedy ? error->place
+                                                           : error->remedy->parameter;
+    for (ParameterField* one : m_fields)
+        one->setRefusal(error && one->spec().key == place ? toQString(error->message) : QString());
 }
 
 void ParameterForm::reveal(const QString& key)

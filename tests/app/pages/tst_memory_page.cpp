@@ -103,6 +103,7 @@ private slots:
         QTRY_VERIFY(page->findChild<QPushButton*>(QStringLiteral("noteAction")));
         auto* offer = page->findChild<QPushButton*>(QStringLiteral("noteAction"));
         QTRY_COMPARE(offer->text(), QStringLiteral("sequence: 1024 tokens"));
+        QVERIFY(page->inspector()->form()->field("sequence")->errorText().contains("1024 positions"));
         offer->click();
         QCOMPARE(page->parameters().integer("sequence"), 1024);
         QTRY_VERIFY(page->upToDate() && figure(*page, "device_total") > 0);
