@@ -64,8 +64,10 @@ std::string counted(double count, const char* one, const char* many)
 std::string largestAtPeak(const Figures& figures)
 {
     const Figure* peak = findFigure(figures, "peak_allocated");
+    if (!peak || !peak->why)
+        return {};
     const Term* largest = nullptr;
-    for (const Term& term : peak && peak->why ? peak->why->terms : std::vector<Term>()) {
+    for (const Term& term : peak->why->terms) {
         if (term.meaning == aliveAtThePeak && (!largest || term.value > largest->value))
             largest = &term;
     }
