@@ -18,14 +18,6 @@ namespace memscape {
 
 namespace {
 
-QString withCapital(const std::string& words)
-{
-    QString text = toQString(words);
-    if (!text.isEmpty())
-        text[0] = text.at(0).toUpper();
-    return text;
-}
-
 /// A page of which the claim's parameters are the standard has none to name.
 QString assignmentsText(const std::vector<std::string>& assignments)
 {
@@ -123,7 +115,7 @@ void ClaimPane::addVerdict(const std::string& verdict)
     auto* mark = new QLabel(m_content);
     mark->setPixmap(verdictPixmap(kind, *this));
     mark->setFixedWidth(fontMetrics().height() + 2);
-    auto* words = toneLabel(bytesInStyle(withCapital(verdict), m_bytes), verdictTone(kind), m_content, true);
+    auto* words = toneLabel(bytesInStyle(capitalized(toQString(verdict)), m_bytes), verdictTone(kind), m_content, true);
     words->setObjectName(QStringLiteral("verdict"));
     QFont bold = words->font();
     bold.setBold(true);

@@ -44,6 +44,7 @@ Examples:
   memscape-cli predict hierarchy working_set=24MiB --device nvidia-h200
   memscape-cli predict stride stride=1:32:x2 element=float64 --json | jq .predicted.figures
   memscape-cli predict training-memory zero=2 --device nvidia-h200 --as deepspeed -o ds.json
+  memscape-cli predict training-memory batch=2 --device nvidia-h200 --as memory_viz -o step.pickle
 
 The device may be any that `memscape-cli devices` lists, measured or not, or a device file.)";
 
@@ -242,8 +243,9 @@ void addQuestions(CLI::App& app, Arguments& arguments)
     addJson(predict, arguments);
     addOutput(predict, arguments, "write the record to FILE");
     predict
-        .add_option("--as", arguments.snippet,
-                    "the setting as lines for another program: pytorch, deepspeed, accelerate, torchrun")
+        .add_option(
+            "--as", arguments.snippet,
+            "the setting for another program: pytorch, deepspeed, accelerate, torchrun; the step for memory_viz")
         ->type_name("PROGRAM")
         ->excludes("--json");
 

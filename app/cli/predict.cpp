@@ -3,6 +3,7 @@
 #include "app/cli/live_device.h"
 #include "app/cli/output.h"
 #include "core/base/text.h"
+#include "core/experiments/training-memory/memory_history.h"
 #include "core/report/summary.h"
 
 #include <fmt/format.h>
@@ -39,6 +40,23 @@ Result<Snippet> snippetOf(const Arguments& arguments)
                              : didYouMean(arguments.snippet, keys));
 }
 
+/// The step as PyTorch would have recorded it, into a file.
+int runMemoryViz(const Arguments& arguments)
+{
+    const auto history = [&]() -> Result<std::string> {
+        MEMSCAPE_TRY(experiment, findExperiment(arguments.experiment));
+        MEMSCAPE_TRY(parameters, askedParameters(*experiment, arguments.assignments));
+        MEMSCAPE_TRY(device, findDeviceToPredict(arguments.device));
+        if (experiment->id() != "training-memory")
+            return fail("usage", fmt::format("{} has no step to show in memory_viz", experiment->id()),
+                        "training-memory has one");
+        if (arguments.output.empty())
+            return fail("usage.output", "a memory history is no text", "name a file: -o step.pickle");
+        return memoryHistory(device, parameters);
+    }();
+    return history ? deliver(arguments.output, *history, false, 0) : refused(history.error());
+}
+
 int runSnippet(const Arguments& arguments)
 {
     const auto snippet = snippetOf(arguments);
@@ -54,6 +72,8 @@ int runSnippet(const Arguments& arguments)
 
 int runPredict(const Arguments& arguments)
 {
+    if (arguments.snippet == "memory_viz")
+        return runMemoryViz(arguments);
     if (!arguments.snippet.empty())
         return runSnippet(arguments);
     const auto record = predicted(arguments);

@@ -87,7 +87,7 @@ void CurveBoard::setQuestion(const LabQuestion& question, const std::vector<LabV
     up.range = wideRange(question.unit);
     m_plot->setAxes(across, up);
     const QString title = tr("%1 by %2").arg(up.label, across.label);
-    m_plot->setTitle(title.left(1).toUpper() + title.mid(1));
+    m_plot->setTitle(capitalized(title));
     std::vector<Band> places;
     for (const double one : asked)
         places.push_back({one, one, {}});

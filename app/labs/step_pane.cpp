@@ -60,6 +60,12 @@ QString costText(double cost)
     return (cost == 1 ? tr("(−%1 point)") : tr("(−%1 points)")).arg(toQString(numberText(cost)));
 }
 
+/// "tune.quick" within its step.
+QString goalName(const std::string& check)
+{
+    return spokenKey(check.substr(check.find('.') + 1));
+}
+
 /// What a goal asks for; of a ratio without the expressions of the lab.
 QString wantedText(const LabStep& step, const LabCheckResult& result)
 {
@@ -310,16 +316,18 @@ void StepPane::displayGoals(const LabSession& session)
             continue;
         const bool isPassed = one.verdict == LabVerdict::Passed;
         const bool isOpen = !isChosen && one.actual.empty();
-        const QString name = spokenKey(one.id.substr(one.id.find('.') + 1));
+        const QString name = goalName(one.id);
+        const bool isLater = !one.needs.empty();
         const QString text = one.hidden ? tr("%1: checked when you hand in").arg(name)
             : isOpen                    ? tr("%1: nothing is chosen yet").arg(name)
+            : isLater                   ? tr("%1: counts once “%2” is reached").arg(name, goalName(one.needs))
             : isPassed                  ? tr("✓ %1: %2").arg(name, toQString(one.actual))
                        : tr("✗ %1: %2").arg(name, toQString(one.actual.empty() ? one.message : one.actual));
         m_goalTexts << text;
         m_goals->column()->addWidget(toneLabel(text,
-                                               one.hidden || isOpen ? "dim"
-                                                   : isPassed       ? "good"
-                                                                    : "bad",
+                                               one.hidden || isOpen || isLater ? "dim"
+                                                   : isPassed                  ? "good"
+                                                                               : "bad",
                                                m_goals));
         if (const QString wanted = wantedText(step, one); !one.hidden && !isPassed && !wanted.isEmpty())
             m_goals->column()->addWidget(toneLabel(wanted, "faint", m_goals));

@@ -176,9 +176,10 @@ std::optional<InspectorNote> CheckpointExtension::note(bool)
         return std::nullopt;
     const QString least = leastBudget();
     if (least.isEmpty())
-        return InspectorNote{m_missing, {}, {}};
-    return InspectorNote{m_missing, tr("Use %1").arg(m_input.front.units.memory(least.toDouble())),
-                         [this, least] { emit edited(QString::fromLatin1(budgetMarker), least); }};
+        return InspectorNote{m_missing};
+    return InspectorNote{m_missing, {{tr("Use %1").arg(m_input.front.units.memory(least.toDouble())), [this, least] {
+                                          emit edited(QString::fromLatin1(budgetMarker), least);
+                                      }}}};
 }
 
 std::vector<SeriesGroup> CheckpointExtension::groups(std::vector<SeriesGroup> own, bool isSwept) const

@@ -267,7 +267,14 @@ const SeriesAxis* axisOf(const Outcome& outcome, const SeriesGroup& group)
     return outcome.series.empty() ? nullptr : &outcome.series.front().x;
 }
 
-AxisSpec xAxisOf(const Outcome& outcome, const SeriesGroup& group, ByteStyle bytes)
+QString categoryName(const SeriesAxis& axis, std::size_t index, const Schema& schema)
+{
+    const std::string& name = axis.names[index];
+    const ParameterSpec* spec = findParameter(schema, axis.key);
+    return toQString(spec && spec->kind == ParameterKind::Choice ? valueLabel(*spec, name) : name);
+}
+
+AxisSpec xAxisOf(const Outcome& outcome, const SeriesGroup& group, ByteStyle bytes, const Schema& schema)
 {
     AxisSpec spec;
     spec.bytes = bytes;
@@ -279,8 +286,8 @@ AxisSpec xAxisOf(const Outcome& outcome, const SeriesGroup& group, ByteStyle byt
     spec.unit = axis.unit;
     spec.log = axis.scale == AxisScale::Log2 ? 2 : 0;
     if (axis.scale == AxisScale::Category) {
-        for (const std::string& name : axis.names)
-            spec.names << toQString(name);
+        for (std::size_t i = 0; i < axis.names.size(); ++i)
+            spec.names << categoryName(axis, i, schema);
     }
     return spec;
 }

@@ -7,6 +7,7 @@
 #include "app/plots/plot_types.h"
 #include "core/device/device.h"
 #include "core/experiment/outcome.h"
+#include "core/experiment/parameter.h"
 
 #include <vector>
 
@@ -61,7 +62,9 @@ const Outcome* pinnedOutcomeOf(const Curve& curve, const CurveInput& input);
 
 /// The x axis that the series of a group share; that of the outcome when it has none of them.
 const SeriesAxis* axisOf(const Outcome& outcome, const SeriesGroup& group);
-AxisSpec xAxisOf(const Outcome& outcome, const SeriesGroup& group, ByteStyle bytes);
+AxisSpec xAxisOf(const Outcome& outcome, const SeriesGroup& group, ByteStyle bytes, const Schema& schema = {});
+/// A category of an axis as the form calls it; a record names it as the command line does.
+QString categoryName(const SeriesAxis& axis, std::size_t index, const Schema& schema);
 /// Logarithmic when times or rates of arithmetic span more than a decade, all else more than two; a
 /// linear axis starts at zero.
 AxisSpec yAxisOf(const SeriesGroup& group, const CurveInput& input, ByteStyle bytes);

@@ -136,6 +136,7 @@ private:
     QString staleCalibration(const ShownMeasurement& shown) const;
     QString extentText() const;
     InspectorNote noteFor(const ShownMeasurement& shown) const;
+    InspectorNote refusal(const Error& error) const;
     ShownMeasurement shown() const;
     std::vector<PinnedOutcome> pinnedOutcomes(const ShownMeasurement& shown) const;
     const SeriesAxis* currentAxis() const;

@@ -5,6 +5,7 @@
 #include "app/pages/byte_words.h"
 #include "app/pages/measurement_text.h"
 #include "app/pages/records/record_text.h"
+#include "app/pages/remedies.h"
 #include "app/settings/words.h"
 #include "core/experiment/comparison.h"
 #include "core/experiment/gap_sentences.h"
@@ -25,7 +26,8 @@ QString percent(double share)
 }
 
 /// "latency: off by 4.8 % (median of 12 points), at most 20 % at 32 MiB"; of one point the table of figures says it.
-QString fitText(const Outcome& predicted, const Outcome& measured, const SeriesGroup& group, ByteStyle bytes)
+QString fitText(const Outcome& predicted, const Outcome& measured, const SeriesGroup& group, ByteStyle bytes,
+                const Schema& schema)
 {
     const Comparison comparison = compare(predicted, measured);
     for (const SeriesComparison& series : comparison.series) {
@@ -35,8 +37,8 @@ QString fitText(const Outcome& predicted, const Outcome& measured, const SeriesG
         const auto worst = std::size_t(std::max(0.0, series.worstX)); // of a category its place among the names
         return ExperimentPage::tr("%1: off by %2 (median of %n points), at most %3 at %4", nullptr, int(series.points))
             .arg(toQString(curve->label), percent(series.medianError), percent(series.largestError),
-                 toQString(worst < curve->x.names.size() ? curve->x.names[worst]
-                                                         : quantityText(series.worstX, curve->x.unit, bytes)));
+                 worst < curve->x.names.size() ? categoryName(curve->x, worst, schema)
+                                               : toQString(quantityText(series.worstX, curve->x.unit, bytes)));
     }
     return {};
 }
@@ -64,7 +66,10 @@ void ExperimentPage::refreshAnswer(const ShownMeasurement& now)
     const Device* target = device();
     if (!target || !m_prediction || m_info.id != m_id) { // a further page has another question
         m_improvements.clear();
-        m_header->setAnswer(m_prediction ? m_extension->answer() : QString(), {});
+        m_header->setAnswer(m_prediction            ? m_extension->answer()
+                                : m_predictionError ? tr("No answer: %1.").arg(toQString(m_predictionError->message))
+                                                    : QString(),
+                            {});
         return;
     }
     const Figures& predicted = m_prediction->predicted->figures;
@@ -110,13 +115,14 @@ void ExperimentPage::refreshInspector(const ShownMeasurement& now)
         basis += u'\n' + more;
     QStringList fit;
     if (predicted && measured)
-        fit << fitText(*predicted, *measured, currentGroup(seriesGroups(*predicted)), bytes);
+        fit << fitText(*predicted, *measured, currentGroup(seriesGroups(*predicted)), bytes, m_experiment.schema());
     fit << toQString(probedText(now.outcome));
     for (const std::string& gap : gapSentences(predicted, measured))
         fit << bytesInStyle(toQString(gap), bytes);
     fit.removeAll(QString());
     m_inspector->setBasis(basis, fit.join(u'\n'));
     m_inspector->setNote(noteFor(now));
+    m_inspector->form()->setRefusal(m_predictionError);
     m_inspector->setClaims(claimsBeside(samePoint ? now : ShownMeasurement()), bytes);
     m_inspector->setFormulas(predicted ? m_extension->textbook() : std::vector<TextbookFormula>(), bytes);
     m_inspector->records()->model()->setShown(now.recordIndex);
@@ -155,26 +161,29 @@ QString ExperimentPage::extentText() const
     return parameters().sweep() || target->isGpu() ? points : points + tr(", within about half a minute");
 }
 
+/// What was refused, with a button for each change that it proposes. Where it proposes none the standard parameters
+/// help: not where the device is at fault, or they are.
+InspectorNote ExperimentPage::refusal(const Error& error) const
+{
+    auto* self = const_cast<ExperimentPage*>(this); // the actions run later, from a click
+    InspectorNote note{QString::fromStdString(withBriefHint(error).text())};
+    for (const Proposal& proposal : proposalsOf(error, m_experiment.schema(), byteStyle()))
+        note.actions.push_back({proposal.label, [self, changes = proposal.changes, step = proposal.label] {
+                                    static_cast<void>(self->setTexts(changes, step)); // they parse
+                                }});
+    if (note.actions.empty() && parameters() != standard() && !error.code.starts_with("device."))
+        note.actions.push_back({tr("Reset parameters"), [self] { self->resetParameters(); }});
+    return note;
+}
+
 InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
 {
     auto* self = const_cast<ExperimentPage*>(this); // the actions run later, from a click
-    // The standard parameters help where others are at fault: not where the device is, or they are.
-    const bool mayReset = parameters() != standard();
-    if (m_predictionError && m_predictionError->remedy
-        && findParameter(m_experiment.schema(), m_predictionError->remedy->parameter)) {
-        const Remedy remedy = *m_predictionError->remedy;
-        return {QString::fromStdString(withBriefHint(*m_predictionError).text()),
-                tr("Use %1").arg(toQString(remedy.value)),
-                [self, remedy] { self->editText(toQString(remedy.parameter), toQString(remedy.value)); }};
-    }
-    if (m_predictionError && (!mayReset || m_predictionError->code.starts_with("device.")))
-        return {QString::fromStdString(withBriefHint(*m_predictionError).text()), {}, {}};
     if (m_predictionError)
-        return {QString::fromStdString(withBriefHint(*m_predictionError).text()), tr("Reset parameters"),
-                [self] { self->resetParameters(); }};
+        return refusal(*m_predictionError);
     if (m_isStopped)
-        return {tr("The calculation was stopped: the values shown are not for these parameters."), tr("Calculate"),
-                [self] { self->schedule(Inputs); }};
+        return {tr("The calculation was stopped: the values shown are not for these parameters."),
+                {{tr("Calculate"), [self] { self->schedule(Inputs); }}}};
     if (now.live)
         return {};
     if (auto note = m_extension->note(now.outcome.has_value()))
@@ -182,11 +191,13 @@ InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
     if (!now.outcome) {
         const QString obstacle = m_services.runs.obstacle(m_id, deviceId());
         if (!obstacle.isEmpty())
-            return {obstacle, {}, {}};
+            return {obstacle};
         if (m_services.runs.current())
             return {};
-        return {tr("Not measured yet: press Measure to run it beside the prediction%1.").arg(extentText()),
-                currentX() ? tr("Measure only this point") : QString(), [self] { self->measurePoint(); }};
+        InspectorNote note{tr("Not measured yet: press Measure to run it beside the prediction%1.").arg(extentText())};
+        if (currentX())
+            note.actions.push_back({tr("Measure only this point"), [self] { self->measurePoint(); }});
+        return note;
     }
     if (now.elsewhere) {
         const int index = now.recordIndex;
@@ -194,11 +205,11 @@ InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
                                             sweptKey(m_services.document.records()[std::size_t(index)]), byteStyle());
         if (difference.isEmpty())
             difference = shortDeviceName(now.device);
-        return {tr("The hollow dots were measured with: %1.").arg(difference), tr("Use these settings"),
-                [self, index] { self->useRecord(index); }};
+        return {tr("The hollow dots were measured with: %1.").arg(difference),
+                {{tr("Use these settings"), [self, index] { self->useRecord(index); }}}};
     }
     if (const QString stale = staleCalibration(now); !stale.isEmpty())
-        return {tr("The calibration is stale: %1.").arg(stale), tr("Calibrate"), [self] { self->calibrate(); }};
+        return {tr("The calibration is stale: %1.").arg(stale), {{tr("Calibrate"), [self] { self->calibrate(); }}}};
     const std::optional<double> x = currentX();
     if (!x || parameters().sweep() || !m_prediction)
         return {};
@@ -211,8 +222,8 @@ InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
         return {};
     const ByteStyle bytes = byteStyle();
     return {tr("Not measured at %1.").arg(toQString(valueLabel(*spec, *x, bytes))),
-            tr("Go to %1").arg(toQString(valueLabel(*spec, nearest, bytes))),
-            [self, key, nearest] { self->editText(toQString(key), toQString(numberText(nearest))); }};
+            {{tr("Go to %1").arg(toQString(valueLabel(*spec, nearest, bytes))),
+              [self, key, nearest] { self->editText(toQString(key), toQString(numberText(nearest))); }}}};
 }
 
 } // namespace memscape

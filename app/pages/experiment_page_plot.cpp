@@ -3,6 +3,7 @@
 #include "app/pages/experiment_page.h"
 
 #include "app/pages/records/record_text.h"
+#include "app/settings/words.h"
 
 #include <nlohmann/json.hpp>
 
@@ -12,6 +13,20 @@
 #include <algorithm>
 
 namespace memscape {
+
+namespace {
+
+/// What a curve of one point lacks; empty for others.
+QString invitation(const SeriesAxis* axis, const Schema& schema)
+{
+    const ParameterSpec* spec = axis && axis->values.size() == 1 ? findParameter(schema, axis->key) : nullptr;
+    if (!spec || (spec->kind != ParameterKind::Integer && spec->kind != ParameterKind::Real))
+        return {};
+    return ExperimentPage::tr("One point: type several values of %1 into the form, such as 1,2,4,8, for a curve.")
+        .arg(toQString(spec->label));
+}
+
+} // namespace
 
 SeriesGroup ExperimentPage::currentGroup(const std::vector<SeriesGroup>& groups) const
 {
@@ -160,7 +175,7 @@ void ExperimentPage::refreshPlot(const ShownMeasurement& now)
     if (m_prediction && m_extension->drawPlot(group.key))
         return restoreZoom(group.key);
     const CurveInput input = curveInput(now);
-    AxisSpec x = xAxisOf(*lead, group, bytes);
+    AxisSpec x = xAxisOf(*lead, group, bytes, m_experiment.schema());
     AxisSpec y = yAxisOf(group, input, bytes);
     const bool isOwn = m_extension->draws(group.key);
     if (isOwn)
@@ -168,8 +183,9 @@ void ExperimentPage::refreshPlot(const ShownMeasurement& now)
     applyLogChoice(group, x, y);
     m_plot->setAxes(x, y);
     m_plot->setPlain(isOwn);
+    m_plot->setInvitation(isOwn ? QString() : invitation(axisOf(*lead, group), m_experiment.schema()));
     const QString title = tr("%1 by %2").arg(group.label, x.label);
-    view->setTitle(title.left(1).toUpper() + title.mid(1));
+    view->setTitle(capitalized(title));
     view->setEmptyText(tr("Nothing to draw yet."));
     std::vector<Curve> curves = makeCurves(group, input);
     if (isOwn)

@@ -81,7 +81,11 @@ std::vector<PinnedOutcome> ExperimentPage::pinnedOutcomes(const ShownMeasurement
         const bool isBaseline = baseline() == i;
         if ((!record.pinned && !isBaseline) || record.experiment != m_id || int(i) == now.recordIndex)
             continue;
-        const QString name = model.index(model.rowOf(i)).data(RecordsModel::LegendRole).toString();
+        QString name = model.index(model.rowOf(i)).data(RecordsModel::LegendRole).toString();
+        const QString difference =
+            differenceText(m_experiment.schema(), record.parameters, parameters(), sweptKey(record), byteStyle());
+        if (name == tr("predicted") && !difference.isEmpty()) // of the page's own it is told by what was chosen
+            name = tr("predicted: %1").arg(difference);
         PinnedOutcome outcome{isBaseline ? tr("%1 (baseline)").arg(name) : name, model.paletteOf(i),
                               record.predicted ? &*record.predicted : nullptr,
                               record.measured ? &*record.measured : nullptr};

@@ -5,6 +5,7 @@
 #include "app/pictures/training-memory/training_memory_picture.h"
 #include "app/settings/words.h"
 #include "core/experiments/memory/memory_difference.h"
+#include "core/report/memory_tables.h"
 
 #include <QKeyEvent>
 
@@ -128,6 +129,9 @@ void MemoryExtension::setState(const ShownState& state)
     if (detail->timeline.event.empty() || last(detail->timeline) != last(m_detail->timeline))
         m_cursor = -1; // another step: its moments are others
     m_detail = std::move(detail);
+    m_missingTime = state.prediction && state.prediction->predicted
+        ? toQString(missingTime(state.prediction->predicted->figures))
+        : QString();
     m_timelinePlot = memoryPlot(timeline(), m_bytes);
     if (m_detail->knowsWhatFits) // until it is known the last one stays
         m_outOfMemory = m_detail->outOfMemory;
@@ -205,10 +209,19 @@ QString MemoryExtension::basis() const
 std::optional<InspectorNote> MemoryExtension::note(bool isMeasured)
 {
     if (isMeasured && !m_differences.isEmpty())
-        return InspectorNote{m_differences, {}, {}};
-    if (isMeasured || m_outOfMemory.isEmpty())
+        return InspectorNote{m_differences};
+    if (isMeasured || (m_outOfMemory.isEmpty() && m_missingTime.isEmpty()))
         return std::nullopt;
-    return InspectorNote{tr("Out of memory: %1.").arg(m_outOfMemory), {}, {}};
+    QStringList lines;
+    if (!m_outOfMemory.isEmpty())
+        lines << tr("Out of memory: %1.").arg(m_outOfMemory);
+    if (!m_missingTime.isEmpty())
+        lines << m_missingTime.section(QStringLiteral(" ("), 0, 0) + u'.'; // what to do is the button's
+    InspectorNote note{lines.join(u'\n')};
+    const QString link = QStringLiteral("link_bandwidth");
+    if (m_missingTime.contains(link) && m_parts.form->field(link))
+        note.actions.push_back({tr("Give the link's bandwidth"), [this, link] { m_parts.form->reveal(link); }});
+    return note;
 }
 
 QString MemoryExtension::answer() const

@@ -88,6 +88,7 @@ private:
     std::shared_ptr<const MemoryDetail> m_detail; ///< never null
     MemoryPlot m_timelinePlot;                    ///< of its timeline
     QString m_outOfMemory;
+    QString m_missingTime; ///< what is not known of the device
     QString m_differences;
     int m_cursor = -1; ///< −1: at the peak
     ByteStyle m_bytes = ByteStyle::Binary;

@@ -2,6 +2,7 @@
 #include "app/pages/page_header.h"
 
 #include "app/pages/cards/card.h"
+#include "app/settings/words.h"
 
 #include <QHBoxLayout>
 #include <QMenu>
@@ -109,7 +110,7 @@ QString PageHeader::changes() const
 
 void PageHeader::setCaution(const QString& text)
 {
-    m_caution->setText(text);
+    m_caution->setText(capitalized(text));
     m_caution->setVisible(!text.isEmpty());
 }
 

@@ -252,6 +252,12 @@ void PagePlot::setHoverText(const QString& text)
     refreshStatus();
 }
 
+void PagePlot::setInvitation(const QString& text)
+{
+    if (std::exchange(m_invitation, text) != text)
+        refreshStatus();
+}
+
 void PagePlot::setBusy(bool busy)
 {
     if (std::exchange(m_isBusy, busy) != busy)
@@ -263,6 +269,8 @@ void PagePlot::refreshStatus()
     QString text = m_hover.isEmpty() && !m_isFolded ? m_view->readout() : m_hover;
     if (text.isEmpty() && m_isFolded)
         text = m_hint;
+    else if (text.isEmpty() && !m_invitation.isEmpty())
+        text = m_invitation;
     else if (text.isEmpty())
         text = tr("Point at the plot to read values. Wheel zooms, drag pans, double click shows all.");
     if (m_isBusy)

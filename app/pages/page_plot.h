@@ -42,6 +42,8 @@ public:
     bool isFolded() const { return m_isFolded; }
     /// The curves are of the last answer, and the next takes its time.
     void setBusy(bool busy);
+    /// What the line below the plot says while nothing is pointed at; empty: how the plot is used.
+    void setInvitation(const QString& text);
 
 signals:
     void groupChosen(const QString& key);
@@ -77,7 +79,7 @@ private:
     QToolButton* m_fold;
     QWidget* m_below = nullptr;
     std::vector<SeriesGroup> m_groups;
-    QString m_hover;
+    QString m_hover, m_invitation;
     QString m_hint; ///< of the picture, while it replaces the plot
     QString m_text; ///< of the line, in full
     bool m_isFolded = false;

@@ -2,6 +2,7 @@
 #include "app/pages/run_controller.h"
 
 #include "app/pages/records/record_text.h"
+#include "app/settings/words.h"
 
 #include <nlohmann/json.hpp>
 
@@ -41,7 +42,7 @@ RunController::RunController(StudyDocument& document, DeviceDirectory& devices, 
     connect(&devices, &DeviceDirectory::note, this,
             [this, isOurs](qint64 id, const QString& level, const QString&, const QString& text) {
                 if (isOurs(id) && level == QStringLiteral("warning"))
-                    emit warning(text);
+                    emit warning(capitalized(text));
             });
     connect(&devices, &DeviceDirectory::silent, this, [this, isOurs](qint64 id, double) {
         if (!isOurs(id))
@@ -111,9 +112,7 @@ void RunController::begin(const std::string& experiment, const std::string& devi
     stopWaiting();
     if (!m_current && m_load && measuresThisCpu(deviceId)) {
         if (const HostLoad load = m_load(); load.isBusy()) {
-            QString text = QString::fromStdString(busyText(load));
-            text[0] = text[0].toUpper();
-            emit busy(text, run);
+            emit busy(capitalized(toQString(busyText(load))), run);
             return;
         }
     }

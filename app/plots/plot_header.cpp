@@ -178,6 +178,8 @@ PlotHeader layoutHeader(const PlotState& state, double width, double height)
     const double axis = 40 * u; // below the curves: numbers and a name
     const bool isLow = bottom + textMetrics.height() + 12 * u > 0.4 * (height - axis);
     if (isLow && !beside && titleWidth > 0) {
+        std::vector<LegendEntry> whole = std::move(header.legend);
+        const double wholeBottom = bottom;
         const double left = header.title.right() + 24 * u;
         header.legend = legendInARow(state, QRectF(left, header.title.top(), width - 8 * u - left, row), 40 * u);
         const bool isTight = header.legend.empty() || isShortened(state, header.legend);
@@ -186,7 +188,10 @@ PlotHeader layoutHeader(const PlotState& state, double width, double height)
             if (header.legend.empty() || !isShortened(state, below))
                 header.legend = std::move(below);
         }
-        bottom = header.legend.empty() ? header.title.bottom() : header.legend.front().rect.bottom();
+        const bool isCut = header.legend.empty() || isShortened(state, header.legend);
+        if (isCut && height - axis - wholeBottom > 110 * u)
+            header.legend = std::move(whole); // rows with all names still leave the curves most of the height
+        bottom = header.legend.empty() ? header.title.bottom() : header.legend.back().rect.bottom();
     }
     if (!state.y.label.isEmpty() && state.hasAxes() && !isLow) {
         header.yLabel = QRectF(8 * u, bottom, width - 16 * u, textMetrics.height());

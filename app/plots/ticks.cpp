@@ -200,20 +200,27 @@ std::vector<Tick> decadeTicks(const AxisSpec& axis, double low, double high, int
     return ticks;
 }
 
-/// A long name among many is broken behind its first hyphen.
+/// A long name among many is broken in its middle.
 QString inTwoLines(QString name, qsizetype names)
 {
     constexpr qsizetype many = 6, longer = 8;
-    const qsizetype hyphen = name.indexOf(u'-');
-    if (names > many && name.size() > longer && hyphen > 0)
-        name.insert(hyphen + 1, u'\n');
-    return name;
+    if (names <= many || name.size() <= longer)
+        return name;
+    qsizetype best = 0; // the break nearest to the middle: in place of a space, or behind a hyphen
+    for (qsizetype i = 1; i + 1 < name.size(); ++i) {
+        const bool breaks = name[i] == u' ' || name[i] == u'-';
+        if (breaks && std::abs(2 * i - name.size()) < std::abs(2 * best - name.size()))
+            best = i;
+    }
+    if (best == 0)
+        return name;
+    return name[best] == u' ' ? name.replace(best, 1, u'\n') : name.insert(best + 1, u'\n');
 }
 
 /// Names that would run into the one before are left out; the crosshair says them.
 std::vector<Tick> categoryTicks(const AxisSpec& axis, double low, double high, int wanted)
 {
-    constexpr double labelWidth = 72, letter = 6.5, gap = 6; // px at the usual size: of a wanted label, of a letter
+    constexpr double labelWidth = 72, letter = 5.8, gap = 6; // px at the usual size: of a wanted label, of a letter
     const double pitch = wanted * labelWidth / (high - low);
     double taken = -labelWidth;
     std::vector<Tick> ticks;

@@ -155,7 +155,7 @@ QComboBox QAbstractItemView, #choices { background: $raised; color: $text; borde
 
 const char* const rail = R"(
 #rail QPushButton, #rail QToolButton { background: transparent; border: none; text-align: left;
-    border-left: 3px solid transparent; border-radius: ~5~; padding: ~5~ ~12~; color: $textDim; }
+    border-left: 3px solid transparent; border-radius: ~5~; padding: ~5~ ~12~; color: $textDim; outline: none; }
 #rail QPushButton:hover, #rail QToolButton:hover { background: $selected; color: $text; }
 #rail QPushButton:checked, #rail QToolButton:checked { background: $selected; color: $text;
     font-weight: bold; border-left: 3px solid $predicted; }

@@ -15,6 +15,14 @@ inline QString toQString(const std::string& words)
     return QString::fromStdString(words);
 }
 
+/// "Latency by working set": words that were made to stand within a sentence, or to follow a place, at its beginning.
+inline QString capitalized(QString words)
+{
+    if (!words.isEmpty())
+        words[0] = words[0].toUpper();
+    return words;
+}
+
 inline std::filesystem::path pathOf(const QString& path)
 {
     return std::filesystem::path(path.toStdString());

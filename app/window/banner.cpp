@@ -4,6 +4,7 @@
 #include "app/pages/cards/card.h"
 #include "app/pages/icons.h"
 #include "app/settings/theme.h"
+#include "app/settings/words.h"
 
 #include <QAccessible>
 #include <QClipboard>
@@ -41,14 +42,6 @@ void alert(QWidget* line)
 {
     QAccessibleEvent event(line, QAccessible::Alert);
     QAccessible::updateAccessibility(&event);
-}
-
-/// Errors are written to follow a place; alone they are sentences.
-QString sentence(QString text)
-{
-    if (!text.isEmpty())
-        text[0] = text[0].toUpper();
-    return text;
 }
 
 QColor kindColour(BannerKind kind)
@@ -120,7 +113,7 @@ private:
         if (m_count > 1)
             text += Banner::tr(" (%n times)", nullptr, m_count);
         if (!m_message.hint.isEmpty())
-            text += u'\n' + sentence(m_message.hint);
+            text += u'\n' + capitalized(m_message.hint);
         m_text->setText(text);
         setAccessibleName(text);
     }
@@ -228,7 +221,7 @@ void Banner::showError(const Error& error, const QString& details, const QList<B
 {
     BannerMessage message;
     message.kind = BannerKind::Problem;
-    message.text = error.place.empty() ? sentence(QString::fromStdString(error.message))
+    message.text = error.place.empty() ? capitalized(QString::fromStdString(error.message))
                                        : QString::fromStdString(error.place + ": " + error.message);
     message.hint = QString::fromStdString(error.hint);
     message.details = QString::fromStdString(error.code + "\n" + error.text() + "\n") + details;

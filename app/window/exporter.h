@@ -31,6 +31,8 @@ public:
     void page(ExperimentPage& page);
     void csv(ExperimentPage& page);
     void json(ExperimentPage& page);
+    /// The predicted step as a snapshot of PyTorch, for pytorch.org/memory_viz.
+    void memoryViz(ExperimentPage& page);
     void record(int index); ///< one record of the study, as JSON
     /// The study as HTML; while it has no records, what the page shows.
     void report(const ExperimentPage* page = nullptr);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What leaves a page that is no experiment. It says itself what it has; files are made beside the window's thread,
-// since that takes seconds for some.
+// What leaves a page that is no experiment, which says itself what it has; and files that are made beside the window's
+// thread, since that takes seconds for some.
+#include "app/pages/experiment_page.h"
 #include "app/pages/tool_page.h"
 #include "app/window/exporter.h"
+#include "core/base/file.h"
+#include "core/experiments/training-memory/memory_history.h"
 
 #include <QApplication>
 #include <QClipboard>
@@ -70,6 +73,20 @@ void Exporter::report(const ToolPage& page)
 {
     const PageExports what = page.exports();
     file(tr("Export page as report"), what, QStringLiteral("html"), tr("HTML page (*.html)"), what.report);
+}
+
+void Exporter::memoryViz(ExperimentPage& page)
+{
+    if (!page.prediction())
+        return m_banner.showNotice(tr("There is no step here yet."));
+    PageExports what;
+    what.name = baseName(page) + QStringLiteral("-step");
+    what.memoryViz = [device = page.prediction()->device,
+                      parameters = page.prediction()->parameters](const QString& path) -> Result<void> {
+        MEMSCAPE_TRY(history, memoryHistory(device, parameters));
+        return writeFileAtomically(path.toStdString(), history);
+    };
+    file(tr("Export for memory_viz"), what, QStringLiteral("pickle"), tr("Memory snapshot (*.pickle)"), what.memoryViz);
 }
 
 void Exporter::memoryViz(const ToolPage& page)

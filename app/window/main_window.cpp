@@ -6,6 +6,8 @@
 #include "app/pages/snapshot/snapshot_page.h"
 #include "app/settings/theme.h"
 #include "app/window/window_actions.h"
+#include "core/device/catalogue.h"
+#include "core/experiments/training-memory/memory_history.h"
 
 #include <QApplication>
 #include <QCloseEvent>
@@ -346,8 +348,13 @@ void MainWindow::refreshRun()
         .setEnabled(m_actions.at(QStringLiteral("run.measure")).isEnabled());
     m_actions.at(QStringLiteral("run.calibrate")).setEnabled(free && m_runs.obstacle(page()->deviceId()).isEmpty());
     m_actions.at(QStringLiteral("run.stop")).setEnabled(running);
+    const DeviceEntry* target = page() ? m_devices.find(page()->deviceId()) : nullptr;
+    std::error_code unknown; // no file to forget, then
+    m_actions.at(QStringLiteral("run.forgetCalibration"))
+        .setEnabled(free && std::filesystem::exists(calibrationPath(page()->deviceId()), unknown));
     const PageExports exports = tool() ? tool()->exports() : PageExports();
-    m_actions.at(QStringLiteral("file.exportMemoryViz")).setEnabled(bool(exports.memoryViz));
+    m_actions.at(QStringLiteral("file.exportMemoryViz"))
+        .setEnabled(bool(exports.memoryViz) || (target && hasMemoryHistory(page()->experiment().id(), target->device)));
     m_rail->setBusy(running);
     const std::vector<Snippet> snippets = page() ? page()->snippets() : std::vector<Snippet>();
     for (const auto& [action, key] : {std::pair{"edit.copyPytorch", "pytorch"},

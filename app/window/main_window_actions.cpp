@@ -59,8 +59,7 @@ void MainWindow::connectFileActions()
         else
             m_exporter->report(page());
     });
-    onPage(
-        "file.exportMemoryViz", [](ExperimentPage&) {}, [this](ToolPage& page) { m_exporter->memoryViz(page); });
+    onAnyPage("file.exportMemoryViz", [this](auto& page) { m_exporter->memoryViz(page); });
     onAnyPage("edit.copyPlot", [this](auto& page) { m_exporter->copyPlot(page); });
     onAnyPage("edit.copyData", [this](auto& page) { m_exporter->copyData(page); });
     onPage("edit.copyPytorch", [this](ExperimentPage& page) { m_exporter->copySnippet(page, "pytorch"); });

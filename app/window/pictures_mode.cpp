@@ -7,6 +7,7 @@
 #include "app/pages/records/record_text.h"
 #include "app/plots/plot_view.h"
 #include "app/settings/theme.h"
+#include "app/settings/words.h"
 #include "app/window/main_window.h"
 #include "core/base/file.h"
 #include "core/base/text.h"
@@ -56,11 +57,11 @@ Result<void> fillPlot(PlotView& plot, const Record& record, const std::vector<Re
     if (probed)
         input.others.push_back({probedName(*probed), CurveRole::Probed, &probed->predicted});
     const SeriesGroup& group = groups.front();
-    const AxisSpec x = xAxisOf(*lead, group, ByteStyle::Binary);
-    plot.setAxes(x, yAxisOf(group, input, ByteStyle::Binary));
-    plot.setTitle(QObject::tr("%1 by %2").arg(group.label, x.label));
-    plot.setCurves(makeCurves(group, input));
     const auto experiment = findExperiment(record.experiment);
+    const AxisSpec x = xAxisOf(*lead, group, ByteStyle::Binary, experiment ? (*experiment)->schema() : Schema());
+    plot.setAxes(x, yAxisOf(group, input, ByteStyle::Binary));
+    plot.setTitle(capitalized(QObject::tr("%1 by %2").arg(group.label, x.label)));
+    plot.setCurves(makeCurves(group, input));
     if (experiment && !(*experiment)->isThroughMemory(record.device))
         return {};
     plot.setBands(capacityBands(record.device, lead->series.front().x));

@@ -72,13 +72,14 @@ void defineFile(Actions& actions)
                  {},
                  menu,
                  2});
-    actions.add({"file.exportMemoryViz",
-                 tr("Export for memory_&viz…"),
-                 tr("The selected range of the snapshot as a pickle that pytorch.org/memory_viz opens"),
-                 {},
-                 {},
-                 menu,
-                 2});
+    actions.add(
+        {"file.exportMemoryViz",
+         tr("Export for memory_&viz…"),
+         tr("The predicted step, or the selected range of a snapshot, as a pickle that pytorch.org/memory_viz opens"),
+         {},
+         {},
+         menu,
+         2});
     actions.add({"file.quit", tr("&Quit"), tr("Close the window"), {}, {keys("Ctrl+Q")}, menu, 3});
 }
 
@@ -318,7 +319,7 @@ void defineSettingsAndHelp(Actions& actions)
                  "help",
                  0});
     actions.add({"help.accuracy",
-                 tr("What was &checked"),
+                 tr("A&ccuracy: what was checked"),
                  tr("Every page's numbers: what they were compared with, and their errors"),
                  {},
                  {},

@@ -267,7 +267,8 @@ Result<LabCheckResult> gradedCheck(const LabAttempt& attempt, const LabContext& 
         const bool needed = std::find(check.after.begin(), check.after.end(), one.id) != check.after.end();
         if (needed && one.verdict != LabVerdict::Passed) {
             result.verdict = LabVerdict::Skipped;
-            result.message = fmt::format("it needs {}", one.id);
+            result.needs = one.id;
+            result.message = fmt::format("counts once {} is passed", one.id);
             return result;
         }
     }

@@ -20,6 +20,7 @@ struct LabCheckResult
     double points = 0, most = 0;
     std::string expected, actual; ///< for people; may be empty
     std::string message;          ///< why, a sentence
+    std::string needs;            ///< of a skipped one: the check that must pass first
     std::string because;          ///< the lab's explanation
     bool hidden = false;
 };

@@ -38,8 +38,9 @@ Result<Json> parsedFamily(const std::string& text, const fs::path& path)
 
 bool isCalled(const JsonReader& entry, const std::string& wanted)
 {
-    if (lowered(entry.string("name", "").value_or("")) == wanted)
-        return true;
+    for (const char* key : {"name", "title"}) // "llama-3.1-70b", "Llama 3.1 70B"
+        if (lowered(entry.string(key, "").value_or("")) == wanted)
+            return true;
     const auto aliases = entry.at("aliases");
     const auto items = aliases ? aliases->items() : Result<std::vector<JsonReader>>(std::vector<JsonReader>());
     return items && std::any_of(items->begin(), items->end(), [&](const JsonReader& item) {

@@ -1,18 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/network/tensor_parallel.h"
 
+#include <string>
+
 #include <fmt/format.h>
 
 namespace memscape {
 
 namespace {
 
+/// "choose tensor_parallel=2, or tensor_parallel=4: it divides 32": the nearest below and, where there is one, above.
+std::string nearDivisors(std::int64_t size, int devices)
+{
+    const auto fits = [&](std::int64_t count) { return size % count == 0; };
+    std::int64_t below = devices, above = devices;
+    while (below > 1 && !fits(below))
+        --below;
+    while (above < size && !fits(above))
+        ++above;
+    const std::string more = fits(above) && above > devices ? fmt::format(", or tensor_parallel={}", above) : "";
+    return fmt::format("choose tensor_parallel={}{}: it divides {}", below, more, size);
+}
+
 Result<void> divide(std::int64_t& size, const char* field, int devices)
 {
     if (size % devices != 0)
         return fail("network.parallel",
                     fmt::format("{} {} cannot be shared evenly by {} devices", size, field, devices),
-                    fmt::format("choose tensor_parallel so that it divides {}", size), "tensor_parallel");
+                    nearDivisors(size, devices), "tensor_parallel");
     size /= devices;
     return {};
 }

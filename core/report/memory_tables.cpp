@@ -51,6 +51,13 @@ TextTable ranksTable(const Json& detail, ByteStyle style)
     return table;
 }
 
+/// "−4.5 %"; a dash where it is not known.
+std::string shareText(const Json& object, const char* key)
+{
+    const double share = number(object, key, std::nan(""));
+    return std::isfinite(share) ? percentText(share) : "–";
+}
+
 TextTable leversTable(const Json& detail, ByteStyle style)
 {
     TextTable table{{{"change", false}, {"saves", true}, {"step time", true}, {"fits", false}, {"what it does", false}},
@@ -59,7 +66,7 @@ TextTable leversTable(const Json& detail, ByteStyle style)
         if (table.rows.size() == most)
             break;
         table.rows.push_back({words(lever, "label"), bytesText(number(lever, "saving", 0), style),
-                              percentText(number(lever, "time_change", 0)), isTrue(lever, "fits") ? "yes" : "no",
+                              shareText(lever, "time_change"), isTrue(lever, "fits") ? "yes" : "no",
                               words(lever, "why")});
     }
     return table;
@@ -247,7 +254,8 @@ std::string fitSentence(const Record& record, ByteStyle style)
                        isTight ? ", less than the 3 % by which predictions may be off" : "");
 }
 
-/// What is missing where no time is predicted.
+} // namespace
+
 std::string missingTime(const Figures& figures)
 {
     for (const char* key : {"step_time", "token_time"}) {
@@ -257,8 +265,6 @@ std::string missingTime(const Figures& figures)
     }
     return {};
 }
-
-} // namespace
 
 std::string verdictText(const Record& record, ByteStyle style)
 {

@@ -21,6 +21,9 @@ struct NamedTable
 /// In reading order, empty ones left out. Cells are plain text (the caller escapes).
 std::vector<NamedTable> memoryTables(const Record& record, ByteStyle style = ByteStyle::Binary);
 
+/// "No time: " and what is missing, where the figures have no time of a step or of a token; empty elsewhere.
+std::string missingTime(const Figures& figures);
+
 /// "Out of memory: …" or the capacity that is left; empty where the detail does not say.
 std::string verdictText(const Record& record, ByteStyle style = ByteStyle::Binary);
 

@@ -13,9 +13,11 @@ namespace {
 class Replayer
 {
 public:
-    Replayer(const Trace& trace, const AllocatorOptions& options, const std::vector<std::size_t>& moments)
+    Replayer(const Trace& trace, const AllocatorOptions& options, const std::vector<std::size_t>& moments,
+             const ReplayListener& listener)
         : m_trace(trace)
         , m_moments(moments)
+        , m_listener(listener)
         , m_allocator(options)
         , m_served(trace.blockCount() + 1)
         , m_mayCollect(options.fractionLimit.has_value())
@@ -27,12 +29,20 @@ public:
 
 private:
     bool run(std::size_t first, std::size_t last);
+    void tell(const Event& event, BlockIndex block) const
+    {
+        if (m_listener)
+            m_listener(event, m_allocator, block);
+    }
+    std::vector<BlockIndex> allocatePassing();
+    void freePassing(const std::vector<BlockIndex>& passing);
     bool repeat();
     void carryOver();
     std::size_t timesLeft(std::size_t left);
 
     const Trace& m_trace;
     const std::vector<std::size_t>& m_moments;
+    const ReplayListener& m_listener;
     CachingAllocator m_allocator;
     std::vector<BlockIndex> m_served;
     std::vector<BlockId> m_carried; ///< that a time of the repetition frees for the one before it
@@ -48,9 +58,11 @@ bool Replayer::run(std::size_t first, std::size_t last)
     for (std::size_t i = first; i < last; ++i, ++m_moment) {
         const Event& event = m_trace.events()[i];
         if (!event.isAllocation()) {
+            tell(event, m_served[event.block]);
             event.isBehind ? m_allocator.freeBehind(m_served[event.block]) : m_allocator.free(m_served[event.block]);
         } else if (const BlockIndex block = m_allocator.allocate(event.bytes, event.stream)) {
             m_served[event.block] = block;
+            tell(event, block);
         } else {
             m_replay.outOfMemory =
                 OutOfMemory{m_moment, event.bytes, m_allocator.refusedBytes(), m_allocator.statistics().current};
@@ -70,7 +82,7 @@ void Replayer::carryOver()
 
 std::size_t Replayer::timesLeft(std::size_t left)
 {
-    if (m_mayCollect || !m_moments.empty())
+    if (m_mayCollect || !m_moments.empty() || m_listener)
         return left;
     std::vector<BlockIndex> carried;
     for (const BlockId block : m_carried)
@@ -100,17 +112,34 @@ bool Replayer::repeat()
     return true;
 }
 
+std::vector<BlockIndex> Replayer::allocatePassing()
+{
+    std::vector<BlockIndex> passing = m_allocator.allocateAll(m_trace.passing().bytes);
+    for (const BlockIndex block : passing)
+        tell({.bytes = m_allocator.block(block).requested}, block);
+    return passing;
+}
+
+void Replayer::freePassing(const std::vector<BlockIndex>& passing)
+{
+    for (const BlockIndex block : passing) {
+        tell({.bytes = m_allocator.block(block).requested, .kind = EventKind::Free}, block);
+        m_allocator.free(block);
+    }
+}
+
 AllocatorReplay Replayer::run()
 {
     const std::size_t begun = m_trace.passing().last;
     const std::size_t last = m_trace.repetition().times > 1 ? m_trace.repetition().last : begun;
-    const std::vector<BlockIndex> passing = m_allocator.allocateAll(m_trace.passing().bytes);
+    const std::vector<BlockIndex> passing = allocatePassing();
     const bool isServed = run(0, begun);
-    for (const BlockIndex block : passing)
-        m_allocator.free(block);
+    freePassing(passing);
     if (isServed && run(begun, last) && repeat())
         run(last, m_trace.events().size());
     m_replay.statistics = m_allocator.statistics();
+    if (m_listener)
+        m_replay.segments = m_allocator.segments();
     return std::move(m_replay);
 }
 
@@ -139,9 +168,9 @@ std::size_t AllocatorCycle::timesLeft(CachingAllocator& allocator, std::span<con
 }
 
 AllocatorReplay replayTrace(const Trace& trace, const AllocatorOptions& options,
-                            const std::vector<std::size_t>& moments)
+                            const std::vector<std::size_t>& moments, const ReplayListener& listener)
 {
-    return Replayer(trace, options, moments).run();
+    return Replayer(trace, options, moments, listener).run();
 }
 
 } // namespace memscape

@@ -7,6 +7,7 @@
 #include "core/trace/trace.h"
 
 #include <deque>
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -28,7 +29,11 @@ struct AllocatorReplay
     std::optional<OutOfMemory> outOfMemory;
     /// Counts after each of the asked moments, as far as the replay came.
     std::vector<AllocatorCounts> moments;
+    std::vector<AllocatorSegment> segments; ///< at the end, of a replay with a listener
 };
+
+/// Told of each event: of an allocation when `block` serves it, of a free before it is done.
+using ReplayListener = std::function<void(const Event& event, const CachingAllocator& allocator, BlockIndex block)>;
 
 /// Finds the times of a repetition that need no replay: those of whole cycles of states. Each state of the allocator is
 /// compared with the newest few, so that a short cycle is found as soon as it closes, and with one older state, which
@@ -54,8 +59,9 @@ private:
     std::size_t m_times = 0;
 };
 
-/// Replays all events. `moments` are event indices in rising order (those of a timeline, say).
+/// Replays all events. `moments` are event indices in rising order (those of a timeline, say). A listener hears of
+/// every time of a repetition, and of what came and went before the step as allocations and frees of its setup.
 AllocatorReplay replayTrace(const Trace& trace, const AllocatorOptions& options,
-                            const std::vector<std::size_t>& moments = {});
+                            const std::vector<std::size_t>& moments = {}, const ReplayListener& listener = {});
 
 } // namespace memscape

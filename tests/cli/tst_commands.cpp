@@ -209,6 +209,25 @@ private slots:
         QCOMPARE(file.readAll(), config.out);
     }
 
+    void predictAsASnapshotForMemoryViz()
+    {
+        QTemporaryDir folder;
+        const QString step = folder.filePath("step.pickle");
+        const QStringList setting{"predict",     "training-memory", "model=gpt2",  "batch=2", "sequence=64",
+                                  "advice=none", "--device",        "nvidia-h200", "--as",    "memory_viz"};
+        QCOMPARE(cli(setting).code, 2); // no text for a terminal
+        QCOMPARE(cli(setting + QStringList{"-o", step}).code, 0);
+        const Ran read = cli({"snapshot", step, "--json"});
+        QCOMPARE(read.code, 0);
+        const Ran predicted = cli(setting.mid(0, setting.size() - 2) + QStringList{"--json"});
+        const auto peak = [](const Ran& ran, const char* outcome) {
+            return ran.json()[outcome].toObject()["figures"].toObject()["peak_reserved"].toObject()["value"].toDouble();
+        };
+        QVERIFY(peak(predicted, "predicted") > 1e9);
+        QCOMPARE(peak(read, "measured"), peak(predicted, "predicted"));
+        QCOMPARE(cli({"predict", "stride", "--as", "memory_viz", "-o", step}).code, 2);
+    }
+
     void linesThatAreNotThereAreRefused()
     {
         const Ran unknown =

@@ -30,16 +30,26 @@ public:
     {
         key = row.key;
         m_label = row.label;
-        m_predicted = row.predicted ? figureText(*row.predicted, bytes) : QString();
-        m_measured = row.measured ? figureText(*row.measured, bytes) : QString();
+        const bool isBrief = row.predicted && row.measured; // two share the cell
+        m_predicted = row.predicted ? figureText(*row.predicted, bytes, isBrief) : QString();
+        m_measured = row.measured ? figureText(*row.measured, bytes, isBrief) : QString();
         QStringList parts;
         if (row.predicted)
-            parts << HeadlineStrip::tr("predicted %1").arg(m_predicted);
+            parts << HeadlineStrip::tr("predicted %1").arg(figureText(*row.predicted, bytes));
         if (row.measured)
-            parts << HeadlineStrip::tr("measured %1").arg(m_measured);
+            parts << HeadlineStrip::tr("measured %1").arg(figureText(*row.measured, bytes));
         const QString text = m_label + QStringLiteral(": ") + parts.join(QStringLiteral(", "));
         setAccessibleName(text);
         setToolTip(text);
+        update();
+    }
+
+    void showNothing()
+    {
+        m_predicted = QStringLiteral("–");
+        m_measured.clear();
+        setAccessibleName(m_label + QStringLiteral(": ") + HeadlineStrip::tr("no value"));
+        setToolTip(accessibleName());
         update();
     }
 
@@ -119,11 +129,17 @@ HeadlineStrip::HeadlineStrip(QWidget* parent)
 void HeadlineStrip::setRows(const std::vector<FigureRow>& rows, ByteStyle bytes)
 {
     for (std::size_t i = 0; i < m_cells.size(); ++i) {
-        m_cells[i]->setVisible(i < rows.size());
+        auto* cell = static_cast<HeadlineCell*>(m_cells[i]);
+        if (rows.empty()) {
+            cell->showNothing();
+            continue;
+        }
+        cell->setVisible(i < rows.size());
         if (i < rows.size())
-            static_cast<HeadlineCell*>(m_cells[i])->show(rows[i], bytes);
+            cell->show(rows[i], bytes);
     }
-    setVisible(!rows.empty());
+    if (!rows.empty())
+        show();
 }
 
 QStringList HeadlineStrip::texts() const

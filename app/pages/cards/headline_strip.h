@@ -18,7 +18,7 @@ class HeadlineStrip : public QFrame
 public:
     explicit HeadlineStrip(QWidget* parent = nullptr);
 
-    /// At most four, most important first; none hides the strip.
+    /// At most four, most important first. Without any those before stay, with no value: what is below stays in place.
     void setRows(const std::vector<FigureRow>& rows, ByteStyle bytes);
     /// "peak: predicted 56 MiB, measured 57 MiB" of each cell, for tests and screen readers.
     QStringList texts() const;

@@ -8,6 +8,8 @@
 #include <QScrollBar>
 #include <QTimer>
 
+#include <algorithm>
+
 namespace memscape {
 
 namespace {
@@ -25,7 +27,7 @@ Inspector::Inspector(const Experiment& experiment, StudyDocument& document, RunC
     , m_basis(toneLabel({}, "faint", this))
     , m_fit(toneLabel({}, "faint", this))
     , m_note(toneLabel({}, "dim", this))
-    , m_noteAction(new QPushButton(this))
+    , m_noteActions(new QVBoxLayout)
     , m_why(new WhyCard(this))
     , m_claims(new ClaimsCard(this))
     , m_textbook(new TextbookCard(this))
@@ -62,11 +64,6 @@ Inspector::Inspector(const Experiment& experiment, StudyDocument& document, RunC
     connect(m_scroll->verticalScrollBar(), &QScrollBar::valueChanged, this, &Inspector::showSeen);
     connect(m_figures, &FiguresTable::currentKeyChanged, this, &Inspector::explain);
     connect(m_headlines, &HeadlineStrip::chosen, this, &Inspector::choose);
-    connect(m_noteAction, &QPushButton::clicked, this, [this] {
-        const auto run = m_noteData.run; // it may replace the note while it runs
-        if (run)
-            run();
-    });
     connect(m_claims, &ClaimsCard::claimWanted, this, &Inspector::claimWanted);
     connect(m_records, &RecordsList::revealWanted, this, [this](QWidget* what) {
         QTimer::singleShot(0, what, [this, what] { m_scroll->ensureWidgetVisible(what, 0, 24); });
@@ -80,10 +77,9 @@ void Inspector::build(QVBoxLayout* column)
     column->addWidget(m_form);
     column->addSpacing(8);
     column->addWidget(m_figures);
-    m_noteAction->setObjectName(QStringLiteral("noteAction"));
     for (QWidget* line : {static_cast<QWidget*>(m_fit), static_cast<QWidget*>(m_basis), static_cast<QWidget*>(m_note)})
         column->addWidget(line);
-    column->addWidget(m_noteAction, 0, Qt::AlignLeft);
+    column->addLayout(m_noteActions);
     column->addSpacing(4);
     column->addWidget(m_why);
     column->addWidget(m_textbook);
@@ -194,16 +190,33 @@ void Inspector::setBasis(const QString& basis, const QString& fit)
 
 void Inspector::setNote(InspectorNote note)
 {
-    m_noteData = std::move(note);
-    m_note->setText(m_noteData.text);
-    m_note->setVisible(!m_noteData.text.isEmpty());
-    m_noteAction->setText(m_noteData.action);
-    m_noteAction->setVisible(!m_noteData.action.isEmpty());
+    m_note->setText(note.text);
+    m_note->setVisible(!note.text.isEmpty());
+    m_noteRuns.clear();
+    for (std::size_t i = 0; i < std::max(note.actions.size(), std::size_t(m_noteActions->count())); ++i) {
+        QPushButton* button = noteButton(i);
+        button->setVisible(i < note.actions.size());
+        if (i < note.actions.size()) {
+            button->setText(note.actions[i].label);
+            m_noteRuns.push_back(std::move(note.actions[i].run));
+        }
+    }
 }
 
-QString Inspector::noteText() const
+/// Made when there is one more than there ever were.
+QPushButton* Inspector::noteButton(std::size_t index)
 {
-    return m_noteData.text;
+    if (index < std::size_t(m_noteActions->count()))
+        return qobject_cast<QPushButton*>(m_noteActions->itemAt(int(index))->widget());
+    auto* button = new QPushButton(this);
+    button->setObjectName(QStringLiteral("noteAction"));
+    m_noteActions->addWidget(button, 0, Qt::AlignLeft);
+    connect(button, &QPushButton::clicked, this, [this, index] {
+        const auto run = index < m_noteRuns.size() ? m_noteRuns[index] : nullptr; // it may replace the note
+        if (run)
+            run();
+    });
+    return button;
 }
 
 } // namespace memscape

@@ -15,6 +15,7 @@
 #include "app/pages/records/records_list.h"
 
 #include <QFrame>
+#include <QLabel>
 #include <QTimer>
 
 #include <functional>
@@ -23,15 +24,22 @@
 
 class QPushButton;
 class QScrollArea;
+class QVBoxLayout;
 
 namespace memscape {
+
+/// A button below a note.
+struct NoteAction
+{
+    QString label;
+    std::function<void()> run;
+};
 
 /// One sentence about the measurement beside the prediction, and what can be done about it.
 struct InspectorNote
 {
     QString text;
-    QString action; ///< label of a button; empty for none
-    std::function<void()> run;
+    std::vector<NoteAction> actions = {};
 };
 
 class Inspector : public QFrame
@@ -55,7 +63,7 @@ public:
     /// The basis of the prediction, and its error against the measurement.
     void setBasis(const QString& basis, const QString& fit);
     void setNote(InspectorNote note);
-    QString noteText() const;
+    QString noteText() const { return m_note->text(); }
     void setClaims(std::vector<Claim> claims, ByteStyle bytes);
     void setFormulas(std::vector<TextbookFormula> formulas, ByteStyle bytes);
     /// Cards out of sight show what they are to show, too.
@@ -75,6 +83,7 @@ private:
     void build(QVBoxLayout* column);
     void showHeadlines(const std::vector<FigureRow>& rows);
     void choose(const QString& key);
+    QPushButton* noteButton(std::size_t index);
 
     const Experiment& m_experiment;
     HeadlineStrip* m_headlines;
@@ -83,8 +92,8 @@ private:
     QLabel* m_basis;
     QLabel* m_fit;
     QLabel* m_note;
-    QPushButton* m_noteAction;
-    InspectorNote m_noteData;
+    QVBoxLayout* m_noteActions; ///< a button each
+    std::vector<std::function<void()>> m_noteRuns;
     WhyCard* m_why;
     ClaimsCard* m_claims;
     TextbookCard* m_textbook;

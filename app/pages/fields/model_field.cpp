@@ -54,7 +54,8 @@ bool ModelField::eventFilter(QObject* watched, QEvent* event)
 
 Result<void> ModelField::check(const QString& text) const
 {
-    if (text.startsWith(u'"')) // several, to sweep: each is looked at by its prediction
+    const bool isNone = text.toStdString() == spec().standard && spec().standard == "none"; // of a draft
+    if (isNone || text.startsWith(u'"')) // several, to sweep: each is looked at by its prediction
         return {};
     // Whether an architecture that is not known is refused is another field's: the prediction says it.
     MEMSCAPE_TRY(model, readModel(text.toStdString(), UnknownArchitecture::LikeLlama));

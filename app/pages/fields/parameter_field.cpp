@@ -26,6 +26,7 @@ ParameterField::ParameterField(const ParameterSpec& spec, QWidget* parent)
     setToolTip(parameterToolTip(spec));
     m_column->setContentsMargins(0, 0, 0, 0);
     m_column->setSpacing(0);
+    m_error->setContentsMargins(0, 2, 0, 2);
     m_label->setProperty("tone", "dim");
     m_error->setProperty("tone", "bad");
     m_error->setWordWrap(true);
@@ -57,12 +58,25 @@ void ParameterField::showError(const Error& error)
     QString text = QString::fromStdString(brief.message);
     if (!brief.hint.empty())
         text += QStringLiteral(" (%1)").arg(QString::fromStdString(brief.hint));
+    m_isRefused = false;
+    m_error->setText(text);
+    m_error->setVisible(true);
+}
+
+void ParameterField::setRefusal(const QString& text)
+{
+    if (text.isEmpty() && m_isRefused)
+        clearError();
+    if (text.isEmpty() || isTypedWrong())
+        return;
+    m_isRefused = true;
     m_error->setText(text);
     m_error->setVisible(true);
 }
 
 void ParameterField::clearError()
 {
+    m_isRefused = false;
     m_error->setVisible(false);
     m_error->clear();
 }
@@ -77,7 +91,7 @@ ParameterField* makeParameterField(const ParameterSpec& spec, QWidget* parent)
             return new StrategyField(spec, parent);
         return new ChoiceField(spec, parent);
     case ParameterKind::Text:
-        if (spec.key == "model")
+        if (spec.key == "model" || spec.key == "draft_model")
             return new ModelField(spec, parent);
         if (spec.key == "chain")
             return new ChainField(spec, parent);

@@ -30,6 +30,9 @@ public:
     void setByteStyle(ByteStyle style) { m_bytes = style; }
     virtual void display(const ParameterValue& value, const std::optional<Sweep>& sweep) = 0;
     QString errorText() const;
+    bool isTypedWrong() const { return !m_isRefused && !errorText().isEmpty(); }
+    /// What a prediction refuses, though it parses, until the next display() or without an error.
+    void setRefusal(const QString& text);
 
 signals:
     void edited(const QString& key, const QString& text);
@@ -52,6 +55,7 @@ private:
     QVBoxLayout* m_column;
     QLabel* m_label;
     QLabel* m_error;
+    bool m_isRefused = false; ///< the error is the prediction's
 };
 
 /// The right kind of field for a parameter: slider with value, chips, list, check box or line.

@@ -3,20 +3,15 @@
 
 #include "app/pages/cards/card.h"
 #include "app/pages/fields/parameter_section.h"
+#include "app/settings/words.h"
+
+#include <QLineEdit>
 
 #include <algorithm>
 
 namespace memscape {
 
 namespace {
-
-/// "parallelism and offload" as a heading.
-QString heading(const std::string& group)
-{
-    QString title = QString::fromStdString(group);
-    title[0] = title[0].toUpper();
-    return title;
-}
 
 const ParameterValue* valueOf(const Parameters& parameters, const std::string& key)
 {
@@ -39,7 +34,7 @@ ParameterForm::ParameterForm(const Schema& schema, QWidget* parent)
     column->setSpacing(7);
     for (const std::string& group : groupsOf(schema)) {
         if (!group.empty()) {
-            m_sections.push_back(new ParameterSection(heading(group), this));
+            m_sections.push_back(new ParameterSection(capitalized(toQString(group)), this));
             column->addWidget(m_sections.back());
             connect(m_sections.back(), &ParameterSection::folded, this, &ParameterForm::folded);
         }
@@ -74,7 +69,7 @@ void ParameterForm::display(const Parameters& parameters, ByteStyle bytes)
         field->setByteStyle(bytes);
         for (const auto& one : parameters.values()) {
             const bool same = std::find(before.begin(), before.end(), one) != before.end();
-            if (one.first == key && (all || !same || !field->errorText().isEmpty()))
+            if (one.first == key && (all || !same || field->isTypedWrong()))
                 field->display(one.second, parameters.sweep());
         }
     }
@@ -93,6 +88,27 @@ void ParameterForm::setIdle(const std::vector<std::string>& keys)
 {
     m_idle = {keys.begin(), keys.end()};
     refresh();
+}
+
+void ParameterForm::setRefusal(const std::optional<Error>& error)
+{
+    const std::string place = !error                       ? ""
+        : field(toQString(error->place)) || !error->remedy ? error->place
+                                                           : error->remedy->parameter;
+    for (ParameterField* one : m_fields)
+        one->setRefusal(error && one->spec().key == place ? toQString(error->message) : QString());
+}
+
+void ParameterForm::reveal(const QString& key)
+{
+    ParameterField* wanted = field(key);
+    if (wanted == nullptr)
+        return;
+    for (ParameterSection* section : m_sections)
+        if (section->isAncestorOf(wanted))
+            section->setOpen(true);
+    if (auto* line = wanted->findChild<QLineEdit*>())
+        line->setFocus(Qt::ShortcutFocusReason); // the inspector scrolls to what has the keyboard
 }
 
 void ParameterForm::leaveOut(const QString& key)
@@ -137,7 +153,7 @@ void ParameterForm::refresh()
     for (ParameterSection* section : m_sections) {
         section->refresh();
         const auto own = std::find_if(changed.begin(), changed.end(), [&](const auto& one) {
-            return !one.first.empty() && heading(one.first) == section->title();
+            return !one.first.empty() && capitalized(toQString(one.first)) == section->title();
         });
         section->setChanged(own == changed.end() ? QStringList() : own->second);
     }

@@ -31,6 +31,10 @@ public:
     void setStandard(const Parameters& standard);
     /// Of what is displayed, leaves out the parameters with these keys, but for one that is swept.
     void setIdle(const std::vector<std::string>& keys);
+    /// Why there is no prediction, at the parameter that the error names, or its remedy; none takes it away.
+    void setRefusal(const std::optional<Error>& error);
+    /// Unfolds its section and gives it the keyboard.
+    void reveal(const QString& key);
     /// The page sees to that one by itself: never shown.
     void leaveOut(const QString& key);
     ParameterField* field(const QString& key) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Sliders and lists that leave the mouse wheel to the panel they stand in until they have the
-// focus: scrolling past a form must not change it.
+// Sliders and lists that leave the mouse wheel to the panel they stand in: scrolling past a form must not change it,
+// not even the field that was set last and has the focus.
 #pragma once
 
 #include "app/pages/fields/accessible_fields.h"
@@ -26,13 +26,7 @@ public:
     std::function<double(int)> valueAt; ///< the value of a position, in the quantity's unit
 
 protected:
-    void wheelEvent(QWheelEvent* event) override
-    {
-        if (hasFocus())
-            QSlider::wheelEvent(event);
-        else
-            event->ignore();
-    }
+    void wheelEvent(QWheelEvent* event) override { event->ignore(); }
 };
 
 /// It also draws its own chevron: under a style sheet Fusion's arrow is gone.
@@ -56,13 +50,7 @@ protected:
         painter.drawPolyline(QPolygonF({tip + QPointF(-4, -4), tip, tip + QPointF(4, -4)}));
     }
 
-    void wheelEvent(QWheelEvent* event) override
-    {
-        if (hasFocus())
-            QComboBox::wheelEvent(event);
-        else
-            event->ignore();
-    }
+    void wheelEvent(QWheelEvent* event) override { event->ignore(); }
 };
 
 } // namespace memscape

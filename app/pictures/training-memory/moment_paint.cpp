@@ -17,13 +17,13 @@ namespace {
 
 QColor colourOf(const StepShape& shape, const Theme& theme)
 {
-    if (shape.kind == StepShape::Kind::Rest)
-        return mix(theme.background, theme.textFaint, shape.isMatch ? 0.5 : 0.2);
     const QColor colour = partColour(theme, partOf(shape.category));
     if (!shape.isMatch)
         return mix(theme.background, colour, 0.16);
     if (shape.kind == StepShape::Kind::Residents)
         return colour;
+    if (shape.kind == StepShape::Kind::Rest) // paler than any of those that are drawn one by one
+        return mix(theme.background, colour, 0.6);
     // Neighbours of one category have three shades.
     const int shade = shape.members.empty() ? 0 : shape.members.front() % 3;
     return mix(theme.background, colour, 1 - 0.13 * shade);

@@ -8,6 +8,9 @@
 #include <QHash>
 
 #include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
 
 namespace memscape {
 
@@ -113,7 +116,7 @@ void addSpans(const Trace& trace, StepBlocks& step)
                      [](const StepSpan& a, const StepSpan& b) { return a.row < b.row; });
 }
 
-/// The largest stay in their order; of the others their sum.
+/// The largest stay in their order; of the others the sums of each category.
 void keepLargest(StepBlocks& step, std::size_t most)
 {
     if (step.blocks.size() <= most)
@@ -123,18 +126,23 @@ void keepLargest(StepBlocks& step, std::size_t most)
         sizes.push_back(block.bytes);
     std::nth_element(sizes.begin(), sizes.begin() + std::ptrdiff_t(most), sizes.end(), std::greater<>());
     const double least = sizes[most];
-    step.rest.assign(step.totals.size() + 1, 0);
+    std::map<Category, StepRest> rests;
     std::erase_if(step.blocks, [&](const StepBlock& block) {
         if (block.bytes > least)
             return false;
-        step.rest[std::size_t(block.begin - step.first)] += block.bytes;
-        step.rest[std::size_t(block.end - step.first)] -= block.bytes;
-        ++step.restCount;
+        StepRest& rest = rests[block.category];
+        rest.bytes.resize(step.totals.size() + 1, 0);
+        rest.bytes[std::size_t(block.begin - step.first)] += block.bytes;
+        rest.bytes[std::size_t(block.end - step.first)] -= block.bytes;
+        ++rest.count;
         return true;
     });
-    for (std::size_t i = 1; i < step.rest.size(); ++i)
-        step.rest[i] += step.rest[i - 1];
-    step.rest.pop_back();
+    for (auto& [category, rest] : rests) {
+        std::partial_sum(rest.bytes.begin(), rest.bytes.end(), rest.bytes.begin());
+        rest.bytes.pop_back();
+        rest.category = category;
+        step.rest.push_back(std::move(rest));
+    }
 }
 
 } // namespace

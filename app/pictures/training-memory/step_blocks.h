@@ -25,6 +25,14 @@ struct StepBlock
     bool isFreed = false;
 };
 
+/// Blocks of a category that are too small to be drawn one by one.
+struct StepRest
+{
+    Category category = Category::Unknown;
+    int count = 0;
+    std::vector<double> bytes; ///< B after event first + i
+};
+
 /// A stretch of the step: a phase (row 0), a module of the network in it (row 1), a part of that…
 struct StepSpan
 {
@@ -40,8 +48,7 @@ struct StepBlocks
     std::vector<double> totals;       ///< B after event first + i
     std::vector<StepBlock> blocks;    ///< in order of allocation, the largest of them
     std::vector<StepBlock> residents; ///< alive before the step and after it
-    std::vector<double> rest;         ///< B after event first + i of those that are not in `blocks`
-    int restCount = 0;
+    std::vector<StepRest> rest;       ///< those that are not in `blocks`, in order of their categories
     QStringList modules, names;
     std::vector<StepSpan> spans; ///< rows from the top, each from left to right
     int rows = 0;
@@ -53,7 +60,7 @@ struct StepBlocks
     bool matches(const StepBlock& block, const QString& words) const;
 };
 
-/// `most`: blocks that are drawn one by one, the largest; the others are summed.
+/// `most`: blocks that are drawn one by one, the largest; the others are summed by category.
 StepBlocks stepBlocks(const Trace& trace, std::size_t most = 8000);
 
 } // namespace memscape

@@ -48,8 +48,8 @@ public:
     void stack()
     {
         addResidents();
-        if (!m_step.rest.empty())
-            addRest();
+        for (std::size_t i = 0; i < m_step.rest.size(); ++i)
+            addRest(int(i));
         for (std::size_t i = 0; i < m_step.blocks.size(); ++i)
             addBlock(int(i));
         for (auto& [key, group] : m_groups)
@@ -89,14 +89,17 @@ private:
             put(std::move(layer), 0, std::vector<double>(m_base.size(), layer.bytes));
     }
 
-    void addRest()
+    void addRest(int index)
     {
+        const StepRest& rest = m_step.rest[std::size_t(index)];
         StepShape layer;
         layer.kind = StepShape::Kind::Rest;
-        layer.isMatch = m_words.isEmpty();
+        layer.category = rest.category;
+        layer.isMatch = m_words.isEmpty() || nameOf(rest.category).contains(m_words, Qt::CaseInsensitive);
+        layer.members.push_back(index);
         std::vector<double> heights;
         for (const int event : m_chart.events)
-            heights.push_back(m_step.rest[std::size_t(event - m_step.first)]);
+            heights.push_back(rest.bytes[std::size_t(event - m_step.first)]);
         layer.bytes = heights.empty() ? 0 : *std::max_element(heights.begin(), heights.end());
         put(std::move(layer), 0, heights);
     }
@@ -337,7 +340,11 @@ QString shapeText(const StepBlocks& step, const StepShape& shape, ByteStyle styl
     const QString size = memoryText(shape.bytes, style);
     const int count = int(shape.members.size());
     switch (shape.kind) {
-    case StepShape::Kind::Rest: return tr("%1 more, all smaller, %2 at most").arg(tensors(step.restCount), size);
+    case StepShape::Kind::Rest: {
+        const StepRest& rest = step.rest[std::size_t(shape.members.front())];
+        return tr("%1 more of %2, too small to be drawn one by one: %3 at most")
+            .arg(tensors(rest.count), nameOf(rest.category), size);
+    }
     case StepShape::Kind::Residents:
         return tr("%1: %2 in %3, alive the whole step").arg(nameOf(shape.category), size, tensors(count));
     case StepShape::Kind::Group:

@@ -35,7 +35,7 @@ struct StepShape
     Kind kind = Kind::Block;
     Category category = Category::Unknown;
     bool isMatch = true;           ///< of what is searched for
-    std::vector<int> members;      ///< of StepBlocks::blocks, or of its residents
+    std::vector<int> members;      ///< of StepBlocks::blocks, of its residents, or of its rest
     double bytes = 0;              ///< of all of them together
     int column = 0;                ///< the first
     std::vector<double> low, high; ///< y in pixels, of each column from there

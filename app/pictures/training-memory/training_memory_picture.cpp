@@ -32,6 +32,22 @@ bool readsText(const QString& family)
     return family.isEmpty() || family.contains(QStringLiteral("coder"));
 }
 
+/// "QLoRA", "ZeRO 3", "8 GPUs": what a plan adds to one device that trains every weight.
+QStringList planOf(const Schema& schema, const Parameters& parameters)
+{
+    QStringList parts;
+    if (parameters.has("adapter") && parameters.choice("adapter") != "none")
+        parts << valueOf(schema, parameters, "adapter");
+    double gpus = 1;
+    for (const char* key : {"data_parallel", "tensor_parallel", "context_parallel", "pipeline_parallel"})
+        gpus *= parameters.has(key) ? parameters.number(key) : 1;
+    if (gpus <= 1)
+        return parts;
+    if (parameters.has("zero") && parameters.number("zero") > 0)
+        parts << TrainingMemoryPicture::tr("ZeRO %1").arg(parameters.number("zero"));
+    return parts << TrainingMemoryPicture::tr("%1 GPUs").arg(gpus, 0, 'f', 0);
+}
+
 QString titleOf(const MemoryState& memory, const Schema& schema, const Parameters& parameters)
 {
     QStringList parts;
@@ -46,6 +62,7 @@ QString titleOf(const MemoryState& memory, const Schema& schema, const Parameter
         parts << valueOf(schema, parameters, length);
     for (const char* key : {"optimizer", "weight_precision", "precision"})
         parts << valueOf(schema, parameters, key);
+    parts += planOf(schema, parameters);
     parts.removeAll(QString());
     return parts.join(QStringLiteral(" · "));
 }

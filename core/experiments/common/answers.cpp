@@ -59,6 +59,22 @@ std::string counted(double count, const char* one, const char* many)
     return fmt::format("{} {}", factorText(count), count == 1 ? one : many);
 }
 
+/// The largest part of what is alive at the peak, where its figure says the parts; empty elsewhere. A figure of its own
+/// says the most that a part takes at any time.
+std::string largestAtPeak(const Figures& figures)
+{
+    const Figure* peak = findFigure(figures, "peak_allocated");
+    if (!peak || !peak->why)
+        return {};
+    const Term* largest = nullptr;
+    for (const Term& term : peak->why->terms) {
+        if (term.meaning == aliveAtThePeak && (!largest || term.value > largest->value))
+            largest = &term;
+    }
+    return largest ? fmt::format("; most of it: {}, {}", largest->symbol, quantityText(largest->value, Unit::Byte))
+                   : std::string();
+}
+
 /// The largest of those parts, in words.
 std::string largestPart(const Figures& figures, std::initializer_list<std::string_view> keys)
 {
@@ -132,8 +148,11 @@ ShortAnswer memoryAnswer(const Device& device, const Figures& figures)
     Said said(figures);
     const std::string total = said.text("device_total");
     const double capacity = double(capacityOf(device).value_or(0));
-    const std::string parts = largestPart(
-        figures, {"weights", "master_weights", "gradients", "optimizer_state", "activations", "temporary", "kv_cache"});
+    std::string parts = largestAtPeak(figures);
+    if (parts.empty())
+        parts = largestPart(
+            figures,
+            {"weights", "master_weights", "gradients", "optimizer_state", "activations", "temporary", "kv_cache"});
     const std::string of = capacity > 0 ? fmt::format(" of {}", quantityText(capacity, Unit::Byte)) : std::string();
     const Figure* fits = findFigure(figures, "fits");
     if (capacity <= 0 || !fits || !std::isfinite(fits->number()))

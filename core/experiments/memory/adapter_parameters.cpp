@@ -75,7 +75,7 @@ std::vector<ParameterSpec> adapterSpecs()
                     "Learned tokens of a prompt or prefix (PEFT's num_virtual_tokens). A prompt makes each sequence so "
                     "much longer, a prefix its keys and values.",
                     {.least = 1, .most = 65536, .standard = "20", .scale = Scale::Log2, .suffix = "tokens"}),
-        textSpec("adapter_targets", "adapters on",
+        textSpec("adapter_targets", "target modules",
                  "Which linear layers get an adapter: default, all-linear, attention, or names such as q_proj,v_proj "
                  "(PEFT's target_modules). The default is PEFT's: queries and values for LoRA and VeRA in most "
                  "architectures, all-linear where PEFT has none; for QLoRA it is all-linear, as its paper has it. "
@@ -85,13 +85,13 @@ std::vector<ParameterSpec> adapterSpecs()
                  "Probability of nn.Dropout in front of each adapter: its mask and its output are kept.",
                  {.most = 0.99}),
         choiceSpec(
-            "adapter_variant", "variant", "What is made of the two thin matrices.",
+            "adapter_variant", "LoRA variant", "What is made of the two thin matrices.",
             {{"lora", "LoRA", "W x + alpha / r · B A x"},
              {"rslora", "rsLoRA", "alpha / √r instead: the same bytes"},
              {"dora", "DoRA", "a trained magnitude for each output; the norm of W + B A is computed in every pass"}},
             "lora"),
         choiceSpec(
-            "adapter_precision", "adapters in",
+            "adapter_precision", "adapter precision",
             "What adapters are kept in. PEFT makes them fp32 beside half weights (autocast_adapter_dtype), and casts "
             "their input; torchtune and LitGPT keep them as the weights.",
             {{"auto", "as usual", "fp32; in the mixed recipes as the weights, which DeepSpeed casts all alike"},
@@ -99,12 +99,12 @@ std::vector<ParameterSpec> adapterSpecs()
              {"base", "as the weights", "the type of the weights that are not quantized"}},
             "auto"),
         textSpec(
-            "modules_to_save", "trained whole",
+            "modules_to_save", "modules to save",
             "Modules that are trained in full beside the adapters, such as embed_tokens,lm_head; none by default. PEFT "
             "keeps the frozen original, too.",
             "none", 1),
         choiceSpec(
-            "base_precision", "base in", "What the frozen base is kept in.",
+            "base_precision", "base precision", "What the frozen base is kept in.",
             {{"auto", "as usual", "for LoRA the precision of the weights; for QLoRA NF4 with double quantization"},
              {"fp32", "fp32", "4 bytes"},
              {"bf16", "bf16", "2 bytes; with autocast and fp32 adapters what transformers' Trainer runs"},
@@ -113,7 +113,7 @@ std::vector<ParameterSpec> adapterSpecs()
              {"nf4", "NF4", "matrices of layers in 4 bits, an fp32 scale per 64"},
              {"nf4-double", "NF4, double", "the scales in 8 bits, too: 4.127 bits an element"}},
             "auto"),
-        choiceSpec("compute_precision", "4 bits computed in",
+        choiceSpec("compute_precision", "4-bit compute type",
                    "bnb_4bit_compute_dtype: what a 4-bit base is dequantized to.",
                    {{"auto", "as usual", "the half type of the precision; fp32 in fp32"},
                     {"bf16", "bf16", "2 bytes"},
@@ -121,12 +121,12 @@ std::vector<ParameterSpec> adapterSpecs()
                     {"fp32", "fp32", "4 bytes: the default of bitsandbytes"}},
                    "auto"),
         choiceSpec(
-            "kbit_preparation", "quantized base prepared",
+            "kbit_preparation", "k-bit preparation",
             "What becomes of norms, embeddings and head beside a base in 4 or 8 bits. PEFT's "
             "prepare_model_for_kbit_training casts them to fp32; the mixed recipes then compute under autocast, as "
             "transformers' Trainer does. Checkpointing, which it turns on, is a parameter of its own.",
             {{"peft", "by PEFT", "all that is not quantized in fp32"},
-             {"none", "not", "as it was loaded: in half precision wherever that is computed in"}},
+             {"none", "none", "as it was loaded: in half precision wherever that is computed in"}},
             "peft"),
         quantizedHeadSpec(),
         bitsandbytesSpec()};

@@ -230,7 +230,7 @@ LeverOutcome leverOutcome(Lever lever, const TrainingAnswer& now, const Training
     outcome.device = then.deviceBytes();
     outcome.saving = now.deviceBytes() - outcome.device;
     outcome.seconds = then.time.total;
-    outcome.timeChange = now.time.total > 0 ? then.time.total / now.time.total - 1 : 0;
+    outcome.timeChange = now.time.total == 0 ? 0 : then.time.total / now.time.total - 1; // NaN: not known
     outcome.fits = then.fits;
     return outcome;
 }

@@ -25,6 +25,9 @@ Json objectWithRoom(std::size_t members);
 /// "optimizer_state": a category's key in documents; its label is categoryText().
 std::string categoryKey(Category category);
 
+/// What the terms of a peak mean that are its parts: those that together are the peak.
+inline constexpr const char* aliveAtThePeak = "alive at the peak";
+
 /// The memory that a program can have on this device, B; nothing when the device does not say.
 std::optional<std::int64_t> capacityOf(const Device& device);
 

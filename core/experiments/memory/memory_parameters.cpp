@@ -193,7 +193,7 @@ Result<std::int64_t> shortestOf(const Parameters& parameters, const Plan& plan)
     const std::int64_t shortest = parameters.has("shortest_sequence") ? parameters.integer("shortest_sequence") : 0;
     if (shortest > parameters.integer("sequence"))
         return fail("plan.combination",
-                    fmt::format("the shortest batch, {} tokens, is longer than the longest, {}", shortest,
+                    fmt::format("the shortest sequence, {} tokens, is longer than the longest, {}", shortest,
                                 parameters.integer("sequence")),
                     "choose shortest_sequence below sequence, or 0", "shortest_sequence");
     if (shortest > 0 && plan.contextParallel > 1)

@@ -128,7 +128,7 @@ std::vector<ParameterSpec> parallelSpecs()
     return {
         integerSpec("zero", "ZeRO stage",
                     "What data parallelism shards: 1 the optimizer, 2 gradients too, 3 weights too (FSDP).",
-                    {.most = 3}),
+                    {.most = 3, .words = {{"0", "none", "every rank keeps all: DDP"}}}),
         choiceSpec(
             "sharding_implementation", "sharded by",
             "Whose code shards: it decides when weights are whole, which buffers there are and what mixed "
@@ -263,7 +263,7 @@ Schema trainingSchema()
                     {"adalomo", "AdaLomo", "row and column sums; each weight is updated while backward runs"},
                     {"none", "none", "gradients only"}},
                    "adamw"),
-        choiceSpec("optimizer_implementation", "implementation", "How the update is written: its temporaries differ.",
+        choiceSpec("optimizer_implementation", "optimizer's update", "How it is written: its temporaries differ.",
                    {{"auto", "as usual", "foreach, on a CPU loop; written out where the operators are"},
                     {"foreach", "foreach", "PyTorch's default on CUDA: temporaries as large as all parameters"},
                     {"loop", "loop", "one tensor after the other"},
@@ -330,11 +330,14 @@ Schema trainingSchema()
          flagSpec("fp32_gradients", "fp32 gradients",
                   "Half gradients are summed in fp32: beside the weights of a mixed recipe (Megatron, nanotron, "
                   "DeepSpeed's grad_accum_dtype), under FSDP while they are reduced (reduce_dtype)."),
-         integerSpec("shortest_sequence", "shortest batch",
+         integerSpec("shortest_sequence", "shortest sequence",
                      "Batches are padded to their longest text. From here to `sequence` lengths are drawn, each as "
                      "likely as another (seed 1), and 32 steps are run one after the other in the same allocator: what "
                      "the first and all of them leave reserved. 0: every batch is `sequence` long.",
-                     {.most = 16777216, .scale = Scale::Log2, .suffix = "tokens"}),
+                     {.most = 16777216,
+                      .scale = Scale::Log2,
+                      .suffix = "tokens",
+                      .words = {{"0", "all the same", "every batch is as long as the others"}}}),
          choiceSpec(
              "zero_grad_frees", "zero_grad frees",
              "Whether zero_grad() gives the gradients back (set_to_none=True) or fills them with zeros.",
@@ -369,15 +372,16 @@ Schema trainingSchema()
               "link_bandwidth", "network_bandwidth",       "machine_gpus",      "offload",
               "nvme_bandwidth", "activation_offload"});
     setGroup(schema, "training details",
-             {"optimizer_implementation", "optimizer_rank", "optimizer_in_backward", "fp8_scaling", "dropout",
-              "clipping", "channels_last", "operators", "library", "compile", "phase", "assume"});
+             {"optimizer_implementation", "optimizer_rank", "dropout", "clipping", "optimizer_in_backward",
+              "fp32_gradients", "keeps_logits", "zero_grad_frees", "shortest_sequence", "phase", "assume"});
+    setGroup(schema, "kernels and library",
+             {"operators", "compile", "loss", "library", "transformers", "pytorch", "logits_fp32", "repeats_heads",
+              "fp8_scaling", "channels_last"});
     setGroup(schema, "adapters",
              {"adapter", "adapter_rank", "virtual_tokens", "adapter_targets", "adapter_dropout", "adapter_variant",
               "adapter_precision", "modules_to_save", "base_precision", "compute_precision", "kbit_preparation",
               "quantized_head", "bitsandbytes"});
-    setGroup(schema, "memory details",
-             {"repeats_heads", "loss", "logits_fp32", "keeps_logits", "transformers", "pytorch", "fp32_gradients",
-              "zero_grad_frees", "shortest_sequence", "device_context", "allocator"});
+    setGroup(schema, "memory details", {"device_context", "allocator"});
     return schema;
 }
 

@@ -60,7 +60,7 @@ ParameterSpec linkBandwidthSpec()
                     {.most = 1e15,
                      .unit = Unit::BytePerSecond,
                      .scale = Scale::Log2,
-                     .words = {{"0", "of the link", "what the device says of its link"}}});
+                     .words = {{"0", "the device's own", "what the catalogue says of the device's link"}}});
 }
 
 std::vector<ParameterSpec> deviceSpecs()

@@ -207,7 +207,7 @@ Schema shardingSchema()
                               {.most = 1,
                                .unit = Unit::Second,
                                .scale = Scale::Log2,
-                               .words = {{"0", "of the link", "what the device says of its link"}}}));
+                               .words = {{"0", "the device's own", "what the catalogue says of the device's link"}}}));
     schema.push_back(integerSpec(
         "bucket", "bucket",
         "Bytes of gradients that are reduced together, as soon as backward has made them. Stage 3 reduces layers.",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The figures of `training-memory`, each with its why.
 #include "core/experiments/memory/memory_band.h"
+#include "core/experiments/memory/memory_detail.h"
 #include "core/experiments/memory/memory_textbook.h"
 #include "core/experiments/training-memory/training_memory.h"
 #include "core/network/inventory.h"
@@ -131,8 +132,8 @@ Why allocatedWhy(const TrainingAnswer& answer)
             continue;
         why.with +=
             fmt::format("{} {} {}", why.with == "=" ? "" : " +", bytesText(double(bytes)), categoryText(Category(i)));
-        why.terms.push_back({std::string(categoryText(Category(i))), double(bytes), Unit::Byte, "alive at the peak",
-                             "the simulated step"});
+        why.terms.push_back(
+            {std::string(categoryText(Category(i))), double(bytes), Unit::Byte, aliveAtThePeak, "the simulated step"});
     }
     why.with += fmt::format(", in the {} phase", phaseText(simulation.peak.phase));
     addRankTerms(why, answer);

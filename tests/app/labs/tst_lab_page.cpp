@@ -275,6 +275,22 @@ private slots:
         QCOMPARE(live->parameters().number("working_set"), double(1 << 20));
     }
 
+    /// A goal that counts once another is reached says so in the words of the other.
+    void aGoalThatWaitsSaysForWhat()
+    {
+        QVERIFY(page().openLab("zero"));
+        for (const char* step : {"start", "divide", "send"}) {
+            page().showStep(step);
+            page().solveStep();
+        }
+        page().showStep("fit");
+        QVERIFY(m_bench->settles());
+        QVERIFY(page().labStage()->page()->setText("data_parallel", "2"));
+        QVERIFY(m_bench->settles());
+        const QString goals = page().steps()->goals().join('\n');
+        QVERIFY2(goals.contains("✗ fits") && goals.contains("few: counts once “fits” is reached"), qPrintable(goals));
+    }
+
     void whatIsTunedIsTheAnswerAndTheGoalFollows()
     {
         QVERIFY(page().openLab("cache-size"));

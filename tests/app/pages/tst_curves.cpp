@@ -222,6 +222,20 @@ private slots:
         }
     }
 
+    /// A record names a choice as the command line does, an axis as the form.
+    void categoriesAreCalledAsInTheForm()
+    {
+        const Experiment& inference = **findExperiment("inference-memory");
+        const Device device = *findDevice("nvidia-rtx-4090");
+        const std::vector<std::string> asked{"model=gpt2", "context=1024", "weight_precision=awq,q4_k_m"};
+        const auto predicted = inference.predict(device, *resolve(inference.schema(), asked));
+        QVERIFY(predicted);
+        const SeriesGroup group = seriesGroups(*predicted).front();
+        QCOMPARE(axisOf(*predicted, group)->names, (std::vector<std::string>{"awq", "q4_k_m"}));
+        QCOMPARE(xAxisOf(*predicted, group, ByteStyle::Binary, inference.schema()).names,
+                 (QStringList{"AWQ 4 bit", "GGUF Q4_K_M"}));
+    }
+
     void nothingGivesNothing()
     {
         const Outcome none;

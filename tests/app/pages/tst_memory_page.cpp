@@ -11,6 +11,9 @@
 #include "tests/support/memory_detail.h"
 #include "tests/support/page_fixture.h"
 
+#include <nlohmann/json.hpp>
+
+#include <QApplication>
 #include <QFile>
 #include <QLabel>
 #include <QLineEdit>
@@ -20,6 +23,7 @@
 #include <QTest>
 #include <QUndoStack>
 
+#include <algorithm>
 #include <cmath>
 
 using namespace memscape;
@@ -96,12 +100,79 @@ private slots:
     {
         auto page = open();
         page->inspector()->form()->edited(QStringLiteral("sequence"), QStringLiteral("2048"));
+        QTRY_VERIFY(page->findChild<QPushButton*>(QStringLiteral("noteAction")));
         auto* offer = page->findChild<QPushButton*>(QStringLiteral("noteAction"));
-        QVERIFY(offer != nullptr);
-        QTRY_COMPARE(offer->text(), QStringLiteral("Use 1024"));
+        QTRY_COMPARE(offer->text(), QStringLiteral("sequence: 1024 tokens"));
+        QVERIFY(page->inspector()->form()->field("sequence")->errorText().contains("1024 positions"));
         offer->click();
         QCOMPARE(page->parameters().integer("sequence"), 1024);
         QTRY_VERIFY(page->upToDate() && figure(*page, "device_total") > 0);
+    }
+
+    // A refused combination is said at its field, proposes what would do, and moves nothing on the page.
+    void aRefusalStandsAtItsFieldAndProposes()
+    {
+        auto page = open();
+        ParameterForm& form = *page->inspector()->form();
+        QVERIFY(page->setText("checkpointing", "block"));
+        QTRY_VERIFY(page->upToDate() && page->prediction());
+        const int height = page->inspector()->headlines()->height();
+        form.edited(QStringLiteral("compile"), QStringLiteral("inductor"));
+        QTRY_VERIFY(page->upToDate() && !page->prediction());
+        QVERIFY2(form.field("compile")->errorText().contains("not modelled with checkpointing"),
+                 qPrintable(form.field("compile")->errorText()));
+        QVERIFY(form.field("checkpointing")->errorText().isEmpty());
+        QVERIFY(page->header()->answer().startsWith("No answer: "));
+        QVERIFY(page->inspector()->headlines()->isVisible());
+        QCOMPARE(page->inspector()->headlines()->height(), height);
+        QVERIFY2(page->inspector()->headlines()->texts().first().endsWith("no value"),
+                 qPrintable(page->inspector()->headlines()->texts().first()));
+        auto* offer = page->findChild<QPushButton*>(QStringLiteral("noteAction"));
+        QCOMPARE(offer->text(), QStringLiteral("compile: Inductor, by layers"));
+        offer->click();
+        QTRY_VERIFY(page->upToDate() && page->prediction());
+        QCOMPARE(page->parameters().choice("compile"), std::string("layers"));
+        QVERIFY(form.field("compile")->errorText().isEmpty());
+        QVERIFY(offer->isHidden() || !offer->text().startsWith("compile"));
+    }
+
+    // An L4 has no catalogued link: the page says what it lacks, and leads to the field that takes it.
+    void aMissingLinkIsAskedFor()
+    {
+        auto page = open({}, "8");
+        m_fixture->document.setDevice(memory, "nvidia-l4");
+        QVERIFY(page->setText("data_parallel", "8"));
+        QTRY_VERIFY(page->upToDate() && page->prediction());
+        QVERIFY(std::isnan(figure(*page, "step_time")));
+        const QString note = page->inspector()->noteText();
+        QVERIFY2(note.contains("No time: the bandwidth between devices of this kind is not known"), qPrintable(note));
+        for (const LeverCard& card : budget(*page).state().memory.levers)
+            QVERIFY2(std::isnan(card.timeChange), qPrintable(card.label)); // not "the same time"
+        page->activateWindow();
+        auto* offer = page->findChild<QPushButton*>(QStringLiteral("noteAction"));
+        QVERIFY(!offer->isHidden());
+        offer->click();
+        ParameterField* link = page->inspector()->form()->field("link_bandwidth");
+        QVERIFY(link->isVisible());
+        QTRY_VERIFY(link->isAncestorOf(QApplication::focusWidget()));
+        QTest::keyClicks(QApplication::focusWidget(), "32GB/s");
+        QTest::keyClick(QApplication::focusWidget(), Qt::Key_Return);
+        QTRY_VERIFY(page->upToDate() && figure(*page, "step_time") > 0);
+        QVERIFY(!page->inspector()->noteText().contains("No time"));
+    }
+
+    // What the first line names is the largest part at the peak, as the bar shows it.
+    void theAnswerNamesThePartAtThePeak()
+    {
+        auto page = open({}, "8");
+        QTRY_VERIFY(page->upToDate() && page->prediction());
+        const QString answer = page->header()->answer();
+        const Figure& peak = *findFigure(page->prediction()->predicted->figures, "peak_allocated");
+        double most = 0;
+        for (const Json& part : page->prediction()->predicted->detail.at("parts"))
+            most = std::max(most, part.at("bytes").get<double>());
+        QVERIFY(most > 0 && most < peak.number());
+        QVERIFY2(answer.contains(QString::fromStdString(quantityText(most, Unit::Byte))), qPrintable(answer));
     }
 
     void anUnknownArchitectureIsSaidByTheTitle()
@@ -119,10 +190,10 @@ private slots:
         page->inspector()->form()->edited(QStringLiteral("model"), file.fileName());
         QTRY_VERIFY(page->inspector()->noteText().contains(QStringLiteral("frobnicator9"))); // refused
         auto* offer = page->findChild<QPushButton*>(QStringLiteral("noteAction"));
-        QTRY_COMPARE(offer->text(), QStringLiteral("Use llama"));
+        QTRY_COMPARE(offer->text(), QStringLiteral("unknown architecture: is like LLaMA"));
         offer->click();
         QTRY_VERIFY(!caution->isHidden());
-        QVERIFY(caution->text().contains(QStringLiteral("frobnicator9")));
+        QVERIFY(caution->text().startsWith(QStringLiteral("The architecture \"frobnicator9\"")));
         page->inspector()->form()->edited(QStringLiteral("model"), QStringLiteral("gpt2"));
         QTRY_VERIFY(caution->isHidden());
     }

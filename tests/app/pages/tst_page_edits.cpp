@@ -22,7 +22,7 @@ private slots:
     {
         const auto details = [](ExperimentPage& page) { return page.inspector()->form()->sections().back(); };
         auto page = open("training-memory", "nvidia-h200");
-        QCOMPARE(page->inspector()->form()->sections().size(), std::size_t(4));
+        QCOMPARE(page->inspector()->form()->sections().size(), std::size_t(5));
         QVERIFY(!details(*page)->isOpen());
         details(*page)->header()->click();
         page.reset();

@@ -117,6 +117,19 @@ private slots:
         QVERIFY(table.isColumnHidden(FiguresModel::BaselineColumn));
     }
 
+    void aPinnedPredictionIsCalledByWhatItDiffersIn()
+    {
+        auto page = open("stride", "nvidia-h200");
+        page->pinPrediction();
+        QVERIFY(page->setText("element", "float64"));
+        QTRY_VERIFY(page->upToDate());
+        page->updateNow();
+        QStringList names;
+        for (const Curve& curve : page->plot()->view()->curves())
+            names << curve.name;
+        QVERIFY2(names.contains("predicted: element float32 (4 B)"), qPrintable(names.join(u';')));
+    }
+
     void predictionsOfTwoDevicesStandOnOnePlot()
     {
         auto page = open("stride", "nvidia-h200");

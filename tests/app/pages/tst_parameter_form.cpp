@@ -7,6 +7,7 @@
 
 #include <QAbstractItemView>
 #include <QAccessible>
+#include <QApplication>
 #include <QCheckBox>
 #include <QComboBox>
 #include <QLineEdit>
@@ -14,6 +15,7 @@
 #include <QSlider>
 #include <QTest>
 #include <QToolButton>
+#include <QWheelEvent>
 
 using namespace memscape;
 
@@ -95,6 +97,27 @@ private slots:
             QVERIFY(field->toolTip().contains(QString::fromStdString(spec.help)));
         }
         QCOMPARE(form.field("no such"), nullptr);
+    }
+
+    /// Who scrolls the panel behind the field that was set last changes nothing.
+    void theWheelScrollsPastAFieldWithTheFocus()
+    {
+        ParameterForm form(schema());
+        form.display(standard());
+        form.show();
+        form.activateWindow();
+        QSignalSpy edited(&form, &ParameterForm::edited);
+        const auto turn = [](QWidget* field) {
+            field->setFocus();
+            QTRY_VERIFY(field->hasFocus());
+            const QPointF at = field->rect().center();
+            QWheelEvent wheel(at, field->mapToGlobal(at), {}, {0, -360}, {}, {}, Qt::NoScrollPhase, false);
+            QApplication::sendEvent(field, &wheel);
+            QVERIFY(!wheel.isAccepted()); // the panel's
+        };
+        turn(form.field("element")->findChild<QComboBox*>());
+        turn(form.field("stride")->findChild<QSlider*>());
+        QCOMPARE(edited.count(), 0);
     }
 
     void aListAnnouncesItsLabelAndItsValue()

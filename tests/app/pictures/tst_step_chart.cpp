@@ -99,12 +99,24 @@ private slots:
         QCOMPARE(step.rows, 3);
     }
 
-    void theRestIsSummed()
+    void theRestIsSummedByCategory()
     {
         const StepBlocks step = stepBlocks(smallStep(), 2);
         QCOMPARE(step.blocks.size(), std::size_t(2)); // 60 and 40
-        QCOMPARE(step.restCount, 2);
-        QCOMPARE(step.rest, (std::vector<double>{0, 0, 30, 30, 0, 20, 20}));
+        QCOMPARE(step.rest.size(), std::size_t(2));
+        QCOMPARE(step.rest[0].category, Category::Gradients);
+        QCOMPARE(step.rest[0].count, 1);
+        QCOMPARE(step.rest[0].bytes, (std::vector<double>{0, 0, 0, 0, 0, 20, 20}));
+        QCOMPARE(step.rest[1].category, Category::Temporary);
+        QCOMPARE(step.rest[1].bytes, (std::vector<double>{0, 0, 30, 30, 0, 0, 0}));
+        const StepChart chart = layoutChart(step, wholeOf(step), QRectF(0, 0, 300, 200), {}, ByteStyle::Binary);
+        QStringList said;
+        for (const StepShape& shape : chart.shapes)
+            if (shape.kind == StepShape::Kind::Rest)
+                said << shapeText(step, shape, ByteStyle::Binary);
+        QCOMPARE(said.size(), 2);
+        QVERIFY2(said[0].contains("1 tensor more of gradients") && said[1].contains("temporary"),
+                 qPrintable(said.join('\n')));
     }
 
     void aTraceWithoutAStepIsEmpty()

@@ -88,6 +88,22 @@ private slots:
         QVERIFY(header.legend[1].rect.width() < wide.legend[1].rect.width());
     }
 
+    /// A little more height gives the names rows of their own.
+    void aPlotOfSomeHeightKeepsTheNamesOfItsLegend()
+    {
+        PlotState state = stateOf(
+            {peaked(CurveRole::Predicted, 1), peaked(CurveRole::Measured, 0.5), peaked(CurveRole::Variant, 0.3)});
+        state.title = QStringLiteral("Bandwidth");
+        state.curves[1].name = QStringLiteral("a workstation with a name that would fill the row alone, and more");
+        const PlotHeader wide = layoutHeader(state, 1500, 420);
+        for (int height = 130; height <= 420; height += 10) {
+            const PlotHeader header = layoutHeader(state, 500, height);
+            QVERIFY2(header.height < 0.5 * height, qPrintable(QString::number(height)));
+            if (height >= 210)
+                QCOMPARE(header.legend[1].rect.width(), wide.legend[1].rect.width());
+        }
+    }
+
     void aLimitsNameCoversNoCurve_data()
     {
         QTest::addColumn<QSize>("size");

@@ -146,6 +146,10 @@ private slots:
         spec.names = {QStringLiteral("read"), QStringLiteral("write"), QStringLiteral("copy")};
         QCOMPARE(axisValueText(spec, 1.0), QStringLiteral("write"));
         QCOMPARE(axisValueText(spec, 7.0), QString());
+        spec.names = QStringList(7, QStringLiteral("this machine's disk")); // many: in two lines
+        QCOMPARE(majorTicks(spec, -0.5, 6.5, 12).front().text, QStringLiteral("this machine's\ndisk"));
+        spec.names = QStringList(7, QStringLiteral("network-100g"));
+        QCOMPARE(majorTicks(spec, -0.5, 6.5, 12).front().text, QStringLiteral("network-\n100g"));
     }
 
     void valuesForPeople()

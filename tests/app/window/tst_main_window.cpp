@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The whole window, offscreen: pages, panels, palette, titles, layouts of other versions, closing.
 #include "app/document/pages.h"
+#include "app/pages/snapshot/snapshot_page.h"
 #include "app/settings/theme.h"
 #include "app/window/help_dialog.h"
 #include "tests/support/quiet_window.h"
@@ -308,6 +309,31 @@ private slots:
         QCOMPARE(window.banner().texts().size(), 1);
         QVERIFY(window.showPage("stride"));
         QVERIFY(!lines.isEnabled()); // nothing to say of it
+    }
+
+    /// The step of a GPU as a snapshot, which the window opens as it opens PyTorch's own.
+    void theStepIsExportedForMemoryViz()
+    {
+        QTemporaryDir folder;
+        MainWindow window(quietWindow());
+        window.show();
+        QVERIFY(window.showPage("training-memory"));
+        QAction& exported = window.actions().at(QStringLiteral("file.exportMemoryViz"));
+        QVERIFY(!exported.isEnabled()); // PyTorch records no processor
+        window.document().setDevice("training-memory", "nvidia-t4");
+        QVERIFY(window.page()->setTexts({{"model", "gpt2"}, {"batch", "1"}, {"sequence", "64"}}, "small"));
+        QTRY_VERIFY(window.page()->upToDate() && window.page()->prediction() && exported.isEnabled());
+        const QString file = folder.filePath("step.pickle");
+        window.exporter().askName = [&](const QString&, const QString& suggested, const QString&) {
+            return suggested.endsWith(".pickle") ? file : QString();
+        };
+        exported.trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(QFile::exists(file), 20'000);
+        QVERIFY(window.files().openPath(file));
+        const auto opened = [&] { return qobject_cast<SnapshotPage*>(window.tool()); };
+        QTRY_VERIFY_WITH_TIMEOUT(opened() && opened()->shown().device, 20'000);
+        QVERIFY(window.showPage("stride"));
+        QVERIFY(!exported.isEnabled());
     }
 
     void zoomIsRememberedWithTheStudy()

@@ -124,6 +124,7 @@ private slots:
         const LabGrade grade = graded(attempt);
         QCOMPARE(verdict(grade, "repair.half"), LabVerdict::Failed);
         QCOMPARE(verdict(grade, "repair.more"), LabVerdict::Skipped);
+        QCOMPARE(grade.checks.back().needs, std::string("repair.half"));
     }
 
     void aBrokenCheckIsTheLabsFault()

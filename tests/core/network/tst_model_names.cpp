@@ -66,6 +66,7 @@ private slots:
             QVERIFY2(model.has_value(), model ? "" : model.error().text().c_str());
             QCOMPARE(model->name, known.name);
             QCOMPARE(model->title, known.title);
+            QCOMPARE(readModel(known.title)->name, known.name); // as it is called on the page
             QVERIFY2(!model->source.empty() && !model->title.empty() && !model->storedDtype.empty(),
                      known.name.c_str());
             for (const std::string& sentence : model->assumptions) // a file of ours leaves nothing to assume
