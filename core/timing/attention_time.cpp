@@ -62,8 +62,6 @@ double hostTilesBackward(double headDim)
     return std::clamp(0.87 - 0.08 * std::log2(headDim / 64), 0.6, 0.9);
 }
 
-constexpr double flopsPerClockOfA100 = 2048; ///< of a multiprocessor, in half precision
-
 /// What a mask and short sequences cost beside the scores that are seen.
 double lateness(const AttentionShape& shape, double shortKeys)
 {
@@ -355,14 +353,14 @@ Result<AttentionCost> attentionCost(const Device& device, const AttentionVersion
     return Cost(device, version, problem).compute();
 }
 
-double flashClocksOfA100(const AttentionProblem& problem)
+double flashClocks(const AttentionProblem& problem, double flopsPerClock)
 {
     const bool isForward = problem.pass == AttentionPass::Forward;
     const double flops = (isForward ? 4 : 10) * double(problem.shape.headDim);
     const double products = isForward ? older.forwardProducts : older.backwardProducts;
     const double powers = isForward ? older.forwardPowers : older.backwardPowers;
     return problem.shape.visibleScores() * lateness(problem.shape, isForward ? forwardShort : backwardShort)
-        * (flops / (products * flopsPerClockOfA100) + powers / powersPerUnitClock);
+        * (flops / (products * flopsPerClock) + powers / powersPerUnitClock);
 }
 
 double onChipBytes(const Device& device)

@@ -35,9 +35,9 @@ struct AttentionCost
 Result<AttentionCost> attentionCost(const Device& device, const AttentionVersion& version,
                                     const AttentionProblem& problem);
 
-/// Clocks that FlashAttention-2's tiles of this problem, forward or backward, take the multiprocessors of an A100, all
-/// of them together.
-double flashClocksOfA100(const AttentionProblem& problem);
+/// Clocks that FlashAttention-2's tiles of this problem, forward or backward, take multiprocessors that multiply so
+/// many FLOP in a clock in half precision, all of them together; with the shares that an A100's reach.
+double flashClocks(const AttentionProblem& problem, double flopsPerClock);
 
 /// B of on-chip memory that a tile is to fit: shared memory of a multiprocessor, L2 of a core.
 double onChipBytes(const Device& device);

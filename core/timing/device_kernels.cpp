@@ -22,9 +22,19 @@ std::int64_t paddedHead(std::int64_t width, bool isFirstGeneration)
     return (width + step - 1) / step * step;
 }
 
-/// FlashAttention-2's, whose shares do not depend on which of our versions runs. What the generation before it takes
-/// longer are as many clocks on any GPU as make it half as quick on an A100. `clocks`: share of the full ones that
-/// power leaves to products of so many FLOP/s.
+/// Clocks of multiprocessors, all of them together, that the generation before FlashAttention-2 takes longer than it:
+/// as many as make it half as quick on an A100; on GPUs of before that 2.7 times as slow on a V100.
+double earlierClocks(const Device& device, const AttentionProblem& problem)
+{
+    constexpr double flopsPerClockOfA100 = 2048, flopsPerClockOfV100 = 1024; // of a multiprocessor, in half precision
+    constexpr double longerOnA100 = 1, longerOnV100 = 1.7;
+    const bool isOlder = device.computeCapability.starts_with("7.");
+    return isOlder ? longerOnV100 * flashClocks(problem, flopsPerClockOfV100)
+                   : longerOnA100 * flashClocks(problem, flopsPerClockOfA100);
+}
+
+/// FlashAttention-2's, whose shares do not depend on which of our versions runs, and what the generation before it
+/// takes longer. `clocks`: share of the full ones that power leaves to products of so many FLOP/s.
 double attentionSeconds(const Device& device, AttentionProblem problem, bool isFirstGeneration, double clocks,
                         double rate)
 {
@@ -35,7 +45,7 @@ double attentionSeconds(const Device& device, AttentionProblem problem, bool isF
         return 0;
     const double unitClocks = std::max(device.units, 1) * device.tensorClock.valueOr(device.clock.valueOr(0));
     const double seconds =
-        cost->seconds + (isFirstGeneration && unitClocks > 0 ? flashClocksOfA100(problem) / unitClocks : 0);
+        cost->seconds + (isFirstGeneration && unitClocks > 0 ? earlierClocks(device, problem) / unitClocks : 0);
     const double flops = (problem.pass == AttentionPass::Forward ? 4 : 10) * problem.shape.visibleScores()
         * double(problem.shape.headDim);
     const double busy = std::min(1.0, flops / seconds / (rate / clocks)); // P ~ busy × f³

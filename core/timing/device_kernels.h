@@ -21,9 +21,13 @@
 // 32 (Dao-AILab/flash-attention, csrc/flash_attn/flash_api.cpp, head_size_rounded), those of the first generation
 // (FlashAttention, memory-efficient attention) for 32, 64 and 128, beyond it for multiples of that. On an A100 the
 // latter take twice as long (Dao 2023, arXiv:2307.08691, section 4: 1.7 to 3 times; 1.3 to 2.5 times in Triton): what
-// they do beside their products are instructions, as many clocks of a multiprocessor on any GPU. Where power lowers the
-// clocks of products it lowers those of attention by less, which keeps the units busy for a part of its time
-// (product_rates.h: P ~ units × f³).
+// they do beside their products are instructions, as many clocks of a multiprocessor on any GPU that runs the same
+// program. Volta and Turing run another one, without copies past the registers (CUTLASS's MmaPipeline instead of
+// MmaMultistage: NVIDIA/cutlass, pull request 147) and with half the products in an instruction: on a V100 it takes 2.7
+// times what FlashAttention-2's shares would (facebookresearch/xformers, pull request 434: 16 heads of 40 for 16,384
+// tokens in 33.6 ms, 160 of 128 for 4,096 in 38.2 ms; an A100 takes 12.7 and 12.9 ms, 2.2 and 2.0 times: pull request
+// 412). Where power lowers the clocks of products it lowers those of attention by less, which keeps the units busy for
+// a part of its time (product_rates.h: P ~ units × f³).
 //
 // Left out: kernels of Hopper's own for attention, clocks that sag further than in the runs that the sustained rates
 // are of, cuDNN's own kernels for depthwise convolutions.

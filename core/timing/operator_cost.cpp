@@ -174,10 +174,12 @@ double turnedBytes(const Graph& graph, const Operator& op, double bytes)
     return x.rank() == 4 && x[1] >= 16 && !isPointwise(graph, op) ? 2 * bytes : 0;
 }
 
-/// What a training's batch norm turns.
+/// What a training's batch norm turns in NCHW, and a group norm in NHWC: its operand and its result.
 void turnNorm(const Graph& graph, const Operator& op, OperatorCost& cost)
 {
     const TensorId x = graph.inputs(op)[0];
+    if (op.kind == OperatorKind::GroupNorm && graph.layoutOf(x).rank() == 4)
+        cost.turnedInNhwc = 2 * (bytesOf(graph, x) + bytesOf(graph, graph.outputs(op)[0]));
     if (op.kind != OperatorKind::BatchNorm || !op.hasGradient || graph.layoutOf(x).rank() != 4)
         return;
     cost.turned = cost.bytes;

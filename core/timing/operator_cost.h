@@ -26,7 +26,9 @@
 // 3 convolutions and odd rows alone 16, all of them 48. A training's batch norms
 // take twice as long in NCHW, forward and backward (H100: NVIDIA/cudnn-frontend, issue 134; a V100 in 16 bits: what
 // NCHW takes longer there is 41 ms, of which convolutions explain 13), but in fp32 where lanes multiply as fast as
-// tensor cores.
+// tensor cores. A group norm of PyTorch's has kernels for NCHW alone: eagerly it copies pictures in NHWC and hands on
+// NCHW, which the convolution after it copies back, and so with gradients (aten/native/group_norm.cpp, X =
+// input.contiguous(); pytorch/pytorch, issue 111824, and pull request 191945 of August 2026). Compilers decompose it.
 //
 // On lanes a convolution of 3 × 3 windows without a stride takes Winograd's F(2 × 2, 3 × 3): 16 multiplications for
 // four results instead of 36, forward and for the input's gradient (Lavin and Gray 2015, arXiv:1509.09308).
@@ -75,6 +77,7 @@ struct OperatorCost
     double near = 0;                                ///< share of the bytes that a GPU's L2 still holds (tensor_reuse.h)
     double atOnce = 1;        ///< alike products in flight together, each of a like operator: a rank's experts
     double turned = 0;        ///< B that copies of pictures between NCHW and NHWC read and write besides
+    double turnedInNhwc = 0;  ///< the same where pictures lie in NHWC
     bool turnsFloats = false; ///< they are of fp32, which tensor cores read as TF32 alone
     // What a processor's operators are told apart by (pytorch_operations.h); OperatorRuns fills it in.
     OperatorKind kind = OperatorKind::Count; ///< Count: no operator of the network

@@ -191,7 +191,7 @@ OperatorRuns::OperatorRuns(const Graph& graph, const Plan& plan, const OperatorC
         const Operator& op = graph.operators[i];
         describe(cost, graph, op, isBackward, bytes);
         cost.atOnce = experts[op.module];
-        cost.turned = plan.isChannelsLast ? 0 : cost.turned;
+        cost.turned = plan.isChannelsLast ? cost.turnedInNhwc : cost.turned;
         return inRecipe(std::move(cost), isInFp8(graph, i, plan));
     };
     const auto forwardOf = [&](std::size_t i) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an operator's shape reaches on a GPU, against waves counted by hand and against attention's own model.
 #include "core/device/catalogue.h"
+#include "core/network/compile/compiled_graph.h"
 #include "core/network/families/gpt2.h"
 #include "core/network/model_names.h"
 #include "core/network/network.h"
@@ -268,6 +269,34 @@ private slots:
         QVERIFY(timeOf(whole, m_a100, nchw).total > timeOf(whole, m_a100, nhwc).total); // TF32
     }
 
+    /// PyTorch's group norm has no kernels for NHWC: Stable Diffusion's UNet copies what its 61 take and what they
+    /// give, where no compiler decomposes them.
+    void groupNormsInNhwcCopyPictures()
+    {
+        BuildOptions options;
+        options.batch = 2;
+        options.weights = DType::Float16;
+        options.gradient = false;
+        const Graph eager = buildNetwork(*readModel("sd-1.5-unet"), options).value();
+        Plan plan;
+        plan.precision = Precision::Fp16;
+        plan.phase = StepPhase::Inference;
+        plan.isChannelsLast = true;
+        double copied = 0, norms = 0;
+        for (const Operator& op : eager.operators) {
+            if (op.kind != OperatorKind::GroupNorm)
+                continue;
+            copied += 2 * 2 * 2 * double(eager.layoutOf(eager.inputs(op)[0]).elements()); // read and written, 2 B
+            ++norms;
+        }
+        QCOMPARE(norms, 61.0);
+        const double seconds = timeOf(eager, m_a100, plan).turned;
+        const double least = copied / m_a100.level("L2")->bandwidth.value;
+        const double most = copied / deviceRates(m_a100)->bandwidth + norms * m_a100.launch.value;
+        QVERIFY2(seconds > least && seconds <= most, qPrintable(QString::number(seconds)));
+        QCOMPARE(timeOf(compiledGraph(eager, CompileScope::Network).value(), m_a100, plan).turned, 0.0);
+    }
+
     /// ResNet-50's convolutions of 1 × 1: 56 × 56 pixels are rows of 16 bytes' multiples in halves, 7 × 7 are none.
     void productsOfPixelsAreNotTurned()
     {
@@ -403,6 +432,27 @@ private slots:
         cost.isFirstGeneration = true;
         const double first = kernels.parts(rates, cost).arithmetic; // but launches
         QVERIFY2(first > 1.98 * second && first <= 2 * second, qPrintable(QString::number(first / second)));
+    }
+
+    /// xformers' benchmarks of its kernels before FlashAttention-2, forward in FP16: pull requests 412 (A100) and 434
+    /// (V100). Rows of a head's queries, heads, their width, and s.
+    void earlierAttentionTakesWhatXformersMeasured()
+    {
+        const auto isWithin = [](const char* name, const AttentionShape& shape, double measured) {
+            const Device device = findDevice(name).value();
+            OperatorCost cost = attentionForward(DType::Float16, false);
+            cost.attention->shape = shape;
+            cost.isFirstGeneration = true;
+            const double seconds = DeviceKernels(device, sustainedShare(device, Format::Fp16))
+                                       .parts(deviceRates(device).value(), cost)
+                                       .arithmetic;
+            return std::fabs(seconds / measured - 1) < 0.09;
+        };
+        const AttentionShape long40{1, 16, 16, 16384, 16384, 40, false}, many128{1, 160, 160, 4096, 4096, 128, false};
+        QVERIFY(isWithin("nvidia-a100-40gb", long40, 12.748e-3));
+        QVERIFY(isWithin("nvidia-a100-40gb", many128, 12.898e-3));
+        QVERIFY(isWithin("nvidia-v100-sxm2", long40, 33.589e-3));
+        QVERIFY(isWithin("nvidia-v100-sxm2", many128, 38.2e-3));
     }
 
     /// A T4's 70 W hold large products at half of their clocks; attention, whose units wait, loses less. An A100 loses
