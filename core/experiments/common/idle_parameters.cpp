@@ -268,8 +268,8 @@ Idle idleOfStep(const Device& device, const Parameters& parameters)
     idle.add("pytorch", !device.isGpu());   // a processor has a version of its own
     idle.add("allocator", !device.isGpu()); // nothing is cached there
     idle.add("assume", !traits.isUnknown);
-    idle.add("library", !traits.hasLitGpts && !traits.isGpt2 && !isLitGptAsked(parameters)
-                 && !loopMatters(idle, parameters));
+    idle.add("library",
+             !traits.hasLitGpts && !traits.isGpt2 && !isLitGptAsked(parameters) && !loopMatters(idle, parameters));
     if (isLitGptAsked(parameters)) {
         for (const char* key : {"operators", "logits_fp32", "transformers", "repeats_heads", "adapter_precision",
                                 "kbit_preparation", "quantized_head"})

@@ -108,8 +108,10 @@ ParameterSpec keepsLogitsSpec()
         "Whether a variable of the training loop holds what the model returns (logits, loss = model(x), outputs = "
         "model(**batch)): the logits then stay in memory through backward and update.",
         {{"auto", "as usual",
-          "kept by a loop of one's own (nanoGPT's) and LitGPT's; freed by transformers' Trainer (library=transformers), "
-          "whose compute_loss() returns the loss alone, and by torchtune's recipes (loss=chunked), which say del logits"},
+          "kept by a loop of one's own (nanoGPT's) and LitGPT's; freed by transformers' Trainer "
+          "(library=transformers), "
+          "whose compute_loss() returns the loss alone, and by torchtune's recipes (loss=chunked), which say del "
+          "logits"},
          {"true", "kept", "the variable lives on"},
          {"false", "freed", "the model returns the loss alone, or the loop deletes the logits"}},
         "auto");
