@@ -101,9 +101,10 @@ public:
     /// It means nothing when `what` holds.
     void add(std::string_view key, bool what)
     {
-        if (what && m_parameters.has(key) && std::find(m_keys.begin(), m_keys.end(), key) == m_keys.end())
+        if (what && m_parameters.has(key) && !contains(key))
             m_keys.emplace_back(key);
     }
+    bool contains(std::string_view key) const { return std::find(m_keys.begin(), m_keys.end(), key) != m_keys.end(); }
     bool is(std::string_view key, std::string_view value) const
     {
         return m_parameters.has(key) && m_parameters.choice(key) == value;
@@ -209,6 +210,13 @@ void addUpdate(Idle& idle, const ModelTraits& traits, const Parameters& paramete
     idle.add("operators", !traits.writesOut && !reachesUpdate);
 }
 
+/// Whose loop it is says whether the logits stay, see keepsLogitsOf().
+bool loopMatters(const Idle& idle, const Parameters& parameters)
+{
+    return idle.is("keeps_logits", "auto") && !idle.contains("keeps_logits")
+        && !parameters.choice("loss").starts_with("chunked");
+}
+
 void addAdapters(Idle& idle, const Parameters& parameters)
 {
     if (!parameters.has("adapter"))
@@ -261,7 +269,8 @@ Idle idleOfStep(const Device& device, const Parameters& parameters)
     idle.add("pytorch", !device.isGpu());   // a processor has a version of its own
     idle.add("allocator", !device.isGpu()); // nothing is cached there
     idle.add("assume", !traits.isUnknown);
-    idle.add("library", !traits.hasLitGpts && !traits.isGpt2 && !isLitGptAsked(parameters));
+    idle.add("library",
+             !traits.hasLitGpts && !traits.isGpt2 && !isLitGptAsked(parameters) && !loopMatters(idle, parameters));
     if (isLitGptAsked(parameters)) {
         for (const char* key : {"operators", "logits_fp32", "transformers", "repeats_heads", "adapter_precision",
                                 "kbit_preparation", "quantized_head"})

@@ -351,7 +351,7 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     build.gradient = plan.phase != StepPhase::Inference;
     build.loss = plan.phase == StepPhase::Training;
     build.logitsInFloat = plan.logitsInFp32;
-    build.keepsLogits = parameters.flag("keeps_logits");
+    build.keepsLogits = keepsLogitsOf(parameters);
     build.transformers = transformersOf(parameters);
     build.tensorParallel = plan.tensorParallel;
     MEMSCAPE_CHECK(setLoss(build, device, parameters));

@@ -26,6 +26,7 @@ ParameterTexts standardModelOn(const Device& device);
 ParameterSpec assumeSpec();
 ParameterSpec transformersSpec();
 ParameterSpec pytorchSpec();
+ParameterSpec keepsLogitsSpec();
 /// LitGPT's network is chosen.
 bool isLitGptAsked(const Parameters& parameters);
 /// The network of that name; assume=llama takes an architecture that is not known for one. Errors: see readModel().
@@ -59,6 +60,8 @@ Transformers transformersOf(const Parameters& parameters);
 PyTorch pytorchOf(const Device& device, const Parameters& parameters);
 /// zero_grad() sets gradients to none: PyTorch's default since 2.0.
 bool freesGradientsOf(const Device& device, const Parameters& parameters);
+/// A variable of the loop holds the logits until the next forward pass: as its library does, where nothing is said.
+bool keepsLogitsOf(const Parameters& parameters);
 DType computedInOf(const Parameters& parameters); ///< of `inference-memory`
 /// This device as a measurement with our own kernels uses it: they place arrays as CUDA's PyTorch does, on a CPU too.
 Device withOwnKernels(Device device);

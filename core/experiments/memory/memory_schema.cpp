@@ -92,9 +92,11 @@ ParameterSpec operatorsSpec()
 ParameterSpec librarySpec()
 {
     return choiceSpec(
-        "library", "library", "Whose network is trained with a model's weights.",
+        "library", "library",
+        "Whose network is trained with a model's weights, and whose loop trains it (keeps_logits).",
         {{"auto", "as usual", "transformers' for those that it publishes, nanoGPT's for GPT-2"},
-         {"transformers", "transformers", "GPT-2 too, whose GELU it writes out (gelu_new): three more results kept"},
+         {"transformers", "transformers",
+          "GPT-2 too, whose GELU it writes out (gelu_new): three more results kept; its Trainer"},
          {"litgpt", "LitGPT",
           "one matrix for queries, keys and values, heads copied, a head of its own, the loss of 128 tokens at a time; "
           "bases in 4 bits with the head among them; LoRA beside query, key, value, projection, mlp "
@@ -308,13 +310,7 @@ Schema trainingSchema()
                   {.most = 0.99}),
          operatorsSpec(), librarySpec(), compileSpec(), lossSpec(),
          flagSpec("logits_fp32", "logits in fp32", "The loss is computed on a 32-bit copy of the logits.", true),
-         transformersSpec(), pytorchSpec(),
-         flagSpec(
-             "keeps_logits", "logits kept",
-             "The training loop keeps a variable for what the model returns (logits, loss = model(x), outputs = "
-             "model(**batch)), so the logits stay in memory through backward and update. Off for a loop whose model "
-             "returns the loss alone.",
-             true),
+         transformersSpec(), pytorchSpec(), keepsLogitsSpec(),
          flagSpec("repeats_heads", "heads repeated",
                   "Keys and values that query heads share are copied for each of them before the kernel (repeat_kv: "
                   "torchtune, transformers' sdpa where it passes a mask or is older than 4.48). Off, FlashAttention "

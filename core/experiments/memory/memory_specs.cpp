@@ -101,6 +101,22 @@ ParameterSpec transformersSpec()
         "4.50");
 }
 
+ParameterSpec keepsLogitsSpec()
+{
+    return choiceSpec(
+        "keeps_logits", "logits kept",
+        "Whether a variable of the training loop holds what the model returns (logits, loss = model(x), outputs = "
+        "model(**batch)): the logits then stay in memory through backward and update.",
+        {{"auto", "as usual",
+          "kept by a loop of one's own (nanoGPT's) and LitGPT's; freed by transformers' Trainer "
+          "(library=transformers), "
+          "whose compute_loss() returns the loss alone, and by torchtune's recipes (loss=chunked), which say del "
+          "logits"},
+         {"true", "kept", "the variable lives on"},
+         {"false", "freed", "the model returns the loss alone, or the loop deletes the logits"}},
+        "auto");
+}
+
 ParameterSpec pytorchSpec()
 {
     return choiceSpec(
@@ -192,6 +208,15 @@ bool freesGradientsOf(const Device& device, const Parameters& parameters)
 {
     const std::string& frees = parameters.choice("zero_grad_frees");
     return frees == "true" || (frees != "false" && pytorchOf(device, parameters) >= PyTorch::Before21);
+}
+
+bool keepsLogitsOf(const Parameters& parameters)
+{
+    const std::string& keeps = parameters.choice("keeps_logits");
+    if (keeps != "auto" || isLitGptAsked(parameters))
+        return keeps != "false";
+    const bool isTrainer = parameters.has("library") && parameters.choice("library") == "transformers";
+    return !isTrainer && !parameters.choice("loss").starts_with("chunked");
 }
 
 AttentionKernel attentionOf(const Parameters& parameters)

@@ -6,6 +6,7 @@
 #include "core/base/text.h"
 #include "core/experiments/common/framework_lines.h"
 #include "core/experiments/common/idle_parameters.h"
+#include "core/experiments/memory/memory_parameters.h"
 #include "core/experiments/training-memory/adapter_lines.h"
 
 #include <algorithm>
@@ -335,7 +336,7 @@ void TrainingLines::writeForward(int indent)
     const bool inFloat = means("logits_fp32") && m_parameters.flag("logits_fp32");
     const char* logits = inFloat ? "logits.float()" : "logits";
     const std::string loss = fmt::format("{}({}.flatten(0, -2), targets.flatten())", crossEntropy(), logits);
-    if (m_parameters.flag("keeps_logits")) {
+    if (keepsLogitsOf(m_parameters)) {
         m_lines.add(start + "logits = model(inputs)");
         m_lines.add(start + "loss = " + loss + " / accumulation");
     } else {
@@ -360,7 +361,7 @@ void TrainingLines::writeOtherLoss(const std::string& start)
         m_lines.add(fmt::format("{}    piece{}.flatten(0, -2), wanted.flatten(), reduction=\"sum\")", start,
                                 m_parameters.flag("logits_fp32") && !compilesLayers() ? ".float()" : ""));
         m_lines.add(fmt::format("{}    for piece, wanted in zip(logits, targets.chunk({}, dim=1)))", start, count));
-        if (!m_parameters.flag("keeps_logits"))
+        if (!keepsLogitsOf(m_parameters))
             m_lines.add(start + "del logits");
         m_lines.add(start + "loss = loss / targets.numel() / accumulation");
         return;

@@ -51,7 +51,7 @@ class Plan:
         self.accumulation = int(get("accumulation", 1))
         self.clips, self.frees_gradients = bool(get("clipping", False)), get("zero_grad_frees", "auto") != "false"
         self.updates_in_backward = bool(get("optimizer_in_backward", False))
-        self.keeps_logits, self.has_float_logits = bool(get("keeps_logits", True)), bool(get("logits_fp32", True))
+        self.keeps_logits, self.has_float_logits = self.asked_to_keep_logits(parameters), bool(get("logits_fp32", True))
         self.adapters = Adapters(parameters)
         self.dropout, self.phase = float(get("dropout", 0)), get("phase", "training")
         self.is_written_out = get("operators", "fused") == "written-out"
@@ -60,6 +60,12 @@ class Plan:
         if self.style == "auto" and self.is_written_out:
             self.style = "written-out"
         self.check(parameters)
+
+    @staticmethod
+    def asked_to_keep_logits(parameters):
+        """By default as the loop does that is asked: transformers' Trainer frees the logits. A flag in older records."""
+        keeps = str(parameters.get("keeps_logits", "auto")).lower()
+        return keeps == "true" or (keeps == "auto" and parameters.get("library") != "transformers")
 
     # --- what can be done -----------------------------------------------------------------------------------------------
     def check(self, parameters):

@@ -292,6 +292,9 @@ private slots:
         row("compile=logits", "model = torch.compile(model)");
         row("optimizer=galore-8bit", "galore_torch.GaLoreAdamW8bit(groups(model.parameters()), lr=learning_rate)");
         row("keeps_logits=false", "loss = model(inputs, targets) / accumulation");
+        row("library=transformers", "loss = model(inputs, targets) / accumulation");
+        row("library=transformers keeps_logits=true", "logits = model(inputs)");
+        row("loss=chunked:8", "        del logits\n");
         row("loss=in-place", "loss = fast_cross_entropy_loss(logits, targets) / accumulation");
         row("operators=all-fused", "apply_liger_kernel_to_");
         row("loss=chunked:4", "for piece, wanted in zip(logits, targets.chunk(4, dim=1)))");

@@ -35,6 +35,7 @@ private slots:
     void aSlowLinkHoldsTheStep();
     void activationsStayWhereThereIsNoOtherHost();
     void olderVersionsCopyTheLogits();
+    void loopsKeepOrFreeTheLogits();
     void olderDecodersKeepTheTypeOfTheirLogits();
     void aNamedLossKeepsInputsOf4BitLayersIntoTheNextStep();
 };
@@ -57,6 +58,27 @@ void TestTrainingOptions::olderVersionsCopyTheLogits()
     QCOMPARE(peak("transformers=4.38", "keeps_logits=true") - named, 2 * logits);
     QCOMPARE(peak("transformers=4.45", "keeps_logits=true"), peak("transformers=4.38", "keeps_logits=true"));
     QCOMPARE(peak("transformers=4.46", "keeps_logits=false"), named);
+}
+
+/// The loops that were read: litgpt/finetune/lora.py names `logits` until the next batch, Trainer.compute_loss() of
+/// transformers returns the loss alone, _loss_step() of torchtune says `del logits`.
+void TestTrainingOptions::loopsKeepOrFreeTheLogits()
+{
+    const auto peak = [](const char* loop, const char* kept) {
+        const auto prediction = trainingMemory().predict(
+            h200(),
+            trainingWith({"model=tinyllama-1.1b", "batch=4", "sequence=2048", "precision=bf16", "attention=flash",
+                          "optimizer=sgd", "checkpointing=block", "advice=none", loop, kept}));
+        return prediction ? predictedValue(*prediction, "peak_allocated") : memscape::nan;
+    };
+    for (const char* loop : {"library=auto", "library=litgpt"}) {
+        QCOMPARE(peak(loop, "keeps_logits=auto"), peak(loop, "keeps_logits=true"));
+        QVERIFY(peak(loop, "keeps_logits=auto") > peak(loop, "keeps_logits=false"));
+    }
+    for (const char* loop : {"library=transformers", "loss=chunked:8"}) {
+        QCOMPARE(peak(loop, "keeps_logits=auto"), peak(loop, "keeps_logits=false"));
+        QVERIFY(peak(loop, "keeps_logits=auto") < peak(loop, "keeps_logits=true"));
+    }
 }
 
 /// GPT-BigCode of transformers 4.48.1 on a CPU, 49,280 words in bf16: with the logits, their copy without the last
