@@ -142,8 +142,8 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
     time.between = device.isGpu() ? secondsBetween(serving.library) : 0;
     time.dispatch = device.isGpu() ? decodeDispatchOfGpu(device) : decodeDispatch + rates.launch;
     time.dispatchSource = device.eagerKernel.known() ? device.eagerKernel.source
-        : device.isGpu()                             ? "LitGPT's eager loop on an A100, between gpt-fast's and transformers'"
-                                                     : "measured: transformers 5.24, PyTorch 2.15 on a Zen 4";
+        : device.isGpu() ? "LitGPT's eager loop on an A100, between gpt-fast's and transformers'"
+                         : "measured: transformers 5.24, PyTorch 2.15 on a Zen 4";
     time.host = time.eagerKernels * time.dispatch + fourBitLayers * fourBitDispatch;
     time.exposed = step.exposed + waitsOfRanks(graph, plan, device, serving.library);
     return {};

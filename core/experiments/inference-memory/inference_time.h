@@ -84,9 +84,9 @@ struct ServingTime
     double copies = 0;                                            ///< s of the cache's copies in such a loop
     double dispatch = 0;                                          ///< s of an eager program's host for each kernel
     std::string dispatchSource;
-    double host = 0;                                              ///< s of it for a step
-    bool areWeightsArithmetic = false;                            ///< products rule, not the bytes of the weights
-    std::optional<Error> missing = {};                            ///< why there is no time: a rate or a link
+    double host = 0;                   ///< s of it for a step
+    bool areWeightsArithmetic = false; ///< products rule, not the bytes of the weights
+    std::optional<Error> missing = {}; ///< why there is no time: a rate or a link
 
     double decode() const { return weights + cache + launches + exposed + between; }
     /// Kernels reach 0.8 to 1.15 of the bandwidth that is taken, launches take 0.7 to 1.5 of their time, an engine's

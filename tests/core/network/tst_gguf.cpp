@@ -210,7 +210,8 @@ void TestGguf::theFileIsAModel()
     QCOMPARE(*servedWeights(*model, StoredForm(), 2, 1), model->stored->bytes);
     QCOMPARE(*servedWeights(*model, StoredForm(GgufMixture::Q8_0), 2, 1), model->stored->bytes);
     QCOMPARE(*servedWeights(*model, StoredForm(), 2, 2), model->stored->bytes / 2);
-    QVERIFY(weightsReadByStep(*model, StoredForm(), 2, 1, 1)->bytes() < double(model->stored->bytes)); // one row of the table
+    QVERIFY(weightsReadByStep(*model, StoredForm(), 2, 1, 1)->bytes()
+            < double(model->stored->bytes)); // one row of the table
 }
 
 void TestGguf::whatIsNoWholeModelIsRefused()
