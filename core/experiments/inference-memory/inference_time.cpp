@@ -220,18 +220,17 @@ ServingTime servingTime(const Device& device, const ModelDescription& model, con
     StepTime pass = *prefill; // as a graph, like the tokens behind it
     pass.total -= pass.dispatch;
     pass.dispatch = 0;
+    const StepBand band = stepBand(pass, device, setup.step.plan);
+    double beside = 0;
     if (device.isGpu() && serving.cacheRead > 0 && serving.library != Library::LlamaCpp) {
         const bool isFloat8 = serving.isFloat8 && device.flopRate("fp8") > 0;
-        const double waits = waitsOfRanks(graph, setup.step.plan, device, serving.library);
-        const double beside = engineSeconds(device, model, setup, isFloat8, held).value_or(0) + waits;
-        pass.forward += beside;
-        pass.total += beside;
-        pass.exposed += waits;
+        beside = engineSeconds(device, model, setup, isFloat8, held).value_or(0)
+            + waitsOfRanks(graph, setup.step.plan, device, serving.library);
     }
-    const StepBand band = stepBand(pass, device, setup.step.plan);
-    time.prefill = pass.total;
-    time.prefillLow = band.low;
-    time.prefillHigh = band.high;
+    const double share = 1 + beside / pass.total; // the band's parts are the eager pass's
+    time.prefill = share * pass.total;
+    time.prefillLow = share * band.low;
+    time.prefillHigh = share * band.high;
     if (serving.cacheRead > 0) {
         if (const auto added = addDecoding(time, device, model, setup, serving, held); !added)
             time.missing = added.error();

@@ -247,6 +247,8 @@ void TestInferenceMemory::figuresKeepTheContract()
         QVERIFY2(figure->low && figure->high, key);
         QVERIFY2(*figure->low <= figure->number() && figure->number() <= *figure->high, key);
     }
+    const Figure* const prompt = findFigure(figures, "prefill_time");
+    QVERIFY(*prompt->low < 0.99 * prompt->number() && prompt->number() < 0.99 * *prompt->high);
 }
 
 /// 4-bit layers cost the host more than their bytes save: the loop waits for Python. A graph does not. For more tokens
