@@ -22,6 +22,8 @@ std::string Figure::text(ByteStyle style) const
 {
     if (const auto* word = std::get_if<std::string>(&value))
         return *word;
+    if ((key == "fits" || key == "feasible") && std::isfinite(number())) // 1 or 0 in documents
+        return number() != 0 ? "yes" : "no";
     if (countsOperations())
         return operationsText(number());
     // Counts are exact: 6 738 415 616 parameters, 1024 tokens.

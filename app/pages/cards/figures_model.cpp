@@ -55,12 +55,8 @@ void compareInto(FigureRow& row)
         row.measured->low && row.measured->high && predicted >= *row.measured->low && predicted <= *row.measured->high;
 }
 
-/// A figure that says whether is 1 or 0 in documents, yes or no for people.
 QString figureText(const Figure& figure, ByteStyle bytes, bool isBrief)
 {
-    const bool whether = figure.key == "fits" || figure.key == "feasible";
-    if (whether && figure.isNumber() && std::isfinite(figure.number()))
-        return figure.number() != 0 ? FiguresModel::tr("yes") : FiguresModel::tr("no");
     const bool isShare = figure.key == "efficiency" || figure.key == "fragmentation";
     if (isShare && figure.isNumber())
         return QString::fromStdString(percentText(figure.number()));

@@ -487,6 +487,8 @@ void TestParameter::operationsAreCountedInFlop()
     // Other counts keep their digits: a number of parameters is not rounded.
     QCOMPARE(Figure({"parameter_count", "parameters", Unit::One, 6738415616.0}).text(),
              std::string("6\u202f738\u202f415\u202f616"));
+    QCOMPARE(Figure({"fits", "fits", Unit::One, 1.0}).text(), std::string("yes")); // 1 in documents
+    QCOMPARE(Figure({"fits", "fits", Unit::One, 0.0}).text(), std::string("no"));
 }
 
 QTEST_GUILESS_MAIN(TestParameter)
