@@ -61,14 +61,6 @@ Result<WarpRequest> pitchedRequest(std::uint64_t base, std::uint64_t pitch, std:
     return request;
 }
 
-Result<void> validateField(std::uint64_t field, std::uint64_t fields)
-{
-    if (field >= fields)
-        return fail("access.field", fmt::format("a structure of {} fields has no field {}", fields, field),
-                    "fields count from 0");
-    return {};
-}
-
 struct Span
 {
     std::uint64_t first, last; // bytes, both inclusive: an end of 2^64 would not fit
@@ -161,30 +153,6 @@ Result<WarpRequest> randomRequest(std::uint64_t base, std::uint64_t seed, std::u
     for (std::uint64_t lane = 0; lane < count; ++lane)
         request.addresses.push_back(base + random.below(elements) * elementBytes);
     return request;
-}
-
-Result<WarpRequest> aosRequest(std::uint64_t base, std::uint64_t field, std::uint64_t fields,
-                               std::uint64_t elementBytes, int lanes)
-{
-    MEMSCAPE_TRY(count, checkedLanes(lanes, elementBytes));
-    MEMSCAPE_CHECK(validateField(field, fields));
-    MEMSCAPE_TRY(pitch, product(fields, elementBytes));
-    MEMSCAPE_TRY(first, sum(base, field * elementBytes));
-    return pitchedRequest(first, pitch, elementBytes, count);
-}
-
-Result<WarpRequest> soaRequest(std::uint64_t base, std::uint64_t field, std::uint64_t fields, std::uint64_t elements,
-                               std::uint64_t elementBytes, int lanes)
-{
-    MEMSCAPE_TRY(count, checkedLanes(lanes, elementBytes));
-    MEMSCAPE_CHECK(validateField(field, fields));
-    if (elements < count)
-        return fail("access.elements", fmt::format("{} lanes cannot each read one of {} elements", count, elements),
-                    "use at least as many elements as lanes");
-    MEMSCAPE_TRY(arrayBytes, product(elements, elementBytes));
-    MEMSCAPE_TRY(before, product(field, arrayBytes));
-    MEMSCAPE_TRY(first, sum(base, before));
-    return pitchedRequest(first, elementBytes, elementBytes, count);
 }
 
 std::uint64_t TouchedGranule::usedBytes() const

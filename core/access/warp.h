@@ -47,16 +47,6 @@ Result<WarpRequest> stridedRequest(std::uint64_t base, std::uint64_t stride, std
 Result<WarpRequest> randomRequest(std::uint64_t base, std::uint64_t seed, std::uint64_t elements,
                                   std::uint64_t elementBytes, int lanes = warpLanes);
 
-/// Array of structures: lane i reads field `field` of structure i, each of `fields` elements.
-/// Error: access.field (no such field).
-Result<WarpRequest> aosRequest(std::uint64_t base, std::uint64_t field, std::uint64_t fields,
-                               std::uint64_t elementBytes, int lanes = warpLanes);
-
-/// Structure of arrays: lane i reads element i of array `field`; each array has `elements`.
-/// Errors: access.field, access.elements (fewer than lanes).
-Result<WarpRequest> soaRequest(std::uint64_t base, std::uint64_t field, std::uint64_t fields, std::uint64_t elements,
-                               std::uint64_t elementBytes, int lanes = warpLanes);
-
 /// Bytes [begin, end) counted from the start of their granule.
 struct ByteRange
 {

@@ -2,6 +2,7 @@
 // JSON that lies in a file: its errors name the file.
 #pragma once
 
+#include "core/base/error_place.h"
 #include "core/base/file.h"
 #include "core/base/json.h"
 
@@ -13,11 +14,8 @@ namespace memscape {
 inline Result<Json> parseJsonOf(const std::filesystem::path& file, std::string_view text, const JsonLimits& limits = {})
 {
     auto json = parseJson(text, limits);
-    if (!json) {
-        Error error = json.error();
-        error.place = file.string() + (error.place.empty() ? "" : ", " + error.place);
-        return fail(std::move(error));
-    }
+    if (!json)
+        return fail(placedIn(file.string(), json.error()));
     return json;
 }
 

@@ -11,7 +11,7 @@ namespace memscape {
 namespace {
 
 /// What a text goes beyond; bytes count from 1, 0 is nowhere.
-struct Shape
+struct JsonShape
 {
     int depth = 0;
     std::size_t elements = 0;
@@ -20,9 +20,9 @@ struct Shape
     std::size_t tooManyKeys = 0; ///< the colon of the first key beyond it
 };
 
-Shape shapeOf(std::string_view text, const JsonLimits& limits)
+JsonShape shapeOf(std::string_view text, const JsonLimits& limits)
 {
-    Shape shape;
+    JsonShape shape;
     int depth = 0;
     std::vector<std::size_t> keys(std::size_t(limits.depth) + 1); // of the open object at each depth
     bool inString = false;
@@ -91,7 +91,7 @@ Result<void> checkJsonShape(std::string_view text, const JsonLimits& limits)
     };
     if (text.size() > limits.bytes)
         return tooLarge(fmt::format("larger than {} MiB", limits.bytes >> 20), 0);
-    const Shape shape = shapeOf(text, limits);
+    const JsonShape shape = shapeOf(text, limits);
     if (shape.tooDeep > 0)
         return tooLarge(fmt::format("nested {} deep, at most {} is read", shape.depth, limits.depth), shape.tooDeep);
     if (shape.tooMany > 0)

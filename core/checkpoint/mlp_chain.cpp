@@ -84,11 +84,6 @@ std::int64_t mlpArrayBytes(const MlpShape& shape)
     return pooledBytes(shape.batch * shape.width * std::int64_t(sizeof(float)));
 }
 
-std::int64_t mlpParameterBytes(const MlpShape& shape)
-{
-    return 2 * shape.length * (shape.width * shape.width + shape.width) * std::int64_t(sizeof(float));
-}
-
 Result<Chain> mlpChain(const MlpShape& shape)
 {
     MEMSCAPE_CHECK(checkShape(shape));

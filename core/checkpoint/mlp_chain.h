@@ -50,8 +50,6 @@ std::string mlpText(const MlpShape& shape); ///< "mlp:48x4096"
 
 /// One array x, z or y as the pool counts it, B.
 std::int64_t mlpArrayBytes(const MlpShape& shape);
-/// W, b and their gradients of all stages, B: beside the pool, all the time.
-std::int64_t mlpParameterBytes(const MlpShape& shape);
 
 /// The chain in bytes; all times are 0 until a model of the machine fills them in.
 /// Errors: chain.range.

@@ -4,8 +4,6 @@
 #include <cassert>
 #include <cmath>
 
-#include <fmt/format.h>
-
 namespace memscape {
 
 namespace {
@@ -70,24 +68,6 @@ Schedule squareRootSchedule(int length)
     for (int segment = 0; segment < count; ++segment)
         starts.push_back(segment * (length / count));
     return segmentSchedule(length, starts, LastSegment::Kept);
-}
-
-Result<Schedule> recomputeAll(int length)
-{
-    if (length > recomputeAllLimit)
-        return fail(
-            "chain.length",
-            fmt::format("keeping nothing runs {} forwards on {} stages", std::int64_t(length) * length / 2, length),
-            fmt::format("at most {} stages: join some, or take strategy=sqrt", recomputeAllLimit), "chain");
-    Schedule schedule;
-    pass(schedule, 0, length);
-    schedule.push_back({OperationKind::Loss, length, 0});
-    for (int i = length - 1; i >= 0; --i) {
-        pass(schedule, 0, i);
-        save(schedule, i, i + 1);
-        reverse(schedule, i, i + 1);
-    }
-    return schedule;
 }
 
 } // namespace memscape

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schedules that need no search: everything is kept; the inputs of equal segments are (Chen, Xu,
-// Zhang, Guestrin 2016; torch.utils.checkpoint_sequential); nothing but the input is.
+// Zhang, Guestrin 2016; torch.utils.checkpoint_sequential).
 //
 //     forward    a segment's first stage keeps its input (Fck), the others drop theirs (F∅)
 //     backward   from the last segment to the first: run the segment again, saving everything,
@@ -10,7 +10,6 @@
 // They use no sizes and times: the replay gives their costs.
 #pragma once
 
-#include "core/base/result.h"
 #include "core/checkpoint/chain.h"
 #include "core/checkpoint/schedule.h"
 
@@ -31,13 +30,5 @@ Schedule everyStages(int length, int every, LastSegment last);
 
 /// Chen's √n: round(√L) segments of ⌊L / segments⌋ stages, the rest in the last one, which is kept.
 Schedule squareRootSchedule(int length);
-
-/// Longest chain for recomputeAll: L² / 2 forwards are written out.
-inline constexpr int recomputeAllLimit = 2000;
-
-/// Only x_0 is kept; every backward runs the chain from its start: L (L + 1) / 2 − 1 further
-/// forwards, in the least memory that any schedule takes on equal stages. Errors: chain.length
-/// beyond recomputeAllLimit.
-Result<Schedule> recomputeAll(int length);
 
 } // namespace memscape

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/claims/claim_table.h"
 
+#include "core/base/error_place.h"
 #include "core/base/text.h"
 #include "core/claims/claim_quotes.h"
 
@@ -20,13 +21,6 @@ constexpr std::array entryKeys{"id",      "line", "heading", "quote",   "topic",
 /// What an entry says itself, whatever it stands for.
 constexpr std::array ownKeys{"id", "line", "heading", "quote", "as"};
 constexpr std::array verdictStarts{"holds", "does not hold", "cannot be tested here"};
-
-/// The error with the file and the entry as its place.
-Error placed(Error error, const std::string& where)
-{
-    error.place = where + (error.place.empty() ? "" : ", " + error.place);
-    return error;
-}
 
 Result<std::vector<ClaimCase>> casesOf(const JsonReader& reader, const Experiment& experiment)
 {
@@ -260,7 +254,7 @@ Result<std::vector<ClaimEntry>> readClaimTable(const std::filesystem::path& fold
         }
         auto entry = entryOf(json);
         if (!entry)
-            return fail(placed(entry.error(), one.where));
+            return fail(placedIn(one.where, entry.error()));
         entry->source = one.source;
         entry->title = one.title;
         entries.push_back(std::move(*entry));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/claims/claim_verdicts.h"
+#include "core/base/error_place.h"
 
 #include <algorithm>
 
@@ -137,9 +138,7 @@ Result<std::vector<JudgedClaim>> judgeClaims(const std::vector<const ClaimEntry*
                                              const ClaimProgress& progress)
 {
     const auto placed = [](Error error, const ClaimEntry& entry) {
-        error.place =
-            fmt::format("{}.json, \"{}\"{}", entry.source, entry.id, error.place.empty() ? "" : ", " + error.place);
-        return fail(std::move(error));
+        return fail(placedIn(fmt::format("{}.json, \"{}\"", entry.source, entry.id), std::move(error)));
     };
     CaseAsking asking(asked);
     std::vector<AskedEntry> all;

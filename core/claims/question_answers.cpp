@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/claims/question_answers.h"
 
+#include "core/base/error_place.h"
 #include "core/device/catalogue.h"
 
 #include <algorithm>
@@ -95,8 +96,7 @@ Result<AnsweredQuestion> answeredOf(const AskedQuestion& asked, const Device& de
 
 tl::unexpected<Error> placedAt(const DeepQuestion& question, Error error)
 {
-    error.place = fmt::format("questions.json, \"{}\"{}", question.id, error.place.empty() ? "" : ", " + error.place);
-    return fail(std::move(error));
+    return fail(placedIn(fmt::format("questions.json, \"{}\"", question.id), std::move(error)));
 }
 
 /// Answers those of `open` that the asked device answers, or one in its stead; returns the others.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/claims/question_table.h"
 
+#include "core/base/error_place.h"
 #include "core/base/text.h"
 #include "core/claims/claim_quotes.h"
 #include "core/device/catalogue.h"
@@ -16,13 +17,6 @@ namespace {
 const std::vector<std::string> questionKeys{"id",    "line", "heading", "question", "answer",
                                             "claim", "on",   "true",    "not",      "steps"};
 const std::vector<std::string> stepKeys{"name", "experiment", "parameters", "device", "says"};
-
-/// The error with the place in front.
-Error placedIn(Error error, const std::string& where)
-{
-    error.place = where + (error.place.empty() ? "" : ", " + error.place);
-    return error;
-}
 
 Result<QuestionStep> questionStepOf(const JsonReader& reader)
 {
@@ -78,7 +72,7 @@ Result<DeepQuestion> deepQuestionOf(const JsonReader& reader)
     for (const JsonReader& item : items) {
         auto step = questionStepOf(item);
         if (!step)
-            return fail(placedIn(step.error(), item.path()));
+            return fail(placedIn(item.path(), step.error()));
         const auto isTaken = [&](const QuestionStep& one) { return one.asked.name == step->asked.name; };
         if (std::any_of(made.steps.begin(), made.steps.end(), isTaken))
             return fail("claims.twice", fmt::format("two steps are named \"{}\"", quotedForMessage(step->asked.name)),
@@ -117,7 +111,7 @@ Result<std::vector<DeepQuestion>> readQuestions(const std::filesystem::path& fil
         const std::string where = fmt::format("{}, \"{}\"", name, quotedForMessage(id));
         auto made = deepQuestionOf(JsonReader(item.node()));
         if (!made)
-            return fail(placedIn(made.error(), where));
+            return fail(placedIn(where, made.error()));
         if (std::any_of(questions.begin(), questions.end(),
                         [&, &id = id](const DeepQuestion& one) { return one.id == id; }))
             return fail("claims.twice", "two questions have this id", "give each its own", where);

@@ -23,7 +23,7 @@ namespace memscape {
 
 namespace {
 
-struct Family
+struct ProcessorFamily
 {
     std::string_view vendor;
     int family;
@@ -36,7 +36,7 @@ struct Family
 
 constexpr double twoChannels = 83.2e9; // two channels of DDR5-5200: 2 × 8 B × 5.2 GT/s
 
-constexpr Family families[] = {
+constexpr ProcessorFamily families[] = {
     {"AuthenticAMD", 25, 0x10, 0x1f, "AMD", "amd-epyc-9654", "amd-epyc-zen4-vm", 0},
     {"AuthenticAMD", 25, 0xa0, 0xaf, "AMD", "amd-epyc-9654", "amd-epyc-zen4-vm", 0},
     {"AuthenticAMD", 25, 0x60, 0x7f, "AMD", "amd-epyc-9654", "", twoChannels},
@@ -145,7 +145,7 @@ Device typicalHost(const HostFacts& facts)
 
 HostReference hostReference(const HostFacts& facts)
 {
-    for (const Family& family : families) {
+    for (const ProcessorFamily& family : families) {
         if (facts.vendor != family.vendor || facts.family != family.family || facts.model < family.firstModel
             || facts.model > family.lastModel)
             continue;

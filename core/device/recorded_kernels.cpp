@@ -10,13 +10,13 @@ namespace memscape {
 namespace {
 
 constexpr double mostVersions = 99, mostKernels = 64;
-constexpr const char* member = "kernels";
+constexpr const char* kernelsMember = "kernels";
 
 } // namespace
 
 void checkKernels(const Fields& fields)
 {
-    fields.eachMember(member, std::size_t(mostKernels), [](const std::string&, const Fields& inner) {
+    fields.eachMember(kernelsMember, std::size_t(mostKernels), [](const std::string&, const Fields& inner) {
         inner.integer("version", {mostVersions}, 0);
         inner.requiredText("source");
     });
@@ -24,7 +24,7 @@ void checkKernels(const Fields& fields)
 
 int recordedVersion(const Device& device, const std::string& kernel)
 {
-    const Json all = unknownMember(device.extra, member);
+    const Json all = unknownMember(device.extra, kernelsMember);
     return all.contains(kernel) ? all.at(kernel).value("version", 0) : 0;
 }
 

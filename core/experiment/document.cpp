@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/experiment/document.h"
 
+#include "core/base/error_place.h"
 #include "core/base/file.h"
 #include "core/base/json_shape.h"
 #include "core/base/text.h"
@@ -17,10 +18,8 @@ namespace {
 /// The file's name in front of the place inside it.
 template <typename T> Result<T> inFile(Result<T> result, const std::filesystem::path& path)
 {
-    if (!result) {
-        Error& error = result.error();
-        error.place = error.place.empty() ? path.string() : fmt::format("{}, {}", path.string(), error.place);
-    }
+    if (!result)
+        return fail(placedIn(path.string(), std::move(result.error())));
     return result;
 }
 

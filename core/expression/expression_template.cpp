@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/expression/expression_template.h"
 
+#include "core/base/error_place.h"
 #include "core/base/text.h"
 
 #include <algorithm>
@@ -51,8 +52,7 @@ Result<std::string> writtenAs(const ExpressionValue& value, const std::string& s
 
 Error inLine(Error error, std::ptrdiff_t line)
 {
-    error.place = fmt::format("line {}{}{}", line, error.place.empty() ? "" : ", ", error.place);
-    return error;
+    return placedIn(fmt::format("line {}", line), std::move(error));
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/lab/lab_authoring.h"
 
+#include "core/base/error_place.h"
 #include "core/base/file.h"
 #include "core/base/text.h"
 #include "core/experiment/document.h"
@@ -15,12 +16,6 @@ namespace memscape {
 namespace {
 
 namespace fs = std::filesystem;
-
-Error inStep(Error error, const LabStep& step)
-{
-    error.place = error.place.empty() ? step.file : fmt::format("{}, {}", step.file, error.place);
-    return error;
-}
 
 /// Relative links and pictures of a text lead to files of the lab.
 void checkLabLinks(const Lab& lab, const LabStep& step, std::vector<Error>& problems)
@@ -72,7 +67,7 @@ void checkSolution(const std::shared_ptr<const Lab>& lab, const std::string& stu
     const LabContext context(*solved, predictions);
     for (const LabStep& step : lab->steps)
         if (const auto text = filledLabText(step.text, context.scope()); !text)
-            problems.push_back(inStep(text.error(), step));
+            problems.push_back(placedIn(step.file, text.error()));
         else if (text->find("(not measured yet)") != std::string::npos)
             problems.push_back({"lab.value", row + "a placeholder has no value even when everything is answered",
                                 step.file, "it names a run or an answer that does not come before"});
@@ -353,7 +348,7 @@ Result<std::string> labStepText(const LabAttempt& attempt, const LabStep& step, 
     const LabContext context(attempt, predictions);
     auto filled = filledLabText(step.text, context.scope());
     if (!filled)
-        return tl::unexpected(inStep(filled.error(), step));
+        return fail(placedIn(step.file, filled.error()));
     std::string text = *filled;
     if (step.request) {
         MEMSCAPE_TRY(parameters, attempt.parameters(step));

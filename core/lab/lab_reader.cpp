@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // lab.json and the files beside it. Every key is known or refused: a check whose key is misspelt would pass in silence.
+#include "core/base/error_place.h"
 #include "core/base/file.h"
 #include "core/base/text.h"
 #include "core/lab/lab.h"
@@ -450,9 +451,7 @@ Result<Json> labFile(const fs::path& path)
 
 Error inLabFile(Error error, const std::string& file)
 {
-    if (!error.code.starts_with("file."))
-        error.place = error.place.empty() ? file : fmt::format("{}, {}", file, error.place);
-    return error;
+    return error.code.starts_with("file.") ? error : placedIn(file, std::move(error));
 }
 
 Result<void> readReplays(Lab& lab)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/lab/lab_rules.h"
 
+#include "core/base/error_place.h"
 #include "core/base/text.h"
 
 #include <algorithm>
@@ -89,9 +90,7 @@ private:
     {
         if (result)
             return {};
-        Error error = std::move(result).error();
-        error.place = error.place.empty() ? place : fmt::format("{}, {}", place, error.place);
-        return fail(std::move(error));
+        return fail(placedIn(place, std::move(result).error()));
     }
 
     Result<void> parameters(const LabRequest& request, const std::string& place)

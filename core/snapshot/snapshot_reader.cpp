@@ -2,6 +2,7 @@
 #include "core/snapshot/snapshot_reader.h"
 
 #include "core/base/cancellation.h"
+#include "core/base/error_place.h"
 #include "core/snapshot/pickle_machine.h"
 #include "core/snapshot/snapshot_assembly.h"
 
@@ -53,10 +54,8 @@ Result<Snapshot> readSnapshot(const std::filesystem::path& path, const SnapshotR
 {
     MEMSCAPE_TRY(input, PickleInput::open(path));
     auto snapshot = readFrom(input, options);
-    if (!snapshot) {
-        Error& error = snapshot.error();
-        error.place = error.place.empty() ? path.string() : fmt::format("{}, {}", path.string(), error.place);
-    }
+    if (!snapshot)
+        return fail(placedIn(path.string(), std::move(snapshot.error())));
     return snapshot;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every operator of a recorded network takes on a device, forward and backward: on a GPU what its shapes reach or
 // the roofline's floor, on a processor its calls and loops, by the options of operator_time.h. A clock books runs into
-// a step's sums. Used by operator_time.cpp alone.
+// a step's sums.
 //
 // Left out: what operator_time.h and operator_cost.h leave out.
 #pragma once

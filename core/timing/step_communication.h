@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What of a step's communication the step waits for: reductions of gradients and gathered weights behind the passes,
 // the collectives among a network's operators (those in pieces: micro_pipeline.h), the borders of pipeline stages,
-// copies to and from the host. Used by operator_time.cpp alone; stepCollectives() of operator_time.h lists the same.
+// copies to and from the host. stepCollectives() of operator_time.h lists the same.
 //
 // Left out: which bucket hides behind what (the timeline of `sharding`); links that several collectives share at once.
 #pragma once

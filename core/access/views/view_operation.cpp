@@ -10,36 +10,38 @@ namespace memscape {
 
 namespace {
 
-constexpr auto number = ArgumentKind::Integer;
+constexpr auto integer = ArgumentKind::Integer;
 constexpr auto maybe = ArgumentKind::OptionalInteger;
 constexpr auto list = ArgumentKind::List;
 
 std::vector<OperationSpec> makeSpecs()
 {
     return {
-        {"transpose", {{"dim0", number}, {"dim1", number}}, "Two dimensions change places, and so do their strides."},
+        {"transpose", {{"dim0", integer}, {"dim1", integer}}, "Two dimensions change places, and so do their strides."},
         {"permute", {{"dims", list}}, "The dimensions in another order; the strides go with them."},
         {"narrow",
-         {{"dim", number}, {"start", number}, {"length", number}},
+         {{"dim", integer}, {"start", integer}, {"length", integer}},
          "A window of one dimension: the offset grows, the strides stay."},
-        {"select", {{"dim", number}, {"index", number}}, "One index of a dimension, which is removed."},
+        {"select", {{"dim", integer}, {"index", integer}}, "One index of a dimension, which is removed."},
         {"slice",
-         {{"dim", number}, {"start", maybe, "none"}, {"end", maybe, "none"}, {"step", number, "1"}},
+         {{"dim", integer}, {"start", maybe, "none"}, {"end", maybe, "none"}, {"step", integer, "1"}},
          "x[start:end:step] of one dimension: the stride is multiplied by the step."},
         {"expand",
          {{"sizes", list}},
          "Dimensions of size 1 become larger with stride 0: one element, read many times."},
-        {"unsqueeze", {{"dim", number}}, "A new dimension of size 1."},
+        {"unsqueeze", {{"dim", integer}}, "A new dimension of size 1."},
         {"squeeze", {{"dim", maybe, "none"}}, "Dimensions of size 1 are removed: all of them, or one."},
         {"view", {{"shape", list}}, "Another shape of the same storage; refused where strides cannot express it."},
         {"reshape", {{"shape", list}}, "A view where there is one, else a copy."},
-        {"flatten", {{"start_dim", number, "0"}, {"end_dim", number, "-1"}}, "Dimensions joined into one, by reshape."},
-        {"unflatten", {{"dim", number}, {"sizes", list}}, "One dimension split into several."},
+        {"flatten",
+         {{"start_dim", integer, "0"}, {"end_dim", integer, "-1"}},
+         "Dimensions joined into one, by reshape."},
+        {"unflatten", {{"dim", integer}, {"sizes", list}}, "One dimension split into several."},
         {"unfold",
-         {{"dimension", number}, {"size", number}, {"step", number}},
+         {{"dimension", integer}, {"size", integer}, {"step", integer}},
          "Windows that slide over a dimension: a new dimension whose elements overlap in memory."},
         {"diagonal",
-         {{"offset", number, "0"}, {"dim1", number, "0"}, {"dim2", number, "1"}},
+         {{"offset", integer, "0"}, {"dim1", integer, "0"}, {"dim2", integer, "1"}},
          "The diagonal of two dimensions: its stride is the sum of theirs."},
         {"as_strided",
          {{"size", list}, {"stride", list}, {"storage_offset", maybe, "none"}},
@@ -55,14 +57,14 @@ std::vector<OperationSpec> makeSpecs()
          "Always a copy; a dense one keeps its strides."},
         {"repeat", {{"repeats", list}}, "Copies laid side by side; expand does it without memory."},
         {"chunk",
-         {{"chunks", number}, {"dim", number, "0"}, {"index", number, "0"}},
+         {{"chunks", integer}, {"dim", integer, "0"}, {"index", integer, "0"}},
          "One of several equal parts of a dimension."},
         {"neg", {}, "An elementwise result: a new tensor with the order of dimensions of its input."},
         {"sum_dim",
-         {{"dim", number}, {"keepdim", ArgumentKind::Flag, "false"}},
+         {{"dim", integer}, {"keepdim", ArgumentKind::Flag, "false"}},
          "A sum over one dimension: a new, contiguous tensor."},
         {"swap_last_two", {}, "transpose(-2,-1)", false},
-        {"squeeze_dim", {{"dim", number}}, "squeeze(dim)", false},
+        {"squeeze_dim", {{"dim", integer}}, "squeeze(dim)", false},
         {"contiguous_cl", {}, "contiguous(memory_format=channels_last)", false},
         {"contiguous_cl3d", {}, "contiguous(memory_format=channels_last_3d)", false},
         {"empty_like", {}, "A new tensor with the strides of a clone.", false},

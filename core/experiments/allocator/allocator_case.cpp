@@ -23,7 +23,7 @@ namespace memscape {
 
 namespace {
 
-constexpr std::string_view modelPrefix = "model:";
+constexpr std::string_view modelTracePrefix = "model:";
 constexpr std::size_t largestScript = 64 << 20; // B
 
 /// Of a call of the driver whose cost is not given, s. No catalogue has it. cudaMalloc: an assumption; a card of 2010
@@ -145,8 +145,8 @@ Result<RequestSource> requestSource(const Device& device, const Parameters& para
         MEMSCAPE_TRY(trace, parseTraceScript(text));
         return RequestSource{std::move(trace), "a script", false};
     }
-    if (text.starts_with(modelPrefix))
-        return stepSource(device, text.substr(modelPrefix.size()), parameters);
+    if (text.starts_with(modelTracePrefix))
+        return stepSource(device, text.substr(modelTracePrefix.size()), parameters);
     if (isPath(text) && !describesModel(text))
         return fileSource(text);
     return stepSource(device, text, parameters);
@@ -259,7 +259,7 @@ Result<PolicySetting> policySetting(const Device& device, const Parameters& para
 bool isModelText(const std::string& trace)
 {
     const std::string text(trimmed(trace));
-    return !isScriptText(text) && (text.starts_with(modelPrefix) || !isPath(text) || describesModel(text));
+    return !isScriptText(text) && (text.starts_with(modelTracePrefix) || !isPath(text) || describesModel(text));
 }
 
 Result<AllocatorCase> allocatorCase(const Device& device, const Parameters& parameters, PredictionContext& context)

@@ -20,7 +20,7 @@ namespace {
 using Function = InPlaceOperation;
 using Input = InPlaceInput;
 
-const ChoiceTable<Function> operations{
+const ChoiceTable<Function> functions{
     {Function::AddScalar, {"add-scalar", "x + number", "add_: backward needs nothing"}},
     {Function::MulScalar, {"mul-scalar", "x × number", "mul_: backward needs the number alone"}},
     {Function::MulMask, {"mul-mask", "x × mask", "mul_ with a tensor without gradient: backward needs that tensor"}},
@@ -47,8 +47,7 @@ const ChoiceTable<Input> inputs{
 Schema inPlaceSchema()
 {
     return {
-        choiceSpec("operation", "operation", "What is done to every element, in float32.", operations.choices(),
-                   "relu"),
+        choiceSpec("operation", "operation", "What is done to every element, in float32.", functions.choices(), "relu"),
         choiceSpec("input", "input", "What made the tensor that is overwritten.", inputs.choices()),
         flagSpec("gradients", "gradients",
                  "Whether autograd records for backward. Off: everything runs under torch.no_grad().", true),
@@ -236,7 +235,7 @@ ShortAnswer InPlace::shortAnswer(const Device&, const Parameters& parameters, co
 InPlaceCase inPlaceCase(const Parameters& parameters)
 {
     InPlaceCase asked;
-    asked.operation = operations.of(parameters.choice("operation"));
+    asked.operation = functions.of(parameters.choice("operation"));
     asked.input = inputs.of(parameters.choice("input"));
     asked.gradients = parameters.flag("gradients");
     asked.bytes = static_cast<std::uint64_t>(parameters.integer("bytes")) / 64 * 64;

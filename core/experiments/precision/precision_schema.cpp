@@ -7,7 +7,7 @@ namespace memscape {
 
 namespace {
 
-const ChoiceTable<PrecisionOperation> operations{
+const ChoiceTable<PrecisionOperation> precisionOperations{
     {PrecisionOperation::Matmul, {"matmul", "product", "C (m × n) = A (m × k) · B (k × n)"}},
     {PrecisionOperation::Train,
      {"train", "training",
@@ -50,7 +50,7 @@ Schema precisionSchema()
 {
     return {
         choiceSpec("operation", "operation", "One matrix product, or steps of a small network's training.",
-                   operations.choices()),
+                   precisionOperations.choices()),
         choiceSpec("format", "format", "Number format of the products, or of the training.", formatChoices(), "bf16"),
         integerSpec("m", "rows, m", "Rows of the result; in training the batch.",
                     {.least = 1, .most = 1 << 20, .standard = "1024", .scale = Scale::Log2}),
@@ -81,7 +81,7 @@ Schema precisionSchema()
 PrecisionCase precisionCase(const Parameters& parameters)
 {
     PrecisionCase asked;
-    asked.operation = operations.of(parameters.choice("operation"));
+    asked.operation = precisionOperations.of(parameters.choice("operation"));
     // A choice of the schema always is a format.
     asked.format = formatFromText(parameters.choice("format")).value_or(Format::Bf16);
     const auto orRows = [&](std::int64_t given) { return given > 0 ? given : parameters.integer("m"); };

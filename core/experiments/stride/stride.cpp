@@ -24,7 +24,7 @@ namespace memscape {
 
 namespace {
 
-const ChoiceTable<Pattern> patterns{
+const ChoiceTable<Pattern> walkPatterns{
     {Pattern::Contiguous, {"contiguous", "contiguous", "every element in order"}},
     {Pattern::Strided, {"strided", "strided", "every stride-th element"}},
     {Pattern::Random, {"random", "random", "uniformly drawn elements, one per 64 bytes of the array"}},
@@ -179,7 +179,8 @@ Stride::Stride()
                     {.most = 1048576, .standard = "4", .scale = Scale::Log2, .suffix = "elements"}),
         choiceSpec("element", "element", "Type of one element: the bytes of each access.", elements.choices(),
                    "float32"),
-        choiceSpec("pattern", "pattern", "Which elements are touched, in which order.", patterns.choices(), "strided"),
+        choiceSpec("pattern", "pattern", "Which elements are touched, in which order.", walkPatterns.choices(),
+                   "strided"),
         choiceSpec("operation", "operation", "Read, write, or copy from one array to another in the same pattern.",
                    {{"read", "read", "loads only"},
                     {"write", "write", "stores only"},
@@ -204,7 +205,7 @@ Sweep Stride::axis(const Device&, const Parameters& parameters) const
     const auto sweep = [](std::string key, std::initializer_list<double> values) {
         return Sweep{std::move(key), {values.begin(), values.end()}};
     };
-    switch (patterns.of(parameters.choice("pattern"))) {
+    switch (walkPatterns.of(parameters.choice("pattern"))) {
     case Pattern::Contiguous:
     case Pattern::Random: return sweep("bytes", {0x1p16, 0x1p18, 0x1p20, 0x1p22, 0x1p24, 0x1p26, 0x1p28});
     case Pattern::Misaligned: return sweep("offset", {0, 4, 8, 16, 24, 32, 48, 64});
@@ -278,7 +279,7 @@ std::vector<Claim> Stride::claims(const Device& device, const Parameters& parame
 Result<StrideCase> strideCase(const Parameters& parameters)
 {
     StrideCase walk;
-    walk.pattern = patterns.of(parameters.choice("pattern"));
+    walk.pattern = walkPatterns.of(parameters.choice("pattern"));
     walk.operation = operationOf(parameters.choice("operation"));
     walk.elementBytes = elements.of(parameters.choice("element"));
     walk.stride = static_cast<std::uint64_t>(parameters.integer("stride"));

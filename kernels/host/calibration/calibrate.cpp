@@ -9,8 +9,7 @@
 //   - runs, columns and transpositions as `layout` makes them (calibrate_walks.cpp);
 //   - transfers of each kind, 4 B to 64 MiB (transfer.cpp);
 //   - steps of rings between threads and between processes, one on each core and two on each (sharding.cpp);
-//   - a file of 128 MiB, read cold and from the page cache by each method, and what is made of its numbers
-//   (loading.cpp);
+//   - a file, read cold and from the page cache by each method, and what is made of its numbers (file_prober.cpp);
 //   - a matrix product of 1536³ in each format: what all cores reach.
 // The order is random and the cached sizes come twice, so that intermittent load of others becomes spread, not shape.
 // Values are of this program's own kernels, which is what predictions are compared with; no point that a prediction is
@@ -19,13 +18,13 @@
 // Left out: levels of memory beyond the first node but its link, pages of 1 GiB, frequencies that depend on how many
 // cores work.
 #include "kernels/host/calibration/calibrate_walks.h"
+#include "kernels/host/calibration/file_prober.h"
 #include "kernels/host/calibration/operation_probes.h"
 #include "kernels/host/checkpoint/checkpoint.h"
 #include "kernels/host/hierarchy/bandwidth.h"
 #include "kernels/host/hierarchy/latency.h"
 #include "kernels/host/host_backend.h"
 #include "kernels/host/link_prober.h"
-#include "kernels/host/loading/loading.h"
 #include "kernels/host/precision/precision.h"
 #include "kernels/host/sharding/sharding.h"
 #include "kernels/host/stride/stride_walk.h"
@@ -38,7 +37,6 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include <optional>
 
 #include <fmt/format.h>
 
@@ -81,6 +79,7 @@ public:
         : m_session(session)
         , m_lastCache(session.largestCache())
         , m_operations(session, fastestProduct(session).kernel)
+        , m_files(session)
     {
         m_end = std::clamp(8 * m_lastCache, 0x1p26, std::min(0x1p30, std::max(0x1p28, 2 * m_lastCache)));
         m_probes.threads = std::max(1, session.device().threads);
@@ -395,93 +394,28 @@ private:
         m_tasks.push_back(std::move(task));
     }
 
-    /// The disk and the page cache by each method of `loading`. Where no file can be written, or none can be cold, they
-    /// stay unknown, and a note says why.
     void planReading()
     {
-        using Method = LoadingMethod;
-        for (const bool isWarm : {false, true}) {
-            for (const Method method : {Method::Read, Method::Mmap, Method::Direct, Method::Parallel}) {
-                if (isWarm && method == Method::Direct)
-                    continue;
-                const LinkPlan plan = readingPlan(m_session, method, isWarm, [this] { return readFile(); });
-                const std::size_t index = m_probes.links.size();
-                m_probes.links.push_back(plan.link);
-                for (const double bytes : plan.sizes) {
-                    planLink(index, bytes, "files", fmt::format("{} of {}", plan.link.label, bytesText(bytes)),
-                             [this, plan, bytes] { return notedUnlessRead(plan.measure(bytes, probeOptions(0.1))); });
-                }
-            }
-        }
-        planPageCache();
-    }
-
-    /// How large the page cache's pieces get, by the faults of a file that is mapped.
-    void planPageCache()
-    {
+        planFileLinks(m_files.readings(), "files", 0.1);
         Task task;
         task.part = "files";
         task.label = "pieces of the page cache";
-        task.measure = [this](int) -> Result<std::vector<double>> {
-            LoadingSeen seen;
-            const auto file = readFile();
-            auto seconds = file ? measureReading(m_session, **file, LoadingMethod::Mmap, true,
-                                                 std::uint64_t(calibratedFile), probeOptions(0.1), &seen)
-                                : tl::unexpected<Error>(file.error());
-            if (seconds) {
-                const double window = (*file)->readAhead();
-                m_probes.pageCache = {window, largestPiece(window, calibratedFile, seen.faults)};
-            }
-            return notedUnlessRead(std::move(seconds));
-        };
-        task.store = [](const Summary&) {};
+        task.measure = [this](int) { return m_files.measurePageCache(); };
+        task.store = [this](const Summary&) { m_probes.pageCache = m_files.pageCache(); };
         m_tasks.push_back(std::move(task));
     }
 
-    Result<const LoadingFile*> readFile()
-    {
-        if (m_fileError)
-            return fail(*m_fileError);
-        LoadingCase asked;
-        asked.bytes = asked.limit = std::uint64_t(calibratedFile);
-        auto file = m_files.fileFor(m_session, asked);
-        if (!file && file.error().code != "run.cancelled")
-            m_fileError = file.error();
-        return file;
-    }
+    void planConversions() { planFileLinks(m_files.conversions(), "conversions", 0.05); }
 
-    /// Nothing and a note where a file is not read; what ends a calibration ends it.
-    Result<std::vector<double>> notedUnlessRead(Result<std::vector<double>> seconds)
+    void planFileLinks(const std::vector<LinkPlan>& plans, const std::string& part, double wallLimit)
     {
-        if (seconds || seconds.error().code == "run.cancelled" || seconds.error().code == "check.failed")
-            return seconds;
-        const std::string note = "a file is not read in every way here: " + seconds.error().message;
-        if (std::find(m_probes.notes.begin(), m_probes.notes.end(), note) == m_probes.notes.end())
-            m_probes.notes.push_back(note);
-        return std::vector<double>();
-    }
-
-    void planConversions()
-    {
-        using Form = LoadingForm;
-        using Target = LoadingTarget;
-        std::vector<std::pair<Form, Target>> pairs{{Form::Other, Target::AsStored}};
-        for (const Form form : {Form::Float32, Form::BFloat16, Form::Float16, Form::Int8, Form::Int4}) {
-            for (const Target target : {Target::Float32, Target::BFloat16, Target::Float16}) {
-                if (loadingFormKey(form) != loadingTargetKey(target))
-                    pairs.emplace_back(form, target);
-            }
-        }
-        for (const auto& [form, target] : pairs) {
+        for (const LinkPlan& plan : plans) {
             const std::size_t index = m_probes.links.size();
-            const std::string id = loadingConvertLink(form, target);
-            m_probes.links.push_back({id, id, {}});
-            for (const double bytes : {0x1p18, 0x1p20, 0x1p22, 0x1p24, 0x1p26}) {
-                planLink(index, bytes, "conversions", fmt::format("{} of {}", id, bytesText(bytes)),
-                         [this, form = form, target = target, bytes] {
-                             return measureConverting(m_session, form, target, std::uint64_t(bytes),
-                                                      probeOptions(0.05));
-                         });
+            m_probes.links.push_back(plan.link);
+            for (const double bytes : plan.sizes) {
+                planLink(
+                    index, bytes, part, fmt::format("{} of {}", plan.link.label, bytesText(bytes)),
+                    [measure = plan.measure, bytes, wallLimit] { return measure(bytes, probeOptions(wallLimit)); });
             }
         }
     }
@@ -496,6 +430,7 @@ private:
         const RunConditions seen = m_session.watch().conditions(m_session.readTicks(), 0);
         const Quality worst = gradeOfParts(spreads, seen.stealShare);
         m_probes.grade = std::string(1, worst.grade);
+        m_probes.notes = m_files.notes();
         m_probes.notes.push_back("calibration grade " + m_probes.grade + ": " + worst.reason);
     }
 
@@ -508,8 +443,7 @@ private:
     OperationProber m_operations;
     std::vector<Task> m_tasks;
     WalkArrays m_walkArrays;
-    LoadingFiles m_files;
-    std::optional<Error> m_fileError;
+    FileProber m_files;
     std::array<StrideArrays, 2> m_arrays; ///< of walks with one array and with two
 };
 

@@ -62,6 +62,20 @@ Dot dot(const double* a, const double* b, std::int64_t count)
     return result;
 }
 
+/// to_j += factor × from_j of one row, whose elements lie together.
+void addRow(double* to, double factor, const double* from, std::int64_t count)
+{
+    for (std::int64_t j = 0; j < count; ++j)
+        to[j] += factor * from[j];
+}
+
+/// to_j += factor × |from_j|.
+void addSizes(double* to, double factor, const double* from, std::int64_t count)
+{
+    for (std::int64_t j = 0; j < count; ++j)
+        to[j] += factor * std::abs(from[j]);
+}
+
 void resize(BoundedTensor& tensor, std::int64_t count)
 {
     tensor.values.assign(std::size_t(count), 0);
@@ -155,18 +169,16 @@ Reference::Row Reference::rowOf(std::int64_t plane, std::int64_t query) const
 
 void Reference::output(const Row& row)
 {
-    const double order = gammaOf(double(m_shape.keys));
-    for (std::int64_t j = 0; j < m_d; ++j) {
-        double sum = 0, bound = 0;
-        for (std::int64_t k = 0; k < row.keys; ++k) {
-            const double p = row.p[std::size_t(k)], v = value(row, k)[j];
-            sum += p * v;
-            bound += (p * (row.rho + operandH() + order) + operandA()) * std::abs(v);
-        }
-        const std::size_t place = row.index * std::size_t(m_d) + std::size_t(j);
-        m_result.output.values[place] = sum;
-        m_result.output.bounds[place] = bound + m_h * (std::abs(sum) + bound) + m_a;
+    const double error = row.rho + operandH() + gammaOf(double(m_shape.keys));
+    double* const values = m_result.output.values.data() + row.index * std::size_t(m_d);
+    double* const bounds = m_result.output.bounds.data() + row.index * std::size_t(m_d);
+    for (std::int64_t k = 0; k < row.keys; ++k) {
+        const double p = row.p[std::size_t(k)];
+        addRow(values, p, value(row, k), m_d);
+        addSizes(bounds, p * error + operandA(), value(row, k), m_d);
     }
+    for (std::int64_t j = 0; j < m_d; ++j)
+        bounds[j] += m_h * (std::abs(values[j]) + bounds[j]) + m_a;
     m_result.logSumExp.values[row.index] = row.log;
     m_result.logSumExp.bounds[row.index] = row.logBound;
 }
@@ -210,6 +222,7 @@ void Reference::gradients(const Row& row)
     }
     const Dot total = rowSum(row, dp, dpBound);
     const std::size_t qPlace = row.index * std::size_t(m_d);
+    const double order = gammaOf(double(m_shape.keys) + 4);
     for (std::int64_t k = 0; k < row.keys; ++k) {
         const auto i = std::size_t(k);
         const double p = row.p[i];
@@ -220,18 +233,14 @@ void Reference::gradients(const Row& row)
             error * std::abs(dp[i] - total.sum) + (p + error) * (dpBound[i] + total.size) + 4 * u * std::abs(ds);
         dsBound += operandH() * (std::abs(ds) + dsBound) + operandA();
         const std::size_t kPlace = (row.firstKey + i) * std::size_t(m_d);
-        for (std::size_t j = 0; j < std::size_t(m_d); ++j) {
-            const double key = m_k[kPlace + j];
-            m_result.queryGradient.values[qPlace + j] += m_c * ds * key;
-            m_result.queryGradient.bounds[qPlace + j] +=
-                m_c * std::abs(key) * (dsBound + gammaOf(double(m_shape.keys) + 4) * std::abs(ds));
-            m_result.keyGradient.values[kPlace + j] += m_c * ds * q[j];
-            m_result.keyGradient.bounds[kPlace + j] += m_c * dsBound * std::abs(q[j]);
-            m_keySizes[kPlace + j] += m_c * std::abs(ds * q[j]);
-            m_result.valueGradient.values[kPlace + j] += p * g[j];
-            m_result.valueGradient.bounds[kPlace + j] += operandError * std::abs(g[j]);
-            m_valueSizes[kPlace + j] += p * std::abs(g[j]);
-        }
+        addRow(&m_result.queryGradient.values[qPlace], m_c * ds, key(row, k), m_d);
+        addSizes(&m_result.queryGradient.bounds[qPlace], m_c * (dsBound + order * std::abs(ds)), key(row, k), m_d);
+        addRow(&m_result.keyGradient.values[kPlace], m_c * ds, q, m_d);
+        addSizes(&m_result.keyGradient.bounds[kPlace], m_c * dsBound, q, m_d);
+        addSizes(&m_keySizes[kPlace], m_c * std::abs(ds), q, m_d);
+        addRow(&m_result.valueGradient.values[kPlace], p, g, m_d);
+        addSizes(&m_result.valueGradient.bounds[kPlace], operandError, g, m_d);
+        addSizes(&m_valueSizes[kPlace], p, g, m_d);
     }
 }
 

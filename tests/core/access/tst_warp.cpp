@@ -74,7 +74,6 @@ private slots:
     void mergesRepeatedAndOverlappingLanes();
     void servesWideLoadsInPasses_data();
     void servesWideLoadsInPasses();
-    void comparesStructuresWithArrays();
     void drawsTheSameNumbersForTheSameSeed();
     void expectsWhatDrawingShows();
     void takesOtherGranules();
@@ -200,22 +199,6 @@ void TestWarp::servesWideLoadsInPasses()
     QCOMPARE(lanesPerPass(4096), 1);
 }
 
-void TestWarp::comparesStructuresWithArrays()
-{
-    // Four floats per structure: one field costs 16 sectors as AoS, 4 as SoA.
-    const auto sectors = [](const Result<WarpRequest>& request) {
-        return resolveRequest(request.value()).value().sectors.size();
-    };
-    QCOMPARE(sectors(aosRequest(0, 1, 4, 4)), std::size_t(16));
-    QCOMPARE(sectors(soaRequest(0, 1, 4, 1024, 4)), std::size_t(4));
-    const WarpRequest aos = aosRequest(1000, 2, 3, 8).value();
-    QCOMPARE(aos.addresses[0], std::uint64_t(1016));
-    QCOMPARE(aos.addresses[1], std::uint64_t(1040));
-    const WarpRequest soa = soaRequest(1000, 2, 3, 50, 8).value();
-    QCOMPARE(soa.addresses[0], std::uint64_t(1800));
-    QCOMPARE(soa.addresses[31], std::uint64_t(1800 + 31 * 8));
-}
-
 void TestWarp::drawsTheSameNumbersForTheSameSeed()
 {
     const auto first = randomRequest(64, 9, 1000, 4).value().addresses;
@@ -285,13 +268,6 @@ void TestWarp::refuses_data()
     QTest::newRow("random: element 0") << codeOf(randomRequest(0, 1, 9, 0)) << "access.element";
     QTest::newRow("random: array too large") << codeOf(randomRequest(0, 1, most / 2, 4)) << "access.overflow";
     QTest::newRow("expected: no elements") << codeOf(expectedRandomCounts(0, 0, 4)) << "access.elements";
-    QTest::newRow("aos: no such field") << codeOf(aosRequest(0, 3, 3, 4)) << "access.field";
-    QTest::newRow("aos: no fields") << codeOf(aosRequest(0, 0, 0, 4)) << "access.field";
-    QTest::newRow("aos: huge structure") << codeOf(aosRequest(0, 0, most, 4)) << "access.overflow";
-    QTest::newRow("aos: base") << codeOf(aosRequest(most - 3, 1, 2, 4)) << "access.overflow";
-    QTest::newRow("soa: no such field") << codeOf(soaRequest(0, 1, 1, 64, 4)) << "access.field";
-    QTest::newRow("soa: too short") << codeOf(soaRequest(0, 0, 1, 31, 4)) << "access.elements";
-    QTest::newRow("soa: huge array") << codeOf(soaRequest(0, 1, 2, most, 4)) << "access.overflow";
     QTest::newRow("resolve: no lanes") << codeOf(resolveRequest({{}, 4})) << "access.lanes";
     QTest::newRow("resolve: width 0") << codeOf(resolveRequest({{0}, 0})) << "access.element";
     QTest::newRow("resolve: past the end") << codeOf(resolveRequest({{most - 2}, 4})) << "access.overflow";

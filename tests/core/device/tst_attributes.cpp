@@ -11,67 +11,59 @@ namespace {
 
 GpuAttributes h200()
 {
-    GpuAttributes gpu;
-    gpu.name = "NVIDIA H200";
-    gpu.major = 9;
-    gpu.minor = 0;
-    gpu.multiprocessors = 132;
-    gpu.clockHz = 1980e6;
-    gpu.memoryClockHz = 3201e6;
-    gpu.memoryBusBits = 6144;
-    gpu.memoryBytes = 150e9;
-    gpu.l2Bytes = 62914560;
-    gpu.sharedBytesPerUnit = 233472;
-    gpu.registersPerUnit = 65536;
-    gpu.maxThreadsPerUnit = 2048;
-    gpu.maxBlocksPerUnit = 32;
-    return gpu;
+    return {.name = "NVIDIA H200",
+            .major = 9,
+            .minor = 0,
+            .multiprocessors = 132,
+            .clockHz = 1980e6,
+            .memoryClockHz = 3201e6,
+            .memoryBusBits = 6144,
+            .memoryBytes = 150e9,
+            .l2Bytes = 62914560,
+            .sharedBytesPerUnit = 233472,
+            .registersPerUnit = 65536,
+            .maxThreadsPerUnit = 2048,
+            .maxBlocksPerUnit = 32};
 }
 
 /// What deviceQuery prints for an RTX 3060 of 12 GB.
 GpuAttributes rtx3060()
 {
-    GpuAttributes gpu;
-    gpu.name = "NVIDIA GeForce RTX 3060";
-    gpu.major = 8;
-    gpu.minor = 6;
-    gpu.multiprocessors = 28;
-    gpu.clockHz = 1777e6;
-    gpu.memoryClockHz = 7501e6;
-    gpu.memoryBusBits = 192;
-    gpu.memoryBytes = 12.6e9;
-    return gpu;
+    return {.name = "NVIDIA GeForce RTX 3060",
+            .major = 8,
+            .minor = 6,
+            .multiprocessors = 28,
+            .clockHz = 1777e6,
+            .memoryClockHz = 7501e6,
+            .memoryBusBits = 192,
+            .memoryBytes = 12.6e9};
 }
 
 /// What it prints for a Jetson AGX Orin of 64 GB; the memory clock is not that of the LPDDR5.
 GpuAttributes orin()
 {
-    GpuAttributes gpu;
-    gpu.name = "Orin";
-    gpu.major = 8;
-    gpu.minor = 7;
-    gpu.multiprocessors = 16;
-    gpu.clockHz = 1300e6;
-    gpu.memoryClockHz = 612e6;
-    gpu.memoryBusBits = 256;
-    gpu.memoryBytes = 65893269504;
-    return gpu;
+    return {.name = "Orin",
+            .major = 8,
+            .minor = 7,
+            .multiprocessors = 16,
+            .clockHz = 1300e6,
+            .memoryClockHz = 612e6,
+            .memoryBusBits = 256,
+            .memoryBytes = 65893269504};
 }
 
 /// Compute capability 8.9, as an RTX 4070 is, by a name that is not in the catalogue.
 GpuAttributes unlistedAda(const std::string& name)
 {
-    GpuAttributes gpu;
-    gpu.name = name;
-    gpu.major = 8;
-    gpu.minor = 9;
-    gpu.multiprocessors = 46;
-    gpu.clockHz = 2475e6;
-    gpu.memoryClockHz = 10501e6;
-    gpu.memoryBusBits = 192;
-    gpu.memoryBytes = 12.6e9;
-    gpu.l2Bytes = 36 << 20;
-    return gpu;
+    return {.name = name,
+            .major = 8,
+            .minor = 9,
+            .multiprocessors = 46,
+            .clockHz = 2475e6,
+            .memoryClockHz = 10501e6,
+            .memoryBusBits = 192,
+            .memoryBytes = 12.6e9,
+            .l2Bytes = 36 << 20};
 }
 
 bool near(double a, double b, double tolerance = 0.01)

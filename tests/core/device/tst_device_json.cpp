@@ -174,84 +174,37 @@ private slots:
         QTest::addColumn<QString>("pointer");
         QTest::addColumn<QString>("value");
         QTest::addColumn<QString>("place");
-        QTest::newRow("another format") << "/format"
-                                        << R"("memscape-record")"
-                                        << "device.format";
-        QTest::newRow("newer") << "/version"
-                               << "7"
-                               << "device.version";
-        QTest::newRow("version text") << "/version"
-                                      << R"("one")"
-                                      << "device.version";
-        QTest::newRow("no id") << "/id"
-                               << R"("")"
-                               << "device.id";
-        QTest::newRow("id number") << "/id"
-                                   << "5"
-                                   << "device.id";
-        QTest::newRow("kind") << "/kind"
-                              << R"("toaster")"
-                              << "device.kind";
-        QTest::newRow("half a core") << "/units"
-                                     << "1.5"
-                                     << "device.units";
-        QTest::newRow("no cores") << "/units"
-                                  << "0"
-                                  << "device.units";
-        QTest::newRow("10^300 cores") << "/units"
-                                      << "1e300"
-                                      << "device.units";
-        QTest::newRow("clock text") << "/clock/value"
-                                    << R"("3 GHz")"
-                                    << "device.clock.value";
-        QTest::newRow("clock bare") << "/clock"
-                                    << "3e9"
-                                    << "device.clock";
-        QTest::newRow("negative") << "/clock/value"
-                                  << "-1"
-                                  << "device.clock.value";
-        QTest::newRow("evidence") << "/clock/kind"
-                                  << R"("guessed")"
-                                  << "device.clock.kind";
-        QTest::newRow("no levels") << "/levels"
-                                   << "[]"
-                                   << "device.levels";
-        QTest::newRow("levels word") << "/levels"
-                                     << R"("many")"
-                                     << "device.levels";
-        QTest::newRow("level word") << "/levels/1"
-                                    << R"("L2")"
-                                    << "device.levels[1]";
-        QTest::newRow("level twice") << "/levels/1/id"
-                                     << R"("L1")"
-                                     << "device.levels[1].id";
-        QTest::newRow("10^300 B") << "/levels/0/capacity/value"
-                                  << "1e300"
-                                  << "device.levels[0].capacity.value";
-        QTest::newRow("zero latency") << "/levels/0/latency/value"
-                                      << "0"
-                                      << "device.levels[0].latency.value";
-        QTest::newRow("shrinking") << "/levels/1/capacity/value"
-                                   << "100"
-                                   << "device.levels[1].capacity";
-        QTest::newRow("knee") << "/levels/0/knee"
-                              << R"({"begin": 2, "end": 1})"
-                              << "device.levels[0].knee.end";
-        QTest::newRow("knee of streams") << "/levels/0/bandwidth_knee"
-                                         << R"({"begin": 2, "end": 1})"
-                                         << "device.levels[0].bandwidth_knee.end";
-        QTest::newRow("share") << "/derating/read/value"
-                               << "96"
-                               << "device.derating.read.value";
-        QTest::newRow("notes") << "/notes"
-                               << "[1]"
-                               << "device.notes[0]";
-        QTest::newRow("rate") << "/rates"
-                              << R"({"fp32": 3})"
-                              << "device.rates.fp32";
-        QTest::newRow("operation") << "/calibration"
-                                   << R"({"line_rates": [{"operation": "think"}]})"
-                                   << "device.calibration.line_rates[0].operation";
+        const auto row = [](const char* name, const char* pointer, const char* value, const char* place) {
+            QTest::newRow(name) << pointer << value << place;
+        };
+        row("another format", "/format", R"("memscape-record")", "device.format");
+        row("newer", "/version", "7", "device.version");
+        row("version text", "/version", R"("one")", "device.version");
+        row("no id", "/id", R"("")", "device.id");
+        row("id number", "/id", "5", "device.id");
+        row("kind", "/kind", R"("toaster")", "device.kind");
+        row("half a core", "/units", "1.5", "device.units");
+        row("no cores", "/units", "0", "device.units");
+        row("10^300 cores", "/units", "1e300", "device.units");
+        row("clock text", "/clock/value", R"("3 GHz")", "device.clock.value");
+        row("clock bare", "/clock", "3e9", "device.clock");
+        row("negative", "/clock/value", "-1", "device.clock.value");
+        row("evidence", "/clock/kind", R"("guessed")", "device.clock.kind");
+        row("no levels", "/levels", "[]", "device.levels");
+        row("levels word", "/levels", R"("many")", "device.levels");
+        row("level word", "/levels/1", R"("L2")", "device.levels[1]");
+        row("level twice", "/levels/1/id", R"("L1")", "device.levels[1].id");
+        row("10^300 B", "/levels/0/capacity/value", "1e300", "device.levels[0].capacity.value");
+        row("zero latency", "/levels/0/latency/value", "0", "device.levels[0].latency.value");
+        row("shrinking", "/levels/1/capacity/value", "100", "device.levels[1].capacity");
+        row("knee", "/levels/0/knee", R"({"begin": 2, "end": 1})", "device.levels[0].knee.end");
+        row("knee of streams", "/levels/0/bandwidth_knee", R"({"begin": 2, "end": 1})",
+            "device.levels[0].bandwidth_knee.end");
+        row("share", "/derating/read/value", "96", "device.derating.read.value");
+        row("notes", "/notes", "[1]", "device.notes[0]");
+        row("rate", "/rates", R"({"fp32": 3})", "device.rates.fp32");
+        row("operation", "/calibration", R"({"line_rates": [{"operation": "think"}]})",
+            "device.calibration.line_rates[0].operation");
     }
 
     void wrong()

@@ -94,9 +94,8 @@ class TestLargest : public QObject
 private slots:
     void aResultInALine()
     {
-        const Record record = largestRecord();
         const std::string line =
-            protocol::encode(protocol::Done{1, "ok", 60, {}, outcomeToJson(*record.measured), record.provenance});
+            protocol::encode(protocol::Done{1, "ok", 60, {}, outcomeToJson(*m_record.measured), m_record.provenance});
         QVERIFY2(line.size() < protocol::lineLimit / 2, std::to_string(line.size()).c_str()); // as message.h says
         protocol::LineReader reader;
         std::vector<std::string> whole;
@@ -110,19 +109,18 @@ private slots:
 
     void aRecordInAFile()
     {
-        const Record record = largestRecord();
         const auto path = file("record.json");
-        QVERIFY(writeRecord(path, record));
+        QVERIFY(writeRecord(path, m_record));
         const auto back = readRecord(path);
         QVERIFY2(back, back ? "" : back.error().text().c_str());
         QCOMPARE(back->parameters.sweep()->values.size(), sweepLimit);
-        QVERIFY(back->parameters == record.parameters);
+        QVERIFY(back->parameters == m_record.parameters);
         QVERIFY(jsonText(recordToJson(*back)) == *readFile(path));
     }
 
     void aSweepOfOnePointMore()
     {
-        Json json = recordToJson(largestRecord());
+        Json json = recordToJson(m_record);
         json["parameters"]["stride"].push_back(5);
         const auto back = recordFromJson(json);
         QCOMPARE(back.error().place, std::string("parameters.stride"));
@@ -134,7 +132,7 @@ private slots:
     {
         Study study;
         study.title = "all";
-        Record small = largestRecord();
+        Record small = m_record;
         small.provenance = programProvenance();
         for (int i = 0; i < 4; ++i)
             study.records.push_back(small);
@@ -170,7 +168,7 @@ private slots:
         QFETCH(bool, isSaved);
         const auto path = file("kept.json");
         QVERIFY(writeFileAtomically(path, "old"));
-        Record record = largestRecord();
+        Record record = m_record;
         record.measured.reset();
         record.predicted->series.clear();
         record.provenance = Json::object();
@@ -240,6 +238,7 @@ private slots:
 
 private:
     std::filesystem::path file(const char* name) const { return m_folder.filePath(name).toStdString(); }
+    const Record m_record = largestRecord();
     QTemporaryDir m_folder;
 };
 

@@ -80,48 +80,23 @@ void TestParameter::readsSweeps_data()
     QTest::addColumn<QString>("key");
     QTest::addColumn<QString>("sweep");
     QTest::addColumn<QString>("values");
-    QTest::newRow("factor") << "stride"
-                            << "1:128:x2"
-                            << "1 2 4 8 16 32 64 128";
-    QTest::newRow("step") << "stride"
-                          << "0:64:16"
-                          << "0 16 32 48 64";
-    QTest::newRow("list") << "stride"
-                          << "1,2,5"
-                          << "1 2 5";
-    QTest::newRow("list keeps its order") << "stride"
-                                          << "5,1"
-                                          << "5 1";
-    QTest::newRow("step of one") << "stride"
-                                 << "3:5"
-                                 << "3 4 5";
-    QTest::newRow("end not reached") << "stride"
-                                     << "1:10:4"
-                                     << "1 5 9";
-    QTest::newRow("bytes") << "bytes"
-                           << "1MiB:4MiB:x2"
-                           << "1048576 2097152 4194304";
-    QTest::newRow("bytes by a step") << "bytes"
-                                     << "1MiB:3MiB:1MiB"
-                                     << "1048576 2097152 3145728";
-    QTest::newRow("small factor repeats no integer") << "stride"
-                                                     << "1:4:x1.2"
-                                                     << "1 2 3 4";
-    QTest::newRow("decimal comma") << "bytes"
-                                   << "1,5 GiB"
-                                   << "1610612736";
-    QTest::newRow("decimal comma, no blank") << "bytes"
-                                             << "1,5MiB"
-                                             << "1572864";
-    QTest::newRow("two sizes, not a decimal comma") << "bytes"
-                                                    << "1MiB,5MiB"
-                                                    << "1048576 5242880";
-    QTest::newRow("choices") << "element"
-                             << "int8,float64"
-                             << "int8 float64";
-    QTest::newRow("one value") << "stride"
-                               << "7"
-                               << "7";
+    const auto row = [](const char* name, const char* key, const char* sweep, const char* values) {
+        QTest::newRow(name) << key << sweep << values;
+    };
+    row("factor", "stride", "1:128:x2", "1 2 4 8 16 32 64 128");
+    row("step", "stride", "0:64:16", "0 16 32 48 64");
+    row("list", "stride", "1,2,5", "1 2 5");
+    row("list keeps its order", "stride", "5,1", "5 1");
+    row("step of one", "stride", "3:5", "3 4 5");
+    row("end not reached", "stride", "1:10:4", "1 5 9");
+    row("bytes", "bytes", "1MiB:4MiB:x2", "1048576 2097152 4194304");
+    row("bytes by a step", "bytes", "1MiB:3MiB:1MiB", "1048576 2097152 3145728");
+    row("small factor repeats no integer", "stride", "1:4:x1.2", "1 2 3 4");
+    row("decimal comma", "bytes", "1,5 GiB", "1610612736");
+    row("decimal comma, no blank", "bytes", "1,5MiB", "1572864");
+    row("two sizes, not a decimal comma", "bytes", "1MiB,5MiB", "1048576 5242880");
+    row("choices", "element", "int8,float64", "int8 float64");
+    row("one value", "stride", "7", "7");
 }
 
 void TestParameter::readsSweeps()
@@ -147,24 +122,18 @@ void TestParameter::realsAreSweptToo_data()
 {
     QTest::addColumn<QString>("sweep");
     QTest::addColumn<QString>("values");
-    QTest::newRow("negative") << "-4:4:2"
-                              << "-4 -2 0 2 4";
-    QTest::newRow("the end up to rounding") << "0:0.3:0.1"
-                                            << "0 0.1 0.2 0.3";
-    QTest::newRow("tiny") << "0:1e-12:5e-13"
-                          << "0 5e-13 1e-12";
-    QTest::newRow("large") << "1e37:2e37:1e37"
-                           << "1e+37 2e+37";
-    QTest::newRow("over the whole range") << "-1.7e308:1.7e308:1.7e308"
-                                          << "-1.7e+308 0 1.7e+308";
-    QTest::newRow("by a factor over the whole range") << "1e-300:1e300:x1e300"
-                                                      << "1e-300 1 1e+300";
-    QTest::newRow("the step is beyond the end") << "1e308:1.7e308:1e308"
-                                                << "1e+308";
-    QTest::newRow("the factor is beyond any number") << "1e300:1.7e308:x1e300"
-                                                     << "1e+300";
-    QTest::newRow("one point, however small the step") << "1e37:1e37:1"
-                                                       << "1e+37";
+    const auto row = [](const char* name, const char* sweep, const char* values) {
+        QTest::newRow(name) << sweep << values;
+    };
+    row("negative", "-4:4:2", "-4 -2 0 2 4");
+    row("the end up to rounding", "0:0.3:0.1", "0 0.1 0.2 0.3");
+    row("tiny", "0:1e-12:5e-13", "0 5e-13 1e-12");
+    row("large", "1e37:2e37:1e37", "1e+37 2e+37");
+    row("over the whole range", "-1.7e308:1.7e308:1.7e308", "-1.7e+308 0 1.7e+308");
+    row("by a factor over the whole range", "1e-300:1e300:x1e300", "1e-300 1 1e+300");
+    row("the step is beyond the end", "1e308:1.7e308:1e308", "1e+308");
+    row("the factor is beyond any number", "1e300:1.7e308:x1e300", "1e+300");
+    row("one point, however small the step", "1e37:1e37:1", "1e+37");
 }
 
 void TestParameter::realsAreSweptToo()

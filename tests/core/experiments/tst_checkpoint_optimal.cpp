@@ -213,27 +213,16 @@ void TestCheckpointOptimal::verdictsFollowTheNumbers_data()
     QTest::addColumn<QString>("quote");
     QTest::addColumn<QString>("holds");
     QTest::addColumn<QString>("fails");
-    QTest::newRow("√n memory") << "O(√n)"
-                               << "uniform:64"
-                               << "uniform:3";
-    QTest::newRow("one third") << "checkpoint-third"
-                               << "uniform:64"
-                               << "uniform:64,forward=1,backward=1";
-    QTest::newRow("reduction") << "memory-reduction"
-                               << "uniform:64,saved=100"
-                               << "uniform:64";
-    QTest::newRow("one segment") << "compute-overhead"
-                                 << "uniform:1"
-                                 << "uniform:64";
-    QTest::newRow("spacing") << "spacing"
-                             << "uniform:64,saved=100"
-                             << "uniform:64";
-    QTest::newRow("constant memory") << "n² compute"
-                                     << "uniform:64"
-                                     << "uniform:2";
-    QTest::newRow("Revolve") << "Revolve"
-                             << "uniform:4,saved=4"
-                             << "uniform:64";
+    const auto row = [](const char* name, const char* quote, const char* holds, const char* fails) {
+        QTest::newRow(name) << quote << holds << fails;
+    };
+    row("√n memory", "O(√n)", "uniform:64", "uniform:3");
+    row("one third", "checkpoint-third", "uniform:64", "uniform:64,forward=1,backward=1");
+    row("reduction", "memory-reduction", "uniform:64,saved=100", "uniform:64");
+    row("one segment", "compute-overhead", "uniform:1", "uniform:64");
+    row("spacing", "spacing", "uniform:64,saved=100", "uniform:64");
+    row("constant memory", "n² compute", "uniform:64", "uniform:2");
+    row("Revolve", "Revolve", "uniform:4,saved=4", "uniform:64");
 }
 
 QString verdictOf(const char* quote, const std::vector<std::string>& assignments)

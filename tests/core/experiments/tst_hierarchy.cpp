@@ -45,27 +45,16 @@ void TestHierarchy::sizesLiveWhereTheyShould_data()
     QTest::addColumn<QString>("device");
     QTest::addColumn<QString>("size");
     QTest::addColumn<QString>("level");
-    QTest::newRow("Zen 4, L1") << "amd-epyc-9654"
-                               << "16KiB"
-                               << "L1";
-    QTest::newRow("Zen 4, L2") << "amd-epyc-9654"
-                               << "256KiB"
-                               << "L2";
-    QTest::newRow("Zen 4, L3") << "amd-epyc-9654"
-                               << "16MiB"
-                               << "L3";
-    QTest::newRow("Zen 4, DRAM") << "amd-epyc-9654"
-                                 << "1GiB"
-                                 << "DRAM";
-    QTest::newRow("H200, L1") << "nvidia-h200"
-                              << "64KiB"
-                              << "L1";
-    QTest::newRow("H200, L2") << "nvidia-h200"
-                              << "8MiB"
-                              << "L2";
-    QTest::newRow("H200, DRAM") << "nvidia-h200"
-                                << "4GiB"
-                                << "DRAM";
+    const auto row = [](const char* name, const char* device, const char* size, const char* level) {
+        QTest::newRow(name) << device << size << level;
+    };
+    row("Zen 4, L1", "amd-epyc-9654", "16KiB", "L1");
+    row("Zen 4, L2", "amd-epyc-9654", "256KiB", "L2");
+    row("Zen 4, L3", "amd-epyc-9654", "16MiB", "L3");
+    row("Zen 4, DRAM", "amd-epyc-9654", "1GiB", "DRAM");
+    row("H200, L1", "nvidia-h200", "64KiB", "L1");
+    row("H200, L2", "nvidia-h200", "8MiB", "L2");
+    row("H200, DRAM", "nvidia-h200", "4GiB", "DRAM");
 }
 
 void TestHierarchy::sizesLiveWhereTheyShould()

@@ -184,39 +184,20 @@ private slots:
         QTest::addColumn<QString>("assignment");
         QTest::addColumn<QString>("code");
         QTest::addColumn<QString>("place");
-        QTest::newRow("no rank") << "data_parallel=0"
-                                 << "parameter.range"
-                                 << "data_parallel";
-        QTest::newRow("2^31 ranks") << "data_parallel=2147483648"
-                                    << "parameter.range"
-                                    << "data_parallel";
-        QTest::newRow("a rank and a half") << "data_parallel=1.5"
-                                           << "parameter.type"
-                                           << "data_parallel";
-        QTest::newRow("not a number") << "data_parallel=nan"
-                                      << "parameter.range"
-                                      << "data_parallel";
-        QTest::newRow("stage 4") << "zero=4"
-                                 << "parameter.range"
-                                 << "zero";
-        QTest::newRow("heads") << "tensor_parallel=3"
-                               << ""
-                               << "tensor_parallel";
-        QTest::newRow("threads on a GPU") << "link=threads"
-                                          << "predict.device"
-                                          << "link";
-        QTest::newRow("sequence alone") << "sequence_parallel=true"
-                                        << "plan.combination"
-                                        << "";
-        QTest::newRow("weights on the host") << "offload=parameters"
-                                             << "plan.combination"
-                                             << "";
-        QTest::newRow("buckets of a byte") << "bucket=1"
-                                           << "predict.buckets"
-                                           << "bucket";
-        QTest::newRow("no such model") << "model=nosuch"
-                                       << ""
-                                       << "";
+        const auto row = [](const char* name, const char* assignment, const char* code, const char* place) {
+            QTest::newRow(name) << assignment << code << place;
+        };
+        row("no rank", "data_parallel=0", "parameter.range", "data_parallel");
+        row("2^31 ranks", "data_parallel=2147483648", "parameter.range", "data_parallel");
+        row("a rank and a half", "data_parallel=1.5", "parameter.type", "data_parallel");
+        row("not a number", "data_parallel=nan", "parameter.range", "data_parallel");
+        row("stage 4", "zero=4", "parameter.range", "zero");
+        row("heads", "tensor_parallel=3", "", "tensor_parallel");
+        row("threads on a GPU", "link=threads", "predict.device", "link");
+        row("sequence alone", "sequence_parallel=true", "plan.combination", "");
+        row("weights on the host", "offload=parameters", "plan.combination", "");
+        row("buckets of a byte", "bucket=1", "predict.buckets", "bucket");
+        row("no such model", "model=nosuch", "", "");
     }
     void whatCannotBeIsSaid()
     {

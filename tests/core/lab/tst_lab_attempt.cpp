@@ -43,34 +43,15 @@ private slots:
         QTest::addColumn<QString>("question");
         QTest::addColumn<QString>("given");
         QTest::addColumn<QString>("code");
-        QTest::newRow("no step") << "gess"
-                                 << "used"
-                                 << "1"
-                                 << "lab.step";
-        QTest::newRow("no question") << "guess"
-                                     << "us"
-                                     << "1"
-                                     << "lab.question";
-        QTest::newRow("a word") << "guess"
-                                << "used"
-                                << "\"much\""
-                                << "lab.answer";
-        QTest::newRow("a comma") << "guess"
-                                 << "used"
-                                 << "\"0,25\""
-                                 << "lab.answer";
-        QTest::newRow("a unit") << "guess"
-                                << "used"
-                                << "\"3 ns\""
-                                << "lab.answer";
-        QTest::newRow("a list") << "guess"
-                                << "used"
-                                << "[1]"
-                                << "lab.answer";
-        QTest::newRow("nothing") << "guess"
-                                 << "used"
-                                 << "null"
-                                 << "lab.answer";
+        const auto row = [](const char* name, const char* step, const char* question, const char* given,
+                            const char* code) { QTest::newRow(name) << step << question << given << code; };
+        row("no step", "gess", "used", "1", "lab.step");
+        row("no question", "guess", "us", "1", "lab.question");
+        row("a word", "guess", "used", "\"much\"", "lab.answer");
+        row("a comma", "guess", "used", "\"0,25\"", "lab.answer");
+        row("a unit", "guess", "used", "\"3 ns\"", "lab.answer");
+        row("a list", "guess", "used", "[1]", "lab.answer");
+        row("nothing", "guess", "used", "null", "lab.answer");
     }
     void wrongAnswersSayWhatIsExpected()
     {
@@ -138,27 +119,16 @@ private slots:
         QTest::addColumn<QString>("key");
         QTest::addColumn<QString>("value");
         QTest::addColumn<QString>("code");
-        QTest::newRow("format") << "format"
-                                << "\"memscape-study\""
-                                << "document.format";
-        QTest::newRow("newer") << "version"
-                               << "99"
-                               << "document.newer";
-        QTest::newRow("old") << "version"
-                             << "0"
-                             << "document.format";
-        QTest::newRow("another lab") << "lab"
-                                     << "\"other\""
-                                     << "lab.answers";
-        QTest::newRow("steps") << "steps"
-                               << "[1]"
-                               << "json.type";
-        QTest::newRow("a record that is not there") << "steps"
-                                                    << "{\"guess\": {\"record\": 3}}"
-                                                    << "lab.answers";
-        QTest::newRow("study") << "study"
-                               << "{\"format\": \"memscape-record\"}"
-                               << "document.format";
+        const auto row = [](const char* name, const char* key, const char* value, const char* code) {
+            QTest::newRow(name) << key << value << code;
+        };
+        row("format", "format", "\"memscape-study\"", "document.format");
+        row("newer", "version", "99", "document.newer");
+        row("old", "version", "0", "document.format");
+        row("another lab", "lab", "\"other\"", "lab.answers");
+        row("steps", "steps", "[1]", "json.type");
+        row("a record that is not there", "steps", "{\"guess\": {\"record\": 3}}", "lab.answers");
+        row("study", "study", "{\"format\": \"memscape-record\"}", "document.format");
     }
     void foreignDocumentsAreRefused()
     {

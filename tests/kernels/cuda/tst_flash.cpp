@@ -10,8 +10,8 @@
 
 #include "core/timing/attention_problem.h"
 
-#include "tests/support/attention_cases.h"
 #include "tests/support/forgetful_machines.h"
+#include "tests/support/forward_arrays.h"
 
 #include <QtTest>
 
@@ -23,14 +23,6 @@ using memscape::emulated::Machine;
 namespace {
 
 constexpr int versions = 7;
-
-struct FlashRun
-{
-    LaunchCount count;
-    double outputError = 0, logSumExpError = 0;
-    std::uint64_t untouched = 0, bytesRead = 0, bytesWritten = 0;
-    std::vector<float> output, logSumExp;
-};
 
 /// What a launcher must know of a version.
 struct Blocks
@@ -76,53 +68,21 @@ void kernelOf(int version, AnyMachine& m, const AttentionSizes& s, const Attenti
 
 /// `kernel`: called with a machine, the sizes and the arrays.
 template <typename Element, int headDim, typename Kernel>
-FlashRun runKernel(const Blocks& blocks, AttentionSizes s, Drawn kind, const Kernel& kernel, bool isTuring = false)
+ForwardRun runKernel(const Blocks& blocks, const AttentionSizes& sizes, Drawn kind, const Kernel& kernel,
+                     bool isTuring = false)
 {
-    s.headDim = headDim;
-    s.scale = 1 / std::sqrt(float(headDim));
-    const std::size_t rows = std::size_t(s.batch) * std::size_t(s.queries);
-    const std::size_t queries = rows * std::size_t(s.heads * headDim),
-                      keys = std::size_t(s.batch) * std::size_t(s.keys * s.kvHeads * headDim);
-    const Array<Element> q(drawn(kind, queries, headDim, 1)), k(drawn(kind, keys, headDim, 2)),
-        v(drawn(Drawn::Normal, keys, headDim, 3));
-    auto output = poisoned<Element>(queries);
-    auto logSumExp = poisoned<float>(rows * std::size_t(s.heads));
-
-    GlobalMemory memory;
-    memory.readable("Q", q.elements.data(), q.bytes());
-    memory.readable("K", k.elements.data(), k.bytes());
-    memory.readable("V", v.elements.data(), v.bytes());
-    memory.writable("O", output.data(), output.size() * sizeof(Element));
-    memory.writable("LSE", logSumExp.data(), logSumExp.size() * sizeof(float));
-    AttentionArrays arrays;
-    arrays.query = q.elements.data();
-    arrays.key = k.elements.data();
-    arrays.value = v.elements.data();
-    arrays.output = output.data();
-    arrays.logSumExp = logSumExp.data();
-
+    ForwardArrays<Element> forward(sizes, headDim, kind);
     Launch launch;
-    launch.blocksX = over(s.queries, blocks.rows);
-    launch.blocksY = s.batch * s.heads;
+    launch.blocksX = over(sizes.queries, blocks.rows);
+    launch.blocksY = sizes.batch * sizes.heads;
     launch.threads = blocks.threads;
     launch.sharedBytes = blocks.sharedBytes;
     launch.isTuring = isTuring;
-    FlashRun run;
-    run.count = memscape::emulated::run(launch, memory, [&](Machine& machine) { kernel(machine, s, arrays); });
-    const ExactAttention exact = exactAttention(s, q.exact, k.exact, v.exact);
-    run.outputError = worstError(output, exact.output);
-    run.logSumExpError = worstError(logSumExp, exact.logSumExp);
-    run.untouched = memory.elementsUntouched();
-    run.bytesRead = memory.bytesRead;
-    run.bytesWritten = memory.bytesWritten;
-    for (const Element element : output)
-        run.output.push_back(toFloat(element));
-    run.logSumExp = std::move(logSumExp);
-    return run;
+    return forward.run(launch, [&](Machine& machine) { kernel(machine, forward.s, forward.arrays); });
 }
 
 template <typename Element, int headDim, typename AnyMachine = Machine>
-FlashRun runFlash(int version, const AttentionSizes& sizes, Drawn kind, bool isTuring = false)
+ForwardRun runFlash(int version, const AttentionSizes& sizes, Drawn kind, bool isTuring = false)
 {
     return runKernel<Element, headDim>(
         blocksOf<Element, headDim>(version), sizes, kind,
@@ -132,8 +92,8 @@ FlashRun runFlash(int version, const AttentionSizes& sizes, Drawn kind, bool isT
         isTuring);
 }
 
-FlashRun runFlash(int version, const QString& format, int headDim, const AttentionSizes& s, Drawn kind,
-                  bool isTuring = false)
+ForwardRun runFlash(int version, const QString& format, int headDim, const AttentionSizes& s, Drawn kind,
+                    bool isTuring = false)
 {
     if (format == "fp32")
         return headDim == 64 ? runFlash<float, 64>(version, s, kind) : runFlash<float, 128>(version, s, kind);
@@ -226,7 +186,7 @@ void TestFlash::attendsAsInDouble()
     QFETCH(QString, format);
     QFETCH(int, headDim);
     QFETCH(AttentionSizes, shape);
-    const FlashRun run = runFlash(version, format, headDim, shape, Drawn::Normal);
+    const ForwardRun run = runFlash(version, format, headDim, shape, Drawn::Normal);
     QVERIFY2(run.outputError < tolerance(format), qPrintable(QString::number(run.outputError)));
     QVERIFY2(run.logSumExpError < 1e-5, qPrintable(QString::number(run.logSumExpError)));
     QCOMPARE(run.untouched, std::uint64_t(0));
@@ -247,7 +207,7 @@ void TestFlash::extremeScoresStayFinite()
     QFETCH(int, version);
     QFETCH(int, kind);
     for (const bool causal : {false, true}) {
-        const FlashRun run = runFlash(version, "fp16", 64, shapeOf(1, 1, 1, 70, causal), Drawn(kind));
+        const ForwardRun run = runFlash(version, "fp16", 64, shapeOf(1, 1, 1, 70, causal), Drawn(kind));
         QVERIFY2(run.outputError < 3e-3, qPrintable(QString::number(run.outputError)));
         QVERIFY2(run.logSumExpError < 1e-5, qPrintable(QString::number(run.logSumExpError)));
     }
@@ -445,7 +405,7 @@ void TestFlash::aTailBeyondTheEndIsCaught()
         Launch launch;
         launch.blocksX = over(65, blocks.rows);
         launch.sharedBytes = blocks.sharedBytes;
-        const QString fault = faultOf([&]() -> FlashRun {
+        const QString fault = faultOf([&]() -> ForwardRun {
             memscape::emulated::run(launch, memory, [&](Machine& m) { kernelOf<Half, 64>(version, m, s, arrays); });
             return {};
         });

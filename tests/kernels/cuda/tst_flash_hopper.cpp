@@ -3,8 +3,8 @@
 // double over shapes with odd ends, groups and masks; and mistakes planted in it, which must be named.
 #include "kernels/cuda/attention/flash_hopper.h"
 
-#include "tests/support/attention_cases.h"
 #include "tests/support/forgetful_machines.h"
+#include "tests/support/forward_arrays.h"
 #include "tests/support/hopper_emulator.h"
 
 #include <QtTest>
@@ -17,58 +17,26 @@ Q_DECLARE_METATYPE(memscape::cuda::AttentionSizes)
 
 namespace {
 
-struct HopperRun
-{
-    LaunchCount count;
-    double outputError = 0, logSumExpError = 0;
-    std::uint64_t untouched = 0, bytesRead = 0, bytesWritten = 0;
-};
-
 template <typename Element, int headDim, typename AnyMachine = HopperMachine>
-HopperRun attend(AttentionSizes s, Drawn kind = Drawn::Normal)
+ForwardRun attend(const AttentionSizes& sizes, Drawn kind = Drawn::Normal)
 {
     using Tile = FlashHopper<Element, headDim>;
-    s.headDim = headDim;
-    s.scale = 1 / std::sqrt(float(headDim));
-    const std::size_t rows = std::size_t(s.batch) * std::size_t(s.queries) * std::size_t(s.heads),
-                      keys = std::size_t(s.batch) * std::size_t(s.keys) * std::size_t(s.kvHeads);
-    const Array<Element> q(drawn(kind, rows * headDim, headDim, 1)), k(drawn(kind, keys * headDim, headDim, 2)),
-        v(drawn(Drawn::Normal, keys * headDim, headDim, 3));
-    auto output = poisoned<Element>(rows * headDim);
-    auto logSumExp = poisoned<float>(rows);
-    GlobalMemory memory;
-    memory.readable("Q", q.elements.data(), q.bytes());
-    memory.readable("K", k.elements.data(), k.bytes());
-    memory.readable("V", v.elements.data(), v.bytes());
-    memory.writable("O", output.data(), output.size() * sizeof(Element));
-    memory.writable("LSE", logSumExp.data(), logSumExp.size() * sizeof(float));
-    AttentionArrays arrays;
-    arrays.query = q.elements.data();
-    arrays.key = k.elements.data();
-    arrays.value = v.elements.data();
-    arrays.output = output.data();
-    arrays.logSumExp = logSumExp.data();
-    const TileMap query = queryMap<Tile>(s, q.elements.data(), false), key = keyMap<Tile>(s, k.elements.data(), false),
-                  value = keyMap<Tile>(s, v.elements.data(), false);
+    ForwardArrays<Element> forward(sizes, headDim, kind);
+    const AttentionSizes& s = forward.s;
+    const AttentionArrays& arrays = forward.arrays;
+    const TileMap query = queryMap<Tile>(s, arrays.query, false), key = keyMap<Tile>(s, arrays.key, false),
+                  value = keyMap<Tile>(s, arrays.value, false);
     Launch launch;
     launch.blocksX = over(s.queries, Tile::rows);
     launch.blocksY = s.batch * s.heads;
     launch.threads = Tile::threads;
     launch.sharedBytes = Tile::sharedBytes;
-    HopperRun run;
-    run.count = memscape::emulated::run(launch, memory, [&](Machine& machine) {
+    return forward.run(launch, [&](Machine& machine) {
         flash_v8<Tile>(static_cast<AnyMachine&>(machine), s, arrays, query, key, value);
     });
-    const ExactAttention exact = exactAttention(s, q.exact, k.exact, v.exact);
-    run.outputError = worstError(output, exact.output);
-    run.logSumExpError = worstError(logSumExp, exact.logSumExp);
-    run.untouched = memory.elementsUntouched();
-    run.bytesRead = memory.bytesRead;
-    run.bytesWritten = memory.bytesWritten;
-    return run;
 }
 
-HopperRun attend(const QString& format, int headDim, const AttentionSizes& s)
+ForwardRun attend(const QString& format, int headDim, const AttentionSizes& s)
 {
     if (format == "bf16")
         return headDim == 64 ? attend<Bfloat, 64>(s) : attend<Bfloat, 128>(s);
@@ -284,7 +252,7 @@ void TestFlashHopper::attendsAsInDouble()
     QFETCH(QString, format);
     QFETCH(int, headDim);
     QFETCH(AttentionSizes, shape);
-    const HopperRun run = attend(format, headDim, shape);
+    const ForwardRun run = attend(format, headDim, shape);
     const double tolerance = format == "fp16" ? 2e-3 : 1.6e-2; // half a step, of P and of O
     QVERIFY2(run.outputError < tolerance, qPrintable(QString::number(run.outputError)));
     QVERIFY2(run.logSumExpError < 1e-5, qPrintable(QString::number(run.logSumExpError)));
@@ -302,7 +270,7 @@ void TestFlashHopper::extremeScoresStayFinite()
 {
     QFETCH(int, kind);
     for (const bool causal : {false, true}) {
-        const HopperRun run = attend<Half, 64>(shapeOf(1, 1, 1, 270, causal), Drawn(kind));
+        const ForwardRun run = attend<Half, 64>(shapeOf(1, 1, 1, 270, causal), Drawn(kind));
         QVERIFY2(run.outputError < 3e-3, qPrintable(QString::number(run.outputError)));
         QVERIFY2(run.logSumExpError < 1e-5, qPrintable(QString::number(run.logSumExpError)));
     }
@@ -311,7 +279,7 @@ void TestFlashHopper::extremeScoresStayFinite()
 void TestFlashHopper::fetchesEveryTileOncePerBlock()
 {
     const std::uint64_t rows = 384, head = rows * 64 * 2;
-    const HopperRun run = attend<Half, 64>(shapeOf(1, 1, 1, 384, false));
+    const ForwardRun run = attend<Half, 64>(shapeOf(1, 1, 1, 384, false));
     QCOMPARE(run.bytesRead, head + 3 * 2 * head);
     QCOMPARE(run.bytesWritten, head + rows * 4);
 }
@@ -319,8 +287,8 @@ void TestFlashHopper::fetchesEveryTileOncePerBlock()
 void TestFlashHopper::causalSkipsTilesAboveTheDiagonal()
 {
     // Of every tile, each of two warpgroups: 4 products of depth 16 for S, 8 for O.
-    const HopperRun full = attend<Half, 64>(shapeOf(1, 1, 1, 384, false)),
-                    causal = attend<Half, 64>(shapeOf(1, 1, 1, 384, true));
+    const ForwardRun full = attend<Half, 64>(shapeOf(1, 1, 1, 384, false)),
+                     causal = attend<Half, 64>(shapeOf(1, 1, 1, 384, true));
     QCOMPARE(full.count.products, std::uint64_t(3 * 3 * 2 * (4 + 8)));
     QCOMPARE(causal.count.products, std::uint64_t((1 + 2 + 3) * 2 * (4 + 8)));
 }

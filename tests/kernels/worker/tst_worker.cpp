@@ -208,26 +208,13 @@ private slots:
         QTest::addColumn<QString>("device");
         QTest::addColumn<QString>("status");
         QTest::addColumn<QString>("code");
-        QTest::newRow("experiment") << "strde"
-                                    << "cpu"
-                                    << "failed"
-                                    << "experiment.unknown";
-        QTest::newRow("device") << "stride"
-                                << "cpu:9"
-                                << "failed"
-                                << "device.unknown";
-        QTest::newRow("missing device") << "stride"
-                                        << "cuda:0"
-                                        << "skipped"
-                                        << "device.missing";
-        QTest::newRow("exception") << "calibrate"
-                                   << "cpu"
-                                   << "failed"
-                                   << "run.failed";
-        QTest::newRow("wrong kernel") << "selftest"
-                                      << "cpu"
-                                      << "failed"
-                                      << "check.failed";
+        const auto row = [](const char* name, const char* experiment, const char* device, const char* status,
+                            const char* code) { QTest::newRow(name) << experiment << device << status << code; };
+        row("experiment", "strde", "cpu", "failed", "experiment.unknown");
+        row("device", "stride", "cpu:9", "failed", "device.unknown");
+        row("missing device", "stride", "cuda:0", "skipped", "device.missing");
+        row("exception", "calibrate", "cpu", "failed", "run.failed");
+        row("wrong kernel", "selftest", "cpu", "failed", "check.failed");
     }
     void refusals()
     {
