@@ -255,6 +255,22 @@ std::vector<Tick> majorTicks(const AxisSpec& axis, double low, double high, int 
     return ticks.size() >= 2 ? ticks : linearTicks(axis, low, high, wanted);
 }
 
+std::vector<Tick> byteTicks(ByteStyle style, double low, double high, int wanted)
+{
+    constexpr double smallPart = 2e-3;
+    AxisSpec spec;
+    spec.unit = Unit::Byte;
+    spec.bytes = style;
+    if (low <= 0 || high - low > smallPart * high)
+        return majorTicks(spec, low, high, wanted);
+    std::vector<Tick> ticks = majorTicks(spec, 0, high - low, wanted);
+    for (Tick& tick : ticks) {
+        tick.text = tick.value == 0 ? axisValueText(spec, low) : u'+' + tick.text;
+        tick.value += low;
+    }
+    return ticks;
+}
+
 std::vector<double> minorTicks(const AxisSpec& axis, double low, double high, int wanted)
 {
     if (axis.log == 0 || !axis.names.isEmpty() || low <= 0 || !(high > low))

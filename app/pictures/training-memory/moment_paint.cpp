@@ -66,12 +66,8 @@ void paintAxis(QPainter& painter, const MomentLayout& layout, const StepChart& c
                const Theme& theme)
 {
     const double u = plotUnit();
-    AxisSpec spec;
-    spec.unit = Unit::Byte;
-    spec.bytes = style;
     painter.setFont(plotFont(0.75));
-    const int wanted = std::max(2, int(chart.area.height() / (44 * u)));
-    for (const Tick& tick : majorTicks(spec, chart.view.bottom, chart.view.top, wanted)) {
+    for (const Tick& tick : byteTicks(style, chart.view.bottom, chart.view.top, int(chart.area.height() / (44 * u)))) {
         const double y = chart.y(tick.value);
         painter.setPen(QPen(theme.grid, 1));
         painter.drawLine(QPointF(chart.area.left(), y), QPointF(chart.area.right(), y));

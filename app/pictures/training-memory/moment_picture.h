@@ -5,7 +5,7 @@
 // module, shows that module alone.
 //
 // Keys: arrows move the cursor event by event (Shift: in larger steps), Home and End to the ends, P to
-// the peak, + − zoom, 0 shows all, / searches (Esc ends it), up and down scroll the list.
+// the peak, + − zoom, 0 and Esc show all, / searches (Esc ends it), up and down scroll the list.
 #pragma once
 
 #include "app/pictures/common/picture.h"

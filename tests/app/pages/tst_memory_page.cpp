@@ -435,6 +435,10 @@ private slots:
         QCOMPARE(picture.view(), whole);
         QTest::keyClick(&picture, Qt::Key_Plus);
         QVERIFY(picture.view() != whole);
+        QTest::keyClick(&picture, Qt::Key_Escape);
+        QCOMPARE(picture.view(), whole);
+        QTest::keyClick(&picture, Qt::Key_Plus);
+        QVERIFY(picture.view() != whole);
         QVERIFY(page->setText("optimizer", "sgd")); // another step: the view is of that one
         QTRY_VERIFY(page->upToDate() && picture.state().whole() != whole);
         QTRY_COMPARE(picture.view(), picture.state().whole());

@@ -318,6 +318,13 @@ private slots:
         QTest::mouseDClick(&timeline, Qt::LeftButton, {}, middle.toPoint());
         QVERIFY(timeline.sight() == whole);
         QVERIFY(!m_page->shown().isSelected);
+        for (int notch = 0; notch < 60; ++notch) // over the outline
+            turnWheel(timeline, {middle.x(), timeline.chartNow().area.top() + 2}, 120, Qt::ShiftModifier);
+        const TimelineSight near = timeline.sight();
+        const std::size_t peak = m_page->shown().device->timeline().peakReserved(near.first, near.last);
+        QVERIFY(near.bottom < double(m_page->shown().device->lifetimes().bytesAt(peak).reserved));
+        QTest::keyClick(&timeline, Qt::Key_Escape);
+        QVERIFY(timeline.sight() == whole);
     }
 
     void aDragSelectsARangeThatCanBeUndone()

@@ -136,6 +136,17 @@ private slots:
         QVERIFY(minorTicks(axis(Unit::One, 10), 0, 100, 5).empty());
     }
 
+    // Digits that nobody can read: what comes on a number instead.
+    void aSmallPartOfManyBytes()
+    {
+        const double gib = 0x1p30, kib = 0x1p10;
+        QCOMPARE(joined(byteTicks(ByteStyle::Binary, 0, 4 * gib, 4)), QStringLiteral("0 | 1 | 2 | 3 | 4 GiB"));
+        QCOMPARE(joined(byteTicks(ByteStyle::Binary, 10.25 * gib, 10.25 * gib + 300 * kib, 4)),
+                 QStringLiteral("10.2 GiB | +64 | +128 | +192 | +256 KiB"));
+        QCOMPARE(byteTicks(ByteStyle::Binary, 10.25 * gib, 10.25 * gib + 300 * kib, 4).back().value,
+                 10.25 * gib + 256 * kib);
+    }
+
     void categories()
     {
         AxisSpec spec;
