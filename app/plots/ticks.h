@@ -26,7 +26,7 @@ struct Tick
 std::vector<Tick> majorTicks(const AxisSpec& axis, double low, double high, int wanted);
 
 /// Of bytes. Where a small part of a large number is in sight, the lowest tick says that number
-/// and the others what comes on it: "10.2 GiB", "+64", "+128 KiB".
+/// and the others what comes on it: "10.2 GiB", "+128", "+256 KiB".
 std::vector<Tick> byteTicks(ByteStyle style, double low, double high, int wanted);
 
 /// Positions of fine grid lines between them (logarithmic axes only), none where they would crowd.

@@ -90,7 +90,7 @@ const TimelineChart& TimelineView::chartNow() const
 
 QString TimelineView::hint() const
 {
-    return tr("Wheel zooms, drag selects a range, click sets the moment, double click or Esc shows all.");
+    return tr("Wheel zooms, Esc shows all, drag selects a range, click sets the moment.");
 }
 
 QString TimelineView::shortcuts()
@@ -98,8 +98,7 @@ QString TimelineView::shortcuts()
     return tr(
         "← → move the moment event by event, with Shift in larger steps, Home and End to the ends, P to the peak; "
         "+ − zoom, 0 shows all, Z the selection, Page up and down pan, Esc ends the selection, then shows all. The "
-        "wheel zooms at "
-        "the pointer (Shift: bytes), a drag selects, the right button pans.");
+        "wheel zooms at the pointer (Shift: bytes), a double click shows all, a drag selects, the right button pans.");
 }
 
 QString TimelineView::textAt(QPointF at) const

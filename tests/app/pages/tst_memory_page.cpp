@@ -540,6 +540,21 @@ private slots:
         QVERIFY(found);
     }
 
+    void aSingleGpuHasNoFullestRankAndSendsNothing()
+    {
+        auto page = open();
+        const auto keys = [&] {
+            QStringList names;
+            for (const FigureRow& row : page->inspector()->figures()->figures()->rows())
+                names << row.key;
+            return names;
+        };
+        QTRY_VERIFY(page->upToDate() && keys().contains("step_time"));
+        QVERIFY(!keys().contains("fullest_rank") && !keys().contains("communication"));
+        QVERIFY(page->setText("pipeline_parallel", "2"));
+        QTRY_VERIFY(page->upToDate() && keys().contains("fullest_rank") && keys().contains("communication"));
+    }
+
     void nothingMeasuresItYetAndThePageSaysWhy()
     {
         auto page = open();
