@@ -200,9 +200,9 @@ bool StudyFiles::openPath(const QString& path)
     }
     if (isForEyes(path)) {
         m_banner.showError({"file.kind",
-                            QFileInfo(path).fileName().toStdString() + " is there to be looked at",
+                            "no study can be made of " + QFileInfo(path).fileName().toStdString(),
                             {},
-                            "open the study that it was exported from, or its data as JSON"},
+                            "it is there to be looked at: open the study that it came from, or its data as JSON"},
                            path);
         return false;
     }

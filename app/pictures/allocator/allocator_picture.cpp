@@ -78,9 +78,9 @@ QString AllocatorPicture::hint() const
     return tr("space plays · ← → one request · the wheel zooms · a card chooses an allocator · E: empty_cache() here");
 }
 
-void AllocatorPicture::paint(QPainter& painter, const AllocatorLayout& layout, const Theme& theme,
-                             PlayButton play) const
+void AllocatorPicture::draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const
 {
+    const AllocatorLayout layout = layoutAllocator(m_state, moment(), m_window, rect, plotUnit());
     if (m_state.empty()) {
         paintProblem(painter, QRectF(layout.tape), theme);
         painter.setFont(plotFont(1.0));
@@ -88,25 +88,8 @@ void AllocatorPicture::paint(QPainter& painter, const AllocatorLayout& layout, c
         if (problem().isEmpty())
             painter.drawText(layout.tape, Qt::AlignCenter | Qt::TextWordWrap, m_state.missing);
     }
-    AllocatorPen{painter, m_state, layout, moment(), theme, cursor(), play == PlayButton::None ? -1 : m_piece, play}
+    AllocatorPen{painter, m_state, layout, moment(), theme, cursor(), isScreen ? m_piece : -1, playSign(isScreen)}
         .all();
-}
-
-void AllocatorPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
-{
-    painter.save();
-    painter.fillRect(rect, theme.background);
-    paint(painter, layoutAllocator(m_state, moment(), m_window, rect, plotUnit()), theme, PlayButton::None);
-    painter.restore();
-}
-
-void AllocatorPicture::paintEvent(QPaintEvent*)
-{
-    const Theme& theme = currentTheme();
-    QPainter painter(this);
-    painter.fillRect(rect(), theme.background);
-    paint(painter, layoutNow(), theme, playSign());
-    paintFocusRing(painter, theme);
 }
 
 void AllocatorPicture::setWindow(TapeWindow window)

@@ -246,24 +246,20 @@ void MomentPicture::paintAll(QPainter& painter, const MomentLayout& layout, cons
     paintOver(painter, chart, layout, theme);
 }
 
-void MomentPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
+/// In an export; on screen what stands still is on the canvas.
+void MomentPicture::draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool) const
 {
-    painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
-    painter.fillRect(rect, theme.background);
-    if (m_state.moment.event < 0 && !problem().isEmpty()) {
-        paintProblem(painter, rect, theme);
-    } else {
-        MomentLayout layout = layoutIn(rect, {});
-        if (m_state.step && !m_state.step->empty()) {
-            const StepChart chart = layoutChart(*m_state.step, m_view, layout.chart, m_state.words, m_state.bytes);
-            layout = layoutIn(rect, foundText(chart));
-            paintAll(painter, layout, chart, layoutFlame(*m_state.step, m_view, layout.flame, m_state.words), theme);
-        }
-        paintHead(painter, layout, theme, false);
-        paintList(painter, layout, theme);
+    if (m_state.moment.event < 0 && !problem().isEmpty())
+        return paintProblem(painter, rect, theme);
+    MomentLayout layout = layoutIn(rect, {});
+    if (m_state.step && !m_state.step->empty()) {
+        const StepChart chart = layoutChart(*m_state.step, m_view, layout.chart, m_state.words, m_state.bytes);
+        layout = layoutIn(rect, foundText(chart));
+        paintAll(painter, layout, chart, layoutFlame(*m_state.step, m_view, layout.flame, m_state.words), theme);
     }
-    painter.restore();
+    paintHead(painter, layout, theme, false);
+    paintList(painter, layout, theme);
 }
 
 void MomentPicture::paintEvent(QPaintEvent*)

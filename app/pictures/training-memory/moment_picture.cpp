@@ -4,11 +4,9 @@
 
 #include "app/plots/plot_style.h"
 
-#include <QHelpEvent>
 #include <QKeyEvent>
 #include <QLineEdit>
 #include <QMouseEvent>
-#include <QToolTip>
 
 #include <algorithm>
 #include <cmath>
@@ -235,7 +233,7 @@ const FlameBox* MomentPicture::boxAt(QPointF at) const
     return found == m_flame->end() ? nullptr : &*found;
 }
 
-QString MomentPicture::textAt(QPointF at) const
+QString MomentPicture::toolTipAt(QPointF at) const
 {
     const MomentState& state = m_state;
     if (!state.step)
@@ -260,16 +258,6 @@ QString MomentPicture::textAt(QPointF at) const
                  QString(tensor.category).replace(u'_', u' '));
     }
     return {};
-}
-
-bool MomentPicture::event(QEvent* event)
-{
-    if (event->type() == QEvent::ToolTip) {
-        const auto* help = static_cast<QHelpEvent*>(event);
-        QToolTip::showText(help->globalPos(), textAt(help->pos()), this);
-        return true;
-    }
-    return Picture::event(event);
 }
 
 /// Esc in the search ends it.
@@ -314,7 +302,7 @@ void MomentPicture::mouseMoveEvent(QMouseEvent* event)
     setCursor(boxAt(m_pointer)                          ? Qt::PointingHandCursor
                   : chartNow().area.contains(m_pointer) ? Qt::CrossCursor
                                                         : Qt::ArrowCursor);
-    emit hoverText(textAt(m_pointer));
+    emit hoverText(toolTipAt(m_pointer));
     update();
 }
 
@@ -348,7 +336,6 @@ void MomentPicture::mouseDoubleClickEvent(QMouseEvent* event)
 void MomentPicture::leaveEvent(QEvent* event)
 {
     m_pointer = {-1, -1};
-    emit hoverText({});
     update();
     Picture::leaveEvent(event);
 }
