@@ -423,7 +423,11 @@ private slots:
         QVERIFY(blocks.marksFree());
         turnWheel(blocks, {200, 100}, 480);
         QVERIFY(blocks.sight().zoom > 1);
-        QTest::keyClick(&blocks, Qt::Key_0);
+        QTest::mouseDClick(&blocks, Qt::LeftButton, {}, {200, 100});
+        QCOMPARE(blocks.sight().zoom, 1.0);
+        turnWheel(blocks, {200, 100}, 480);
+        QVERIFY(blocks.sight().zoom > 1);
+        QTest::keyClick(&blocks, Qt::Key_Escape);
         QCOMPARE(blocks.sight().zoom, 1.0);
     }
 
