@@ -4,7 +4,7 @@
 #include "app/pages/snapshot/snapshot_words.h"
 #include "app/pictures/training-memory/memory_state.h"
 #include "app/plots/part_colours.h"
-#include "app/settings/scroll_to_focus.h"
+#include "app/settings/scroll_column.h"
 
 #include <QHBoxLayout>
 #include <QPushButton>
@@ -95,17 +95,12 @@ SnapshotInspector::SnapshotInspector(PageServices services, QWidget* parent)
     column->addWidget(m_why);
     column->addWidget(m_beside);
     column->addStretch(1);
-    m_scroll->setWidget(content);
-    m_scroll->setWidgetResizable(true);
-    m_scroll->setFrameShape(QFrame::NoFrame);
-    m_scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    m_scroll->setFocusPolicy(Qt::NoFocus);
+    scrollColumn(m_scroll, content);
     auto* outer = new QVBoxLayout(this);
     outer->setContentsMargins(0, 0, 0, 0);
     outer->addWidget(m_scroll);
     connect(m_figures, &FiguresTable::currentKeyChanged, this, &SnapshotInspector::explain);
     connect(m_whole, &QPushButton::clicked, this, &SnapshotInspector::wholeWanted);
-    scrollToFocus(m_scroll);
 }
 
 void SnapshotInspector::setFigures(const Figures& figures, bool isPredicted, const Outcome* beside, ByteStyle bytes)
