@@ -257,13 +257,17 @@ std::vector<Tick> majorTicks(const AxisSpec& axis, double low, double high, int 
 
 std::vector<Tick> byteTicks(ByteStyle style, double low, double high, int wanted)
 {
-    constexpr double smallPart = 2e-3;
+    constexpr qsizetype mostDigits = 6;
     AxisSpec spec;
     spec.unit = Unit::Byte;
     spec.bytes = style;
-    if (low <= 0 || high - low > smallPart * high)
-        return majorTicks(spec, low, high, wanted);
-    std::vector<Tick> ticks = majorTicks(spec, 0, high - low, wanted);
+    std::vector<Tick> ticks = majorTicks(spec, low, high, wanted);
+    const bool isShort = std::all_of(ticks.begin(), ticks.end(), [](const Tick& tick) {
+        return tick.text.section(u' ', 0, 0).size() <= mostDigits;
+    });
+    if (low <= 0 || isShort)
+        return ticks;
+    ticks = majorTicks(spec, 0, high - low, wanted);
     for (Tick& tick : ticks) {
         tick.text = tick.value == 0 ? axisValueText(spec, low) : u'+' + tick.text;
         tick.value += low;

@@ -25,8 +25,8 @@ struct Tick
 /// Ticks within [low, high], about `wanted` of them (at least 2), in ascending order.
 std::vector<Tick> majorTicks(const AxisSpec& axis, double low, double high, int wanted);
 
-/// Of bytes. Where a small part of a large number is in sight, the lowest tick says that number
-/// and the others what comes on it: "10.2 GiB", "+128", "+256 KiB".
+/// Of bytes. Where they would need many digits, the lowest tick says what is below and the others what comes on it:
+/// "10.2 GiB", "+128", "+256 KiB".
 std::vector<Tick> byteTicks(ByteStyle style, double low, double high, int wanted);
 
 /// Positions of fine grid lines between them (logarithmic axes only), none where they would crowd.

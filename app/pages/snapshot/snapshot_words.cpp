@@ -142,7 +142,7 @@ QString momentText(const SnapshotDevice& device, std::size_t moment)
                                : tr("event %1 of %2").arg(eventsText(moment), eventsText(events));
     if (moment == 0 || events == 0)
         return text;
-    if (const auto step = device.steps().stepOf(moment - 1))
+    if (const auto step = device.steps().stepOf(moment - 1); step && !isPredicted(device.snapshot()))
         text += tr(", step %1").arg(device.steps().steps[*step].index);
     if (const auto phase = device.categories().phaseOf(moment - 1))
         text += QStringLiteral(", ") + fromView(phaseText(*phase));

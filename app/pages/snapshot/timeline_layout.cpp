@@ -372,7 +372,7 @@ TimelineChart layoutTimeline(const SnapshotDevice& device, const TimelineSight& 
     const double u = plotUnit();
     TimelineChart chart;
     chart.sight = sight;
-    const bool hasSteps = !device.steps().steps.empty();
+    const bool hasSteps = !device.steps().steps.empty() && !isPredicted(device.snapshot()); // that is one step
     const double foot = rowHeight * u * (hasSteps ? 3 : 2);
     chart.area = rect.adjusted(axisWidth * u, topRoom * u, -rightRoom * u, -foot);
     if (chart.area.width() < 8 || chart.area.height() < 8 || sight.last <= sight.first)
