@@ -4,6 +4,7 @@
 #include "app/labs/lab_store.h"
 #include "app/labs/step_view.h"
 #include "app/pages/cards/card.h"
+#include "app/settings/scroll_column.h"
 #include "app/settings/words.h"
 
 #include <QFileInfo>
@@ -104,11 +105,7 @@ LabList::LabList(Settings& settings, QWidget* parent)
     column->addLayout(m_cards);
     column->addStretch(1);
     auto* scroll = new QScrollArea(this);
-    scroll->setWidget(content);
-    scroll->setWidgetResizable(true);
-    scroll->setFrameShape(QFrame::NoFrame);
-    scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    scroll->setFocusPolicy(Qt::NoFocus);
+    scrollColumn(scroll, content);
     auto* outer = new QVBoxLayout(this);
     outer->setContentsMargins(0, 0, 0, 0);
     outer->addWidget(scroll);

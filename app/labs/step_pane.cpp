@@ -5,6 +5,7 @@
 #include "app/labs/markdown_view.h"
 #include "app/pages/cards/card.h"
 #include "app/pages/records/record_text.h"
+#include "app/settings/scroll_column.h"
 #include "app/settings/words.h"
 #include "core/device/catalogue.h"
 
@@ -149,11 +150,7 @@ void StepPane::build()
     column->addWidget(m_later);
     column->addStretch(1);
     column->addWidget(m_footer);
-    m_scroll->setWidget(content);
-    m_scroll->setWidgetResizable(true);
-    m_scroll->setFrameShape(QFrame::NoFrame);
-    m_scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    m_scroll->setFocusPolicy(Qt::NoFocus);
+    scrollColumn(m_scroll, content);
     auto* outer = new QVBoxLayout(this);
     outer->setContentsMargins(0, 0, 0, 0);
     outer->addWidget(m_scroll);

@@ -89,7 +89,9 @@ void ExperimentPage::refreshAnswer(const ShownMeasurement& now)
         }
         const QString wanted =
             (answer.wantsMore ? tr("More %1: %2") : tr("Less %1: %2")).arg(toQString(figure->label).toHtmlEscaped());
-        changes = wanted.arg(links.isEmpty() ? tr("no single change does this") : links.join(QStringLiteral(" · ")));
+        changes = wanted.arg(m_improvements.isBusy() ? tr("looking for changes…") // those found are of other parameters
+                                 : links.isEmpty()   ? tr("no single change does this")
+                                                     : links.join(QStringLiteral(" · ")));
     }
     const QString sentence = bytesInStyle(toQString(answer.sentence), byteStyle());
     m_header->setAnswer(isMeasured && !sentence.isEmpty() ? tr("Measured: %1").arg(sentence) : sentence, changes);
@@ -104,8 +106,11 @@ void ExperimentPage::refreshInspector(const ShownMeasurement& now)
     const std::string swept = currentAxis() && currentAxis()->key != "event" ? currentAxis()->key : "";
     const bool samePoint = measured
         && (swept.empty() || differenceText(m_experiment.schema(), parameters(), now.parameters, {}).isEmpty());
-    m_inspector->setFigures(figuresBeside(figureRows(predicted, measured, x, samePoint)), bytes,
-                            now.outcome.has_value());
+    std::vector<FigureRow> rows = figureRows(predicted, measured, x, samePoint);
+    std::erase_if(rows, [this](const FigureRow& row) {
+        return row.predicted && !row.measured && m_extension->isIdle(*row.predicted);
+    });
+    m_inspector->setFigures(figuresBeside(std::move(rows)), bytes, now.outcome.has_value());
 
     const Device* target = device();
     QString basis;

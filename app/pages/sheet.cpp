@@ -27,17 +27,21 @@ double figureRow()
     return QFontMetricsF(relativeFont(0.95, true)).height() + 8;
 }
 
-QString parametersText(const ExperimentPage& page)
+/// Those that say something of the prediction.
+QString parametersText(const ExperimentPage& page, const Device& device)
 {
     QStringList parts;
     const Parameters parameters = page.parameters();
+    const auto idle = page.experiment().idleParameters(device, parameters);
     for (const auto& [key, value] : parameters.values()) {
         const ParameterSpec* spec = findParameter(page.experiment().schema(), key);
         const bool swept = parameters.sweep() && parameters.sweep()->key == key;
-        if (spec == nullptr || !(swept || isNamed(*spec, value)))
+        if (spec == nullptr || !(swept || isNamed(*spec, value)) || std::ranges::find(idle, key) != idle.end())
             continue;
-        parts << QString::fromStdString(spec->label) + u' '
-                + (swept ? QObject::tr("swept") : QString::fromStdString(valueLabel(*spec, value, page.byteStyle())));
+        const QString text =
+            swept ? QObject::tr("swept") : QString::fromStdString(valueLabel(*spec, value, page.byteStyle()));
+        if (!text.isEmpty())
+            parts << QString::fromStdString(spec->label) + u' ' + text;
     }
     return parts.join(QStringLiteral(" · "));
 }
@@ -154,7 +158,8 @@ Sheet sheetOf(const ExperimentPage& page)
     sheet.title = page.title();
     sheet.question = page.question();
     if (const Record* record = page.prediction())
-        sheet.subtitle = QString::fromStdString(record->device.name) + QStringLiteral(" · ") + parametersText(page);
+        sheet.subtitle =
+            QString::fromStdString(record->device.name) + QStringLiteral(" · ") + parametersText(page, record->device);
     if (const Record* record = page.prediction())
         sheet.footer = QObject::tr("Memscape %1 · prediction based on: %2")
                            .arg(QString::fromStdString(programVersion()), basisText(record->device, TimeText::Date));

@@ -221,6 +221,8 @@ bool PlotView::Private::mouseRelease(QMouseEvent& event)
     } else if (!moved && event.button() == Qt::LeftButton) {
         click(at);
     }
+    if (moved)
+        hover(at); // what was read before the drag lies elsewhere
     return true;
 }
 

@@ -255,6 +255,26 @@ std::vector<Tick> majorTicks(const AxisSpec& axis, double low, double high, int 
     return ticks.size() >= 2 ? ticks : linearTicks(axis, low, high, wanted);
 }
 
+std::vector<Tick> byteTicks(ByteStyle style, double low, double high, int wanted)
+{
+    constexpr qsizetype mostDigits = 6;
+    AxisSpec spec;
+    spec.unit = Unit::Byte;
+    spec.bytes = style;
+    std::vector<Tick> ticks = majorTicks(spec, low, high, wanted);
+    const bool isShort = std::all_of(ticks.begin(), ticks.end(), [](const Tick& tick) {
+        return tick.text.section(u' ', 0, 0).size() <= mostDigits;
+    });
+    if (low <= 0 || isShort)
+        return ticks;
+    ticks = majorTicks(spec, 0, high - low, wanted);
+    for (Tick& tick : ticks) {
+        tick.text = tick.value == 0 ? axisValueText(spec, low) : u'+' + tick.text;
+        tick.value += low;
+    }
+    return ticks;
+}
+
 std::vector<double> minorTicks(const AxisSpec& axis, double low, double high, int wanted)
 {
     if (axis.log == 0 || !axis.names.isEmpty() || low <= 0 || !(high > low))

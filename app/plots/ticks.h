@@ -25,6 +25,10 @@ struct Tick
 /// Ticks within [low, high], about `wanted` of them (at least 2), in ascending order.
 std::vector<Tick> majorTicks(const AxisSpec& axis, double low, double high, int wanted);
 
+/// Of bytes. Where they would need many digits, the lowest tick says what is below and the others what comes on it:
+/// "10.2 GiB", "+128", "+256 KiB".
+std::vector<Tick> byteTicks(ByteStyle style, double low, double high, int wanted);
+
 /// Positions of fine grid lines between them (logarithmic axes only), none where they would crowd.
 std::vector<double> minorTicks(const AxisSpec& axis, double low, double high, int wanted);
 

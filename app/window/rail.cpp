@@ -4,7 +4,7 @@
 #include "app/document/pages.h"
 #include "app/pages/cards/card.h"
 #include "app/pages/records/record_text.h"
-#include "app/settings/scroll_to_focus.h"
+#include "app/settings/scroll_column.h"
 #include "app/settings/theme.h"
 #include "app/settings/words.h"
 
@@ -64,16 +64,11 @@ Rail::Rail(const std::vector<const Experiment*>& experiments, DeviceDirectory& d
     addGroup("kernels", tr("KERNELS"), pages);
     addGroup("learn", tr("LEARN"), pages);
     m_list->addStretch(1);
-    m_scroll->setWidget(list);
-    m_scroll->setWidgetResizable(true);
-    m_scroll->setFrameShape(QFrame::NoFrame);
-    m_scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    m_scroll->setFocusPolicy(Qt::NoFocus);
+    scrollColumn(m_scroll, list);
     column->addWidget(m_scroll, 1);
     column->addWidget(makeDeviceCard());
     fitWidth();
     connect(&devices, &DeviceDirectory::changed, this, &Rail::refreshDevice);
-    scrollToFocus(m_scroll);
 }
 
 /// As wide as its words are, at any size of the text.

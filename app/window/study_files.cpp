@@ -68,6 +68,17 @@ bool isModelFile(const QString& path)
         && (name == QStringLiteral("config.json") || json->contains("model_type") || json->contains("architectures"));
 }
 
+/// What exports write to be looked at: no study can be made of it again.
+bool isForEyes(const QString& path)
+{
+    const QString suffix = QFileInfo(path).suffix().toLower();
+    for (const char* known : {"png", "svg", "pdf", "html", "md", "csv"}) {
+        if (suffix == QLatin1String(known))
+            return QFileInfo::exists(path);
+    }
+    return false;
+}
+
 Result<Record> recordOf(const QByteArray& text)
 {
     MEMSCAPE_TRY(json, parseJson(std::string_view(text.constData(), std::size_t(text.size()))));
@@ -186,6 +197,14 @@ bool StudyFiles::openPath(const QString& path)
     if (isLab || QFileInfo(path).suffix().toLower() == QStringLiteral("mlab")) {
         emit pageFileOpened(QLatin1String(labsPageId), path);
         return true;
+    }
+    if (isForEyes(path)) {
+        m_banner.showError({"file.kind",
+                            "no study can be made of " + QFileInfo(path).fileName().toStdString(),
+                            {},
+                            "it is there to be looked at: open the study that it came from, or its data as JSON"},
+                           path);
+        return false;
     }
     auto file = readDocument(path);
     const auto format = file ? file->format() : Result<std::string>(fail(file.error()));

@@ -58,7 +58,6 @@ public:
     /// worker.version, worker.protocol, worker.gave-up.
     const std::optional<Error>& error() const { return m_error; }
     const std::vector<protocol::WorkerDevice>& devices() const { return m_devices; }
-    QString workerVersion() const { return m_version; }
     qint64 processId() const { return m_process ? m_process->processId() : 0; }
     /// The last lines of stderr and the command, for Copy details.
     QString details() const;
@@ -121,7 +120,6 @@ private:
     State m_state = State::Stopped;
     std::optional<Error> m_error;
     std::vector<protocol::WorkerDevice> m_devices;
-    QString m_version;
     QByteArray m_stderr;
 
     std::unique_ptr<QProcess> m_process;

@@ -170,7 +170,6 @@ void WorkerClient::handleHello(const protocol::Hello& hello)
     }
     m_greeted = true;
     m_everGreeted = true;
-    m_version = QString::fromStdString(hello.worker);
     m_devices = hello.devices;
     setState(State::Ready);
     emit devicesChanged();

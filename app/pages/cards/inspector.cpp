@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/cards/inspector.h"
 
-#include "app/settings/scroll_to_focus.h"
+#include "app/settings/scroll_column.h"
 
 #include <QPushButton>
 #include <QScrollArea>
@@ -43,11 +43,7 @@ Inspector::Inspector(const Experiment& experiment, StudyDocument& document, RunC
     column->setContentsMargins(16, 14, 16, 10);
     column->setSpacing(8);
     build(column);
-    m_scroll->setWidget(content);
-    m_scroll->setWidgetResizable(true);
-    m_scroll->setFrameShape(QFrame::NoFrame);
-    m_scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    m_scroll->setFocusPolicy(Qt::NoFocus);
+    scrollColumn(m_scroll, content);
 
     auto* progress = new ProgressRow(runs, this);
     progress->setContentsMargins(16, 0, 16, 10);
@@ -68,7 +64,6 @@ Inspector::Inspector(const Experiment& experiment, StudyDocument& document, RunC
     connect(m_records, &RecordsList::revealWanted, this, [this](QWidget* what) {
         QTimer::singleShot(0, what, [this, what] { m_scroll->ensureWidgetVisible(what, 0, 24); });
     });
-    scrollToFocus(m_scroll);
 }
 
 void Inspector::build(QVBoxLayout* column)

@@ -29,7 +29,6 @@ public:
     void setSnapshot(std::shared_ptr<const SnapshotDevice> device);
     /// Whether there is a prediction at all.
     void setOn(bool on);
-    bool isOn() const { return m_isOn; }
     /// Of Memory budget, without sweep and advice.
     Parameters parameters() const;
     const Record* prediction() const { return m_isOn ? m_prediction.get() : nullptr; }
@@ -37,7 +36,6 @@ public:
     std::vector<double> step() const;
     ParameterForm* form() const { return m_form; }
     bool isBusy() const { return m_isOn && (m_timer.isActive() || m_predictor.isBusy() || m_finder.isBusy()); }
-    bool isGuessing() const { return m_work.isBusy(); }
     void guess();
     std::string deviceId() const; ///< that it is predicted for
 

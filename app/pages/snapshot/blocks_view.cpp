@@ -25,6 +25,7 @@ constexpr int stackLines = 10;
 BlocksView::BlocksView(QWidget* parent)
     : SnapshotView(parent)
 {
+    setFocusPolicy(Qt::WheelFocus); // keys act on what the wheel has zoomed
     setAccessibleName(tr("Segments and blocks at the moment, by address"));
 }
 
@@ -75,14 +76,15 @@ QSize BlocksView::minimumSizeHint() const
 
 QString BlocksView::hint() const
 {
-    return tr("Hover: size, age, stack, neighbours. Wheel zooms, Shift scrolls. F marks the free holes.");
+    return tr(
+        "Hover: size, age, stack, neighbours. Wheel zooms, Esc shows all, Shift scrolls. F marks the free holes.");
 }
 
 QString BlocksView::shortcuts()
 {
     return tr(
-        "← → go from block to block, ↑ ↓ scroll, + − zoom, 0 shows all, F marks the free holes, Enter goes to the "
-        "moment that made the block. The wheel zooms at the pointer, with Shift it scrolls.");
+        "← → go from block to block, ↑ ↓ scroll, + − zoom, 0 or Esc shows all, F marks the free holes, Enter goes to "
+        "the moment that made the block. The wheel zooms at the pointer, with Shift it scrolls.");
 }
 
 QString BlocksView::title() const
@@ -213,6 +215,11 @@ void BlocksView::mousePressEvent(QMouseEvent* event)
         choose(piece->block);
 }
 
+void BlocksView::mouseDoubleClickEvent(QMouseEvent*)
+{
+    setSight({});
+}
+
 void BlocksView::wheelEvent(QWheelEvent* event)
 {
     event->accept();
@@ -261,7 +268,8 @@ void BlocksView::keyPressEvent(QKeyEvent* event)
     case Qt::Key_Plus:
     case Qt::Key_Equal: return setSight(zoomedBlocks(chartNow(), m_sight, middle, zoomStep));
     case Qt::Key_Minus: return setSight(zoomedBlocks(chartNow(), m_sight, middle, 1 / zoomStep));
-    case Qt::Key_0: return setSight({});
+    case Qt::Key_0:
+    case Qt::Key_Escape: return setSight({});
     case Qt::Key_F: return setMarksFree(!m_marksFree);
     case Qt::Key_Return:
     case Qt::Key_Enter:

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Segments and blocks at the moment. The wheel zooms at the pointer, with Shift it scrolls; F marks the free holes.
+// Segments and blocks at the moment. The wheel zooms at the pointer, with Shift it scrolls; a double click shows all; F
+// marks the free holes.
 //
-// Keys: arrows go from block to block, up and down scroll, + − zoom, 0 shows all, F marks free holes, Enter goes to
-// the moment that made the block.
+// Keys: arrows go from block to block, up and down scroll, + − zoom, 0 and Esc show all, F marks free holes, Enter goes
+// to the moment that made the block.
 #pragma once
 
 #include "app/pages/snapshot/blocks_layout.h"
@@ -39,6 +40,7 @@ protected:
     void forgetLayout() override { m_chart.reset(); }
     void paintOver(QPainter& painter, const Theme& theme) const override;
     void mousePressEvent(QMouseEvent* event) override;
+    void mouseDoubleClickEvent(QMouseEvent* event) override;
     void wheelEvent(QWheelEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
 

@@ -55,8 +55,6 @@ RecordPane::RecordPane(QWidget* parent)
     , m_holders(new NumbersTable(this))
 {
     setObjectName(QStringLiteral("snapshotRecord"));
-    m_figures->setCompared(true); // its values are measured ones
-    m_figures->setPredicted(false);
     m_figures->setAccessibleName(tr("Figures of the record"));
     m_holders->setAccessibleName(tr("Who held the bytes at the peak"));
     auto* left = new QVBoxLayout;
@@ -77,29 +75,28 @@ RecordPane::RecordPane(QWidget* parent)
 void RecordPane::setRecord(const Record& record, ByteStyle bytes)
 {
     static const Outcome nothing;
-    const Outcome& measured = record.measured ? *record.measured : nothing;
+    const Outcome* const predicted = record.predicted ? &*record.predicted : nullptr;
+    const Outcome* const measured = record.measured ? &*record.measured : predicted ? nullptr : &nothing;
+    const Outcome& shown = measured ? *measured : *predicted;
     CurveInput input;
-    input.measured = &measured;
+    input.predicted = predicted;
+    input.measured = measured;
     input.measuredOn = tr("allocated, recorded");
-    const std::vector<SeriesGroup> groups = seriesGroups(measured);
+    const std::vector<SeriesGroup> groups = seriesGroups(shown);
     m_plot->setEmptyText(tr("This record has no curves."));
     if (!groups.empty()) {
-        m_plot->setAxes(xAxisOf(measured, groups.front(), bytes), yAxisOf(groups.front(), input, bytes));
+        m_plot->setAxes(xAxisOf(shown, groups.front(), bytes), yAxisOf(groups.front(), input, bytes));
         m_plot->setTitle(tr("Bytes over events"));
     }
     m_plot->setCurves(groups.empty() ? std::vector<Curve>() : makeCurves(groups.front(), input));
-    std::vector<FigureRow> rows;
-    for (const Figure& figure : measured.figures) {
-        FigureRow row{QString::fromStdString(figure.key), QString::fromStdString(figure.label)};
-        row.measured = figure;
-        rows.push_back(std::move(row));
-    }
-    m_figures->setRows(std::move(rows), bytes);
+    m_figures->setCompared(measured != nullptr);
+    m_figures->setPredicted(predicted != nullptr);
+    m_figures->setRows(figureRows(predicted, measured, std::nullopt, true), bytes);
     std::vector<SnapshotFinding> findings;
-    for (const Json& finding : listOf(measured.detail, "findings"))
+    for (const Json& finding : listOf(shown.detail, "findings"))
         findings.push_back(findingOf(finding));
     m_findings->setFindings(std::move(findings), bytes);
-    m_holders->setNumbers(holdersOf(member(measured.detail, "peak")), bytes);
+    m_holders->setNumbers(holdersOf(member(shown.detail, "peak")), bytes);
 }
 
 } // namespace memscape

@@ -2,6 +2,7 @@
 // What leaves the page Snapshot, of the selected range alone, and what --screenshot may ask of it.
 #include "app/document/study_document.h"
 #include "app/pages/snapshot/snapshot_page.h"
+#include "app/pages/snapshot/snapshot_words.h"
 #include "app/workers/devices.h"
 #include "core/report/report.h"
 #include "core/report/snapshot_record.h"
@@ -9,6 +10,8 @@
 
 #include <QFileInfo>
 #include <QSaveFile>
+
+#include <utility>
 
 namespace memscape {
 
@@ -43,7 +46,13 @@ struct Source
     EventRange range;
     std::string name;
 
-    Record record() const { return snapshotRecord(*device, range, name); }
+    Record record() const
+    {
+        Record record = snapshotRecord(*device, range, name);
+        if (isPredicted(device->snapshot()))
+            std::swap(record.predicted, record.measured);
+        return record;
+    }
 };
 
 Result<void> writeText(const QString& path, const std::string& text)

@@ -4,7 +4,7 @@
 #include "app/pages/snapshot/snapshot_words.h"
 #include "app/pictures/training-memory/memory_state.h"
 #include "app/plots/part_colours.h"
-#include "app/settings/scroll_to_focus.h"
+#include "app/settings/scroll_column.h"
 
 #include <QHBoxLayout>
 #include <QPushButton>
@@ -95,33 +95,34 @@ SnapshotInspector::SnapshotInspector(PageServices services, QWidget* parent)
     column->addWidget(m_why);
     column->addWidget(m_beside);
     column->addStretch(1);
-    m_scroll->setWidget(content);
-    m_scroll->setWidgetResizable(true);
-    m_scroll->setFrameShape(QFrame::NoFrame);
-    m_scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    m_scroll->setFocusPolicy(Qt::NoFocus);
+    scrollColumn(m_scroll, content);
     auto* outer = new QVBoxLayout(this);
     outer->setContentsMargins(0, 0, 0, 0);
     outer->addWidget(m_scroll);
     connect(m_figures, &FiguresTable::currentKeyChanged, this, &SnapshotInspector::explain);
     connect(m_whole, &QPushButton::clicked, this, &SnapshotInspector::wholeWanted);
-    scrollToFocus(m_scroll);
-    m_figures->setCompared(true);
 }
 
-void SnapshotInspector::setFigures(const Figures& measured, const Outcome* predicted, ByteStyle bytes)
+void SnapshotInspector::setFigures(const Figures& figures, bool isPredicted, const Outcome* beside, ByteStyle bytes)
 {
     m_bytes = bytes;
+    Outcome own;
+    own.figures = figures;
     std::vector<FigureRow> rows;
-    for (const Figure& figure : measured) {
-        FigureRow row{QString::fromStdString(figure.key), QString::fromStdString(figure.label)};
-        row.measured = figure;
-        if (const Figure* other = predicted ? findFigure(predicted->figures, figure.key) : nullptr)
-            row.predicted = *other;
-        compareInto(row);
-        rows.push_back(std::move(row));
+    if (isPredicted) {
+        rows = figureRows(&own, nullptr, std::nullopt, true);
+        if (beside != nullptr)
+            addBaseline(rows, beside, nullptr, std::nullopt, true);
+    } else {
+        rows = figureRows(nullptr, &own, std::nullopt, true);
+        for (FigureRow& row : rows) {
+            if (const Figure* other = beside ? findFigure(beside->figures, row.measured->key) : nullptr)
+                row.predicted = *other;
+            compareInto(row);
+        }
     }
-    m_figures->setPredicted(predicted != nullptr);
+    m_figures->setCompared(!isPredicted);
+    m_figures->setPredicted(isPredicted || beside != nullptr);
     m_figures->setRows(std::move(rows), bytes);
     explain();
 }
@@ -129,11 +130,10 @@ void SnapshotInspector::setFigures(const Figures& measured, const Outcome* predi
 void SnapshotInspector::explain()
 {
     const QString key = m_figures->currentKey();
-    for (const FigureRow& row : m_figures->figures()->rows()) {
-        if (row.key == key)
-            return m_why->setFigure(row.measured ? &*row.measured : nullptr, m_bytes);
-    }
-    m_why->setFigure(nullptr, m_bytes);
+    const auto& rows = m_figures->figures()->rows();
+    const auto row = std::find_if(rows.begin(), rows.end(), [&](const FigureRow& one) { return one.key == key; });
+    const Figure* figure = row == rows.end() ? nullptr : row->measured ? &*row->measured : &*row->predicted;
+    m_why->setFigure(figure, m_bytes);
 }
 
 void SnapshotInspector::setAlive(const std::vector<AliveRow>& rows, ByteStyle bytes)

@@ -40,7 +40,8 @@ public:
     WhyCard* why() const { return m_why; }
     BesidePanel* beside() const { return m_beside; }
 
-    void setFigures(const Figures& measured, const Outcome* predicted, ByteStyle bytes);
+    /// Those of the file, measured or predicted itself; beside them those of a prediction, where there is one.
+    void setFigures(const Figures& figures, bool isPredicted, const Outcome* beside, ByteStyle bytes);
     void setAlive(const std::vector<AliveRow>& rows, ByteStyle bytes);
     /// What figures and list are about; `isSelected`: it can be given up.
     void setRange(const QString& words, bool isSelected);

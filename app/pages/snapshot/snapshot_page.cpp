@@ -104,6 +104,11 @@ const RecordPane* SnapshotPage::recordShown() const
     return m_stack->currentWidget() == m_recordPane ? m_recordPane : nullptr;
 }
 
+bool SnapshotPage::isOpen() const
+{
+    return m_opened.device && m_opened.path == file();
+}
+
 QString SnapshotPage::title() const
 {
     if (const Record* shown = record())
@@ -116,7 +121,7 @@ QString SnapshotPage::facts() const
 {
     if (record() != nullptr)
         return tr("Its figures, findings and curves; blocks, stacks and moments are in the snapshot itself");
-    if (!m_opened.device)
+    if (!isOpen())
         return toQString(info().question);
     const Snapshot& snapshot = *m_opened.snapshot;
     return QStringList{
@@ -131,12 +136,11 @@ void SnapshotPage::showHeader()
     m_title->setText(title());
     m_title->setToolTip(file());
     m_facts->setText(facts());
-    m_playButton->setEnabled(m_opened.device != nullptr);
-    m_compareButton->setEnabled(m_opened.device != nullptr);
-    m_export->setEnabled(m_opened.device != nullptr);
+    for (QPushButton* button : {m_playButton, m_compareButton, m_export})
+        button->setEnabled(isOpen());
     QStringList notes;
     m_devices->clear();
-    if (m_opened.device) {
+    if (isOpen()) {
         for (const std::string& note : m_opened.snapshot->notes)
             notes << toQString(note);
         if (m_opened.snapshot->run && m_opened.snapshot->run->error)
@@ -162,7 +166,7 @@ void SnapshotPage::showKind()
     m_kinds->button(int(m_kindKeys.indexOf(QStringLiteral("compare"))))->setVisible(!m_compare->other().isEmpty());
     m_heading->setText(headings[index]);
     m_views->setCurrentIndex(index);
-    m_byTime->setVisible(index == 0);
+    m_byTime->setVisible(index == 0 && !(m_shown.device && isPredicted(m_shown.device->snapshot())));
     const bool hasRoom = height() >= lowPage * plotUnit();
     m_strip->setVisible(index == 0 && hasRoom);
     m_stripTitle->setVisible(index == 0 && hasRoom);
@@ -213,7 +217,8 @@ void SnapshotPage::showMoment()
 void SnapshotPage::showBeside()
 {
     const Record* record = m_inspector->beside()->prediction();
-    m_inspector->setFigures(m_figures, record && record->predicted ? &*record->predicted : nullptr,
+    m_inspector->setFigures(m_figures, m_shown.device && isPredicted(m_shown.device->snapshot()),
+                            record && record->predicted ? &*record->predicted : nullptr,
                             m_services.settings.byteStyle());
     m_timeline->setPrediction(m_inspector->beside()->step());
 }

@@ -114,6 +114,7 @@ private:
     Json setting(const std::string& key) const;
     QString pathSetting(const std::string& key) const;
     // snapshot_page.cpp
+    bool isOpen() const; ///< the file that the study names, and no other one until it is there
     void take(const OpenedSnapshot& opened);
     void drop();
     void showStart();

@@ -220,8 +220,10 @@ void SnapshotPage::connectAll()
         askFindings();
     });
     connect(&m_patience, &QTimer::timeout, this, [this] {
-        if (m_opener.isBusy())
-            showStart();
+        if (!m_opener.isBusy())
+            return;
+        showHeader();
+        showStart();
     });
     connect(&m_opener, &SnapshotOpener::opened, this, &SnapshotPage::take);
     connect(&m_opener, &SnapshotOpener::progress, this, [this](double share, const QString& what) {

@@ -17,21 +17,24 @@ QString fromView(std::string_view text)
 }
 
 /// "0.31 s" between two moments; empty where the trace has no times.
-QString durationText(const Lifetimes& lifetimes, std::size_t from, std::size_t to)
+QString durationText(const SnapshotDevice& device, std::size_t from, std::size_t to)
 {
+    if (isPredicted(device.snapshot()))
+        return {};
+    const Lifetimes& lifetimes = device.lifetimes();
     const std::int64_t start = lifetimes.timeAt(from), end = lifetimes.timeAt(to);
     if (start <= 0 || end <= start)
         return {};
     return toQString(quantityText(double(end - start) * 1e-6, Unit::Second));
 }
 
-QString lifeText(const Lifetimes& lifetimes, const Lifetime& life)
+QString lifeText(const SnapshotDevice& device, const Lifetime& life)
 {
-    const std::size_t events = lifetimes.events();
+    const std::size_t events = device.lifetimes().events();
     const bool stays = life.end > events;
     if (life.begin == 0 && stays)
         return tr("alive from before the trace to its end");
-    const QString time = durationText(lifetimes, life.begin, std::min<std::size_t>(life.end, events));
+    const QString time = durationText(device, life.begin, std::min<std::size_t>(life.end, events));
     const QString span = time.isEmpty() ? QString() : QStringLiteral(" (%1)").arg(time);
     if (stays)
         return tr("alive since event %1%2").arg(eventsText(life.begin), span);
@@ -52,8 +55,22 @@ QString eventsText(std::size_t count)
     return toQString(countText(double(count)));
 }
 
+bool isPredicted(const Snapshot& snapshot)
+{
+    bool isNamed = false;
+    for (const SnapshotFrame& frame : snapshot.frames) {
+        const std::string_view file = snapshot.texts[frame.file];
+        isNamed |= file == "prediction";
+        if (file != "prediction" && file != "??" && !file.empty())
+            return false;
+    }
+    return isNamed;
+}
+
 QString torchText(const Snapshot& snapshot)
 {
+    if (isPredicted(snapshot))
+        return tr("predicted");
     if (snapshot.run && !snapshot.run->torch.empty())
         return tr("PyTorch %1").arg(toQString(snapshot.run->torch));
     return snapshot.settings.is_null() ? tr("PyTorch before 2.1") : tr("PyTorch 2.1 or newer");
@@ -98,7 +115,7 @@ QString lifetimeText(const SnapshotDevice& device, LifetimeId lifetime, ByteStyl
     const QString what =
         category == Category::Unknown ? tr("of unknown use") : tr("%1 by %2").arg(categoryName(category), how);
     return tr("%1%2, %3, %4")
-        .arg(name.isEmpty() ? QString() : name + QStringLiteral(": "), size, what, lifeText(device.lifetimes(), life));
+        .arg(name.isEmpty() ? QString() : name + QStringLiteral(": "), size, what, lifeText(device, life));
 }
 
 QString stackText(const Snapshot& snapshot, StackId stack, int most)
@@ -125,7 +142,7 @@ QString momentText(const SnapshotDevice& device, std::size_t moment)
                                : tr("event %1 of %2").arg(eventsText(moment), eventsText(events));
     if (moment == 0 || events == 0)
         return text;
-    if (const auto step = device.steps().stepOf(moment - 1))
+    if (const auto step = device.steps().stepOf(moment - 1); step && !isPredicted(device.snapshot()))
         text += tr(", step %1").arg(device.steps().steps[*step].index);
     if (const auto phase = device.categories().phaseOf(moment - 1))
         text += QStringLiteral(", ") + fromView(phaseText(*phase));

@@ -47,6 +47,7 @@ StartPane::StartPane(QWidget* parent)
     m_example->setObjectName(QStringLiteral("openSnapshotExample"));
     m_stop->setObjectName(QStringLiteral("stopOpening"));
     m_stop->setProperty("role", "danger");
+    m_stop->setShortcut(Qt::Key_Escape);
     m_copy->setObjectName(QStringLiteral("copyDetails"));
     m_bar->setRange(0, 1000);
     m_bar->setTextVisible(false);

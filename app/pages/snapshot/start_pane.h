@@ -33,7 +33,6 @@ public:
     void showStopped(const QString& path);
     void showError(const QString& path, const Error& error);
     QString text() const; ///< what it says, for tests and screen readers
-    QPushButton* stopButton() const { return m_stop; }
 
 signals:
     void openWanted();

@@ -2,6 +2,7 @@
 #include "app/pages/snapshot/timeline_layout.h"
 
 #include "app/pages/snapshot/snapshot_words.h"
+#include "app/pictures/common/span.h"
 #include "app/pictures/common/stairs.h"
 #include "app/pictures/training-memory/memory_state.h"
 #include "app/plots/plot_style.h"
@@ -17,8 +18,9 @@ namespace memscape {
 
 namespace {
 
-constexpr double axisWidth = 58, rightRoom = 8, topRoom = 22, rowHeight = 15, leastBytes = 4096;
-constexpr std::size_t mostSteps = 400; ///< in sight, else they are too narrow to be told apart
+constexpr double axisWidth = 58, rightRoom = 8, topRoom = 22, rowHeight = 15;
+constexpr double leastBytes = 4096, gripRoom = 1.5; ///< in sight: B, heights of the block under the pointer
+constexpr std::size_t mostSteps = 400;              ///< in sight, else they are too narrow to be told apart
 /// From the bottom up, as on Memory budget.
 constexpr Category layerOrder[] = {Category::Weights,   Category::MasterWeights, Category::OptimizerState,
                                    Category::Gradients, Category::KeyValueCache, Category::Input,
@@ -192,11 +194,7 @@ void placeSteps(const SnapshotDevice& device, const QRectF& row, TimelineChart& 
 void placeTicks(const SnapshotDevice& device, bool byTime, ByteStyle bytes, TimelineChart& chart)
 {
     const double u = plotUnit();
-    AxisSpec up;
-    up.unit = Unit::Byte;
-    up.bytes = bytes;
-    for (const Tick& tick :
-         majorTicks(up, chart.sight.bottom, chart.sight.top, std::max(2, int(chart.area.height() / (44 * u)))))
+    for (const Tick& tick : byteTicks(bytes, chart.sight.bottom, chart.sight.top, int(chart.area.height() / (44 * u))))
         chart.yTicks.push_back({chart.y(tick.value), tick.text});
     const Lifetimes& lifetimes = device.lifetimes();
     AxisSpec across;
@@ -268,30 +266,40 @@ TimelineSight wholeSight(const SnapshotDevice& device)
     return {0, last, 0, most * 1.06};
 }
 
-TimelineSight zoomedSight(const SnapshotDevice& device, const TimelineSight& sight, bool byTime, double xShare,
-                          double xFactor, double yShare, double yFactor, double mostBytes)
+TimelineSight zoomedSight(const SnapshotDevice& device, const TimelineSight& sight, bool byTime, double share,
+                          double factor)
 {
-    TimelineSight whole = wholeSight(device);
-    whole.top = std::max(whole.top, mostBytes);
+    const std::size_t events = device.lifetimes().events(), fewest = std::min(fewestMoments, events);
+    const double at = std::clamp(share, 0.0, 1.0);
     TimelineSight next = sight;
-    if (xFactor != 1) {
-        const double share = std::clamp(xShare, 0.0, 1.0);
-        next.first = momentAtShare(device.lifetimes(), sight, byTime, share - share * xFactor);
-        next.last = momentAtShare(device.lifetimes(), sight, byTime, share + (1 - share) * xFactor);
-        const std::size_t fewest = std::min(fewestMoments, whole.last);
-        if (next.last < next.first + fewest) {
-            const std::size_t middle = momentAtShare(device.lifetimes(), sight, byTime, share);
-            next.first = std::min(middle - std::min(middle, fewest / 2), whole.last - fewest);
-            next.last = next.first + fewest;
-        }
-    }
-    if (yFactor != 1) {
-        const double height = std::clamp((sight.top - sight.bottom) * yFactor, leastBytes, whole.top);
-        const double at = sight.bottom + std::clamp(yShare, 0.0, 1.0) * (sight.top - sight.bottom);
-        next.bottom = std::clamp(at - yShare * height, 0.0, whole.top - height);
-        next.top = next.bottom + height;
+    next.first = momentAtShare(device.lifetimes(), sight, byTime, at - at * factor);
+    next.last = momentAtShare(device.lifetimes(), sight, byTime, at + (1 - at) * factor);
+    if (next.last < next.first + fewest) {
+        const std::size_t middle = momentAtShare(device.lifetimes(), sight, byTime, at);
+        next.first = std::min(middle - std::min(middle, fewest / 2), events - fewest);
+        next.last = next.first + fewest;
     }
     return next;
+}
+
+TimelineSight withMemory(const SnapshotDevice& device, const TimelineSight& sight)
+{
+    const std::size_t peak = device.timeline().peakReserved(sight.first, sight.last);
+    const Span bytes = lowered({sight.bottom, sight.top}, double(device.lifetimes().bytesAt(peak).reserved));
+    return {sight.first, sight.last, bytes.low, bytes.high};
+}
+
+TimelineSight TimelineChart::zoomedBytes(const SnapshotDevice& device, QPointF place, double factor, double most) const
+{
+    const int column = columnAt(edges, place.x());
+    const double reserved = column < 0 ? 0 : double(columns[std::size_t(column)].highReserved);
+    const double held = std::clamp(place.y(), std::clamp(y(reserved), area.top(), area.bottom()), area.bottom());
+    const TimelineShape* shape = at({place.x(), held + 0.5});
+    const bool isBlock = shape && shape->lifetime != noLifetime;
+    const double least = isBlock ? gripRoom * double(device.lifetimes()[shape->lifetime].size) : leastBytes;
+    const double bytes = sight.bottom + (area.bottom() - held) / area.height() * (sight.top - sight.bottom);
+    const Span next = zoomed({sight.bottom, sight.top}, {0, most}, bytes, factor, least);
+    return {sight.first, sight.last, next.low, next.high};
 }
 
 TimelineSight pannedSight(const SnapshotDevice& device, const TimelineSight& sight, bool byTime, double xShare)
@@ -364,7 +372,7 @@ TimelineChart layoutTimeline(const SnapshotDevice& device, const TimelineSight& 
     const double u = plotUnit();
     TimelineChart chart;
     chart.sight = sight;
-    const bool hasSteps = !device.steps().steps.empty();
+    const bool hasSteps = !device.steps().steps.empty() && !isPredicted(device.snapshot()); // that is one step
     const double foot = rowHeight * u * (hasSteps ? 3 : 2);
     chart.area = rect.adjusted(axisWidth * u, topRoom * u, -rightRoom * u, -foot);
     if (chart.area.width() < 8 || chart.area.height() < 8 || sight.last <= sight.first)

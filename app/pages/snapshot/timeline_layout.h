@@ -26,11 +26,12 @@ struct TimelineSight
 
 /// All moments, from 0 to a little more than was reserved at most.
 TimelineSight wholeSight(const SnapshotDevice& device);
-/// Nearer (factor < 1) or farther about a place, within the whole: `xShare` and `yShare` are 0 at the left and the
-/// bottom. Of few moments no less than `fewestMoments` stay in sight. So many bytes as `mostBytes` can be in sight
-/// although less was reserved.
-TimelineSight zoomedSight(const SnapshotDevice& device, const TimelineSight& sight, bool byTime, double xShare,
-                          double xFactor, double yShare = 0, double yFactor = 1, double mostBytes = 0);
+/// Nearer (factor < 1) or farther in moments about a share of what is in sight, within the whole. Of few moments no
+/// less than `fewestMoments` stay in sight.
+TimelineSight zoomedSight(const SnapshotDevice& device, const TimelineSight& sight, bool byTime, double share,
+                          double factor);
+/// The bytes in sight from so many on: some of what was reserved stays in sight.
+TimelineSight withMemory(const SnapshotDevice& device, const TimelineSight& sight);
 /// To the right by a share of what is in sight, within the whole.
 TimelineSight pannedSight(const SnapshotDevice& device, const TimelineSight& sight, bool byTime, double xShare);
 constexpr std::size_t fewestMoments = 8;
@@ -91,6 +92,9 @@ struct TimelineChart
     /// The moment of the most memory in the column at x: what is drawn there.
     std::size_t peakAt(double x) const;
     const TimelineShape* at(QPointF place) const;
+    /// Nearer or farther in bytes about a place, within `most` B: no nearer than to the block there, over the outline
+    /// about the outline.
+    TimelineSight zoomedBytes(const SnapshotDevice& device, QPointF place, double factor, double most) const;
 };
 
 /// At most so many blocks are drawn one by one.

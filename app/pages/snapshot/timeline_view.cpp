@@ -25,6 +25,7 @@ constexpr int stackLines = 10;
 TimelineView::TimelineView(QWidget* parent)
     : SnapshotView(parent)
 {
+    setFocusPolicy(Qt::WheelFocus); // keys act on what the wheel has zoomed
     setAccessibleName(tr("Allocated and reserved bytes over the events of the snapshot"));
 }
 
@@ -62,7 +63,7 @@ void TimelineView::setPrediction(PredictedStep step)
 
 void TimelineView::setSight(const TimelineSight& sight)
 {
-    m_sight = sight;
+    m_sight = shown().device ? withMemory(*shown().device, sight) : sight;
     changed();
 }
 
@@ -89,15 +90,15 @@ const TimelineChart& TimelineView::chartNow() const
 
 QString TimelineView::hint() const
 {
-    return tr("Wheel zooms, drag selects a range, click sets the moment, double click shows all.");
+    return tr("Wheel zooms, Esc shows all, drag selects a range, click sets the moment.");
 }
 
 QString TimelineView::shortcuts()
 {
     return tr(
         "← → move the moment event by event, with Shift in larger steps, Home and End to the ends, P to the peak; "
-        "+ − zoom, 0 shows all, Z the selection, Page up and down pan, Esc ends the selection. The wheel zooms at "
-        "the pointer (Shift: bytes), a drag selects, the right button pans.");
+        "+ − zoom, 0 shows all, Z the selection, Page up and down pan, Esc ends the selection, then shows all. The "
+        "wheel zooms at the pointer (Shift: bytes), a double click shows all, a drag selects, the right button pans.");
 }
 
 QString TimelineView::textAt(QPointF at) const
@@ -200,10 +201,9 @@ void TimelineView::wheelEvent(QWheelEvent* event)
     if (angle.x() != 0 && angle.y() == 0 && !isShift)
         return setSight(pannedSight(*shown().device, m_sight, shown().byTime, -angle.x() / 1200.0));
     const double factor = std::pow(zoomStep, (angle.y() != 0 ? angle.y() : angle.x()) / 120.0);
-    const double x = (event->position().x() - chart.area.left()) / chart.area.width();
-    const double y = (chart.area.bottom() - event->position().y()) / chart.area.height();
-    setSight(isShift ? zoomedSight(*shown().device, m_sight, shown().byTime, x, 1, y, factor, whole().top)
-                     : zoomedSight(*shown().device, m_sight, shown().byTime, x, factor));
+    const double share = (event->position().x() - chart.area.left()) / chart.area.width();
+    setSight(isShift ? chart.zoomedBytes(*shown().device, event->position(), factor, whole().top)
+                     : zoomedSight(*shown().device, m_sight, shown().byTime, share, factor));
 }
 
 /// About the moment, or the middle when that is out of sight.
@@ -261,10 +261,9 @@ void TimelineView::keyPressEvent(QKeyEvent* event)
             emit rangeWanted(0, device.lifetimes().events());
             return;
         }
-        break;
-    default: break;
+        return setSight(whole());
+    default: QWidget::keyPressEvent(event);
     }
-    QWidget::keyPressEvent(event);
 }
 
 } // namespace memscape

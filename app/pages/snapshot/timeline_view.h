@@ -3,7 +3,8 @@
 // moment that all views show, a double click shows all, the right or middle button pans.
 //
 // Keys: arrows move the moment event by event (Shift: in larger steps), Home and End to the ends, P to the peak,
-// + − zoom, Z to the selection, 0 shows all, Page up and down pan, Esc ends the selection.
+// + − zoom, Z to the selection, 0 shows all, Page up and down pan, Esc ends the selection, then shows
+// all.
 #pragma once
 
 #include "app/pages/snapshot/timeline_layout.h"

@@ -22,13 +22,14 @@ constexpr double zoomOfANotch = 0.8;
 AllocatorPicture::AllocatorPicture(QWidget* parent)
     : WalkPicture({430, 276, 460}, parent)
 {
+    setFocusPolicy(Qt::WheelFocus); // keys act on what the wheel has zoomed
     setAccessibleName(tr("Segments and blocks"));
 }
 
 QString AllocatorPicture::shortcuts()
 {
     return Player::shortcuts() + u' '
-        + tr("P goes to the peak of reserved, + and − zoom, 0 shows everything, E puts empty_cache() before the "
+        + tr("P goes to the peak of reserved, + and − zoom, 0 or Esc shows everything, E puts empty_cache() before the "
              "request "
              "or takes it away.");
 }
@@ -75,12 +76,13 @@ QString AllocatorPicture::summary() const
 
 QString AllocatorPicture::hint() const
 {
-    return tr("space plays · ← → one request · the wheel zooms · a card chooses an allocator · E: empty_cache() here");
+    return tr("space plays · ← → one request · the wheel zooms, Esc shows all · a card chooses an allocator · E: "
+              "empty_cache() here");
 }
 
-void AllocatorPicture::paint(QPainter& painter, const AllocatorLayout& layout, const Theme& theme,
-                             PlayButton play) const
+void AllocatorPicture::draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const
 {
+    const AllocatorLayout layout = layoutAllocator(m_state, moment(), m_window, rect, plotUnit());
     if (m_state.empty()) {
         paintProblem(painter, QRectF(layout.tape), theme);
         painter.setFont(plotFont(1.0));
@@ -88,25 +90,8 @@ void AllocatorPicture::paint(QPainter& painter, const AllocatorLayout& layout, c
         if (problem().isEmpty())
             painter.drawText(layout.tape, Qt::AlignCenter | Qt::TextWordWrap, m_state.missing);
     }
-    AllocatorPen{painter, m_state, layout, moment(), theme, cursor(), play == PlayButton::None ? -1 : m_piece, play}
+    AllocatorPen{painter, m_state, layout, moment(), theme, cursor(), isScreen ? m_piece : -1, playSign(isScreen)}
         .all();
-}
-
-void AllocatorPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
-{
-    painter.save();
-    painter.fillRect(rect, theme.background);
-    paint(painter, layoutAllocator(m_state, moment(), m_window, rect, plotUnit()), theme, PlayButton::None);
-    painter.restore();
-}
-
-void AllocatorPicture::paintEvent(QPaintEvent*)
-{
-    const Theme& theme = currentTheme();
-    QPainter painter(this);
-    painter.fillRect(rect(), theme.background);
-    paint(painter, layoutNow(), theme, playSign());
-    paintFocusRing(painter, theme);
 }
 
 void AllocatorPicture::setWindow(TapeWindow window)
@@ -187,6 +172,14 @@ void AllocatorPicture::mouseReleaseEvent(QMouseEvent* event)
     WalkPicture::mouseReleaseEvent(event);
 }
 
+void AllocatorPicture::mouseDoubleClickEvent(QMouseEvent* event)
+{
+    if (!layoutNow().tape.contains(event->position()))
+        return mousePressEvent(event); // as Qt does: two quick presses
+    m_dragged.reset();
+    setWindow({});
+}
+
 void AllocatorPicture::wheelEvent(QWheelEvent* event)
 {
     const AllocatorLayout layout = layoutNow();
@@ -205,7 +198,8 @@ void AllocatorPicture::keyPressEvent(QKeyEvent* event)
     case Qt::Key_Plus:
     case Qt::Key_Equal: return setWindow(zoomed(m_window, zoomOfANotch, middle));
     case Qt::Key_Minus: return setWindow(zoomed(m_window, 1 / zoomOfANotch, middle));
-    case Qt::Key_0: return setWindow({});
+    case Qt::Key_0:
+    case Qt::Key_Escape: return setWindow({});
     case Qt::Key_E: {
         if (m_state.empty() || cursor() < 0)
             return;

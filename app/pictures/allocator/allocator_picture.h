@@ -17,8 +17,6 @@ public:
 
     void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
                   const Prediction* predicted, const Measurement* measured) override;
-
-    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
     QString title() const override { return m_state.title; }
     QString summary() const override;
     bool sharesHeight() const override { return true; }
@@ -37,16 +35,16 @@ protected:
     QRectF playButton() const override { return layoutNow().button; }
     bool isButton(QPointF at) const override;
     QString toolTipAt(QPointF at) const override;
-    void paintEvent(QPaintEvent* event) override;
+    void draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
     void mouseReleaseEvent(QMouseEvent* event) override;
+    void mouseDoubleClickEvent(QMouseEvent* event) override;
     void wheelEvent(QWheelEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
     void setWindow(TapeWindow window);
-    void paint(QPainter& painter, const AllocatorLayout& layout, const Theme& theme, PlayButton play) const;
 
     AllocatorState m_state;
     TapeWindow m_window;

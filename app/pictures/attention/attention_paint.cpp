@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pictures/attention/attention_picture.h"
+#include "app/pictures/common/word_pen.h"
 
 #include "app/plots/plot_style.h"
 #include "app/settings/words.h"
@@ -32,12 +33,10 @@ QString fitting(const QStringList& wordings, const QFont& font, double room)
     return wordings.back();
 }
 
-struct AttentionPen
+struct AttentionPen : WordPen
 {
-    QPainter& painter;
     const AttentionState& state;
     const AttentionLayout& layout;
-    const Theme& theme;
     int cursor;
     PlayButton play;
 
@@ -45,9 +44,6 @@ struct AttentionPen
     QColor colourOf(const QString& part) const;
     void text(const QRectF& box, const QString& words, double size, const QColor& colour, bool bold = false,
               int align = Qt::AlignLeft | Qt::AlignTop) const;
-    /// One line, cut with "…" where it is too long.
-    void line(const QRectF& box, const QString& words, double size, const QColor& colour, bool bold = false,
-              int align = Qt::AlignLeft | Qt::AlignVCenter) const;
     void head() const;
     void matrix() const;
     void words() const;
@@ -74,15 +70,6 @@ void AttentionPen::text(const QRectF& box, const QString& words, double size, co
     painter.setFont(plotFont(size, bold));
     painter.setPen(colour);
     painter.drawText(box, align | Qt::TextWordWrap, words);
-}
-
-void AttentionPen::line(const QRectF& box, const QString& words, double size, const QColor& colour, bool bold,
-                        int align) const
-{
-    const QFont font = plotFont(size, bold);
-    painter.setFont(font);
-    painter.setPen(colour);
-    painter.drawText(box, align, QFontMetricsF(font).elidedText(words, Qt::ElideRight, box.width()));
 }
 
 void AttentionPen::head() const
@@ -237,13 +224,8 @@ void AttentionPen::traffic() const
 
 void AttentionPen::button() const
 {
-    if (play == PlayButton::None || layout.playButton.bottom() > layout.words.bottom() + 4)
-        return;
-    painter.setPen(QPen(theme.border, 1));
-    painter.setBrush(theme.raised);
-    painter.drawRoundedRect(layout.playButton.adjusted(0.5, 0.5, -0.5, -0.5), 4, 4);
-    line(layout.playButton, play == PlayButton::Pause ? tr("❚❚ pause") : tr("▶ play"), 0.85, theme.text, false,
-         Qt::AlignCenter);
+    if (layout.playButton.bottom() <= layout.words.bottom() + 4)
+        playButton(layout.playButton, play);
 }
 
 } // namespace
@@ -254,7 +236,7 @@ void paintAttention(QPainter& painter, const AttentionState& state, const Attent
     painter.setRenderHint(QPainter::Antialiasing);
     if (state.empty() || cursor < 0)
         return;
-    const AttentionPen pen{painter, state, layout, theme, cursor, button};
+    const AttentionPen pen{{painter, theme}, state, layout, cursor, button};
     pen.head();
     pen.matrix();
     pen.words();

@@ -46,21 +46,9 @@ QString AttentionPicture::summary() const
         .arg(m_state.bytes(m_state.scoreBytes), m_state.bytes(m_state.logBytes), cursorText());
 }
 
-void AttentionPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
+void AttentionPicture::draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const
 {
-    painter.save();
-    painter.fillRect(rect, theme.background);
-    paintAttention(painter, m_state, layoutAttention(m_state, rect), cursor(), PlayButton::None, theme);
-    painter.restore();
-}
-
-void AttentionPicture::paintEvent(QPaintEvent*)
-{
-    QPainter painter(this);
-    const Theme& theme = currentTheme();
-    painter.fillRect(rect(), theme.background);
-    paintAttention(painter, m_state, layoutNow(), cursor(), playSign(), theme);
-    paintFocusRing(painter, theme);
+    paintAttention(painter, m_state, layoutAttention(m_state, rect), cursor(), playSign(isScreen), theme);
 }
 
 QString AttentionPicture::shortcuts()

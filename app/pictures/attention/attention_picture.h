@@ -20,7 +20,6 @@ public:
     void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
                   const Prediction* predicted, const Measurement* measured) override;
     void setWalk(AttentionState state); ///< in place of that of a prediction
-    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
     QString title() const override { return m_state.title; }
     QString summary() const override;
 
@@ -35,7 +34,7 @@ protected:
     QRectF playButton() const override { return layoutNow().playButton; }
     bool isButton(QPointF at) const override { return playButton().contains(at) || isWalk(at); }
     QString toolTipAt(QPointF at) const override;
-    void paintEvent(QPaintEvent* event) override;
+    void draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const override;
     void keyPressEvent(QKeyEvent* event) override;
 
 private:

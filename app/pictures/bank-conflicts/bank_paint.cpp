@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // How lanes, banks and wavefronts are drawn: yellow is served now, grey was served before, blue waits.
 #include "app/pictures/bank-conflicts/bank_picture.h"
+#include "app/pictures/common/word_pen.h"
 
 #include "app/pictures/common/fitting_text.h"
 #include "app/plots/plot_style.h"
@@ -17,13 +18,11 @@ namespace memscape {
 
 namespace {
 
-struct BankPen
+struct BankPen : WordPen
 {
-    QPainter& painter;
     const BankState& state;
     const BankLayout& layout;
     const BankHover& hover;
-    const Theme& theme;
     int cursor;
     PlayButton play;
 
@@ -34,9 +33,6 @@ struct BankPen
     {
         return lane.wavefront == cursor ? now() : lane.wavefront < cursor ? before() : waits();
     }
-    /// One line, cut with "…" where it is too long.
-    void line(const QRectF& box, const QString& words, double size, const QColor& colour, bool bold = false,
-              int align = Qt::AlignLeft | Qt::AlignVCenter) const;
     QPointF centreOf(const PicturedLane& lane) const;
     void head() const;
     void names() const;
@@ -46,20 +42,10 @@ struct BankPen
     void lanes() const;
     void marks() const;
     void strip() const;
-    void button() const;
     void legend(double top) const;
     void side() const;
     void cures() const;
 };
-
-void BankPen::line(const QRectF& box, const QString& words, double size, const QColor& colour, bool bold,
-                   int align) const
-{
-    const QFont font = plotFont(size, bold);
-    painter.setFont(font);
-    painter.setPen(colour);
-    painter.drawText(box, align, QFontMetricsF(font).elidedText(words, Qt::ElideRight, box.width()));
-}
 
 /// The middle of the words that a lane accesses.
 QPointF BankPen::centreOf(const PicturedLane& lane) const
@@ -211,17 +197,6 @@ void BankPen::strip() const
     }
 }
 
-void BankPen::button() const
-{
-    if (play == PlayButton::None)
-        return;
-    painter.setPen(QPen(theme.border, 1));
-    painter.setBrush(theme.raised);
-    painter.drawRoundedRect(layout.playButton.adjusted(0.5, 0.5, -0.5, -0.5), 4, 4);
-    line(layout.playButton, play == PlayButton::Pause ? tr("❚❚ pause") : tr("▶ play"), 0.85, theme.text, false,
-         Qt::AlignCenter);
-}
-
 void BankPen::legend(double top) const
 {
     const double u = plotUnit();
@@ -309,7 +284,7 @@ void paintBanks(QPainter& painter, const BankState& state, const BankLayout& lay
     painter.setRenderHint(QPainter::Antialiasing);
     if (state.empty() || cursor < 0)
         return;
-    const BankPen pen{painter, state, layout, hover, theme, cursor, button};
+    const BankPen pen{{painter, theme}, state, layout, hover, cursor, button};
     pen.head();
     pen.names();
     pen.grid();
@@ -318,7 +293,7 @@ void paintBanks(QPainter& painter, const BankState& state, const BankLayout& lay
     pen.lanes();
     pen.marks();
     pen.strip();
-    pen.button();
+    pen.playButton(layout.playButton, button);
     pen.side();
     pen.cures();
 }

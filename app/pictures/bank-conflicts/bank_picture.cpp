@@ -7,7 +7,6 @@
 #include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
-#include <QToolTip>
 
 #include <algorithm>
 #include <cmath>
@@ -56,22 +55,11 @@ QString BankPicture::summary() const
         .trimmed();
 }
 
-void BankPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
+void BankPicture::draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const
 {
-    painter.save();
-    painter.fillRect(rect, theme.background);
-    paintBanks(painter, m_state, layoutBanks(m_state, rect), cursor(), PlayButton::None, {}, theme);
-    painter.restore();
-}
-
-void BankPicture::paintEvent(QPaintEvent*)
-{
-    QPainter painter(this);
-    const Theme& theme = currentTheme();
-    painter.fillRect(rect(), theme.background);
-    paintBanks(painter, m_state, layoutNow(), cursor(), playSign(), m_hover, theme);
-    paintProblem(painter, QRectF(rect()), theme);
-    paintFocusRing(painter, theme);
+    paintBanks(painter, m_state, layoutBanks(m_state, rect), cursor(), playSign(isScreen),
+               isScreen ? m_hover : BankHover(), theme);
+    paintProblem(painter, rect, theme);
 }
 
 QString BankPicture::shortcuts()
@@ -151,8 +139,7 @@ void BankPicture::mousePressEvent(QMouseEvent* event)
         return applyCure(hover.cure);
     if (hover.word >= 0 && hasStride()) {
         m_drag = Drag{event->position().x(), m_state.stride};
-        emit editing(true);
-        return;
+        return hold();
     }
     WalkPicture::mousePressEvent(event);
 }
@@ -161,9 +148,9 @@ void BankPicture::mousePressEvent(QMouseEvent* event)
 void BankPicture::mouseMoveEvent(QMouseEvent* event)
 {
     const QPointF at = event->position();
-    if (m_drag) {
+    if (isHeld()) {
         const double element = layoutNow().cellWidth * std::max(m_state.width, 4) / 4;
-        return setStride(m_drag->stride + int(std::lround((at.x() - m_drag->from) / element)));
+        return setStride(m_drag.stride + int(std::lround((at.x() - m_drag.from) / element)));
     }
     WalkPicture::mouseMoveEvent(event);
     const BankHover hover = hoverAt(at);
@@ -172,21 +159,11 @@ void BankPicture::mouseMoveEvent(QMouseEvent* event)
     if (hover == m_hover)
         return;
     m_hover = hover;
-    const QString text = toolTipAt(at);
-    emit hoverText(text);
     if (hover.lane >= 0 || hover.word >= 0)
-        QToolTip::showText(event->globalPosition().toPoint(), text, this);
+        tell(*event);
+    else
+        emit hoverText(toolTipAt(at));
     update();
-}
-
-void BankPicture::mouseReleaseEvent(QMouseEvent* event)
-{
-    if (m_drag) {
-        m_drag.reset();
-        emit editing(false);
-        return;
-    }
-    WalkPicture::mouseReleaseEvent(event);
 }
 
 void BankPicture::leaveEvent(QEvent* event)

@@ -8,8 +8,6 @@
 #include "app/pictures/bank-conflicts/bank_layout.h"
 #include "app/pictures/common/walk_picture.h"
 
-#include <optional>
-
 namespace memscape {
 
 /// What the pointer is over; −1 for nothing.
@@ -29,7 +27,6 @@ public:
     void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
                   const Prediction* predicted, const Measurement* measured) override;
     void setRequest(BankState state); ///< in place of that of a prediction
-    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
     QString title() const override { return m_state.title(); }
     QString summary() const override;
 
@@ -44,10 +41,9 @@ protected:
     QRectF playButton() const override { return layoutNow().playButton; }
     bool isButton(QPointF at) const override;
     QString toolTipAt(QPointF at) const override;
-    void paintEvent(QPaintEvent* event) override;
+    void draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
-    void mouseReleaseEvent(QMouseEvent* event) override;
     void leaveEvent(QEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
 
@@ -64,7 +60,7 @@ private:
 
     BankState m_state;
     BankHover m_hover;
-    std::optional<Drag> m_drag;
+    Drag m_drag; ///< over the banks, while it is held
 };
 
 /// bank_paint.cpp: everything, with the cursor at a wavefront.

@@ -174,34 +174,23 @@ void BatchPicture::paintReason(QPainter& painter, const BatchLayout& layout, con
                      Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, layout.reasonText);
 }
 
-void BatchPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
+void BatchPicture::draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const
 {
-    paint(painter, rect, theme, false);
-}
-
-void BatchPicture::paint(QPainter& painter, const QRectF& rect, const Theme& theme, bool onScreen) const
-{
-    painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
-    painter.fillRect(rect, theme.background);
     const BatchLayout layout = layoutBatch(m_state, rect);
     painter.setFont(plotFont(1.1, true));
     painter.setPen(theme.text);
     const QString head = QFontMetricsF(painter.font()).elidedText(title(), Qt::ElideMiddle, layout.title.width());
     painter.drawText(layout.title, Qt::AlignLeft | Qt::AlignVCenter, head);
-    if (m_state.curve.empty()) {
-        paintProblem(painter, rect, theme);
-        painter.restore();
-        return;
-    }
+    if (m_state.curve.empty())
+        return paintProblem(painter, rect, theme);
     paintMemory(painter, layout.memory, theme);
     paintThroughput(painter, layout.throughput, theme);
     paintTarget(painter, layout.target, theme);
     paintFront(painter, layout.front, theme);
     if (layout.hasSchedule)
-        paintSchedule(painter, layout, theme, onScreen);
+        paintSchedule(painter, layout, theme, isScreen);
     paintReason(painter, layout, theme);
-    painter.restore();
 }
 
 } // namespace memscape

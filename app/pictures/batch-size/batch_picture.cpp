@@ -6,8 +6,6 @@
 
 #include <QKeyEvent>
 #include <QMouseEvent>
-#include <QPainter>
-#include <QToolTip>
 
 #include <algorithm>
 #include <cmath>
@@ -73,13 +71,6 @@ QString BatchPicture::hint() const
     return tr("Drag the batch in the upper panels, click a point in the lower ones. Space plays the schedule.");
 }
 
-void BatchPicture::paintEvent(QPaintEvent*)
-{
-    QPainter painter(this);
-    paint(painter, QRectF(rect()), currentTheme(), true);
-    paintFocusRing(painter, currentTheme());
-}
-
 double BatchPicture::largestShown() const
 {
     return m_state.curve.empty() ? 1 : m_state.curve.back().batch;
@@ -124,8 +115,9 @@ const BatchMark* BatchPicture::markAt(const QPointF& at, const BatchLayout& layo
     return nearest;
 }
 
-QString BatchPicture::hoverDescription(const QPointF& at, const BatchLayout& layout) const
+QString BatchPicture::toolTipAt(QPointF at) const
 {
+    const BatchLayout layout = layoutBatch(m_state, QRectF(rect()));
     if (layout.reason.contains(at) && m_state.sweetSpot > 0)
         return tr("Sweet spot %1: %2. A click takes it.").arg(m_state.sweetSpot, 0, 'f', 0).arg(m_state.sweetReason);
     if (const BatchMark* mark = markAt(at, layout)) {
@@ -168,7 +160,7 @@ void BatchPicture::mousePressEvent(QMouseEvent* event)
     }
     if (layout.memory.frame.contains(at) || layout.throughput.frame.contains(at)) {
         m_drag = Drag::Batch;
-        emit editing(true);
+        hold();
     } else if (layout.schedule.frame.contains(at) && !m_state.schedule.empty()) {
         m_drag = Drag::Schedule;
         m_timer.stop();
@@ -189,22 +181,16 @@ void BatchPicture::mouseMoveEvent(QMouseEvent* event)
     const bool isClick =
         markAt(at, layout) || layout.play.contains(at) || (layout.reason.contains(at) && m_state.sweetSpot > 0);
     setCursor(isClick ? Qt::PointingHandCursor : isAcross ? Qt::SizeHorCursor : Qt::ArrowCursor);
-    const QString text = hoverDescription(at, layout);
-    emit hoverText(text);
     if (isClick)
-        QToolTip::showText(event->globalPosition().toPoint(), text, this);
+        tell(*event);
+    else
+        emit hoverText(toolTipAt(at));
 }
 
-void BatchPicture::mouseReleaseEvent(QMouseEvent*)
+void BatchPicture::mouseReleaseEvent(QMouseEvent* event)
 {
-    if (std::exchange(m_drag, Drag::None) == Drag::Batch)
-        emit editing(false);
-}
-
-void BatchPicture::leaveEvent(QEvent* event)
-{
-    Picture::leaveEvent(event);
-    emit hoverText({});
+    m_drag = Drag::None;
+    Picture::mouseReleaseEvent(event);
 }
 
 void BatchPicture::keyPressEvent(QKeyEvent* event)

@@ -20,7 +20,6 @@ public:
 
     void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
                   const Prediction* predicted, const Measurement* measured) override;
-    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
     QString title() const override;
     QString summary() const override;
     bool sharesHeight() const override { return true; }
@@ -33,17 +32,16 @@ public:
     double moment() const { return m_moment; }
 
 protected:
-    void paintEvent(QPaintEvent* event) override;
+    void draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const override;
+    QString toolTipAt(QPointF at) const override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
     void mouseReleaseEvent(QMouseEvent* event) override;
-    void leaveEvent(QEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
     enum class Drag { None, Batch, Schedule };
 
-    void paint(QPainter& painter, const QRectF& rect, const Theme& theme, bool onScreen) const;
     void paintPlay(QPainter& painter, QPointF centre, const QColor& colour) const;
     void paintPanel(QPainter& painter, const BatchPanel& panel, const Theme& theme, const QString& title,
                     const QString& note) const;
@@ -61,7 +59,6 @@ private:
     void setBatch(double batch);
     void dragTo(const QPointF& at, const BatchLayout& layout);
     const BatchMark* markAt(const QPointF& at, const BatchLayout& layout) const;
-    QString hoverDescription(const QPointF& at, const BatchLayout& layout) const;
     void togglePlay();
     void advance();
     BatchSchedulePoint scheduleNow() const;

@@ -282,7 +282,6 @@ void SchedulePen::legend() const
 void SchedulePen::still() const
 {
     painter.setRenderHint(QPainter::Antialiasing);
-    painter.fillRect(layout.area.adjusted(-40, -20, 40, 20), theme.background);
     painter.setPen(QPen(theme.border, 1));
     painter.setBrush(mix(theme.background, theme.surface, 0.6));
     painter.drawRoundedRect(layout.cells.adjusted(-3, -3, 3, 3), 4, 4);

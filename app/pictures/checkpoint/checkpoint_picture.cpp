@@ -109,15 +109,13 @@ void CheckpointPicture::setAxis(ScheduleAxis axis)
     forget();
 }
 
-void CheckpointPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
+/// In an export; on screen what stands still is painted once.
+void CheckpointPicture::draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool) const
 {
-    painter.save();
-    painter.fillRect(rect, theme.background);
     const ScheduleLayout layout = layoutSchedule(m_state, m_axis, cursorText(), rect);
     const SchedulePen pen{painter, m_state, layout, theme};
     pen.still();
     pen.moving(cursor());
-    painter.restore();
 }
 
 void CheckpointPicture::paintEvent(QPaintEvent*)

@@ -22,8 +22,6 @@ public:
                   const Prediction* predicted, const Measurement* measured) override;
     /// A schedule in place of that of a prediction; the cursor stays where it was, as a share of the whole.
     void setSchedule(ScheduleState state);
-
-    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
     QString title() const override { return m_state.title; }
     QString summary() const override;
 
@@ -41,6 +39,7 @@ protected:
     bool isButton(QPointF at) const override;
     QString toolTipAt(QPointF at) const override;
     bool event(QEvent* event) override;
+    void draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const override;
     void paintEvent(QPaintEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;

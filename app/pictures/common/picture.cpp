@@ -20,9 +20,11 @@
 #include "app/pictures/transfer/transfer_picture.h"
 #include "app/plots/plot_style.h"
 
-#include <QEvent>
 #include <QFocusEvent>
+#include <QHelpEvent>
+#include <QMouseEvent>
 #include <QPainter>
+#include <QToolTip>
 
 #include <algorithm>
 #include <array>
@@ -63,6 +65,60 @@ void Picture::setProblem(const QString& problem)
 {
     if (std::exchange(m_problem, problem) != problem)
         update();
+}
+
+void Picture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
+{
+    painter.save();
+    painter.fillRect(rect, theme.background);
+    draw(painter, rect, theme, false);
+    painter.restore();
+}
+
+void Picture::paintEvent(QPaintEvent*)
+{
+    const Theme& theme = currentTheme();
+    QPainter painter(this);
+    painter.fillRect(rect(), theme.background);
+    painter.save();
+    draw(painter, QRectF(rect()), theme, true);
+    painter.restore();
+    paintFocusRing(painter, theme);
+}
+
+bool Picture::event(QEvent* event)
+{
+    if (event->type() != QEvent::ToolTip)
+        return QWidget::event(event);
+    const auto* help = static_cast<QHelpEvent*>(event);
+    QToolTip::showText(help->globalPos(), toolTipAt(help->pos()), this);
+    return true;
+}
+
+void Picture::tell(const QMouseEvent& event)
+{
+    const QString text = toolTipAt(event.position());
+    emit hoverText(text);
+    QToolTip::showText(event.globalPosition().toPoint(), text, this);
+}
+
+void Picture::hold()
+{
+    m_isHeld = true;
+    emit editing(true);
+}
+
+void Picture::mouseReleaseEvent(QMouseEvent* event)
+{
+    if (std::exchange(m_isHeld, false))
+        emit editing(false);
+    QWidget::mouseReleaseEvent(event);
+}
+
+void Picture::leaveEvent(QEvent* event)
+{
+    emit hoverText({});
+    QWidget::leaveEvent(event);
 }
 
 void Picture::paintProblem(QPainter& painter, const QRectF& rect, const Theme& theme) const

@@ -46,8 +46,8 @@ public:
     virtual void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
                           const Prediction* predicted, const Measurement* measured) = 0;
 
-    /// Draws it into a rectangle: on screen and in exports. No animation.
-    virtual void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const = 0;
+    /// Draws it into a rectangle of an export: nothing can be pressed there, nothing is under a pointer.
+    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const;
 
     virtual QString title() const = 0;                  ///< "One warp, stride 4 (float32)"
     virtual QString summary() const = 0;                ///< in words, for screen readers
@@ -76,6 +76,21 @@ signals:
     void hoverText(const QString& text); ///< what lies under the pointer; empty when nothing does
 
 protected:
+    /// Everything but the background and the frame of the keyboard; `isScreen`: with what a hand can press, and what
+    /// the pointer is over.
+    virtual void draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const = 0;
+    /// What lies there, in words; empty where nothing does.
+    virtual QString toolTipAt(QPointF) const { return {}; }
+    /// Says what lies under the pointer at once, below the picture and beside the pointer.
+    void tell(const QMouseEvent& event);
+    /// A handle is held until the mouse is released: what it edits meanwhile is one step of the history.
+    void hold();
+    bool isHeld() const { return m_isHeld; }
+
+    bool event(QEvent* event) override;
+    void paintEvent(QPaintEvent* event) override;
+    void mouseReleaseEvent(QMouseEvent* event) override;
+    void leaveEvent(QEvent* event) override;
     void changeEvent(QEvent* event) override;
     void focusInEvent(QFocusEvent* event) override;
     void focusOutEvent(QFocusEvent* event) override;
@@ -86,7 +101,7 @@ protected:
 
 private:
     PictureSize m_size;
-    bool m_keyboardFocus = false;
+    bool m_keyboardFocus = false, m_isHeld = false;
     QString m_problem;
     ByteStyle m_byteStyle = ByteStyle::Binary;
 };

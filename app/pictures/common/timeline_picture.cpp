@@ -37,27 +37,12 @@ int TimelinePicture::stepNear(QPointF at) const
     return isEmpty() ? -1 : int(std::lround(secondsAt(at.x()) / m_end * (timelineSteps - 1)));
 }
 
-void TimelinePicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
+void TimelinePicture::draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const
 {
-    painter.save();
-    painter.fillRect(rect, theme.background);
     if (isEmpty())
         paintProblem(painter, rect, theme);
     else
-        draw(painter, rect, PlayButton::None, theme);
-    painter.restore();
-}
-
-void TimelinePicture::paintEvent(QPaintEvent*)
-{
-    QPainter painter(this);
-    const Theme& theme = currentTheme();
-    painter.fillRect(rect(), theme.background);
-    if (isEmpty())
-        paintProblem(painter, QRectF(rect()), theme);
-    else
-        draw(painter, QRectF(rect()), playSign(), theme);
-    paintFocusRing(painter, theme);
+        drawTimeline(painter, rect, playSign(isScreen), theme);
 }
 
 void TimelinePicture::mouseMoveEvent(QMouseEvent* event)

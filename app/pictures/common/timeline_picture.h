@@ -14,7 +14,6 @@ class TimelinePicture : public WalkPicture
 
 public:
     double cursorSeconds() const { return secondsOf(cursor()); } ///< below zero: no cursor
-    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
     bool sharesHeight() const override { return true; }
 
 protected:
@@ -25,13 +24,13 @@ protected:
     bool isEmpty() const { return !(m_end > 0); }
 
     /// Everything, with the cursor at cursorSeconds(); called only where there is a prediction.
-    virtual void draw(QPainter& painter, const QRectF& rect, PlayButton play, const Theme& theme) const = 0;
+    virtual void drawTimeline(QPainter& painter, const QRectF& rect, PlayButton play, const Theme& theme) const = 0;
     virtual double secondsAt(double x) const = 0; ///< as it is laid out now
     virtual QString wordsAt(double seconds) const = 0;
 
+    void draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const override;
     QString wordsOf(int step) const override;
     int stepNear(QPointF at) const override;
-    void paintEvent(QPaintEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
 
 private:

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pictures/common/walk_picture.h"
 
-#include <QHelpEvent>
 #include <QKeyEvent>
 #include <QMouseEvent>
-#include <QToolTip>
 
 namespace memscape {
 
@@ -29,15 +27,6 @@ void WalkPicture::setSteps(int steps, int rest)
     m_player.setSteps(steps, rest);
     setAccessibleDescription(summary());
     update();
-}
-
-bool WalkPicture::event(QEvent* event)
-{
-    if (event->type() != QEvent::ToolTip)
-        return Picture::event(event);
-    const auto* help = static_cast<QHelpEvent*>(event);
-    QToolTip::showText(help->globalPos(), toolTipAt(help->pos()), this);
-    return true;
 }
 
 void WalkPicture::mousePressEvent(QMouseEvent* event)
@@ -65,12 +54,6 @@ void WalkPicture::mouseReleaseEvent(QMouseEvent* event)
 {
     m_scrubbing = false;
     Picture::mouseReleaseEvent(event);
-}
-
-void WalkPicture::leaveEvent(QEvent* event)
-{
-    emit hoverText({});
-    Picture::leaveEvent(event);
 }
 
 void WalkPicture::hideEvent(QHideEvent* event)

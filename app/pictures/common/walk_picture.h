@@ -20,7 +20,11 @@ public:
     void setCursor(int step) { m_player.setCursor(step); }
     QString cursorText() const { return wordsOf(cursor()); }
     bool isPlaying() const { return m_player.isPlaying(); }
-    PlayButton playSign() const { return isPlaying() ? PlayButton::Pause : PlayButton::Play; }
+    /// None in an export.
+    PlayButton playSign(bool isScreen = true) const
+    {
+        return !isScreen ? PlayButton::None : isPlaying() ? PlayButton::Pause : PlayButton::Play;
+    }
     void setPlaying(bool playing) { m_player.setPlaying(playing); }
 
 signals:
@@ -38,13 +42,10 @@ protected:
     virtual int stepNear(QPointF at) const = 0; ///< of any point, the nearest step; −1 without a walk
     virtual QRectF playButton() const = 0;
     virtual bool isButton(QPointF at) const { return playButton().contains(at); } ///< or one of its own
-    virtual QString toolTipAt(QPointF at) const = 0;
 
-    bool event(QEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
     void mouseReleaseEvent(QMouseEvent* event) override;
-    void leaveEvent(QEvent* event) override;
     void hideEvent(QHideEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
 

@@ -5,26 +5,35 @@
 #include "app/plots/plot_style.h"
 #include "app/settings/words.h"
 
+#include <QFontDatabase>
 #include <QFontMetricsF>
 
 namespace memscape {
 
-void WordPen::line(const QRectF& box, int flags, const QString& text, const QColor& colour, double size,
-                   bool isBold) const
+void WordPen::line(const QRectF& box, const QString& words, double size, const QColor& colour, bool bold, int align,
+                   bool isCode) const
 {
-    painter.setFont(plotFont(size, isBold));
+    QFont font = plotFont(size, bold);
+    if (isCode)
+        font.setFamily(QFontDatabase::systemFont(QFontDatabase::FixedFont).family());
+    painter.setFont(font);
     painter.setPen(colour);
-    painter.drawText(box, flags | Qt::AlignVCenter,
-                     QFontMetricsF(painter.font()).elidedText(text, Qt::ElideRight, box.width()));
+    painter.drawText(box, align | Qt::AlignVCenter, QFontMetricsF(font).elidedText(words, Qt::ElideRight, box.width()));
 }
 
 QRectF WordPen::measured(const QRectF& head, const QString& seconds, double gap) const
 {
     const QString text = tr("measured %1").arg(seconds);
     const double wide = QFontMetricsF(plotFont(0.9, true)).horizontalAdvance(text) + 2;
-    line(QRectF(head.right() - wide, head.top(), wide, head.height()), Qt::AlignRight, text, theme.measuredText, 0.9,
-         true);
+    line(QRectF(head.right() - wide, head.top(), wide, head.height()), text, 0.9, theme.measuredText, true,
+         Qt::AlignRight);
     return head.adjusted(0, 0, -wide - gap, 0);
+}
+
+void WordPen::lane(const QRectF& row, const QRectF& label, const QString& name, bool isMarked) const
+{
+    painter.fillRect(row, mix(theme.background, theme.grid, 0.5));
+    line(label, name, 0.8, isMarked ? theme.highlightText : theme.textDim, isMarked, Qt::AlignRight);
 }
 
 void WordPen::lanePiece(QRectF box, const QColor& colour, const QString& words, const QFont& font) const
@@ -38,6 +47,16 @@ void WordPen::lanePiece(QRectF box, const QColor& colour, const QString& words, 
     painter.setFont(font);
     painter.setPen(textOn(colour));
     painter.drawText(box, Qt::AlignCenter, words);
+}
+
+void WordPen::playButton(const QRectF& box, PlayButton play) const
+{
+    if (play == PlayButton::None)
+        return;
+    painter.setPen(QPen(theme.border, 1));
+    painter.setBrush(theme.raised);
+    painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 4, 4);
+    line(box, play == PlayButton::Pause ? tr("❚❚ pause") : tr("▶ play"), 0.85, theme.text, false, Qt::AlignCenter);
 }
 
 } // namespace memscape

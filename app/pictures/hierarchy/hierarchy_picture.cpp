@@ -8,7 +8,6 @@
 #include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
-#include <QToolTip>
 
 #include <algorithm>
 #include <cmath>
@@ -199,22 +198,19 @@ void HierarchyPicture::paintTraveller(QPainter& painter, const HierarchyLayout& 
     painter.drawEllipse(at, 4 * u, 4 * u);
 }
 
-void HierarchyPicture::paint(QPainter& painter, const QRectF& rect, const Theme& theme, bool onScreen) const
+void HierarchyPicture::draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const
 {
-    painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
-    painter.fillRect(rect, theme.background);
     const HierarchyLayout layout = layoutHierarchy(state(), rect, title());
     if (layout.boxes.empty()) {
         painter.setFont(plotFont());
         painter.setPen(theme.textDim);
         painter.drawText(rect, Qt::AlignCenter, tr("The levels of memory of this device are not known."));
-        painter.restore();
         return;
     }
     paintLevels(painter, layout, theme);
     paintTexts(painter, layout, theme);
-    if (onScreen && motionAllowed()) {
+    if (isScreen && motionAllowed()) {
         if (!m_paused || m_phase > 0)
             paintTraveller(painter, layout, theme);
         painter.setPen(Qt::NoPen);
@@ -229,19 +225,6 @@ void HierarchyPicture::paint(QPainter& painter, const QRectF& rect, const Theme&
         }
     }
     paintHandle(painter, layout, theme);
-    painter.restore();
-}
-
-void HierarchyPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
-{
-    paint(painter, rect, theme, false);
-}
-
-void HierarchyPicture::paintEvent(QPaintEvent*)
-{
-    QPainter painter(this);
-    paint(painter, QRectF(rect()), currentTheme(), true);
-    paintFocusRing(painter, currentTheme());
 }
 
 void HierarchyPicture::setPaused(bool paused)
@@ -310,53 +293,48 @@ void HierarchyPicture::editWorkingSet(double bytes)
         emit parameterEdited(QStringLiteral("working_set"), QString::fromStdString(numberText(value)));
 }
 
+bool HierarchyPicture::isHandle(QPointF at) const
+{
+    return layoutNow().handle.adjusted(-6, -6, 6, 6).contains(at);
+}
+
+QString HierarchyPicture::toolTipAt(QPointF at) const
+{
+    if (isHandle(at))
+        return tr("drag to change the working set");
+    const HierarchyLayout layout = layoutNow();
+    for (std::size_t i = 0; i < layout.boxes.size(); ++i) {
+        const LevelBox& box = layout.boxes[i];
+        if (!box.box.united(box.latency).contains(at))
+            continue;
+        const PictureLevel& level = m_state.levels[i];
+        QString text = tr("%1: %2, latency %3").arg(box.nameText, box.capacityText, box.latencyText);
+        if (std::isfinite(level.bandwidth))
+            text += tr(", %1").arg(QString::fromStdString(quantityText(level.bandwidth, Unit::BytePerSecond)));
+        if (level.share > 0)
+            text += tr(", serves %1 of the accesses").arg(QString::fromStdString(percentText(level.share)));
+        return text;
+    }
+    return {};
+}
+
 void HierarchyPicture::mousePressEvent(QMouseEvent* event)
 {
-    const HierarchyLayout layout = layoutNow();
-    if (layout.pause.contains(event->position())) {
+    if (layoutNow().pause.contains(event->position()))
         setPaused(!m_paused);
-    } else if (layout.handle.adjusted(-6, -6, 6, 6).contains(event->position())) {
-        m_dragging = true;
-        emit editing(true);
-    }
+    else if (isHandle(event->position()))
+        hold();
 }
 
 void HierarchyPicture::mouseMoveEvent(QMouseEvent* event)
 {
     const HierarchyLayout layout = layoutNow();
-    if (m_dragging) {
-        editWorkingSet(workingSetAt(m_state, layout, event->position().x()));
-        return;
-    }
-    const bool handle = layout.handle.adjusted(-6, -6, 6, 6).contains(event->position());
-    setCursor(handle                                         ? Qt::SizeHorCursor
+    if (isHeld())
+        return editWorkingSet(workingSetAt(m_state, layout, event->position().x()));
+    setCursor(isHandle(event->position())                    ? Qt::SizeHorCursor
                   : layout.pause.contains(event->position()) ? Qt::PointingHandCursor
                                                              : Qt::ArrowCursor);
-    QString text = handle ? tr("drag to change the working set") : QString();
-    for (std::size_t i = 0; i < layout.boxes.size() && text.isEmpty(); ++i) {
-        const LevelBox& box = layout.boxes[i];
-        if (!box.box.united(box.latency).contains(event->position()))
-            continue;
-        text = tr("%1: %2, latency %3").arg(box.nameText, box.capacityText, box.latencyText);
-        if (std::isfinite(m_state.levels[i].bandwidth))
-            text +=
-                tr(", %1").arg(QString::fromStdString(quantityText(m_state.levels[i].bandwidth, Unit::BytePerSecond)));
-        if (m_state.levels[i].share > 0)
-            text += tr(", serves %1 of the accesses").arg(QString::fromStdString(percentText(m_state.levels[i].share)));
-    }
-    emit hoverText(text);
-    QToolTip::showText(event->globalPosition().toPoint(), text, this);
-}
-
-void HierarchyPicture::mouseReleaseEvent(QMouseEvent*)
-{
-    if (std::exchange(m_dragging, false))
-        emit editing(false);
-}
-
-void HierarchyPicture::leaveEvent(QEvent*)
-{
-    emit hoverText({});
+    tell(*event);
 }
 
 void HierarchyPicture::keyPressEvent(QKeyEvent* event)

@@ -24,7 +24,6 @@ public:
 
     void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
                   const Prediction* predicted, const Measurement* measured) override;
-    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
     QString title() const override;
     QString summary() const override;
 
@@ -32,19 +31,18 @@ public:
     bool moving() const { return m_frames.isActive(); }
 
 protected:
-    void paintEvent(QPaintEvent* event) override;
+    void draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const override;
+    QString toolTipAt(QPointF at) const override;
     void showEvent(QShowEvent* event) override;
     void hideEvent(QHideEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
-    void mouseReleaseEvent(QMouseEvent* event) override;
-    void leaveEvent(QEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
     HierarchyState state() const;
     HierarchyLayout layoutNow() const;
-    void paint(QPainter& painter, const QRectF& rect, const Theme& theme, bool onScreen) const;
+    bool isHandle(QPointF at) const;
     void paintTexts(QPainter& painter, const HierarchyLayout& layout, const Theme& theme) const;
     void paintLevels(QPainter& painter, const HierarchyLayout& layout, const Theme& theme) const;
     void paintHandle(QPainter& painter, const HierarchyLayout& layout, const Theme& theme) const;
@@ -58,7 +56,6 @@ private:
     QTimer m_frames;
     QElapsedTimer m_clock;
     bool m_paused = false;
-    bool m_dragging = false;
     double m_phase = 0; ///< of the trip, 0 … 1
     int m_trip = 0;
     std::size_t m_goal = 0; ///< level that serves this trip

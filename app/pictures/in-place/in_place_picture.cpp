@@ -60,27 +60,19 @@ QString InPlacePicture::shortcuts()
     return tr("Arrow keys go from tensor to tensor and from moment to moment; the words are below the curves.");
 }
 
-void InPlacePicture::paint(QPainter& painter, const QRectF& rect, int marked, const Theme& theme) const
+void InPlacePicture::draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const
 {
-    painter.save();
-    painter.fillRect(rect, theme.background);
     if (m_state.empty() && !problem().isEmpty())
         paintProblem(painter, rect, theme);
     else
-        paintInPlace(painter, m_state, layoutInPlace(m_state, rect, plotUnit()), marked, theme);
-    painter.restore();
+        paintInPlace(painter, m_state, layoutInPlace(m_state, rect, plotUnit()), isScreen ? m_block : -1, theme);
 }
 
-void InPlacePicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
+QString InPlacePicture::toolTipAt(QPointF at) const
 {
-    paint(painter, rect, -1, theme);
-}
-
-void InPlacePicture::paintEvent(QPaintEvent*)
-{
-    QPainter painter(this);
-    paint(painter, QRectF(rect()), m_block, currentTheme());
-    paintFocusRing(painter, currentTheme());
+    const InPlaceLayout layout = layoutNow();
+    const int block = m_state.empty() ? -1 : layout.blockAt(at);
+    return block < 0 ? QString() : wordsOf(layout.blocks[std::size_t(block)]);
 }
 
 QString InPlacePicture::show(int block)

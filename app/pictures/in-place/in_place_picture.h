@@ -18,7 +18,6 @@ public:
 
     void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
                   const Prediction* predicted, const Measurement* measured) override;
-    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
     QString title() const override { return m_state.title(); }
     QString summary() const override;
 
@@ -28,14 +27,14 @@ public:
     static QString shortcuts(); ///< for the help
 
 protected:
-    void paintEvent(QPaintEvent* event) override;
+    void draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const override;
+    QString toolTipAt(QPointF at) const override;
     void mouseMoveEvent(QMouseEvent* event) override;
     void leaveEvent(QEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
     void focusOutEvent(QFocusEvent* event) override;
 
 private:
-    void paint(QPainter& painter, const QRectF& rect, int marked, const Theme& theme) const;
     QString show(int block); ///< under the pointer or the keyboard; its words
 
     InPlaceState m_state;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // How chips, elements and lines are drawn: yellow is visited now, amber was visited, what is outlined in a line is
 // in the small cache, pale slots of it came along for nothing that is shown.
+#include "app/pictures/common/word_pen.h"
 #include "app/pictures/layout/layout_picture.h"
 
 #include "app/plots/plot_style.h"
 #include "app/settings/words.h"
 
 #include <QCoreApplication>
-#include <QFontDatabase>
 #include <QFontMetricsF>
 #include <QPainter>
 
@@ -17,13 +17,11 @@ namespace memscape {
 
 namespace {
 
-struct LayoutPen
+struct LayoutPen : WordPen
 {
-    QPainter& painter;
     const LayoutState& state;
     const LayoutGeometry& layout;
     const LayoutMoment& moment;
-    const Theme& theme;
     std::vector<int> stepOf;          ///< of each cell
     std::vector<std::int64_t> cached; ///< granules, ascending
 
@@ -37,8 +35,6 @@ struct LayoutPen
             return theme.highlightFill;
         return isVisited(cell) ? mix(theme.background, theme.fill, 0.75) : mix(theme.background, theme.textDim, 0.32);
     }
-    void line(const QRectF& box, const QString& words, double size, const QColor& colour, bool bold = false,
-              int align = Qt::AlignLeft | Qt::AlignVCenter, bool isCode = false) const;
     void head() const;
     void chip(const QRectF& rect, const OperationChip& chip, int index) const;
     void arrow(const QRectF& from, const QRectF& to) const;
@@ -49,17 +45,6 @@ struct LayoutPen
     void marks() const;
     void foot() const;
 };
-
-void LayoutPen::line(const QRectF& box, const QString& words, double size, const QColor& colour, bool bold, int align,
-                     bool isCode) const
-{
-    QFont font = plotFont(size, bold);
-    if (isCode)
-        font.setFamily(QFontDatabase::systemFont(QFontDatabase::FixedFont).family());
-    painter.setFont(font);
-    painter.setPen(colour);
-    painter.drawText(box, align, QFontMetricsF(font).elidedText(words, Qt::ElideRight, box.width()));
-}
 
 void LayoutPen::head() const
 {
@@ -261,13 +246,7 @@ void LayoutPen::marks() const
 
 void LayoutPen::foot() const
 {
-    if (moment.play != PlayButton::None) {
-        painter.setPen(QPen(theme.border, 1));
-        painter.setBrush(theme.raised);
-        painter.drawRoundedRect(layout.playButton.adjusted(0.5, 0.5, -0.5, -0.5), 4, 4);
-        line(layout.playButton, moment.play == PlayButton::Pause ? tr("❚❚ pause") : tr("▶ play"), 0.85, theme.text,
-             false, Qt::AlignCenter);
-    }
+    playButton(layout.playButton, moment.play);
     line(layout.words,
          state.empty() ? tr("a tensor without elements: nothing to visit") : state.stepWords(moment.cursor), 0.85,
          theme.text);
@@ -292,7 +271,7 @@ void paintTensor(QPainter& painter, const LayoutState& state, const LayoutGeomet
     std::vector<int> stepOf(state.cells.size());
     for (std::size_t i = 0; i < state.steps.size(); ++i)
         stepOf[std::size_t(state.steps[i].cell)] = int(i);
-    const LayoutPen pen{painter, state, layout, moment, theme, std::move(stepOf), state.cachedAfter(moment.cursor)};
+    const LayoutPen pen{{painter, theme}, state, layout, moment, std::move(stepOf), state.cachedAfter(moment.cursor)};
     pen.head();
     pen.chips();
     if (!state.empty()) {

@@ -52,26 +52,15 @@ QString LayoutPicture::summary() const
     return text + u' ' + cursorText();
 }
 
-void LayoutPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
+void LayoutPicture::draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const
 {
-    painter.save();
-    painter.fillRect(rect, theme.background);
     LayoutMoment moment;
     moment.cursor = cursor();
+    if (isScreen)
+        moment = {cursor(), playSign(), m_hover, m_isDragging ? m_pressed : -1, m_draggedTo - m_pressedAt};
     paintTensor(painter, m_state, layoutGeometry(m_state, rect), moment, theme);
-    painter.restore();
-}
-
-void LayoutPicture::paintEvent(QPaintEvent*)
-{
-    QPainter painter(this);
-    const Theme& theme = currentTheme();
-    painter.fillRect(rect(), theme.background);
-    LayoutMoment moment{cursor(), playSign(), m_hover, m_isDragging ? m_pressed : -1, m_draggedTo - m_pressedAt};
-    paintTensor(painter, m_state, layoutNow(), moment, theme);
     if (!m_state.isValid)
-        paintProblem(painter, QRectF(rect()), theme);
-    paintFocusRing(painter, theme);
+        paintProblem(painter, rect, theme);
 }
 
 void LayoutPicture::resizeEvent(QResizeEvent* event)

@@ -30,7 +30,6 @@ public:
 
     void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
                   const Prediction* predicted, const Measurement* measured) override;
-    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
     QString title() const override { return m_state.title(); }
     QString summary() const override;
     bool sharesHeight() const override { return true; }
@@ -50,7 +49,7 @@ protected:
     QRectF playButton() const override { return layoutNow().playButton; }
     bool isButton(QPointF at) const override;
     QString toolTipAt(QPointF at) const override;
-    void paintEvent(QPaintEvent* event) override;
+    void draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const override;
     void resizeEvent(QResizeEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;

@@ -36,24 +36,20 @@ void placeVessels(LoadingLayout& layout, const LoadingState& state, const QRectF
 
 LoadingLayout layoutLoading(const LoadingState& state, const QRectF& rect, double unit)
 {
-    const QRectF inside = rect.adjusted(12 * unit, 6 * unit, -12 * unit, -6 * unit);
-    const QRectF title(inside.left(), inside.top(), inside.width() - 28 * unit, 20 * unit);
-    const QRectF foot(inside.left(), inside.bottom() - 18 * unit, inside.width(), 18 * unit);
-    const double top = title.bottom() + 4 * unit, room = foot.top() - 4 * unit - top;
+    const PictureFrame frame(rect, unit);
+    const double top = frame.title.bottom() + 4 * unit, room = frame.foot.top() - 4 * unit - top;
     std::size_t rows = 0;
     for (const LoadingWay& way : state.ways)
         rows += std::size_t(way.lanes.size());
     // The lanes take what they need, at most half of the height.
     const double lanes = std::min(0.55 * room, double(rows) * 18 * unit + double(state.ways.size()) * 20 * unit);
-    LoadingLayout layout;
-    static_cast<LaneBlocks&>(layout) =
-        placeLaneBlocks(state.ways, {inside.left(), top + room - lanes, inside.width(), lanes},
-                        {.labels = 112, .gap = 4, .leastRow = 5, .mostRow = 30}, unit, state.longest);
-    layout.unit = unit;
-    layout.title = title;
-    layout.foot = foot;
-    layout.button = {inside.right() - 22 * unit, inside.top(), 22 * unit, 20 * unit};
-    placeVessels(layout, state, {inside.left(), top, inside.width(), room - lanes - 6 * unit});
+    LoadingLayout layout{frame,
+                         placeLaneBlocks(state.ways,
+                                         {frame.inside.left(), top + room - lanes, frame.inside.width(), lanes},
+                                         {.labels = 112, .gap = 4, .leastRow = 5, .mostRow = 30}, unit, state.longest),
+                         {},
+                         {}};
+    placeVessels(layout, state, {layout.inside.left(), top, layout.inside.width(), room - lanes - 6 * unit});
     return layout;
 }
 

@@ -3,6 +3,7 @@
 // row for each step, all to one scale of time. Geometry only, for painting, hit tests and tests.
 #pragma once
 
+#include "app/pictures/common/frame.h"
 #include "app/pictures/common/lane_blocks.h"
 #include "app/pictures/loading/loading_state.h"
 
@@ -18,12 +19,10 @@ struct LoadingVessel
     double heightOf(double bytes, double fullest) const { return fullest > 0 ? bytes / fullest * box.height() : 0; }
 };
 
-struct LoadingLayout : LaneBlocks
+struct LoadingLayout : PictureFrame, LaneBlocks
 {
-    QRectF title, button, foot;
     std::vector<LoadingVessel> vessels;
     std::vector<QRectF> arrows; ///< between neighbours
-    double unit = 1;
 };
 
 /// `unit`: one pixel of the drawings (plotUnit()).

@@ -73,7 +73,7 @@ struct LoadingPen : WordPen
             return;
         const QRectF box(vessel.box.center().x() - width / 2, bottom - height / 2 - line / 2, width, line);
         painter.fillRect(box, under);
-        this->line(box, Qt::AlignHCenter, name, textOn(under), 0.85, false);
+        this->line(box, name, 0.85, textOn(under), false, Qt::AlignHCenter);
     }
 
     void vessel(const LoadingVessel& one, const LoadingLevels& levels) const
@@ -105,8 +105,8 @@ struct LoadingPen : WordPen
             const double x = one.box.left() + one.box.width() * i / columns;
             painter.drawLine(QPointF(x, one.box.top()), QPointF(x, one.box.bottom()));
         }
-        line(one.label, Qt::AlignLeft, nameOf(one), theme.text, 0.9, true);
-        line(one.words, Qt::AlignLeft, wordsOf(one, levels), theme.textDim, 0.85, false);
+        line(one.label, nameOf(one), 0.9, theme.text, true);
+        line(one.words, wordsOf(one, levels), 0.85, theme.textDim);
     }
 
     /// Of the way into the next vessel: the rate alone, marked where it is the bottleneck.
@@ -126,12 +126,12 @@ struct LoadingPen : WordPen
         const double busy = way.alone[std::size_t(lane)];
         const double bytes = index == 0 ? state.bytes : state.converted;
         if (busy > 0)
-            line(QRectF(box.left(), y - 20 * u, box.width(), 16 * u), Qt::AlignHCenter,
-                 toQString(quantityText(bytes / busy, Unit::BytePerSecond)),
-                 isSlowest ? theme.highlightText : theme.textDim, 0.75, isSlowest);
+            line(QRectF(box.left(), y - 20 * u, box.width(), 16 * u),
+                 toQString(quantityText(bytes / busy, Unit::BytePerSecond)), 0.75,
+                 isSlowest ? theme.highlightText : theme.textDim, isSlowest, Qt::AlignHCenter);
         if (isSlowest)
-            line(QRectF(box.left(), y + 6 * u, box.width(), 14 * u), Qt::AlignHCenter, tr("slowest"),
-                 theme.highlightText, 0.75, true);
+            line(QRectF(box.left(), y + 6 * u, box.width(), 14 * u), tr("slowest"), 0.75, theme.highlightText, true,
+                 Qt::AlignHCenter);
     }
 
     void block(std::size_t index) const
@@ -147,14 +147,11 @@ struct LoadingPen : WordPen
         if (way.measured)
             right = measured(right, state.secondsText(*way.measured), 10 * layout.unit);
         const bool isAsked = way.key == state.asked;
-        line(place.head, Qt::AlignLeft, way.label, isAsked ? theme.text : theme.textDim, 0.9, isAsked);
-        line(right, Qt::AlignRight, text, theme.predictedText, 0.9, isAsked);
-        for (qsizetype lane = 0; lane < way.lanes.size(); ++lane) {
-            painter.fillRect(place.lanes[std::size_t(lane)], mix(theme.background, theme.grid, 0.5));
-            const bool isSlowest = way.lanes[lane] == state.bottleneck;
-            line(place.labels[std::size_t(lane)], Qt::AlignRight, way.lanes[lane],
-                 isSlowest ? theme.highlightText : theme.textDim, 0.8, isSlowest);
-        }
+        line(place.head, way.label, 0.9, isAsked ? theme.text : theme.textDim, isAsked);
+        line(right, text, 0.9, theme.predictedText, isAsked, Qt::AlignRight);
+        for (qsizetype i = 0; i < way.lanes.size(); ++i)
+            lane(place.lanes[std::size_t(i)], place.labels[std::size_t(i)], way.lanes[i],
+                 way.lanes[i] == state.bottleneck);
     }
 
     void bar(const LaneBar& bar) const
@@ -173,7 +170,7 @@ void paintLoading(QPainter& painter, const LoadingState& state, const LoadingLay
     painter.setRenderHint(QPainter::Antialiasing);
     const LoadingPen pen{{painter, theme}, state, layout};
     const LoadingLevels levels = state.levelsAt(cursor);
-    pen.line(layout.title, Qt::AlignLeft, state.title, theme.text, 1.0, true);
+    pen.line(layout.title, state.title, 1.0, theme.text, true);
     for (const LoadingVessel& vessel : layout.vessels)
         pen.vessel(vessel, levels);
     for (std::size_t i = 0; i < layout.arrows.size(); ++i)
@@ -186,10 +183,10 @@ void paintLoading(QPainter& painter, const LoadingState& state, const LoadingLay
         paintMoment(painter, layout.x(cursor), layout.times, layout.unit, theme);
     const QString when =
         cursor >= 0 ? tr("after %1").arg(state.secondsText(cursor)) + QStringLiteral(" · ") : QString();
-    pen.line(layout.foot, Qt::AlignLeft,
+    pen.line(layout.foot,
              when + tr("the bottleneck is the %1").arg(state.bottleneck)
                  + (state.serial.isEmpty() ? QString() : QStringLiteral(" · ") + state.serial),
-             theme.textDim, 0.85, false);
+             0.85, theme.textDim);
     paintPlayButton(painter, layout.button, layout.unit, play, theme);
     painter.restore();
 }

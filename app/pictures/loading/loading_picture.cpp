@@ -47,7 +47,7 @@ LoadingLayout LoadingPicture::layoutNow() const
     return layoutLoading(m_state, QRectF(rect()), plotUnit());
 }
 
-void LoadingPicture::draw(QPainter& painter, const QRectF& rect, PlayButton play, const Theme& theme) const
+void LoadingPicture::drawTimeline(QPainter& painter, const QRectF& rect, PlayButton play, const Theme& theme) const
 {
     paintLoading(painter, m_state, layoutLoading(m_state, rect, plotUnit()), cursorSeconds(), play, theme);
 }

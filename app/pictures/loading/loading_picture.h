@@ -27,7 +27,7 @@ public:
     static QString shortcuts(); ///< for the help
 
 protected:
-    void draw(QPainter& painter, const QRectF& rect, PlayButton play, const Theme& theme) const override;
+    void drawTimeline(QPainter& painter, const QRectF& rect, PlayButton play, const Theme& theme) const override;
     double secondsAt(double x) const override { return layoutNow().secondsAt(x); }
     QString wordsAt(double seconds) const override { return m_state.wordsAt(seconds); }
     bool isWalk(QPointF at) const override { return layoutNow().times.contains(at) && layoutNow().headAt(at) < 0; }

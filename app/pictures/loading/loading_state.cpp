@@ -17,26 +17,13 @@ constexpr std::size_t mostLoadingWays = 2, mostLoadingLanes = 3, mostLoadingDraw
 std::optional<LoadingWay> readLoadingWay(const Json& json)
 {
     LoadingWay way;
-    way.key = textOf(json, "key");
-    way.label = textOf(json, "label");
-    way.time = number(json, "time");
-    for (const Json& lane : listOf(json, "lanes")) {
-        if (std::size_t(way.lanes.size()) < mostLoadingLanes)
-            way.lanes << textOf(lane);
-    }
+    if (!readLaneWay(json, way, mostLoadingLanes, mostLoadingDrawn))
+        return std::nullopt;
     for (const Json& step : listOf(json, "steps"))
         way.steps << textOf(step);
     way.steps.resize(way.lanes.size());
     way.alone = numbers(listOf(json, "alone"));
     way.alone.resize(std::size_t(way.lanes.size()), 0);
-    for (const Json& piece : listOf(json, "pieces")) {
-        if (way.pieces.size() == mostLoadingDrawn)
-            break;
-        if (const auto read = readLanePiece(piece, std::size_t(way.lanes.size())))
-            way.pieces.push_back(*read);
-    }
-    if (!(way.time > 0) || !std::isfinite(way.time) || way.pieces.empty())
-        return std::nullopt;
     return way;
 }
 
@@ -99,16 +86,6 @@ LoadingLevels LoadingState::levelsAt(double seconds) const
 double LoadingState::fullest() const
 {
     return std::max({bytes, hostMemory + pageCache, gpus > 0 ? converted : 0.0, 1.0});
-}
-
-QString LoadingState::secondsText(double seconds) const
-{
-    return QString::fromStdString(quantityText(seconds, Unit::Second));
-}
-
-QString LoadingState::bytesText(double count) const
-{
-    return QString::fromStdString(quantityText(count, Unit::Byte, byteStyle));
 }
 
 QString LoadingState::wayWords(const LoadingWay& way) const

@@ -3,8 +3,8 @@
 // them, one step after the other and in a pipeline. What a document from elsewhere lacks is left out.
 #pragma once
 
+#include "app/pictures/common/amounts.h"
 #include "app/pictures/common/lane_piece.h"
-#include "core/base/number.h"
 
 #include <QString>
 #include <QStringList>
@@ -19,15 +19,10 @@ struct Outcome;
 using Prediction = Outcome;
 using Measurement = Outcome;
 
-struct LoadingWay
+struct LoadingWay : LaneWay
 {
-    QString key, label;                  ///< "pipelined"; "in a pipeline"
-    double time = 0;                     ///< s
-    std::optional<double> measured = {}; ///< s
-    QStringList lanes;                   ///< "disk", "conversion", "link to the GPU"
-    QStringList steps;                   ///< "read", "convert", "copy"
-    std::vector<double> alone;           ///< s of each lane without the others
-    std::vector<LanePiece> pieces;
+    QStringList steps;         ///< of each lane: "read", "convert", "copy"
+    std::vector<double> alone; ///< s of each lane without the others
 };
 
 /// Bytes in the three vessels.
@@ -39,7 +34,7 @@ struct LoadingLevels
     double gpu = 0;       ///< on all GPUs
 };
 
-struct LoadingState
+struct LoadingState : Amounts
 {
     QString title, medium, bottleneck, asked, serial;
     std::vector<LoadingWay> ways;
@@ -49,7 +44,6 @@ struct LoadingState
     std::int64_t chunk = 0, chunks = 0;
     int depth = 1, gpus = 0;
     bool readsInPlace = false, convertsInPlace = false, isWarm = false, isMapped = false;
-    ByteStyle byteStyle = ByteStyle::Binary;
 
     bool empty() const { return ways.empty(); }
     const LoadingWay& askedWay() const;
@@ -59,8 +53,6 @@ struct LoadingState
     double fullest() const; ///< B that the highest vessel holds at most
     QString wordsAt(double seconds) const;
     QString wayWords(const LoadingWay& way) const;
-    QString secondsText(double seconds) const;
-    QString bytesText(double bytes) const;
 };
 
 LoadingState readLoading(const Prediction* predicted, const Measurement* measured, ByteStyle style);

@@ -40,12 +40,12 @@ struct PlacementPen : WordPen
         QRectF left = layout.title, right = layout.title;
         left.setWidth(layout.title.width() * 0.55);
         right.setLeft(left.right());
-        line(left, Qt::AlignLeft, state.title, theme.text, 1.0, true);
+        line(left, state.title, 1.0, theme.text, true);
         QString text =
             tr("peak %1 of %2").arg(state.bytesText(double(state.peak)), state.bytesText(double(state.limit)));
         if (state.measured)
             text = tr("measured %1 · ").arg(state.secondsText(*state.measured)) + text;
-        line(right, Qt::AlignRight, text, state.peak > state.limit ? theme.bad : theme.textDim, 0.9, true);
+        line(right, text, 0.9, state.peak > state.limit ? theme.bad : theme.textDim, true, Qt::AlignRight);
     }
 
     void band(std::size_t index, bool isTarget) const
@@ -53,8 +53,8 @@ struct PlacementPen : WordPen
         painter.setPen(isTarget ? QPen(theme.highlightText, 1.5 * layout.unit) : QPen(theme.border, layout.unit));
         painter.setBrush(mix(theme.background, theme.grid, 0.4));
         painter.drawRoundedRect(layout.bands[index], 4, 4);
-        line(layout.bandLabels[index], Qt::AlignRight, index == 0 ? tr("device") : tr("host"), theme.textDim, 0.9,
-             true);
+        line(layout.bandLabels[index], index == 0 ? tr("device") : tr("host"), 0.9, theme.textDim, true,
+             Qt::AlignRight);
     }
 
     /// From what makes a tensor to what reads it.
@@ -109,7 +109,7 @@ struct PlacementPen : WordPen
                 continue;
             const QRectF box(left, y + height / 2 - 8 * layout.unit, wide, 16 * layout.unit);
             painter.fillRect(box, theme.background);
-            line(box.adjusted(3 * layout.unit, 0, 0, 0), Qt::AlignLeft, words, theme.text, 0.8, false);
+            line(box.adjusted(3 * layout.unit, 0, 0, 0), words, 0.8, theme.text);
             free = left + wide;
         }
     }
@@ -129,8 +129,8 @@ struct PlacementPen : WordPen
         isWide ? painter.drawRoundedRect(box, 3, 3) : painter.drawRect(box);
         const QFontMetricsF metrics(plotFont(0.75, true));
         if (box.width() > metrics.horizontalAdvance(one.name.left(4)) + 6) // "layer10", "layer11": the ends differ
-            line(box.adjusted(2, 0, -2, 0), Qt::AlignHCenter,
-                 metrics.elidedText(one.name, Qt::ElideMiddle, box.width() - 4), textOn(colour), 0.75, true);
+            line(box.adjusted(2, 0, -2, 0), metrics.elidedText(one.name, Qt::ElideMiddle, box.width() - 4), 0.75,
+                 textOn(colour), true, Qt::AlignHCenter);
     }
 
     void home(std::size_t i) const
@@ -148,15 +148,13 @@ struct PlacementPen : WordPen
             state.nodes[i].isStreamed ? state.bytesText(double(state.nodes[i].weights)) : tr("optimizer");
         painter.setFont(plotFont(0.75));
         if (QFontMetricsF(painter.font()).horizontalAdvance(words) + 4 < box.width())
-            line(box, Qt::AlignHCenter, words, theme.text, 0.75, false);
+            line(box, words, 0.75, theme.text, false, Qt::AlignHCenter);
     }
 
     void lanes() const
     {
-        for (std::size_t i = 0; i < layout.lanes.size(); ++i) {
-            painter.fillRect(layout.lanes[i], mix(theme.background, theme.grid, 0.5));
-            line(layout.laneLabels[i], Qt::AlignRight, state.lanes[qsizetype(i)], theme.textDim, 0.8, false);
-        }
+        for (std::size_t i = 0; i < layout.lanes.size(); ++i)
+            lane(layout.lanes[i], layout.laneLabels[i], state.lanes[qsizetype(i)]);
         for (std::size_t i = 0; i < state.pieces.size(); ++i)
             lanePiece(layout.pieces[i], colourOf(state.pieces[i]), state.nodes[state.pieces[i].node].name,
                       plotFont(0.7));
@@ -173,7 +171,7 @@ struct PlacementPen : WordPen
             said << (state.trains ? tr("forward, then backward; the host, which has the optimizer, updates when all "
                                        "gradients are there")
                                   : tr("boxes below others are weights that come up; thick lines are copies"));
-        line(layout.foot, Qt::AlignLeft, said.join(tr(" · ")), theme.textDim, 0.85, false);
+        line(layout.foot, said.join(tr(" · ")), 0.85, theme.textDim);
     }
 };
 

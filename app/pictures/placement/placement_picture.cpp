@@ -4,11 +4,9 @@
 #include "app/plots/plot_style.h"
 #include "core/experiment/outcome.h"
 
-#include <QHelpEvent>
 #include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
-#include <QToolTip>
 
 #include <algorithm>
 #include <utility>
@@ -19,8 +17,6 @@ PlacementPicture::PlacementPicture(QWidget* parent)
     : Picture({320, 240}, parent)
 {
     setAccessibleName(tr("Operators on the device and on the host, and lanes over time"));
-    setFocusPolicy(Qt::StrongFocus);
-    setMouseTracking(true);
 }
 
 QString PlacementPicture::shortcuts()
@@ -87,8 +83,10 @@ void PlacementPicture::choose(int node)
     update();
 }
 
-QString PlacementPicture::wordsAt(QPointF at) const
+QString PlacementPicture::toolTipAt(QPointF at) const
 {
+    if (m_state.empty())
+        return {};
     const PlacementLayout layout = layoutNow();
     if (const int node = layout.nodeAt(at); node >= 0)
         return m_state.nodeWords(m_state.nodes[std::size_t(node)]);
@@ -96,37 +94,13 @@ QString PlacementPicture::wordsAt(QPointF at) const
     return piece < 0 ? QString() : m_state.pieceWords(m_state.pieces[std::size_t(piece)]);
 }
 
-void PlacementPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
+void PlacementPicture::draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const
 {
-    painter.save();
-    painter.fillRect(rect, theme.background);
+    const PlacementHand hand = isScreen ? PlacementHand{m_chosen, m_dragged, m_pointer} : PlacementHand();
     if (m_state.empty())
         paintProblem(painter, rect, theme);
     else
-        paintPlacement(painter, m_state, layoutPlacement(m_state, rect, plotUnit()), {}, theme);
-    painter.restore();
-}
-
-void PlacementPicture::paintEvent(QPaintEvent*)
-{
-    QPainter painter(this);
-    const Theme& theme = currentTheme();
-    painter.fillRect(rect(), theme.background);
-    if (m_state.empty())
-        paintProblem(painter, QRectF(rect()), theme);
-    else
-        paintPlacement(painter, m_state, layoutNow(), {m_chosen, m_dragged, m_pointer}, theme);
-    paintFocusRing(painter, theme);
-}
-
-bool PlacementPicture::event(QEvent* event)
-{
-    if (event->type() == QEvent::ToolTip && !m_state.empty()) {
-        const auto* const help = static_cast<QHelpEvent*>(event);
-        QToolTip::showText(help->globalPos(), wordsAt(help->pos()), this);
-        return true;
-    }
-    return Picture::event(event);
+        paintPlacement(painter, m_state, layoutPlacement(m_state, rect, plotUnit()), hand, theme);
 }
 
 void PlacementPicture::mousePressEvent(QMouseEvent* event)
@@ -152,7 +126,7 @@ void PlacementPicture::mouseMoveEvent(QMouseEvent* event)
     const int node = layoutNow().nodeAt(event->position());
     setCursor(isMovable(node) ? Qt::OpenHandCursor : Qt::ArrowCursor);
     m_told = node;
-    emit hoverText(wordsAt(event->position()));
+    emit hoverText(toolTipAt(event->position()));
 }
 
 /// In the band where it was, nothing was meant.
@@ -170,7 +144,6 @@ void PlacementPicture::mouseReleaseEvent(QMouseEvent* event)
 void PlacementPicture::leaveEvent(QEvent* event)
 {
     m_told = -1;
-    emit hoverText(QString());
     Picture::leaveEvent(event);
 }
 

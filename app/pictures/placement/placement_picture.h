@@ -17,7 +17,6 @@ public:
 
     void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
                   const Prediction* predicted, const Measurement* measured) override;
-    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
     QString title() const override { return m_state.title; }
     QString summary() const override;
     bool sharesHeight() const override { return true; }
@@ -29,8 +28,8 @@ public:
     static QString shortcuts();             ///< for the help
 
 protected:
-    bool event(QEvent* event) override;
-    void paintEvent(QPaintEvent* event) override;
+    void draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const override;
+    QString toolTipAt(QPointF at) const override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
     void mouseReleaseEvent(QMouseEvent* event) override;
@@ -41,7 +40,6 @@ private:
     bool isMovable(int node) const;
     void place(int node, std::optional<bool> onHost);
     void choose(int node);
-    QString wordsAt(QPointF at) const;
 
     PlacementState m_state;
     int m_chosen = -1;

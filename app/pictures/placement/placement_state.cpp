@@ -112,16 +112,6 @@ QString PlacementState::placed(std::size_t node, std::optional<bool> onHost) con
     return all.isEmpty() ? QStringLiteral("none") : all.join(u',');
 }
 
-QString PlacementState::secondsText(double seconds) const
-{
-    return QString::fromStdString(quantityText(seconds, Unit::Second));
-}
-
-QString PlacementState::bytesText(double count) const
-{
-    return QString::fromStdString(quantityText(count, Unit::Byte, byteStyle));
-}
-
 QString PlacementState::nodeWords(const PlacedNode& node) const
 {
     QString text = tr("%1: %2 on the %3").arg(node.name, node.kind, node.isOnHost ? tr("host") : tr("device"));

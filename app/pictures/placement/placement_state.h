@@ -3,7 +3,7 @@
 // when. What a document from elsewhere lacks is left out.
 #pragma once
 
-#include "core/base/number.h"
+#include "app/pictures/common/amounts.h"
 
 #include <QString>
 #include <QStringList>
@@ -43,7 +43,7 @@ struct PlacedPiece
     bool isCopy() const { return bytes > 0; }
 };
 
-struct PlacementState
+struct PlacementState : Amounts
 {
     QString title, serial;
     QString place; ///< the parameter: what is placed by hand
@@ -55,7 +55,6 @@ struct PlacementState
     std::vector<PlacedNode> nodes;
     QStringList lanes; ///< those that have something to do
     std::vector<PlacedPiece> pieces;
-    ByteStyle byteStyle = ByteStyle::Binary;
 
     bool empty() const { return nodes.empty(); }
     /// What `place` is with this node on the host or on the device, or as the strategy has it.
@@ -65,8 +64,6 @@ struct PlacementState
     QString pieceWords(const PlacedPiece& piece) const;
     /// "4 MiB, 81 µs" of the copy of that node's tensor; empty where none is copied.
     QString copyWords(std::size_t node) const;
-    QString secondsText(double seconds) const;
-    QString bytesText(double bytes) const;
 };
 
 PlacementState readPlacement(const Parameters& parameters, const Prediction* predicted, const Measurement* measured,

@@ -208,11 +208,9 @@ void PrecisionPicture::paintAxis(QPainter& painter, const PrecisionLayout& layou
     }
 }
 
-void PrecisionPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
+void PrecisionPicture::draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool) const
 {
-    painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
-    painter.fillRect(rect, theme.background);
     const PrecisionLayout layout = layoutPrecision(rect, plotUnit());
     painter.setFont(plotFont(1.1, true));
     painter.setPen(theme.text);
@@ -227,14 +225,6 @@ void PrecisionPicture::paintTo(QPainter& painter, const QRectF& rect, const Them
     paintBars(painter, layout, theme, m_assumed, false);
     paintAxis(painter, layout, theme);
     paintCaption(painter, layout, theme);
-    painter.restore();
-}
-
-void PrecisionPicture::paintEvent(QPaintEvent*)
-{
-    QPainter painter(this);
-    paintTo(painter, QRectF(rect()), currentTheme());
-    paintFocusRing(painter, currentTheme());
 }
 
 } // namespace memscape

@@ -8,7 +8,6 @@
 
 #include <QKeyEvent>
 #include <QMouseEvent>
-#include <QToolTip>
 
 #include <algorithm>
 #include <cmath>
@@ -103,12 +102,12 @@ void PrecisionPicture::setScale(double scale)
 
 void PrecisionPicture::drag(const QPointF& at, const PrecisionLayout& layout)
 {
-    if (m_drag == Drag::Value) {
+    if (m_handle == Handle::Value) {
         // Four digits: what a hand can mean.
         const double magnitude = std::exp2(layout.lineAt(at.x()));
         const double step = std::pow(10, std::floor(std::log10(magnitude)) - 3);
         setValue(std::copysign(std::round(magnitude / step) * step, m_asked.value));
-    } else if (m_drag == Drag::Scale) {
+    } else {
         setScale(std::exp2(std::round(layout.barsAt(at.x()) + m_grip))); // powers of two, as scalers
     }
 }
@@ -119,14 +118,10 @@ void PrecisionPicture::mousePressEvent(QMouseEvent* event)
     const QPointF at = event->position();
     if (event->button() != Qt::LeftButton)
         return;
-    if (layout.line.contains(at)) {
-        m_drag = Drag::Value;
-    } else if (layout.bars.contains(at)) {
-        m_drag = Drag::Scale;
+    if (layout.line.contains(at) || layout.bars.contains(at)) {
+        m_handle = layout.line.contains(at) ? Handle::Value : Handle::Scale;
         m_grip = std::log2(m_asked.lossScale) - layout.barsAt(at.x());
-    }
-    if (m_drag != Drag::None) {
-        emit editing(true);
+        hold();
         return drag(at, layout);
     }
     for (const FormatRow& row : layout.rows) {
@@ -141,8 +136,9 @@ void PrecisionPicture::mousePressEvent(QMouseEvent* event)
     }
 }
 
-QString PrecisionPicture::hoverDescription(const QPointF& at, const PrecisionLayout& layout) const
+QString PrecisionPicture::toolTipAt(QPointF at) const
 {
+    const PrecisionLayout layout = layoutPrecision(QRectF(rect()), plotUnit());
     if (layout.line.contains(at))
         return tr("drag along the line to change the value");
     for (const FormatRow& row : layout.rows) {
@@ -169,22 +165,12 @@ QString PrecisionPicture::hoverDescription(const QPointF& at, const PrecisionLay
 void PrecisionPicture::mouseMoveEvent(QMouseEvent* event)
 {
     const PrecisionLayout layout = layoutPrecision(QRectF(rect()), plotUnit());
-    if (m_drag != Drag::None)
+    if (isHeld())
         return drag(event->position(), layout);
     const QPointF at = event->position();
     const bool isHandle = layout.line.contains(at) || layout.bars.contains(at);
     setCursor(isHandle ? Qt::SizeHorCursor : Qt::ArrowCursor);
-    const QString text = hoverDescription(at, layout);
-    emit hoverText(text);
-    QToolTip::showText(event->globalPosition().toPoint(), text, this);
-}
-
-void PrecisionPicture::mouseReleaseEvent(QMouseEvent*)
-{
-    if (m_drag == Drag::None)
-        return;
-    m_drag = Drag::None;
-    emit editing(false);
+    tell(*event);
 }
 
 void PrecisionPicture::keyPressEvent(QKeyEvent* event)

@@ -22,19 +22,18 @@ public:
 
     void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
                   const Prediction* predicted, const Measurement* measured) override;
-    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
     QString title() const override;
     QString summary() const override;
 
 protected:
-    void paintEvent(QPaintEvent* event) override;
+    void draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const override;
+    QString toolTipAt(QPointF at) const override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
-    void mouseReleaseEvent(QMouseEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
-    enum class Drag { None, Value, Scale };
+    enum class Handle { Value, Scale };
 
     void paintLegend(QPainter& painter, const PrecisionLayout& layout, const Theme& theme) const;
     void paintLine(QPainter& painter, const PrecisionLayout& layout, const Theme& theme) const;
@@ -51,13 +50,12 @@ private:
     void drag(const QPointF& at, const PrecisionLayout& layout);
     void setValue(double value);
     void setScale(double scale);
-    QString hoverDescription(const QPointF& at, const PrecisionLayout& layout) const;
 
     PrecisionCase m_asked;
     MagnitudeHistogram m_assumed;
     std::optional<MagnitudeHistogram> m_measured;
-    Drag m_drag = Drag::None;
-    double m_grip = 0; ///< log2 of the scale less that of the pointer, while it is dragged
+    Handle m_handle = Handle::Value; ///< that is held
+    double m_grip = 0;               ///< log2 of the scale less that of the pointer, while it is dragged
 };
 
 } // namespace memscape

@@ -111,11 +111,9 @@ void RooflinePicture::paintTexts(QPainter& painter, const RooflineScales& scales
     }
 }
 
-void RooflinePicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
+void RooflinePicture::draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool) const
 {
-    painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
-    painter.fillRect(rect, theme.background);
     const double u = plotUnit();
     const QRectF head = rect.adjusted(12 * u, 4 * u, -12 * u, 0);
     painter.setFont(plotFont(1.1, true));
@@ -137,7 +135,6 @@ void RooflinePicture::paintTo(QPainter& painter, const QRectF& rect, const Theme
     } else {
         paintProblem(painter, rect, theme);
     }
-    painter.restore();
 }
 
 } // namespace memscape

@@ -8,8 +8,6 @@
 
 #include <QKeyEvent>
 #include <QMouseEvent>
-#include <QPainter>
-#include <QToolTip>
 
 #include <algorithm>
 #include <cmath>
@@ -130,11 +128,14 @@ const RooflineMark* RooflinePicture::markAt(const QPointF& at) const
     return nearest;
 }
 
-void RooflinePicture::paintEvent(QPaintEvent*)
+QString RooflinePicture::toolTipAt(QPointF at) const
 {
-    QPainter painter(this);
-    paintTo(painter, QRectF(rect()), currentTheme());
-    paintFocusRing(painter, currentTheme());
+    const RooflineMark* mark = markAt(at);
+    return mark ? tr("%1, %2: %3 of %4 possible, %5 FLOP/B, %6")
+                      .arg(mark->label, mark->isMeasured ? tr("measured") : tr("predicted"),
+                           rateText(mark->rate, Unit::FlopPerSecond), rateText(mark->roof, Unit::FlopPerSecond),
+                           rateText(mark->intensity, Unit::One), mark->bound)
+                : QString();
 }
 
 void RooflinePicture::openMark(const RooflineMark& mark)
@@ -150,14 +151,13 @@ void RooflinePicture::mousePressEvent(QMouseEvent* event)
         return openMark(RooflineMark(*mark)); // this page may go
     if (!rooflineScales(m_state, QRectF(rect())).area.contains(event->position()))
         return;
-    m_isDragging = true;
-    emit editing(true);
+    hold();
     mouseMoveEvent(event);
 }
 
 void RooflinePicture::mouseMoveEvent(QMouseEvent* event)
 {
-    if (m_isDragging) {
+    if (isHeld()) {
         const double intensity =
             std::clamp(rooflineScales(m_state, QRectF(rect())).intensityAt(event->position().x()), 0.001, 1e6);
         const double step = std::pow(10, std::floor(std::log10(intensity)) - 2);
@@ -170,21 +170,8 @@ void RooflinePicture::mouseMoveEvent(QMouseEvent* event)
     if (id == m_hovered)
         return;
     m_hovered = id;
-    const QString text = mark
-        ? tr("%1, %2: %3 of %4 possible, %5 FLOP/B, %6")
-              .arg(mark->label, mark->isMeasured ? tr("measured") : tr("predicted"),
-                   rateText(mark->rate, Unit::FlopPerSecond), rateText(mark->roof, Unit::FlopPerSecond),
-                   rateText(mark->intensity, Unit::One), mark->bound)
-        : QString();
-    emit hoverText(text);
-    QToolTip::showText(event->globalPosition().toPoint(), text, this);
+    tell(*event);
     update();
-}
-
-void RooflinePicture::mouseReleaseEvent(QMouseEvent*)
-{
-    if (std::exchange(m_isDragging, false))
-        emit editing(false);
 }
 
 void RooflinePicture::keyPressEvent(QKeyEvent* event)

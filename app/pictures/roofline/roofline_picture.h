@@ -18,7 +18,6 @@ public:
 
     void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
                   const Prediction* predicted, const Measurement* measured) override;
-    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
     QString title() const override;
     QString summary() const override;
     bool isPlot() const override { return true; }
@@ -31,10 +30,10 @@ public:
     QPointF placeOf(const RooflineMark& mark, const QRectF& rect) const;
 
 protected:
-    void paintEvent(QPaintEvent* event) override;
+    void draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const override;
+    QString toolTipAt(QPointF at) const override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
-    void mouseReleaseEvent(QMouseEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
@@ -48,8 +47,7 @@ private:
     void openMark(const RooflineMark& mark);
 
     RooflineState m_state;
-    QString m_hovered; ///< id of a mark
-    bool m_isDragging = false;
+    QString m_hovered;  ///< id of a mark
     int m_focused = -1; ///< mark under the keyboard
 };
 

@@ -126,14 +126,10 @@ int ShardingLayout::spanAt(QPointF at) const
 ShardingLayout layoutSharding(const ShardingState& state, const QRectF& rect, double unit, double gathered)
 {
     ShardingLayout layout;
-    layout.unit = unit;
+    static_cast<PictureFrame&>(layout) = PictureFrame(rect, unit);
     layout.end = state.end;
     layout.most = std::max<std::int64_t>(2, state.mostRanks);
-    const QRectF inside = rect.adjusted(12 * unit, 6 * unit, -12 * unit, -6 * unit);
-    layout.button = {inside.right() - 22 * unit, inside.top(), 22 * unit, 20 * unit};
-    layout.title = {inside.left(), inside.top(), inside.width() - 28 * unit, 20 * unit};
-    layout.foot = {inside.left(), inside.bottom() - 18 * unit, inside.width(), 18 * unit};
-
+    const QRectF& inside = layout.inside;
     const double top = layout.title.bottom() + 6 * unit;
     const double lanesHeight = std::min(24.0 * unit * double(state.lanes.size()), 0.35 * (layout.foot.top() - top));
     const double lanesTop = layout.foot.top() - 3 * unit - lanesHeight;

@@ -4,6 +4,7 @@
 // for painting, hit tests and tests.
 #pragma once
 
+#include "app/pictures/common/frame.h"
 #include "app/pictures/sharding/sharding_state.h"
 
 #include <QRectF>
@@ -26,16 +27,16 @@ struct ShardingColumn
     QRectF rect, label;
 };
 
-struct ShardingLayout
+struct ShardingLayout : PictureFrame
 {
     static constexpr std::int64_t mostColumns = 16;
 
-    QRectF title, button, columnsArea, gap, legend, track, handle, times, foot;
+    QRectF columnsArea, gap, legend, track, handle, times;
     std::vector<ShardingColumn> columns;
     std::vector<ShardingBox> boxes;
     std::vector<QRectF> legendRows; ///< beside ShardingState::parts
     std::vector<QRectF> labels, lanes, spans;
-    double unit = 1, end = 0, bytesHeight = 0; ///< pixels of a byte
+    double end = 0, bytesHeight = 0; ///< pixels of a byte
     std::int64_t most = 1;
 
     double x(double seconds) const { return times.left() + (end > 0 ? seconds / end * times.width() : 0); }

@@ -53,10 +53,10 @@ struct ShardingPen : WordPen
             if (column.rect.center().x() - wide / 2 < right + 3 * layout.unit)
                 continue;
             right = column.rect.center().x() + wide / 2;
-            line(column.label, Qt::AlignHCenter, text, theme.textDim, 0.8, false);
+            line(column.label, text, 0.8, theme.textDim, false, Qt::AlignHCenter);
         }
         if (!layout.gap.isEmpty())
-            line(layout.gap, Qt::AlignHCenter, QStringLiteral("…"), theme.text, 1.2, true);
+            line(layout.gap, QStringLiteral("…"), 1.2, theme.text, true, Qt::AlignHCenter);
     }
 
     /// From each rank to its neighbour, above what they store.
@@ -92,10 +92,10 @@ struct ShardingPen : WordPen
             const QString value = state.bytesText(bytes);
             painter.setFont(plotFont(0.85, true));
             const double wide = QFontMetricsF(painter.font()).horizontalAdvance(value) + 2;
-            line(QRectF(text.right() - wide, text.top(), wide, text.height()), Qt::AlignRight, value, theme.text, 0.85,
-                 true);
+            line(QRectF(text.right() - wide, text.top(), wide, text.height()), value, 0.85, theme.text, true,
+                 Qt::AlignRight);
             text.setRight(text.right() - wide - 6 * u);
-            line(text, Qt::AlignLeft, one.label, theme.textDim, 0.85, false);
+            line(text, one.label, 0.85, theme.textDim);
         }
     }
 
@@ -104,14 +104,14 @@ struct ShardingPen : WordPen
         const double u = layout.unit;
         QRectF label(layout.title.left(), layout.track.center().y() - 9 * u,
                      layout.track.left() - layout.title.left() - 10 * u, 18 * u);
-        line(label, Qt::AlignRight, tr("N = %1").arg(state.dataParallel), theme.text, 0.9, true);
+        line(label, tr("N = %1").arg(state.dataParallel), 0.9, theme.text, true, Qt::AlignRight);
         if (play == PlayButton::None) // an export has nothing to drag
             return;
         painter.fillRect(layout.track, theme.grid);
         for (std::int64_t ranks = 1; ranks <= layout.most; ranks *= 2) {
             const double x = layout.trackX(ranks);
-            line(QRectF(x - 20 * u, layout.track.bottom() + 1 * u, 40 * u, 11 * u), Qt::AlignHCenter,
-                 QString::number(ranks), theme.textFaint, 0.7, false);
+            line(QRectF(x - 20 * u, layout.track.bottom() + 1 * u, 40 * u, 11 * u), QString::number(ranks), 0.7,
+                 theme.textFaint, false, Qt::AlignHCenter);
         }
         painter.setPen(QPen(theme.text, u));
         painter.setBrush(theme.highlight);
@@ -120,10 +120,8 @@ struct ShardingPen : WordPen
 
     void lanes() const
     {
-        for (qsizetype lane = 0; lane < state.lanes.size(); ++lane) {
-            painter.fillRect(layout.lanes[std::size_t(lane)], mix(theme.background, theme.grid, 0.5));
-            line(layout.labels[std::size_t(lane)], Qt::AlignRight, state.lanes[lane], theme.textDim, 0.8, false);
-        }
+        for (qsizetype i = 0; i < state.lanes.size(); ++i)
+            lane(layout.lanes[std::size_t(i)], layout.labels[std::size_t(i)], state.lanes[i]);
         for (std::size_t i = 0; i < state.spans.size(); ++i) {
             const ShardingSpan& span = state.spans[i];
             lanePiece(layout.spans[i], colourOf(span), span.kind.isEmpty() ? span.phase : span.what,
@@ -145,11 +143,11 @@ struct ShardingPen : WordPen
             const QString text = tr("collectives: measured %1").arg(state.secondsText(*state.measured));
             painter.setFont(plotFont(0.85, true));
             const double wide = QFontMetricsF(painter.font()).horizontalAdvance(text) + 2;
-            line(QRectF(left.right() - wide, left.top(), wide, left.height()), Qt::AlignRight, text, theme.measuredText,
-                 0.85, true);
+            line(QRectF(left.right() - wide, left.top(), wide, left.height()), text, 0.85, theme.measuredText, true,
+                 Qt::AlignRight);
             left.setRight(left.right() - wide - 10 * layout.unit);
         }
-        line(left, Qt::AlignLeft, said, theme.textDim, 0.85, false);
+        line(left, said, 0.85, theme.textDim);
     }
 };
 
@@ -161,7 +159,7 @@ void paintSharding(QPainter& painter, const ShardingState& state, const Sharding
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
     const ShardingPen pen{{painter, theme}, state, layout, cursor};
-    pen.line(layout.title, Qt::AlignLeft, state.title, theme.text, 1.0, true);
+    pen.line(layout.title, state.title, 1.0, theme.text, true);
     pen.columns();
     pen.arrows();
     pen.legend();

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 namespace memscape {
 
@@ -43,7 +42,7 @@ ShardingLayout ShardingPicture::layoutNow() const
     return layoutIn(QRectF(rect()));
 }
 
-void ShardingPicture::draw(QPainter& painter, const QRectF& rect, PlayButton play, const Theme& theme) const
+void ShardingPicture::drawTimeline(QPainter& painter, const QRectF& rect, PlayButton play, const Theme& theme) const
 {
     paintSharding(painter, m_state, layoutIn(rect), cursorSeconds(), play, theme);
 }
@@ -114,8 +113,7 @@ void ShardingPicture::mousePressEvent(QMouseEvent* event)
     const ShardingLayout layout = layoutNow();
     if (event->button() != Qt::LeftButton || m_state.empty() || !isOnTrack(layout, event->position()))
         return TimelinePicture::mousePressEvent(event);
-    m_isDragging = true;
-    emit editing(true);
+    hold();
     drag(event->position());
 }
 
@@ -128,16 +126,9 @@ void ShardingPicture::drag(QPointF at)
 
 void ShardingPicture::mouseMoveEvent(QMouseEvent* event)
 {
-    if (m_isDragging)
+    if (isHeld())
         return drag(event->position());
     TimelinePicture::mouseMoveEvent(event);
-}
-
-void ShardingPicture::mouseReleaseEvent(QMouseEvent* event)
-{
-    if (std::exchange(m_isDragging, false))
-        emit editing(false);
-    TimelinePicture::mouseReleaseEvent(event);
 }
 
 void ShardingPicture::keyPressEvent(QKeyEvent* event)

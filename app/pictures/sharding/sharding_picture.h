@@ -27,7 +27,7 @@ public:
     static QString shortcuts(); ///< for the help
 
 protected:
-    void draw(QPainter& painter, const QRectF& rect, PlayButton play, const Theme& theme) const override;
+    void drawTimeline(QPainter& painter, const QRectF& rect, PlayButton play, const Theme& theme) const override;
     double secondsAt(double x) const override { return layoutNow().secondsAt(x); }
     QString wordsAt(double seconds) const override { return m_state.wordsAt(seconds); }
     bool isWalk(QPointF at) const override { return layoutNow().times.contains(at); }
@@ -36,7 +36,6 @@ protected:
     QString toolTipAt(QPointF at) const override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
-    void mouseReleaseEvent(QMouseEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
@@ -47,7 +46,6 @@ private:
     void drag(QPointF at);
 
     ShardingState m_state;
-    bool m_isDragging = false;
 };
 
 /// sharding_paint.cpp: everything, with the cursor at so many seconds (below zero: none).

@@ -99,16 +99,6 @@ double ShardingState::gatheredAt(double seconds) const
     return held;
 }
 
-QString ShardingState::secondsText(double seconds) const
-{
-    return QString::fromStdString(quantityText(seconds, Unit::Second));
-}
-
-QString ShardingState::bytesText(double count) const
-{
-    return QString::fromStdString(quantityText(count, Unit::Byte, byteStyle));
-}
-
 QString ShardingState::spanWords(const ShardingSpan& span) const
 {
     const QString place = !span.unit.isEmpty() ? span.unit

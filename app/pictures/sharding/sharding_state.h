@@ -3,7 +3,7 @@
 // timeline of a step. What a document from elsewhere lacks is left out.
 #pragma once
 
-#include "core/base/number.h"
+#include "app/pictures/common/amounts.h"
 
 #include <QString>
 #include <QStringList>
@@ -37,7 +37,7 @@ struct ShardingSpan
     double bytes = 0, sent = 0; ///< of the payload; by each rank
 };
 
-struct ShardingState
+struct ShardingState : Amounts
 {
     QString title, link;
     std::vector<ShardingPart> parts; ///< from the bottom up; activations and what is gathered are the last two
@@ -52,7 +52,6 @@ struct ShardingState
     bool isSerial = false;
     std::optional<double> measured = {}; ///< s of the collectives
     std::optional<double> communication = {};
-    ByteStyle byteStyle = ByteStyle::Binary;
 
     bool empty() const { return spans.empty() || ranks < 1; }
     double rankBytes() const;  ///< of a column at its highest
@@ -66,8 +65,6 @@ struct ShardingState
     QString wordsAt(double seconds) const;
     /// The collective between ranks that runs then; null for none.
     const ShardingSpan* collectiveAt(double seconds) const;
-    QString secondsText(double seconds) const;
-    QString bytesText(double bytes) const;
 };
 
 ShardingState readSharding(const Prediction* predicted, const Measurement* measured, ByteStyle style);

@@ -267,12 +267,10 @@ void StridePicture::paintChips(QPainter& painter, const Layout& layout, const Th
     }
 }
 
-void StridePicture::paint(QPainter& painter, const QRectF& rect, const Theme& theme, const Hover& hover,
-                          bool onScreen) const
+void StridePicture::draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const
 {
-    painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
-    painter.fillRect(rect, theme.background);
+    const Hover hover = isScreen ? m_hover : Hover();
     const Layout layout = layoutFor(rect);
     paintHead(painter, layout, theme);
     if (m_access) {
@@ -288,20 +286,7 @@ void StridePicture::paint(QPainter& painter, const QRectF& rect, const Theme& th
         painter.setPen(theme.textDim);
         painter.drawText(rect.adjusted(20, 30, -20, -40), Qt::AlignCenter | Qt::TextWordWrap, m_problem);
     }
-    paintFoot(painter, layout, theme, onScreen);
-    painter.restore();
-}
-
-void StridePicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
-{
-    paint(painter, rect, theme, {}, false);
-}
-
-void StridePicture::paintEvent(QPaintEvent*)
-{
-    QPainter painter(this);
-    paint(painter, QRectF(rect()), currentTheme(), m_hover, true);
-    paintFocusRing(painter, currentTheme());
+    paintFoot(painter, layout, theme, isScreen);
 }
 
 } // namespace memscape

@@ -8,7 +8,6 @@
 #include <QFontMetricsF>
 #include <QKeyEvent>
 #include <QMouseEvent>
-#include <QToolTip>
 
 #include <algorithm>
 #include <cmath>
@@ -130,10 +129,27 @@ StridePicture::Layout StridePicture::layoutFor(const QRectF& rect) const
     return layout;
 }
 
-QString StridePicture::hoverDescription(const Hover& hover) const
+StridePicture::Hover StridePicture::hoverAt(QPointF at) const
+{
+    const Layout layout = layoutFor(QRectF(rect()));
+    Hover hover;
+    for (std::size_t i = 0; i < layout.lanes.centres.size(); ++i) {
+        const QPointF d = at - layout.lanes.centres[i];
+        if (std::hypot(d.x(), d.y()) <= layout.lanes.radius + 1)
+            hover.lane = static_cast<int>(i);
+    }
+    for (std::size_t i = 0; i < layout.strip.cells.size(); ++i) {
+        if (layout.strip.cells[i].rect.contains(at))
+            hover.cell = static_cast<int>(i);
+    }
+    return hover;
+}
+
+QString StridePicture::toolTipAt(QPointF at) const
 {
     if (!m_access)
         return {};
+    const Hover hover = hoverAt(at);
     if (hover.lane >= 0) {
         const LaneAccess& lane = m_access->lanes[static_cast<std::size_t>(hover.lane)];
         return tr("%1 %2: bytes %3 to %4, %5 %6, %7 %8")
@@ -166,25 +182,14 @@ void StridePicture::mouseMoveEvent(QMouseEvent* event)
         return;
     const Layout layout = layoutFor(QRectF(rect()));
     const QPointF at = event->position();
-    Hover hover;
-    for (std::size_t i = 0; i < layout.lanes.centres.size(); ++i) {
-        const QPointF d = at - layout.lanes.centres[i];
-        if (std::hypot(d.x(), d.y()) <= layout.lanes.radius + 1)
-            hover.lane = static_cast<int>(i);
-    }
-    for (std::size_t i = 0; i < layout.strip.cells.size(); ++i) {
-        if (layout.strip.cells[i].rect.contains(at))
-            hover.cell = static_cast<int>(i);
-    }
+    const Hover hover = hoverAt(at);
     const bool chip =
         std::any_of(layout.chips.begin(), layout.chips.end(), [&](const QRectF& c) { return c.contains(at); });
     setCursor(chip ? Qt::PointingHandCursor : Qt::ArrowCursor);
     if (hover == m_hover)
         return;
     m_hover = hover;
-    const QString text = hoverDescription(hover);
-    emit hoverText(text);
-    QToolTip::showText(event->globalPosition().toPoint(), text, this);
+    tell(*event);
     update();
 }
 
@@ -208,11 +213,11 @@ void StridePicture::chooseOperation(int index)
                          QString::fromUtf8(word.data(), static_cast<qsizetype>(word.size())));
 }
 
-void StridePicture::leaveEvent(QEvent*)
+void StridePicture::leaveEvent(QEvent* event)
 {
     m_hover = {};
-    emit hoverText({});
     update();
+    Picture::leaveEvent(event);
 }
 
 void StridePicture::keyPressEvent(QKeyEvent* event)

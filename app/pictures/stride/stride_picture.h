@@ -23,12 +23,12 @@ public:
 
     void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
                   const Prediction* predicted, const Measurement* measured) override;
-    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
     QString title() const override;
     QString summary() const override;
 
 protected:
-    void paintEvent(QPaintEvent* event) override;
+    void draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const override;
+    QString toolTipAt(QPointF at) const override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
     void leaveEvent(QEvent* event) override;
@@ -52,7 +52,7 @@ private:
     };
 
     Layout layoutFor(const QRectF& rect) const;
-    void paint(QPainter& painter, const QRectF& rect, const Theme& theme, const Hover& hover, bool onScreen) const;
+    Hover hoverAt(QPointF at) const;
     void paintHead(QPainter& painter, const Layout& layout, const Theme& theme) const;
     void paintStrip(QPainter& painter, const StrideStrip& strip, const Theme& theme, const QColor& colour,
                     const Hover& hover, bool labelled) const;
@@ -63,7 +63,6 @@ private:
     void paintLanes(QPainter& painter, const Layout& layout, const Theme& theme, const Hover& hover) const;
     void paintFoot(QPainter& painter, const Layout& layout, const Theme& theme, bool onScreen) const;
     void paintChips(QPainter& painter, const Layout& layout, const Theme& theme) const;
-    QString hoverDescription(const Hover& hover) const;
     QString bytes(double value) const;
     QString wasteText(const Layout& layout, const QFontMetricsF& metrics, double room) const;
     void chooseOperation(int index);

@@ -66,12 +66,8 @@ void paintAxis(QPainter& painter, const MomentLayout& layout, const StepChart& c
                const Theme& theme)
 {
     const double u = plotUnit();
-    AxisSpec spec;
-    spec.unit = Unit::Byte;
-    spec.bytes = style;
     painter.setFont(plotFont(0.75));
-    const int wanted = std::max(2, int(chart.area.height() / (44 * u)));
-    for (const Tick& tick : majorTicks(spec, chart.view.bottom, chart.view.top, wanted)) {
+    for (const Tick& tick : byteTicks(style, chart.view.bottom, chart.view.top, int(chart.area.height() / (44 * u)))) {
         const double y = chart.y(tick.value);
         painter.setPen(QPen(theme.grid, 1));
         painter.drawLine(QPointF(chart.area.left(), y), QPointF(chart.area.right(), y));
@@ -250,24 +246,20 @@ void MomentPicture::paintAll(QPainter& painter, const MomentLayout& layout, cons
     paintOver(painter, chart, layout, theme);
 }
 
-void MomentPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
+/// In an export; on screen what stands still is on the canvas.
+void MomentPicture::draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool) const
 {
-    painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
-    painter.fillRect(rect, theme.background);
-    if (m_state.moment.event < 0 && !problem().isEmpty()) {
-        paintProblem(painter, rect, theme);
-    } else {
-        MomentLayout layout = layoutIn(rect, {});
-        if (m_state.step && !m_state.step->empty()) {
-            const StepChart chart = layoutChart(*m_state.step, m_view, layout.chart, m_state.words, m_state.bytes);
-            layout = layoutIn(rect, foundText(chart));
-            paintAll(painter, layout, chart, layoutFlame(*m_state.step, m_view, layout.flame, m_state.words), theme);
-        }
-        paintHead(painter, layout, theme, false);
-        paintList(painter, layout, theme);
+    if (m_state.moment.event < 0 && !problem().isEmpty())
+        return paintProblem(painter, rect, theme);
+    MomentLayout layout = layoutIn(rect, {});
+    if (m_state.step && !m_state.step->empty()) {
+        const StepChart chart = layoutChart(*m_state.step, m_view, layout.chart, m_state.words, m_state.bytes);
+        layout = layoutIn(rect, foundText(chart));
+        paintAll(painter, layout, chart, layoutFlame(*m_state.step, m_view, layout.flame, m_state.words), theme);
     }
-    painter.restore();
+    paintHead(painter, layout, theme, false);
+    paintList(painter, layout, theme);
 }
 
 void MomentPicture::paintEvent(QPaintEvent*)

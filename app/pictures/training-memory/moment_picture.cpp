@@ -4,11 +4,9 @@
 
 #include "app/plots/plot_style.h"
 
-#include <QHelpEvent>
 #include <QKeyEvent>
 #include <QLineEdit>
 #include <QMouseEvent>
-#include <QToolTip>
 
 #include <algorithm>
 #include <cmath>
@@ -31,6 +29,7 @@ MomentPicture::MomentPicture(QWidget* parent)
     : Picture({560, 200, 330}, parent)
     , m_search(new QLineEdit(this))
 {
+    setFocusPolicy(Qt::WheelFocus); // keys act on what the wheel has zoomed
     setAccessibleName(tr("The tensors of one training step"));
     m_search->setObjectName(QStringLiteral("searchTensors"));
     m_search->setPlaceholderText(tr("search tensors  /"));
@@ -95,8 +94,10 @@ void MomentPicture::setMeasured(Curve measured)
 
 void MomentPicture::setView(const StepView& view)
 {
-    const StepView whole = m_state.whole();
-    m_view = panned(zoomed(view, whole, (view.left + view.right) / 2, (view.bottom + view.top) / 2, 1, 1), whole, 0, 0);
+    const StepGrip middle{(view.left + view.right) / 2, (view.bottom + view.top) / 2};
+    m_view = zoomed(view, m_state.whole(), middle, 1, 1);
+    if (m_state.step)
+        m_view = withMemory(m_view, *m_state.step);
     changed();
 }
 
@@ -174,14 +175,16 @@ QString MomentPicture::title() const
 
 QString MomentPicture::hint() const
 {
-    return tr("Click to see the tensors alive there. Wheel zooms, drag pans, double click shows all. / searches.");
+    return tr(
+        "Click to see the tensors alive there. Wheel zooms, drag pans, double click or Esc shows all. / searches.");
 }
 
 QString MomentPicture::shortcuts()
 {
     return tr(
         "← → move the cursor event by event, with Shift in larger steps, Home and End to the ends, P to the peak; "
-        "+ − zoom, 0 shows all; / searches, Esc ends it; ↑ ↓ scroll the list. The wheel zooms (Ctrl: events only, "
+        "+ − zoom, 0 or Esc shows all; / searches, Esc ends it; ↑ ↓ scroll the list. The wheel zooms (Ctrl: events "
+        "only, "
         "Shift: bytes only), a drag pans, a click on a module shows it alone.");
 }
 
@@ -213,16 +216,12 @@ void MomentPicture::scroll(int rows)
 /// About a place in the chart; without one about the cursor, or the middle when that is out of sight.
 void MomentPicture::zoomAbout(double xFactor, double yFactor, std::optional<QPointF> place)
 {
-    const StepChart& chart = chartNow();
-    double x = m_state.moment.event, y = 0;
-    if (place) {
-        x = chart.eventAt(place->x());
-        y = chart.bytesAt(std::clamp(place->y(), chart.area.top(), chart.area.bottom()));
-    } else if (x < m_view.left || x > m_view.right) {
-        x = (m_view.left + m_view.right) / 2;
-    }
-    m_view = zoomed(m_view, m_state.whole(), x, y, xFactor, yFactor);
-    changed();
+    StepGrip grip{double(m_state.moment.event)};
+    if (place)
+        grip = chartNow().gripAt(*place);
+    else if (grip.event < m_view.left || grip.event > m_view.right)
+        grip.event = (m_view.left + m_view.right) / 2;
+    setView(zoomed(m_view, m_state.whole(), grip, xFactor, yFactor));
 }
 
 const FlameBox* MomentPicture::boxAt(QPointF at) const
@@ -234,7 +233,7 @@ const FlameBox* MomentPicture::boxAt(QPointF at) const
     return found == m_flame->end() ? nullptr : &*found;
 }
 
-QString MomentPicture::textAt(QPointF at) const
+QString MomentPicture::toolTipAt(QPointF at) const
 {
     const MomentState& state = m_state;
     if (!state.step)
@@ -259,16 +258,6 @@ QString MomentPicture::textAt(QPointF at) const
                  QString(tensor.category).replace(u'_', u' '));
     }
     return {};
-}
-
-bool MomentPicture::event(QEvent* event)
-{
-    if (event->type() == QEvent::ToolTip) {
-        const auto* help = static_cast<QHelpEvent*>(event);
-        QToolTip::showText(help->globalPos(), textAt(help->pos()), this);
-        return true;
-    }
-    return Picture::event(event);
 }
 
 /// Esc in the search ends it.
@@ -307,14 +296,13 @@ void MomentPicture::mouseMoveEvent(QMouseEvent* event)
         const bool isIn = area.contains(*m_pressed) || layoutNow().flame.contains(*m_pressed);
         if (m_isPanning && isIn) {
             setCursor(Qt::ClosedHandCursor);
-            m_view = panned(m_pressedView, m_state.whole(), -way.x() / area.width(), way.y() / area.height());
-            return changed();
+            return setView(panned(m_pressedView, m_state.whole(), -way.x() / area.width(), way.y() / area.height()));
         }
     }
     setCursor(boxAt(m_pointer)                          ? Qt::PointingHandCursor
                   : chartNow().area.contains(m_pointer) ? Qt::CrossCursor
                                                         : Qt::ArrowCursor);
-    emit hoverText(textAt(m_pointer));
+    emit hoverText(toolTipAt(m_pointer));
     update();
 }
 
@@ -348,7 +336,6 @@ void MomentPicture::mouseDoubleClickEvent(QMouseEvent* event)
 void MomentPicture::leaveEvent(QEvent* event)
 {
     m_pointer = {-1, -1};
-    emit hoverText({});
     update();
     Picture::leaveEvent(event);
 }
@@ -387,7 +374,8 @@ void MomentPicture::keyPressEvent(QKeyEvent* event)
     case Qt::Key_Plus:
     case Qt::Key_Equal: return zoomAbout(zoomStep, 1);
     case Qt::Key_Minus: return zoomAbout(1 / zoomStep, 1);
-    case Qt::Key_0: return setView(m_state.whole());
+    case Qt::Key_0:
+    case Qt::Key_Escape: return setView(m_state.whole());
     case Qt::Key_Slash: return m_search->setFocus(Qt::ShortcutFocusReason);
     default: Picture::keyPressEvent(event);
     }

@@ -5,7 +5,7 @@
 // module, shows that module alone.
 //
 // Keys: arrows move the cursor event by event (Shift: in larger steps), Home and End to the ends, P to
-// the peak, + − zoom, 0 shows all, / searches (Esc ends it), up and down scroll the list.
+// the peak, + − zoom, 0 and Esc show all, / searches (Esc ends it), up and down scroll the list.
 #pragma once
 
 #include "app/pictures/common/picture.h"
@@ -39,7 +39,6 @@ public:
     /// What a run took, over the same events; empty: nothing is measured.
     void setMeasured(Curve measured);
 
-    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
     QString title() const override;
     QString summary() const override;
     bool sharesHeight() const override { return true; }
@@ -59,7 +58,8 @@ signals:
     void cursorWanted(double event);
 
 protected:
-    bool event(QEvent* event) override;
+    void draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const override;
+    QString toolTipAt(QPointF at) const override;
     bool eventFilter(QObject* watched, QEvent* event) override;
     void changeEvent(QEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;
@@ -79,7 +79,6 @@ private:
     void zoomAbout(double xFactor, double yFactor, std::optional<QPointF> place = std::nullopt);
     void click(QPointF at);
     const FlameBox* boxAt(QPointF at) const;
-    QString textAt(QPointF at) const;
     QString foundText(const StepChart& chart) const;
     MomentLayout layoutIn(const QRectF& rect, const QString& found) const;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pictures/training-memory/step_chart.h"
 
+#include "app/pictures/common/span.h"
 #include "app/pictures/common/stairs.h"
 #include "app/pictures/training-memory/memory_state.h"
 #include "app/plots/plot_style.h"
@@ -17,9 +18,10 @@ namespace memscape {
 
 namespace {
 
-constexpr double ownHeight = 1.2;                      ///< pixels from which a block has a shape of its own
-constexpr double groupHeight = 2.5;                    ///< of blocks that share one
-constexpr double fewestEvents = 12, leastBytes = 4096; ///< in sight
+constexpr double ownHeight = 1.2;   ///< pixels from which a block has a shape of its own
+constexpr double groupHeight = 2.5; ///< of blocks that share one
+constexpr double fewestEvents = 12; ///< in sight
+constexpr double gripRoom = 1.5;    ///< heights of a block that stay in sight about it
 
 QString tensors(int count)
 {
@@ -228,26 +230,29 @@ void placeLabel(const StepBlocks& step, const StepChart& chart, StepShape& shape
 
 } // namespace
 
-StepView zoomed(const StepView& view, const StepView& whole, double x, double y, double xFactor, double yFactor)
+StepView zoomed(const StepView& view, const StepView& whole, const StepGrip& grip, double xFactor, double yFactor)
 {
-    const auto range = [](double low, double high, double least, double most, double at, double factor, double fewest) {
-        const double width = std::clamp((high - low) * factor, std::min(fewest, most - least), most - least);
-        const double share = high > low ? std::clamp((at - low) / (high - low), 0.0, 1.0) : 0.5;
-        const double from = std::clamp(at - share * width, least, most - width);
-        return std::pair(from, from + width);
-    };
-    const auto [left, right] = range(view.left, view.right, whole.left, whole.right, x, xFactor, fewestEvents);
-    const auto [bottom, top] = range(view.bottom, view.top, whole.bottom, whole.top, y, yFactor, leastBytes);
-    return {left, right, bottom, top};
+    const Span x = zoomed({view.left, view.right}, {whole.left, whole.right}, grip.event, xFactor, fewestEvents);
+    const Span y = zoomed({view.bottom, view.top}, {whole.bottom, whole.top}, grip.bytes, yFactor, grip.least);
+    return {x.low, x.high, y.low, y.high};
 }
 
 StepView panned(const StepView& view, const StepView& whole, double xShare, double yShare)
 {
-    const double width = view.right - view.left, height = view.top - view.bottom;
-    const double left = std::clamp(view.left + xShare * width, whole.left, std::max(whole.left, whole.right - width));
-    const double bottom =
-        std::clamp(view.bottom + yShare * height, whole.bottom, std::max(whole.bottom, whole.top - height));
-    return {left, left + width, bottom, bottom + height};
+    const Span x = panned({view.left, view.right}, {whole.left, whole.right}, xShare);
+    const Span y = panned({view.bottom, view.top}, {whole.bottom, whole.top}, yShare);
+    return {x.low, x.high, y.low, y.high};
+}
+
+StepView withMemory(const StepView& view, const StepBlocks& step)
+{
+    if (step.empty())
+        return view;
+    const auto indexOf = [&](double event) { return std::clamp(int(event), step.first, step.last) - step.first; };
+    const auto highest = std::max_element(step.totals.begin() + indexOf(view.left),
+                                          step.totals.begin() + indexOf(std::ceil(view.right) - 1) + 1);
+    const Span bytes = lowered({view.bottom, view.top}, *highest);
+    return {view.left, view.right, bytes.low, bytes.high};
 }
 
 double StepChart::eventAt(double place) const
@@ -284,6 +289,22 @@ const StepShape* StepChart::at(QPointF place) const
         return contains({edges, std::size_t(shape.column), shape.low, shape.high}, column, place.y());
     });
     return found == shapes.end() ? nullptr : &*found;
+}
+
+StepGrip StepChart::gripAt(QPointF place) const
+{
+    const int column = columnAt(edges, place.x());
+    double top = area.bottom(); // of the stack there
+    for (const StepShape& shape : shapes) {
+        const int i = column - shape.column;
+        if (column >= 0 && i >= 0 && i < int(shape.high.size()))
+            top = std::min(top, shape.high[std::size_t(i)]);
+    }
+    const QPointF held(place.x(), std::clamp(place.y(), std::max(area.top(), top + 0.5), area.bottom()));
+    StepGrip grip{eventAt(held.x()), bytesAt(held.y())};
+    if (const StepShape* shape = at(held))
+        grip.least = gripRoom * shape->bytes;
+    return grip;
 }
 
 StepChart layoutChart(const StepBlocks& step, const StepView& view, const QRectF& area, const QString& words,

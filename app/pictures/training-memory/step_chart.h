@@ -23,10 +23,19 @@ struct StepView
     bool operator==(const StepView&) const = default;
 };
 
+/// What a zoom about a place holds on to.
+struct StepGrip
+{
+    double event = 0, bytes = 0;
+    double least = 4096; ///< B that stay in sight: those of the block there, and a little of its neighbours
+};
+
 /// Nearer (`factor` < 1) or farther about a place, within `whole`.
-StepView zoomed(const StepView& view, const StepView& whole, double x, double y, double xFactor, double yFactor);
+StepView zoomed(const StepView& view, const StepView& whole, const StepGrip& grip, double xFactor, double yFactor);
 /// By shares of what is in sight, within `whole`.
 StepView panned(const StepView& view, const StepView& whole, double xShare, double yShare);
+/// So far down that some of the step's memory is in sight.
+StepView withMemory(const StepView& view, const StepBlocks& step);
 
 struct StepShape
 {
@@ -55,6 +64,8 @@ struct StepChart
 
     QPolygonF outline(const StepShape& shape) const;
     const StepShape* at(QPointF place) const;
+    /// Over the outline it is the outline that is held.
+    StepGrip gripAt(QPointF place) const;
     double eventAt(double x) const;
     double bytesAt(double y) const;
     double x(double event) const;

@@ -3,17 +3,13 @@
 #include "app/pictures/training-memory/training_memory_picture.h"
 #include "app/settings/words.h"
 
-#include <QHelpEvent>
 #include <QKeyEvent>
 #include <QMouseEvent>
-#include <QToolTip>
 
 #include <algorithm>
 #include <cmath>
 
 namespace memscape {
-
-namespace { } // namespace
 
 const MemoryButton* TrainingMemoryPicture::buttonAt(const TrainingMemoryLayout& layout, QPointF at) const
 {
@@ -53,16 +49,6 @@ QString TrainingMemoryPicture::toolTipAt(QPointF at) const
              card->fits ? tr("it fits") : tr("it does not fit yet"));
 }
 
-bool TrainingMemoryPicture::event(QEvent* event)
-{
-    if (event->type() == QEvent::ToolTip) {
-        const auto* help = static_cast<QHelpEvent*>(event);
-        QToolTip::showText(help->globalPos(), toolTipAt(help->pos()), this);
-        return true;
-    }
-    return Picture::event(event);
-}
-
 void TrainingMemoryPicture::mousePressEvent(QMouseEvent* event)
 {
     const TrainingMemoryLayout layout = layoutNow();
@@ -85,7 +71,6 @@ void TrainingMemoryPicture::mouseMoveEvent(QMouseEvent* event)
 void TrainingMemoryPicture::leaveEvent(QEvent* event)
 {
     m_pointer = {-1, -1};
-    emit hoverText({});
     update();
     Picture::leaveEvent(event);
 }

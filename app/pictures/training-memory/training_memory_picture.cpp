@@ -299,16 +299,14 @@ ParameterChanges TrainingMemoryPicture::batchChanges() const
     return changes;
 }
 
-void TrainingMemoryPicture::paint(QPainter& painter, const QRectF& rect, const Theme& theme, bool onScreen) const
+void TrainingMemoryPicture::draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const
 {
-    painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
-    painter.fillRect(rect, theme.background);
     const TrainingMemoryState now = state();
     const TrainingMemoryLayout layout = layoutTrainingMemory(now, rect);
     const MemoryPen pen{
-        painter, now, layout, theme, onScreen && hasFocus() ? m_current : -1, onScreen ? m_pointer : QPointF(-1, -1),
-        onScreen};
+        painter, now, layout, theme, isScreen && hasFocus() ? m_current : -1, isScreen ? m_pointer : QPointF(-1, -1),
+        isScreen};
     pen.bar();
     if (!now.memory.empty()) {
         pen.totals();
@@ -318,19 +316,6 @@ void TrainingMemoryPicture::paint(QPainter& painter, const QRectF& rect, const T
     } else {
         paintProblem(painter, rect, theme);
     }
-    painter.restore();
-}
-
-void TrainingMemoryPicture::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const
-{
-    paint(painter, rect, theme, false);
-}
-
-void TrainingMemoryPicture::paintEvent(QPaintEvent*)
-{
-    QPainter painter(this);
-    paint(painter, QRectF(rect()), currentTheme(), true);
-    paintFocusRing(painter, currentTheme());
 }
 
 } // namespace memscape

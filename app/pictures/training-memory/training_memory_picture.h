@@ -28,7 +28,6 @@ public:
     /// What makeItFit answered; nothing while it is looked for (`searching`) or given up.
     void setFit(std::optional<FitAnswer> answer, bool searching);
 
-    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const override;
     QString title() const override;
     QString summary() const override;
 
@@ -41,8 +40,8 @@ signals:
     void fitWanted(bool on); ///< "Make it fit", or its end
 
 protected:
-    bool event(QEvent* event) override;
-    void paintEvent(QPaintEvent* event) override;
+    void draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const override;
+    QString toolTipAt(QPointF at) const override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
     void leaveEvent(QEvent* event) override;
@@ -54,10 +53,8 @@ private:
     void takeBack(const AppliedLever& lever);
     void showPage(int first);
     ParameterChanges batchChanges() const;
-    QString toolTipAt(QPointF at) const;
     const MemoryButton* buttonAt(const TrainingMemoryLayout& layout, QPointF at) const;
     void moveFocus(int key);
-    void paint(QPainter& painter, const QRectF& rect, const Theme& theme, bool onScreen) const;
 
     TrainingMemoryState m_state;
     std::vector<AppliedLever> m_made; ///< every lever that was chosen here, in force or not

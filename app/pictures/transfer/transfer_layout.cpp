@@ -14,25 +14,23 @@ int TransferLayout::depthAt(QPointF at) const
 
 TransferLayout layoutTransfer(const TransferState& state, const QRectF& rect, double unit)
 {
-    const QRectF inside = rect.adjusted(12 * unit, 6 * unit, -12 * unit, -6 * unit);
-    const QRectF title(inside.left(), inside.top(), inside.width() - 28 * unit, 20 * unit);
-    const QRectF foot(inside.left(), inside.bottom() - 18 * unit, inside.width(), 18 * unit);
-    const double top = title.bottom() + 3 * unit;
+    const PictureFrame frame(rect, unit);
+    const double top = frame.title.bottom() + 3 * unit;
     constexpr LaneSizes sizes;
-    TransferLayout layout;
-    static_cast<LaneBlocks&>(layout) = placeLaneBlocks(
-        state.ways, {inside.left(), top, inside.width(), foot.top() - 4 * unit - top}, sizes, unit, state.longest);
-    layout.unit = unit;
-    layout.title = title;
-    layout.foot = foot;
-    layout.button = {inside.right() - 22 * unit, inside.top(), 22 * unit, 20 * unit};
+    TransferLayout layout{
+        frame,
+        placeLaneBlocks(state.ways, {frame.inside.left(), top, frame.inside.width(), frame.foot.top() - 4 * unit - top},
+                        sizes, unit, state.longest),
+        {},
+        {},
+        {}};
     if (const int dragged = state.draggedWay(); dragged >= 0) {
         const TransferWay& way = state.ways[std::size_t(dragged)];
         const QRectF& lane = layout.blocks[std::size_t(dragged)].lanes.front();
         const double end = layout.x(way.fixed + way.perByte * double(way.chunk));
         layout.handle = {end - 3 * unit, lane.top() - 2 * unit, 6 * unit, lane.height() + 4 * unit};
     }
-    layout.depthLabel = {inside.left(), layout.foot.top(), sizes.labels * unit, layout.foot.height()};
+    layout.depthLabel = {layout.inside.left(), layout.foot.top(), sizes.labels * unit, layout.foot.height()};
     for (std::size_t i = 0; i < layout.depths.size() && state.serial.isEmpty(); ++i)
         layout.depths[i] = {layout.times.left() + double(i) * 17 * unit, layout.foot.center().y() - 6 * unit, 13 * unit,
                             12 * unit};

@@ -3,6 +3,7 @@
 // scale of time. Geometry only, for painting, hit tests and tests.
 #pragma once
 
+#include "app/pictures/common/frame.h"
 #include "app/pictures/common/lane_blocks.h"
 #include "app/pictures/transfer/transfer_state.h"
 
@@ -10,13 +11,11 @@
 
 namespace memscape {
 
-struct TransferLayout : LaneBlocks
+struct TransferLayout : PictureFrame, LaneBlocks
 {
-    QRectF title, button, foot;
     QRectF handle; ///< at the end of the first copy of the way that a hand changes; empty without
     QRectF depthLabel;
     std::array<QRectF, 8> depths; ///< buffers in flight, one to eight
-    double unit = 1;
 
     int depthAt(QPointF at) const; ///< 1 to 8; 0 for none
 };

@@ -48,13 +48,10 @@ struct TransferPen : WordPen
         right.setLeft(left.right());
         if (way.measured)
             right = measured(right, state.secondsText(*way.measured), 10 * layout.unit);
-        line(left, Qt::AlignLeft, way.label, theme.text, 0.9, true);
-        line(right, Qt::AlignRight, timeText(way), theme.predictedText, 0.9, true);
-        for (qsizetype lane = 0; lane < way.lanes.size(); ++lane) {
-            const QRectF& row = place.lanes[std::size_t(lane)];
-            painter.fillRect(row, mix(theme.background, theme.grid, 0.5));
-            line(place.labels[std::size_t(lane)], Qt::AlignRight, way.lanes[lane], theme.textDim, 0.8, false);
-        }
+        line(left, way.label, 0.9, theme.text, true);
+        line(right, timeText(way), 0.9, theme.predictedText, true, Qt::AlignRight);
+        for (qsizetype i = 0; i < way.lanes.size(); ++i)
+            lane(place.lanes[std::size_t(i)], place.labels[std::size_t(i)], way.lanes[i]);
     }
 
     void bar(const LaneBar& bar) const
@@ -78,9 +75,9 @@ struct TransferPen : WordPen
                         .arg(state.bytesText(double(state.chunk)), state.bytesText(double(state.bestChunk)));
         QRectF words = layout.foot;
         if (play == PlayButton::None || !state.serial.isEmpty())
-            return line(words, Qt::AlignLeft, said.join(QString()), theme.textDim, 0.85, false);
-        line(layout.depthLabel.adjusted(0, 0, -6 * layout.unit, 0), Qt::AlignRight, tr("buffers"), theme.textDim, 0.8,
-             false);
+            return line(words, said.join(QString()), 0.85, theme.textDim);
+        line(layout.depthLabel.adjusted(0, 0, -6 * layout.unit, 0), tr("buffers"), 0.8, theme.textDim, false,
+             Qt::AlignRight);
         for (std::size_t i = 0; i < layout.depths.size(); ++i) {
             const bool isUsed = int(i) < state.depth;
             painter.setPen(QPen(isUsed ? theme.highlightText : theme.textFaint, layout.unit));
@@ -88,7 +85,7 @@ struct TransferPen : WordPen
             painter.drawRoundedRect(layout.depths[i], 2, 2);
         }
         words.setLeft(layout.depths.back().right() + 12 * layout.unit);
-        line(words, Qt::AlignLeft, said.join(QString()), theme.textDim, 0.85, false);
+        line(words, said.join(QString()), 0.85, theme.textDim);
     }
 };
 
@@ -100,7 +97,7 @@ void paintTransfer(QPainter& painter, const TransferState& state, const Transfer
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
     const TransferPen pen{{painter, theme}, state, layout};
-    pen.line(layout.title, Qt::AlignLeft, state.title, theme.text, 1.0, true);
+    pen.line(layout.title, state.title, 1.0, theme.text, true);
     for (std::size_t way = 0; way < layout.blocks.size(); ++way)
         pen.block(way);
     for (const LaneBar& bar : layout.bars)

@@ -38,7 +38,7 @@ TransferLayout TransferPicture::layoutNow() const
     return layoutTransfer(m_state, QRectF(rect()), plotUnit());
 }
 
-void TransferPicture::draw(QPainter& painter, const QRectF& rect, PlayButton play, const Theme& theme) const
+void TransferPicture::drawTimeline(QPainter& painter, const QRectF& rect, PlayButton play, const Theme& theme) const
 {
     paintTransfer(painter, m_state, layoutTransfer(m_state, rect, plotUnit()), cursorSeconds(), play, theme);
 }
@@ -100,11 +100,11 @@ void TransferPicture::setDepth(int depth)
 void TransferPicture::drag(QPointF at)
 {
     const TransferLayout layout = layoutNow();
-    if (m_drag == Drag::Chunk) {
+    if (m_handle == Handle::Chunk) {
         const std::int64_t chunk = m_state.chunkEndingAt(layout.secondsAt(at.x()));
         setChunk(chunk);
         emit hoverText(tr("Chunks of %1").arg(m_state.bytesText(double(chunk))));
-    } else if (m_drag == Drag::Depth) {
+    } else {
         const int depth = std::clamp(int((at.x() - layout.depths[0].left()) / (17 * layout.unit)) + 1, 1, 8);
         setDepth(depth);
         emit hoverText(tr("%1 buffers in flight").arg(depth));
@@ -117,27 +117,19 @@ void TransferPicture::mousePressEvent(QMouseEvent* event)
     const QPointF at = event->position();
     if (event->button() != Qt::LeftButton || m_state.empty())
         return TimelinePicture::mousePressEvent(event);
-    m_drag = layout.handle.adjusted(-3, 0, 3, 0).contains(at) ? Drag::Chunk
-        : layout.depthAt(at) > 0                              ? Drag::Depth
-                                                              : Drag::None;
-    if (m_drag == Drag::None)
+    const bool isChunk = layout.handle.adjusted(-3, 0, 3, 0).contains(at);
+    if (!isChunk && layout.depthAt(at) <= 0)
         return TimelinePicture::mousePressEvent(event);
-    emit editing(true);
+    m_handle = isChunk ? Handle::Chunk : Handle::Depth;
+    hold();
     drag(at);
 }
 
 void TransferPicture::mouseMoveEvent(QMouseEvent* event)
 {
-    if (m_drag != Drag::None)
+    if (isHeld())
         return drag(event->position());
     TimelinePicture::mouseMoveEvent(event);
-}
-
-void TransferPicture::mouseReleaseEvent(QMouseEvent* event)
-{
-    if (std::exchange(m_drag, Drag::None) != Drag::None)
-        emit editing(false);
-    TimelinePicture::mouseReleaseEvent(event);
 }
 
 void TransferPicture::keyPressEvent(QKeyEvent* event)

@@ -27,7 +27,7 @@ public:
     static QString shortcuts(); ///< for the help
 
 protected:
-    void draw(QPainter& painter, const QRectF& rect, PlayButton play, const Theme& theme) const override;
+    void drawTimeline(QPainter& painter, const QRectF& rect, PlayButton play, const Theme& theme) const override;
     double secondsAt(double x) const override { return layoutNow().secondsAt(x); }
     QString wordsAt(double seconds) const override { return m_state.wordsAt(seconds); }
     bool isWalk(QPointF at) const override { return layoutNow().times.contains(at); }
@@ -36,18 +36,17 @@ protected:
     QString toolTipAt(QPointF at) const override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
-    void mouseReleaseEvent(QMouseEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
-    enum class Drag { None, Chunk, Depth };
+    enum class Handle { Chunk, Depth };
 
     void drag(QPointF at);
     void setChunk(std::int64_t chunk);
     void setDepth(int depth);
 
     TransferState m_state;
-    Drag m_drag = Drag::None;
+    Handle m_handle = Handle::Chunk; ///< that is held
 };
 
 /// transfer_paint.cpp: everything, with the cursor at so many seconds (below zero: none).

@@ -18,25 +18,12 @@ constexpr std::size_t mostWays = 8, mostTransferLanes = 3, mostDrawn = 256;
 std::optional<TransferWay> readWay(const Json& json)
 {
     TransferWay way;
-    way.key = textOf(json, "key");
-    way.label = textOf(json, "label");
-    way.time = number(json, "time");
+    if (!readLaneWay(json, way, mostTransferLanes, mostDrawn))
+        return std::nullopt;
     way.hidden = number(json, "hidden", 0);
     way.chunk = whole(json, "chunk", 0, 0x1p53);
     way.fixed = number(json, "fixed", 0);
     way.perByte = number(json, "per_byte", 0);
-    for (const Json& lane : listOf(json, "lanes")) {
-        if (std::size_t(way.lanes.size()) < mostTransferLanes)
-            way.lanes << textOf(lane);
-    }
-    for (const Json& piece : listOf(json, "pieces")) {
-        if (way.pieces.size() == mostDrawn)
-            break;
-        if (const auto read = readLanePiece(piece, std::size_t(way.lanes.size())))
-            way.pieces.push_back(*read);
-    }
-    if (!(way.time > 0) || !std::isfinite(way.time) || way.pieces.empty())
-        return std::nullopt;
     return way;
 }
 
@@ -75,16 +62,6 @@ std::int64_t TransferState::chunkEndingAt(double seconds) const
     const double least = std::max(4096.0, double(bytes) / 65536), most = std::max(4096.0, double(bytes) / 2);
     const double power = std::exp2(std::round(std::log2(std::clamp(wanted, std::min(least, most), most))));
     return std::int64_t(power < least ? power * 2 : power);
-}
-
-QString TransferState::secondsText(double seconds) const
-{
-    return QString::fromStdString(quantityText(seconds, Unit::Second));
-}
-
-QString TransferState::bytesText(double count) const
-{
-    return QString::fromStdString(quantityText(count, Unit::Byte, byteStyle));
 }
 
 QString TransferState::wayWords(const TransferWay& way) const

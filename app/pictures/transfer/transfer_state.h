@@ -3,8 +3,8 @@
 // pieces in them. What a document from elsewhere lacks is left out.
 #pragma once
 
+#include "app/pictures/common/amounts.h"
 #include "app/pictures/common/lane_piece.h"
-#include "core/base/number.h"
 
 #include <QString>
 #include <QStringList>
@@ -20,26 +20,20 @@ struct Outcome;
 using Prediction = Outcome;
 using Measurement = Outcome;
 
-struct TransferWay
+struct TransferWay : LaneWay
 {
-    QString key, label;                  ///< "overlapped"; "pinned, 16 chunks, 2 buffers"
-    double time = 0;                     ///< s
-    double hidden = 0;                   ///< s that lanes ran beside others
-    std::int64_t chunk = 0;              ///< B
-    double fixed = 0, perByte = 0;       ///< of the first lane: s, s/B
-    std::optional<double> measured = {}; ///< s
-    QStringList lanes;
-    std::vector<LanePiece> pieces;
+    double hidden = 0;             ///< s that lanes ran beside others
+    std::int64_t chunk = 0;        ///< B
+    double fixed = 0, perByte = 0; ///< of the first lane: s, s/B
 };
 
-struct TransferState
+struct TransferState : Amounts
 {
     QString title, serial; ///< why nothing overlaps; empty where it can
     std::vector<TransferWay> ways;
     double longest = 0;                               ///< s
     std::int64_t bytes = 0, chunk = 0, bestChunk = 0; ///< B; chunk: of what was asked for
     int depth = 1;
-    ByteStyle byteStyle = ByteStyle::Binary;
 
     bool empty() const { return ways.empty(); }
     /// The way whose chunks a hand changes: the last that has several; −1 for none.
@@ -52,8 +46,6 @@ struct TransferState
     QString wordsAt(double seconds) const;
     /// "copy in, chunk 3: 1.2 to 1.6 ms".
     QString pieceWords(const TransferWay& way, const LanePiece& piece) const;
-    QString secondsText(double seconds) const;
-    QString bytesText(double bytes) const;
 };
 
 TransferState readTransfer(const Parameters& parameters, const Prediction* predicted, const Measurement* measured,

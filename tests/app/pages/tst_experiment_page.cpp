@@ -305,6 +305,17 @@ private slots:
         QCOMPARE(roomFor(sheet, {800, 1000}), QSize(800, 1000)); // what is asked for, where that is enough
     }
 
+    // A chain of layers of its own has neither tokens nor attention; a budget that is left open has no value.
+    void anExportedPageNamesWhatItsPredictionDependsOn()
+    {
+        auto page = open("checkpoint", "nvidia-h200");
+        QTRY_VERIFY(page->upToDate());
+        const QString said = sheetOf(*page).subtitle;
+        QVERIFY2(said.contains("chain ") && said.contains("strategy "), qPrintable(said));
+        for (const char* idle : {"sequence", "precision", "attention", "budget"})
+            QVERIFY2(!said.contains(QLatin1String(idle)), qPrintable(said));
+    }
+
 private:
     std::unique_ptr<ExperimentPage> open(const std::string& id, const std::string& device)
     {

@@ -435,6 +435,10 @@ private slots:
         QCOMPARE(picture.view(), whole);
         QTest::keyClick(&picture, Qt::Key_Plus);
         QVERIFY(picture.view() != whole);
+        QTest::keyClick(&picture, Qt::Key_Escape);
+        QCOMPARE(picture.view(), whole);
+        QTest::keyClick(&picture, Qt::Key_Plus);
+        QVERIFY(picture.view() != whole);
         QVERIFY(page->setText("optimizer", "sgd")); // another step: the view is of that one
         QTRY_VERIFY(page->upToDate() && picture.state().whole() != whole);
         QTRY_COMPARE(picture.view(), picture.state().whole());
@@ -534,6 +538,21 @@ private slots:
             QCOMPARE(figures.index(row, FiguresModel::PredictedColumn).data().toString(), QStringLiteral("no"));
         }
         QVERIFY(found);
+    }
+
+    void aSingleGpuHasNoFullestRankAndSendsNothing()
+    {
+        auto page = open();
+        const auto keys = [&] {
+            QStringList names;
+            for (const FigureRow& row : page->inspector()->figures()->figures()->rows())
+                names << row.key;
+            return names;
+        };
+        QTRY_VERIFY(page->upToDate() && keys().contains("step_time"));
+        QVERIFY(!keys().contains("fullest_rank") && !keys().contains("communication"));
+        QVERIFY(page->setText("pipeline_parallel", "2"));
+        QTRY_VERIFY(page->upToDate() && keys().contains("fullest_rank") && keys().contains("communication"));
     }
 
     void nothingMeasuresItYetAndThePageSaysWhy()

@@ -56,6 +56,18 @@ private slots:
         QTRY_VERIFY(page->header()->changes().contains(QStringLiteral("stride=1\"")));
     }
 
+    // Those of the last parameters would be wrong, if only for a moment.
+    void changesOfOtherParametersDoNotStay()
+    {
+        auto page = open("stride", "nvidia-h200");
+        QTRY_VERIFY(!page->isSeeking() && page->header()->changes().contains(QStringLiteral("stride=2")));
+        QVERIFY(page->setText("stride", "8"));
+        QTRY_VERIFY(page->upToDate());
+        QVERIFY2(page->isSeeking() && !page->header()->changes().contains(QStringLiteral("stride=")),
+                 qPrintable(page->header()->changes()));
+        QTRY_VERIFY(!page->isSeeking() && page->header()->changes().contains(QStringLiteral("stride=")));
+    }
+
     void pagesOfMemoryLinkWhatWouldTakeLess_data()
     {
         QTest::addColumn<QString>("id");

@@ -5,6 +5,7 @@
 #include "app/pages/snapshot/snapshot_page.h"
 #include "app/settings/theme.h"
 #include "core/device/catalogue.h"
+#include "core/experiments/training-memory/memory_history.h"
 #include "core/snapshot/pickle_writer.h"
 #include "tests/support/page_fixture.h"
 
@@ -293,6 +294,29 @@ private slots:
         QTest::qWait(50);
     }
 
+    void nothingIsSaidOfTheLastFileWhileAnotherOpens()
+    {
+        open();
+        QVERIFY(m_page->facts().contains("opened in"));
+        m_page->open(written("next.pickle", exampleBytes()));
+        QCOMPARE(m_page->title(), QString("next.pickle"));
+        QVERIFY2(!m_page->facts().contains("opened in"), qPrintable(m_page->facts()));
+        QTRY_VERIFY(m_page->isSettled() && m_page->facts().contains("opened in"));
+    }
+
+    void escStopsAnOpening()
+    {
+        StartPane pane;
+        QSignalSpy stopped(&pane, &StartPane::stopWanted);
+        pane.show();
+        QVERIFY(QTest::qWaitForWindowActive(&pane));
+        QTest::keyClick(&pane, Qt::Key_Escape);
+        QCOMPARE(stopped.size(), 0); // nothing is being opened
+        pane.showProgress(exampleFile(), 0.5, "reading");
+        QTest::keyClick(&pane, Qt::Key_Escape);
+        QTRY_COMPARE(stopped.size(), 1);
+    }
+
     void theNewestFileWins()
     {
         const QString second = written("newest.pickle", exampleBytes());
@@ -318,6 +342,13 @@ private slots:
         QTest::mouseDClick(&timeline, Qt::LeftButton, {}, middle.toPoint());
         QVERIFY(timeline.sight() == whole);
         QVERIFY(!m_page->shown().isSelected);
+        for (int notch = 0; notch < 60; ++notch) // over the outline
+            turnWheel(timeline, {middle.x(), timeline.chartNow().area.top() + 2}, 120, Qt::ShiftModifier);
+        const TimelineSight near = timeline.sight();
+        const std::size_t peak = m_page->shown().device->timeline().peakReserved(near.first, near.last);
+        QVERIFY(near.bottom < double(m_page->shown().device->lifetimes().bytesAt(peak).reserved));
+        QTest::keyClick(&timeline, Qt::Key_Escape);
+        QVERIFY(timeline.sight() == whole);
     }
 
     void aDragSelectsARangeThatCanBeUndone()
@@ -392,7 +423,11 @@ private slots:
         QVERIFY(blocks.marksFree());
         turnWheel(blocks, {200, 100}, 480);
         QVERIFY(blocks.sight().zoom > 1);
-        QTest::keyClick(&blocks, Qt::Key_0);
+        QTest::mouseDClick(&blocks, Qt::LeftButton, {}, {200, 100});
+        QCOMPARE(blocks.sight().zoom, 1.0);
+        turnWheel(blocks, {200, 100}, 480);
+        QVERIFY(blocks.sight().zoom > 1);
+        QTest::keyClick(&blocks, Qt::Key_Escape);
         QCOMPARE(blocks.sight().zoom, 1.0);
     }
 
@@ -464,6 +499,32 @@ private slots:
         QCOMPARE(m_page->shown().moment, failed->firstEvent);
         QVERIFY(m_page->timeline()->sight().first <= failed->firstEvent);
         QVERIFY(m_page->timeline()->sight().last >= failed->firstEvent);
+    }
+
+    // What `predict --as memory_viz` writes was never run.
+    void aPredictedStepIsNotCalledMeasured()
+    {
+        const Parameters parameters = *resolve((*findExperiment("training-memory"))->schema(),
+                                               std::vector<std::string>{"model=gpt2", "batch=1", "sequence=128"});
+        const auto file = memoryHistory(*findDevice("nvidia-h200"), parameters);
+        QVERIFY(file);
+        m_page->open(written("predicted.pickle", QByteArray::fromStdString(*file)));
+        QTRY_VERIFY(m_page->isSettled() && !m_page->figures().empty());
+        QVERIFY2(m_page->facts().contains("predicted") && !m_page->facts().contains("PyTorch"),
+                 qPrintable(m_page->facts()));
+        const FiguresTable& table = *m_page->inspector()->figures();
+        QVERIFY(table.isColumnHidden(FiguresModel::MeasuredColumn));
+        QVERIFY(!table.isColumnHidden(FiguresModel::PredictedColumn));
+        for (const FigureRow& row : table.figures()->rows())
+            QVERIFY2(row.predicted && !row.measured, qPrintable(row.key));
+        QVERIFY(!m_page->findChild<QToolButton*>("byTime")->isVisible()); // its times count events
+        QVERIFY(m_page->timeline()->chartNow().steps.empty()); // it is one
+        const QString json = m_folder.filePath("predicted.json");
+        QVERIFY(m_page->exports().json(json));
+        const auto record = readRecord(json.toStdString());
+        QVERIFY(record && record->predicted && !record->measured);
+        open(); // a run again
+        QVERIFY(!table.isColumnHidden(FiguresModel::MeasuredColumn));
     }
 
     void aPredictionStandsBesideIt()

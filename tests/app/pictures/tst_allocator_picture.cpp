@@ -219,7 +219,11 @@ void TestAllocatorPicture::aZoomKeepsWhatIsUnderThePointer()
         QCoreApplication::sendEvent(&picture, &more);
     }
     QVERIFY(picture.window().length > 0 && picture.window().begin + picture.window().length <= 1 + 1e-12);
-    QTest::keyClick(&picture, Qt::Key_0);
+    QTest::mouseDClick(&picture, Qt::LeftButton, {}, at.toPoint());
+    QCOMPARE(picture.window(), TapeWindow());
+    QTest::keyClick(&picture, Qt::Key_Plus);
+    QVERIFY(picture.window().length < 1);
+    QTest::keyClick(&picture, Qt::Key_Escape);
     QCOMPARE(picture.window(), TapeWindow());
 }
 

@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 using namespace memscape;
 using namespace memscape::test;
@@ -70,6 +71,31 @@ private slots:
         QVERIFY(qobject_cast<StridePicture*>(makePicture("stride")));
         QVERIFY(qobject_cast<HierarchyPicture*>(makePicture("hierarchy")));
         QVERIFY(!makePicture("nothing"));
+    }
+
+    // On an exported page its title and its curves are next to it.
+    void nothingIsPaintedOutside()
+    {
+        const Device device = *findDevice("nvidia-h200");
+        for (const Experiment* one : experiments()) {
+            const std::unique_ptr<Picture> picture(makePicture(one->id()));
+            const Parameters standard = standardParameters(*one, device);
+            const auto predicted = one->predict(device, standard);
+            if (!picture || !predicted)
+                continue;
+            picture->setState(*one, device, standard, &*predicted, nullptr);
+            QImage image(800, 600, QImage::Format_ARGB32_Premultiplied);
+            image.fill(Qt::magenta);
+            QPainter painter(&image);
+            picture->paintTo(painter, QRectF(60, 60, 680, 480), lightTheme());
+            painter.end();
+            for (int y = 0; y < image.height(); ++y) {
+                for (int x = 0; x < image.width(); ++x) {
+                    if (!QRect(58, 58, 684, 484).contains(x, y) && image.pixelColor(x, y) != QColor(Qt::magenta))
+                        QFAIL(qPrintable(QStringLiteral("%1 at %2, %3").arg(one->id().c_str()).arg(x).arg(y)));
+                }
+            }
+        }
     }
 
     void roadsAreAsWideAsTheOperationAllows()

@@ -168,7 +168,7 @@ private slots:
         const StepView whole = wholeOf(step);
         const StepChart far = layoutChart(step, whole, area, {}, ByteStyle::Binary);
         QVERIFY(groups(far) > 0);
-        const StepView near = zoomed(whole, whole, whole.right / 2, whole.top / 2, 0.02, 0.001);
+        const StepView near = zoomed(whole, whole, {whole.right / 2, whole.top / 2}, 0.02, 0.001);
         QVERIFY(groups(layoutChart(step, near, area, {}, ByteStyle::Binary)) < groups(far));
     }
 
@@ -192,7 +192,7 @@ private slots:
     {
         const StepBlocks step = stepOf("gpt2", "8");
         const StepView whole = wholeOf(step);
-        for (const StepView& view : {whole, zoomed(whole, whole, whole.right / 2, whole.top / 2, 0.05, 0.1)}) {
+        for (const StepView& view : {whole, zoomed(whole, whole, {whole.right / 2, whole.top / 2}, 0.05, 0.1)}) {
             const StepChart chart = layoutChart(step, view, QRectF(30, 10, 900, 500), {}, ByteStyle::Binary);
             std::vector<QRectF> labels;
             for (const StepShape& shape : chart.shapes) {
@@ -211,16 +211,52 @@ private slots:
     void viewsStayWithinTheStep()
     {
         const StepView whole{100, 1100, 0, 1e9};
-        QCOMPARE(zoomed(whole, whole, 300, 5e8, 2, 2), whole);
-        const StepView near = zoomed(whole, whole, 300, 5e8, 0.1, 0.1);
+        QCOMPARE(zoomed(whole, whole, {300, 5e8}, 2, 2), whole);
+        const StepView near = zoomed(whole, whole, {300, 5e8}, 0.1, 0.1);
         QCOMPARE(near.right - near.left, 100.0);
         QCOMPARE((300 - near.left) / 100, 0.2); // it stays under the pointer
         QCOMPARE(panned(near, whole, -100, 100).left, 100.0);
         QCOMPARE(panned(near, whole, 100, 100).top, 1e9);
         StepView closest = whole;
         for (int i = 0; i < 200; ++i)
-            closest = zoomed(closest, whole, 1099, 1e9, 0.5, 0.5);
+            closest = zoomed(closest, whole, {1099, 1e9}, 0.5, 0.5);
         QVERIFY(closest.right - closest.left >= 10 && closest.right <= whole.right);
+    }
+
+    void zoomingInEndsAtABlock()
+    {
+        const StepBlocks step = stepBlocks(smallStep());
+        const QRectF area(0, 0, 700, 240);
+        const StepView whole{1, 8, 0, 240};
+        StepView view = whole;
+        for (int notch = 0; notch < 60; ++notch)
+            view = zoomed(view, whole, layoutChart(step, view, area, {}, ByteStyle::Binary).gripAt({150, 240 - 170}), 1,
+                          0.8);
+        QCOMPARE(view.top - view.bottom, 1.5 * 60); // softmax, and room beside it
+        QVERIFY(view.bottom < 140 && view.top > 170); // its lower edge is in sight
+        const StepGrip above = layoutChart(step, whole, area, {}, ByteStyle::Binary).gripAt({650, 5});
+        QVERIFY(std::abs(above.bytes - 120) < 1); // all that is allocated there
+    }
+
+    // Wherever a person turns the wheel, blocks stay in sight: over the outline, in it, on a block.
+    void theWheelNeverZoomsIntoNothing()
+    {
+        const StepBlocks step = stepOf("gpt2", "8");
+        const QRectF area(0, 0, 700, 300);
+        const StepView whole = wholeOf(step);
+        for (const QPointF at : {QPointF(650, 10), QPointF(350, 150), QPointF(100, 290), QPointF(5, 5)}) {
+            StepView view = whole;
+            for (int notch = 0; notch < 60; ++notch) {
+                view = withMemory(
+                    zoomed(view, whole, layoutChart(step, view, area, {}, ByteStyle::Binary).gripAt(at), 0.8, 0.8),
+                    step);
+                const StepChart chart = layoutChart(step, view, area, {}, ByteStyle::Binary);
+                const std::vector<double> tops = topsOf(chart);
+                QVERIFY2(*std::max_element(tops.begin(), tops.end()) > view.bottom, qPrintable(QString::number(notch)));
+            }
+            QVERIFY(view.right - view.left <= 12.5);
+            QVERIFY(view.top - view.bottom < whole.top / 2);
+        }
     }
 };
 

@@ -317,6 +317,8 @@ private slots:
         const double left = 58 * m_canvas->fontInfo().pixelSize() / 13.0;
         const double right = m_canvas->width() - 26 * m_canvas->fontInfo().pixelSize() / 13.0;
         x8 = left + share * (right - left);
+        mouse(QEvent::MouseMove, QPointF(x8, m_canvas->height() * 0.5), Qt::NoButton, Qt::NoButton);
+        QVERIFY(m_view->readout().contains(QStringLiteral("stride 8:")));
         drag(QPointF(x8, m_canvas->height() * 0.5), QPointF(x8 + 120, m_canvas->height() * 0.5));
         QVERIFY(dragged.count() >= 8);
         QCOMPARE(released.count(), 1);
@@ -324,6 +326,9 @@ private slots:
         const double x = released[0][1].toDouble();
         QVERIFY2(x > 12 && x < 64, qPrintable(QString::number(x)));
         QCOMPARE(m_view->range(), range); // the plot itself stood still
+        // The crosshair reads where the drag ended, not where it began.
+        const double read = m_view->readout().section(u' ', 1, 1).chopped(1).toDouble();
+        QVERIFY2(std::abs(std::log2(read / x)) <= 0.5, qPrintable(m_view->readout()));
     }
 
     void crosshairReadsAllSeries()

@@ -136,6 +136,19 @@ private slots:
         QVERIFY(minorTicks(axis(Unit::One, 10), 0, 100, 5).empty());
     }
 
+    // Digits that nobody can read: what comes on a number instead.
+    void aSmallPartOfManyBytes()
+    {
+        const double gib = 0x1p30, kib = 0x1p10;
+        QCOMPARE(joined(byteTicks(ByteStyle::Binary, 0, 4 * gib, 4)), QStringLiteral("0 | 1 | 2 | 3 | 4 GiB"));
+        QCOMPARE(joined(byteTicks(ByteStyle::Binary, 10.25 * gib, 10.25 * gib + 300 * kib, 4)),
+                 QStringLiteral("10.2 GiB | +128 | +256 KiB"));
+        QCOMPARE(joined(byteTicks(ByteStyle::Binary, 3.3 * gib, 3.317 * gib, 4)),
+                 QStringLiteral("3.3 GiB | +8 | +16 MiB"));
+        QCOMPARE(byteTicks(ByteStyle::Binary, 10.25 * gib, 10.25 * gib + 300 * kib, 4).back().value,
+                 10.25 * gib + 256 * kib);
+    }
+
     void categories()
     {
         AxisSpec spec;

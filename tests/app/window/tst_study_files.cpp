@@ -11,6 +11,7 @@
 #include <QDir>
 #include <QDropEvent>
 #include <QFile>
+#include <QImage>
 #include <QLineEdit>
 #include <QMimeData>
 #include <QPushButton>
@@ -296,6 +297,16 @@ private slots:
         drop({broken, file});
         QCOMPARE(m_window->banner().texts().size(), 1);
         QCOMPARE(m_window->document().title(), "from elsewhere");
+    }
+
+    void aPictureIsNoBrokenStudy()
+    {
+        const QString picture = path("page.png");
+        QVERIFY(QImage(2, 2, QImage::Format_RGB32).save(picture));
+        QVERIFY(!m_window->files().openPath(picture));
+        const QString said = m_window->banner().texts().join(u'\n');
+        QVERIFY2(said.contains("page.png") && said.contains("as JSON") && !said.contains("not valid"),
+                 qPrintable(said));
     }
 
     void aFileThatIsGoneLeavesTheRecentOnes()
