@@ -2,6 +2,7 @@
 #include "core/timing/device_kernels.h"
 
 #include "core/timing/attention_time.h"
+#include "core/timing/eager_kernels.h"
 #include "core/timing/gemm_time.h"
 #include "core/timing/product_rates.h"
 
@@ -57,11 +58,16 @@ double attentionSeconds(const Device& device, AttentionProblem problem, bool isF
 /// shorter (karpathy/nanoGPT, model.py), which is a head of 3.4 times less.
 constexpr double unalignedFactor = 3;
 
-/// Parts that a product's sum is cut into where it has too few tiles to keep the multiprocessors busy.
-double splits(int units, const ProductPart& part, double count)
+/// With its sum cut into as many parts as make it quickest, each of them tiles of its own.
+TiledTime splitTime(const TileUnits& units, const ProductPart& part, double count)
 {
-    const double tiles = std::ceil(part.shape.m / 128) * std::ceil(part.shape.n / 128) * count;
-    return std::max(1.0, std::floor(std::min(units / tiles, part.shape.k / leastSplit)));
+    constexpr double mostParts = 16;
+    const auto& [m, n, k] = part.shape;
+    TiledTime best = tiledTime(units, m, n, k, count);
+    for (double parts = 2; parts <= std::min(mostParts, k / leastSplit) && best.waves < 4; ++parts)
+        if (const TiledTime time = tiledTime(units, m, n, k / parts, count * parts); time.seconds < best.seconds)
+            best = time;
+    return best;
 }
 
 /// Of an operator's products, one after the other.
@@ -88,24 +94,21 @@ ProductSeconds productSeconds(const Device& device, double rate, const OperatorC
     if (cost.instructions > 0)
         return {issueSeconds(device, cost.instructions)};
     const bool isLanes = runsOnLanes(device, cost);
-    const TileUnits units{isLanes ? Multipliers::Lanes : Multipliers::TensorCores, device.units, rate,
-                          tileReads(device, rate, double(elementBytes(cost.dtype)))};
+    const TileUnits units = tileUnits(device, isLanes ? Multipliers::Lanes : Multipliers::TensorCores, rate,
+                                      double(elementBytes(cost.dtype)));
     ProductSeconds all;
     double counted = 0;
     for (const ProductPart& part : cost.products) {
         if (part.count <= 0)
             continue;
-        const auto& [m, n, k] = part.shape;
-        const double together = part.count * cost.atOnce;
-        const double pieces = splits(device.units, part, together);
-        const TiledTime time = tiledTime(units, m, n, k / pieces, together * pieces);
+        const TiledTime time = splitTime(units, part, part.count * cost.atOnce);
         const double factor = !isLanes && !part.isAligned ? unalignedFactor
             : isLanes && device.flopRate("tf32") <= 0     ? 1 / part.saved // else cuDNN takes TF32's kernels
                                                           : 1;
-        all.multiplying += factor * (time.seconds - time.filling()) / cost.atOnce;
-        all.filling += time.filling() / cost.atOnce;
+        all.multiplying += factor * (time.seconds - time.filling) / cost.atOnce;
+        all.filling += time.filling / cost.atOnce;
         all.once += waveFillSeconds / cost.atOnce;
-        counted += 2 * m * n * k * part.count;
+        counted += 2 * part.shape.m * part.shape.n * part.shape.k * part.count;
     }
     all.multiplying += std::max(0.0, cost.flops - counted) / rate;
     return all;
@@ -140,7 +143,7 @@ TimeParts DeviceKernels::parts(const DeviceRates& rates, const OperatorCost& cos
 TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& cost) const
 {
     const double perByte = std::max((1 - cost.near) / rates.bandwidth, cost.near / m_cacheBandwidth);
-    const double memory = cost.bytes * perByte;
+    const double memory = (cost.bytes - cost.summed * double(elementBytes(cost.dtype))) * perByte;
     const double launch = cost.kernels * rates.launch;
     ProductSeconds product;
     const bool isFloat = cost.dtype == DType::Float32;
@@ -148,7 +151,7 @@ TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& c
         product = productSeconds(
             m_device, rates.rate(cost) * (isFloat && cost.isConvolution ? m_tensorFloat32 : m_efficiency), cost);
     else
-        product.multiplying = cost.flops / rates.rate(cost);
+        product.multiplying = std::max(cost.flops / rates.rate(cost), issueSeconds(m_device, cost.instructions));
     if (cost.attention)
         if (const double seconds = attentionSeconds(m_device, *cost.attention, cost.isFirstGeneration, m_clocks,
                                                     rates.rate(cost) * m_efficiency);
@@ -164,8 +167,14 @@ TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& c
         cost.isProduct ? runsOnLanes(m_device, cost) : cost.turnsFloats && !prefersTensorFloat32(m_device);
     if (cost.turned > 0 && !onLanes)
         parts.turned = cost.turned * perByte + launch;
-    parts.memory += parts.turned;
+    parts.memory += parts.turned + sumSeconds(cost, perByte);
     return parts;
+}
+
+double DeviceKernels::sumSeconds(const OperatorCost& cost, double perByte) const
+{
+    return std::max(cost.summed * double(elementBytes(cost.dtype)) * perByte,
+                    issueSeconds(m_device, rowSumInstructions * cost.summed));
 }
 
 double issueSeconds(const Device& device, double instructions)

@@ -3,7 +3,7 @@
 //
 //     matrix product    max(its waves of tiles at the sustained rate, bytes / bandwidth) + launch
 //     attention         as FlashAttention-2's kernels reach it (attention_time.h), what a causal mask hides left out
-//     everything else   max(flops / fp32 rate, bytes / bandwidth) + launch per kernel
+//     everything else   max(instructions, bytes / bandwidth) + launch per kernel (eager_kernels.h)
 //
 // Bytes that L2 still holds since an operator before used or wrote them come at its bandwidth (tensor_reuse.h): the
 // 72 MB of an RTX 4090 hold a window attention's tensors.
@@ -47,9 +47,12 @@ public:
     TimeParts parts(const DeviceRates& rates, const OperatorCost& cost) const;
     /// B of L2 that every multiprocessor reaches at its full bandwidth; 0 where they or it are not known.
     double cache() const { return m_cache; }
+    int units() const { return m_device.units; }
 
 private:
     TimeParts partsOf(const DeviceRates& rates, const OperatorCost& cost) const;
+    /// s of a bias's gradient.
+    double sumSeconds(const OperatorCost& cost, double perByte) const;
 
     const Device& m_device;
     double m_efficiency;
