@@ -58,15 +58,32 @@ double attentionSeconds(const Device& device, AttentionProblem problem, bool isF
 /// shorter (karpathy/nanoGPT, model.py), which is a head of 3.4 times less.
 constexpr double unalignedFactor = 3;
 
-/// With its sum cut into as many parts as make it quickest, each of them tiles of its own.
-TiledTime splitTime(const TileUnits& units, const ProductPart& part, double count)
+/// s of adding up what so many parts of a sum have left in fp32: written and read once more, by a kernel of its own.
+double partsSeconds(const Device& device, const ProductPart& part, double parts)
 {
-    constexpr double mostParts = 16;
+    const double bytes = 2 * 4 * parts * part.shape.m * part.shape.n * part.count;
+    const MemoryLevel* const cache = device.lastCache();
+    const MemoryLevel* const dram = device.dram();
+    const bool isNear = cache && bytes < cache->capacity.valueOr(0) && cache->bandwidth.valueOr(0) > 0;
+    const double bandwidth = isNear ? cache->bandwidth.value
+        : dram                      ? levelBandwidth(device, *dram, Operation::Copy).valueOr(0)
+                                    : 0;
+    return (bandwidth > 0 ? bytes / bandwidth : 0) + device.launch.valueOr(0);
+}
+
+/// With its sum cut into as many parts as make it quickest, each of them tiles of its own (split-k).
+TiledTime splitTime(const Device& device, const TileUnits& units, const ProductPart& part, double count)
+{
+    constexpr double mostParts = 16, fewWaves = 4;
     const auto& [m, n, k] = part.shape;
-    TiledTime best = tiledTime(units, m, n, k, count);
-    for (double parts = 2; parts <= std::min(mostParts, k / leastSplit) && best.waves < 4; ++parts)
-        if (const TiledTime time = tiledTime(units, m, n, k / parts, count * parts); time.seconds < best.seconds)
+    const TiledTime whole = tiledTime(units, m, n, k, count);
+    TiledTime best = whole;
+    for (double parts = 2; parts <= std::min(mostParts, k / leastSplit) && whole.waves < fewWaves; ++parts) {
+        TiledTime time = tiledTime(units, m, n, k / parts, count * parts);
+        time.seconds += partsSeconds(device, part, parts) * count / part.count;
+        if (time.seconds < best.seconds)
             best = time;
+    }
     return best;
 }
 
@@ -101,7 +118,7 @@ ProductSeconds productSeconds(const Device& device, double rate, const OperatorC
     for (const ProductPart& part : cost.products) {
         if (part.count <= 0)
             continue;
-        const TiledTime time = splitTime(units, part, part.count * cost.atOnce);
+        const TiledTime time = splitTime(device, units, part, part.count * cost.atOnce);
         const double factor = !isLanes && !part.isAligned ? unalignedFactor
             : isLanes && device.flopRate("tf32") <= 0     ? 1 / part.saved // else cuDNN takes TF32's kernels
                                                           : 1;
