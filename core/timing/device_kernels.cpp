@@ -160,7 +160,8 @@ TimeParts DeviceKernels::parts(const DeviceRates& rates, const OperatorCost& cos
 TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& cost) const
 {
     const double perByte = std::max((1 - cost.near) / rates.bandwidth, cost.near / m_cacheBandwidth);
-    const double memory = (cost.bytes - cost.summed * double(elementBytes(cost.dtype))) * perByte;
+    const double passes = (cost.bytes - cost.summed * double(elementBytes(cost.dtype))) * perByte;
+    const double memory = cost.isProduct ? passes : std::max(passes, issueSeconds(m_device, cost.instructions));
     const double launch = cost.kernels * rates.launch;
     ProductSeconds product;
     const bool isFloat = cost.dtype == DType::Float32;
@@ -168,7 +169,7 @@ TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& c
         product = productSeconds(
             m_device, rates.rate(cost) * (isFloat && cost.isConvolution ? m_tensorFloat32 : m_efficiency), cost);
     else
-        product.multiplying = std::max(cost.flops / rates.rate(cost), issueSeconds(m_device, cost.instructions));
+        product.multiplying = cost.flops / rates.rate(cost);
     if (cost.attention)
         if (const double seconds = attentionSeconds(m_device, *cost.attention, cost.isFirstGeneration, m_clocks,
                                                     rates.rate(cost) * m_efficiency);
