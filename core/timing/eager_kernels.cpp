@@ -115,6 +115,8 @@ EagerKernels eagerKernels(const Graph& graph, const Operator& op, bool isBackwar
     } else if (isElementwise(op.kind) && !op.inPlace && !hasLikeOperands(graph, op)) {
         kernels.instructions =
             isBackward ? elementwiseBackward(graph, op) : unlikeOperands * resultElements(graph, op);
+    } else if (isBackward && (op.kind == OperatorKind::Narrow || op.kind == OperatorKind::Select)) {
+        kernels.instructions = permutedCopy * resultElements(graph, op); // into a part of zeros
     } else if (isBackward) {
         kernels.summed = biasSum(graph, op);
     }
