@@ -34,19 +34,23 @@ double earlierClocks(const Device& device, const AttentionProblem& problem)
                    : longerOnA100 * flashClocks(problem, flopsPerClockOfA100);
 }
 
+constexpr double cudnnOnHopper = 0.5; ///< of FlashAttention-2's time
+
 /// FlashAttention-2's, whose shares do not depend on which of our versions runs, and what the generation before it
 /// takes longer. `clocks`: share of the full ones that power leaves to products of so many FLOP/s.
-double attentionSeconds(const Device& device, AttentionProblem problem, bool isFirstGeneration, double clocks,
-                        double rate)
+double attentionSeconds(const Device& device, const OperatorCost& cost, double clocks, double rate)
 {
-    problem.shape.headDim = paddedHead(problem.shape.headDim, isFirstGeneration);
+    AttentionProblem problem = *cost.attention;
+    problem.shape.headDim = paddedHead(problem.shape.headDim, cost.isFirstGeneration);
     const auto& versions = attentionVersions(AttentionKind::Flash, true);
-    const auto cost = attentionCost(device, versions.back(), problem);
-    if (!cost)
+    const auto flash = attentionCost(device, versions.back(), problem);
+    if (!flash)
         return 0;
     const double unitClocks = std::max(device.units, 1) * device.tensorClock.valueOr(device.clock.valueOr(0));
-    const double seconds =
-        cost->seconds + (isFirstGeneration && unitClocks > 0 ? earlierClocks(device, problem) / unitClocks : 0);
+    const bool isCudnns = cost.isTransformerEngines && device.architecture == "Hopper";
+    const double earlier =
+        cost.isFirstGeneration && unitClocks > 0 ? earlierClocks(device, problem) / unitClocks : 0;
+    const double seconds = flash->seconds * (isCudnns ? cudnnOnHopper : 1) + earlier;
     const double flops = (problem.pass == AttentionPass::Forward ? 4 : 10) * problem.shape.visibleScores()
         * double(problem.shape.headDim);
     const double busy = std::min(1.0, flops / seconds / (rate / clocks)); // P ~ busy × f³
@@ -171,9 +175,7 @@ TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& c
     else
         product.multiplying = cost.flops / rates.rate(cost);
     if (cost.attention)
-        if (const double seconds = attentionSeconds(m_device, *cost.attention, cost.isFirstGeneration, m_clocks,
-                                                    rates.rate(cost) * m_efficiency);
-            seconds > 0)
+        if (const double seconds = attentionSeconds(m_device, cost, m_clocks, rates.rate(cost) * m_efficiency); seconds > 0)
             product.multiplying = seconds;
     TimeParts parts;
     const bool isShort = launch + product.once > std::max(product.multiplying, memory);

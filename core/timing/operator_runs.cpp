@@ -217,6 +217,7 @@ OperatorRuns::OperatorRuns(const Graph& graph, const Plan& plan, const OperatorC
         if (options.kernels && cost.kernels > 0 && !isMegatrons)
             addEager(cost, eagerKernels(graph, op, isBackward, options.kernels->units(), options.kernels->cache()));
         cost.atOnce = experts[op.module];
+        cost.isTransformerEngines = plan.precision == Precision::Fp8 && plan.fp8Scaling == Fp8Scaling::Delayed;
         cost.turned = plan.isChannelsLast ? cost.turnedInNhwc : cost.turned;
         return inRecipe(std::move(cost), isInFp8(graph, i, plan));
     };
