@@ -30,12 +30,10 @@ struct Timed
     Device device;
     std::vector<OperatorTime> times;
 
-    Timed(Graph of, const char* on, Precision precision)
+    Timed(Graph of, const char* on, const Plan& plan)
         : graph(std::move(of))
         , device(findDevice(on).value())
     {
-        Plan plan;
-        plan.precision = precision;
         const ReachedTiming timing(device, plan, 0);
         times = operatorTimes(graph, plan, device, timing.options()).value();
     }
@@ -61,6 +59,13 @@ struct Timed
     }
 };
 
+Plan planOf(Precision precision)
+{
+    Plan plan;
+    plan.precision = precision;
+    return plan;
+}
+
 Timed bertLarge(const char* device, std::int64_t batch, std::int64_t sequence)
 {
     BuildOptions options;
@@ -69,7 +74,8 @@ Timed bertLarge(const char* device, std::int64_t batch, std::int64_t sequence)
     options.weights = DType::Float16;
     options.dropout = 0.1;
     options.attention = AttentionKernel::Eager;
-    return {buildNetwork(*readModel("bert-large-uncased"), options).value(), device, Precision::Fp16Mixed};
+    return {buildNetwork(*readModel("bert-large-uncased"), options).value(), device,
+            planOf(Precision::Fp16Mixed)};
 }
 
 /// 24 layers of 1,024 channels and 16 heads, one sequence of 2,048 tokens in BF16 autocast, on an A40.
@@ -80,7 +86,8 @@ Timed gptMedium()
     options.dropout = 0.1;
     options.autocast = DType::BFloat16;
     options.attention = AttentionKernel::Eager;
-    return {gpt2({1024, 16, 24, 0, 50304, 2048}, options).value(), "nvidia-a40", Precision::Bf16Autocast};
+    return {gpt2({1024, 16, 24, 0, 50304, 2048}, options).value(), "nvidia-a40",
+            planOf(Precision::Bf16Autocast)};
 }
 
 void compareTimes(double seconds, double measured, double within)
@@ -105,6 +112,7 @@ private slots:
     void encoderLayerOnAV100();
     void rowsThatNoBlockKeeps();
     void likeOperandsAreHeldByBytes();
+    void megatronsSoftmaxScalesAndMasks();
 };
 
 /// torch.profiler, ten steps of 32 × 512 tokens on an A100 of 40 GB: kernels' mean times.
@@ -170,7 +178,7 @@ void TestEagerKernels::layerNormsOfOtherSizes()
     options.sequence = 1024;
     options.weights = DType(type);
     const Timed one(gpt2({columns, columns / 64, 1, 0, 1000, 1024}, options).value(), "nvidia-a100-40gb",
-                    Precision::Fp16);
+                    planOf(Precision::Fp16));
     const OperatorTime& norm = one.of(OperatorKind::LayerNorm);
     compareTimes(norm.forward + norm.backward, measured, 0.18);
 }
@@ -228,6 +236,24 @@ void TestEagerKernels::likeOperandsAreHeldByBytes()
         QCOMPARE(eagerKernels(graph, op, false, 108, 40e6).instructions > 0, !isLike);
     }
     QVERIFY(like > 0 && unlike > 0); // residuals, and positions added to every sequence
+}
+
+/// One kernel forward and one backward (megatron/fused_kernels/scaled_upper_triang_masked_softmax.h).
+void TestEagerKernels::megatronsSoftmaxScalesAndMasks()
+{
+    BuildOptions options;
+    options.sequence = 1024;
+    options.weights = DType::Float16;
+    const Graph graph = gpt2({1024, 16, 1, 0, 1000, 1024}, options).value();
+    Plan one, shared;
+    one.precision = shared.precision = Precision::Fp16Mixed;
+    shared.tensorParallel = 2;
+    const Timed alone(graph, "nvidia-a100-80gb", one), of(graph, "nvidia-a100-80gb", shared);
+    for (const OperatorKind kind : {OperatorKind::Scale, OperatorKind::MaskedFill}) {
+        QVERIFY(alone.of(kind).forward > 0);
+        QCOMPARE(of.of(kind).forward + of.of(kind).backward, 0.0);
+    }
+    QVERIFY(of.of(OperatorKind::Softmax).backward < 0.6 * alone.of(OperatorKind::Softmax).backward);
 }
 
 QTEST_GUILESS_MAIN(TestEagerKernels)
