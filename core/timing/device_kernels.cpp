@@ -48,8 +48,7 @@ double attentionSeconds(const Device& device, const OperatorCost& cost, double c
         return 0;
     const double unitClocks = std::max(device.units, 1) * device.tensorClock.valueOr(device.clock.valueOr(0));
     const bool isCudnns = cost.isTransformerEngines && device.architecture == "Hopper";
-    const double earlier =
-        cost.isFirstGeneration && unitClocks > 0 ? earlierClocks(device, problem) / unitClocks : 0;
+    const double earlier = cost.isFirstGeneration && unitClocks > 0 ? earlierClocks(device, problem) / unitClocks : 0;
     const double seconds = flash->seconds * (isCudnns ? cudnnOnHopper : 1) + earlier;
     const double flops = (problem.pass == AttentionPass::Forward ? 4 : 10) * problem.shape.visibleScores()
         * double(problem.shape.headDim);
@@ -175,7 +174,8 @@ TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& c
     else
         product.multiplying = cost.flops / rates.rate(cost);
     if (cost.attention)
-        if (const double seconds = attentionSeconds(m_device, cost, m_clocks, rates.rate(cost) * m_efficiency); seconds > 0)
+        if (const double seconds = attentionSeconds(m_device, cost, m_clocks, rates.rate(cost) * m_efficiency);
+            seconds > 0)
             product.multiplying = seconds;
     TimeParts parts;
     const bool isShort = launch + product.once > std::max(product.multiplying, memory);

@@ -29,9 +29,10 @@
 // 412). Where power lowers the clocks of products it lowers those of attention by less, which keeps the units busy for
 // a part of its time (product_rates.h: P ~ units × f³).
 //
-// Transformer Engine, whose FP8 has scales of earlier steps, runs cuDNN's attention on a Hopper (get_attention_backend()
-// in its utils.py), which is 1.7 to 2.3 times as quick as FlashAttention-2 for training's shapes there, and no quicker on
-// an A100 or L40S (huggingface/transformers, pull request 48163): here twice. In BF16 which of them runs is not known.
+// Transformer Engine, whose FP8 has scales of earlier steps, runs cuDNN's attention on a Hopper
+// (get_attention_backend() in its utils.py), which is 1.7 to 2.3 times as quick as FlashAttention-2 for training's
+// shapes there, and no quicker on an A100 or L40S (huggingface/transformers, pull request 48163): here twice. In BF16
+// which of them runs is not known.
 //
 // Left out: FlashAttention-3, clocks that sag further than in the runs that the sustained rates
 // are of, cuDNN's own kernels for depthwise convolutions.

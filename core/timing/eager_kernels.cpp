@@ -45,7 +45,8 @@ bool isElementwise(OperatorKind kind)
     return kind >= OperatorKind::Add && kind <= OperatorKind::Where;
 }
 
-/// Backward, the rule of a product or a quotient multiplies by the other operand; a smaller operand's gradient is a sum.
+/// Backward, the rule of a product or a quotient multiplies by the other operand; a smaller operand's gradient is a
+/// sum.
 double elementwiseBackward(const Graph& graph, const Operator& op)
 {
     double instructions = 0;
@@ -105,16 +106,14 @@ EagerKernels eagerKernels(const Graph& graph, const Operator& op, bool isBackwar
         return softmaxKernels(graph, op, isBackward, units, cache);
     if (op.kind == OperatorKind::LayerNorm) {
         const double elements = resultElements(graph, op);
-        kernels.instructions = isBackward
-            ? layerNormBackward(elements, double(resultOf(graph, op).shape.last()), units)
-            : layerNorm * elements;
+        kernels.instructions = isBackward ? layerNormBackward(elements, double(resultOf(graph, op).shape.last()), units)
+                                          : layerNorm * elements;
     } else if (op.kind == OperatorKind::Dropout) {
         kernels.instructions = isBackward ? 0 : dropout * resultElements(graph, op);
     } else if (op.kind == OperatorKind::Clone && !graph.layoutOf(graph.inputs(op)[0]).isContiguous()) {
         kernels.instructions = permutedCopy * resultElements(graph, op);
     } else if (isElementwise(op.kind) && !op.inPlace && !hasLikeOperands(graph, op)) {
-        kernels.instructions =
-            isBackward ? elementwiseBackward(graph, op) : unlikeOperands * resultElements(graph, op);
+        kernels.instructions = isBackward ? elementwiseBackward(graph, op) : unlikeOperands * resultElements(graph, op);
     } else if (isBackward && (op.kind == OperatorKind::Narrow || op.kind == OperatorKind::Select)) {
         kernels.instructions = permutedCopy * resultElements(graph, op); // into a part of zeros
     } else if (isBackward) {

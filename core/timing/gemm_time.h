@@ -26,8 +26,8 @@
 // 1,278 and 1,417): openxla/xla, matmul_interpolator_data.h. Its products of 256 to 1,024 rows and columns
 // were not fitted; the test states the errors there and at other points. Before Hopper two blocks lie on a
 // multiprocessor, one of which fills while the other multiplies: of a product only the first wave's is seen (BERT
-// large's products of 1,024 terms on an A100 are as quick as those of 4,096: eager_kernels.h names the profile). The rate of one SM is what makes
-// the whole reach the reached rate (product_rates.h) at 8192³.
+// large's products of 1,024 terms on an A100 are as quick as those of 4,096: eager_kernels.h names the profile). The
+// rate of one SM is what makes the whole reach the reached rate (product_rates.h) at 8192³.
 //
 // Host: 2 m n k over what all cores reached in calibration, else over a share of the derived rate.
 //

@@ -74,8 +74,7 @@ Timed bertLarge(const char* device, std::int64_t batch, std::int64_t sequence)
     options.weights = DType::Float16;
     options.dropout = 0.1;
     options.attention = AttentionKernel::Eager;
-    return {buildNetwork(*readModel("bert-large-uncased"), options).value(), device,
-            planOf(Precision::Fp16Mixed)};
+    return {buildNetwork(*readModel("bert-large-uncased"), options).value(), device, planOf(Precision::Fp16Mixed)};
 }
 
 /// 24 layers of 1,024 channels and 16 heads, one sequence of 2,048 tokens in BF16 autocast, on an A40.
@@ -86,8 +85,7 @@ Timed gptMedium()
     options.dropout = 0.1;
     options.autocast = DType::BFloat16;
     options.attention = AttentionKernel::Eager;
-    return {gpt2({1024, 16, 24, 0, 50304, 2048}, options).value(), "nvidia-a40",
-            planOf(Precision::Bf16Autocast)};
+    return {gpt2({1024, 16, 24, 0, 50304, 2048}, options).value(), "nvidia-a40", planOf(Precision::Bf16Autocast)};
 }
 
 void compareTimes(double seconds, double measured, double within)
@@ -183,8 +181,8 @@ void TestEagerKernels::layerNormsOfOtherSizes()
     compareTimes(norm.forward + norm.backward, measured, 0.18);
 }
 
-/// A layer of BERT large in PyTorch on a V100, forward and backward (spcl/substation, README.md @2d93ff0), whose kernels
-/// of 2020 load one element of two bytes at a time: ours are of after PyTorch 1.5, and quicker.
+/// A layer of BERT large in PyTorch on a V100, forward and backward (spcl/substation, README.md @2d93ff0), whose
+/// kernels of 2020 load one element of two bytes at a time: ours are of after PyTorch 1.5, and quicker.
 void TestEagerKernels::encoderLayerOnAV100_data()
 {
     QTest::addColumn<int>("batch");
@@ -215,7 +213,7 @@ void TestEagerKernels::rowsThatNoBlockKeeps()
     QVERIFY(found != graph.operators.end());
     const double pass = 4.0 * 1024 * 50304;
     const EagerKernels forward = eagerKernels(graph, *found, false, 108, 40e6);
-    QCOMPARE(forward.bytes, 2 * pass); // read three times instead of once
+    QCOMPARE(forward.bytes, 2 * pass);                                 // read three times instead of once
     QCOMPARE(eagerKernels(graph, *found, true, 108, 40e6).bytes, 0.0); // 22 MB of rows stay in L2
     QCOMPARE(eagerKernels(graph, *found, true, 80, 6e6).bytes, pass);
 }
