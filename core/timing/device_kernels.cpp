@@ -2,6 +2,7 @@
 #include "core/timing/device_kernels.h"
 
 #include "core/timing/attention_time.h"
+#include "core/timing/eager_kernels.h"
 #include "core/timing/gemm_time.h"
 #include "core/timing/product_rates.h"
 
@@ -33,19 +34,22 @@ double earlierClocks(const Device& device, const AttentionProblem& problem)
                    : longerOnA100 * flashClocks(problem, flopsPerClockOfA100);
 }
 
+constexpr double cudnnOnHopper = 0.5; ///< of FlashAttention-2's time
+
 /// FlashAttention-2's, whose shares do not depend on which of our versions runs, and what the generation before it
 /// takes longer. `clocks`: share of the full ones that power leaves to products of so many FLOP/s.
-double attentionSeconds(const Device& device, AttentionProblem problem, bool isFirstGeneration, double clocks,
-                        double rate)
+double attentionSeconds(const Device& device, const OperatorCost& cost, double clocks, double rate)
 {
-    problem.shape.headDim = paddedHead(problem.shape.headDim, isFirstGeneration);
+    AttentionProblem problem = *cost.attention;
+    problem.shape.headDim = paddedHead(problem.shape.headDim, cost.isFirstGeneration);
     const auto& versions = attentionVersions(AttentionKind::Flash, true);
-    const auto cost = attentionCost(device, versions.back(), problem);
-    if (!cost)
+    const auto flash = attentionCost(device, versions.back(), problem);
+    if (!flash)
         return 0;
     const double unitClocks = std::max(device.units, 1) * device.tensorClock.valueOr(device.clock.valueOr(0));
-    const double seconds =
-        cost->seconds + (isFirstGeneration && unitClocks > 0 ? earlierClocks(device, problem) / unitClocks : 0);
+    const bool isCudnns = cost.isTransformerEngines && device.architecture == "Hopper";
+    const double earlier = cost.isFirstGeneration && unitClocks > 0 ? earlierClocks(device, problem) / unitClocks : 0;
+    const double seconds = flash->seconds * (isCudnns ? cudnnOnHopper : 1) + earlier;
     const double flops = (problem.pass == AttentionPass::Forward ? 4 : 10) * problem.shape.visibleScores()
         * double(problem.shape.headDim);
     const double busy = std::min(1.0, flops / seconds / (rate / clocks)); // P ~ busy × f³
@@ -57,11 +61,33 @@ double attentionSeconds(const Device& device, AttentionProblem problem, bool isF
 /// shorter (karpathy/nanoGPT, model.py), which is a head of 3.4 times less.
 constexpr double unalignedFactor = 3;
 
-/// Parts that a product's sum is cut into where it has too few tiles to keep the multiprocessors busy.
-double splits(int units, const ProductPart& part, double count)
+/// s of adding up what so many parts of a sum have left in fp32: written and read once more, by a kernel of its own.
+double partsSeconds(const Device& device, const ProductPart& part, double parts)
 {
-    const double tiles = std::ceil(part.shape.m / 128) * std::ceil(part.shape.n / 128) * count;
-    return std::max(1.0, std::floor(std::min(units / tiles, part.shape.k / leastSplit)));
+    const double bytes = 2 * 4 * parts * part.shape.m * part.shape.n * part.count;
+    const MemoryLevel* const cache = device.lastCache();
+    const MemoryLevel* const dram = device.dram();
+    const bool isNear = cache && bytes < cache->capacity.valueOr(0) && cache->bandwidth.valueOr(0) > 0;
+    const double bandwidth = isNear ? cache->bandwidth.value
+        : dram                      ? levelBandwidth(device, *dram, Operation::Copy).valueOr(0)
+                                    : 0;
+    return (bandwidth > 0 ? bytes / bandwidth : 0) + device.launch.valueOr(0);
+}
+
+/// With its sum cut into as many parts as make it quickest, each of them tiles of its own (split-k).
+TiledTime splitTime(const Device& device, const TileUnits& units, const ProductPart& part, double count)
+{
+    constexpr double mostParts = 16, fewWaves = 4;
+    const auto& [m, n, k] = part.shape;
+    const TiledTime whole = tiledTime(units, m, n, k, count);
+    TiledTime best = whole;
+    for (double parts = 2; parts <= std::min(mostParts, k / leastSplit) && whole.waves < fewWaves; ++parts) {
+        TiledTime time = tiledTime(units, m, n, k / parts, count * parts);
+        time.seconds += partsSeconds(device, part, parts) * count / part.count;
+        if (time.seconds < best.seconds)
+            best = time;
+    }
+    return best;
 }
 
 /// Of an operator's products, one after the other.
@@ -88,24 +114,21 @@ ProductSeconds productSeconds(const Device& device, double rate, const OperatorC
     if (cost.instructions > 0)
         return {issueSeconds(device, cost.instructions)};
     const bool isLanes = runsOnLanes(device, cost);
-    const TileUnits units{isLanes ? Multipliers::Lanes : Multipliers::TensorCores, device.units, rate,
-                          tileReads(device, rate, double(elementBytes(cost.dtype)))};
+    const TileUnits units = tileUnits(device, isLanes ? Multipliers::Lanes : Multipliers::TensorCores, rate,
+                                      double(elementBytes(cost.dtype)));
     ProductSeconds all;
     double counted = 0;
     for (const ProductPart& part : cost.products) {
         if (part.count <= 0)
             continue;
-        const auto& [m, n, k] = part.shape;
-        const double together = part.count * cost.atOnce;
-        const double pieces = splits(device.units, part, together);
-        const TiledTime time = tiledTime(units, m, n, k / pieces, together * pieces);
+        const TiledTime time = splitTime(device, units, part, part.count * cost.atOnce);
         const double factor = !isLanes && !part.isAligned ? unalignedFactor
             : isLanes && device.flopRate("tf32") <= 0     ? 1 / part.saved // else cuDNN takes TF32's kernels
                                                           : 1;
-        all.multiplying += factor * (time.seconds - time.filling()) / cost.atOnce;
-        all.filling += time.filling() / cost.atOnce;
+        all.multiplying += factor * (time.seconds - time.filling) / cost.atOnce;
+        all.filling += time.filling / cost.atOnce;
         all.once += waveFillSeconds / cost.atOnce;
-        counted += 2 * m * n * k * part.count;
+        counted += 2 * part.shape.m * part.shape.n * part.shape.k * part.count;
     }
     all.multiplying += std::max(0.0, cost.flops - counted) / rate;
     return all;
@@ -140,7 +163,8 @@ TimeParts DeviceKernels::parts(const DeviceRates& rates, const OperatorCost& cos
 TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& cost) const
 {
     const double perByte = std::max((1 - cost.near) / rates.bandwidth, cost.near / m_cacheBandwidth);
-    const double memory = cost.bytes * perByte;
+    const double passes = (cost.bytes - cost.summed * double(elementBytes(cost.dtype))) * perByte;
+    const double memory = cost.isProduct ? passes : std::max(passes, issueSeconds(m_device, cost.instructions));
     const double launch = cost.kernels * rates.launch;
     ProductSeconds product;
     const bool isFloat = cost.dtype == DType::Float32;
@@ -150,8 +174,7 @@ TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& c
     else
         product.multiplying = cost.flops / rates.rate(cost);
     if (cost.attention)
-        if (const double seconds = attentionSeconds(m_device, *cost.attention, cost.isFirstGeneration, m_clocks,
-                                                    rates.rate(cost) * m_efficiency);
+        if (const double seconds = attentionSeconds(m_device, cost, m_clocks, rates.rate(cost) * m_efficiency);
             seconds > 0)
             product.multiplying = seconds;
     TimeParts parts;
@@ -164,8 +187,14 @@ TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& c
         cost.isProduct ? runsOnLanes(m_device, cost) : cost.turnsFloats && !prefersTensorFloat32(m_device);
     if (cost.turned > 0 && !onLanes)
         parts.turned = cost.turned * perByte + launch;
-    parts.memory += parts.turned;
+    parts.memory += parts.turned + sumSeconds(cost, perByte);
     return parts;
+}
+
+double DeviceKernels::sumSeconds(const OperatorCost& cost, double perByte) const
+{
+    return std::max(cost.summed * double(elementBytes(cost.dtype)) * perByte,
+                    issueSeconds(m_device, rowSumInstructions * cost.summed));
 }
 
 double issueSeconds(const Device& device, double instructions)

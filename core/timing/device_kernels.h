@@ -3,7 +3,7 @@
 //
 //     matrix product    max(its waves of tiles at the sustained rate, bytes / bandwidth) + launch
 //     attention         as FlashAttention-2's kernels reach it (attention_time.h), what a causal mask hides left out
-//     everything else   max(flops / fp32 rate, bytes / bandwidth) + launch per kernel
+//     everything else   max(instructions, bytes / bandwidth) + launch per kernel (eager_kernels.h)
 //
 // Bytes that L2 still holds since an operator before used or wrote them come at its bandwidth (tensor_reuse.h): the
 // 72 MB of an RTX 4090 hold a window attention's tensors.
@@ -29,7 +29,12 @@
 // 412). Where power lowers the clocks of products it lowers those of attention by less, which keeps the units busy for
 // a part of its time (product_rates.h: P ~ units × f³).
 //
-// Left out: kernels of Hopper's own for attention, clocks that sag further than in the runs that the sustained rates
+// Transformer Engine, whose FP8 has scales of earlier steps, runs cuDNN's attention on a Hopper
+// (get_attention_backend() in its utils.py), which is 1.7 to 2.3 times as quick as FlashAttention-2 for training's
+// shapes there, and no quicker on an A100 or L40S (huggingface/transformers, pull request 48163): here twice. In BF16
+// which of them runs is not known.
+//
+// Left out: FlashAttention-3, clocks that sag further than in the runs that the sustained rates
 // are of, cuDNN's own kernels for depthwise convolutions.
 #pragma once
 
@@ -47,9 +52,12 @@ public:
     TimeParts parts(const DeviceRates& rates, const OperatorCost& cost) const;
     /// B of L2 that every multiprocessor reaches at its full bandwidth; 0 where they or it are not known.
     double cache() const { return m_cache; }
+    int units() const { return m_device.units; }
 
 private:
     TimeParts partsOf(const DeviceRates& rates, const OperatorCost& cost) const;
+    /// s of a bias's gradient.
+    double sumSeconds(const OperatorCost& cost, double perByte) const;
 
     const Device& m_device;
     double m_efficiency;

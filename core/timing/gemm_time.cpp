@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
@@ -32,14 +33,22 @@ double tilesAlong(double length, int tile)
 
 constexpr double referenceSize = 8192; ///< of the product that `reached` is of
 
-/// FLOP/s of one multiprocessor within a tile: what the last wave wastes and what waves fill is not its rate.
-double unitRate(int units, double reached)
+/// Waves whose filling is seen.
+double wavesSeen(const TileUnits& units, double waves)
 {
+    return units.shares ? std::min(waves, 1.0) : waves;
+}
+
+/// FLOP/s of one multiprocessor within a tile: what the last wave wastes and what waves fill is not its rate.
+double unitRate(const TileUnits& all)
+{
+    const int units = std::max(1, all.units);
     const Tile& tile = tilesTried[0];
     const double waves =
         std::ceil(tilesAlong(referenceSize, tile.rows) * tilesAlong(referenceSize, tile.columns) / units);
-    const double wave = 2 * referenceSize * referenceSize * referenceSize / reached / waves;
-    const double fill = std::min(waveFillSeconds, wave / 2); // of a device that no wave of 8192³ keeps busy so long
+    const double wave = 2 * referenceSize * referenceSize * referenceSize / all.reached / waves;
+    const double seen = waveFillSeconds * wavesSeen(all, waves) / waves;
+    const double fill = std::min(seen, wave / 2); // of a device that no wave of 8192³ keeps busy so long
     return 2.0 * tile.rows * tile.columns * referenceSize / (wave - fill);
 }
 
@@ -53,10 +62,17 @@ double tileReads(const Device& device, double reached, double elementBytes)
     return bandwidth > 0 ? ofH100 * reached * elementBytes / bandwidth / flopsPerRead : ofH100;
 }
 
+TileUnits tileUnits(const Device& device, Multipliers multipliers, double reached, double elementBytes)
+{
+    const double capability = std::atof(device.computeCapability.c_str());
+    return {multipliers, std::max(1, device.units), reached, tileReads(device, reached, elementBytes),
+            multipliers == Multipliers::TensorCores && capability > 0 && capability < 9};
+}
+
 TiledTime tiledTime(const TileUnits& all, double m, double n, double k, double count)
 {
     const int units = std::max(1, all.units);
-    const double rate = unitRate(units, all.reached);
+    const double rate = unitRate(all);
     TiledTime best;
     for (const Tile& tile : tilesTried) {
         if (tile.ofLanesAlone && all.multipliers != Multipliers::Lanes)
@@ -64,7 +80,8 @@ TiledTime tiledTime(const TileUnits& all, double m, double n, double k, double c
         TiledTime time{tile.rows, tile.columns, tilesAlong(m, tile.rows) * tilesAlong(n, tile.columns) * count};
         time.waves = std::ceil(time.tiles / units);
         const double multiplying = 2.0 * tile.rows * tile.columns * k / (rate * quality(tile, all.reads));
-        time.seconds = time.waves * (multiplying + waveFillSeconds);
+        time.filling = wavesSeen(all, time.waves) * waveFillSeconds;
+        time.seconds = time.waves * multiplying + time.filling;
         if (best.tileRows == 0 || time.seconds < best.seconds)
             best = time;
     }
@@ -111,25 +128,26 @@ Result<GemmTime> gemmTime(const Device& device, Format format, const GemmShape& 
     time.bytes = gemmBytes(numberFormat(format), shape);
     time.memory = time.bytes / time.bandwidth;
     time.arithmetic = time.flops / time.rate.reached.value;
+    double filling = 0;
     if (device.isGpu()) {
         const auto multipliers =
             format == Format::Fp32 || format == Format::Fp64 ? Multipliers::Lanes : Multipliers::TensorCores;
-        const int units = std::max(1, device.units);
         const double m = double(shape.m), n = double(shape.n), k = double(shape.k);
-        const double reached = time.rate.reached.value;
-        const TileUnits tiles{multipliers, units, reached, tileReads(device, reached, numberFormat(format).bytes)};
+        const TileUnits tiles =
+            tileUnits(device, multipliers, time.rate.reached.value, double(numberFormat(format).bytes));
         const TiledTime tiled = tiledTime(tiles, m, n, k);
         time.tileRows = tiled.tileRows;
         time.tileColumns = tiled.tileColumns;
         time.tiles = tiled.tiles;
         time.waves = tiled.waves;
-        time.quantization = time.flops / (tiled.waves * units * 2.0 * tiled.tileRows * tiled.tileColumns * k);
+        time.quantization = time.flops / (tiled.waves * tiles.units * 2.0 * tiled.tileRows * tiled.tileColumns * k);
         time.arithmetic = tiled.seconds;
+        filling = tiled.filling;
         time.overhead = device.launch.valueOr(0);
     }
     const double busy = std::max(time.arithmetic, time.memory);
     time.seconds = busy + time.overhead;
-    const double multiplying = time.arithmetic - time.waves * waveFillSeconds; // the rest of a wave waits for memory
+    const double multiplying = time.arithmetic - filling; // the rest of a wave waits for memory
     const double once = time.overhead + (time.waves > 0 ? waveFillSeconds : 0);
     time.bound = once > std::max(multiplying, time.memory) ? GemmBound::Overhead
         : time.memory > multiplying                        ? GemmBound::Memory

@@ -24,8 +24,10 @@
 // pipelines and writes its tiles before the next begins: 2.2 µs, what is left at k = 0 of 4096 × 4096 × k
 // for k from 1,024 to 4,096 on an H100 (681 and 786 TFLOP/s; two at once 693 and 763) and a B200 (1,076,
 // 1,278 and 1,417): openxla/xla, matmul_interpolator_data.h. Its products of 256 to 1,024 rows and columns
-// were not fitted; the test states the errors there and at other points. The rate of one SM is what makes
-// the whole reach the reached rate (product_rates.h) at 8192³.
+// were not fitted; the test states the errors there and at other points. Before Hopper two blocks lie on a
+// multiprocessor, one of which fills while the other multiplies: of a product only the first wave's is seen (BERT
+// large's products of 1,024 terms on an A100 are as quick as those of 4,096: eager_kernels.h names the profile). The
+// rate of one SM is what makes the whole reach the reached rate (product_rates.h) at 8192³.
 //
 // Host: 2 m n k over what all cores reached in calibration, else over a share of the derived rate.
 //
@@ -86,7 +88,7 @@ struct TiledTime
     int tileRows = 0, tileColumns = 0;
     double tiles = 0, waves = 0;
     double seconds = 0; ///< of arithmetic, what waves fill included
-    double filling() const { return waves * waveFillSeconds; }
+    double filling = 0; ///< of it, what waves fill
 };
 /// Multiprocessors that multiply tiles.
 struct TileUnits
@@ -95,7 +97,10 @@ struct TileUnits
     int units = 1;
     double reached = 0;  ///< FLOP/s of all together at 8192³
     double reads = 0.25; ///< r above
+    bool shares = false; ///< two blocks lie on a multiprocessor: one fills while the other multiplies
 };
+/// Of a device whose products reach so many FLOP/s of operands of so many bytes.
+TileUnits tileUnits(const Device& device, Multipliers multipliers, double reached, double elementBytes);
 /// r of a device whose products reach so many FLOP/s of operands of so many bytes; an H100's where the bandwidth of L2
 /// is not known.
 double tileReads(const Device& device, double reached, double elementBytes);

@@ -73,8 +73,10 @@ struct OperatorCost
     std::array<ProductPart, 2> products = {};       ///< of matrix products, and those that a convolution is
     std::optional<AttentionProblem> attention = {}; ///< of a fused kernel
     bool isFirstGeneration = false;                 ///< of fused kernels of attention (device_kernels.h)
-    double instructions = 0;                        ///< of threads, of a convolution that multiplies element by element
-    double near = 0;                                ///< share of the bytes that a GPU's L2 still holds (tensor_reuse.h)
+    bool isTransformerEngines = false;              ///< cuDNN's, on Hopper
+    double instructions = 0;  ///< of threads: a convolution that multiplies element by element, and eager_kernels.h
+    double summed = 0;        ///< elements of a bias's gradient, which a kernel of its own sums up (eager_kernels.h)
+    double near = 0;          ///< share of the bytes that a GPU's L2 still holds (tensor_reuse.h)
     double atOnce = 1;        ///< alike products in flight together, each of a like operator: a rank's experts
     double turned = 0;        ///< B that copies of pictures between NCHW and NHWC read and write besides
     double turnedInNhwc = 0;  ///< the same where pictures lie in NHWC

@@ -2,6 +2,7 @@
 #include "core/timing/operator_runs.h"
 
 #include "core/timing/device_kernels.h"
+#include "core/timing/eager_kernels.h"
 #include "core/timing/fp8_casts.h"
 #include "core/timing/pytorch_operations.h"
 #include "core/timing/tensor_reuse.h"
@@ -32,6 +33,26 @@ void describe(OperatorCost& cost, const Graph& graph, const Operator& op, bool i
                                : elementsOf(outputs);
     if (op.kind == OperatorKind::Convolution)
         cost.window = windowSize(graph.layoutOf(inputs[1]));
+}
+
+/// What PyTorch's kernels take besides.
+void addEager(OperatorCost& cost, const EagerKernels& eager)
+{
+    cost.bytes += eager.bytes;
+    cost.kernels += eager.kernels;
+    cost.instructions += eager.instructions;
+    cost.summed = eager.summed;
+}
+
+/// Scores that a rank of tensor parallelism, which is Megatron's, scales and masks within its softmax
+/// (megatron/fused_kernels/scaled_upper_triang_masked_softmax.h): square matrices of all heads.
+bool isWithinSoftmax(const Graph& graph, const Operator& op, const Plan& plan)
+{
+    const bool scores = op.kind == OperatorKind::Scale || op.kind == OperatorKind::MaskedFill;
+    if (plan.tensorParallel < 2 || !scores)
+        return false;
+    const Layout& layout = graph.layoutOf(graph.outputs(op)[0]);
+    return layout.rank() == 4 && layout[2] == layout[3];
 }
 
 /// By module: the experts of a rank, which run together, that it belongs to one of; else 1.
@@ -190,7 +211,13 @@ OperatorRuns::OperatorRuns(const Graph& graph, const Plan& plan, const OperatorC
     const auto costOf = [&](OperatorCost cost, std::size_t i, bool isBackward, const FarBytes& bytes) {
         const Operator& op = graph.operators[i];
         describe(cost, graph, op, isBackward, bytes);
+        if (isWithinSoftmax(graph, op, plan))
+            return OperatorCost();
+        const bool isMegatrons = op.kind == OperatorKind::Softmax && plan.tensorParallel > 1;
+        if (options.kernels && cost.kernels > 0 && !isMegatrons)
+            addEager(cost, eagerKernels(graph, op, isBackward, options.kernels->units(), options.kernels->cache()));
         cost.atOnce = experts[op.module];
+        cost.isTransformerEngines = plan.precision == Precision::Fp8 && plan.fp8Scaling == Fp8Scaling::Delayed;
         cost.turned = plan.isChannelsLast ? cost.turnedInNhwc : cost.turned;
         return inRecipe(std::move(cost), isInFp8(graph, i, plan));
     };

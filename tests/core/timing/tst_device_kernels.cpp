@@ -422,6 +422,22 @@ private slots:
         QVERIFY(time.memoryBound - floor.memoryBound > 4 * 3 * residual / deviceRates(m_a100)->bandwidth);
     }
 
+    /// 1.7 to 2.3 times as quick on a Hopper, and on no GPU before it (huggingface/transformers, pull request 48163).
+    void transformerEngineRunsCudnnsAttentionOnHopper()
+    {
+        const Device h100 = findDevice("nvidia-h100-sxm").value();
+        const auto quicker = [](const Device& device) {
+            OperatorCost cost = attentionForward(DType::BFloat16, true);
+            const DeviceKernels kernels(device, 0.7);
+            const DeviceRates rates = deviceRates(device).value();
+            const double flash = kernels.parts(rates, cost).total();
+            cost.isTransformerEngines = true;
+            return flash / kernels.parts(rates, cost).total();
+        };
+        QVERIFY(quicker(h100) > 1.7 && quicker(h100) < 2.3);
+        QCOMPARE(quicker(m_a100), 1.0);
+    }
+
     /// FlashAttention-2's paper: the kernels before it take about twice as long.
     void earlierAttentionTakesTwiceAsLong()
     {

@@ -11,6 +11,7 @@
 #include <QtTest>
 
 #include <algorithm>
+#include <cmath>
 
 using namespace memscape;
 
@@ -153,7 +154,8 @@ private slots:
         const StepTime delayed = timeOf(graph, fp8Plan(Fp8Scaling::Delayed));
         const StepTime tensorwise = timeOf(graph, fp8Plan(Fp8Scaling::Tensorwise));
         QVERIFY(tensorwise.memoryBound > delayed.memoryBound);
-        QCOMPARE(tensorwise.arithmeticBound, delayed.arithmeticBound);
+        const double products = tensorwise.arithmeticBound - tensorwise.attention; // whose kernel is another
+        QVERIFY(std::fabs(products / (delayed.arithmeticBound - delayed.attention) - 1) < 1e-9);
         Plan half = fp8Plan(Fp8Scaling::Delayed);
         half.precision = Precision::Bf16Mixed;
         const StepTime bf16 = timeOf(decoder(false), half);

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/timing/eager_kernels.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace memscape {
+
+namespace {
+
+constexpr double permutedCopy = 120, unlikeOperands = 88, dropout = 82, softmax = 62;
+constexpr double layerNorm = 85, layerNormInput = 107, layerNormWeights = 41;
+constexpr double columnsOfBlock = 32;
+constexpr double keptRow = 48 * 1024; ///< B of shared memory that any block may have
+
+const Layout& resultOf(const Graph& graph, const Operator& op)
+{
+    return graph.layoutOf(graph.outputs(op)[0]);
+}
+
+double resultElements(const Graph& graph, const Operator& op)
+{
+    return double(resultOf(graph, op).elements());
+}
+
+bool wantsGradient(const Graph& graph, TensorId tensor)
+{
+    return graph.tensors[tensor].needsGradient;
+}
+
+/// Operands that one loop over memory goes through side by side.
+bool hasLikeOperands(const Graph& graph, const Operator& op)
+{
+    const Layout& first = graph.layoutOf(graph.inputs(op)[0]);
+    const auto isLike = [&](TensorId tensor) {
+        const Layout& layout = graph.layoutOf(tensor);
+        return layout.elements() == 1 || (layout == first && layout.isDense());
+    };
+    const auto inputs = graph.inputs(op);
+    return std::all_of(inputs.begin(), inputs.end(), isLike);
+}
+
+bool isElementwise(OperatorKind kind)
+{
+    return kind >= OperatorKind::Add && kind <= OperatorKind::Where;
+}
+
+/// Backward, the rule of a product or a quotient multiplies by the other operand; a smaller operand's gradient is a
+/// sum.
+double elementwiseBackward(const Graph& graph, const Operator& op)
+{
+    double instructions = 0;
+    const bool multiplies = op.kind == OperatorKind::Multiply || op.kind == OperatorKind::Divide;
+    for (const TensorId input : graph.inputs(op)) {
+        if (!wantsGradient(graph, input))
+            continue;
+        const bool isSmaller = graph.layoutOf(input).elements() < resultOf(graph, op).elements();
+        instructions += (multiplies ? unlikeOperands : 0) + (isSmaller ? rowSumInstructions : 0);
+    }
+    return instructions * resultElements(graph, op);
+}
+
+EagerKernels softmaxKernels(const Graph& graph, const Operator& op, bool isBackward, int units, double cache)
+{
+    const TensorId result = graph.outputs(op)[0];
+    const double each = double(elementBytes(graph.tensors[result].dtype)), elements = resultElements(graph, op);
+    const double row = double(resultOf(graph, op).shape.last()) * each, pass = elements * each;
+    const bool isKept = row <= keptRow;
+    EagerKernels kernels;
+    if (!isBackward) {
+        kernels.instructions = isKept ? softmax * elements : 0;
+        kernels.bytes = isKept ? 0 : 2 * pass;
+        return kernels;
+    }
+    if (op.kind == OperatorKind::Softmax) {
+        kernels.bytes += 3 * pass;
+        kernels.kernels = 1;
+    }
+    if (!isKept && units * row > cache)
+        kernels.bytes += pass;
+    return kernels;
+}
+
+double layerNormBackward(double elements, double columns, int units)
+{
+    const double busy = std::min(1.0, std::ceil(columns / columnsOfBlock) / std::max(units, 1));
+    return elements * (layerNormInput + layerNormWeights / busy);
+}
+
+/// The bias of a product: a row of as many columns as the result has.
+double biasSum(const Graph& graph, const Operator& op)
+{
+    const auto inputs = graph.inputs(op);
+    const bool hasBias = inputs.size() > 2 && (op.kind == OperatorKind::Addmm || op.kind == OperatorKind::Convolution);
+    return hasBias && wantsGradient(graph, inputs[2]) ? resultElements(graph, op) : 0;
+}
+
+} // namespace
+
+EagerKernels eagerKernels(const Graph& graph, const Operator& op, bool isBackward, int units, double cache)
+{
+    EagerKernels kernels;
+    if (isBackward && !op.hasGradient)
+        return kernels;
+    if (op.kind == OperatorKind::Softmax || op.kind == OperatorKind::LogSoftmax)
+        return softmaxKernels(graph, op, isBackward, units, cache);
+    if (op.kind == OperatorKind::LayerNorm) {
+        const double elements = resultElements(graph, op);
+        kernels.instructions = isBackward ? layerNormBackward(elements, double(resultOf(graph, op).shape.last()), units)
+                                          : layerNorm * elements;
+    } else if (op.kind == OperatorKind::Dropout) {
+        kernels.instructions = isBackward ? 0 : dropout * resultElements(graph, op);
+    } else if (op.kind == OperatorKind::Clone && !graph.layoutOf(graph.inputs(op)[0]).isContiguous()) {
+        kernels.instructions = permutedCopy * resultElements(graph, op);
+    } else if (isElementwise(op.kind) && !op.inPlace && !hasLikeOperands(graph, op)) {
+        kernels.instructions = isBackward ? elementwiseBackward(graph, op) : unlikeOperands * resultElements(graph, op);
+    } else if (isBackward && (op.kind == OperatorKind::Narrow || op.kind == OperatorKind::Select)) {
+        kernels.instructions = permutedCopy * resultElements(graph, op); // into a part of zeros
+    } else if (isBackward) {
+        kernels.summed = biasSum(graph, op);
+    }
+    return kernels;
+}
+
+} // namespace memscape
