@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/experiments/memory/library_defaults.h"
+
+#include "core/experiments/memory/adapter_parameters.h"
+#include "core/experiments/memory/memory_parameters.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace memscape {
+
+namespace {
+
+/// When a default holds.
+enum class When {
+    Always,
+    WholeHere, ///< every weight is trained, on one GPU, one micro-batch a step
+    Adapters,  ///< LoRA or QLoRA
+    HalfBase,  ///< LoRA beside a base that is not quantized
+    Quantized, ///< adapters beside one that is
+    Alone,     ///< nothing is sharded
+    Fsdp       ///< FSDP shards weights or gradients
+};
+
+struct Default
+{
+    const char* key;
+    const char* value;
+    When when = When::Always;
+};
+
+/// F.scaled_dot_product_attention chooses: FlashAttention in 16 bits, the memory-efficient kernel in fp32.
+constexpr const char* chosenBySdpa = "sdpa";
+
+struct Library
+{
+    std::string_view name;
+    const char* source;
+    bool runsTransformers;
+    bool freesLogits;
+    std::vector<Default> defaults;
+};
+
+// transformers' Trainer: fp32 unless told otherwise, max_grad_norm=1, sdpa since 4.36, accumulation under no_sync().
+// Its examples load the base of adapters in 16 bits and train with --bf16.
+const std::vector<Library>& libraries()
+{
+    static const std::vector<Library> all{
+        {"transformers",
+         "transformers: training_args.py, modeling_utils.py; peft: tuners/lora/config.py",
+         true,
+         true,
+         {{"precision", "fp32", When::Alone},
+          {"precision", "bf16-autocast", When::Adapters},
+          {"base_precision", "bf16", When::HalfBase},
+          {"attention", chosenBySdpa},
+          {"clipping", "true"},
+          {"adapter_rank", "8", When::Adapters},
+          {"no_sync", "true", When::Fsdp}}},
+        {"trl",
+         "trl: trainer/sft_config.py, trainer/model_config.py; transformers: training_args.py",
+         true,
+         true,
+         {{"precision", "bf16-autocast", When::Alone},
+          {"base_precision", "bf16", When::HalfBase},
+          {"attention", chosenBySdpa},
+          {"checkpointing", "block"},
+          {"clipping", "true"},
+          {"adapter_dropout", "0.05", When::Adapters},
+          {"no_sync", "true", When::Fsdp}}},
+        {"llama-factory",
+         "LLaMA-Factory: hparams/finetuning_args.py, model/model_utils/checkpointing.py, model/adapter.py, examples",
+         true,
+         true,
+         {{"precision", "bf16-autocast", When::Alone},
+          {"base_precision", "bf16", When::HalfBase},
+          {"attention", chosenBySdpa},
+          {"checkpointing", "block-reentrant"},
+          {"clipping", "true"},
+          {"adapter_rank", "8", When::Adapters},
+          {"adapter_targets", "all-linear", When::Adapters},
+          {"kbit_preparation", "none", When::Quantized},
+          {"no_sync", "true", When::Fsdp}}},
+        {"axolotl",
+         "axolotl: loaders/model.py (what PEFT casts to fp32 is cast back), bf16: auto",
+         true,
+         true,
+         {{"precision", "bf16", When::Alone},
+          {"attention", "flash"},
+          {"clipping", "true"},
+          {"kbit_preparation", "none", When::Quantized},
+          {"no_sync", "true", When::Fsdp}}},
+        {"unsloth",
+         "unsloth: FastLanguageModel.from_pretrained, get_peft_model",
+         true,
+         true,
+         {{"precision", "bf16-autocast"},
+          {"base_precision", "bf16", When::HalfBase},
+          {"attention", "flash"},
+          {"operators", "all-fused"},
+          {"loss", "in-place"},
+          {"checkpointing", "block"},
+          {"activation_offload", "true"},
+          {"clipping", "true"},
+          {"adapter_targets", "all-linear", When::Adapters},
+          {"kbit_preparation", "none", When::Quantized}}},
+        {"llama-recipes",
+         "llama-recipes: configs/training.py, configs/fsdp.py, configs/peft.py, finetuning.py",
+         true,
+         true,
+         {{"precision", "bf16", When::Alone},
+          {"attention", "flash"},
+          {"sharding_implementation", "fsdp1", When::Fsdp},
+          {"checkpointing", "block", When::Fsdp},
+          {"adapter_rank", "8", When::Adapters},
+          {"adapter_dropout", "0.05", When::Adapters}}},
+        {"torchtune",
+         "torchtune: recipes/configs/llama3",
+         false,
+         true,
+         {{"precision", "bf16"},
+          {"attention", "flash"},
+          {"repeats_heads", "true"},
+          {"loss", "chunked:8"},
+          {"checkpointing", "block"},
+          {"optimizer", "adam-8bit", When::WholeHere},
+          {"optimizer_in_backward", "true", When::WholeHere},
+          {"optimizer_implementation", "fused"},
+          {"adapter_rank", "8", When::Adapters},
+          {"adapter_targets", "q_proj,v_proj,o_proj,gate_proj,up_proj,down_proj", When::Adapters},
+          {"adapter_precision", "base", When::Adapters},
+          {"kbit_preparation", "none", When::Quantized}}},
+        {"litgpt",
+         "LitGPT: litgpt/finetune/lora.py, litgpt/finetune/full.py",
+         false,
+         false,
+         {{"precision", "bf16"},
+          {"attention", "flash"},
+          {"sharding_implementation", "fsdp1", When::Fsdp},
+          {"checkpointing", "block", When::Fsdp},
+          {"no_sync", "true", When::Fsdp},
+          {"adapter_rank", "8", When::Adapters},
+          {"adapter_dropout", "0.05", When::Adapters}}},
+        {"nanogpt",
+         "nanoGPT: train.py",
+         false,
+         false,
+         {{"precision", "bf16-autocast"},
+          {"attention", "flash"},
+          {"compile", "inductor"},
+          {"optimizer_implementation", "fused"},
+          {"clipping", "true"}}},
+        {"megatron",
+         "Megatron-LM: megatron/training/arguments.py",
+         false,
+         true,
+         {{"precision", "bf16-mixed"},
+          {"attention", "flash"},
+          {"operators", "all-fused"},
+          {"loss", "in-place"},
+          {"fp32_gradients", "true"},
+          {"dropout", "0.1"},
+          {"clipping", "true"}}},
+        {"lightning",
+         "Lightning: Trainer(precision=\"32-true\"), loops/optimization/automatic.py",
+         true,
+         true,
+         {{"precision", "fp32", When::Alone}, {"attention", chosenBySdpa}, {"zero_grad_frees", "late"}}},
+    };
+    return all;
+}
+
+const Library* libraryNamed(std::string_view name)
+{
+    const auto& all = libraries();
+    const auto found = std::find_if(all.begin(), all.end(), [&](const Library& one) { return one.name == name; });
+    return found == all.end() ? nullptr : &*found;
+}
+
+const Library* libraryOf(const Parameters& parameters)
+{
+    return parameters.has("library") ? libraryNamed(parameters.choice("library")) : nullptr;
+}
+
+/// transformers' configurations that have dropout by default, where it is modelled as they have it (GPT-BigCode's and
+/// OPT's between layers is not).
+constexpr std::string_view withDropout[] = {"bert", "roberta", "gpt2", "t5", "mt5"};
+
+bool hasDropout(const Parameters& parameters)
+{
+    const auto model = askedModel(parameters); // what is wrong with it, the prediction says
+    return model
+        && std::find(std::begin(withDropout), std::end(withDropout), model->architecture) != std::end(withDropout);
+}
+
+bool holds(When when, const Parameters& parameters)
+{
+    const std::string& adapter = parameters.choice("adapter");
+    const bool isAlone = parameters.integer("zero") == 0;
+    const auto sharded = shardedByOf(parameters);
+    switch (when) {
+    case When::Always: return true;
+    case When::WholeHere:
+        return adapter == "none" && isAlone && parameters.integer("data_parallel") == 1
+            && parameters.integer("accumulation") == 1;
+    case When::Adapters: return adapter == "lora" || adapter == "qlora";
+    case When::HalfBase: return adapter == "lora" && !isQuantizedForm(baseFormOf(parameters));
+    case When::Quantized: return isQuantizedForm(baseFormOf(parameters));
+    case When::Alone: return isAlone;
+    case When::Fsdp:
+        return parameters.integer("zero") >= 2 && sharded
+            && (*sharded == ShardedBy::Fsdp1 || *sharded == ShardedBy::Fsdp2);
+    }
+    return false;
+}
+
+} // namespace
+
+bool runsTransformers(std::string_view library)
+{
+    const Library* const own = libraryNamed(library);
+    return own && own->runsTransformers;
+}
+
+bool freesLogits(std::string_view library)
+{
+    const Library* const own = libraryNamed(library);
+    return own && own->freesLogits;
+}
+
+ParameterTexts libraryDefaults(const Parameters& parameters)
+{
+    ParameterTexts texts;
+    const Library* const library = libraryOf(parameters);
+    if (!library)
+        return texts;
+    if (library->runsTransformers && hasDropout(parameters))
+        texts.emplace_back("dropout", "0.1");
+    for (const Default& one : library->defaults) {
+        if (!holds(one.when, parameters))
+            continue;
+        const bool isSdpa = one.value == std::string_view(chosenBySdpa);
+        std::string value = !isSdpa ? one.value : parameters.choice("precision") == "fp32" ? "efficient" : "flash";
+        const auto before =
+            std::find_if(texts.begin(), texts.end(), [&](const auto& text) { return text.first == one.key; });
+        if (before != texts.end())
+            before->second = std::move(value); // the more special one comes later
+        else
+            texts.emplace_back(one.key, std::move(value));
+    }
+    return texts;
+}
+
+std::string libraryNote(const Parameters& parameters)
+{
+    std::string held;
+    for (const auto& one : libraryDefaults(parameters)) {
+        const auto& values = parameters.values();
+        const auto own =
+            std::find_if(values.begin(), values.end(), [&](const auto& value) { return value.first == one.first; });
+        if (own != values.end() && valueText(own->second) == one.second)
+            held += fmt::format("{}{}={}", held.empty() ? "" : ", ", one.first, one.second);
+    }
+    if (held.empty())
+        return {};
+    const Library& library = *libraryOf(parameters);
+    return fmt::format("library={} implies, where nothing else is said, {} ({})", library.name, held, library.source);
+}
+
+} // namespace memscape
