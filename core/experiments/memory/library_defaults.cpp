@@ -14,108 +14,117 @@ namespace memscape {
 namespace {
 
 /// When a default holds.
-enum class When {
+enum class DefaultWhen {
     Always,
     WholeHere, ///< every weight is trained, on one GPU, one micro-batch a step
     Adapters,  ///< LoRA or QLoRA
+    AdaptersAlone,
+    AdaptersSharded,
     HalfBase,  ///< LoRA beside a base that is not quantized
     Quantized, ///< adapters beside one that is
     Alone,     ///< nothing is sharded
     Fsdp       ///< FSDP shards weights or gradients
 };
 
-struct Default
+struct LibraryDefault
 {
     const char* key;
     const char* value;
-    When when = When::Always;
+    DefaultWhen when = DefaultWhen::Always;
 };
 
 /// F.scaled_dot_product_attention chooses: FlashAttention in 16 bits, the memory-efficient kernel in fp32.
 constexpr const char* chosenBySdpa = "sdpa";
+/// A base is loaded in the type that the precision computes in.
+constexpr const char* computedType = "computed";
 
-struct Library
+struct TrainingLibrary
 {
     std::string_view name;
     const char* source;
     bool runsTransformers;
     bool freesLogits;
-    std::vector<Default> defaults;
+    std::vector<LibraryDefault> defaults;
 };
 
 // transformers' Trainer: fp32 unless told otherwise, max_grad_norm=1, sdpa since 4.36, accumulation under no_sync().
-// Its examples load the base of adapters in 16 bits and train with --bf16.
-const std::vector<Library>& libraries()
+// Its examples load the base of adapters in 16 bits and train with --bf16; sharded bases stay in 16 bits, and whole
+// models are sharded in fp32 and gathered in bf16 (accelerate, DeepSpeed), which is the schema's bf16-mixed.
+const std::vector<TrainingLibrary>& libraries()
 {
-    static const std::vector<Library> all{
+    static const std::vector<TrainingLibrary> all{
         {"transformers",
          "transformers: training_args.py, modeling_utils.py; peft: tuners/lora/config.py",
          true,
          true,
-         {{"precision", "fp32", When::Alone},
-          {"precision", "bf16-autocast", When::Adapters},
-          {"base_precision", "bf16", When::HalfBase},
+         {{"precision", "fp32", DefaultWhen::Alone},
+          {"precision", "bf16-autocast", DefaultWhen::AdaptersAlone},
+          {"precision", "bf16", DefaultWhen::AdaptersSharded},
+          {"base_precision", computedType, DefaultWhen::HalfBase},
           {"attention", chosenBySdpa},
           {"clipping", "true"},
-          {"adapter_rank", "8", When::Adapters},
-          {"no_sync", "true", When::Fsdp}}},
+          {"adapter_rank", "8", DefaultWhen::Adapters},
+          {"no_sync", "true", DefaultWhen::Fsdp}}},
         {"trl",
          "trl: trainer/sft_config.py, trainer/model_config.py; transformers: training_args.py",
          true,
          true,
-         {{"precision", "bf16-autocast", When::Alone},
-          {"base_precision", "bf16", When::HalfBase},
+         {{"precision", "bf16-autocast", DefaultWhen::Alone},
+          {"precision", "bf16", DefaultWhen::AdaptersSharded},
+          {"base_precision", computedType, DefaultWhen::HalfBase},
           {"attention", chosenBySdpa},
           {"checkpointing", "block"},
           {"clipping", "true"},
-          {"adapter_dropout", "0.05", When::Adapters},
-          {"no_sync", "true", When::Fsdp}}},
+          {"adapter_dropout", "0.05", DefaultWhen::Adapters},
+          {"no_sync", "true", DefaultWhen::Fsdp}}},
         {"llama-factory",
          "LLaMA-Factory: hparams/finetuning_args.py, model/model_utils/checkpointing.py, model/adapter.py, examples",
          true,
          true,
-         {{"precision", "bf16-autocast", When::Alone},
-          {"base_precision", "bf16", When::HalfBase},
+         {{"precision", "bf16-autocast", DefaultWhen::Alone},
+          {"precision", "bf16", DefaultWhen::AdaptersSharded},
+          {"base_precision", computedType, DefaultWhen::HalfBase},
           {"attention", chosenBySdpa},
           {"checkpointing", "block-reentrant"},
           {"clipping", "true"},
-          {"adapter_rank", "8", When::Adapters},
-          {"adapter_targets", "all-linear", When::Adapters},
-          {"kbit_preparation", "none", When::Quantized},
-          {"no_sync", "true", When::Fsdp}}},
+          {"adapter_rank", "8", DefaultWhen::Adapters},
+          {"adapter_targets", "all-linear", DefaultWhen::Adapters},
+          {"kbit_preparation", "none", DefaultWhen::Quantized},
+          {"no_sync", "true", DefaultWhen::Fsdp}}},
         {"axolotl",
          "axolotl: loaders/model.py (what PEFT casts to fp32 is cast back), bf16: auto",
          true,
          true,
-         {{"precision", "bf16", When::Alone},
+         {{"precision", "bf16", DefaultWhen::Alone},
+          {"precision", "bf16", DefaultWhen::AdaptersSharded},
           {"attention", "flash"},
           {"clipping", "true"},
-          {"kbit_preparation", "none", When::Quantized},
-          {"no_sync", "true", When::Fsdp}}},
+          {"kbit_preparation", "none", DefaultWhen::Quantized},
+          {"no_sync", "true", DefaultWhen::Fsdp}}},
         {"unsloth",
-         "unsloth: FastLanguageModel.from_pretrained, get_peft_model",
+         "unsloth: FastLanguageModel.from_pretrained, get_peft_model, README.md (Apple's cut cross-entropy)",
          true,
          true,
          {{"precision", "bf16-autocast"},
-          {"base_precision", "bf16", When::HalfBase},
+          {"base_precision", computedType, DefaultWhen::HalfBase},
           {"attention", "flash"},
           {"operators", "all-fused"},
-          {"loss", "in-place"},
+          {"loss", "cut"},
           {"checkpointing", "block"},
           {"activation_offload", "true"},
           {"clipping", "true"},
-          {"adapter_targets", "all-linear", When::Adapters},
-          {"kbit_preparation", "none", When::Quantized}}},
+          {"adapter_targets", "all-linear", DefaultWhen::Adapters},
+          {"kbit_preparation", "none", DefaultWhen::Quantized}}},
         {"llama-recipes",
          "llama-recipes: configs/training.py, configs/fsdp.py, configs/peft.py, finetuning.py",
          true,
          true,
-         {{"precision", "bf16", When::Alone},
+         {{"precision", "bf16", DefaultWhen::Alone},
           {"attention", "flash"},
-          {"sharding_implementation", "fsdp1", When::Fsdp},
-          {"checkpointing", "block", When::Fsdp},
-          {"adapter_rank", "8", When::Adapters},
-          {"adapter_dropout", "0.05", When::Adapters}}},
+          {"sharding_implementation", "fsdp1", DefaultWhen::Fsdp},
+          {"checkpointing", "block", DefaultWhen::Fsdp},
+          {"adapter_rank", "8", DefaultWhen::Adapters},
+          {"adapter_dropout", "0.05", DefaultWhen::Adapters}}},
         {"torchtune",
          "torchtune: recipes/configs/llama3",
          false,
@@ -125,24 +134,24 @@ const std::vector<Library>& libraries()
           {"repeats_heads", "true"},
           {"loss", "chunked:8"},
           {"checkpointing", "block"},
-          {"optimizer", "adam-8bit", When::WholeHere},
-          {"optimizer_in_backward", "true", When::WholeHere},
+          {"optimizer", "adam-8bit", DefaultWhen::WholeHere},
+          {"optimizer_in_backward", "true", DefaultWhen::WholeHere},
           {"optimizer_implementation", "fused"},
-          {"adapter_rank", "8", When::Adapters},
-          {"adapter_targets", "q_proj,v_proj,o_proj,gate_proj,up_proj,down_proj", When::Adapters},
-          {"adapter_precision", "base", When::Adapters},
-          {"kbit_preparation", "none", When::Quantized}}},
+          {"adapter_rank", "8", DefaultWhen::Adapters},
+          {"adapter_targets", "q_proj,v_proj,o_proj,gate_proj,up_proj,down_proj", DefaultWhen::Adapters},
+          {"adapter_precision", "base", DefaultWhen::Adapters},
+          {"kbit_preparation", "none", DefaultWhen::Quantized}}},
         {"litgpt",
          "LitGPT: litgpt/finetune/lora.py, litgpt/finetune/full.py",
          false,
          false,
          {{"precision", "bf16"},
           {"attention", "flash"},
-          {"sharding_implementation", "fsdp1", When::Fsdp},
-          {"checkpointing", "block", When::Fsdp},
-          {"no_sync", "true", When::Fsdp},
-          {"adapter_rank", "8", When::Adapters},
-          {"adapter_dropout", "0.05", When::Adapters}}},
+          {"sharding_implementation", "fsdp1", DefaultWhen::Fsdp},
+          {"checkpointing", "block", DefaultWhen::Fsdp},
+          {"no_sync", "true", DefaultWhen::Fsdp},
+          {"adapter_rank", "8", DefaultWhen::Adapters},
+          {"adapter_dropout", "0.05", DefaultWhen::Adapters}}},
         {"nanogpt",
          "nanoGPT: train.py",
          false,
@@ -167,19 +176,20 @@ const std::vector<Library>& libraries()
          "Lightning: Trainer(precision=\"32-true\"), loops/optimization/automatic.py",
          true,
          true,
-         {{"precision", "fp32", When::Alone}, {"attention", chosenBySdpa}, {"zero_grad_frees", "late"}}},
+         {{"precision", "fp32", DefaultWhen::Alone}, {"attention", chosenBySdpa}, {"zero_grad_frees", "late"}}},
     };
     return all;
 }
 
-const Library* libraryNamed(std::string_view name)
+const TrainingLibrary* libraryNamed(std::string_view name)
 {
     const auto& all = libraries();
-    const auto found = std::find_if(all.begin(), all.end(), [&](const Library& one) { return one.name == name; });
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const TrainingLibrary& one) { return one.name == name; });
     return found == all.end() ? nullptr : &*found;
 }
 
-const Library* libraryOf(const Parameters& parameters)
+const TrainingLibrary* trainingLibraryOf(const Parameters& parameters)
 {
     return parameters.has("library") ? libraryNamed(parameters.choice("library")) : nullptr;
 }
@@ -195,21 +205,33 @@ bool hasDropout(const Parameters& parameters)
         && std::find(std::begin(withDropout), std::end(withDropout), model->architecture) != std::end(withDropout);
 }
 
-bool holds(When when, const Parameters& parameters)
+std::string impliedValue(const LibraryDefault& one, const std::string& precision)
+{
+    if (one.value == std::string_view(chosenBySdpa))
+        return precision == "fp32" ? "efficient" : "flash";
+    if (one.value == std::string_view(computedType))
+        return precision == "fp32" ? "fp32" : precision.starts_with("fp16") ? "fp16" : "bf16";
+    return one.value;
+}
+
+bool isWhen(DefaultWhen when, const Parameters& parameters)
 {
     const std::string& adapter = parameters.choice("adapter");
+    const bool hasAdapters = adapter == "lora" || adapter == "qlora";
     const bool isAlone = parameters.integer("zero") == 0;
     const auto sharded = shardedByOf(parameters);
     switch (when) {
-    case When::Always: return true;
-    case When::WholeHere:
+    case DefaultWhen::Always: return true;
+    case DefaultWhen::WholeHere:
         return adapter == "none" && isAlone && parameters.integer("data_parallel") == 1
             && parameters.integer("accumulation") == 1;
-    case When::Adapters: return adapter == "lora" || adapter == "qlora";
-    case When::HalfBase: return adapter == "lora" && !isQuantizedForm(baseFormOf(parameters));
-    case When::Quantized: return isQuantizedForm(baseFormOf(parameters));
-    case When::Alone: return isAlone;
-    case When::Fsdp:
+    case DefaultWhen::Adapters: return hasAdapters;
+    case DefaultWhen::AdaptersAlone: return hasAdapters && isAlone;
+    case DefaultWhen::AdaptersSharded: return hasAdapters && !isAlone;
+    case DefaultWhen::HalfBase: return adapter == "lora" && !isQuantizedForm(baseFormOf(parameters));
+    case DefaultWhen::Quantized: return isQuantizedForm(baseFormOf(parameters));
+    case DefaultWhen::Alone: return isAlone;
+    case DefaultWhen::Fsdp:
         return parameters.integer("zero") >= 2 && sharded
             && (*sharded == ShardedBy::Fsdp1 || *sharded == ShardedBy::Fsdp2);
     }
@@ -220,29 +242,28 @@ bool holds(When when, const Parameters& parameters)
 
 bool runsTransformers(std::string_view library)
 {
-    const Library* const own = libraryNamed(library);
+    const TrainingLibrary* const own = libraryNamed(library);
     return own && own->runsTransformers;
 }
 
 bool freesLogits(std::string_view library)
 {
-    const Library* const own = libraryNamed(library);
+    const TrainingLibrary* const own = libraryNamed(library);
     return own && own->freesLogits;
 }
 
 ParameterTexts libraryDefaults(const Parameters& parameters)
 {
     ParameterTexts texts;
-    const Library* const library = libraryOf(parameters);
+    const TrainingLibrary* const library = trainingLibraryOf(parameters);
     if (!library)
         return texts;
     if (library->runsTransformers && hasDropout(parameters))
         texts.emplace_back("dropout", "0.1");
-    for (const Default& one : library->defaults) {
-        if (!holds(one.when, parameters))
+    for (const LibraryDefault& one : library->defaults) {
+        if (!isWhen(one.when, parameters))
             continue;
-        const bool isSdpa = one.value == std::string_view(chosenBySdpa);
-        std::string value = !isSdpa ? one.value : parameters.choice("precision") == "fp32" ? "efficient" : "flash";
+        std::string value = impliedValue(one, parameters.choice("precision"));
         const auto before =
             std::find_if(texts.begin(), texts.end(), [&](const auto& text) { return text.first == one.key; });
         if (before != texts.end())
@@ -265,7 +286,7 @@ std::string libraryNote(const Parameters& parameters)
     }
     if (held.empty())
         return {};
-    const Library& library = *libraryOf(parameters);
+    const TrainingLibrary& library = *trainingLibraryOf(parameters);
     return fmt::format("library={} implies, where nothing else is said, {} ({})", library.name, held, library.source);
 }
 
