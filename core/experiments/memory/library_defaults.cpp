@@ -23,7 +23,8 @@ enum class DefaultWhen {
     HalfBase,  ///< LoRA beside a base that is not quantized
     Quantized, ///< adapters beside one that is
     Alone,     ///< nothing is sharded
-    Fsdp       ///< FSDP shards weights or gradients
+    Fsdp,      ///< FSDP shards weights or gradients
+    FsdpHere   ///< and nothing is on the host
 };
 
 struct LibraryDefault
@@ -33,7 +34,8 @@ struct LibraryDefault
     DefaultWhen when = DefaultWhen::Always;
 };
 
-/// F.scaled_dot_product_attention chooses: FlashAttention in 16 bits, the memory-efficient kernel in fp32.
+/// F.scaled_dot_product_attention chooses, where a model has it: FlashAttention in 16 bits, the memory-efficient kernel
+/// in fp32.
 constexpr const char* chosenBySdpa = "sdpa";
 /// A base is loaded in the type that the precision computes in.
 constexpr const char* computedType = "computed";
@@ -62,9 +64,10 @@ const std::vector<TrainingLibrary>& libraries()
           {"precision", "bf16", DefaultWhen::AdaptersSharded},
           {"base_precision", computedType, DefaultWhen::HalfBase},
           {"attention", chosenBySdpa},
+          {"kbit_preparation", "none", DefaultWhen::AdaptersSharded},
           {"clipping", "true"},
           {"adapter_rank", "8", DefaultWhen::Adapters},
-          {"no_sync", "true", DefaultWhen::Fsdp}}},
+          {"no_sync", "true", DefaultWhen::FsdpHere}}},
         {"trl",
          "trl: trainer/sft_config.py, trainer/model_config.py; transformers: training_args.py",
          true,
@@ -74,9 +77,10 @@ const std::vector<TrainingLibrary>& libraries()
           {"base_precision", computedType, DefaultWhen::HalfBase},
           {"attention", chosenBySdpa},
           {"checkpointing", "block"},
+          {"kbit_preparation", "none", DefaultWhen::AdaptersSharded},
           {"clipping", "true"},
           {"adapter_dropout", "0.05", DefaultWhen::Adapters},
-          {"no_sync", "true", DefaultWhen::Fsdp}}},
+          {"no_sync", "true", DefaultWhen::FsdpHere}}},
         {"llama-factory",
          "LLaMA-Factory: hparams/finetuning_args.py, model/model_utils/checkpointing.py, model/adapter.py, examples",
          true,
@@ -90,7 +94,7 @@ const std::vector<TrainingLibrary>& libraries()
           {"adapter_rank", "8", DefaultWhen::Adapters},
           {"adapter_targets", "all-linear", DefaultWhen::Adapters},
           {"kbit_preparation", "none", DefaultWhen::Quantized},
-          {"no_sync", "true", DefaultWhen::Fsdp}}},
+          {"no_sync", "true", DefaultWhen::FsdpHere}}},
         {"axolotl",
          "axolotl: loaders/model.py (what PEFT casts to fp32 is cast back), bf16: auto",
          true,
@@ -100,12 +104,13 @@ const std::vector<TrainingLibrary>& libraries()
           {"attention", "flash"},
           {"clipping", "true"},
           {"kbit_preparation", "none", DefaultWhen::Quantized},
-          {"no_sync", "true", DefaultWhen::Fsdp}}},
+          {"no_sync", "true", DefaultWhen::FsdpHere}}},
         {"unsloth",
          "unsloth: FastLanguageModel.from_pretrained, get_peft_model, README.md (Apple's cut cross-entropy)",
          true,
          true,
-         {{"precision", "bf16-autocast"},
+         {{"precision", "bf16"},
+          {"precision", "bf16-autocast", DefaultWhen::Adapters},
           {"base_precision", computedType, DefaultWhen::HalfBase},
           {"attention", "flash"},
           {"operators", "all-fused"},
@@ -149,7 +154,7 @@ const std::vector<TrainingLibrary>& libraries()
           {"attention", "flash"},
           {"sharding_implementation", "fsdp1", DefaultWhen::Fsdp},
           {"checkpointing", "block", DefaultWhen::Fsdp},
-          {"no_sync", "true", DefaultWhen::Fsdp},
+          {"no_sync", "true", DefaultWhen::FsdpHere},
           {"adapter_rank", "8", DefaultWhen::Adapters},
           {"adapter_dropout", "0.05", DefaultWhen::Adapters}}},
         {"nanogpt",
@@ -198,17 +203,39 @@ const TrainingLibrary* trainingLibraryOf(const Parameters& parameters)
 /// OPT's between layers is not).
 constexpr std::string_view withDropout[] = {"bert", "roberta", "gpt2", "t5", "mt5"};
 
-bool hasDropout(const Parameters& parameters)
+/// transformers' models without an attention by F.scaled_dot_product_attention: in 5.24 and before; in 4.43 beside
+/// these (_supports_sdpa in the modeling files of both). T5 and GPT-J, too, have it in 5.24 and not in 4.43.
+constexpr std::string_view withoutSdpa[] = {"bloom", "mpt", "gemma2", "t5", "mt5", "gptj"};
+constexpr std::string_view withoutOldSdpa[] = {"opt", "phi3", "dinov2", "swin"};
+
+/// What is wrong with a model, the prediction says.
+template <std::size_t n> bool isModelOf(const std::string_view (&names)[n], const Parameters& parameters)
 {
-    const auto model = askedModel(parameters); // what is wrong with it, the prediction says
-    return model
-        && std::find(std::begin(withDropout), std::end(withDropout), model->architecture) != std::end(withDropout);
+    const auto model = askedModel(parameters);
+    return model && std::find(std::begin(names), std::end(names), model->architecture) != std::end(names);
 }
 
-std::string impliedValue(const LibraryDefault& one, const std::string& precision)
+/// What is older than transformers 4.46 (October 2024) ran with what was there: bitsandbytes 0.44 is of 30 September
+/// 2024.
+bool runsBitsandbytes(const Parameters& parameters)
 {
+    const std::string& optimizer = parameters.choice("optimizer");
+    return isQuantizedForm(baseFormOf(parameters)) || optimizer == "adam-8bit" || optimizer == "galore-8bit";
+}
+
+/// transformers takes SDPA from PyTorch 2.1.1 on.
+bool takesSdpa(const Parameters& parameters)
+{
+    const bool isOld = transformersOf(parameters) == Transformers::Before445;
+    return parameters.choice("pytorch") == "2.1" && !isModelOf(withoutSdpa, parameters)
+        && !(isOld && isModelOf(withoutOldSdpa, parameters));
+}
+
+std::string impliedValue(const LibraryDefault& one, const Parameters& parameters)
+{
+    const std::string& precision = parameters.choice("precision");
     if (one.value == std::string_view(chosenBySdpa))
-        return precision == "fp32" ? "efficient" : "flash";
+        return !takesSdpa(parameters) ? "eager" : precision == "fp32" ? "efficient" : "flash";
     if (one.value == std::string_view(computedType))
         return precision == "fp32" ? "fp32" : precision.starts_with("fp16") ? "fp16" : "bf16";
     return one.value;
@@ -220,6 +247,8 @@ bool isWhen(DefaultWhen when, const Parameters& parameters)
     const bool hasAdapters = adapter == "lora" || adapter == "qlora";
     const bool isAlone = parameters.integer("zero") == 0;
     const auto sharded = shardedByOf(parameters);
+    const bool isByFsdp =
+        parameters.integer("zero") >= 2 && sharded && (*sharded == ShardedBy::Fsdp1 || *sharded == ShardedBy::Fsdp2);
     switch (when) {
     case DefaultWhen::Always: return true;
     case DefaultWhen::WholeHere:
@@ -231,9 +260,8 @@ bool isWhen(DefaultWhen when, const Parameters& parameters)
     case DefaultWhen::HalfBase: return adapter == "lora" && !isQuantizedForm(baseFormOf(parameters));
     case DefaultWhen::Quantized: return isQuantizedForm(baseFormOf(parameters));
     case DefaultWhen::Alone: return isAlone;
-    case DefaultWhen::Fsdp:
-        return parameters.integer("zero") >= 2 && sharded
-            && (*sharded == ShardedBy::Fsdp1 || *sharded == ShardedBy::Fsdp2);
+    case DefaultWhen::Fsdp: return isByFsdp;
+    case DefaultWhen::FsdpHere: return isByFsdp && offloadOf(parameters) == Offload::None;
     }
     return false;
 }
@@ -258,12 +286,15 @@ ParameterTexts libraryDefaults(const Parameters& parameters)
     const TrainingLibrary* const library = trainingLibraryOf(parameters);
     if (!library)
         return texts;
-    if (library->runsTransformers && hasDropout(parameters))
+    if (library->runsTransformers && isModelOf(withDropout, parameters))
         texts.emplace_back("dropout", "0.1");
+    if (library->runsTransformers && transformersOf(parameters) == Transformers::Before445
+        && runsBitsandbytes(parameters))
+        texts.emplace_back("bitsandbytes", "0.43");
     for (const LibraryDefault& one : library->defaults) {
         if (!isWhen(one.when, parameters))
             continue;
-        std::string value = impliedValue(one, parameters.choice("precision"));
+        std::string value = impliedValue(one, parameters);
         const auto before =
             std::find_if(texts.begin(), texts.end(), [&](const auto& text) { return text.first == one.key; });
         if (before != texts.end())

@@ -80,6 +80,44 @@ private slots:
                  std::string("fp16"));
     }
 
+    /// _supports_sdpa of modeling_opt.py and modeling_llama.py in 4.43.4, of modeling_bloom.py in 5.24; PyTorch 1 has
+    /// none.
+    void attentionIsEagerWhereAModelHasNoSdpa()
+    {
+        const auto attentionOf = [](std::vector<std::string> assignments) {
+            assignments.insert(assignments.end(), {"library=transformers", "precision=fp16"});
+            return asked(assignments).choice("attention");
+        };
+        QCOMPARE(attentionOf({"model=opt-350m", "transformers=4.38"}), std::string("eager"));
+        QCOMPARE(attentionOf({"model=opt-350m"}), std::string("flash"));
+        QCOMPARE(attentionOf({"model=llama-2-7b", "transformers=4.38"}), std::string("flash"));
+        QCOMPARE(attentionOf({"model=llama-2-7b", "pytorch=1.13"}), std::string("eager"));
+        QCOMPARE(attentionOf({"model=bloom-560m"}), std::string("eager"));
+    }
+
+    /// TRL's SFTTrainer prepares no base for k-bit training that is sharded.
+    void shardedBasesStayAsTheyWereLoaded()
+    {
+        const Parameters sharded = asked({"model=llama-2-7b", "adapter=qlora", "zero=3", "data_parallel=2",
+                                          "sharding_implementation=fsdp1", "library=trl"});
+        QCOMPARE(sharded.choice("kbit_preparation"), std::string("none"));
+        QCOMPARE(sharded.choice("precision"), std::string("bf16"));
+        QVERIFY(sharded.flag("no_sync"));
+        QCOMPARE(asked({"model=llama-2-7b", "adapter=qlora", "library=trl"}).choice("kbit_preparation"),
+                 std::string("peft"));
+    }
+
+    /// Releases on PyPI: bitsandbytes 0.43 of 8 March 2024, 0.44 of 24 September, transformers 4.45 of 25 September.
+    void versionsAreOfOneTime()
+    {
+        const auto versionBeside = [](const char* transformers, const char* adapter) {
+            return asked({"model=llama-2-7b", "library=trl", transformers, adapter}).choice("bitsandbytes");
+        };
+        QCOMPARE(versionBeside("transformers=4.38", "adapter=qlora"), std::string("0.43"));
+        QCOMPARE(versionBeside("transformers=4.46", "adapter=qlora"), std::string("0.44"));
+        QCOMPARE(versionBeside("transformers=4.38", "adapter=lora"), std::string("0.44")); // which nothing reads
+    }
+
     /// resid_pdrop, hidden_dropout_prob and dropout_rate are 0.1 in transformers' configurations; nanoGPT has 0.
     void transformersTrainsGpt2WithDropout()
     {
