@@ -52,6 +52,7 @@ struct TrainingLibrary
 // transformers' Trainer: fp32 unless told otherwise, max_grad_norm=1, sdpa since 4.36, accumulation under no_sync().
 // Its examples load the base of adapters in 16 bits and train with --bf16; sharded bases stay in 16 bits, and whole
 // models are sharded in fp32 and gathered in bf16 (accelerate, DeepSpeed), which is the schema's bf16-mixed.
+// accelerate's and Lightning's FSDP is the first (fsdp_version=1, FSDPStrategy).
 const std::vector<TrainingLibrary>& libraries()
 {
     static const std::vector<TrainingLibrary> all{
@@ -67,6 +68,7 @@ const std::vector<TrainingLibrary>& libraries()
           {"kbit_preparation", "none", DefaultWhen::AdaptersSharded},
           {"clipping", "true"},
           {"adapter_rank", "8", DefaultWhen::Adapters},
+          {"sharding_implementation", "fsdp1", DefaultWhen::Fsdp},
           {"no_sync", "true", DefaultWhen::FsdpHere}}},
         {"trl",
          "trl: trainer/sft_config.py, trainer/model_config.py; transformers: training_args.py",
@@ -80,6 +82,7 @@ const std::vector<TrainingLibrary>& libraries()
           {"kbit_preparation", "none", DefaultWhen::AdaptersSharded},
           {"clipping", "true"},
           {"adapter_dropout", "0.05", DefaultWhen::Adapters},
+          {"sharding_implementation", "fsdp1", DefaultWhen::Fsdp},
           {"no_sync", "true", DefaultWhen::FsdpHere}}},
         {"llama-factory",
          "LLaMA-Factory: hparams/finetuning_args.py, model/model_utils/checkpointing.py, model/adapter.py, examples",
@@ -94,6 +97,7 @@ const std::vector<TrainingLibrary>& libraries()
           {"adapter_rank", "8", DefaultWhen::Adapters},
           {"adapter_targets", "all-linear", DefaultWhen::Adapters},
           {"kbit_preparation", "none", DefaultWhen::Quantized},
+          {"sharding_implementation", "fsdp1", DefaultWhen::Fsdp},
           {"no_sync", "true", DefaultWhen::FsdpHere}}},
         {"axolotl",
          "axolotl: loaders/model.py (what PEFT casts to fp32 is cast back), bf16: auto",
@@ -104,6 +108,7 @@ const std::vector<TrainingLibrary>& libraries()
           {"attention", "flash"},
           {"clipping", "true"},
           {"kbit_preparation", "none", DefaultWhen::Quantized},
+          {"sharding_implementation", "fsdp1", DefaultWhen::Fsdp},
           {"no_sync", "true", DefaultWhen::FsdpHere}}},
         {"unsloth",
          "unsloth: FastLanguageModel.from_pretrained, get_peft_model, README.md (Apple's cut cross-entropy)",
@@ -181,7 +186,10 @@ const std::vector<TrainingLibrary>& libraries()
          "Lightning: Trainer(precision=\"32-true\"), loops/optimization/automatic.py",
          true,
          true,
-         {{"precision", "fp32", DefaultWhen::Alone}, {"attention", chosenBySdpa}, {"zero_grad_frees", "late"}}},
+         {{"precision", "fp32", DefaultWhen::Alone},
+          {"attention", chosenBySdpa},
+          {"sharding_implementation", "fsdp1", DefaultWhen::Fsdp},
+          {"zero_grad_frees", "late"}}},
     };
     return all;
 }
