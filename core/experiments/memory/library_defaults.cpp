@@ -52,7 +52,8 @@ struct TrainingLibrary
 // transformers' Trainer: fp32 unless told otherwise, max_grad_norm=1, sdpa since 4.36, accumulation under no_sync().
 // Its examples load the base of adapters in 16 bits and train with --bf16; sharded bases stay in 16 bits, and whole
 // models are sharded in fp32 and gathered in bf16 (accelerate, DeepSpeed), which is the schema's bf16-mixed.
-// accelerate's and Lightning's FSDP is the first (fsdp_version=1, FSDPStrategy).
+// accelerate's and Lightning's FSDP is the first (fsdp_version=1, FSDPStrategy); the Trainer's is the second since
+// April 2026 (transformers, pull request 45640), which sharding_implementation=fsdp2 says.
 const std::vector<TrainingLibrary>& libraries()
 {
     static const std::vector<TrainingLibrary> all{
@@ -249,6 +250,16 @@ std::string impliedValue(const LibraryDefault& one, const Parameters& parameters
     return one.value;
 }
 
+/// A loss is a choice for language models alone.
+bool hasLossToChoose(const Parameters& parameters)
+{
+    const auto model = askedModel(parameters);
+    if (!model || model->head != HeadKind::LanguageModel || model->architecture == "from-scratch")
+        return false;
+    return model->family == Family::Decoder || model->family == Family::EncoderDecoder
+        || model->family == Family::StateSpace;
+}
+
 bool isWhen(DefaultWhen when, const Parameters& parameters)
 {
     const std::string& adapter = parameters.choice("adapter");
@@ -272,6 +283,22 @@ bool isWhen(DefaultWhen when, const Parameters& parameters)
     case DefaultWhen::FsdpHere: return isByFsdp && offloadOf(parameters) == Offload::None;
     }
     return false;
+}
+
+/// Of those defaults that hold; empty where none does.
+std::string noteOf(std::string_view library, std::string_view source, const ParameterTexts& defaults,
+                   const Parameters& parameters)
+{
+    std::string held;
+    for (const auto& one : defaults) {
+        const auto& values = parameters.values();
+        const auto own =
+            std::find_if(values.begin(), values.end(), [&](const auto& value) { return value.first == one.first; });
+        if (own != values.end() && valueText(own->second) == one.second)
+            held += fmt::format("{}{}={}", held.empty() ? "" : ", ", one.first, one.second);
+    }
+    return held.empty() ? held
+                        : fmt::format("library={} implies, where nothing else is said, {} ({})", library, held, source);
 }
 
 } // namespace
@@ -300,7 +327,7 @@ ParameterTexts libraryDefaults(const Parameters& parameters)
         && runsBitsandbytes(parameters))
         texts.emplace_back("bitsandbytes", "0.43");
     for (const LibraryDefault& one : library->defaults) {
-        if (!isWhen(one.when, parameters))
+        if (!isWhen(one.when, parameters) || (one.key == std::string_view("loss") && !hasLossToChoose(parameters)))
             continue;
         std::string value = impliedValue(one, parameters);
         const auto before =
@@ -313,20 +340,29 @@ ParameterTexts libraryDefaults(const Parameters& parameters)
     return texts;
 }
 
+ParameterTexts servingDefaults(const Parameters& parameters)
+{
+    const std::string& library = parameters.choice("library");
+    if (library.starts_with("vllm"))
+        return {{"attention", "flash"}, {"logits", "last"}, {"cache_page", "16"}};
+    if (library == "llama.cpp")
+        return {{"kv_precision", "fp16"}, {"logits", "last"}};
+    return {};
+}
+
 std::string libraryNote(const Parameters& parameters)
 {
-    std::string held;
-    for (const auto& one : libraryDefaults(parameters)) {
-        const auto& values = parameters.values();
-        const auto own =
-            std::find_if(values.begin(), values.end(), [&](const auto& value) { return value.first == one.first; });
-        if (own != values.end() && valueText(own->second) == one.second)
-            held += fmt::format("{}{}={}", held.empty() ? "" : ", ", one.first, one.second);
-    }
-    if (held.empty())
-        return {};
-    const TrainingLibrary& library = *trainingLibraryOf(parameters);
-    return fmt::format("library={} implies, where nothing else is said, {} ({})", library.name, held, library.source);
+    const TrainingLibrary* const library = trainingLibraryOf(parameters);
+    return library ? noteOf(library->name, library->source, libraryDefaults(parameters), parameters) : std::string();
+}
+
+std::string servingNote(const Parameters& parameters)
+{
+    const std::string& library = parameters.choice("library");
+    return noteOf(library,
+                  library == "llama.cpp" ? "llama.cpp: common/common.h"
+                                         : "vLLM: EngineArgs, block_size and sampled tokens",
+                  servingDefaults(parameters), parameters);
 }
 
 } // namespace memscape

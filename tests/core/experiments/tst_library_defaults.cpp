@@ -119,6 +119,14 @@ private slots:
         QCOMPARE(versionBeside("transformers=4.38", "adapter=lora"), std::string("0.44")); // which nothing reads
     }
 
+    void onlyLanguageModelsHaveALossToChoose()
+    {
+        for (const char* model : {"model=bert-base-uncased", "model=vit-b-16", "model=resnet50", "model=mlp:64,64",
+                                  "model=from-scratch:hidden=64,layers=2,heads=2,ffn=128,vocab=100"})
+            QCOMPARE(asked({model, "sequence=64", "library=megatron"}).choice("loss"), std::string("library"));
+        QCOMPARE(asked({"model=gpt2", "sequence=64", "library=megatron"}).choice("loss"), std::string("in-place"));
+    }
+
     /// resid_pdrop, hidden_dropout_prob and dropout_rate are 0.1 in transformers' configurations; nanoGPT has 0.
     void transformersTrainsGpt2WithDropout()
     {
@@ -149,6 +157,21 @@ private slots:
         QVERIFY2(source.contains("library=torchtune implies"), qPrintable(source));
         QVERIFY(source.contains("loss=chunked:8") && source.contains("recipes/configs/llama3"));
         QVERIFY(!source.contains("precision=bf16")); // fp32 was said
+    }
+
+    /// EngineArgs: block_size=16; common/common.h: cache_type_k and cache_type_v are F16.
+    void enginesImplyTheirCaches()
+    {
+        const Experiment& serving = **findExperiment("inference-memory");
+        const auto vllm = askedParameters(serving, {"model=llama-3-8b", "library=vllm"});
+        QVERIFY(vllm);
+        QCOMPARE(vllm->integer("cache_page"), std::int64_t(16));
+        QCOMPARE(vllm->choice("logits"), std::string("last"));
+        const auto llamaCpp = askedParameters(serving, {"model=llama-3-8b", "library=llama.cpp", "logits=all"});
+        QVERIFY(llamaCpp);
+        QCOMPARE(llamaCpp->choice("kv_precision"), std::string("fp16"));
+        QCOMPARE(llamaCpp->choice("logits"), std::string("all")); // which was said
+        QVERIFY(servingDefaults(*askedParameters(serving, {"model=llama-3-8b"})).empty());
     }
 
     /// README.md: Llama 3.1 8B, QLoRA of all linear layers with rank 32, one text: 78,475 tokens on 24 GB.
