@@ -46,10 +46,10 @@ private slots:
 void TestTrainingOptions::olderOptKeepsItsScores()
 {
     const auto kept = [](const char* version, const char* attention) {
-        const auto prediction = trainingMemory().predict(
-            h200(),
-            trainingWith({"model=opt-350m", "batch=2", "sequence=256", "precision=fp16", "phase=forward", "advice=none",
-                          version, attention}));
+        const auto prediction =
+            trainingMemory().predict(h200(),
+                                     trainingWith({"model=opt-350m", "batch=2", "sequence=256", "precision=fp16",
+                                                   "phase=forward", "advice=none", version, attention}));
         return prediction ? predictedValue(*prediction, "peak_allocated") : memscape::nan;
     };
     const double scores = 24 * 2 * 16 * 256.0 * 256;
