@@ -20,11 +20,12 @@ enum class DefaultWhen {
     Adapters,  ///< LoRA or QLoRA
     AdaptersAlone,
     AdaptersSharded,
-    HalfBase,  ///< LoRA beside a base that is not quantized
-    Quantized, ///< adapters beside one that is
-    Alone,     ///< nothing is sharded
-    Fsdp,      ///< FSDP shards weights or gradients
-    FsdpHere   ///< and nothing is on the host
+    HalfBase,   ///< LoRA beside a base that is not quantized
+    Quantized,  ///< adapters beside one that is
+    Alone,      ///< nothing is sharded
+    Fsdp,       ///< FSDP shards weights or gradients
+    FsdpHere,   ///< and nothing is on the host
+    WithoutSdpa ///< the model has eager attention alone in transformers
 };
 
 struct LibraryDefault
@@ -34,9 +35,6 @@ struct LibraryDefault
     DefaultWhen when = DefaultWhen::Always;
 };
 
-/// F.scaled_dot_product_attention chooses, where a model has it: FlashAttention in 16 bits, the memory-efficient kernel
-/// in fp32.
-constexpr const char* chosenBySdpa = "sdpa";
 /// A base is loaded in the type that the precision computes in.
 constexpr const char* computedType = "computed";
 
@@ -49,7 +47,7 @@ struct TrainingLibrary
     std::vector<LibraryDefault> defaults;
 };
 
-// transformers' Trainer: fp32 unless told otherwise, max_grad_norm=1, sdpa since 4.36, accumulation under no_sync().
+// transformers' Trainer: fp32 unless told otherwise, max_grad_norm=1, accumulation under no_sync().
 // Its examples load the base of adapters in 16 bits and train with --bf16; sharded bases stay in 16 bits, and whole
 // models are sharded in fp32 and gathered in bf16 (accelerate, DeepSpeed), which is the schema's bf16-mixed.
 // accelerate's and Lightning's FSDP is the first (fsdp_version=1, FSDPStrategy); the Trainer's is the second since
@@ -65,7 +63,7 @@ const std::vector<TrainingLibrary>& libraries()
           {"precision", "bf16-autocast", DefaultWhen::AdaptersAlone},
           {"precision", "bf16", DefaultWhen::AdaptersSharded},
           {"base_precision", computedType, DefaultWhen::HalfBase},
-          {"attention", chosenBySdpa},
+          {"attention", "eager", DefaultWhen::WithoutSdpa},
           {"kbit_preparation", "none", DefaultWhen::AdaptersSharded},
           {"clipping", "true"},
           {"adapter_rank", "8", DefaultWhen::Adapters},
@@ -78,7 +76,7 @@ const std::vector<TrainingLibrary>& libraries()
          {{"precision", "bf16-autocast", DefaultWhen::Alone},
           {"precision", "bf16", DefaultWhen::AdaptersSharded},
           {"base_precision", computedType, DefaultWhen::HalfBase},
-          {"attention", chosenBySdpa},
+          {"attention", "eager", DefaultWhen::WithoutSdpa},
           {"checkpointing", "block"},
           {"kbit_preparation", "none", DefaultWhen::AdaptersSharded},
           {"clipping", "true"},
@@ -92,7 +90,7 @@ const std::vector<TrainingLibrary>& libraries()
          {{"precision", "bf16-autocast", DefaultWhen::Alone},
           {"precision", "bf16", DefaultWhen::AdaptersSharded},
           {"base_precision", computedType, DefaultWhen::HalfBase},
-          {"attention", chosenBySdpa},
+          {"attention", "eager", DefaultWhen::WithoutSdpa},
           {"checkpointing", "block-reentrant"},
           {"clipping", "true"},
           {"adapter_rank", "8", DefaultWhen::Adapters},
@@ -106,7 +104,6 @@ const std::vector<TrainingLibrary>& libraries()
          true,
          {{"precision", "bf16", DefaultWhen::Alone},
           {"precision", "bf16", DefaultWhen::AdaptersSharded},
-          {"attention", "flash"},
           {"clipping", "true"},
           {"kbit_preparation", "none", DefaultWhen::Quantized},
           {"sharding_implementation", "fsdp1", DefaultWhen::Fsdp},
@@ -118,7 +115,6 @@ const std::vector<TrainingLibrary>& libraries()
          {{"precision", "bf16"},
           {"precision", "bf16-autocast", DefaultWhen::Adapters},
           {"base_precision", computedType, DefaultWhen::HalfBase},
-          {"attention", "flash"},
           {"operators", "all-fused"},
           {"loss", "cut"},
           {"checkpointing", "block"},
@@ -131,7 +127,6 @@ const std::vector<TrainingLibrary>& libraries()
          true,
          true,
          {{"precision", "bf16", DefaultWhen::Alone},
-          {"attention", "flash"},
           {"sharding_implementation", "fsdp1", DefaultWhen::Fsdp},
           {"checkpointing", "block", DefaultWhen::Fsdp},
           {"adapter_rank", "8", DefaultWhen::Adapters},
@@ -141,7 +136,6 @@ const std::vector<TrainingLibrary>& libraries()
          false,
          true,
          {{"precision", "bf16"},
-          {"attention", "flash"},
           {"repeats_heads", "true"},
           {"loss", "chunked:8"},
           {"checkpointing", "block"},
@@ -157,7 +151,6 @@ const std::vector<TrainingLibrary>& libraries()
          false,
          false,
          {{"precision", "bf16"},
-          {"attention", "flash"},
           {"sharding_implementation", "fsdp1", DefaultWhen::Fsdp},
           {"checkpointing", "block", DefaultWhen::Fsdp},
           {"no_sync", "true", DefaultWhen::FsdpHere},
@@ -168,7 +161,6 @@ const std::vector<TrainingLibrary>& libraries()
          false,
          false,
          {{"precision", "bf16-autocast"},
-          {"attention", "flash"},
           {"compile", "inductor"},
           {"optimizer_implementation", "fused"},
           {"clipping", "true"}}},
@@ -177,7 +169,6 @@ const std::vector<TrainingLibrary>& libraries()
          false,
          true,
          {{"precision", "bf16-mixed"},
-          {"attention", "flash"},
           {"operators", "all-fused"},
           {"loss", "in-place"},
           {"fp32_gradients", "true"},
@@ -188,7 +179,7 @@ const std::vector<TrainingLibrary>& libraries()
          true,
          true,
          {{"precision", "fp32", DefaultWhen::Alone},
-          {"attention", chosenBySdpa},
+          {"attention", "eager", DefaultWhen::WithoutSdpa},
           {"sharding_implementation", "fsdp1", DefaultWhen::Fsdp},
           {"zero_grad_frees", "late"}}},
     };
@@ -243,8 +234,6 @@ bool takesSdpa(const Parameters& parameters)
 std::string impliedValue(const LibraryDefault& one, const Parameters& parameters)
 {
     const std::string& precision = parameters.choice("precision");
-    if (one.value == std::string_view(chosenBySdpa))
-        return !takesSdpa(parameters) ? "eager" : precision == "fp32" ? "efficient" : "flash";
     if (one.value == std::string_view(computedType))
         return precision == "fp32" ? "fp32" : precision.starts_with("fp16") ? "fp16" : "bf16";
     return one.value;
@@ -280,6 +269,7 @@ bool isWhen(DefaultWhen when, const Parameters& parameters)
     case DefaultWhen::Quantized: return isQuantizedForm(baseFormOf(parameters));
     case DefaultWhen::Alone: return isAlone;
     case DefaultWhen::Fsdp: return isByFsdp;
+    case DefaultWhen::WithoutSdpa: return !takesSdpa(parameters);
     case DefaultWhen::FsdpHere: return isByFsdp && offloadOf(parameters) == Offload::None;
     }
     return false;
@@ -344,7 +334,7 @@ ParameterTexts servingDefaults(const Parameters& parameters)
 {
     const std::string& library = parameters.choice("library");
     if (library.starts_with("vllm"))
-        return {{"attention", "flash"}, {"logits", "last"}, {"cache_page", "16"}};
+        return {{"logits", "last"}, {"cache_page", "16"}};
     if (library == "llama.cpp")
         return {{"kv_precision", "fp16"}, {"logits", "last"}};
     return {};
