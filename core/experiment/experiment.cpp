@@ -166,7 +166,8 @@ Result<void> setOthers(Parameters& parameters, const Experiment& experiment, con
 Result<Parameters> askedParameters(const Experiment& experiment, const std::vector<std::string>& assignments)
 {
     MEMSCAPE_TRY(parameters, resolve(experiment.schema(), assignments));
-    MEMSCAPE_CHECK(setOthers(parameters, experiment, experiment.implied(parameters), assignments));
+    for (int round = 0; round < 2; ++round) // what is implied may imply more: a precision, the type of a base
+        MEMSCAPE_CHECK(setOthers(parameters, experiment, experiment.implied(parameters), assignments));
     return parameters;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/network/model.h"
 
+#include "core/network/network_file.h"
+
 #include <fmt/format.h>
 
 namespace memscape {

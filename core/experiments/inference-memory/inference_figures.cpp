@@ -3,6 +3,7 @@
 #include "core/experiments/inference-memory/inference_answer.h"
 #include "core/experiments/inference-memory/inference_time.h"
 #include "core/experiments/inference-memory/speculative_time.h"
+#include "core/experiments/memory/library_defaults.h"
 #include "core/experiments/memory/memory_band.h"
 #include "core/experiments/memory/memory_detail.h"
 #include "core/experiments/memory/memory_parameters.h"
@@ -131,6 +132,7 @@ Result<Figures> directFigures(const Device& device, const ServingAnswer& answer,
     const std::int64_t total = answer.allWeights() + moment.bytes();
     const std::int64_t onDevice = total + request.deviceContext;
     const bool fits = !answer.capacity || onDevice <= *answer.capacity;
+    const std::string note = servingNote(parameters);
     Figures figures{
         countFigure("parameter_count", "parameters", double(tensors.total), "Σ over tensors: product of the shape"),
         countFigure("active_parameter_count", "active parameters", double(tensors.active),
@@ -160,7 +162,7 @@ Result<Figures> directFigures(const Device& device, const ServingAnswer& answer,
                                 bytesText(double(moment.cache)),
                                 moment.copies > 0 ? " + " + bytesText(double(moment.copies)) : std::string(),
                                 bytesText(double(moment.activations))),
-                    "the three above", {"what the allocator holds beyond it"}),
+                    "the three above" + (note.empty() ? note : "; " + note), {"what the allocator holds beyond it"}),
         bytesFigure("device_total", "device total", double(onDevice), "peak allocated + device context",
                     fmt::format("= {} + {}", bytesText(double(total)), bytesText(double(request.deviceContext))),
                     "the context is a setting"),

@@ -11,6 +11,7 @@
 #include "core/experiments/common/answers.h"
 #include "core/experiments/common/idle_parameters.h"
 #include "core/experiments/inference-memory/inference_answer.h"
+#include "core/experiments/memory/library_defaults.h"
 #include "core/experiments/memory/memory_detail.h"
 #include "core/experiments/memory/memory_parameters.h"
 #include "core/training/textbook.h"
@@ -114,7 +115,10 @@ public:
     }
     ParameterTexts implied(const Parameters& parameters) const override
     {
-        return tokensWithinPositions(parameters, {"context", "sequence"});
+        ParameterTexts implied = servingDefaults(parameters);
+        for (auto& tokens : tokensWithinPositions(parameters, {"context", "sequence"}))
+            implied.push_back(std::move(tokens));
+        return implied;
     }
     std::vector<std::string> headlines() const override
     {

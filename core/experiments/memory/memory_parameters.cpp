@@ -3,6 +3,7 @@
 
 #include "core/base/number.h"
 #include "core/experiments/memory/adapter_parameters.h"
+#include "core/experiments/memory/library_defaults.h"
 #include "core/training/blas_workspace.h"
 
 #include <fmt/format.h>
@@ -346,7 +347,7 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     build.isAllFused =
         parameters.choice("operators") == "all-fused" && !followsCpuRules(device) && !isLitGptAsked(parameters);
     build.isTransformers =
-        parameters.has("library") && parameters.choice("library") == "transformers" && !build.isAllFused;
+        parameters.has("library") && runsTransformers(parameters.choice("library")) && !build.isAllFused;
     build.dropout = parameters.number("dropout");
     build.gradient = plan.phase != StepPhase::Inference;
     build.loss = plan.phase == StepPhase::Training;

@@ -93,14 +93,29 @@ ParameterSpec librarySpec()
 {
     return choiceSpec(
         "library", "library",
-        "Whose network is trained with a model's weights, and whose loop trains it (keeps_logits).",
-        {{"auto", "as usual", "transformers' for those that it publishes, nanoGPT's for GPT-2"},
-         {"transformers", "transformers",
-          "GPT-2 too, whose GELU it writes out (gelu_new): three more results kept; its Trainer"},
+        "Whose network is trained with a model's weights, and whose loop trains it. On a command line a library "
+        "implies what it does by default, for each parameter that is not given: the answer says what and where that "
+        "is read.",
+        {{"auto", "as usual", "transformers' for those that it publishes, nanoGPT's for GPT-2; nothing is implied"},
+         {"transformers", "transformers, PEFT",
+          "its Trainer: fp32 unless told otherwise, adapters of rank 8 in bf16 autocast; GPT-2 too, whose GELU it "
+          "writes out (gelu_new): three more results kept"},
+         {"trl", "TRL", "SFTTrainer: bf16 autocast, checkpointing"},
+         {"llama-factory", "LLaMA-Factory",
+          "bf16 autocast, reentrant checkpointing, adapters beside all linear layers"},
+         {"axolotl", "axolotl", "weights in bf16, no module in fp32"},
+         {"unsloth", "Unsloth",
+          "its kernels and loss, checkpoints in the host's memory, adapters of all linear layers"},
+         {"llama-recipes", "llama-recipes", "FSDP 1 with checkpointing, adapters of rank 8 with dropout"},
+         {"torchtune", "torchtune",
+          "bf16, a loss in chunks, checkpointing; 8-bit AdamW in backward on one GPU; adapters of rank 8 in bf16"},
          {"litgpt", "LitGPT",
           "one matrix for queries, keys and values, heads copied, a head of its own, the loss of 128 tokens at a time; "
           "bases in 4 bits with the head among them; LoRA beside query, key, value, projection, mlp "
-          "(adapter_targets)"}},
+          "(adapter_targets)"},
+         {"nanogpt", "nanoGPT", "bf16 autocast, compiled, a fused AdamW"},
+         {"megatron", "Megatron-LM", "bf16 with fp32 gradients, fused kernels, dropout of 0.1"},
+         {"lightning", "Lightning", "fp32, gradients freed between forward and backward"}},
         "auto");
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/experiments/memory/memory_specs.h"
 
+#include "core/experiments/memory/library_defaults.h"
 #include "core/experiments/memory/memory_parameters.h"
 #include "core/network/litgpt.h"
 #include "core/network/model_names.h"
@@ -108,10 +109,8 @@ ParameterSpec keepsLogitsSpec()
         "Whether a variable of the training loop holds what the model returns (logits, loss = model(x), outputs = "
         "model(**batch)): the logits then stay in memory through backward and update.",
         {{"auto", "as usual",
-          "kept by a loop of one's own (nanoGPT's) and LitGPT's; freed by transformers' Trainer "
-          "(library=transformers), "
-          "whose compute_loss() returns the loss alone, and by torchtune's recipes (loss=chunked), which say del "
-          "logits"},
+          "kept by a loop of one's own (nanoGPT's) and LitGPT's; freed where the loss alone is returned: transformers' "
+          "Trainer and what is built on it, Megatron, Lightning, torchtune (library, loss=chunked)"},
          {"true", "kept", "the variable lives on"},
          {"false", "freed", "the model returns the loss alone, or the loop deletes the logits"}},
         "auto");
@@ -215,8 +214,8 @@ bool keepsLogitsOf(const Parameters& parameters)
     const std::string& keeps = parameters.choice("keeps_logits");
     if (keeps != "auto" || isLitGptAsked(parameters))
         return keeps != "false";
-    const bool isTrainer = parameters.has("library") && parameters.choice("library") == "transformers";
-    return !isTrainer && !parameters.choice("loss").starts_with("chunked");
+    const bool isFreed = parameters.has("library") && freesLogits(parameters.choice("library"));
+    return !isFreed && !parameters.choice("loss").starts_with("chunked");
 }
 
 AttentionKernel attentionOf(const Parameters& parameters)

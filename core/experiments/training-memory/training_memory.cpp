@@ -12,6 +12,7 @@
 #include "core/experiments/common/answers.h"
 #include "core/experiments/common/framework_lines.h"
 #include "core/experiments/common/idle_parameters.h"
+#include "core/experiments/memory/library_defaults.h"
 #include "core/experiments/memory/memory_advice.h"
 #include "core/experiments/memory/memory_detail.h"
 #include "core/experiments/memory/memory_parameters.h"
@@ -61,7 +62,10 @@ public:
     }
     ParameterTexts implied(const Parameters& parameters) const override
     {
-        return tokensWithinPositions(parameters, {"sequence"});
+        ParameterTexts implied = libraryDefaults(parameters);
+        for (auto& tokens : tokensWithinPositions(parameters, {"sequence"}))
+            implied.push_back(std::move(tokens));
+        return implied;
     }
     ParameterTexts standardOn(const Device& device) const override { return standardModelOn(device); }
     std::vector<std::string> headlines() const override

@@ -54,6 +54,7 @@ struct TrainingAnswer
     std::optional<Error> timeMissing;     ///< why there is no time: the device lacks a rate or a link
     std::vector<Collective> collectives;  ///< between devices and with the host, of one step
     std::optional<std::int64_t> capacity; ///< B of the device's memory
+    std::string implied;                  ///< libraryNote() of its parameters
     bool fits = true;                     ///< also when the allocator must empty its cache for it, or nothing is known
 
     /// The rank that simulation, figures and collectives are of: the one that needs most.

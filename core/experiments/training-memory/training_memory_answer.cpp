@@ -3,6 +3,7 @@
 #include "core/experiments/training-memory/training_memory.h"
 
 #include "core/base/cancellation.h"
+#include "core/experiments/memory/library_defaults.h"
 #include "core/experiments/memory/memory_detail.h"
 #include "core/experiments/memory/memory_parameters.h"
 #include "core/experiments/training-memory/fresh_pages.h"
@@ -156,6 +157,7 @@ Result<TrainingAnswer> answered(const Device& device, const Parameters& paramete
     MEMSCAPE_TRY(simulation, simulate(*networks, setup));
     TrainingAnswer answer = begun(device, networks, std::move(setup));
     answer.ranks = std::move(ranks);
+    answer.implied = libraryNote(parameters);
     answer.simulation = std::move(simulation);
     const Trace& trace = answer.simulation.trace;
     MEMSCAPE_TRY(first, firstPeakOf(answer, *networks));

@@ -141,6 +141,8 @@ Why allocatedWhy(const TrainingAnswer& answer)
         why.terms.push_back({"logits", logits, Unit::Byte, "kept by a variable of the training loop (keeps_logits)",
                              "`logits, loss = model(x)`, `outputs = model(**batch)`"});
     why.source = tapeSource;
+    if (!answer.implied.empty())
+        why.source += "; " + answer.implied;
     why.omits = omits(answer);
     return why;
 }

@@ -39,6 +39,11 @@ Variable eagerScores(NetworkBuilder& b, const Variable& q, const Variable& k, co
         scores = b.add(std::move(scores), style.bias);
     if (style.mask)
         scores = style.fillsMask ? b.maskedFill(std::move(scores), style.mask) : b.add(std::move(scores), style.mask);
+    if (style.clampsScores && b.ok()) {
+        const Layout layout(scores.shape());
+        const DType dtype = scores.dtype();
+        scores = b.other({std::move(scores)}, layout, dtype, {.inputs = true, .temporaries = 2}, false);
+    }
     if (style.sinks)
         return withSinks(b, std::move(scores), style.sinks);
     scores = style.softmaxInFloat ? b.cast(b.softmax(scores, DType::Float32), q.dtype())

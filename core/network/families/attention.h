@@ -14,6 +14,7 @@ struct AttentionStyle
     Variable sinks;             ///< one more logit a head, dropped after the softmax (GPT-OSS)
     double softcap = 0;         ///< scores / c, tanh, · c; 0: none
     bool softmaxInFloat = true; ///< softmax(…, dtype=float32).to(q.dtype)
+    bool clampsScores = false;  ///< torch.max(scores, the least number), which keeps them (OPT before 4.50)
     bool scoresInFloat = false; ///< q and k are cast to float before their product (GPT-J)
     bool fillsMask = false;     ///< scores.masked_fill(mask, …), the mask of Bool (MPT)
     bool scalesScores = true;

@@ -127,6 +127,17 @@ Heads separateHeads(NetworkBuilder& b, const ModelDescription& model, const Vari
     return heads;
 }
 
+/// softmax(…, dtype=float32) of eager attention; OPT had it in fp16 alone and GPT-NeoX not at all before they took the
+/// attention that models share (modeling_opt.py and modeling_gpt_neox.py of 4.43; GPT-NeoX's changed in 4.48).
+bool hasSoftmaxInFloat(const ModelDescription& model, Transformers version, const Variable& query)
+{
+    if (version != Transformers::From450 && model.architecture == "gpt_neox")
+        return false;
+    if (version != Transformers::From450 && model.architecture == "opt")
+        return query && query.dtype() == DType::Float16;
+    return model.architecture != "falcon";
+}
+
 } // namespace
 
 Variable decoderAttention(NetworkBuilder& b, const ModelDescription& model, const DecoderNames& names,
@@ -158,7 +169,8 @@ Variable decoderAttention(NetworkBuilder& b, const ModelDescription& model, cons
     style.mask = isSliding ? tables.slidingMask : tables.mask;
     style.bias = tables.slopes;
     style.softcap = model.attentionSoftcap;
-    style.softmaxInFloat = model.architecture != "falcon";
+    style.softmaxInFloat = hasSoftmaxInFloat(model, b.options().transformers, heads.q);
+    style.clampsScores = model.architecture == "opt" && b.options().transformers != Transformers::From450;
     style.scoresInFloat = model.architecture == "gptj";
     style.fillsMask = model.architecture == "mpt";
     style.isCausal = true;

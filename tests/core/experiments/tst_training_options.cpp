@@ -37,8 +37,25 @@ private slots:
     void olderVersionsCopyTheLogits();
     void loopsKeepOrFreeTheLogits();
     void olderDecodersKeepTheTypeOfTheirLogits();
+    void olderOptKeepsItsScores();
     void aNamedLossKeepsInputsOf4BitLayersIntoTheNextStep();
 };
+
+/// modeling_opt.py of 4.43: torch.max(scores, the least number) keeps them for backward, 2 bytes each in fp16 (saved
+/// tensors of transformers 4.43.4 on a CPU: one more of batch × heads × tokens² a layer).
+void TestTrainingOptions::olderOptKeepsItsScores()
+{
+    const auto kept = [](const char* version, const char* attention) {
+        const auto prediction =
+            trainingMemory().predict(h200(),
+                                     trainingWith({"model=opt-350m", "batch=2", "sequence=256", "precision=fp16",
+                                                   "phase=forward", "advice=none", version, attention}));
+        return prediction ? predictedValue(*prediction, "peak_allocated") : memscape::nan;
+    };
+    const double scores = 24 * 2 * 16 * 256.0 * 256;
+    QCOMPARE(kept("transformers=4.45", "attention=eager") - kept("transformers=4.50", "attention=eager"), 2 * scores);
+    QCOMPARE(kept("transformers=4.45", "attention=flash"), kept("transformers=4.50", "attention=flash"));
+}
 
 /// Bytes of each logit at the peak. The gradient of log_softmax is made of its result and of the loss's: 3 × 4, and
 /// what the loop names, 2 in half and 4 as transformers before 4.46 returned them. From 4.46 to 4.49 forward has more
