@@ -171,6 +171,26 @@ Result<Parameters> askedParameters(const Experiment& experiment, const std::vect
     return parameters;
 }
 
+Result<Parameters> changedWithImplied(const Experiment& experiment, const Parameters& now, const std::string& key,
+                                      const std::string& text)
+{
+    const ParameterTexts before = experiment.implied(now);
+    MEMSCAPE_TRY(standard, resolve(experiment.schema(), std::vector<std::string>{}));
+    std::vector<std::string> given{key + "=" + text};
+    for (std::size_t i = 0; i < now.values().size(); ++i) {
+        const std::string& own = now.values()[i].first;
+        const std::string said = valueText(now.values()[i].second);
+        const bool isImplied = std::find(before.begin(), before.end(), std::pair(own, said)) != before.end();
+        if (own != key && !isImplied && !(now.values()[i] == standard.values()[i]))
+            given.push_back(own + "=" + said);
+    }
+    MEMSCAPE_TRY(asked, askedParameters(experiment, given));
+    Parameters next = now;
+    for (const auto& [own, value] : asked.values())
+        next.set(own, value);
+    return next;
+}
+
 Parameters standardParameters(const Experiment& experiment, const Device& device)
 {
     auto standard = resolve(experiment.schema(), experiment.standardOn(device));

@@ -114,6 +114,10 @@ public:
 
 /// What a command or a link asks for: what it assigns, what that implies, and the schema's defaults.
 Result<Parameters> askedParameters(const Experiment& experiment, const std::vector<std::string>& assignments);
+/// `now` with another value of `key`, as a page's form changes it: what the old value implied follows the new one, what
+/// else differs from the schema's defaults stays.
+Result<Parameters> changedWithImplied(const Experiment& experiment, const Parameters& now, const std::string& key,
+                                      const std::string& text);
 /// The parameters that a page of that device opens with.
 Parameters standardParameters(const Experiment& experiment, const Device& device);
 /// The same with some of them assigned: the first of standardOn() decides whether the others of it hold.

@@ -13,7 +13,15 @@
 
 namespace memscape {
 
-enum class AttentionKernel : std::uint8_t { Eager, Flash, Efficient };
+enum class AttentionKernel : std::uint8_t {
+    /// As the model's library has it (callsFusedAttention()): F.scaled_dot_product_attention, which takes
+    /// FlashAttention for
+    /// what that can do, else the memory-efficient kernel.
+    Library,
+    Eager,
+    Flash,
+    Efficient
+};
 
 /// How a language model gets from its last hidden states to its loss (core/network/operators_loss.cpp).
 enum class LossForm : std::uint8_t {
@@ -29,7 +37,8 @@ enum class Transformers : std::uint8_t {
     Before445, ///< tables of rotary positions in each layer
     Before446, ///< a model returns its logits in float
     Before450, ///< the loss takes a copy of the logits without the last token's
-    From450    ///< the loss shifts its labels instead
+    Before454, ///< attention copies keys and values for the query heads that share them
+    From454    ///< its kernel shares them (enable_gqa)
 };
 
 /// Where PyTorch on a GPU differs between versions.
@@ -61,6 +70,7 @@ struct EagerRules
     std::int64_t threads = 1;           ///< torch.get_num_threads(): some kernels take a block for each
     bool meanSavesInput = false;        ///< before 2.0, for its number of elements
     bool softmaxSavesInput = false;     ///< before 1.11
+    bool hasFlash = true;               ///< FlashAttention's kernels: on Ampere and later
     bool meanIsSumAndQuotient = false;  ///< a model that writes x.sum(-1) / n itself
     bool normStatisticsInFloat = true;  ///< the CPU keeps mean and deviation in the input's dtype
     bool dropoutSavesNoise = false;     ///< F.dropout on a CPU: a factor per element, not a Bool
@@ -175,7 +185,7 @@ struct BuildOptions
     bool loss = true;           ///< ends in the training loss; false: in the logits
     bool lastLogits = false;    ///< without a loss: those of the last token alone, as generate() asks for them
     bool logitsInFloat = false; ///< `logits.float()` before the loss
-    Transformers transformers = Transformers::From450;
+    Transformers transformers = Transformers::From454;
     /// The training loop names what the model returned until the next step: `logits, loss = model(x)`
     /// (nanoGPT), `outputs = model(**batch)`. Not so in transformers' Trainer, whose compute_loss()
     /// returns the loss alone.

@@ -154,8 +154,18 @@ Result<void> checkTotal(const Graph& graph)
 
 } // namespace
 
-Result<Graph> buildNetwork(const ModelDescription& model, const BuildOptions& options)
+bool callsFusedAttention(const ModelDescription& model)
 {
+    const bool isBiased = model.positions == PositionKind::Alibi || model.positions == PositionKind::RelativeBias;
+    return !isBiased && model.attentionSoftcap == 0 && model.architecture != "gpt_oss"
+        && model.architecture != "from-scratch";
+}
+
+Result<Graph> buildNetwork(const ModelDescription& model, const BuildOptions& asked)
+{
+    BuildOptions options = asked;
+    if (asked.attention == AttentionKernel::Library && !callsFusedAttention(model))
+        options.attention = AttentionKernel::Eager;
     MEMSCAPE_CHECK(checkModel(model));
     MEMSCAPE_CHECK(checkLoss(model, options));
     MEMSCAPE_CHECK(checkSharedTokens(model, options));

@@ -8,6 +8,10 @@
 
 namespace memscape {
 
+/// Whether the code of a model's library computes attention by F.scaled_dot_product_attention. The from-scratch decoder
+/// and models that do more with scores than scale and mask them write it out (`_supports_sdpa` in transformers 5.24).
+bool callsFusedAttention(const ModelDescription& model);
+
 /// The network of model.family. Errors: those of checkModel(), network.*.
 Result<Graph> buildNetwork(const ModelDescription& model, const BuildOptions& options);
 

@@ -250,6 +250,20 @@ Variable NetworkBuilder::repeatedHeads(Variable x, std::int64_t heads)
     return reshape(expand(unsqueeze(std::move(x), 2), shape), full);
 }
 
+namespace {
+
+/// Whether scaled_dot_product_attention takes its FlashAttention (PyTorch,
+/// aten/src/ATen/native/transformers/cuda/sdp_utils.cpp: check_sm_version, check_head_dim_size_flash, 16 bits). A CPU
+/// has one kernel.
+bool isForFlash(const EagerRules& rules, const Variable& q, const Variable& v)
+{
+    constexpr std::int64_t widest = 256;
+    return rules.isOnCpu
+        || (rules.hasFlash && elementBytes(q.dtype()) == 2 && q.size(3) == v.size(3) && q.size(3) <= widest);
+}
+
+} // namespace
+
 Variable NetworkBuilder::scaledDotProduct(Variable q, Variable k, Variable v, bool isCausal)
 {
     const Variable heldQ = q, heldK = k, heldV = v;
@@ -258,7 +272,8 @@ Variable NetworkBuilder::scaledDotProduct(Variable q, Variable k, Variable v, bo
     const Variable castK = k, castV = v; // arguments of the function that autocast wraps
     if (!ok())
         return {};
-    const bool isFlash = m_options.attention == AttentionKernel::Flash;
+    const bool isFlash = m_options.attention == AttentionKernel::Flash
+        || (m_options.attention == AttentionKernel::Library && isForFlash(m_options.rules, q, v));
     if (!isFlash || m_options.repeatsHeads) { // another's kernel has one key for each query
         k = repeatedHeads(std::move(k), q.size(1));
         v = repeatedHeads(std::move(v), q.size(1));

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/timing/gemm_time.h"
 
+#include "core/base/number.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 
 #include <fmt/format.h>
 
@@ -64,7 +65,7 @@ double tileReads(const Device& device, double reached, double elementBytes)
 
 TileUnits tileUnits(const Device& device, Multipliers multipliers, double reached, double elementBytes)
 {
-    const double capability = std::atof(device.computeCapability.c_str());
+    const double capability = parseNumber(device.computeCapability).value_or(0);
     return {multipliers, std::max(1, device.units), reached, tileReads(device, reached, elementBytes),
             multipliers == Multipliers::TensorCores && capability > 0 && capability < 9};
 }

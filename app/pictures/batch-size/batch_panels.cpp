@@ -167,8 +167,9 @@ void BatchPicture::paintTarget(QPainter& painter, const BatchPanel& panel, const
     const QString text = tr("critical batch %1").arg(shortCount(m_state.critical));
     const double width = QFontMetricsF(painter.font()).horizontalAdvance(text);
     QRectF label(0, 0, width, 14 * u);
-    for (const QPointF& place : {QPointF(9 * u, -15 * u), QPointF(9 * u, -32 * u), QPointF(9 * u, -49 * u),
-                                 QPointF(-width - 9 * u, -15 * u), QPointF(-width - 9 * u, 4 * u)}) {
+    for (const QPointF& place :
+         {QPointF(9 * u, -15 * u), QPointF(9 * u, -32 * u), QPointF(9 * u, -49 * u), QPointF(-width - 9 * u, -15 * u),
+          QPointF(-width - 9 * u, 4 * u), QPointF(9 * u, 4 * u)}) {
         label.moveTopLeft(critical + place);
         if (panel.area.contains(label) && !label.intersects(tag))
             break;

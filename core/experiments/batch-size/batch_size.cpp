@@ -9,6 +9,7 @@
 #include "core/experiments/common/answers.h"
 #include "core/experiments/common/framework_lines.h"
 #include "core/experiments/common/idle_parameters.h"
+#include "core/experiments/memory/library_defaults.h"
 #include "core/experiments/memory/memory_parameters.h"
 
 #include <fmt/format.h>
@@ -44,7 +45,11 @@ public:
     }
     ParameterTexts implied(const Parameters& parameters) const override
     {
-        return tokensWithinPositions(parameters, {"sequence"});
+        ParameterTexts implied = libraryDefaults(trainingParameters(parameters));
+        std::erase_if(implied, [&](const auto& text) { return !parameters.has(text.first); });
+        for (auto& tokens : tokensWithinPositions(parameters, {"sequence"}))
+            implied.push_back(std::move(tokens));
+        return implied;
     }
     std::vector<std::string> headlines() const override
     {

@@ -250,7 +250,7 @@ Idle idleOfStep(const Device& device, const Parameters& parameters)
     Idle idle(parameters);
     idle.add("sequence", !traits.hasTokens);
     idle.add("attention", !traits.hasAttention);
-    idle.add("repeats_heads", !traits.sharesKeys || !idle.is("attention", "flash"));
+    idle.add("repeats_heads", !traits.sharesKeys || !(idle.is("attention", "flash") || idle.is("attention", "auto")));
     if (parameters.has("shortest_sequence"))
         idle.add("shortest_sequence", !traits.hasTokens || !device.isGpu() || !idle.is("phase", "training"));
     addParallelism(idle, traits, parameters);

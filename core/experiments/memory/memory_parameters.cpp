@@ -28,6 +28,7 @@ Numerics numericsOf(Precision precision)
 namespace {
 
 constexpr std::string_view ownKernels = "memscape";
+constexpr double oldestWithFlash = 8; ///< compute capability (PyTorch, sdp_utils.cpp: check_sm_version)
 
 /// PyTorch on a CPU.
 bool followsCpuRules(const Device& device)
@@ -305,15 +306,19 @@ AllocatorOptions allocatorOf(const Device& device, const Parameters& parameters)
 AttentionKernel attentionOn(const Device& device, const Parameters& parameters)
 {
     const AttentionKernel asked = attentionOf(parameters);
-    if (!followsCpuRules(device) || asked == AttentionKernel::Eager)
-        return asked;
-    return rulesOn(device, parameters).isBefore2 ? AttentionKernel::Eager : AttentionKernel::Flash;
+    const bool isOnCpu = followsCpuRules(device), isBefore2 = rulesOn(device, parameters).isBefore2;
+    if (isBefore2 && (isOnCpu || asked == AttentionKernel::Library))
+        return AttentionKernel::Eager;
+    return isOnCpu && asked == AttentionKernel::Efficient ? AttentionKernel::Flash : asked; // a CPU has one kernel
 }
 
 EagerRules rulesOn(const Device& device, const Parameters& parameters)
 {
-    if (!followsCpuRules(device))
-        return EagerRules::onGpu(pytorchOf(device, parameters));
+    if (!followsCpuRules(device)) {
+        EagerRules rules = EagerRules::onGpu(pytorchOf(device, parameters));
+        rules.hasFlash = parseNumber(device.computeCapability).value_or(oldestWithFlash) >= oldestWithFlash;
+        return rules;
+    }
     const bool isBefore2 = device.framework && device.framework->version.starts_with("1.");
     return EagerRules::onCpu(isBefore2, std::max(device.units, 1)); // PyTorch takes a thread for each core
 }
@@ -341,7 +346,7 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     build.weights = numerics.weights;
     build.autocast = numerics.autocast;
     build.attention = attentionOn(device, parameters);
-    build.repeatsHeads = parameters.flag("repeats_heads");
+    build.repeatsHeads = repeatsHeadsOf(parameters);
     if (parameters.choice("operators") == "written-out")
         build.writtenOut = WrittenOut::all();
     build.isAllFused =

@@ -55,6 +55,9 @@ Offload offloadOf(const Parameters& parameters);
 /// Whose code shards: FSDP 2 for stage 3, DeepSpeed for the others and for partial offload, unless one is named.
 Result<ShardedBy> shardedByOf(const Parameters& parameters);
 AttentionKernel attentionOf(const Parameters& parameters);
+/// Whether keys and values are copied for the query heads that share them, before a kernel that could share them
+/// itself.
+bool repeatsHeadsOf(const Parameters& parameters);
 Transformers transformersOf(const Parameters& parameters);
 /// The version that is asked for on a GPU; a processor has the one that runs there.
 PyTorch pytorchOf(const Device& device, const Parameters& parameters);

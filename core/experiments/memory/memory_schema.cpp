@@ -326,10 +326,15 @@ Schema trainingSchema()
          operatorsSpec(), librarySpec(), compileSpec(), lossSpec(),
          flagSpec("logits_fp32", "logits in fp32", "The loss is computed on a 32-bit copy of the logits.", true),
          transformersSpec(), pytorchSpec(), keepsLogitsSpec(),
-         flagSpec("repeats_heads", "heads repeated",
-                  "Keys and values that query heads share are copied for each of them before the kernel (repeat_kv: "
-                  "torchtune, transformers' sdpa where it passes a mask or is older than 4.48). Off, FlashAttention "
-                  "shares them."),
+         choiceSpec(
+             "repeats_heads", "heads repeated",
+             "Keys and values that query heads share are copied for each of them before the kernel (repeat_kv), or "
+             "FlashAttention shares them. The memory-efficient kernel cannot.",
+             {{"auto", "as usual",
+               "copied by scaled_dot_product_attention of transformers before 4.54 (attention=auto)"},
+              {"true", "copied", "torchtune; transformers where it passes a mask"},
+              {"false", "shared", "FlashAttention called by itself (flash_attention_2)"}},
+             "auto"),
          integerSpec("optimizer_rank", "rank of the optimizer",
                      "Rank that GaLore and APOLLO project the gradient of a matrix to.",
                      {.least = 1, .most = 65536, .standard = "128", .scale = Scale::Log2}),

@@ -14,6 +14,11 @@ namespace memscape {
 namespace {
 
 const ChoiceTable<AttentionKernel> attentionKernels{
+    {AttentionKernel::Library,
+     {"auto", "as the library does",
+      "F.scaled_dot_product_attention, which takes FlashAttention in 16 bits on Ampere and later, else the "
+      "memory-efficient kernel. Written out where the model's code never calls it (from-scratch, BLOOM, MPT, GPT-J, "
+      "gpt-oss, T5, Gemma 2) and before PyTorch 2"}},
     {AttentionKernel::Eager, {"eager", "eager", "scores and probabilities written out: N × N matrices in memory"}},
     {AttentionKernel::Flash, {"flash", "flash", "tiles on the chip: the N × N matrices are never written"}},
     {AttentionKernel::Efficient,
@@ -51,7 +56,7 @@ ParameterSpec attentionSpec()
         "attention", "attention",
         "How scaled dot-product attention is computed. PyTorch has one fused kernel for processors, which "
         "flash and memory-efficient both mean there; PyTorch 1 has none.",
-        attentionKernels.choices());
+        attentionKernels.choices(), "eager");
 }
 
 ParameterSpec linkBandwidthSpec()
@@ -89,17 +94,19 @@ ParameterSpec transformersSpec()
 {
     return choiceSpec(
         "transformers", "transformers",
-        "Which version. Before 4.50 the loss of a language model took a copy of the logits without the last token's, "
+        "Which version. Before 4.54 attention copied keys and values for the query heads that share them (repeat_kv). "
+        "Before 4.50 the loss of a language model took a copy of the logits without the last token's, "
         "as large as they are. Before 4.46 a model returned its logits in fp32. The logits of OPT, BLOOM, GPT-NeoX, "
         "GPT-BigCode, Falcon, MPT and StableLM kept their type until 4.49. Before 4.45 each layer of Qwen 2, Mistral, "
         "Mixtral, Phi, StableLM, StarCoder 2, GPT-NeoX and Falcon had tables of sine and cosine for all positions; "
         "generate() took logits of all tokens of a prompt then (logits=all). Each layer of GPT-NeoX had a mask of all "
         "positions until 4.48.",
-        {{"4.50", "4.50 or newer", "labels are shifted, not logits"},
+        {{"4.54", "4.54 or newer", "attention's kernel shares keys and values"},
+         {"4.50", "4.50 to 4.53", "labels are shifted, not logits"},
          {"4.46", "4.46 to 4.49", "the loss copies the logits"},
          {"4.45", "4.45", "and the model returns them in fp32"},
          {"4.38", "4.38 to 4.44", "and tables in each layer"}},
-        "4.50");
+        "4.54");
 }
 
 ParameterSpec keepsLogitsSpec()
@@ -189,7 +196,8 @@ Transformers transformersOf(const Parameters& parameters)
     return version == "4.38" ? Transformers::Before445
         : version == "4.45"  ? Transformers::Before446
         : version == "4.46"  ? Transformers::Before450
-                             : Transformers::From450;
+        : version == "4.50"  ? Transformers::Before454
+                             : Transformers::From454;
 }
 
 PyTorch pytorchOf(const Device& device, const Parameters& parameters)
@@ -216,6 +224,14 @@ bool keepsLogitsOf(const Parameters& parameters)
         return keeps != "false";
     const bool isFreed = parameters.has("library") && freesLogits(parameters.choice("library"));
     return !isFreed && !parameters.choice("loss").starts_with("chunked");
+}
+
+bool repeatsHeadsOf(const Parameters& parameters)
+{
+    const std::string& repeats = parameters.choice("repeats_heads");
+    if (repeats != "auto" || isLitGptAsked(parameters))
+        return repeats == "true";
+    return attentionOf(parameters) == AttentionKernel::Library && transformersOf(parameters) < Transformers::From454;
 }
 
 AttentionKernel attentionOf(const Parameters& parameters)

@@ -294,7 +294,7 @@ std::string TrainingLines::contexts(bool noGradient)
         all.emplace_back("torch.no_grad()");
     if (m_precision.ends_with("-autocast"))
         all.push_back(fmt::format("torch.autocast({}, dtype={})", m_device, halfType()));
-    if (means("attention") && !is("attention", "eager")) {
+    if (means("attention") && (is("attention", "flash") || is("attention", "efficient"))) {
         m_lines.import("from torch.nn.attention import SDPBackend, sdpa_kernel");
         all.push_back(fmt::format("sdpa_kernel(SDPBackend.{})",
                                   is("attention", "flash") ? "FLASH_ATTENTION" : "EFFICIENT_ATTENTION"));
@@ -316,10 +316,12 @@ void TrainingLines::noteAttention(int indent)
     m_lines.comment(is("attention", "eager")
                         ? "Attention is eager: the model writes scores and probabilities out itself "
                           "(attn_implementation=\"eager\" in transformers)."
+                        : is("attention", "auto")
+                        ? "Attention is the library's own (attn_implementation of transformers left at its default)."
                         : "For a model that calls F.scaled_dot_product_attention (attn_implementation=\"sdpa\" in "
                           "transformers).",
                     indent);
-    if (means("repeats_heads") && m_parameters.flag("repeats_heads"))
+    if (means("repeats_heads") && repeatsHeadsOf(m_parameters))
         m_lines.comment("Keys and values are repeated for each query head before it (repeat_kv).", indent);
 }
 

@@ -137,7 +137,7 @@ void DecoderNetwork::makeTables()
                 m_b.buffer(name, {std::max(m_model.maxPositions, options.sequence), table[3]}, dtype);
             }
     }
-    if (options.transformers != Transformers::From450 && m_model.architecture == "gpt_neox")
+    if (options.transformers < Transformers::Before454 && m_model.architecture == "gpt_neox")
         for (std::int64_t i = 0; i < m_model.layers && m_b.ok(); ++i) { // GPTNeoXAttention's causal mask
             const ModuleScope scope(m_b, fmt::format("{}.{}.attention", m_names.layers, i), "GPTNeoXAttention");
             m_b.buffer("bias", {1, 1, m_model.maxPositions, m_model.maxPositions}, DType::Bool);

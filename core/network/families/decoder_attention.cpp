@@ -131,9 +131,9 @@ Heads separateHeads(NetworkBuilder& b, const ModelDescription& model, const Vari
 /// attention that models share (modeling_opt.py and modeling_gpt_neox.py of 4.43; GPT-NeoX's changed in 4.48).
 bool hasSoftmaxInFloat(const ModelDescription& model, Transformers version, const Variable& query)
 {
-    if (version != Transformers::From450 && model.architecture == "gpt_neox")
+    if (version < Transformers::Before454 && model.architecture == "gpt_neox")
         return false;
-    if (version != Transformers::From450 && model.architecture == "opt")
+    if (version < Transformers::Before454 && model.architecture == "opt")
         return query && query.dtype() == DType::Float16;
     return model.architecture != "falcon";
 }
@@ -170,7 +170,7 @@ Variable decoderAttention(NetworkBuilder& b, const ModelDescription& model, cons
     style.bias = tables.slopes;
     style.softcap = model.attentionSoftcap;
     style.softmaxInFloat = hasSoftmaxInFloat(model, b.options().transformers, heads.q);
-    style.clampsScores = model.architecture == "opt" && b.options().transformers != Transformers::From450;
+    style.clampsScores = model.architecture == "opt" && b.options().transformers < Transformers::Before454;
     style.scoresInFloat = model.architecture == "gptj";
     style.fillsMask = model.architecture == "mpt";
     style.isCausal = true;

@@ -189,9 +189,9 @@ Result<Graph> finishLanguageModel(NetworkBuilder& b, Variable hidden, const Lang
 Result<Graph> finishLanguageModel(NetworkBuilder& b, Variable logits, LogitsRule rule)
 {
     const bool isDecoder = rule == LogitsRule::Decoder || rule == LogitsRule::OldDecoder;
-    const Transformers version = isDecoder ? b.options().transformers : Transformers::From450;
+    const Transformers version = isDecoder ? b.options().transformers : Transformers::From454;
     const bool keepsType =
-        rule == LogitsRule::AsTheyAre || (rule == LogitsRule::OldDecoder && version != Transformers::From450);
+        rule == LogitsRule::AsTheyAre || (rule == LogitsRule::OldDecoder && version < Transformers::Before454);
     if (version <= Transformers::Before446 && !keepsType && (b.options().logitsInFloat || !b.options().loss))
         logits = b.cast(logits, DType::Float32);
     if (!b.options().loss || !b.ok())
@@ -199,7 +199,7 @@ Result<Graph> finishLanguageModel(NetworkBuilder& b, Variable logits, LogitsRule
     Variable named = logits; // what the model returns; the loss makes the float copy for itself
     if (!keepsType)
         logits = inLossPrecision(b, std::move(logits));
-    const bool isShifted = version != Transformers::From450 && logits.size(1) > 1;
+    const bool isShifted = version < Transformers::Before454 && logits.size(1) > 1;
     const std::int64_t length = logits.size(1) - (isShifted ? 1 : 0);
     const Variable targets = b.target("targets", {logits.size(0), length}, DType::Int64);
     const Variable shifted = isShifted ? b.contiguous(b.narrow(logits, 1, length)) : logits;

@@ -34,7 +34,7 @@ def plan_of(parameters, device):
     if parameters.get("weight_precision", "stored") not in ("stored", precision):
         raise skipped(f"weight_precision={parameters['weight_precision']}: the probe runs the weights in what it computes in",
                       f"choose weight_precision={precision}")
-    plan = Plan({"precision": precision, "attention": parameters.get("attention", "eager"), "optimizer": "none", "phase": "inference",
+    plan = Plan({"precision": precision, "attention": parameters.get("attention", "auto"), "optimizer": "none", "phase": "inference",
                  "tensor_parallel": parameters.get("tensor_parallel", 1), "described": parameters.get("described")}, device)
     plan.keeps_cache, plan.keeps_last_logits = True, parameters.get("logits", "all") == "last"
     return plan

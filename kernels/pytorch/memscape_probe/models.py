@@ -315,7 +315,7 @@ def from_transformers(fields, family, plan, model):
     transformers = library("transformers", f"the model {model}")
     config = configuration(transformers, fields)
     config.use_cache = False
-    attention = "eager" if plan.attention == "eager" else "sdpa"
+    attention = {"auto": None, "eager": "eager"}.get(plan.attention, "sdpa")
     make = model_class(transformers, fields, family)
     module = make(config, attention, plan.dtype)
     text = getattr(config, "get_text_config", lambda: config)()

@@ -27,13 +27,13 @@ NEEDS_MORE = (
     ("fp32_gradients", (False,), "the probe's mixed recipes keep gradients as backward makes them", "choose fp32_gradients=false"),
     ("shortest_sequence", (0,), "the probe runs batches of one length", "choose shortest_sequence=0"),
     ("operators", ("fused", "written-out"), "the probe runs what the model's library has", "choose operators=fused"),
-    ("repeats_heads", (False,), "the probe runs the attention of the model's library", "choose repeats_heads=false"),
+    ("repeats_heads", ("auto", "false", False), "the probe runs the attention of the model's library", "choose repeats_heads=auto"),
     ("library", ("auto", "transformers"), "the probe runs networks of transformers", "choose library=auto, or run your own program under memscape_probe"),
     ("pytorch", ("2.1",), "the probe runs the PyTorch that is installed", "choose pytorch=2.1"),
     ("zero_grad_frees", ("auto", "true", "false"), "the probe zeroes gradients behind the update", "choose zero_grad_frees=auto"),
     ("channels_last", (False,), "the probe's pictures lie in NCHW", "choose channels_last=false"),
     ("compile", ("none",), "the probe runs eager PyTorch", "choose compile=none"),
-    ("transformers", ("4.50",), "the probe's own models shift their labels", "choose transformers=4.50"),
+    ("transformers", ("4.54", "4.50"), "the probe's own models shift their labels", "choose transformers=4.54"),
     ("loss", ("library",), "the probe runs a model with its library's loss", "choose loss=library"),
     ("optimizer", ("adamw", "adam", "sgd", "momentum", "adafactor", "muon", "none"),
      "torch.optim has no such optimizer (8-bit Adam: bitsandbytes, 4-bit and FP8 Adam: torchao, Lion: lion-pytorch, GaLore: galore-torch, "
@@ -47,7 +47,7 @@ class Plan:
         get = parameters.get
         self.precision = get("precision", "fp32")
         self.optimizer, self.style = get("optimizer", "adamw"), get("optimizer_implementation", "auto")
-        self.attention, self.checkpointing = get("attention", "eager"), get("checkpointing", "none")
+        self.attention, self.checkpointing = get("attention", "auto"), get("checkpointing", "none")
         self.accumulation = int(get("accumulation", 1))
         self.clips, self.frees_gradients = bool(get("clipping", False)), get("zero_grad_frees", "auto") != "false"
         self.updates_in_backward = bool(get("optimizer_in_backward", False))
@@ -87,7 +87,7 @@ class Plan:
             raise skipped(f"a written-out {self.optimizer} is not in the probe", "choose optimizer_implementation=loop")
 
     def check_attention(self):
-        if self.attention == "eager":
+        if self.attention in ("auto", "eager"):
             return
         if not hasattr(torch.nn.functional, "scaled_dot_product_attention"):
             raise skipped(f"PyTorch {torch.__version__} has no fused attention", "choose attention=eager, or torch 2.0 or newer")
@@ -142,7 +142,7 @@ class Plan:
     def kernels(self):
         """Only the attention that was asked for may run, also where backward runs a block again. Eager is the product of
         matrices that PyTorch's fused function is written out as, for libraries that call that."""
-        if not hasattr(torch.nn.functional, "scaled_dot_product_attention"):
+        if self.attention == "auto" or not hasattr(torch.nn.functional, "scaled_dot_product_attention"):
             yield
             return
         with contextlib.ExitStack() as stack:

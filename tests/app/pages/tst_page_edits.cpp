@@ -48,6 +48,23 @@ private slots:
         QCOMPARE(page->inspector()->form()->idleText(), QString("Set, but without effect here: sequence 512 tokens"));
     }
 
+    void aLibraryBringsItsDefaultsAndTakesThemAlong()
+    {
+        auto page = open("training-memory", "nvidia-h200");
+        QVERIFY(page->setText("batch", "3"));
+        QVERIFY(page->setText("clipping", "true"));
+        const Parameters before = page->parameters();
+        QVERIFY(page->setText("library", "torchtune"));
+        QCOMPARE(page->parameters().choice("precision"), std::string("bf16"));
+        QCOMPARE(page->parameters().choice("loss"), std::string("chunked:8"));
+        QCOMPARE(page->parameters().integer("batch"), std::int64_t(3));
+        QVERIFY(page->setText("precision", "fp32")); // of one's own
+        QVERIFY(page->setText("library", "auto"));
+        QCOMPARE(page->parameters().choice("loss"), before.choice("loss"));
+        QCOMPARE(page->parameters().choice("precision"), std::string("fp32"));
+        QVERIFY(page->parameters().flag("clipping"));
+    }
+
     void textSetsValuesSweepsAndRefusesTheRest()
     {
         auto page = open("stride", "nvidia-h200");

@@ -518,7 +518,7 @@ private slots:
         for (const FigureRow& row : table.figures()->rows())
             QVERIFY2(row.predicted && !row.measured, qPrintable(row.key));
         QVERIFY(!m_page->findChild<QToolButton*>("byTime")->isVisible()); // its times count events
-        QVERIFY(m_page->timeline()->chartNow().steps.empty()); // it is one
+        QVERIFY(m_page->timeline()->chartNow().steps.empty());            // it is one
         const QString json = m_folder.filePath("predicted.json");
         QVERIFY(m_page->exports().json(json));
         const auto record = readRecord(json.toStdString());

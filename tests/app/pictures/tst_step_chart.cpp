@@ -232,7 +232,7 @@ private slots:
         for (int notch = 0; notch < 60; ++notch)
             view = zoomed(view, whole, layoutChart(step, view, area, {}, ByteStyle::Binary).gripAt({150, 240 - 170}), 1,
                           0.8);
-        QCOMPARE(view.top - view.bottom, 1.5 * 60); // softmax, and room beside it
+        QCOMPARE(view.top - view.bottom, 1.5 * 60);   // softmax, and room beside it
         QVERIFY(view.bottom < 140 && view.top > 170); // its lower edge is in sight
         const StepGrip above = layoutChart(step, whole, area, {}, ByteStyle::Binary).gripAt({650, 5});
         QVERIFY(std::abs(above.bytes - 120) < 1); // all that is allocated there

@@ -37,6 +37,7 @@ private slots:
     {
         const Parameters parameters = asked({"model=llama-3-8b", "adapter=lora", "library=torchtune"});
         QCOMPARE(parameters.choice("precision"), std::string("bf16"));
+        QCOMPARE(parameters.choice("attention"), std::string("auto"));
         QCOMPARE(parameters.integer("adapter_rank"), std::int64_t(8));
         QCOMPARE(parameters.text("adapter_targets"), std::string("q_proj,v_proj,o_proj,gate_proj,up_proj,down_proj"));
         QCOMPARE(parameters.choice("adapter_precision"), std::string("base"));
