@@ -28,6 +28,7 @@ Numerics numericsOf(Precision precision)
 namespace {
 
 constexpr std::string_view ownKernels = "memscape";
+constexpr double oldestWithFp8 = 8.9; ///< Transformer Engine and torchao refuse what is older
 constexpr double oldestWithFlash = 8; ///< compute capability (PyTorch, sdp_utils.cpp: check_sm_version)
 
 /// PyTorch on a CPU.
@@ -331,6 +332,10 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
         return fail("plan.offload",
                     fmt::format("{} shares one memory with its host: what is offloaded stays in it", device.name),
                     "choose offload=none", "offload");
+    if (plan.precision == Precision::Fp8
+        && parseNumber(device.computeCapability).value_or(oldestWithFp8) < oldestWithFp8)
+        return fail("plan.precision", fmt::format("{} has no products in FP8", device.name),
+                    "choose precision=bf16-mixed, or a GPU of compute capability 8.9 or later", "precision");
     MEMSCAPE_CHECK(checkLitGpt(plan, parameters));
     Numerics numerics = numericsOf(plan.precision);
     MEMSCAPE_TRY(adapters, adaptersOf(parameters, plan.precision, numerics));

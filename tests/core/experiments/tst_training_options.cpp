@@ -34,6 +34,7 @@ private slots:
     void attentionIsTheKernelThatPyTorchPicks_data();
     void attentionIsTheKernelThatPyTorchPicks();
     void transformersRepeatsHeadsBefore454();
+    void fp8NeedsAGpuThatHasIt();
     void activationsGoToTheHostAndBack();
     void aSlowLinkHoldsTheStep();
     void activationsStayWhereThereIsNoOtherHost();
@@ -477,6 +478,18 @@ void TestTrainingOptions::attentionIsTheKernelThatPyTorchPicks()
     QCOMPARE(peak("auto"), peak(kernel));
     if (kernel != "eager")
         QVERIFY(peak("auto") < peak("eager"));
+}
+
+void TestTrainingOptions::fp8NeedsAGpuThatHasIt()
+{
+    // Transformer Engine, fp8.py: compute capability 8.9 or later.
+    const auto answer = [](const char* device) {
+        return trainingMemory().predict(*findDevice(device), trainingWith({"precision=fp8", "advice=none"}));
+    };
+    QVERIFY(answer("nvidia-h200"));
+    QVERIFY(answer("nvidia-rtx-4090"));
+    QVERIFY(!answer("nvidia-a100-80gb"));
+    QCOMPARE(answer("nvidia-a100-80gb").error().place, std::string("precision"));
 }
 
 void TestTrainingOptions::transformersRepeatsHeadsBefore454()
