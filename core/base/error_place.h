@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where an error lies, from the outside in: whoever passes it on says what its place is a place of.
+// The place of an error that a caller passes on: the caller's own place stands in front of it ("lab.json, steps.2").
 #pragma once
 
 #include "core/base/result.h"

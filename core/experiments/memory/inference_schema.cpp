@@ -68,7 +68,7 @@ Schema inferenceSchema()
             "library", "library",
             "What generates: how kernels are joined, what a host does between tokens, how attention reads keys "
             "that several query heads share. Weights in GGUF are llama.cpp's. A loop of eager PyTorch has a "
-            "figure of its own. On a command line vLLM and llama.cpp imply what they do by default, for what is not "
+            "figure of its own. vLLM and llama.cpp imply what they do by default, for what is not "
             "given: the answer says what.",
             {{"engine", "an engine",
               "TensorRT-LLM, LMDeploy, SGLang, gpt-fast, torch.compile: joined kernels in a graph"},

@@ -93,7 +93,7 @@ ParameterSpec librarySpec()
 {
     return choiceSpec(
         "library", "library",
-        "Whose network is trained with a model's weights, and whose loop trains it. On a command line a library "
+        "Whose network is trained with a model's weights, and whose loop trains it. A library "
         "implies what it does by default, for each parameter that is not given: the answer says what and where that "
         "is read.",
         {{"auto", "as usual", "transformers' for those that it publishes, nanoGPT's for GPT-2; nothing is implied"},

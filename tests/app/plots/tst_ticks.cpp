@@ -136,7 +136,7 @@ private slots:
         QVERIFY(minorTicks(axis(Unit::One, 10), 0, 100, 5).empty());
     }
 
-    // Digits that nobody can read: what comes on a number instead.
+    // Ticks that need too many digits are written as a difference from the first: +128 KiB.
     void aSmallPartOfManyBytes()
     {
         const double gib = 0x1p30, kib = 0x1p10;

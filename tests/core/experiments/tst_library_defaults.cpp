@@ -55,7 +55,7 @@ private slots:
         QCOMPARE(parameters.choice("precision"), std::string("fp32"));
         QCOMPARE(parameters.choice("optimizer"), std::string("sgd"));
         QCOMPARE(parameters.choice("checkpointing"), std::string("none"));
-        QCOMPARE(parameters.choice("loss"), std::string("chunked:8")); // which nobody said
+        QCOMPARE(parameters.choice("loss"), std::string("chunked:8")); // not given
     }
 
     void noLibraryImpliesNothing()
