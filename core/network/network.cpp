@@ -154,8 +154,12 @@ Result<void> checkTotal(const Graph& graph)
 
 } // namespace
 
-bool callsFusedAttention(const ModelDescription& model)
+bool callsFusedAttention(const ModelDescription& model, Transformers version)
 {
+    static constexpr std::string_view later[] = {"opt", "phi3", "dinov2", "swin", "gptj"};
+    if (version == Transformers::Before445
+        && std::find(std::begin(later), std::end(later), model.architecture) != std::end(later))
+        return false;
     const bool isBiased = model.positions == PositionKind::Alibi || model.positions == PositionKind::RelativeBias;
     return !isBiased && model.attentionSoftcap == 0 && model.architecture != "gpt_oss"
         && model.architecture != "from-scratch";
@@ -164,7 +168,7 @@ bool callsFusedAttention(const ModelDescription& model)
 Result<Graph> buildNetwork(const ModelDescription& model, const BuildOptions& asked)
 {
     BuildOptions options = asked;
-    if (asked.attention == AttentionKernel::Library && !callsFusedAttention(model))
+    if (asked.attention == AttentionKernel::Library && !callsFusedAttention(model, asked.transformers))
         options.attention = AttentionKernel::Eager;
     MEMSCAPE_CHECK(checkModel(model));
     MEMSCAPE_CHECK(checkLoss(model, options));

@@ -9,8 +9,9 @@
 namespace memscape {
 
 /// Whether the code of a model's library computes attention by F.scaled_dot_product_attention. The from-scratch decoder
-/// and models that do more with scores than scale and mask them write it out (`_supports_sdpa` in transformers 5.24).
-bool callsFusedAttention(const ModelDescription& model);
+/// and models that do more with scores than scale and mask them write it out, before transformers 4.45 some others, too
+/// (`_supports_sdpa` in 5.24 and 4.43).
+bool callsFusedAttention(const ModelDescription& model, Transformers version);
 
 /// The network of model.family. Errors: those of checkModel(), network.*.
 Result<Graph> buildNetwork(const ModelDescription& model, const BuildOptions& options);

@@ -20,12 +20,12 @@ enum class DefaultWhen {
     Adapters,  ///< LoRA or QLoRA
     AdaptersAlone,
     AdaptersSharded,
-    HalfBase,   ///< LoRA beside a base that is not quantized
-    Quantized,  ///< adapters beside one that is
-    Alone,      ///< nothing is sharded
-    Fsdp,       ///< FSDP shards weights or gradients
-    FsdpHere,   ///< and nothing is on the host
-    WithoutSdpa ///< the model has eager attention alone in transformers
+    HalfBase,  ///< LoRA beside a base that is not quantized
+    Quantized, ///< adapters beside one that is
+    Alone,     ///< nothing is sharded
+    Fsdp,      ///< FSDP shards weights or gradients
+    FsdpHere,  ///< and nothing is on the host
+    Before21   ///< PyTorch: transformers takes its attention from 2.1.1 on
 };
 
 struct LibraryDefault
@@ -63,7 +63,7 @@ const std::vector<TrainingLibrary>& libraries()
           {"precision", "bf16-autocast", DefaultWhen::AdaptersAlone},
           {"precision", "bf16", DefaultWhen::AdaptersSharded},
           {"base_precision", computedType, DefaultWhen::HalfBase},
-          {"attention", "eager", DefaultWhen::WithoutSdpa},
+          {"attention", "eager", DefaultWhen::Before21},
           {"kbit_preparation", "none", DefaultWhen::AdaptersSharded},
           {"clipping", "true"},
           {"adapter_rank", "8", DefaultWhen::Adapters},
@@ -76,7 +76,7 @@ const std::vector<TrainingLibrary>& libraries()
          {{"precision", "bf16-autocast", DefaultWhen::Alone},
           {"precision", "bf16", DefaultWhen::AdaptersSharded},
           {"base_precision", computedType, DefaultWhen::HalfBase},
-          {"attention", "eager", DefaultWhen::WithoutSdpa},
+          {"attention", "eager", DefaultWhen::Before21},
           {"checkpointing", "block"},
           {"kbit_preparation", "none", DefaultWhen::AdaptersSharded},
           {"clipping", "true"},
@@ -90,7 +90,7 @@ const std::vector<TrainingLibrary>& libraries()
          {{"precision", "bf16-autocast", DefaultWhen::Alone},
           {"precision", "bf16", DefaultWhen::AdaptersSharded},
           {"base_precision", computedType, DefaultWhen::HalfBase},
-          {"attention", "eager", DefaultWhen::WithoutSdpa},
+          {"attention", "eager", DefaultWhen::Before21},
           {"checkpointing", "block-reentrant"},
           {"clipping", "true"},
           {"adapter_rank", "8", DefaultWhen::Adapters},
@@ -179,7 +179,7 @@ const std::vector<TrainingLibrary>& libraries()
          true,
          true,
          {{"precision", "fp32", DefaultWhen::Alone},
-          {"attention", "eager", DefaultWhen::WithoutSdpa},
+          {"attention", "eager", DefaultWhen::Before21},
           {"sharding_implementation", "fsdp1", DefaultWhen::Fsdp},
           {"zero_grad_frees", "late"}}},
     };
@@ -203,11 +203,6 @@ const TrainingLibrary* trainingLibraryOf(const Parameters& parameters)
 /// OPT's between layers is not).
 constexpr std::string_view withDropout[] = {"bert", "roberta", "gpt2", "t5", "mt5"};
 
-/// transformers' models without an attention by F.scaled_dot_product_attention: in 5.24 and before; in 4.43 beside
-/// these (_supports_sdpa in the modeling files of both). T5 and GPT-J, too, have it in 5.24 and not in 4.43.
-constexpr std::string_view withoutSdpa[] = {"bloom", "mpt", "gemma2", "t5", "mt5", "gptj"};
-constexpr std::string_view withoutOldSdpa[] = {"opt", "phi3", "dinov2", "swin"};
-
 /// What is wrong with a model, the prediction says.
 template <std::size_t n> bool isModelOf(const std::string_view (&names)[n], const Parameters& parameters)
 {
@@ -221,14 +216,6 @@ bool runsBitsandbytes(const Parameters& parameters)
 {
     const std::string& optimizer = parameters.choice("optimizer");
     return isQuantizedForm(baseFormOf(parameters)) || optimizer == "adam-8bit" || optimizer == "galore-8bit";
-}
-
-/// transformers takes SDPA from PyTorch 2.1.1 on.
-bool takesSdpa(const Parameters& parameters)
-{
-    const bool isOld = transformersOf(parameters) == Transformers::Before445;
-    return parameters.choice("pytorch") == "2.1" && !isModelOf(withoutSdpa, parameters)
-        && !(isOld && isModelOf(withoutOldSdpa, parameters));
 }
 
 std::string impliedValue(const LibraryDefault& one, const Parameters& parameters)
@@ -269,7 +256,7 @@ bool isWhen(DefaultWhen when, const Parameters& parameters)
     case DefaultWhen::Quantized: return isQuantizedForm(baseFormOf(parameters));
     case DefaultWhen::Alone: return isAlone;
     case DefaultWhen::Fsdp: return isByFsdp;
-    case DefaultWhen::WithoutSdpa: return !takesSdpa(parameters);
+    case DefaultWhen::Before21: return parameters.choice("pytorch") != "2.1";
     case DefaultWhen::FsdpHere: return isByFsdp && offloadOf(parameters) == Offload::None;
     }
     return false;

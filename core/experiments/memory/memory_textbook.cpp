@@ -80,8 +80,9 @@ std::string activationDifference(const TrainingAnswer& answer)
         text += "; autocast keeps norms and softmax in 32 bits, and casts of the weights";
     if (build.dropout == 0)
         text += "; here is no dropout, so no masks";
-    const bool isFused = build.attention == AttentionKernel::Library ? callsFusedAttention(answer.model)
-                                                                     : build.attention != AttentionKernel::Eager;
+    const bool isFused = build.attention == AttentionKernel::Library
+        ? callsFusedAttention(answer.model, build.transformers)
+        : build.attention != AttentionKernel::Eager;
     if (isFused)
         text += "; " + std::string("this attention writes no N × N matrices");
     if (answer.model.gated)

@@ -84,17 +84,20 @@ private slots:
     /// none.
     void attentionIsEagerWhereAModelHasNoSdpa()
     {
-        const auto implied = [](std::vector<std::string> assignments) {
-            assignments.insert(assignments.end(), {"library=transformers", "attention=flash"});
-            const ParameterTexts texts = libraryDefaults(asked(assignments));
-            return std::find(texts.begin(), texts.end(), std::pair(std::string("attention"), std::string("eager")))
-                != texts.end();
+        const auto isEager = [](std::vector<std::string> assignments) {
+            assignments.insert(assignments.end(), {"library=transformers", "optimizer=sgd", "batch=8", "advice=none"});
+            const auto peak = [&](std::vector<std::string> more) {
+                more.insert(more.end(), assignments.begin(), assignments.end());
+                const auto prediction = trainingMemory().predict(*findDevice("nvidia-h200"), asked(more));
+                return prediction ? predictedValue(*prediction, "peak_allocated") : memscape::nan;
+            };
+            return peak({}) == peak({"attention=eager"});
         };
-        QVERIFY(implied({"model=opt-350m", "transformers=4.38"}));
-        QVERIFY(!implied({"model=opt-350m"}));
-        QVERIFY(!implied({"model=llama-2-7b", "transformers=4.38"}));
-        QVERIFY(implied({"model=llama-2-7b", "pytorch=1.13"}));
-        QVERIFY(implied({"model=bloom-560m"}));
+        QVERIFY(isEager({"model=opt-350m", "transformers=4.38"}));
+        QVERIFY(!isEager({"model=opt-350m"}));
+        QVERIFY(!isEager({"model=llama-3.2-1b", "transformers=4.38"}));
+        QVERIFY(isEager({"model=llama-3.2-1b", "pytorch=1.13"}));
+        QVERIFY(isEager({"model=bloom-560m"}));
     }
 
     /// TRL's SFTTrainer prepares no base for k-bit training that is sharded; accelerate's fsdp_version is 1.
