@@ -47,9 +47,7 @@ public:
     {
         ParameterTexts implied = libraryDefaults(trainingParameters(parameters));
         std::erase_if(implied, [&](const auto& text) { return !parameters.has(text.first); });
-        for (auto& tokens : tokensWithinPositions(parameters, {"sequence"}))
-            implied.push_back(std::move(tokens));
-        return implied;
+        return tokensWithinPositions(parameters, {"sequence"}, std::move(implied));
     }
     std::vector<std::string> headlines() const override
     {

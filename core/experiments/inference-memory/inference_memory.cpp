@@ -115,10 +115,7 @@ public:
     }
     ParameterTexts implied(const Parameters& parameters) const override
     {
-        ParameterTexts implied = servingDefaults(parameters);
-        for (auto& tokens : tokensWithinPositions(parameters, {"context", "sequence"}))
-            implied.push_back(std::move(tokens));
-        return implied;
+        return tokensWithinPositions(parameters, {"context", "sequence"}, servingDefaults(parameters));
     }
     std::vector<std::string> headlines() const override
     {

@@ -34,8 +34,10 @@ Result<ModelDescription> askedModel(const Parameters& parameters, std::string_vi
 /// The same of the parameter `model`, as the chosen library makes it. Errors: model.library, too.
 Result<ModelDescription> askedModel(const Parameters& parameters);
 
-/// Those of these parameters that count more tokens than the model has positions, with as many: Experiment::implied().
-ParameterTexts tokensWithinPositions(const Parameters& parameters, std::initializer_list<std::string_view> keys);
+/// What is implied already, and those of these parameters that count more tokens than the model has positions, with as
+/// many: Experiment::implied().
+ParameterTexts tokensWithinPositions(const Parameters& parameters, std::initializer_list<std::string_view> keys,
+                                     ParameterTexts implied = {});
 
 /// What the parameters of `training-memory` ask for on that device, except the model. Errors: plan.* with a hint
 /// when values can't be combined.

@@ -164,16 +164,16 @@ Result<ModelDescription> askedModel(const Parameters& parameters)
     return model && isLitGptAsked(parameters) ? asLitGpt(std::move(*model)) : std::move(model);
 }
 
-ParameterTexts tokensWithinPositions(const Parameters& parameters, std::initializer_list<std::string_view> keys)
+ParameterTexts tokensWithinPositions(const Parameters& parameters, std::initializer_list<std::string_view> keys,
+                                     ParameterTexts implied)
 {
-    ParameterTexts fewer;
     const auto model = askedModel(parameters); // what is wrong with it, the prediction says
     const std::int64_t limit = model ? model->tokenLimit() : 0;
     for (const std::string_view key : keys) {
         if (limit > 0 && parameters.integer(key) > limit)
-            fewer.emplace_back(key, std::to_string(limit));
+            implied.emplace_back(key, std::to_string(limit));
     }
-    return fewer;
+    return implied;
 }
 
 Device withLink(Device device, double bandwidth)

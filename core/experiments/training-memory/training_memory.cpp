@@ -62,10 +62,7 @@ public:
     }
     ParameterTexts implied(const Parameters& parameters) const override
     {
-        ParameterTexts implied = libraryDefaults(parameters);
-        for (auto& tokens : tokensWithinPositions(parameters, {"sequence"}))
-            implied.push_back(std::move(tokens));
-        return implied;
+        return tokensWithinPositions(parameters, {"sequence"}, libraryDefaults(parameters));
     }
     ParameterTexts standardOn(const Device& device) const override { return standardModelOn(device); }
     std::vector<std::string> headlines() const override
