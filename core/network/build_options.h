@@ -30,6 +30,7 @@ enum class LossForm : std::uint8_t {
     Liger,   ///< fused_linear_cross_entropy of Liger Kernel: gradients are made with the loss, some rows at a time
     Cut,     ///< cut cross-entropy (Wijmans et al. 2024): logits stay on the chip
     InPlace, ///< the whole logits, over which backward writes their gradient: Unsloth, Megatron
+    Sum,     ///< the sum of the logits, by which scripts that measure a step save themselves a loss
 };
 
 /// Where transformers differs between versions (core/network/families/language_head.h, decoder.cpp).

@@ -222,6 +222,7 @@ struct ModelDescription
 
     std::optional<StoredWeights> stored;  ///< when it was read from its weights
     std::string storedDtype;              ///< of the published weights, "bfloat16"; empty: not said
+    bool mxfp4Experts = false;            ///< the published experts are in MXFP4 (GPT-OSS)
     std::string source;                   ///< where the sizes are from
     std::vector<std::string> assumptions; ///< a sentence each: what was not said and what was taken
     std::string caution;                  ///< one that may make every number wrong: an architecture that is not known

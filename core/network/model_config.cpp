@@ -85,6 +85,14 @@ std::string towerOf(const JsonReader& document)
     return isKnown && document.has("vision_config") ? type : "";
 }
 
+/// GPT-OSS: transformers and vLLM keep its experts as they are published.
+bool hasMxfp4Experts(const ConfigFields& fields)
+{
+    const auto quantization = fields.find({"quantization_config"});
+    return quantization && quantization->node().is_object()
+        && quantization->string("quant_method", "").value_or("") == "mxfp4";
+}
+
 void noteWhatIsLeftOut(ConfigFields& fields, const JsonReader& document)
 {
     for (const char* part : {"vision_config", "audio_config"}) {
@@ -92,7 +100,7 @@ void noteWhatIsLeftOut(ConfigFields& fields, const JsonReader& document)
             fields.assume(fmt::format("{} is not counted: this is the language model alone", part));
     }
     const auto quantization = fields.find({"quantization_config"});
-    if (quantization && quantization->node().is_object())
+    if (quantization && quantization->node().is_object() && !hasMxfp4Experts(fields))
         fields.assume(
             fmt::format("the stored weights are quantized ({}); the parameters are counted as they were before",
                         quotedForMessage(quantization->string("quant_method", "method not given").value_or("?"))));
@@ -125,6 +133,7 @@ Result<ModelDescription> modelFromConfig(const JsonReader& reader, const std::st
         model.layers = 32;
     }
     readConfig(fields, model);
+    model.mxfp4Experts = model.experts.count > 0 && hasMxfp4Experts(fields);
     if (!tower.empty() && !fields.failed())
         readVisionTower(reader, fields, model);
     noteWhatIsLeftOut(fields, reader);

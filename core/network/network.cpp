@@ -83,7 +83,8 @@ Result<void> checkLoss(const ModelDescription& model, const BuildOptions& option
     const bool isLanguageModel = (model.family == Family::Decoder || model.family == Family::EncoderDecoder
                                   || model.family == Family::StateSpace)
         && model.architecture != "from-scratch" && model.head == HeadKind::LanguageModel;
-    if (options.lossForm == LossForm::Library || !options.loss || isLanguageModel)
+    const bool isSummed = options.lossForm == LossForm::Sum && model.family == Family::Encoder;
+    if (options.lossForm == LossForm::Library || !options.loss || isLanguageModel || isSummed)
         return {};
     Error error{"network.loss", "this model does not end in a language model's head: it computes its loss its own way",
                 "loss", "choose loss=library"};

@@ -272,6 +272,18 @@ LiveId Autograd::halfCopy(TensorId dequantized, NameId name, ModuleId module)
     return m_live.allocate(2 * layoutOf(dequantized).elements(), Category::Temporary, name, module);
 }
 
+namespace {
+
+/// Rows or columns of it lie side by side; another matrix, such as the expanded gradient of a sum, is copied for each
+/// product (prepare_matrix_for_cublas and prepare_batch_matrix_for_cublas, aten/src/ATen/native/cuda/Blas.cpp).
+bool isTakenByBlas(const Layout& matrix)
+{
+    const int rank = matrix.rank();
+    return rank < 2 || matrix.strides[std::size_t(rank - 1)] == 1 || matrix.strides[std::size_t(rank - 2)] == 1;
+}
+
+} // namespace
+
 bool Autograd::productBackward(const Operator& op, Gradient& given)
 {
     const auto inputs = m_graph.inputs(op);
@@ -280,6 +292,8 @@ bool Autograd::productBackward(const Operator& op, Gradient& given)
             return;
         Gradient other = i < 2 ? remade(inputs[1 - i], given.dtype) : Gradient();
         m_results[i] = freshFor(inputs[i], Layout(layoutOf(inputs[i]).shape), given.dtype);
+        if (!m_rules.isOnCpu && isMatrixProduct(op.kind) && !isTakenByBlas(given.layout))
+            m_live.release(scratch(given.layout.elements() * elementBytes(given.dtype)));
         if (isMatrixProduct(op.kind))
             provideBlasWorkspace(m_module);
         if (other.live)

@@ -49,6 +49,14 @@ bool isQuantized(const ModelTensor& tensor, StoredForm form)
     return !isPlain(form) && tensor.role == TensorRole::Matrix && isWithin && tensor.shape.size() == 2;
 }
 
+constexpr std::int64_t mxfp4Block = 32, mxfp4BlockBytes = 17; ///< 32 elements of 4 bits, a scale of 8
+
+bool isMxfp4(const ModelTensor& tensor, const ModelDescription& model, StoredForm form)
+{
+    return form.kind == StoredForm::AsStored && model.mxfp4Experts && tensor.copies > 1
+        && tensor.role == TensorRole::Matrix;
+}
+
 std::int64_t tensorBytes(const ModelTensor& tensor, const ModelDescription& model, StoredForm form, std::int64_t plain,
                          std::int64_t parallel)
 {
@@ -56,6 +64,8 @@ std::int64_t tensorBytes(const ModelTensor& tensor, const ModelDescription& mode
         return ggufTensorBytes(tensor, model, form.mixture, parallel);
     const bool isWhole = tensor.role == TensorRole::Norm || tensor.role == TensorRole::Other;
     const std::int64_t count = isWhole ? tensor.elements() : piece(tensor.elements(), parallel);
+    if (isMxfp4(tensor, model, form))
+        return piece(count, mxfp4Block) * mxfp4BlockBytes;
     if (!isQuantized(tensor, form))
         return plain * count;
     return matrixBytes(piece(tensor.shape[0], parallel), tensor.shape[1], form, plain);
@@ -236,7 +246,7 @@ Result<ReadWeights> weightsReadByStep(const ModelDescription& model, StoredForm 
         all += one * double(tensor.copies);
         if (isOfPrompt(tensor))
             continue;
-        double& bytes = isQuantized(tensor, form) ? read.quantized : read.plain;
+        double& bytes = isQuantized(tensor, form) || isMxfp4(tensor, model, form) ? read.quantized : read.plain;
         bytes += isLookedUp ? one * std::min(1.0, double(batch) / double(std::max<std::int64_t>(tensor.shape[0], 1)))
                             : one * copiesRead(tensor, batch);
     }

@@ -10,6 +10,7 @@
 //            gptq   n/2 + (2 + 1/2) B per group of 128 + 4 B per input (the order of groups, g_idx)
 //            awq    n/2 + (2 + 1/2) B per group of 128
 //            fp8    n + 4 B
+//          as stored: GPT-OSS' experts in MXFP4, 17 B for 32 elements (OCP Microscaling Formats 1.0), all else as it is
 //          and llama.cpp's mixtures, which quantize embeddings and head too (core/network/gguf_mixture.h)
 // cache    2 × key/value heads × head dimension per token and layer; a sliding layer keeps its window; latent
 //          attention keeps its rank and the rotary part once (DeepSeek-V2). int8: 2 B of scale per head and

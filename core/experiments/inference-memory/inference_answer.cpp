@@ -5,6 +5,8 @@
 #include "core/experiments/memory/memory_parameters.h"
 #include "core/network/model_names.h"
 #include "core/training/blas_workspace.h"
+#include "core/training/sharding.h"
+#include "core/training/vllm_profile.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,6 +23,7 @@ Library libraryOf(std::string_view text)
 {
     return text == "vllm-0.5"   ? Library::Vllm05
         : text == "vllm"        ? Library::Vllm
+        : text == "vllm-0.9"    ? Library::Vllm09
         : text == "engine-2023" ? Library::Engine2023
         : text == "llama.cpp"   ? Library::LlamaCpp
                                 : Library::Engine;
@@ -115,6 +118,26 @@ Result<ServingPass> servingPass(const Device& device, const ModelDescription& mo
     return pass;
 }
 
+bool isVllm(Library library)
+{
+    return library == Library::Vllm05 || library == Library::Vllm || library == Library::Vllm09;
+}
+
+/// What an engine finds to be taken beside the weights when it starts; only vLLM's way is known.
+Result<std::int64_t> startBytes(const Device& device, const ServingAnswer& answer, const Parameters& parameters)
+{
+    ServingRequest request = answer.request;
+    const bool isRecent = request.library == Library::Vllm09;
+    const std::int64_t context = isRecent ? 0 : request.deviceContext; // later ones count what came after it
+    if (!isVllm(request.library))
+        return answer.pass.activations + context;
+    const bool isA100 = device.id.find("a100") != std::string::npos;
+    const VllmProfile profile = vllmProfile(isRecent, answer.capacity.value_or(0), isA100, request.context);
+    request.chunk = std::min(profile.tokens, request.context);
+    MEMSCAPE_TRY(pass, servingPass(device, answer.model, parameters, request, piece(profile.tokens, request.chunk)));
+    return std::max(pass.activations, samplerBytes(answer.model, profile, elementBytes(request.computed))) + context;
+}
+
 /// The largest whole number up to `most` for which fits() is true; 0 when 1 is too much.
 template <typename Fits> std::int64_t largest(std::int64_t most, Fits fits)
 {
@@ -199,6 +222,8 @@ Result<ServingAnswer> servingAnswer(const Device& device, const Parameters& para
     answer.capacity = capacityOf(device);
     MEMSCAPE_TRY(draft, draftOf(request));
     answer.draft = std::move(draft);
+    MEMSCAPE_TRY(start, startBytes(device, answer, parameters));
+    answer.start = start;
     if (request.growth != CacheGrowth::Reserved) {
         request.chunk = 1;
         MEMSCAPE_TRY(token, servingPass(device, answer.model, parameters, request, request.batch));
@@ -224,15 +249,15 @@ double largestServedContext(const ServingAnswer& answer)
     }));
 }
 
-/// An engine that keeps its cache in pages (vLLM) takes a share of the device's memory when it starts: what weights,
-/// activations and context leave of it is the cache.
+/// An engine that keeps its cache in pages (vLLM) takes a share of the device's memory when it starts: what weights
+/// and its start leave of it is the cache.
 double cachePool(const ServingAnswer& answer)
 {
     if (!answer.capacity)
         return std::numeric_limits<double>::quiet_NaN();
     return std::max(0.0,
                     answer.request.memoryShare * double(*answer.capacity)
-                        - double(answer.allWeights() + answer.pass.activations + answer.request.deviceContext));
+                        - double(answer.allWeights() + answer.start));
 }
 
 /// Sequences of the whole context that fit into it; NaN without a cache.

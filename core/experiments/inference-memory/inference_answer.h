@@ -81,6 +81,7 @@ struct ServingAnswer
     std::optional<std::int64_t> capacity;
     std::optional<DraftModel> draft = {};
     std::int64_t tokenActivations = 0; ///< of a single token's pass, where the cache grows
+    std::int64_t start = 0;            ///< B beside the weights that an engine finds to be taken when it starts
 
     /// Of a draft model, too.
     Result<std::int64_t> caches(const CacheUse& use) const;

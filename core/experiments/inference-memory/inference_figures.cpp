@@ -206,13 +206,15 @@ Result<Figures> servingFigures(const Device& device, const ServingAnswer& answer
         return figures;
     const double pool = cachePool(answer);
     figures.push_back(bytesFigure(
-        "cache_pool", "cache of an engine", pool, "memory_share × capacity − weights − activations − device context",
+        "cache_pool", "cache of an engine", pool, "memory_share × capacity − weights − what the start needs",
         answer.capacity
-            ? fmt::format("= {} × {} − {} − {} − {}", quantityText(answer.request.memoryShare, Unit::One),
+            ? fmt::format("= {} × {} − {} − {}", quantityText(answer.request.memoryShare, Unit::One),
                           bytesText(double(*answer.capacity)), bytesText(double(answer.allWeights())),
-                          bytesText(double(answer.pass.activations)), bytesText(double(answer.request.deviceContext)))
+                          bytesText(double(answer.start)))
             : "the device's memory is not known",
-        "vLLM's worker: what it profiles at its start", {"graphs that it captures afterwards"}));
+        "the larger of a pass over its largest batch and sampling for all sequences, as vLLM profiles them; of other "
+        "engines activations and device context",
+        {"graphs that it captures afterwards"}));
     figures.push_back(countFigure("concurrent_sequences", "sequences at once", concurrentSequences(answer),
                                   "cache of an engine / whole pages of one sequence, the shared prefix once"));
     return figures;

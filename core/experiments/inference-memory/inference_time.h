@@ -45,6 +45,7 @@ enum class Library : std::uint8_t {
     Engine2023, ///< the same, whose attention reads grouped keys once for each query head
     Vllm05,     ///< an engine whose scheduler runs, and outputs are processed, between tokens
     Vllm,       ///< of it the scheduler
+    Vllm09,     ///< nothing: version 0.9 and later
     LlamaCpp
 };
 

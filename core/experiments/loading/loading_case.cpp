@@ -96,7 +96,8 @@ Result<void> readModelCase(LoadingCase& asked, const Parameters& parameters)
     asked.model = model.name;
     asked.fileBytes = std::uint64_t(bytes);
     asked.elements = std::uint64_t(tensors.total);
-    asked.form = formOfStored(form, model.storedDtype);
+    const bool isMxfp4 = form.kind == StoredForm::AsStored && model.mxfp4Experts;
+    asked.form = isMxfp4 ? LoadingForm::Other : formOfStored(form, model.storedDtype);
     return {};
 }
 

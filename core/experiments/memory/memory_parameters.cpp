@@ -155,6 +155,8 @@ Result<void> setLoss(BuildOptions& build, const Device& device, const Parameters
         build.lossForm = LossForm::Chunked;
         build.lossChunks = static_cast<std::int64_t>(parseNumber(std::string_view(text).substr(8)).value_or(8));
     }
+    if (text == "sum")
+        build.lossForm = LossForm::Sum;
     if (text != "liger" && text != "cut" && text != "in-place")
         return {};
     build.lossForm = text == "liger" ? LossForm::Liger : text == "cut" ? LossForm::Cut : LossForm::InPlace;

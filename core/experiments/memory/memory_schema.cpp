@@ -69,7 +69,8 @@ ParameterSpec lossSpec()
          {"cut", "cut cross-entropy", "logits stay on the chip; half precision (Wijmans et al. 2024)"},
          {"in-place", "in place",
           "whole logits, over which backward writes their gradient: Unsloth's kernel, and Megatron's loss on "
-          "an fp32 copy"}},
+          "an fp32 copy"},
+         {"sum", "their sum", "outputs.logits.sum(), as in scripts that measure attention in transformers"}},
         "library");
     spec.counted = "chunked";
     return spec;

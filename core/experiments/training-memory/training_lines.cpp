@@ -374,6 +374,10 @@ void TrainingLines::writeOtherLoss(const std::string& start)
         m_lines.add(start + "loss = fast_cross_entropy_loss(logits, targets) / accumulation");
         return;
     }
+    if (form == "sum") {
+        m_lines.add(start + "logits = model(inputs)");
+        return m_lines.add(start + "loss = logits.sum() / accumulation");
+    }
     m_lines.comment("The model returns its last hidden states.", indent);
     m_lines.add(start + "hidden = model(inputs)");
     m_lines.add(start + "head = model.get_output_embeddings().weight");

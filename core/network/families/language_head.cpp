@@ -179,7 +179,8 @@ Result<Graph> finishLanguageModel(NetworkBuilder& b, Variable hidden, const Lang
         return finishLitGpt(b, std::move(hidden), head);
     if (!b.options().loss && b.options().lastLogits && b.ok()) // hidden_states[:, -1:, :], while the model names them
         return finishLanguageModel(b, logitsOf(b, b.narrow(hidden, 1, 1), head), head.rule);
-    if (form == LossForm::Library || form == LossForm::InPlace || !b.options().loss || !b.ok())
+    const bool takesLogits = form == LossForm::Library || form == LossForm::InPlace || form == LossForm::Sum;
+    if (takesLogits || !b.options().loss || !b.ok())
         return finishLanguageModel(b, logitsOf(b, hidden, head),
                                    head.rule); // the function that computes the loss holds them
     return form == LossForm::Chunked ? finishInChunks(b, std::move(hidden), head)
@@ -196,6 +197,10 @@ Result<Graph> finishLanguageModel(NetworkBuilder& b, Variable logits, LogitsRule
         logits = b.cast(logits, DType::Float32);
     if (!b.options().loss || !b.ok())
         return b.finish(std::move(logits));
+    if (b.options().lossForm == LossForm::Sum) {
+        Variable loss = b.sumAll(logits);
+        return b.finish(std::move(logits), std::move(loss));
+    }
     Variable named = logits; // what the model returns; the loss makes the float copy for itself
     if (!keepsType)
         logits = inLossPrecision(b, std::move(logits));

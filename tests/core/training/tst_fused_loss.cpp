@@ -105,6 +105,7 @@ private slots:
     void everyFormHasTheSameGradients();
     void noFormHoldsAllLogits();
     void aLossInPlaceMakesNoGradientOfTheLogits();
+    void aSumOfLogitsIsCopiedForEachProduct();
     void aDividedVocabularyTakesWhatLossParallelTakes();
     void aModelWithoutALanguageHeadIsRefused();
     void fusedOperatorsKeepWhatTheyAreGiven();
@@ -301,6 +302,20 @@ void TestFusedLoss::fusedOperatorsKeepWhatTheyAreGiven()
     QVERIFY(expected && step);
     QCOMPARE(step->peakBytes(Phase::Optimizer) > 0, true);
     QVERIFY(step->peakBytes() < expected->peakBytes());
+}
+
+// Its gradient is one number, expanded; cuBLAS takes no such matrix, and each of the head's two products copies it
+// (prepare_matrix_for_cublas in PyTorch's aten/src/ATen/native/cuda/Blas.cpp).
+void TestFusedLoss::aSumOfLogitsIsCopiedForEachProduct()
+{
+    const auto graph = llama(LossForm::Sum, false);
+    QVERIFY(graph);
+    const auto step = stepOf(*graph);
+    QVERIFY(step);
+    const std::vector<std::int64_t> backward = eventsOf(*step, Phase::Backward);
+    const std::int64_t logits = 2 * 64 * 2000 * 2;
+    QCOMPARE(std::count(backward.begin(), backward.end(), logits), 2);
+    QCOMPARE(std::count(backward.begin(), backward.end(), -logits), 2); // a sum keeps none: those of forward are gone
 }
 
 QTEST_GUILESS_MAIN(TestFusedLoss)

@@ -4,6 +4,7 @@
 #include "core/training/serving.h"
 
 #include "core/network/model_names.h"
+#include "core/training/vllm_profile.h"
 #include "tests/support/pytorch_data.h"
 
 #include <QtTest>
@@ -110,6 +111,35 @@ private slots:
         StoredForm whole = StoredForm::NormalFloat4Double; // the head, too; a looked-up table is no linear layer
         whole.quantizesHead = true;
         QCOMPARE(bytes(whole), rest + layer(whole) - 2 * 1000 * 128 + matrixBytes(1000, 128, whole, 2));
+    }
+
+    // "total_size" of openai/gpt-oss-20b, model.safetensors.index.json.
+    void publishedExpertsStayInMxfp4()
+    {
+        const auto model = readModel("gpt-oss-20b");
+        QCOMPARE(*servedWeights(*model, StoredForm::AsStored, 2, 1), std::int64_t(13761264768));
+        QVERIFY(*servedWeights(*model, StoredForm::BFloat16, 2, 1) > std::int64_t(41e9));
+    }
+
+    // Peak activation memory that vLLM prints on an H100, GiB: llm-d/llm-d-benchmark,
+    // config_explorer/empirical-vllm-memory-results.md.
+    void vllmsStartIsItsSampler_data()
+    {
+        QTest::addColumn<double>("printed");
+        QTest::newRow("llama-3.1-8b") << 4.76;
+        QTest::newRow("qwen3-0.6b") << 5.56;
+        QTest::newRow("qwen3-32b") << 5.64;
+        QTest::newRow("gpt-oss-20b") << 7.38;
+    }
+    void vllmsStartIsItsSampler()
+    {
+        QFETCH(double, printed);
+        const auto model = readModel(QTest::currentDataTag());
+        const VllmProfile onH100 = vllmProfile(true, std::int64_t(79) << 30, false, 16000);
+        const double start = double(samplerBytes(*model, onH100, 2)) / 0x1p30;
+        QVERIFY2(start < printed && start > 0.98 * printed, qPrintable(QString::number(start)));
+        const VllmProfile onA100 = vllmProfile(true, std::int64_t(79) << 30, true, 16000);
+        QVERIFY(samplerBytes(*model, onA100, 2) < samplerBytes(*model, onH100, 2) / 3);
     }
 
     void aStateDoesNotGrowWithTheContext()
