@@ -28,9 +28,10 @@
 // the other: a channel goes by once for its statistics and once for the result, backward as if in three such trips. In
 // a profile of a ResNet-50 (torch.profiler, ten steps of 128 pictures in FP16 on what must be an A100 of 40 GB: its
 // ReLUs move 1.4 TB/s) a trip's wait is 0.93 to 1.09 of the latency that pointers chase there forward, 0.86 to 1.05
-// backward. What a block's registers hold is read once (25,088 elements there, 100,352 no more). A group norm of PyTorch's has kernels for NCHW alone: eagerly it copies pictures in NHWC and hands on
-// NCHW, which the convolution after it copies back, and so with gradients (aten/native/group_norm.cpp, X =
-// input.contiguous(); pytorch/pytorch, issue 111824, and pull request 191945 of August 2026). Compilers decompose it.
+// backward. What a block's registers hold is read once (25,088 elements there, 100,352 no more). A group norm of
+// PyTorch's has kernels for NCHW alone: eagerly it copies pictures in NHWC and hands on NCHW, which the convolution
+// after it copies back, and so with gradients (aten/native/group_norm.cpp, X = input.contiguous(); pytorch/pytorch,
+// issue 111824, and pull request 191945 of August 2026). Compilers decompose it.
 //
 // On lanes a convolution of 3 × 3 windows without a stride takes Winograd's F(2 × 2, 3 × 3): 16 multiplications for
 // four results instead of 36, forward and for the input's gradient (Lavin and Gray 2015, arXiv:1509.09308).
@@ -76,12 +77,12 @@ struct OperatorCost
     std::optional<AttentionProblem> attention = {}; ///< of a fused kernel
     bool isFirstGeneration = false;                 ///< of fused kernels of attention (device_kernels.h)
     bool isTransformerEngines = false;              ///< cuDNN's, on Hopper
-    double instructions = 0;  ///< of threads: a convolution that multiplies element by element, and eager_kernels.h
-    double summed = 0;        ///< elements of a bias's gradient, which a kernel of its own sums up (eager_kernels.h)
-    double near = 0;          ///< share of the bytes that a GPU's L2 still holds (tensor_reuse.h)
-    double atOnce = 1;        ///< alike products in flight together, each of a like operator: a rank's experts
-    double turned = 0;        ///< B that copies of pictures between NCHW and NHWC read and write besides
-    double turnedInNhwc = 0;  ///< the same where pictures lie in NHWC
+    double instructions = 0; ///< of threads: a convolution that multiplies element by element, and eager_kernels.h
+    double summed = 0;       ///< elements of a bias's gradient, which a kernel of its own sums up (eager_kernels.h)
+    double near = 0;         ///< share of the bytes that a GPU's L2 still holds (tensor_reuse.h)
+    double atOnce = 1;       ///< alike products in flight together, each of a like operator: a rank's experts
+    double turned = 0;       ///< B that copies of pictures between NCHW and NHWC read and write besides
+    double turnedInNhwc = 0; ///< the same where pictures lie in NHWC
     double roundTrips = 0;   ///< times that a block waits for memory, one after the other; of batch norms in NCHW
     double blocks = 0;       ///< that wait so
     // What a processor's operators are told apart by (pytorch_operations.h); OperatorRuns fills it in.

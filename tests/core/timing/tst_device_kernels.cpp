@@ -327,9 +327,9 @@ private slots:
             const Graph graph = buildNetwork(*readModel("resnet18"), options).value();
             const auto isNorm = [](const Operator& one) { return one.kind == OperatorKind::BatchNorm; };
             const auto& all = graph.operators;
-            const OperatorCost cost = forwardCost(graph, isFirst
-                                                      ? *std::find_if(all.begin(), all.end(), isNorm)
-                                                      : *std::find_if(all.rbegin(), all.rend(), isNorm));
+            const OperatorCost cost = forwardCost(graph,
+                                                  isFirst ? *std::find_if(all.begin(), all.end(), isNorm)
+                                                          : *std::find_if(all.rbegin(), all.rend(), isNorm));
             OperatorCost nhwc = cost;
             nhwc.roundTrips = 0;
             const Device device = findDevice(name).value();
