@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/timing/device_kernels.h"
 
+#include "core/base/number.h"
 #include "core/timing/attention_time.h"
 #include "core/timing/eager_kernels.h"
 #include "core/timing/gemm_time.h"
@@ -103,10 +104,21 @@ bool runsOnLanes(const Device& device, const OperatorCost& cost)
     return cost.dtype == DType::Float32 && !(cost.isConvolution && device.flopRate("tf32") > 0);
 }
 
-/// Its tensor cores multiply fp32 faster than its lanes do, as they don't on GeForce boards.
-bool prefersTensorFloat32(const Device& device)
+/// Threads that a multiprocessor keeps (CUDA Programming Guide, technical specifications per compute capability).
+double threadsOfUnit(const Device& device)
 {
-    return device.flopRate("tf32") > device.flopRate("fp32");
+    const double capability = parseNumber(device.computeCapability).value_or(0);
+    return capability == 7.5 ? 1024 : capability > 8 && capability < 9 ? 1536 : capability >= 12 ? 1536 : 2048;
+}
+
+/// s of blocks that wait for memory again and again, as many of them at once as fit.
+double waitingSeconds(const Device& device, const OperatorCost& cost)
+{
+    const MemoryLevel* const dram = device.dram();
+    if (cost.roundTrips <= 0 || dram == nullptr)
+        return 0;
+    const double atOnce = std::max(device.units, 1) * std::floor(threadsOfUnit(device) / channelThreads);
+    return std::ceil(cost.blocks / atOnce) * cost.roundTrips * dram->latency.valueOr(0);
 }
 
 ProductSeconds productSeconds(const Device& device, double rate, const OperatorCost& cost)
@@ -164,7 +176,8 @@ TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& c
 {
     const double perByte = std::max((1 - cost.near) / rates.bandwidth, cost.near / m_cacheBandwidth);
     const double passes = (cost.bytes - cost.summed * double(elementBytes(cost.dtype))) * perByte;
-    const double memory = cost.isProduct ? passes : std::max(passes, issueSeconds(m_device, cost.instructions));
+    const double waited = std::hypot(passes, waitingSeconds(m_device, cost));
+    const double memory = cost.isProduct ? passes : std::max(waited, issueSeconds(m_device, cost.instructions));
     const double launch = cost.kernels * rates.launch;
     ProductSeconds product;
     const bool isFloat = cost.dtype == DType::Float32;
@@ -183,9 +196,7 @@ TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& c
          : memory > product.multiplying ? parts.memory
                                         : parts.arithmetic) =
         std::max(product.multiplying + product.filling, memory) + launch;
-    const bool onLanes =
-        cost.isProduct ? runsOnLanes(m_device, cost) : cost.turnsFloats && !prefersTensorFloat32(m_device);
-    if (cost.turned > 0 && !onLanes)
+    if (cost.turned > 0 && !(cost.isProduct && runsOnLanes(m_device, cost)))
         parts.turned = cost.turned * perByte + launch;
     parts.memory += parts.turned + sumSeconds(cost, perByte);
     return parts;

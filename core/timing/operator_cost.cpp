@@ -4,6 +4,7 @@
 #include "core/training/fused_loss.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace memscape {
 
@@ -174,16 +175,26 @@ double turnedBytes(const Graph& graph, const Operator& op, double bytes)
     return x.rank() == 4 && x[1] >= 16 && !isPointwise(graph, op) ? 2 * bytes : 0;
 }
 
-/// What a training's batch norm turns in NCHW, and a group norm in NHWC: its operand and its result.
+/// What a group norm turns in NHWC: its operand and its result.
 void turnNorm(const Graph& graph, const Operator& op, OperatorCost& cost)
 {
     const TensorId x = graph.inputs(op)[0];
     if (op.kind == OperatorKind::GroupNorm && graph.layoutOf(x).rank() == 4)
         cost.turnedInNhwc = 2 * (bytesOf(graph, x) + bytesOf(graph, graph.outputs(op)[0]));
-    if (op.kind != OperatorKind::BatchNorm || !op.hasGradient || graph.layoutOf(x).rank() != 4)
+}
+
+/// A training's batch norm of pictures in NCHW (cuDNN): a block for each channel.
+void waitByChannels(const Graph& graph, const Operator& op, bool isBackward, OperatorCost& cost)
+{
+    constexpr double kept = 64 * channelThreads; // an element in each of 64 registers
+    const Layout& x = graph.layoutOf(graph.inputs(op)[0]);
+    if (op.kind != OperatorKind::BatchNorm || !op.hasGradient || x.rank() != 4 || x[1] == 0)
         return;
-    cost.turned = cost.bytes;
-    cost.turnsFloats = elementBytes(graph.tensors[x].dtype) == 4;
+    const double ofChannel = double(x.elements()) / double(x[1]);
+    if (ofChannel <= kept)
+        return;
+    cost.blocks = double(x[1]);
+    cost.roundTrips = (isBackward ? 3 : 2) * std::ceil(ofChannel / channelThreads);
 }
 
 /// Bytes of a view's backward: parts that are joined, or one that is put into zeros.
@@ -344,6 +355,7 @@ OperatorCost forwardCost(const Graph& graph, const Operator& op)
     else
         cost.bytes += bytesOf(graph, inputs) + normBytes(graph, op, false);
     turnNorm(graph, op, cost);
+    waitByChannels(graph, op, false, cost);
     return cost;
 }
 
@@ -380,8 +392,10 @@ OperatorCost backwardCost(const Graph& graph, const Operator& op)
     }
     if (cost.kernels > 0)
         cost.bytes += given + bytesOf(graph, graph.saved(op)) + normBytes(graph, op, true);
-    if (cost.kernels > 0)
+    if (cost.kernels > 0) {
         turnNorm(graph, op, cost);
+        waitByChannels(graph, op, true, cost);
+    }
     return cost;
 }
 

@@ -23,12 +23,15 @@
 // more. One of single pixels (1 × 1, no stride) is a product of what lies there, channels × pixels, and turns nothing
 // where its rows of pixels start at multiples of 16 bytes: cuDNN's ResNet-50 in NCHW takes 18 ms more than in NHWC for
 // 512 pictures on an RTX 4090 (timm, benchmark-infer-amp-nchw-pt291-cu128-4090.csv against -nhwc-pt240-cu124-), its 3 ×
-// 3 convolutions and odd rows alone 16, all of them 48. A training's batch norms
-// take twice as long in NCHW, forward and backward (H100: NVIDIA/cudnn-frontend, issue 134; a V100 in 16 bits: what
-// NCHW takes longer there is 41 ms, of which convolutions explain 13), but in fp32 where lanes multiply as fast as
-// tensor cores. A group norm of PyTorch's has kernels for NCHW alone: eagerly it copies pictures in NHWC and hands on
-// NCHW, which the convolution after it copies back, and so with gradients (aten/native/group_norm.cpp, X =
-// input.contiguous(); pytorch/pytorch, issue 111824, and pull request 191945 of August 2026). Compilers decompose it.
+// 3 convolutions and odd rows alone 16, all of them 48. A training's batch norm in NCHW gives each channel a block of
+// 512 threads (cuDNN's bn_fw_tr_1C11_kernel_NCHW and bn_bw_1C11_kernel_new), each of which waits for one element after
+// the other: a channel goes by once for its statistics and once for the result, backward as if in three such trips. In
+// a profile of a ResNet-50 (torch.profiler, ten steps of 128 pictures in FP16 on what must be an A100 of 40 GB: its
+// ReLUs move 1.4 TB/s) a trip's wait is 0.93 to 1.09 of the latency that pointers chase there forward, 0.86 to 1.05
+// backward. What a block's registers hold is read once (25,088 elements there, 100,352 no more). A group norm of
+// PyTorch's has kernels for NCHW alone: eagerly it copies pictures in NHWC and hands on NCHW, which the convolution
+// after it copies back, and so with gradients (aten/native/group_norm.cpp, X = input.contiguous(); pytorch/pytorch,
+// issue 111824, and pull request 191945 of August 2026). Compilers decompose it.
 //
 // On lanes a convolution of 3 × 3 windows without a stride takes Winograd's F(2 × 2, 3 × 3): 16 multiplications for
 // four results instead of 36, forward and for the input's gradient (Lavin and Gray 2015, arXiv:1509.09308).
@@ -74,13 +77,14 @@ struct OperatorCost
     std::optional<AttentionProblem> attention = {}; ///< of a fused kernel
     bool isFirstGeneration = false;                 ///< of fused kernels of attention (device_kernels.h)
     bool isTransformerEngines = false;              ///< cuDNN's, on Hopper
-    double instructions = 0;  ///< of threads: a convolution that multiplies element by element, and eager_kernels.h
-    double summed = 0;        ///< elements of a bias's gradient, which a kernel of its own sums up (eager_kernels.h)
-    double near = 0;          ///< share of the bytes that a GPU's L2 still holds (tensor_reuse.h)
-    double atOnce = 1;        ///< alike products in flight together, each of a like operator: a rank's experts
-    double turned = 0;        ///< B that copies of pictures between NCHW and NHWC read and write besides
-    double turnedInNhwc = 0;  ///< the same where pictures lie in NHWC
-    bool turnsFloats = false; ///< they are of fp32, which tensor cores read as TF32 alone
+    double instructions = 0; ///< of threads: a convolution that multiplies element by element, and eager_kernels.h
+    double summed = 0;       ///< elements of a bias's gradient, which a kernel of its own sums up (eager_kernels.h)
+    double near = 0;         ///< share of the bytes that a GPU's L2 still holds (tensor_reuse.h)
+    double atOnce = 1;       ///< alike products in flight together, each of a like operator: a rank's experts
+    double turned = 0;       ///< B that copies of pictures between NCHW and NHWC read and write besides
+    double turnedInNhwc = 0; ///< the same where pictures lie in NHWC
+    double roundTrips = 0;   ///< times that a block waits for memory, one after the other; of batch norms in NCHW
+    double blocks = 0;       ///< that wait so
     // What a processor's operators are told apart by (pytorch_operations.h); OperatorRuns fills it in.
     OperatorKind kind = OperatorKind::Count; ///< Count: no operator of the network
     bool isBackward = false;
@@ -88,6 +92,8 @@ struct OperatorCost
     double window = 0;   ///< R·S of a convolution's kernels
     double far = 0;      ///< B that have left the caches since they were used (tensor_reuse.h)
 };
+
+constexpr double channelThreads = 512; ///< of a block that has a channel of a batch norm
 
 /// R·S of kernels (C_out, C / groups, R, S).
 double windowSize(const Layout& kernels);

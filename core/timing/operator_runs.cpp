@@ -219,6 +219,7 @@ OperatorRuns::OperatorRuns(const Graph& graph, const Plan& plan, const OperatorC
         cost.atOnce = experts[op.module];
         cost.isTransformerEngines = plan.precision == Precision::Fp8 && plan.fp8Scaling == Fp8Scaling::Delayed;
         cost.turned = plan.isChannelsLast ? cost.turnedInNhwc : cost.turned;
+        cost.roundTrips = plan.isChannelsLast ? 0 : cost.roundTrips;
         return inRecipe(std::move(cost), isInFp8(graph, i, plan));
     };
     const auto forwardOf = [&](std::size_t i) {

@@ -17,7 +17,7 @@ constexpr const char* cublas = "cuBLAS product of 8192 × 8192 × 8192";
 constexpr const char* mamf = "the best matrix product over many shapes (MAMF)";
 constexpr const char* hopperSource = "waynehacking8/blackwell-tensorcore-kernels, bench.csv, H100 SXM, CUDA 13.1";
 constexpr const char* ampereSource = "gau-nernst/learn-cuda, 02b, A100 40 GB";
-constexpr const char* blackwell = "gau-nernst/learn-cuda, 02b, at 400 W, middle of 166 to 177";
+constexpr const char* blackwell = "gau-nernst/learn-cuda, 02b, middle of 166 to 177 at 400 W";
 constexpr const char* sharedTable =
     "database.md of a benchmark of PyTorch's products of 10240 × 10240 × 10240 by zzc0208 and others on GitHub, "
     "2024 to 2025; which repository was not found out";
@@ -94,7 +94,8 @@ constexpr Published published[] = {
     {"nvidia-a10", "tf32", 35.33, Evidence::Measured, a10Table, cublas},
     {"nvidia-a10", "fp16", 70.7, Evidence::Derived, a10Table, a10Share},
     {"nvidia-a10", "bf16", 70.7, Evidence::Derived, a10Table, a10Share},
-    {"nvidia-rtx-5090", "bf16", 171.5, Evidence::Measured, blackwell, cublas},
+    {"nvidia-rtx-5090", "bf16", 193.6, Evidence::Derived, blackwell, "171.5 × ∛(575 W / 400 W)"},
+    {"nvidia-rtx-5090", "fp16", 193.6, Evidence::Derived, blackwell, "171.5 × ∛(575 W / 400 W)"},
     {"nvidia-jetson-agx-orin-64gb", "bf16", 33.75, Evidence::Measured, orin, "large cuBLAS products"},
     {"nvidia-jetson-agx-orin-64gb", "fp16", 33.75, Evidence::Derived, orin, "large cuBLAS products"},
 };
