@@ -131,10 +131,18 @@ void StudyDocument::setParameter(const std::string& experiment, const std::strin
         next = next.at(key, value);
     else
         next.set(key, value);
+    setParameter(experiment, key, std::move(next), gesture);
+}
+
+void StudyDocument::setParameter(const std::string& experiment, const std::string& key, Parameters next, int gesture)
+{
     QString text = tr("Change %1").arg(shown(key));
     if (const auto found = findExperiment(experiment)) {
-        if (const ParameterSpec* spec = findParameter((*found)->schema(), key))
-            text = tr("Change %1 to %2").arg(shown(spec->label), shown(valueLabel(*spec, value)));
+        const ParameterSpec* const spec = findParameter((*found)->schema(), key);
+        const auto value = std::find_if(next.values().begin(), next.values().end(),
+                                        [&](const auto& one) { return one.first == key; });
+        if (spec && value != next.values().end())
+            text = tr("Change %1 to %2").arg(shown(spec->label), shown(valueLabel(*spec, value->second)));
     }
     pushParameters(experiment, std::move(next), text, "parameter/" + key, gesture);
 }

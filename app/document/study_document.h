@@ -124,6 +124,8 @@ public:
     int newGesture() { return ++m_gesture; }
     void setParameter(const std::string& experiment, const std::string& key, const ParameterValue& value,
                       int gesture = 0);
+    /// The same with what follows from it: `next` has the new value of `key`.
+    void setParameter(const std::string& experiment, const std::string& key, Parameters next, int gesture = 0);
     void setSweep(const std::string& experiment, const std::optional<Sweep>& sweep);
     /// Several at once ("Reset to defaults", "Use this record's parameters"): `text` names the
     /// step.

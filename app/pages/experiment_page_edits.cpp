@@ -10,14 +10,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 
 namespace memscape {
 
 namespace {
 
-constexpr int keyRepeatWindow = 600;               ///< ms within which edits of one parameter are one undo step
-constexpr std::string_view libraryKey = "library"; ///< the choice that implies others: a library's own defaults
+constexpr int keyRepeatWindow = 600; ///< ms within which edits of one parameter are one undo step
 
 } // namespace
 
@@ -41,12 +39,8 @@ Result<void> ExperimentPage::setText(const QString& key, const QString& text)
         document.setParameters(m_id, now, tr("End sweep"));
         return {};
     }
-    if (spec->key == libraryKey) {
-        MEMSCAPE_TRY(next, changedWithImplied(m_experiment, now, spec->key, text.toStdString()));
-        document.setParameters(m_id, next, tr("Choose the library"));
-        return {};
-    }
-    document.setParameter(m_id, spec->key, values->front(), gestureFor(key));
+    MEMSCAPE_TRY(next, changedWithImplied(m_experiment, now, spec->key, text.toStdString()));
+    document.setParameter(m_id, spec->key, next, gestureFor(key));
     return {};
 }
 

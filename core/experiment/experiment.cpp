@@ -180,8 +180,10 @@ Result<Parameters> changedWithImplied(const Experiment& experiment, const Parame
     for (std::size_t i = 0; i < now.values().size(); ++i) {
         const std::string& own = now.values()[i].first;
         const std::string said = valueText(now.values()[i].second);
-        const bool isImplied = std::find(before.begin(), before.end(), std::pair(own, said)) != before.end();
-        if (own != key && !isImplied && !(now.values()[i] == standard.values()[i]))
+        const auto implied = std::find_if(before.begin(), before.end(), [&](const auto& one) { return one.first == own; });
+        const bool isByHand =
+            implied == before.end() ? !(now.values()[i] == standard.values()[i]) : implied->second != said;
+        if (own != key && isByHand)
             given.push_back(own + "=" + said);
     }
     MEMSCAPE_TRY(asked, askedParameters(experiment, given));

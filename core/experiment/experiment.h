@@ -114,8 +114,8 @@ public:
 
 /// What a command or a link asks for: what it assigns, what that implies, and the schema's defaults.
 Result<Parameters> askedParameters(const Experiment& experiment, const std::vector<std::string>& assignments);
-/// `now` with another value of `key`, as a page's form changes it: what the old value implied follows the new one, what
-/// else differs from the schema's defaults stays.
+/// `now` with another value of `key`, as a page's form changes it: what was implied follows, and so does what is as the
+/// schema has it; what else was said stays, also where it is the schema's default in place of what is implied.
 Result<Parameters> changedWithImplied(const Experiment& experiment, const Parameters& now, const std::string& key,
                                       const std::string& text);
 /// The parameters that a page of that device opens with.

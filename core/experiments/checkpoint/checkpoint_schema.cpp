@@ -100,7 +100,7 @@ Schema checkpointSchema()
             choiceSpec("layer_options", "ways per layer",
                        "Of model:NAME: whether the optimal schedule may also keep a layer without its "
                        "attention core, which is then computed again "
-                       "(Korthikanti et al. 2022, selective).",
+                       "(Korthikanti et al. 2022, selective), where that is written out (attention=eager).",
                        {{"all", "all or nothing", "a layer's activations are all kept, or all recomputed"},
                         {"selective", "all, selective, nothing", "the solver chooses per layer"}}),
             assumeSpec()};

@@ -8,6 +8,7 @@
 #include "core/network/gguf_mixture.h"
 #include "core/network/litgpt.h"
 #include "core/network/model_names.h"
+#include "core/network/network.h"
 #include "core/network/network_file.h"
 
 #include <algorithm>
@@ -21,6 +22,7 @@ struct ModelTraits
 {
     bool hasTokens = true; ///< sequences of them, not pictures or rows
     bool hasAttention = true;
+    bool callsFused = true; ///< kernels of attention, where its library is new enough
     bool sharesKeys = true; ///< heads of queries share those of keys
     bool hasCache = true;   ///< of keys and values
     bool hasDropout = true;
@@ -65,6 +67,7 @@ ModelTraits traitsOf(const std::string& text)
     traits.hasTokens = isDecoder || isStateSpace || family == Family::Encoder;
     traits.hasAttention =
         (traits.hasTokens && !isStateSpace) || family == Family::VisionTransformer || family == Family::Diffusion;
+    traits.callsFused = callsFusedAttention(*model, Transformers::From454);
     traits.sharesKeys = family == Family::Decoder && model->kvHeads < model->heads;
     traits.hasCache = isDecoder || isStateSpace;
     traits.hasLanguageHead = traits.hasCache && !isByHand && model->head == HeadKind::LanguageModel;
@@ -337,7 +340,8 @@ std::vector<std::string> idleCheckpointParameters(const Parameters& parameters)
     idle.add("sequence", !isModel || !traits.hasTokens);
     idle.add("precision", !isModel);
     idle.add("attention", !isModel || !traits.hasAttention);
-    idle.add("layer_options", !isModel || !traits.hasAttention);
+    const bool isWrittenOut = idle.is("attention", "eager") || (idle.is("attention", "auto") && !traits.callsFused);
+    idle.add("layer_options", !isModel || !traits.hasAttention || !isWrittenOut);
     idle.add("assume", !traits.isUnknown);
     return idle.keys();
 }

@@ -298,7 +298,6 @@ ParameterTexts libraryDefaults(const Parameters& parameters)
     const TrainingLibrary* const library = trainingLibraryOf(parameters);
     if (!library)
         return texts;
-    texts.emplace_back("attention", "auto"); // all of them call F.scaled_dot_product_attention
     if (library->runsTransformers && isModelOf(withDropout, parameters))
         texts.emplace_back("dropout", "0.1");
     if (library->runsTransformers && transformersOf(parameters) == Transformers::Before445

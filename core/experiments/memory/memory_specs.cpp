@@ -56,7 +56,7 @@ ParameterSpec attentionSpec()
         "attention", "attention",
         "How scaled dot-product attention is computed. PyTorch has one fused kernel for processors, which "
         "flash and memory-efficient both mean there; PyTorch 1 has none.",
-        attentionKernels.choices(), "eager");
+        attentionKernels.choices(), "auto");
 }
 
 ParameterSpec linkBandwidthSpec()

@@ -65,6 +65,29 @@ private slots:
         QVERIFY(page->parameters().flag("clipping"));
     }
 
+    void whatALibraryImpliesFollowsTheModelAndTheMethod()
+    {
+        auto page = open("training-memory", "nvidia-h200");
+        const auto is = [&](const char* key) { return page->parameters().choice(key); };
+        QVERIFY(page->setText("library", "torchtune"));
+        QVERIFY(page->setText("optimizer", "lion")); // of one's own, where torchtune takes 8-bit Adam
+        QCOMPARE(is("loss"), std::string("chunked:8"));
+        QVERIFY(page->setText("adapter", "lora"));
+        QCOMPARE(page->parameters().integer("adapter_rank"), std::int64_t(8));
+        QCOMPARE(is("adapter_precision"), std::string("base"));
+        QCOMPARE(is("optimizer"), std::string("lion"));
+        m_fixture->document.undoStack()->undo(); // one step
+        QCOMPARE(is("adapter"), std::string("none"));
+        QCOMPARE(is("adapter_precision"), std::string("auto"));
+        QVERIFY(page->setText("library", "transformers"));
+        QVERIFY(page->setText("model", "gpt2")); // with dropout, and fewer positions than tokens
+        QCOMPARE(page->parameters().number("dropout"), 0.1);
+        QCOMPARE(page->parameters().integer("sequence"), std::int64_t(1024));
+        QVERIFY(page->setText("dropout", "0"));
+        QVERIFY(page->setText("model", "bert-base-uncased"));
+        QCOMPARE(page->parameters().number("dropout"), 0.0);
+    }
+
     void textSetsValuesSweepsAndRefusesTheRest()
     {
         auto page = open("stride", "nvidia-h200");

@@ -351,6 +351,7 @@ void TestCheckpoint::modelsAreCutIntoLayers()
     auto build = BuildOptions{};
     build.batch = 2;
     build.sequence = 128;
+    build.attention = AttentionKernel::Library;
     const auto graph = buildNetwork(*description, build);
     QVERIFY(graph.has_value());
     const SavedBytes packed = savedBytes(*graph);
@@ -362,7 +363,8 @@ void TestCheckpoint::modelsAreCutIntoLayers()
 
 void TestCheckpoint::selectiveLayersAreNeverSlower()
 {
-    const std::vector<std::string> model{"chain=model:gpt2", "batch=4", "sequence=512", "slots=1000"};
+    const std::vector<std::string> model{"chain=model:gpt2", "batch=4", "sequence=512", "attention=eager",
+                                         "slots=1000"};
     const auto answer = [&](std::vector<std::string> more) {
         more.insert(more.end(), model.begin(), model.end());
         return *answerCheckpoint(h200(), chainWith(more));

@@ -104,6 +104,7 @@ std::vector<Choice> otherChoices()
     }
     for (const char* chain : {"chain=model:gpt2", "chain=model:resnet18", "chain=model:mlp:64,64,64"})
         choices.push_back({"checkpoint", "cpu", {chain, "sequence=32", "batch=1"}});
+    choices.push_back({"checkpoint", "cpu", {"chain=model:gpt2", "sequence=32", "batch=1", "attention=eager"}});
     return choices;
 }
 

@@ -293,8 +293,8 @@ void TestTrainingMemory::moreIsNeverLess_data()
                               << "sequence=256";
     QTest::newRow("checkpointing") << "checkpointing=block"
                                    << "checkpointing=none";
-    QTest::newRow("selective") << "checkpointing=selective"
-                               << "checkpointing=none";
+    QTest::newRow("selective") << "attention=eager checkpointing=selective"
+                               << "attention=eager checkpointing=none";
     QTest::newRow("flash") << "attention=flash"
                            << "attention=eager";
     QTest::newRow("dropout") << "dropout=0"
