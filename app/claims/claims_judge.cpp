@@ -13,9 +13,8 @@ Result<ClaimsResult> resultFor(const Device& device, const ClaimProgress& progre
 {
     auto made = std::make_shared<ClaimsOfDevice>();
     made->device = device;
-    MEMSCAPE_TRY(table, sharedClaimTable());
+    MEMSCAPE_SET(made->table, sharedClaimTable());
     MEMSCAPE_TRY(questions, readQuestions(questionsFile()));
-    made->table = table;
     made->questions = std::make_shared<const std::vector<DeepQuestion>>(std::move(questions));
     std::vector<const ClaimEntry*> entries;
     for (const ClaimEntry& entry : *made->table)
@@ -23,10 +22,8 @@ Result<ClaimsResult> resultFor(const Device& device, const ClaimProgress& progre
     std::vector<const DeepQuestion*> asked;
     for (const DeepQuestion& question : *made->questions)
         asked.push_back(&question);
-    MEMSCAPE_TRY(claims, judgeClaims(entries, device, progress));
-    MEMSCAPE_TRY(answers, answerQuestions(asked, device));
-    made->claims = std::move(claims);
-    made->answers = std::move(answers);
+    MEMSCAPE_SET(made->claims, judgeClaims(entries, device, progress));
+    MEMSCAPE_SET(made->answers, answerQuestions(asked, device));
     return ClaimsResult(std::move(made));
 }
 
@@ -34,15 +31,14 @@ Result<ClaimsResult> resultFor(const Device& device, const ClaimProgress& progre
 
 const JudgedClaim* ClaimsOfDevice::claim(const std::string& id) const
 {
-    const auto found =
-        std::find_if(claims.begin(), claims.end(), [&](const JudgedClaim& one) { return one.entry->id == id; });
+    const auto found = std::ranges::find_if(claims, [&](const JudgedClaim& one) { return one.entry->id == id; });
     return found == claims.end() ? nullptr : &*found;
 }
 
 const AnsweredQuestion* ClaimsOfDevice::answer(const std::string& id) const
 {
-    const auto found = std::find_if(answers.begin(), answers.end(),
-                                    [&](const AnsweredQuestion& one) { return one.question->id == id; });
+    const auto found =
+        std::ranges::find_if(answers, [&](const AnsweredQuestion& one) { return one.question->id == id; });
     return found == answers.end() ? nullptr : &*found;
 }
 

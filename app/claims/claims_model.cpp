@@ -20,8 +20,7 @@ QString experimentTitle(const Experiment* experiment)
 bool hasAllWords(const QString& text, const QString& search)
 {
     const QStringList words = search.split(u' ', Qt::SkipEmptyParts);
-    return std::all_of(words.begin(), words.end(),
-                       [&](const QString& word) { return text.contains(word, Qt::CaseInsensitive); });
+    return std::ranges::all_of(words, [&](const QString& word) { return text.contains(word, Qt::CaseInsensitive); });
 }
 
 QString searchedText(const JudgedClaim& claim)
@@ -144,8 +143,8 @@ std::vector<std::string> ClaimsModel::topics() const
 
 QModelIndex ClaimsModel::indexOf(const Key& key) const
 {
-    const auto found = std::find_if(m_rows.begin(), m_rows.end(),
-                                    [&](const Row& row) { return row.kind == key.first && row.id == key.second; });
+    const auto found =
+        std::ranges::find_if(m_rows, [&](const Row& row) { return row.kind == key.first && row.id == key.second; });
     return found == m_rows.end() || key.first == Row::Kind::Head ? QModelIndex() : index(int(found - m_rows.begin()));
 }
 

@@ -25,7 +25,6 @@
 #include <QToolButton>
 
 #include <algorithm>
-#include <array>
 
 namespace memscape {
 
@@ -331,7 +330,7 @@ Result<void> ClaimsPage::apply(const ScreenshotRequest& request)
         } else if (key == "question") {
             chosen = {ClaimsModel::Row::Kind::Question, value.toStdString()};
         } else if (key == "verdict") {
-            const auto found = std::find(verdictKeys.begin(), verdictKeys.end(), value.toStdString());
+            const auto found = std::ranges::find(verdictKeys, value.toStdString());
             if (found == verdictKeys.end())
                 return fail("usage.value", "no verdict is \"" + quotedForMessage(value.toStdString()) + "\"",
                             didYouMean(value.toStdString(), verdictKeys));
@@ -352,7 +351,7 @@ Result<void> ClaimsPage::apply(const ScreenshotRequest& request)
         return {}; // the page says it
     const auto known = [](const std::string& value, const std::vector<std::string>& all,
                           const char* what) -> Result<void> {
-        if (value.empty() || std::find(all.begin(), all.end(), value) != all.end())
+        if (value.empty() || std::ranges::find(all, value) != all.end())
             return {};
         return fail("usage.value", std::string("no ") + what + " \"" + quotedForMessage(value) + "\"",
                     didYouMean(value, all));

@@ -78,7 +78,7 @@ Result<std::vector<std::string>> answerFiles(const std::vector<std::string>& nam
         if (inside.empty())
             return fail("usage", fmt::format("there are no answers (*.mlab) in {}", name),
                         "name the folder that holds them");
-        std::sort(inside.begin(), inside.end());
+        std::ranges::sort(inside);
         files.insert(files.end(), inside.begin(), inside.end());
     }
     return files;

@@ -415,12 +415,11 @@ Answered unexpectedWords(const CLI::App& app, const CLI::ExtrasError& problem)
 /// The first word that is not an option must be a command; CLI11 alone would not name near ones.
 std::optional<Answered> unknownCommand(const CLI::App& app, const std::vector<std::string>& words)
 {
-    const auto word =
-        std::find_if(words.begin(), words.end(), [](const std::string& text) { return !text.starts_with("-"); });
+    const auto word = std::ranges::find_if(words, [](const std::string& text) { return !text.starts_with("-"); });
     std::vector<std::string> names;
     for (const CLI::App* command : app.get_subcommands(nullptr))
         names.push_back(command->get_name());
-    if (word == words.end() || std::find(names.begin(), names.end(), *word) != names.end())
+    if (word == words.end() || std::ranges::find(names, *word) != names.end())
         return {};
     return usageError(app, fmt::format("there is no command \"{}\"", quotedForMessage(*word)),
                       didYouMean(*word, names));

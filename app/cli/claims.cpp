@@ -24,7 +24,7 @@ Result<std::vector<const ClaimEntry*>> chosenClaims(const std::vector<ClaimEntry
         if (sources.empty() || sources.back() != entry.source)
             sources.push_back(entry.source);
     }
-    if (!arguments.source.empty() && std::find(sources.begin(), sources.end(), arguments.source) == sources.end())
+    if (!arguments.source.empty() && std::ranges::find(sources, arguments.source) == sources.end())
         return fail("claims.source", fmt::format("no claims come from \"{}\"", quotedForMessage(arguments.source)),
                     didYouMean(arguments.source, sources));
     if (!arguments.experiment.empty())
@@ -63,8 +63,7 @@ Result<void> printQuestions(const Arguments& arguments)
         asked.push_back(&question);
     std::vector<const ClaimEntry*> judging;
     for (const ClaimEntry& entry : table) {
-        if (std::any_of(questions.begin(), questions.end(),
-                        [&](const DeepQuestion& one) { return one.claim == entry.id; }))
+        if (std::ranges::any_of(questions, [&](const DeepQuestion& one) { return one.claim == entry.id; }))
             judging.push_back(&entry);
     }
     MEMSCAPE_TRY(answers, answerQuestions(asked, device));

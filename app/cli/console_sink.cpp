@@ -91,9 +91,8 @@ void ConsoleSink::point(const std::string& sweepKey, const Point& point)
 {
     if (m_events)
         printOut(protocol::encode(protocol::Event(protocol::Sample{runId, sweepKey, point})));
-    const auto same = std::find_if(m_points.begin(), m_points.end(), [&point](const Point& other) {
-        return other.x == point.x && other.name == point.name;
-    });
+    const auto same = std::ranges::find_if(
+        m_points, [&point](const Point& other) { return other.x == point.x && other.name == point.name; });
     if (same != m_points.end())
         *same = point; // the newest has the most samples in it
     else

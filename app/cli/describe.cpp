@@ -83,8 +83,8 @@ std::string describeText(const Experiment& experiment)
     TextTable figures{{{"key", false}, {"figure", false}, {"unit", false}, {"curve", false}}, {}};
     const auto series = experiment.series();
     for (const Figure& figure : figuresOf(experiment)) {
-        const bool curve = std::any_of(series.begin(), series.end(),
-                                       [&figure](const SeriesSpec& spec) { return spec.key == figure.key; });
+        const bool curve =
+            std::ranges::any_of(series, [&figure](const SeriesSpec& spec) { return spec.key == figure.key; });
         figures.rows.push_back({figure.key, figure.label, std::string(unitText(figure.unit)), curve ? "yes" : ""});
     }
     return out + "\nFigures\n" + alignedText(figures, 2);

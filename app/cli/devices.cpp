@@ -9,8 +9,6 @@
 #include "core/device/catalogue.h"
 #include "core/experiment/measured_by.h"
 #include "core/report/text_table.h"
-
-#include <algorithm>
 #include <filesystem>
 
 #include <fmt/format.h>

@@ -15,8 +15,6 @@
 #include "core/snapshot/snapshot_reader.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -108,8 +106,8 @@ Result<std::string> describeConfig(const Json& json)
 Result<std::string> describeNetworkFile(const Json& json)
 {
     MEMSCAPE_TRY(file, networkFileFromJson(JsonReader(json)));
-    const auto operators = std::count_if(file.program.begin(), file.program.end(),
-                                         [](const FileStep& step) { return step.kind == FileStep::Kind::Operator; });
+    const auto operators =
+        std::ranges::count_if(file.program, [](const FileStep& step) { return step.kind == FileStep::Kind::Operator; });
     std::string text = fmt::format("network file of {}, {} parameter tensors, {} operators", file.name,
                                    file.parameters.size(), operators);
     if (!file.assumptions.empty())

@@ -103,7 +103,7 @@ void addMeasurement(Record& record, const Plan& plan, const Result<MeasuredRun>&
         record.measured = run->measurement;
         addProvenance(record, provenanceToJson(run->provenance, run->complete));
     } else if (!points.empty()) {
-        std::sort(points.begin(), points.end(), [](const Point& a, const Point& b) { return a.x < b.x; });
+        std::ranges::sort(points, [](const Point& a, const Point& b) { return a.x < b.x; });
         record.measured = outcomeFromPoints(*plan.experiment, record.device, plan.parameters, std::move(points));
     }
     judgeMeasured(record);

@@ -2,7 +2,6 @@
 #include "app/cli/output.h"
 
 #include "core/base/text.h"
-#include "core/report/text_table.h"
 
 #include "core/base/file.h"
 #include "core/report/text_table.h"

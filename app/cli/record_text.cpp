@@ -6,8 +6,6 @@
 #include "core/report/memory_tables.h"
 #include "core/report/summary.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 namespace memscape::cli {

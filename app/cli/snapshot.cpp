@@ -121,18 +121,19 @@ Result<std::string> exported(const SnapshotDevice& device, const EventRange& ran
 std::string summaryText(const Record& record)
 {
     std::string text = printable(record.name) + "\n\n" + alignedText(figuresTable(record));
-    for (const Json& finding : record.measured->detail["findings"]) {
+    const Json& detail = snapshotOutcome(record)->detail;
+    for (const Json& finding : detail["findings"]) {
         const auto words = [&](const char* key) { return printable(finding[key].get<std::string>()); };
         text +=
             fmt::format("\n{}: {}\n  {}\n  → {}\n", words("level"), words("title"), words("evidence"), words("remedy"));
     }
-    if (record.measured->detail["findings"].empty())
+    if (detail["findings"].empty())
         text += "\nNothing remarkable was found.\n";
     for (const NamedTable& one : memoryTables(record)) {
         if (one.title != "Findings")
             text += "\n" + one.title + "\n" + alignedText(one.table, 2);
     }
-    for (const Json& one : record.measured->detail["notes"])
+    for (const Json& one : detail["notes"])
         text += "\n" + printable(one.get<std::string>()) + "\n";
     return text;
 }

@@ -55,8 +55,7 @@ Result<Recovery> readRecovery(const QString& path)
     MEMSCAPE_TRY(time, reader.string("time", ""));
     MEMSCAPE_TRY(node, reader.at("study"));
     Recovery recovery;
-    MEMSCAPE_TRY(study, studyFromJson(node.node()));
-    recovery.study = std::move(study);
+    MEMSCAPE_SET(recovery.study, studyFromJson(node.node()));
     recovery.baseHash = QByteArray::fromHex(QByteArray::fromStdString(hash));
     RecoverableStudy& about = recovery.about;
     about.path = path;
@@ -100,7 +99,7 @@ std::vector<RecoverableStudy> recoverableStudies(const QString& folder, std::vec
         else if (problems)
             problems->push_back(recovery.error());
     }
-    std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.time > b.time; });
+    std::ranges::sort(found, [](const auto& a, const auto& b) { return a.time > b.time; });
     return found;
 }
 

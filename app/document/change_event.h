@@ -42,10 +42,6 @@ struct RecordRemoved
 {
     std::size_t index;
 };
-struct RecordMoved
-{
-    std::size_t from, to;
-};
 struct RecordRenamed
 {
     std::size_t index;
@@ -63,6 +59,6 @@ struct ModifiedChanged
 
 using ChangeEvent =
     std::variant<StudyReset, TitleChanged, PageChanged, ParametersChanged, DeviceChanged, ViewChanged, RecordAdded,
-                 RecordRemoved, RecordMoved, RecordRenamed, RecordChanged, FileChanged, ModifiedChanged>;
+                 RecordRemoved, RecordRenamed, RecordChanged, FileChanged, ModifiedChanged>;
 
 } // namespace memscape

@@ -3,7 +3,6 @@
 
 #include "app/document/study_document.h"
 
-#include <algorithm>
 #include <iterator>
 
 namespace memscape {
@@ -62,24 +61,6 @@ void ChangeRecords::remove()
         records.erase(place);
         StudyEditor::tell(m_document, RecordRemoved{m_index + i});
     }
-}
-
-MoveRecord::MoveRecord(const QString& text, StudyDocument& document, std::size_t from, std::size_t to)
-    : QUndoCommand(text)
-    , m_document(document)
-    , m_from(from)
-    , m_to(to)
-{ }
-
-void MoveRecord::move(std::size_t from, std::size_t to)
-{
-    const auto begin = StudyEditor::records(m_document).begin();
-    const auto at = [&](std::size_t index) { return begin + static_cast<std::ptrdiff_t>(index); };
-    if (from < to)
-        std::rotate(at(from), at(from + 1), at(to + 1));
-    else
-        std::rotate(at(to), at(from), at(from + 1));
-    StudyEditor::tell(m_document, RecordMoved{from, to});
 }
 
 } // namespace memscape

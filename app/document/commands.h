@@ -90,21 +90,6 @@ private:
     bool m_wasThere = false;       // they have been in the document
 };
 
-class MoveRecord : public QUndoCommand
-{
-public:
-    MoveRecord(const QString& text, StudyDocument& document, std::size_t from, std::size_t to);
-
-    void redo() override { move(m_from, m_to); }
-    void undo() override { move(m_to, m_from); }
-
-private:
-    void move(std::size_t from, std::size_t to);
-
-    StudyDocument& m_document;
-    std::size_t m_from, m_to;
-};
-
 /// The part of the document that steps may change behind its const face.
 class StudyEditor
 {

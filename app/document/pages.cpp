@@ -60,7 +60,7 @@ const std::vector<PageInfo>& toolPages()
 const PageInfo* findToolPage(std::string_view id)
 {
     const std::vector<PageInfo>& pages = toolPages();
-    const auto found = std::find_if(pages.begin(), pages.end(), [&](const PageInfo& one) { return one.id == id; });
+    const auto found = std::ranges::find(pages, id, &PageInfo::id);
     return found == pages.end() ? nullptr : &*found;
 }
 
@@ -74,7 +74,7 @@ std::vector<PageInfo> allPages(const std::vector<const Experiment*>& experiments
 PageInfo pageOf(const Experiment& experiment, std::string_view page)
 {
     const std::vector<PageInfo> pages = pagesOf({&experiment});
-    const auto found = std::find_if(pages.begin(), pages.end(), [&](const PageInfo& one) { return one.id == page; });
+    const auto found = std::ranges::find(pages, page, &PageInfo::id);
     return found == pages.end() ? pages.front() : *found;
 }
 

@@ -225,7 +225,7 @@ void StudyDocument::removeRecord(std::size_t index)
 void StudyDocument::removeRecords(const std::vector<std::size_t>& indices)
 {
     std::vector<std::size_t> order = indices;
-    std::sort(order.begin(), order.end(), std::greater<>()); // those before keep their places
+    std::ranges::sort(order, std::greater<>()); // those before keep their places
     if (order.size() > 1)
         m_undo->beginMacro(tr("Delete %n records", nullptr, int(order.size())));
     for (const std::size_t index : order)
@@ -291,14 +291,6 @@ void StudyDocument::setBaseline(std::size_t index, bool baseline)
     }
     pushRecordFlag(index, text, &Record::baseline, baseline);
     m_undo->endMacro();
-}
-
-void StudyDocument::moveRecord(std::size_t from, std::size_t to)
-{
-    const std::size_t count = m_study.records.size();
-    if (from == to || from >= count || to >= count)
-        return;
-    push(new MoveRecord(tr("Move %1").arg(nameOf(m_study.records[from])), *this, from, to));
 }
 
 void StudyDocument::setPage(const std::string& experiment)

@@ -144,7 +144,6 @@ public:
     void setRecordPinned(std::size_t index, bool pinned);
     /// The one with which the others of its experiment are compared; the one before is it no longer.
     void setBaseline(std::size_t index, bool baseline);
-    void moveRecord(std::size_t from, std::size_t to);
     /// Saved, but neither a step nor a modification. Undoing an edit of another page shows it.
     void setPage(const std::string& experiment);
     /// The same as a step of the history: undoing it leads back.

@@ -15,8 +15,6 @@
 #include <QTimer>
 #include <QUndoStack>
 
-#include <chrono>
-
 namespace memscape {
 
 namespace {

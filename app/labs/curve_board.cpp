@@ -62,8 +62,7 @@ void CurveBoard::setQuestion(const LabQuestion& question, const std::vector<LabV
     for (const LabValue& one : x)
         asked.push_back(one.isWord() ? double(asked.size()) : one.number());
     const bool isSame = m_question && m_question->key == question.key && m_drawing.asked() == asked;
-    if (isSame || asked.empty()
-        || std::any_of(asked.begin(), asked.end(), [](double one) { return !std::isfinite(one); }))
+    if (isSame || asked.empty() || std::ranges::any_of(asked, [](double one) { return !std::isfinite(one); }))
         return;
     m_question = question;
     m_drawing = CurveDrawing(asked);
@@ -148,8 +147,7 @@ std::vector<std::size_t> CurveBoard::inOrder() const
     std::vector<std::size_t> order(m_drawing.asked().size());
     for (std::size_t i = 0; i < order.size(); ++i)
         order[i] = i;
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t a, std::size_t b) { return m_drawing.asked()[a] < m_drawing.asked()[b]; });
+    std::ranges::sort(order, [&](std::size_t a, std::size_t b) { return m_drawing.asked()[a] < m_drawing.asked()[b]; });
     return order;
 }
 

@@ -28,7 +28,7 @@ CurveDrawing::CurveDrawing(std::vector<double> asked, bool logY)
         const double share = double(i) / double(samples - 1);
         m_x.push_back(m_isLogX ? *low * std::pow(*high / *low, share) : *low + share * (*high - *low));
     }
-    std::sort(m_x.begin(), m_x.end());
+    std::ranges::sort(m_x);
     m_x.erase(std::unique(m_x.begin(), m_x.end()), m_x.end());
     m_y.assign(m_x.size(), nan);
 }
@@ -66,7 +66,7 @@ void CurveDrawing::setValues(const std::vector<double>& y)
     for (std::size_t i = 0; i < m_asked.size() && i < y.size(); ++i)
         if (std::isfinite(y[i]))
             points.emplace_back(m_asked[i], y[i]);
-    std::sort(points.begin(), points.end());
+    std::ranges::sort(points);
     if (!points.empty())
         stroke(points.front().first, points.front().second, points.front().first, points.front().second);
     for (std::size_t i = 1; i < points.size(); ++i)
@@ -84,7 +84,7 @@ void CurveDrawing::setValue(std::size_t index, double y)
 
 void CurveDrawing::clear()
 {
-    std::fill(m_y.begin(), m_y.end(), nan);
+    std::ranges::fill(m_y, nan);
 }
 
 std::size_t CurveDrawing::nearestSample(double x) const
@@ -117,7 +117,7 @@ std::vector<double> CurveDrawing::values() const
 
 bool CurveDrawing::isEmpty() const
 {
-    return std::none_of(m_y.begin(), m_y.end(), [](double y) { return std::isfinite(y); });
+    return std::ranges::none_of(m_y, [](double y) { return std::isfinite(y); });
 }
 
 } // namespace memscape

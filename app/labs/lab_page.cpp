@@ -27,7 +27,7 @@ bool isShipped(const Lab& lab)
 {
     const auto folders = labFolders();
     std::error_code problem;
-    return std::any_of(folders.begin(), folders.end(), [&](const std::filesystem::path& one) {
+    return std::ranges::any_of(folders, [&](const std::filesystem::path& one) {
         return std::filesystem::equivalent(one, lab.folder, problem);
     });
 }

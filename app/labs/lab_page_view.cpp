@@ -157,8 +157,8 @@ void LabPage::chooseView(bool isNewStep)
     m_chips->setVisible(hasPage && hasCurve);
     if (hasPage)
         m_pageChip->setText(tr("the page %1").arg(m_stage->page()->title()));
-    const bool drawsHere = std::any_of(step.questions.begin(), step.questions.end(),
-                                       [](const LabQuestion& one) { return one.kind == LabQuestionKind::Curve; });
+    const bool drawsHere =
+        std::ranges::any_of(step.questions, [](const LabQuestion& one) { return one.kind == LabQuestionKind::Curve; });
     const bool isRun = step.kind == LabStepKind::Measure && m_session->attempt().run(step.id);
     int wanted = drawsHere || (hasCurve && isRun) ? Board : hasPage ? Stage : Cover;
     const int now = m_views->currentIndex();

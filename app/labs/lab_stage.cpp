@@ -190,7 +190,7 @@ void LabStage::resizeEvent(QResizeEvent* event)
 bool LabStage::isFree(const std::string& key) const
 {
     const auto& free = m_step->request->free;
-    return key == m_reading || std::find(free.begin(), free.end(), key) != free.end();
+    return key == m_reading || std::ranges::find(free, key) != free.end();
 }
 
 /// What the lab fixed is grey and says so.

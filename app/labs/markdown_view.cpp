@@ -5,10 +5,8 @@
 
 #include <QDesktopServices>
 #include <QDir>
-#include <QFile>
 #include <QFileInfo>
 #include <QSvgRenderer>
-#include <QTextBlock>
 #include <QTextDocument>
 
 #include <cmath>

@@ -240,8 +240,7 @@ void StepPane::displayQuestions(const LabSession& session)
     }
     const bool isPredict = step.kind == LabStepKind::Predict;
     const bool isCurve = !step.questions.empty()
-        && std::all_of(step.questions.begin(), step.questions.end(),
-                       [](const auto& one) { return one.kind == LabQuestionKind::Curve; });
+        && std::ranges::all_of(step.questions, [](const auto& one) { return one.kind == LabQuestionKind::Curve; });
     m_lock->setText(isCurve ? tr("Lock my curve") : tr("Lock my answers"));
     m_lock->setVisible(isPredict && !isLocked);
     m_lock->setEnabled(isOpen);
@@ -305,9 +304,8 @@ void StepPane::displayGoals(const LabSession& session)
         toneLabel(tr("You choose %1, for %2.")
                       .arg(free.join(QStringLiteral(", ")), known ? toQString(known->name) : tr("its device")),
                   "dim", m_goals));
-    const bool isChosen = std::any_of(step.questions.begin(), step.questions.end(), [&](const LabQuestion& question) {
-        return session.attempt().given(question) != nullptr;
-    });
+    const bool isChosen = std::ranges::any_of(
+        step.questions, [&](const LabQuestion& question) { return session.attempt().given(question) != nullptr; });
     for (const LabCheckResult& one : session.view().grade->checks) {
         if (one.step != step.id)
             continue;

@@ -83,7 +83,7 @@ double medianDecades(const std::vector<double>& ys, const std::vector<double>& t
             errors.push_back(std::abs(std::log10(ys[i] / truth[i])));
     if (errors.empty())
         return nan;
-    std::sort(errors.begin(), errors.end());
+    std::ranges::sort(errors);
     const std::size_t half = errors.size() / 2;
     return errors.size() % 2 == 1 ? errors[half] : (errors[half - 1] + errors[half]) / 2;
 }
@@ -137,9 +137,8 @@ private:
     bool isMeasurementMissing() const
     {
         const auto& steps = m_attempt.lab().steps;
-        return std::any_of(steps.begin(), steps.end(), [&](const LabStep& one) {
-            return one.kind == LabStepKind::Measure && !m_attempt.run(one.id);
-        });
+        return std::ranges::any_of(
+            steps, [&](const LabStep& one) { return one.kind == LabStepKind::Measure && !m_attempt.run(one.id); });
     }
 
     /// With this student's values, without marks.
@@ -215,7 +214,7 @@ private:
                 return;
             right.emplace_back(by->number(), QStringLiteral("%1 (%2)").arg(filled(one.label), toQString(by->text())));
         }
-        std::stable_sort(right.begin(), right.end(), [&](const auto& a, const auto& b) {
+        std::ranges::stable_sort(right, [&](const auto& a, const auto& b) {
             return m_check.smallest ? a.first < b.first : a.first > b.first;
         });
         QStringList texts;
@@ -299,8 +298,7 @@ void addRows(LabStepView& view, const LabAttempt& attempt, const LabStep& shown,
             continue;
         double points = 0, cost = 0;
         for (const LabCheck& check : step.checks) {
-            const auto result = std::find_if(view.grade->checks.begin(), view.grade->checks.end(),
-                                             [&](const LabCheckResult& one) { return one.id == check.id; });
+            const auto result = std::ranges::find(view.grade->checks, check.id, &LabCheckResult::id);
             if (result == view.grade->checks.end())
                 continue;
             points += check.hidden ? 0 : result->points;
@@ -402,8 +400,7 @@ QString answerText(const LabQuestion& question, const Json& given)
 std::size_t doneSteps(const LabAttempt& attempt)
 {
     const auto& steps = attempt.lab().steps;
-    return std::size_t(
-        std::count_if(steps.begin(), steps.end(), [&](const LabStep& one) { return attempt.isDone(one.id); }));
+    return std::size_t(std::ranges::count_if(steps, [&](const LabStep& one) { return attempt.isDone(one.id); }));
 }
 
 QString progressText(const LabAttempt& attempt)

@@ -88,8 +88,7 @@ std::vector<OtherBasis> BasisPredictions::answers() const
 
 bool BasisPredictions::isBusy() const
 {
-    return std::any_of(m_bases.begin(), m_bases.end(),
-                       [](const Basis& basis) { return basis.wanted && basis.predictor->isBusy(); });
+    return std::ranges::any_of(m_bases, [](const Basis& basis) { return basis.wanted && basis.predictor->isBusy(); });
 }
 
 } // namespace memscape

@@ -58,8 +58,8 @@ bool choosesSchedule(const std::string& key)
 
 bool sameChain(const Parameters& a, const Parameters& b)
 {
-    return std::all_of(a.values().begin(), a.values().end(), [&](const auto& one) {
-        return choosesSchedule(one.first) || std::find(b.values().begin(), b.values().end(), one) != b.values().end();
+    return std::ranges::all_of(a.values(), [&](const auto& one) {
+        return choosesSchedule(one.first) || std::ranges::find(b.values(), one) != b.values().end();
     });
 }
 
@@ -116,8 +116,7 @@ void CheckpointExtension::offer(const QStringList& curves, const QPoint& place)
     menu->setAttribute(Qt::WA_DeleteOnClose);
     for (const QString& curve : curves) {
         const QString key = strategyOfCurve(curve);
-        const auto point = std::find_if(m_input.strategies.begin(), m_input.strategies.end(),
-                                        [&](const StrategyPoint& one) { return one.key == key; });
+        const auto point = std::ranges::find(m_input.strategies, key, &StrategyPoint::key);
         if (key.isEmpty() || point == m_input.strategies.end())
             continue;
         const ScheduleUnits& units = m_input.front.units;
@@ -234,8 +233,7 @@ bool CheckpointExtension::moveMarker(const QString& key, double time)
     if (key != QLatin1String(cursorMarker))
         return false;
     const std::vector<ScheduleStep>& steps = m_picture->state().steps;
-    const auto at =
-        std::find_if(steps.begin(), steps.end(), [time](const ScheduleStep& step) { return step.end > time; });
+    const auto at = std::ranges::find_if(steps, [time](const ScheduleStep& step) { return step.end > time; });
     if (!steps.empty())
         m_picture->setCursor(int(std::min<std::ptrdiff_t>(at - steps.begin(), std::ptrdiff_t(steps.size()) - 1)));
     return true;

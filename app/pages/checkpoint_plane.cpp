@@ -3,8 +3,6 @@
 
 #include "app/settings/words.h"
 
-#include <QCoreApplication>
-
 #include <algorithm>
 #include <cmath>
 
@@ -92,7 +90,7 @@ std::pair<double, double> timeRange(const std::vector<Curve>& curves)
 {
     double high = 1.2, front = 1;
     for (const Curve& curve : curves) {
-        const double top = *std::max_element(curve.y.begin(), curve.y.end());
+        const double top = *std::ranges::max_element(curve.y);
         (curve.key == QLatin1String(frontKey) ? front : high) =
             std::max(curve.key == QLatin1String(frontKey) ? front : high, top);
     }

@@ -41,11 +41,11 @@ bool isSame(double one, double other)
 /// same points as the first.
 bool redundant(const Series& series, const Outcome& outcome, const SeriesGroup& group)
 {
-    const bool empty = std::none_of(series.y.begin(), series.y.end(), [](double y) { return std::isfinite(y); });
+    const bool empty = std::ranges::none_of(series.y, [](double y) { return std::isfinite(y); });
     const Series* first = outcome.findSeries(group.series.front());
     if (empty || first == nullptr || first->key == series.key)
         return empty;
-    return std::all_of(series.y.begin(), series.y.end(), [](double y) { return y == 0; })
+    return std::ranges::all_of(series.y, [](double y) { return y == 0; })
         || std::equal(first->y.begin(), first->y.end(), series.y.begin(), series.y.end(), isSame);
 }
 
@@ -139,8 +139,8 @@ void addOther(const SeriesGroup& group, const OtherBasis& other, std::vector<Cur
 /// Curves of the same kind are compared with the baseline's: measured ones, or predicted ones.
 void compareWithBaseline(const SeriesGroup& group, const CurveInput& input, std::vector<Curve>& curves)
 {
-    const auto baseline = std::find_if(input.pinned.begin(), input.pinned.end(),
-                                       [](const PinnedOutcome& pinned) { return pinned.isBaseline; });
+    const auto baseline =
+        std::ranges::find_if(input.pinned, [](const PinnedOutcome& pinned) { return pinned.isBaseline; });
     if (baseline == input.pinned.end())
         return;
     const QString series = toQString(group.series.front());
@@ -182,7 +182,7 @@ Span spanOf(const SeriesGroup& group, const CurveInput& input)
 /// unit measures, or the first where it leads and the others are variants ("latency", "4 KiB pages").
 QString commonLabel(const QStringList& labels, Unit unit, bool firstLeads)
 {
-    const auto all = [&](const auto& holds) { return std::all_of(labels.begin(), labels.end(), holds); };
+    const auto all = [&](const auto& holds) { return std::ranges::all_of(labels, holds); };
     const QString& first = labels.front();
     const QStringList words = first.split(u' ');
     for (qsizetype i = 0; i < words.size(); ++i) {
@@ -219,7 +219,7 @@ std::vector<SeriesGroup> seriesGroups(const Outcome& outcome)
 {
     std::vector<SeriesGroup> groups;
     for (const Series& series : outcome.series) {
-        const auto same = std::find_if(groups.begin(), groups.end(), [&](const SeriesGroup& group) {
+        const auto same = std::ranges::find_if(groups, [&](const SeriesGroup& group) {
             const Series* first = outcome.findSeries(group.series.front());
             const bool isSame = series.yUnit != Unit::One // counts differ
                 || first->yLabel == series.yLabel;        // losses, or wavefronts and cycles, do not

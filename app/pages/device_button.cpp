@@ -4,8 +4,6 @@
 #include "app/pages/icons.h"
 #include "app/pages/records/record_text.h"
 #include "core/experiment/measured_by.h"
-
-#include <algorithm>
 #include <filesystem>
 #include <utility>
 

@@ -232,7 +232,7 @@ void ExperimentPage::documentChanged(const ChangeEvent& event)
     } else if (const auto* view = std::get_if<ViewChanged>(&event)) {
         if (concerns(*view))
             schedule(Outputs);
-    } else if (std::holds_alternative<RecordRemoved>(event) || std::holds_alternative<RecordMoved>(event)) {
+    } else if (std::holds_alternative<RecordRemoved>(event)) {
         m_chosen = -1; // indices have moved
         schedule(Outputs);
     } else if (std::holds_alternative<RecordAdded>(event) || std::holds_alternative<RecordChanged>(event)
@@ -304,8 +304,8 @@ void ExperimentPage::measurePoint()
     Parameters point = parameters();
     const SeriesAxis* axis = currentAxis();
     if (!point.sweep() && axis && point.has(axis->key)) {
-        const auto own = std::find_if(point.values().begin(), point.values().end(),
-                                      [&](const auto& pair) { return pair.first == axis->key; });
+        const auto own =
+            std::ranges::find_if(point.values(), [&](const auto& pair) { return pair.first == axis->key; });
         point.setSweep(Sweep{axis->key, {own->second}});
     }
     m_services.runs.measure(m_id, deviceId(), point);

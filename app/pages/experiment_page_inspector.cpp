@@ -9,6 +9,7 @@
 #include "app/settings/words.h"
 #include "core/experiment/comparison.h"
 #include "core/experiment/gap_sentences.h"
+#include "core/report/memory_tables.h"
 
 #include <nlohmann/json.hpp>
 
@@ -107,8 +108,8 @@ void ExperimentPage::refreshInspector(const ShownMeasurement& now)
     const bool samePoint = measured
         && (swept.empty() || differenceText(m_experiment.schema(), parameters(), now.parameters, {}).isEmpty());
     std::vector<FigureRow> rows = figureRows(predicted, measured, x, samePoint);
-    std::erase_if(rows, [this](const FigureRow& row) {
-        return row.predicted && !row.measured && m_extension->isIdle(*row.predicted);
+    std::erase_if(rows, [&](const FigureRow& row) {
+        return row.predicted && !row.measured && isIdleFigure(*predicted, *row.predicted);
     });
     m_inspector->setFigures(figuresBeside(std::move(rows)), bytes, now.outcome.has_value());
 

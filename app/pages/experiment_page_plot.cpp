@@ -59,8 +59,8 @@ void ExperimentPage::refreshFold()
     if (m_picture == nullptr || !m_picture->isPlot())
         return;
     const std::vector<Record>& records = m_services.document.records();
-    const bool hasPins = std::any_of(records.begin(), records.end(),
-                                     [&](const Record& record) { return record.pinned && record.experiment == m_id; });
+    const bool hasPins =
+        std::ranges::any_of(records, [&](const Record& record) { return record.pinned && record.experiment == m_id; });
     const Json asked = m_services.document.viewSetting(m_id, "curves");
     const bool wantsCurves = asked.is_boolean() ? asked.get<bool>() : hasPins;
     const bool folded = !wantsCurves && !m_picture->isHidden();
@@ -225,7 +225,7 @@ std::optional<double> ExperimentPage::currentX() const
     if (spec->kind == ParameterKind::Integer || spec->kind == ParameterKind::Real)
         return now.number(axis.key);
     if (spec->kind == ParameterKind::Text) {
-        const auto at = std::find(axis.names.begin(), axis.names.end(), now.text(axis.key));
+        const auto at = std::ranges::find(axis.names, now.text(axis.key));
         return at == axis.names.end() ? std::nullopt : std::optional<double>(at - axis.names.begin());
     }
     const std::string choice = spec->kind == ParameterKind::Choice ? now.choice(axis.key) : std::string();

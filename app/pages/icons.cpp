@@ -5,7 +5,6 @@
 
 #include <QAbstractButton>
 #include <QAction>
-#include <QApplication>
 #include <QFile>
 #include <QIconEngine>
 #include <QPainter>

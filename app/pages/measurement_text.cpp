@@ -45,7 +45,7 @@ QString staleText(const Outcome& predicted, const Outcome& measured, const std::
     }
     if (ratios.size() < stalePoints)
         return {};
-    std::sort(ratios.begin(), ratios.end());
+    std::ranges::sort(ratios);
     const double middle = ratios[ratios.size() / 2];
     if (middle >= staleFactor)
         return QObject::tr("measured %1× above it").arg(middle, 0, 'f', 1);

@@ -206,12 +206,6 @@ QString MemoryExtension::basis() const
     return m_detail->assumptions.isEmpty() ? QString() : tr("assumed of the model: %1").arg(m_detail->assumptions);
 }
 
-bool MemoryExtension::isIdle(const Figure& figure) const
-{
-    return (figure.key == "fullest_rank" && m_detail->rank.isEmpty())
-        || (figure.key == "communication" && figure.isNumber() && figure.number() == 0);
-}
-
 std::optional<InspectorNote> MemoryExtension::note(bool isMeasured)
 {
     if (isMeasured && !m_differences.isEmpty())

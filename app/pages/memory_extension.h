@@ -48,7 +48,6 @@ public:
     QString basis() const override;
     std::vector<TextbookFormula> textbook() const override { return m_detail->textbook; }
     /// Which rank is the fullest, of one; what they send, if they send nothing.
-    bool isIdle(const Figure& figure) const override;
     std::optional<InspectorNote> note(bool isMeasured) override;
 
     bool draws(const QString& group) const override { return group == QLatin1String(timelineKey); }

@@ -4,10 +4,7 @@
 #include "app/plots/part_colours.h"
 #include "app/settings/words.h"
 
-#include <QCoreApplication>
-
 #include <algorithm>
-#include <cmath>
 
 namespace memscape {
 
@@ -104,7 +101,7 @@ MemoryPlot memoryPlot(const MemoryTimeline& timeline, ByteStyle bytes)
     }
     plot.phases = phaseBands(timeline);
     const std::vector<double> totals = timeline.totals();
-    const double highest = totals.empty() ? 0 : *std::max_element(totals.begin(), totals.end());
+    const double highest = totals.empty() ? 0 : *std::ranges::max_element(totals);
     if (timeline.capacity && highest > nearShare * *timeline.capacity)
         plot.lines.push_back(
             {*timeline.capacity, tr("%1 for PyTorch on this device").arg(memoryText(*timeline.capacity, bytes)), true});
@@ -121,8 +118,7 @@ Curve alignedCurve(Curve measured, const MemoryTimeline& from, const MemoryTimel
     const auto pairs = commonPhases(from, to);
     const Stretch all{measured.x.front(), measured.x.back()}, over{to.event.front(), to.event.back()};
     for (double& x : measured.x) {
-        const auto phase =
-            std::find_if(pairs.begin(), pairs.end(), [&](const auto& pair) { return x <= pair.first.end; });
+        const auto phase = std::ranges::find_if(pairs, [&](const auto& pair) { return x <= pair.first.end; });
         x = phase != pairs.end() ? moved(x, phase->first, phase->second) : moved(x, all, over);
     }
     return measured;

@@ -64,8 +64,6 @@ public:
     virtual QString caution() const { return {}; } ///< what may make every number wrong
     virtual QString basis() const { return {}; }   ///< lines about the prediction's basis
     virtual std::vector<TextbookFormula> textbook() const { return {}; }
-    /// Says nothing for these parameters: the table of figures leaves it out.
-    virtual bool isIdle(const Figure&) const { return false; }
     /// What keeps the page from its answer, with what would help; nothing while there is one.
     virtual std::optional<InspectorNote> note(bool /*isMeasured*/) { return std::nullopt; }
 

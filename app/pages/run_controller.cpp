@@ -186,16 +186,14 @@ void RunController::take(const std::vector<Point>& points)
 {
     for (const Point& point : points) {
         auto& known = m_current->points;
-        const auto same = std::find_if(known.begin(), known.end(), [&](const Point& other) {
-            return other.x == point.x && other.name == point.name;
-        });
+        const auto same = std::ranges::find_if(
+            known, [&](const Point& other) { return other.x == point.x && other.name == point.name; });
         if (same == known.end())
             known.push_back(point);
         else
             *same = point;
     }
-    std::sort(m_current->points.begin(), m_current->points.end(),
-              [](const Point& a, const Point& b) { return a.x < b.x; });
+    std::ranges::sort(m_current->points, [](const Point& a, const Point& b) { return a.x < b.x; });
     emit pointsChanged();
 }
 

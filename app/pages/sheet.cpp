@@ -57,8 +57,8 @@ double paintFigures(QPainter& painter, const QRectF& rect, const Sheet& sheet, c
     FiguresModel model;
     model.setRows(sheet.figures, sheet.bytes);
     const bool hasBaseline = !sheet.figures.empty() && sheet.figures.front().hasBaseline;
-    const bool isMeasured = std::any_of(sheet.figures.begin(), sheet.figures.end(),
-                                        [](const FigureRow& one) { return one.measured.has_value(); });
+    const bool isMeasured =
+        std::ranges::any_of(sheet.figures, [](const FigureRow& one) { return one.measured.has_value(); });
     const int columns = hasBaseline ? FiguresModel::NUM_COLUMNS
         : isMeasured                ? FiguresModel::BaselineColumn
                                     : FiguresModel::MeasuredColumn; // nothing to set beside the prediction

@@ -18,7 +18,7 @@ bool isShown(const ClaimEntry& entry, const Experiment& experiment, const Device
     const bool judgesItself = !entry.judge.empty() && entry.judge == entry.id;
     if (entry.experiment != &experiment || judgesItself || isElsewhere(entry.on, device))
         return false;
-    return std::any_of(entry.cases.begin(), entry.cases.end(), [&](const ClaimCase& one) {
+    return std::ranges::any_of(entry.cases, [&](const ClaimCase& one) {
         return (one.device.empty() || one.device == device.id) && one.parameters == parameters;
     });
 }
@@ -83,7 +83,7 @@ void TableClaims::start()
 std::vector<Claim> TableClaims::beside(std::vector<Claim> own, bool isMeasured) const
 {
     for (const Claim& claim : m_claims) {
-        const auto same = std::find_if(own.begin(), own.end(), [&](const Claim& one) { return one.id == claim.id; });
+        const auto same = std::ranges::find(own, claim.id, &Claim::id);
         if (same == own.end())
             own.push_back(claim);
         else if (!isMeasured)

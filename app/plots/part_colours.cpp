@@ -32,7 +32,7 @@ constexpr std::array<Part, 13> parts{{{"weights", 0xff0072b2u, 0xff0072b2u},
 
 int partIndex(std::string_view key)
 {
-    const auto at = std::find_if(parts.begin(), parts.end(), [&](const Part& part) { return part.key == key; });
+    const auto at = std::ranges::find(parts, key, &Part::key);
     return static_cast<int>(at == parts.end() ? parts.size() - 1 : static_cast<std::size_t>(at - parts.begin()));
 }
 

@@ -5,7 +5,6 @@
 #include "app/plots/plot_paint.h"
 
 #include <QFontMetricsF>
-#include <QPainterPath>
 
 #include <algorithm>
 #include <cmath>

@@ -4,12 +4,9 @@
 #include "app/plots/ticks.h"
 #include "app/settings/words.h"
 
-#include <QCoreApplication>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <numeric>
 
 namespace memscape {
@@ -83,8 +80,8 @@ CleanCurve clean(const Curve& curve, bool logX, bool logY)
     const auto before = [&](std::size_t a, std::size_t b) { return curve.x[a] < curve.x[b]; };
     order.erase(std::remove_if(order.begin(), order.end(), [&](std::size_t i) { return !showable(curve.x[i], logX); }),
                 order.end());
-    if (!std::is_sorted(order.begin(), order.end(), before))
-        std::stable_sort(order.begin(), order.end(), before);
+    if (!std::ranges::is_sorted(order, before))
+        std::ranges::stable_sort(order, before);
     for (std::size_t i = 0; i < count; ++i) {
         const bool number = std::isfinite(curve.x[i]) && std::isfinite(curve.y[i]);
         if (!number || !showable(curve.x[i], logX) || !showable(curve.y[i], logY))
@@ -194,7 +191,7 @@ AxisRange panned(AxisRange range, double share)
 QString noteFor(const std::vector<CleanCurve>& curves)
 {
     const auto fewest = [](const CleanCurve& a, const CleanCurve& b) { return a.hidden < b.hidden; };
-    const auto most = std::max_element(curves.begin(), curves.end(), fewest);
+    const auto most = std::ranges::max_element(curves, fewest);
     if (most == curves.end() || most->hidden == 0)
         return {};
     const auto [hidden, notFinite] = std::pair(most->hidden, most->notFinite);

@@ -106,7 +106,7 @@ std::vector<LegendEntry> legendInARow(const PlotState& state, const QRectF& plac
         names.push_back(metrics.horizontalAdvance(curve.name));
         room -= swatchWidth(curve) + 26 * u; // before the name 8, behind it 4, between two entries 14
     }
-    std::sort(names.begin(), names.end());
+    std::ranges::sort(names);
     double widest = names.empty() ? 0 : names.back();
     for (std::size_t i = 0; i < names.size(); ++i) {
         const double share = room / double(names.size() - i);
@@ -136,7 +136,7 @@ bool isShortened(const PlotState& state, const std::vector<LegendEntry>& entries
 {
     const double u = plotUnit();
     const QFontMetricsF metrics(plotFont(0.88));
-    return std::any_of(entries.begin(), entries.end(), [&](const LegendEntry& entry) {
+    return std::ranges::any_of(entries, [&](const LegendEntry& entry) {
         const Curve& curve = state.curves[entry.curve];
         return entry.rect.width() + 0.5 < swatchWidth(curve) + 12 * u + metrics.horizontalAdvance(curve.name);
     });

@@ -92,13 +92,13 @@ public:
 
     bool hits(const QRectF& box) const
     {
-        return std::any_of(m_taken.begin(), m_taken.end(), [&](const QRectF& other) { return other.intersects(box); });
+        return std::ranges::any_of(m_taken, [&](const QRectF& other) { return other.intersects(box); });
     }
 
     /// Whether a label stands there already.
     bool hitsWords(const QRectF& box) const
     {
-        return std::any_of(m_words.begin(), m_words.end(), [&](const QRectF& other) { return other.intersects(box); });
+        return std::ranges::any_of(m_words, [&](const QRectF& other) { return other.intersects(box); });
     }
 
     /// How much a label in this box would cover.
@@ -106,7 +106,7 @@ public:
     {
         const QRectF room = box.adjusted(-2, -2, 2, 2);
         const auto inside = [&](const QPointF& point) { return room.contains(point); };
-        return double(std::count_if(m_points.begin(), m_points.end(), inside)) + (hits(room) ? 40 : 0);
+        return double(std::ranges::count_if(m_points, inside)) + (hits(room) ? 40 : 0);
     }
 
 private:

@@ -210,8 +210,7 @@ bool PlotView::Private::mouseRelease(QMouseEvent& event)
     const QPointF at = event.position();
     if (was == Drag::MoveMarker && moved) {
         const auto& markers = scene.state().markers;
-        const auto marker =
-            std::find_if(markers.begin(), markers.end(), [&](const Marker& one) { return one.key == dragged; });
+        const auto marker = std::ranges::find(markers, dragged, &Marker::key);
         if (marker != markers.end())
             emit view->markerReleased(dragged, double(marker->x)); // a copy: slots replace markers
     } else if (was == Drag::Pen) {

@@ -319,8 +319,8 @@ void PlotScene::styleGraph(std::size_t index, double columns)
         dots.size = std::max(dots.size, 6.0);                   // a line of one point would not be seen
     if (cloud || (line && double(visible) * crowded > columns)) // the line says it
         dots.size = 0;
-    const bool rim = std::any_of(m_state.curves.begin(), m_state.curves.end(),
-                                 [](const Curve& other) { return other.role == CurveRole::Area; });
+    const bool rim =
+        std::ranges::any_of(m_state.curves, [](const Curve& other) { return other.role == CurveRole::Area; });
     graph->setScatterStyle(scatterOf(dots, m_theme->background, dense, rim));
 }
 

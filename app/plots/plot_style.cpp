@@ -4,7 +4,6 @@
 #include "app/plots/part_colours.h"
 
 #include <QFontInfo>
-#include <QFontMetricsF>
 #include <QGuiApplication>
 #include <QPainterPath>
 
@@ -99,8 +98,7 @@ bool PlotState::hasLevels(std::size_t curve, const Theme& theme) const
 bool PlotState::empty() const
 {
     for (std::size_t i = 0; i < cleaned.size(); ++i) {
-        if (curves[i].visible
-            && std::any_of(cleaned[i].y.begin(), cleaned[i].y.end(), [](double v) { return std::isfinite(v); }))
+        if (curves[i].visible && std::ranges::any_of(cleaned[i].y, [](double v) { return std::isfinite(v); }))
             return false;
     }
     return true;

@@ -77,9 +77,9 @@ QString courseText(const CleanCurve& curve, const AxisSpec& x, const AxisSpec& y
     };
     if (curve.y[*least] == curve.y[*most])
         return tr("at %1").arg(axisValueText(y, curve.y[*least]));
-    if (std::is_sorted(points.begin(), points.end(), below))
+    if (std::ranges::is_sorted(points, below))
         return tr("rises from %1 to %2").arg(at(points.front()), at(points.back()));
-    if (std::is_sorted(points.begin(), points.end(), above))
+    if (std::ranges::is_sorted(points, above))
         return tr("falls from %1 to %2").arg(at(points.front()), at(points.back()));
     return tr("between %1 and %2").arg(at(*least), at(*most));
 }

@@ -262,9 +262,8 @@ std::vector<Tick> byteTicks(ByteStyle style, double low, double high, int wanted
     spec.unit = Unit::Byte;
     spec.bytes = style;
     std::vector<Tick> ticks = majorTicks(spec, low, high, wanted);
-    const bool isShort = std::all_of(ticks.begin(), ticks.end(), [](const Tick& tick) {
-        return tick.text.section(u' ', 0, 0).size() <= mostDigits;
-    });
+    const bool isShort =
+        std::ranges::all_of(ticks, [](const Tick& tick) { return tick.text.section(u' ', 0, 0).size() <= mostDigits; });
     if (low <= 0 || isShort)
         return ticks;
     ticks = majorTicks(spec, 0, high - low, wanted);

@@ -147,7 +147,7 @@ void Banner::place()
     if (!parentWidget())
         return;
     const auto all = lines();
-    const bool any = std::any_of(all.begin(), all.end(), [this](const Line* line) { return isHere(*line); });
+    const bool any = std::ranges::any_of(all, [this](const Line* line) { return isHere(*line); });
     setVisible(any);
     if (!any)
         return;

@@ -190,8 +190,7 @@ void Exporter::copyData(ExperimentPage& page)
 void Exporter::copySnippet(ExperimentPage& page, const std::string& key)
 {
     const std::vector<Snippet> snippets = page.snippets();
-    const auto snippet =
-        std::find_if(snippets.begin(), snippets.end(), [&](const Snippet& one) { return one.key == key; });
+    const auto snippet = std::ranges::find(snippets, key, &Snippet::key);
     if (snippet == snippets.end())
         return m_banner.showNotice(tr("The settings of this page have no such lines."));
     QGuiApplication::clipboard()->setText(QString::fromStdString(snippet->text));

@@ -58,7 +58,7 @@ FuzzyMatch fuzzyMatch(const QString& pattern, const QString& text)
         all.score += match.score;
         all.positions << match.positions;
     }
-    std::sort(all.positions.begin(), all.positions.end());
+    std::ranges::sort(all.positions);
     all.positions.erase(std::unique(all.positions.begin(), all.positions.end()), all.positions.end());
     if (!words.isEmpty())
         all.score = std::max(1, all.score - int(text.size()) / 4);

@@ -134,10 +134,8 @@ Result<LaunchOptions> parseLaunch(const QStringList& arguments)
     options.output = QString::fromStdString(output);
     options.theme = QString::fromStdString(theme);
     options.device = QString::fromStdString(device);
-    if (!size.empty()) {
-        MEMSCAPE_TRY(parsed, parseSize(QString::fromStdString(size)));
-        options.size = parsed;
-    }
+    if (!size.empty())
+        MEMSCAPE_SET(options.size, parseSize(QString::fromStdString(size)));
     QStringList names;
     for (const std::string& name : positional)
         names << QString::fromStdString(name);

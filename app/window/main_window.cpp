@@ -14,7 +14,6 @@
 #include <QDragEnterEvent>
 #include <QDropEvent>
 #include <QHBoxLayout>
-#include <QMenuBar>
 #include <QMimeData>
 #include <QStackedWidget>
 #include <QTimer>
@@ -206,9 +205,8 @@ void MainWindow::takeFirstStep(FirstStep step)
 void MainWindow::showProblem(const Error& error, const QString& details)
 {
     const auto workers = m_devices.workers();
-    const bool hasFailed = std::any_of(workers.begin(), workers.end(), [](const WorkerClient* worker) {
-        return worker->state() == WorkerClient::State::Failed;
-    });
+    const bool hasFailed = std::ranges::any_of(
+        workers, [](const WorkerClient* worker) { return worker->state() == WorkerClient::State::Failed; });
     if (!hasFailed || !error.code.starts_with("worker.")) // of a run: the next one closes it
         return m_banner->showError(error, details, {}, QStringLiteral("run"));
     const auto restart = [this] { m_actions.at(QStringLiteral("run.restartWorkers")).trigger(); };
@@ -362,9 +360,9 @@ void MainWindow::refreshRun()
                                       {"edit.copyAccelerate", "accelerate"},
                                       {"edit.copyTorchrun", "torchrun"}}) {
         const std::string wanted = key;
-        m_actions.at(QString::fromLatin1(action))
-            .setEnabled(std::any_of(snippets.begin(), snippets.end(),
-                                    [&](const Snippet& snippet) { return snippet.key == wanted; }));
+        m_actions.at(QString::fromLatin1(action)).setEnabled(std::ranges::any_of(snippets, [&](const Snippet& snippet) {
+            return snippet.key == wanted;
+        }));
     }
 }
 

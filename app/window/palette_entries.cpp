@@ -31,7 +31,7 @@ QList<PaletteEntry> rankedEntries(const QList<PaletteEntry>& entries, const QStr
             score += int(20 - std::min<qsizetype>(use, 15));
         ranked.push_back({score, i});
     }
-    std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked& a, const Ranked& b) { return a.score > b.score; });
+    std::ranges::stable_sort(ranked, [](const Ranked& a, const Ranked& b) { return a.score > b.score; });
     QList<PaletteEntry> result;
     for (const Ranked& one : ranked)
         result << entries.at(one.at);

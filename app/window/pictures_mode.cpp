@@ -16,7 +16,6 @@
 #include <QApplication>
 #include <QBuffer>
 #include <QElapsedTimer>
-#include <QPixmap>
 
 #include <algorithm>
 
@@ -154,8 +153,8 @@ Result<void> renderRecord(const LaunchOptions& options)
     applyTheme(*qApp, options.theme.isEmpty() ? QStringLiteral("light") : options.theme);
     const QSize size = options.size.isValid() ? options.size : QSize(1600, 1000);
     // What is compared with a baseline is drawn, and the baseline beside it.
-    const auto compared = std::find_if(study.records.begin(), study.records.end(),
-                                       [&](const Record& one) { return baselineFor(one, study.records) != nullptr; });
+    const auto compared = std::ranges::find_if(
+        study.records, [&](const Record& one) { return baselineFor(one, study.records) != nullptr; });
     const Record& record = compared != study.records.end() ? *compared : study.records.front();
     PlotView plot;
     plot.resize(size);

@@ -4,8 +4,6 @@
 #include "app/document/pages.h"
 #include "app/settings/words.h"
 
-#include <QCoreApplication>
-
 namespace memscape {
 
 namespace {

@@ -141,7 +141,7 @@ void DeviceDirectory::setRecorded(const std::vector<Device>& devices, const QStr
     std::vector<Device> recorded;
     for (const Device& device : devices) {
         const auto same = [&](const Device& one) { return one.id == device.id; };
-        if (!device.id.empty() && std::none_of(recorded.begin(), recorded.end(), same))
+        if (!device.id.empty() && std::ranges::none_of(recorded, same))
             recorded.push_back(device);
     }
     const auto sameId = [](const Device& a, const Device& b) { return a.id == b.id; };
@@ -252,23 +252,21 @@ void DeviceDirectory::rebuild()
 /// In the catalogue, a GPU of a machine whose driver is not here now, or the PyTorch of some Python.
 bool DeviceDirectory::isElsewhere(const std::string& id) const
 {
-    const bool inCatalogue =
-        std::any_of(m_catalogue.begin(), m_catalogue.end(), [&](const Device& device) { return device.id == id; });
+    const bool inCatalogue = std::ranges::any_of(m_catalogue, [&](const Device& device) { return device.id == id; });
     return inCatalogue || id == "cpu" || id.starts_with("cuda:") || id.starts_with("pytorch:")
         || id.find('/') != std::string::npos;
 }
 
 const DeviceEntry* DeviceDirectory::find(const std::string& id) const
 {
-    const auto found =
-        std::find_if(m_entries.begin(), m_entries.end(), [&](const DeviceEntry& entry) { return entry.id == id; });
+    const auto found = std::ranges::find(m_entries, id, &DeviceEntry::id);
     return found == m_entries.end() ? nullptr : &*found;
 }
 
 const DeviceEntry* DeviceDirectory::preferred() const
 {
-    const auto gpu = std::find_if(m_entries.begin(), m_entries.end(),
-                                  [](const auto& entry) { return entry.measurable() && entry.device.isGpu(); });
+    const auto gpu =
+        std::ranges::find_if(m_entries, [](const auto& entry) { return entry.measurable() && entry.device.isGpu(); });
     return gpu == m_entries.end() ? find("cpu") : &*gpu;
 }
 

@@ -89,8 +89,7 @@ void WorkerClient::cancel(qint64 id)
         m_killTimer.start(m_options.killAfter);
         return;
     }
-    const auto queued =
-        std::find_if(m_queue.begin(), m_queue.end(), [id](const auto& entry) { return entry.first == id; });
+    const auto queued = std::ranges::find_if(m_queue, [id](const auto& entry) { return entry.first == id; });
     if (queued == m_queue.end())
         return;
     FinishedRun run;

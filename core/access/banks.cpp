@@ -67,7 +67,7 @@ int servePhase(std::vector<BankLane>& lanes, const BankPhase& phase)
     for (int i = phase.firstLane; i < phase.firstLane + phase.lanes; ++i) {
         BankLane& lane = lanes[std::size_t(i)];
         auto& words = asked[std::size_t(lane.bank)];
-        const auto found = std::find(words.begin(), words.end(), lane.word);
+        const auto found = std::ranges::find(words, lane.word);
         lane.wavefront = phase.firstWavefront + int(found - words.begin());
         if (found == words.end())
             words.push_back(lane.word);

@@ -70,7 +70,7 @@ struct Span
 std::vector<Span> mergedSpans(const WarpRequest& request)
 {
     std::vector<std::uint64_t> starts = request.addresses;
-    std::sort(starts.begin(), starts.end());
+    std::ranges::sort(starts);
     std::vector<Span> spans;
     for (const std::uint64_t start : starts) {
         const std::uint64_t last = start + (request.width - 1);

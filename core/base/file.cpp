@@ -157,7 +157,7 @@ std::vector<fs::path> entriesOf(const fs::path& folder, std::string_view extensi
         if (name != "." && name != ".." && (extension.empty() || fs::path(name).extension() == extension))
             entries.push_back(folder / name);
     }
-    std::sort(entries.begin(), entries.end());
+    std::ranges::sort(entries);
     return entries;
 }
 

@@ -43,7 +43,7 @@ std::vector<std::size_t> JsonBuilder::lastOfEachKey(std::size_t begin)
     std::iota(order.begin(), order.end(), std::size_t(0));
     last = order;
     const auto keyOf = [&](std::size_t i) -> const std::string& { return m_keys[begin + i]; };
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
         ++m_comparisons;
         const int difference = keyOf(a).compare(keyOf(b));
         return difference != 0 ? difference < 0 : a < b;

@@ -2,7 +2,6 @@
 // JSON that lies in a file: its errors name the file.
 #pragma once
 
-#include "core/base/error_place.h"
 #include "core/base/file.h"
 #include "core/base/json.h"
 

@@ -69,7 +69,7 @@ JsonShape shapeOf(std::string_view text, const JsonLimits& limits)
 std::string jsonPlace(std::string_view text, std::size_t byte)
 {
     const std::string_view before = text.substr(0, std::min(byte > 0 ? byte - 1 : 0, text.size()));
-    const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+    const auto line = std::ranges::count(before, '\n') + 1;
     const auto lineStart = before.rfind('\n') + 1; // npos + 1 is 0
     return fmt::format("line {}, column {}", line, before.size() - lineStart + 1);
 }

@@ -51,7 +51,7 @@ Figure figureOf(std::string key, std::string label, Unit unit, double value, Why
 void markCounted(Figures& figures, std::initializer_list<std::string_view> keys)
 {
     for (Figure& figure : figures)
-        figure.isCounted = figure.isCounted || std::find(keys.begin(), keys.end(), figure.key) != keys.end();
+        figure.isCounted = figure.isCounted || std::ranges::find(keys, figure.key) != keys.end();
 }
 
 const Figure* findFigure(const Figures& figures, std::string_view key)

@@ -46,6 +46,13 @@ inline tl::unexpected<Error> fail(Error error)
     return tl::unexpected<Error>(std::move(error));
 }
 
+/// The error as a caller passes it on: its place is "`where`, its place", or `where` alone when it has none yet.
+inline Error placedIn(const std::string& where, Error error)
+{
+    error.place = error.place.empty() ? where : where + ", " + error.place;
+    return error;
+}
+
 /// Exit codes of the command line, a contract: see resources/help/command-line.md.
 enum class ExitCode { Done = 0, Failed = 1, BadInput = 2, NoDevice = 3, Interrupted = 130 };
 
@@ -55,12 +62,21 @@ ExitCode exitCodeFor(const Error& error);
 
 } // namespace memscape
 
-// Propagate an error, or name the value: MEMSCAPE_TRY(device, readDevice(path));
+// Propagate an error, or name the value: MEMSCAPE_TRY(device, readDevice(path)); or give it to what has a name already:
+// MEMSCAPE_SET(lab.title, reader.string("title")); or go on: MEMSCAPE_CHECK(writeFile(path, text));
 #define MEMSCAPE_TRY(name, expression)                                                                                 \
     auto name##Result = (expression);                                                                                  \
     if (!name##Result)                                                                                                 \
         return tl::unexpected<::memscape::Error>(std::move(name##Result).error());                                     \
     auto name = std::move(*name##Result)
+
+#define MEMSCAPE_SET(target, expression)                                                                               \
+    do {                                                                                                               \
+        auto settled = (expression);                                                                                   \
+        if (!settled)                                                                                                  \
+            return tl::unexpected<::memscape::Error>(std::move(settled).error());                                      \
+        target = std::move(*settled);                                                                                  \
+    } while (false)
 
 #define MEMSCAPE_CHECK(expression)                                                                                     \
     do {                                                                                                               \

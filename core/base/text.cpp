@@ -2,7 +2,6 @@
 #include "core/base/text.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <numeric>
 #include <optional>
@@ -134,7 +133,7 @@ std::vector<std::string> nearest(std::string_view wanted, const std::vector<std:
         if (const auto rank = nearness(sought, candidate))
             near.emplace_back(*rank, candidate);
     }
-    std::stable_sort(near.begin(), near.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::ranges::stable_sort(near, [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<std::string> names;
     for (const auto& [rank, name] : near) {
         if (names.size() < limit)

@@ -194,7 +194,7 @@ Result<Chain> chainFromJson(const JsonReader& reader)
                     fmt::format("a chain has 1 to {}", chainLengthLimit), "forward");
     MEMSCAPE_TRY(forward, readArray<double>(reader, "forward", length, false, false));
     MEMSCAPE_TRY(backward, readArray<double>(reader, "backward", length + 1, true, false));
-    MEMSCAPE_TRY(values, readArray<std::int64_t>(reader, "values", length + 1, false, false));
+    MEMSCAPE_SET(chain.values, readArray<std::int64_t>(reader, "values", length + 1, false, false));
     MEMSCAPE_TRY(saved, readArray<std::int64_t>(reader, "saved", length + 1, false, false));
     MEMSCAPE_TRY(forwardOverhead, readArray<std::int64_t>(reader, "forward_overhead", length, false, true));
     MEMSCAPE_TRY(backwardOverhead, readArray<std::int64_t>(reader, "backward_overhead", length + 1, true, true));
@@ -203,7 +203,6 @@ Result<Chain> chainFromJson(const JsonReader& reader)
     MEMSCAPE_TRY(savingOverhead, readArray<std::int64_t>(reader, "saving_forward_overhead", length, false, needsAlike));
     chain.name = std::move(name);
     chain.units = units;
-    chain.values = std::move(values);
     chain.lossTime = backward.back();
     chain.lossOverhead = backwardOverhead.back();
     for (std::size_t i = 0; i < length; ++i) {

@@ -70,7 +70,7 @@ Selection greedySelection(const std::vector<KnapsackItem>& items, std::int64_t c
                               std::size_t b) { // runtime a / memory a > runtime b / memory b
         return items[a].runtime * double(items[b].memory) > items[b].runtime * double(items[a].memory);
     };
-    std::stable_sort(order.begin(), order.end(), isBetter);
+    std::ranges::stable_sort(order, isBetter);
     Selection selection{std::vector<bool>(items.size()), 0, 0};
     for (const std::size_t i : order) {
         if (items[i].memory <= capacity - selection.memory)

@@ -113,8 +113,7 @@ void ExactFilling::findTwins()
     std::vector<int> kinds; // equal stages have one
     std::vector<int> examples;
     for (int i = 0; i < count; ++i) {
-        const auto known =
-            std::find_if(examples.begin(), examples.end(), [&](int example) { return isSame(i, example); });
+        const auto known = std::ranges::find_if(examples, [&](int example) { return isSame(i, example); });
         kinds.push_back(int(known - examples.begin()));
         if (known == examples.end())
             examples.push_back(i);

@@ -66,9 +66,8 @@ SlotNeed SlotChain::neededToSaveFastest(int s, int t, std::int64_t after) const
 bool SlotChain::hasWholeTimes() const
 {
     const auto isWhole = [](double time) { return time == std::floor(time); };
-    return std::all_of(stages.begin(), stages.end(), [&](const Stage& stage) {
-        return isWhole(stage.forward)
-            && std::all_of(stage.options.begin(), stage.options.end(), [&](const SaveOption& option) {
+    return std::ranges::all_of(stages, [&](const Stage& stage) {
+        return isWhole(stage.forward) && std::ranges::all_of(stage.options, [&](const SaveOption& option) {
                    return isWhole(option.forward) && isWhole(option.backward);
                });
     });

@@ -41,8 +41,7 @@ Result<ExpressionValue> levelValue(const Device& device, const MemoryLevel* leve
 Result<ExpressionValue> linkValue(const Device& device, std::string_view id, std::string_view name,
                                   std::string_view what)
 {
-    const auto found =
-        std::find_if(device.links.begin(), device.links.end(), [&](const Link& link) { return link.id == id; });
+    const auto found = std::ranges::find(device.links, id, &Link::id);
     const bool has = found != device.links.end();
     if (what == "bandwidth")
         return numberValue(has ? found->bandwidth.value : nan, Unit::BytePerSecond);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/claims/claim_table.h"
 
-#include "core/base/error_place.h"
 #include "core/base/text.h"
 #include "core/claims/claim_quotes.h"
 
@@ -42,21 +41,17 @@ Result<std::vector<ClaimCase>> casesOf(const JsonReader& reader, const Experimen
     }
     if (cases.empty())
         cases.push_back({"here", {}, common, {}});
-    for (ClaimCase& one : cases) {
-        MEMSCAPE_TRY(parameters, caseParameters(experiment, one.assignments, one.name));
-        one.parameters = std::move(parameters);
-    }
+    for (ClaimCase& one : cases)
+        MEMSCAPE_SET(one.parameters, caseParameters(experiment, one.assignments, one.name));
     if (reader.has("devices")) {
         MEMSCAPE_TRY(given, reader.at("devices"));
         MEMSCAPE_TRY(members, given.members());
         for (const auto& [name, device] : members) {
-            const auto found = std::find_if(cases.begin(), cases.end(),
-                                            [&, &key = name](const ClaimCase& one) { return one.name == key; });
+            const auto found = std::ranges::find(cases, name, &ClaimCase::name);
             if (found == cases.end())
                 return fail("claims.key", fmt::format("devices names the case \"{}\", which is none", name),
                             "name one of the cases");
-            MEMSCAPE_TRY(id, device.string());
-            found->device = id;
+            MEMSCAPE_SET(found->device, device.string());
         }
     }
     return cases;
@@ -68,8 +63,7 @@ Result<ClaimRule> ruleOf(const JsonReader& reader)
     if (parts.size() != 2)
         return fail("claims.verdict", "a rule is not a condition and a verdict", "write [\"condition\", \"verdict\"]",
                     reader.path());
-    if (std::none_of(verdictStarts.begin(), verdictStarts.end(),
-                     [&](const char* start) { return parts[1].starts_with(start); }))
+    if (std::ranges::none_of(verdictStarts, [&](const char* start) { return parts[1].starts_with(start); }))
         return fail("claims.verdict", fmt::format("the verdict \"{}\" is none", quotedForMessage(parts[1])),
                     "begin it with \"holds\", \"does not hold\" or \"cannot be tested here\"", reader.path());
     ClaimRule rule;
@@ -77,8 +71,7 @@ Result<ClaimRule> ruleOf(const JsonReader& reader)
         MEMSCAPE_TRY(when, Expression::parse(parts[0]));
         rule.when.push_back(std::move(when));
     }
-    MEMSCAPE_TRY(verdict, claimSentence(parts[1]));
-    rule.verdict = std::move(verdict);
+    MEMSCAPE_SET(rule.verdict, claimSentence(parts[1]));
     return rule;
 }
 
@@ -95,8 +88,7 @@ Result<void> readVerdict(ClaimEntry& entry, const JsonReader& reader)
         if (verdict.node() != "experiment" || !entry.experiment)
             return fail("claims.verdict", "the verdict is neither rules nor that of an experiment",
                         "write rules, or \"experiment\" beside the id of one", verdict.path());
-        MEMSCAPE_TRY(judge, reader.string("judge", entry.id));
-        entry.judge = judge;
+        MEMSCAPE_SET(entry.judge, reader.string("judge", entry.id));
         return {};
     }
     MEMSCAPE_TRY(rules, verdict.items());
@@ -132,16 +124,13 @@ Result<ClaimEntry> entryOf(const Json& json)
     if (!experiment.empty()) {
         MEMSCAPE_TRY(found, findExperiment(experiment));
         entry.experiment = found;
-        MEMSCAPE_TRY(cases, casesOf(reader, *found));
-        entry.cases = std::move(cases);
+        MEMSCAPE_SET(entry.cases, casesOf(reader, *found));
     }
     MEMSCAPE_CHECK(readVerdict(entry, reader));
     MEMSCAPE_TRY(ours, reader.string("ours", ""));
     MEMSCAPE_TRY(right, reader.string("right"));
-    MEMSCAPE_TRY(oursTemplate, claimSentence(ours));
-    MEMSCAPE_TRY(rightTemplate, claimSentence(right));
-    entry.ours = std::move(oursTemplate);
-    entry.right = std::move(rightTemplate);
+    MEMSCAPE_SET(entry.ours, claimSentence(ours));
+    MEMSCAPE_SET(entry.right, claimSentence(right));
     if (entry.cannot.empty() && entry.judge.empty() && !entry.ours.hasValues())
         return fail("claims.key", "ours has no number", "name a figure in it: {{peak_allocated}}", "ours");
     return entry;
@@ -204,7 +193,7 @@ Result<void> checkKeys(const JsonReader& reader, const std::vector<std::string>&
 {
     MEMSCAPE_TRY(members, reader.members());
     for (const auto& [key, value] : members) {
-        if (std::find(known.begin(), known.end(), key) == known.end())
+        if (std::ranges::find(known, key) == known.end())
             return fail("claims.key", fmt::format("\"{}\" is no key here", quotedForMessage(key)),
                         didYouMean(key, known));
     }
@@ -246,7 +235,7 @@ Result<std::vector<ClaimEntry>> readClaimTable(const std::filesystem::path& fold
                 return fail("claims.key", fmt::format("\"as\" names \"{}\", which says nothing itself", *as),
                             "name an entry without \"as\"", one.where);
             for (const auto& [key, value] : other->second->json.items()) {
-                if (!json.contains(key) && std::find(ownKeys.begin(), ownKeys.end(), key) == ownKeys.end())
+                if (!json.contains(key) && std::ranges::find(ownKeys, key) == ownKeys.end())
                     json[key] = value;
             }
             if (json.contains("verdict") && json["verdict"] == "experiment" && !json.contains("judge"))

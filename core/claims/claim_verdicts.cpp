@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/claims/claim_verdicts.h"
-#include "core/base/error_place.h"
 
 #include <algorithm>
 
@@ -28,8 +27,8 @@ bool wantsDetail(const ClaimEntry& entry)
         for (const Expression& when : rule.when)
             add(when.names());
     }
-    return std::any_of(names.begin(), names.end(),
-                       [](const std::string& name) { return name.find("detail.") != std::string::npos; });
+    return std::ranges::any_of(names,
+                               [](const std::string& name) { return name.find("detail.") != std::string::npos; });
 }
 
 Result<AskedEntry> prepared(CaseAsking& asking, const ClaimEntry& entry, const Device& asked)
@@ -60,8 +59,7 @@ Result<void> judgeByRules(JudgedClaim& judged, const ExpressionScope& scope, con
         judged.verdict = fmt::format("{}the {} is not known for {}", untestable, nameInWords(unknown), device);
         return {};
     }
-    MEMSCAPE_TRY(ours, entry.ours.filled(scope, claimStyle));
-    judged.ours = ours;
+    MEMSCAPE_SET(judged.ours, entry.ours.filled(scope, claimStyle));
     for (const ClaimRule& rule : entry.rules) {
         bool applies = true;
         for (const Expression& when : rule.when) {
@@ -70,8 +68,7 @@ Result<void> judgeByRules(JudgedClaim& judged, const ExpressionScope& scope, con
         }
         if (!applies)
             continue;
-        MEMSCAPE_TRY(verdict, rule.verdict.filled(scope, claimStyle));
-        judged.verdict = verdict;
+        MEMSCAPE_SET(judged.verdict, rule.verdict.filled(scope, claimStyle));
         return {};
     }
     return {};
@@ -120,15 +117,13 @@ Result<JudgedClaim> judged(const AskedEntry& asked, const Device& device)
     }
     if (!entry.cannot.empty()) {
         made.verdict = untestable + entry.cannot;
-        MEMSCAPE_TRY(ours, entry.ours.filled(scope, claimStyle));
-        made.ours = ours;
+        MEMSCAPE_SET(made.ours, entry.ours.filled(scope, claimStyle));
     } else if (entry.judge.empty()) {
         MEMSCAPE_CHECK(judgeByRules(made, scope, device.name));
     } else {
         judgeByExperiment(made, *asked.cases.front().question);
     }
-    MEMSCAPE_TRY(right, entry.right.filled(scope, claimStyle));
-    made.right = right;
+    MEMSCAPE_SET(made.right, entry.right.filled(scope, claimStyle));
     return made;
 }
 

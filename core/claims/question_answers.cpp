@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/claims/question_answers.h"
 
-#include "core/base/error_place.h"
 #include "core/device/catalogue.h"
 
 #include <algorithm>
@@ -81,10 +80,8 @@ Result<AnsweredQuestion> answeredOf(const AskedQuestion& asked, const Device& de
     const DeepQuestion& question = *asked.question;
     AnsweredQuestion made{&question, device.id, instead, {}, {}, {}, {}};
     const ExpressionScope scope = scopeOf(asked.steps);
-    MEMSCAPE_TRY(isTrue, question.isTrue.filled(scope, claimStyle));
-    MEMSCAPE_TRY(isNot, question.isNot.filled(scope, claimStyle));
-    made.isTrue = isTrue;
-    made.isNot = isNot;
+    MEMSCAPE_SET(made.isTrue, question.isTrue.filled(scope, claimStyle));
+    MEMSCAPE_SET(made.isNot, question.isNot.filled(scope, claimStyle));
     for (std::size_t i = 0; i < asked.steps.size(); ++i) {
         const std::vector<AskedCase> ownFirst = stepFirst(asked.steps, i);
         MEMSCAPE_TRY(says, question.steps[i].says.filled(scopeOf(ownFirst), claimStyle));

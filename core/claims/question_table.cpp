@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/claims/question_table.h"
 
-#include "core/base/error_place.h"
 #include "core/base/text.h"
 #include "core/claims/claim_quotes.h"
 #include "core/device/catalogue.h"
@@ -27,18 +26,14 @@ Result<QuestionStep> questionStepOf(const JsonReader& reader)
     MEMSCAPE_TRY(experiment, findExperiment(id));
     step.experiment = experiment;
     step.asked.name = name;
-    MEMSCAPE_TRY(device, reader.string("device", ""));
-    step.asked.device = device;
+    MEMSCAPE_SET(step.asked.device, reader.string("device", ""));
     if (reader.has("parameters")) {
         MEMSCAPE_TRY(given, reader.at("parameters"));
-        MEMSCAPE_TRY(assignments, textsOf(given));
-        step.asked.assignments = std::move(assignments);
+        MEMSCAPE_SET(step.asked.assignments, textsOf(given));
     }
-    MEMSCAPE_TRY(parameters, caseParameters(*experiment, step.asked.assignments, name));
-    step.asked.parameters = std::move(parameters);
+    MEMSCAPE_SET(step.asked.parameters, caseParameters(*experiment, step.asked.assignments, name));
     MEMSCAPE_TRY(words, reader.string("says"));
-    MEMSCAPE_TRY(says, claimSentence(words));
-    step.says = std::move(says);
+    MEMSCAPE_SET(step.says, claimSentence(words));
     return step;
 }
 
@@ -74,7 +69,7 @@ Result<DeepQuestion> deepQuestionOf(const JsonReader& reader)
         if (!step)
             return fail(placedIn(item.path(), step.error()));
         const auto isTaken = [&](const QuestionStep& one) { return one.asked.name == step->asked.name; };
-        if (std::any_of(made.steps.begin(), made.steps.end(), isTaken))
+        if (std::ranges::any_of(made.steps, isTaken))
             return fail("claims.twice", fmt::format("two steps are named \"{}\"", quotedForMessage(step->asked.name)),
                         "give each its own name", item.path());
         made.steps.push_back(std::move(*step));
@@ -112,8 +107,7 @@ Result<std::vector<DeepQuestion>> readQuestions(const std::filesystem::path& fil
         auto made = deepQuestionOf(JsonReader(item.node()));
         if (!made)
             return fail(placedIn(where, made.error()));
-        if (std::any_of(questions.begin(), questions.end(),
-                        [&, &id = id](const DeepQuestion& one) { return one.id == id; }))
+        if (std::ranges::any_of(questions, [&, &id = id](const DeepQuestion& one) { return one.id == id; }))
             return fail("claims.twice", "two questions have this id", "give each its own", where);
         made->source = source;
         made->title = title;

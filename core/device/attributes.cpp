@@ -68,7 +68,7 @@ bool sameMemory(const Device& device, const GpuAttributes& attributes)
 bool sameProduct(const Device& device, const GpuAttributes& attributes)
 {
     const std::string wanted = lowered(trimmed(attributes.name));
-    return std::any_of(device.productNames.begin(), device.productNames.end(), [&](const std::string& product) {
+    return std::ranges::any_of(device.productNames, [&](const std::string& product) {
         const std::string known = lowered(product);
         return (wanted == known && sameMemory(device, attributes)) || wanted.rfind(known + " mig ", 0) == 0;
     });
@@ -311,7 +311,7 @@ Device deviceFromAttributes(const GpuAttributes& attributes, const std::string& 
 {
     std::vector<Device> known = catalogue();
     const auto product =
-        std::find_if(known.begin(), known.end(), [&](const Device& device) { return sameProduct(device, attributes); });
+        std::ranges::find_if(known, [&](const Device& device) { return sameProduct(device, attributes); });
     const bool listed = product != known.end();
     Device device = listed ? fromProduct(std::move(*product), attributes) : fromArchitecture(attributes);
     device.id = id;

@@ -48,8 +48,7 @@ std::vector<std::string> catalogueIds()
 bool namesFile(const std::string& id)
 {
     // Not id.find('/'): with precompiled headers g++ 12 warns of an overread inside it.
-    return std::find(id.begin(), id.end(), '/') != id.end()
-        || (id.size() > 5 && id.compare(id.size() - 5, 5, ".json") == 0);
+    return std::ranges::find(id, '/') != id.end() || (id.size() > 5 && id.compare(id.size() - 5, 5, ".json") == 0);
 }
 
 } // namespace
@@ -95,7 +94,7 @@ Result<Device> findDevice(const std::string& id)
                     "this machine name one of the catalogue, for example nvidia-h200");
     }
     std::vector<std::string> ids = catalogueIds();
-    if (std::find(ids.begin(), ids.end(), id) != ids.end())
+    if (std::ranges::find(ids, id) != ids.end())
         return readDevice(resourcesFolder() / "devices" / (id + ".json"));
     if (ids.empty()) {
         return fail("device.missing", fmt::format("no catalogue of devices in {}", resourcesFolder().string()),
@@ -123,8 +122,7 @@ bool isSameProcessor(const Device& device, const Device& other)
         return !twin || !twin->capacity.known() || !level.capacity.known()
             || twin->capacity.value == level.capacity.value;
     };
-    return device.name == other.name && device.units == other.units
-        && std::all_of(device.levels.begin(), device.levels.end(), holdsTheSame);
+    return device.name == other.name && device.units == other.units && std::ranges::all_of(device.levels, holdsTheSame);
 }
 
 Device withCalibration(Device device)

@@ -62,21 +62,19 @@ std::string Device::unitWord() const
 
 const MemoryLevel* Device::level(std::string_view wanted) const
 {
-    const auto found =
-        std::find_if(levels.begin(), levels.end(), [&](const MemoryLevel& level) { return level.id == wanted; });
+    const auto found = std::ranges::find(levels, wanted, &MemoryLevel::id);
     return found == levels.end() ? nullptr : &*found;
 }
 
 const Link* Device::link(std::string_view wanted) const
 {
-    const auto found = std::find_if(links.begin(), links.end(), [&](const Link& link) { return link.id == wanted; });
+    const auto found = std::ranges::find(links, wanted, &Link::id);
     return found == links.end() ? nullptr : &*found;
 }
 
 const MemoryLevel* Device::dram() const
 {
-    const auto found = std::find_if(levels.begin(), levels.end(),
-                                    [](const MemoryLevel& level) { return level.kind == LevelKind::Dram; });
+    const auto found = std::ranges::find(levels, LevelKind::Dram, &MemoryLevel::kind);
     return found == levels.end() ? nullptr : &*found;
 }
 

@@ -137,7 +137,7 @@ std::size_t Fields::choice(std::string_view key, const std::vector<std::string_v
     if (!has(key))
         return fallback;
     const std::string word = text(key);
-    const auto found = std::find(words.begin(), words.end(), word);
+    const auto found = std::ranges::find(words, word);
     if (found != words.end())
         return static_cast<std::size_t>(found - words.begin());
     refuse(key, fmt::format("\"{}\" is not one of {}", quotedForMessage(word), fmt::join(words, ", ")));

@@ -155,9 +155,8 @@ void addLevels(const HostFacts& facts, const HostReference& reference, Device& h
         } else if (from.kind != LevelKind::Cache) {
             host.levels.push_back(cacheLevel(from, host, reference));
         } else {
-            const auto found = std::find_if(facts.caches.begin(), facts.caches.end(), [&](const CacheFacts& f) {
-                return from.id == fmt::format("L{}", f.level);
-            });
+            const auto found = std::ranges::find_if(
+                facts.caches, [&](const CacheFacts& f) { return from.id == fmt::format("L{}", f.level); });
             if (found == facts.caches.end() && !facts.caches.empty())
                 continue; // the system lists its caches and this one is not among them
             host.levels.push_back(cacheLevel(from, host, reference));

@@ -83,8 +83,8 @@ MemoryLevel typicalStore(const char* id, const char* label, LevelKind kind, doub
 
 bool hasAny(const HostFacts& facts, std::initializer_list<std::string_view> extensions)
 {
-    return std::any_of(extensions.begin(), extensions.end(),
-                       [&](std::string_view name) { return facts.extensions.find(name) != facts.extensions.end(); });
+    return std::ranges::any_of(
+        extensions, [&](std::string_view name) { return facts.extensions.find(name) != facts.extensions.end(); });
 }
 
 /// Fused multiply-adds per clock of one core.

@@ -58,8 +58,7 @@ Result<std::vector<Medium>> mediaFromJson(const Json& json, const std::string& p
     fields.each("media", mostMedia, [&](const Fields& inner) {
         media.push_back(mediumOf(inner));
         const bool isTwice =
-            std::count_if(media.begin(), media.end(), [&](const Medium& other) { return other.id == media.back().id; })
-            > 1;
+            std::ranges::count_if(media, [&](const Medium& other) { return other.id == media.back().id; }) > 1;
         if (isTwice && !inner.failed())
             inner.refuse(Error{"media.twice", "two media have the id \"" + media.back().id + "\"",
                                inner.node().path() + ".id", "give each an id of its own"});
@@ -96,7 +95,7 @@ const std::vector<Medium>& shippedMedia()
 const Medium* shippedMedium(const std::string& id)
 {
     const std::vector<Medium>& media = shippedMedia();
-    const auto found = std::find_if(media.begin(), media.end(), [&](const Medium& one) { return one.id == id; });
+    const auto found = std::ranges::find(media, id, &Medium::id);
     return found == media.end() ? nullptr : &*found;
 }
 

@@ -62,7 +62,7 @@ std::vector<NumaNode> readNumaNodes(const fs::path& root)
 {
     const fs::path folder = root / "sys/devices/system/node";
     std::vector<int> ids = parseCpuList(firstLineOf(folder / "online"));
-    std::sort(ids.begin(), ids.end());
+    std::ranges::sort(ids);
     ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
     ids.resize(std::min(ids.size(), mostNodes));
     std::vector<NumaNode> nodes;
@@ -80,7 +80,7 @@ std::vector<NumaNode> readNumaNodes(const fs::path& root)
 const NumaNode* nodeOfProcessor(const std::vector<NumaNode>& nodes, int processor)
 {
     for (const NumaNode& node : nodes) {
-        if (std::find(node.processors.begin(), node.processors.end(), processor) != node.processors.end())
+        if (std::ranges::find(node.processors, processor) != node.processors.end())
             return &node;
     }
     return nullptr;

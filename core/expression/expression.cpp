@@ -41,12 +41,11 @@ public:
         if (m_text.size() > longestExpression)
             return fail("expression.syntax", fmt::format("an expression of more than {} bytes", longestExpression),
                         "divide it into named values");
-        MEMSCAPE_TRY(root, either());
+        MEMSCAPE_SET(m_made.m_root, either());
         skipSpaces();
         if (m_at != m_text.size())
             return wrong("an operator or the end");
         m_made.m_text = m_text;
-        m_made.m_root = root;
         m_made.m_anyMachine = m_rules.anyMachine;
         return std::move(m_made);
     }
@@ -73,8 +72,7 @@ private:
     {
         MEMSCAPE_TRY(left, (this->*next)());
         for (;;) {
-            const auto* found =
-                std::find_if(operators.begin(), operators.end(), [&](std::string_view one) { return take(one); });
+            const auto* found = std::ranges::find_if(operators, [&](std::string_view one) { return take(one); });
             if (found == operators.end())
                 return left;
             MEMSCAPE_TRY(right, (this->*next)());
@@ -202,7 +200,7 @@ private:
     Result<Index> call(const std::string& function)
     {
         const auto& sources = m_rules.sourceFunctions;
-        const bool asksSource = std::find(sources.begin(), sources.end(), function) != sources.end();
+        const bool asksSource = std::ranges::find(sources, function) != sources.end();
         const auto count = argumentsOfFunction(function);
         if (!asksSource && !count) {
             auto known = namesOfFunctions();
@@ -248,7 +246,7 @@ private:
     }
     void addName(const std::string& name)
     {
-        if (std::find(m_made.m_names.begin(), m_made.m_names.end(), name) == m_made.m_names.end())
+        if (std::ranges::find(m_made.m_names, name) == m_made.m_names.end())
             m_made.m_names.push_back(name);
     }
 

@@ -142,8 +142,7 @@ Result<ExpressionValue> ofTwo(std::string_view function, const ExpressionValue& 
 
 std::optional<std::size_t> argumentsOfFunction(std::string_view name)
 {
-    const auto row = std::find_if(functionRows.begin(), functionRows.end(),
-                                  [&](const FunctionRow& one) { return one.name == name; });
+    const auto row = std::ranges::find(functionRows, name, &FunctionRow::name);
     return row == functionRows.end() ? std::nullopt : std::optional(row->arguments);
 }
 

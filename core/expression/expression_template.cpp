@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/expression/expression_template.h"
 
-#include "core/base/error_place.h"
 #include "core/base/text.h"
 
 #include <algorithm>

@@ -64,7 +64,7 @@ double LabStep::points() const
 
 const LabStep* Lab::step(std::string_view wanted) const
 {
-    const auto found = std::find_if(steps.begin(), steps.end(), [&](const LabStep& one) { return one.id == wanted; });
+    const auto found = std::ranges::find(steps, wanted, &LabStep::id);
     return found == steps.end() ? nullptr : &*found;
 }
 
@@ -119,10 +119,9 @@ std::vector<fs::path> labFolders()
             folders.push_back(entry);
     const auto order = taughtOrder(root);
     const auto place = [&](const fs::path& path) {
-        return std::pair(std::find(order.begin(), order.end(), path.filename().string()), path.filename().string());
+        return std::pair(std::ranges::find(order, path.filename().string()), path.filename().string());
     };
-    std::sort(folders.begin(), folders.end(),
-              [&](const fs::path& a, const fs::path& b) { return place(a) < place(b); });
+    std::ranges::sort(folders, [&](const fs::path& a, const fs::path& b) { return place(a) < place(b); });
     return folders;
 }
 

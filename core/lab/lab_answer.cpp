@@ -53,13 +53,12 @@ Result<LabAnswer> readLabAnswer(const LabQuestion& question, const LabStep& step
     LabAnswer answer;
     switch (question.kind) {
     case LabQuestionKind::Number: {
-        MEMSCAPE_TRY(number, numberAnswer(question, given));
-        answer.number = number;
+        MEMSCAPE_SET(answer.number, numberAnswer(question, given));
         return answer;
     }
     case LabQuestionKind::Choice: {
         const auto keys = keysOfOptions(question);
-        if (!given.is_string() || std::find(keys.begin(), keys.end(), given.get<std::string>()) == keys.end())
+        if (!given.is_string() || std::ranges::find(keys, given.get<std::string>()) == keys.end())
             return notAnswer(question, "one of its options", given, "known: " + join(keys, ", "));
         answer.word = given.get<std::string>();
         return answer;
@@ -73,8 +72,8 @@ Result<LabAnswer> readLabAnswer(const LabQuestion& question, const LabStep& step
             for (const std::string& one : split(given.get_ref<const std::string&>(), ','))
                 answer.ranking.emplace_back(trimmed(one));
         auto sorted = answer.ranking;
-        std::sort(sorted.begin(), sorted.end());
-        std::sort(keys.begin(), keys.end());
+        std::ranges::sort(sorted);
+        std::ranges::sort(keys);
         if (sorted != keys)
             return notAnswer(question, "every one of its items once", given, "known: " + join(keys, ", "));
         return answer;
@@ -99,7 +98,7 @@ Result<LabAnswer> readLabAnswer(const LabQuestion& question, const LabStep& step
     if (!given.is_object())
         return notAnswer(question, "parameters, {\"key\": \"value\"}", given);
     for (const auto& [key, value] : given.items()) {
-        if (std::find(step.request->free.begin(), step.request->free.end(), key) == step.request->free.end())
+        if (std::ranges::find(step.request->free, key) == step.request->free.end())
             return notAnswer(question, "of free parameters alone", given, "free: " + join(step.request->free, ", "));
         answer.parameters.emplace_back(key, value.is_string() ? value.get<std::string>() : jsonLine(value));
         const ParameterSpec* spec = findParameter((*findExperiment(step.request->experiment))->schema(), key);

@@ -21,7 +21,7 @@ Json keysBeyond(const Json& json, std::initializer_list<const char*> known)
 {
     Json extra = Json::object();
     for (const auto& [key, value] : json.items())
-        if (std::none_of(known.begin(), known.end(), [&, &key = key](const char* one) { return key == one; }))
+        if (std::ranges::none_of(known, [&, &key = key](const char* one) { return key == one; }))
             extra[key] = value;
     return extra;
 }
@@ -44,17 +44,14 @@ Result<LabStepState> stateFromJson(const JsonReader& reader)
             if (!node.node().is_null())
                 state.answers[key] = node.node();
     }
-    MEMSCAPE_TRY(answered, reader.string("answered", ""));
-    MEMSCAPE_TRY(locked, reader.string("locked", ""));
+    MEMSCAPE_SET(state.answered, reader.string("answered", ""));
+    MEMSCAPE_SET(state.locked, reader.string("locked", ""));
     MEMSCAPE_TRY(hints, reader.integer("hints", 0));
     MEMSCAPE_TRY(record, reader.integer("record", -1));
-    MEMSCAPE_TRY(replay, reader.string("replay", ""));
-    state.answered = answered;
-    state.locked = locked;
+    MEMSCAPE_SET(state.replay, reader.string("replay", ""));
     state.hints = std::size_t(std::clamp<std::int64_t>(hints, 0, 1000));
     if (record >= 0)
         state.record = std::size_t(record);
-    state.replay = replay;
     state.extra = keysBeyond(reader.node(), {"answers", "answered", "locked", "hints", "record", "replay"});
     return state;
 }
@@ -185,10 +182,10 @@ std::vector<bool> LabAttempt::doneSteps() const
         return done[std::size_t(m_lab->step(id) - m_lab->steps.data())];
     };
     for (const LabStep& step : m_lab->steps) {
-        const bool open = std::all_of(step.after.begin(), step.after.end(), isDoneBefore);
+        const bool open = std::ranges::all_of(step.after, isDoneBefore);
         const bool ran = step.kind != LabStepKind::Measure || run(step.id);
-        const bool answered = std::all_of(step.questions.begin(), step.questions.end(),
-                                          [&](const LabQuestion& one) { return given(one) != nullptr; });
+        const bool answered =
+            std::ranges::all_of(step.questions, [&](const LabQuestion& one) { return given(one) != nullptr; });
         done.push_back(open && (step.kind == LabStepKind::Predict ? isLocked(step.id) : ran && answered));
     }
     return done;
@@ -198,7 +195,7 @@ bool LabAttempt::isOpen(std::string_view id) const
 {
     const LabStep* step = m_lab->step(id);
     const auto done = doneSteps();
-    return step && std::all_of(step->after.begin(), step->after.end(), [&](const std::string& one) {
+    return step && std::ranges::all_of(step->after, [&](const std::string& one) {
                return done[std::size_t(m_lab->step(one) - m_lab->steps.data())];
            });
 }
@@ -239,8 +236,7 @@ Result<void> LabAttempt::answer(std::string_view id, std::string_view key, const
     MEMSCAPE_TRY(step, openStep(id));
     if (isLocked(id))
         return fail("lab.locked", fmt::format("step {} is locked: a prediction stays as it was made", step->id));
-    const auto question = std::find_if(step->questions.begin(), step->questions.end(),
-                                       [&](const LabQuestion& one) { return one.key == key; });
+    const auto question = std::ranges::find(step->questions, key, &LabQuestion::key);
     if (question == step->questions.end()) {
         std::vector<std::string> keys;
         for (const LabQuestion& one : step->questions)
@@ -335,8 +331,7 @@ Result<std::vector<std::pair<std::string, std::string>>> LabAttempt::parameters(
         all.emplace_back(key, filled);
     }
     const auto put = [&](const std::pair<std::string, std::string>& one) {
-        const auto at =
-            std::find_if(all.begin(), all.end(), [&](const auto& other) { return other.first == one.first; });
+        const auto at = std::ranges::find_if(all, [&](const auto& other) { return other.first == one.first; });
         if (at == all.end())
             all.push_back(one);
         else
@@ -373,14 +368,13 @@ Result<void> checkLabRun(const LabAttempt& attempt, const LabStep& step, const R
                     "measure with the parameters that the step names");
     };
     for (const auto& [key, text] : texts) {
-        const bool chosen =
-            std::find(step.request->free.begin(), step.request->free.end(), key) != step.request->free.end();
+        const bool chosen = std::ranges::find(step.request->free, key) != step.request->free.end();
         const bool swept = wanted.sweep() && wanted.sweep()->key == key;
         if (chosen || swept)
             continue;
         for (const auto& [name, value] : wanted.values()) {
-            const auto is = std::find_if(record.parameters.values().begin(), record.parameters.values().end(),
-                                         [&, &key = key](const auto& one) { return one.first == key; });
+            const auto is = std::ranges::find_if(record.parameters.values(),
+                                                 [&, &key = key](const auto& one) { return one.first == key; });
             if (name == key && is != record.parameters.values().end() && is->second != value)
                 return differs(key, valueText(is->second), valueText(value));
         }

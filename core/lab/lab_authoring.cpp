@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/lab/lab_authoring.h"
 
-#include "core/base/error_place.h"
 #include "core/base/file.h"
 #include "core/base/text.h"
 #include "core/experiment/document.h"

@@ -62,7 +62,7 @@ Result<double> labCurveAt(const Series& series, const LabValue& x)
 {
     const auto& xs = series.x.values;
     if (x.isWord()) {
-        const auto at = std::find(series.x.names.begin(), series.x.names.end(), x.word());
+        const auto at = std::ranges::find(series.x.names, x.word());
         if (at == series.x.names.end())
             return fail("lab.missing", fmt::format("the curve {} has no point {}", series.label, x.word()));
         return series.y[std::size_t(at - series.x.names.begin())];

@@ -57,8 +57,7 @@ Result<std::string> filledLabParameter(std::string_view text,
         const auto end = text.find('}', begin);
         const std::string_view key =
             end == std::string_view::npos ? text.substr(begin + 1) : text.substr(begin + 1, end - begin - 1);
-        const auto found =
-            std::find_if(variant.begin(), variant.end(), [&](const auto& one) { return one.first == key; });
+        const auto found = std::ranges::find_if(variant, [&](const auto& one) { return one.first == key; });
         if (end == std::string_view::npos || found == variant.end()) {
             std::vector<std::string> known;
             for (const auto& one : variant)

@@ -160,7 +160,7 @@ private:
                     ranked.emplace_back(key, by);
                 }
         auto right = ranked;
-        std::stable_sort(right.begin(), right.end(), [&](const auto& a, const auto& b) {
+        std::ranges::stable_sort(right, [&](const auto& a, const auto& b) {
             return m_check.smallest ? a.second.number() < b.second.number() : a.second.number() > b.second.number();
         });
         for (const auto& [key, by] : right)
@@ -196,7 +196,7 @@ private:
             ratios.push_back(std::log10(answer.curve[i] / y));
         }
         const auto middle = [](std::vector<double> all) {
-            std::sort(all.begin(), all.end());
+            std::ranges::sort(all);
             const std::size_t half = all.size() / 2;
             return all.size() % 2 == 1 ? all[half] : (all[half - 1] + all[half]) / 2;
         };
@@ -264,7 +264,7 @@ Result<LabCheckResult> gradedCheck(const LabAttempt& attempt, const LabContext& 
     result.most = check.points;
     result.hidden = check.hidden;
     for (const LabCheckResult& one : before) {
-        const bool needed = std::find(check.after.begin(), check.after.end(), one.id) != check.after.end();
+        const bool needed = std::ranges::find(check.after, one.id) != check.after.end();
         if (needed && one.verdict != LabVerdict::Passed) {
             result.verdict = LabVerdict::Skipped;
             result.needs = one.id;

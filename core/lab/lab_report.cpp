@@ -215,8 +215,8 @@ std::string junitText(const Lab& lab, const std::vector<LabGrade>& grades, bool 
         fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{}\">\n", xmlText(lab.id));
     for (const LabGrade& grade : grades) {
         const auto count = [&](LabVerdict verdict) {
-            return std::count_if(grade.checks.begin(), grade.checks.end(),
-                                 [&](const LabCheckResult& one) { return one.verdict == verdict; });
+            return std::ranges::count_if(grade.checks,
+                                         [&](const LabCheckResult& one) { return one.verdict == verdict; });
         };
         text += fmt::format("  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\" errors=\"{}\">\n",
                             xmlText(nameOfGrade(grade)), grade.checks.size(), count(LabVerdict::Failed),

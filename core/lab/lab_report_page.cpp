@@ -219,7 +219,7 @@ private:
                 points.emplace_back(at, answer.curve[i]);
             table.rows.push_back({x->text(), quantityText(answer.curve[i], question.unit)});
         }
-        std::sort(points.begin(), points.end());
+        std::ranges::sort(points);
         ChartCurve drawn{"drawn by the student", ChartRole::Drawn, {}, {}, {}, {}};
         for (const auto& [x, y] : points) {
             drawn.x.push_back(x);
@@ -228,9 +228,9 @@ private:
         chart.curves.push_back(std::move(drawn));
         for (const ChartCurve& curve : chart.curves) { // zero and below have no place on a logarithmic axis
             const auto isPositive = [](double value) { return !(value <= 0); };
-            if (chart.x.scale != ChartScale::Category && !std::all_of(curve.x.begin(), curve.x.end(), isPositive))
+            if (chart.x.scale != ChartScale::Category && !std::ranges::all_of(curve.x, isPositive))
                 chart.x.scale = ChartScale::Linear;
-            if (!std::all_of(curve.y.begin(), curve.y.end(), isPositive))
+            if (!std::ranges::all_of(curve.y, isPositive))
                 chart.y.scale = ChartScale::Linear;
         }
         return "<figure>\n" + svgChart(chart) + "</figure>\n" + htmlDetails("Points", htmlTable(table));
@@ -240,7 +240,7 @@ private:
     static double placeOf(const std::string& word, ChartAxis& axis)
     {
         axis.scale = ChartScale::Category;
-        auto at = std::find(axis.names.begin(), axis.names.end(), word);
+        auto at = std::ranges::find(axis.names, word);
         if (at == axis.names.end())
             at = axis.names.insert(at, word);
         return double(at - axis.names.begin());

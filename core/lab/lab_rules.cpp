@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/lab/lab_rules.h"
 
-#include "core/base/error_place.h"
 #include "core/base/text.h"
 
 #include <algorithm>
@@ -151,8 +150,7 @@ private:
                             "add \"experiment\" and \"free\" to the step", here);
         }
         const auto asks = [&](LabQuestionKind kind) {
-            return std::any_of(step.questions.begin(), step.questions.end(),
-                               [&](const LabQuestion& one) { return one.kind == kind; });
+            return std::ranges::any_of(step.questions, [&](const LabQuestion& one) { return one.kind == kind; });
         };
         const bool chooses = step.kind == LabStepKind::Tune || step.kind == LabStepKind::Fix;
         if (chooses && !asks(LabQuestionKind::Parameters))
@@ -193,8 +191,7 @@ private:
     static bool isChoiceKey(const LabQuestion* question, const std::string& text)
     {
         return question && question->kind == LabQuestionKind::Choice
-            && std::any_of(question->options.begin(), question->options.end(),
-                           [&](const LabOption& one) { return one.key == text; });
+            && std::ranges::any_of(question->options, [&](const LabOption& one) { return one.key == text; });
     }
 
     Result<void> needs(const LabCheck& check, const LabQuestion* question, const std::string& place)
@@ -214,8 +211,7 @@ private:
             return lacks("a \"question\"");
         if (check.kind == Kind::Order) {
             const bool known = question->kind == LabQuestionKind::Ranking
-                && std::all_of(question->options.begin(), question->options.end(),
-                               [](const LabOption& one) { return !one.by.empty(); });
+                && std::ranges::all_of(question->options, [](const LabOption& one) { return !one.by.empty(); });
             return known ? Result<void>() : lacks("a ranking whose items all say \"by\" what they are ranked");
         }
         if (question->kind == LabQuestionKind::Curve) {

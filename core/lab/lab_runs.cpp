@@ -21,7 +21,7 @@ bool isNear(double a, double b, double relative)
 
 double medianOfSamples(std::vector<double> values)
 {
-    std::sort(values.begin(), values.end());
+    std::ranges::sort(values);
     const std::size_t half = values.size() / 2;
     return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
@@ -34,8 +34,8 @@ void compareSamples(const Record& record, std::vector<std::string>& problems)
         const double x = number(one, "x");
         const std::string key = words(one, "key");
         const auto values = numbers(listOf(one, "values"));
-        const auto point = std::find_if(points.begin(), points.end(),
-                                        [&](const Json& other) { return isNear(number(other, "x"), x, 1e-9); });
+        const auto point =
+            std::ranges::find_if(points, [&](const Json& other) { return isNear(number(other, "x"), x, 1e-9); });
         if (point == points.end()) {
             if (!points.empty())
                 problems.push_back(fmt::format("samples of {} at {}, where no point is", key, numberText(x)));
@@ -46,7 +46,7 @@ void compareSamples(const Record& record, std::vector<std::string>& problems)
         if (values.empty() || !stated.is_object())
             continue;
         if (count == double(values.size())) { // long lists are kept in part
-            const double least = *std::min_element(values.begin(), values.end());
+            const double least = *std::ranges::min_element(values);
             if (!isNear(least, number(stated, "minimum"), 1e-6))
                 problems.push_back(
                     fmt::format("the fastest sample of {} at {} is not the one that is stated", key, numberText(x)));
@@ -58,8 +58,7 @@ void compareSamples(const Record& record, std::vector<std::string>& problems)
         const Series* series = record.measured->findSeries(key);
         if (!series || series->yUnit != Unit::Second || words(one, "unit") != "s")
             continue;
-        const auto at = std::find_if(series->x.values.begin(), series->x.values.end(),
-                                     [&](double other) { return isNear(other, x, 1e-9); });
+        const auto at = std::ranges::find_if(series->x.values, [&](double other) { return isNear(other, x, 1e-9); });
         if (at == series->x.values.end())
             continue;
         const double y = series->y[std::size_t(at - series->x.values.begin())];
@@ -86,7 +85,7 @@ void compareSweep(const Record& record, std::vector<std::string>& problems)
         if (series.x.key != sweep.key)
             continue;
         for (const double x : series.x.values)
-            if (std::none_of(wanted.begin(), wanted.end(), [&](double one) { return isNear(one, x, 1e-9); }))
+            if (std::ranges::none_of(wanted, [&](double one) { return isNear(one, x, 1e-9); }))
                 problems.push_back(fmt::format("the curve {} has a point at {} = {}, which its parameters do not name",
                                                series.key, sweep.key, numberText(x)));
     }

@@ -17,16 +17,15 @@ namespace {
 
 Result<Json> sortedItems(const LabQuestion& question, const LabStep& step, const LabContext& context)
 {
-    const auto check = std::find_if(step.checks.begin(), step.checks.end(),
-                                    [&](const LabCheck& one) { return one.question == question.key; });
+    const auto check = std::ranges::find(step.checks, question.key, &LabCheck::question);
     std::vector<std::pair<double, std::string>> items;
     for (const LabOption& one : question.options) {
         MEMSCAPE_TRY(by, evaluateLab(one.by, context.scope()));
         items.emplace_back(by.number(), one.key);
     }
     const bool smallest = check != step.checks.end() && check->smallest;
-    std::stable_sort(items.begin(), items.end(),
-                     [&](const auto& a, const auto& b) { return smallest ? a.first < b.first : a.first > b.first; });
+    std::ranges::stable_sort(
+        items, [&](const auto& a, const auto& b) { return smallest ? a.first < b.first : a.first > b.first; });
     Json keys = Json::array();
     for (const auto& [by, key] : items)
         keys.push_back(key);
@@ -35,8 +34,7 @@ Result<Json> sortedItems(const LabQuestion& question, const LabStep& step, const
 
 Result<Json> curveItself(const LabQuestion& question, const LabStep& step, const LabContext& context)
 {
-    const auto check = std::find_if(step.checks.begin(), step.checks.end(),
-                                    [&](const LabCheck& one) { return one.question == question.key; });
+    const auto check = std::ranges::find(step.checks, question.key, &LabCheck::question);
     if (check == step.checks.end())
         return fail("lab.solution", fmt::format("no check of step {} names the curve {}", step.id, question.key));
     MEMSCAPE_TRY(curve, context.curve(check->curve));

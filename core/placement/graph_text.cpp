@@ -71,8 +71,8 @@ bool isName(std::string_view text)
 {
     const auto isLetter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
     return !text.empty() && text.size() <= longestName && isLetter(text.front())
-        && std::all_of(text.begin(), text.end(),
-                       [&](char c) { return isLetter(c) || (c >= '0' && c <= '9') || c == '.' || c == '-'; });
+        && std::ranges::all_of(text,
+                               [&](char c) { return isLetter(c) || (c >= '0' && c <= '9') || c == '.' || c == '-'; });
 }
 
 Result<std::int64_t> graphSize(const std::string& word, const std::string& place)
@@ -117,8 +117,7 @@ Result<Statement> statementOf(std::string_view text, std::size_t number)
     const std::vector<std::string> words = graphWords(rest);
     if (words.empty())
         return wrong("there is no kind behind the colon");
-    const auto row =
-        std::find_if(kindRows.begin(), kindRows.end(), [&](const KindRow& kind) { return kind.word == words.front(); });
+    const auto row = std::ranges::find(kindRows, words.front(), &KindRow::word);
     if (row == kindRows.end()) {
         std::vector<std::string> known;
         for (const KindRow& kind : kindRows)
@@ -220,15 +219,15 @@ Result<std::vector<std::size_t>> orderOf(const std::vector<Statement>& statement
                 continue;
             }
             states[at] = State::Open;
-            const auto waits = std::find_if(links[at].begin(), links[at].end(),
-                                            [&](std::size_t input) { return states[input] != State::Done; });
+            const auto waits =
+                std::ranges::find_if(links[at], [&](std::size_t input) { return states[input] != State::Done; });
             if (waits == links[at].end()) {
                 states[at] = State::Done;
                 order.push_back(at);
                 path.pop_back();
             } else if (states[*waits] == State::Open) {
                 std::string circle;
-                for (auto one = std::find(path.begin(), path.end(), *waits); one != path.end(); ++one)
+                for (auto one = std::ranges::find(path, *waits); one != path.end(); ++one)
                     circle += fmt::format("{} waits for ", statements[*one].name);
                 if (circle.size() > 300)
                     circle = circle.substr(0, 300) + "… waits for ";
@@ -311,8 +310,7 @@ std::string nearNames(std::string_view wanted, const std::vector<std::string>& n
 
 std::string_view nodeKindText(NodeKind kind)
 {
-    const auto row =
-        std::find_if(kindRows.begin(), kindRows.end(), [&](const KindRow& one) { return one.kind == kind; });
+    const auto row = std::ranges::find(kindRows, kind, &KindRow::kind);
     return row == kindRows.end() ? "layer" : row->word;
 }
 
@@ -350,29 +348,10 @@ Result<OperatorGraph> parseGraph(std::string_view text, int elementBytes)
         placeInOrder[at] = std::uint32_t(graph.nodes.size());
         graph.nodes.push_back(std::move(node));
     }
-    if (std::none_of(graph.nodes.begin(), graph.nodes.end(), [](const GraphNode& node) { return node.computes(); }))
+    if (std::ranges::none_of(graph.nodes, [](const GraphNode& node) { return node.computes(); }))
         return fail("graph.empty", "the graph has inputs and no operator",
                     "add one, for instance `y: gelu <- " + graph.nodes.front().name + "`");
     return graph;
-}
-
-std::string graphText(const OperatorGraph& graph)
-{
-    std::string text;
-    for (const GraphNode& node : graph.nodes) {
-        text += text.empty() ? "" : "; ";
-        text += node.name;
-        if (node.pinned)
-            text += *node.pinned == Place::Host ? "@host" : "@device";
-        text += fmt::format(": {}", nodeKindText(node.kind));
-        if (node.kind == NodeKind::Matmul)
-            text += fmt::format(" {} {} {}", node.rows, node.columns, node.inner);
-        else if (node.kind == NodeKind::Input)
-            text += node.columns == 1 ? fmt::format(" {}", node.rows) : fmt::format(" {} {}", node.rows, node.columns);
-        for (std::size_t i = 0; i < node.inputs.size(); ++i)
-            text += (i == 0 ? " <- " : " ") + graph.nodes[node.inputs[i]].name;
-    }
-    return text;
 }
 
 } // namespace memscape

@@ -76,8 +76,6 @@ bool isGraphText(std::string_view text);
 /// Errors, each with the statement as place: graph.syntax, graph.kind (with near words), graph.undefined (with near
 /// names), graph.twice, graph.cycle, graph.range, graph.shape, graph.limit, graph.empty.
 Result<OperatorGraph> parseGraph(std::string_view text, int elementBytes);
-/// Text that parses to the same graph.
-std::string graphText(const OperatorGraph& graph);
 
 /// "; did you mean a or b?", or nothing where no name is near; for the end of a hint.
 std::string nearNames(std::string_view wanted, const std::vector<std::string>& names);

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <limits>
 #include <map>
 #include <optional>
 
@@ -98,7 +97,7 @@ struct ChainLabel
 /// Leaves those that no other is at least as good as in all three; at most `most`, the quickest. Whether all are left.
 bool keepUndominated(std::vector<ChainLabel>& labels, std::size_t most)
 {
-    std::sort(labels.begin(), labels.end(), [](const ChainLabel& a, const ChainLabel& b) {
+    std::ranges::sort(labels, [](const ChainLabel& a, const ChainLabel& b) {
         return std::tie(a.seconds, a.resident, a.working) < std::tie(b.seconds, b.resident, b.working);
     });
     std::map<std::int64_t, std::int64_t> stairs; // least working set by resident bytes, falling
@@ -115,7 +114,7 @@ bool keepUndominated(std::vector<ChainLabel>& labels, std::size_t most)
     }
     const bool isWhole = kept.size() <= most;
     if (!isWhole) { // the quickest, and the one that needs least
-        const auto least = std::min_element(kept.begin(), kept.end(), [](const ChainLabel& a, const ChainLabel& b) {
+        const auto least = std::ranges::min_element(kept, [](const ChainLabel& a, const ChainLabel& b) {
             return a.resident + a.working < b.resident + b.working;
         });
         kept[most - 1] = *least;

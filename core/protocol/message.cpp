@@ -120,12 +120,10 @@ Result<Event> readHello(const JsonReader& reader)
     hello.protocol = static_cast<int>(protocol);
     if (hello.protocol != version) // the rest may look different there
         return Event(hello);
-    MEMSCAPE_TRY(worker, reader.string("worker", ""));
-    MEMSCAPE_TRY(pid, reader.integer("pid", 0));
+    MEMSCAPE_SET(hello.worker, reader.string("worker", ""));
+    MEMSCAPE_SET(hello.pid, reader.integer("pid", 0));
     MEMSCAPE_TRY(devices, reader.at("devices"));
     MEMSCAPE_TRY(items, devices.items());
-    hello.worker = worker;
-    hello.pid = pid;
     for (const JsonReader& item : items) {
         MEMSCAPE_TRY(id, item.string("id"));
         MEMSCAPE_TRY(name, item.string("name", id));
@@ -168,16 +166,12 @@ Result<Event> readNote(const JsonReader& reader)
 Result<Event> readDone(const JsonReader& reader)
 {
     Done done;
-    MEMSCAPE_TRY(id, idOf(reader));
-    MEMSCAPE_TRY(status, reader.string("status"));
-    MEMSCAPE_TRY(elapsed, reader.number("elapsed", 0.0));
-    done.id = id;
-    done.status = status;
-    done.elapsed = elapsed;
+    MEMSCAPE_SET(done.id, idOf(reader));
+    MEMSCAPE_SET(done.status, reader.string("status"));
+    MEMSCAPE_SET(done.elapsed, reader.number("elapsed", 0.0));
     if (reader.has("error") && !reader.node()["error"].is_null()) {
         MEMSCAPE_TRY(node, reader.at("error"));
-        MEMSCAPE_TRY(error, errorFromJson(node));
-        done.error = error;
+        MEMSCAPE_SET(done.error, errorFromJson(node));
     }
     done.result = reader.has("result") ? reader.node()["result"] : Json();
     done.provenance = reader.has("provenance") ? reader.node()["provenance"] : Json();

@@ -29,8 +29,8 @@ std::string claimText(const JudgedClaim& claim)
 
 std::string verdictOn(const AnsweredQuestion& answer, const std::vector<JudgedClaim>& verdicts)
 {
-    const auto found = std::find_if(verdicts.begin(), verdicts.end(),
-                                    [&](const JudgedClaim& one) { return one.entry->id == answer.question->claim; });
+    const auto found =
+        std::ranges::find_if(verdicts, [&](const JudgedClaim& one) { return one.entry->id == answer.question->claim; });
     return found == verdicts.end() ? std::string() : found->verdict;
 }
 

@@ -4,6 +4,7 @@
 #include "core/base/json_values.h"
 #include "core/base/text.h"
 #include "core/experiments/memory/memory_difference.h"
+#include "core/report/snapshot_record.h"
 
 #include <cmath>
 
@@ -207,8 +208,8 @@ std::vector<NamedTable> snapshotTables(const Json& detail, ByteStyle style)
 std::vector<NamedTable> memoryTables(const Record& record, ByteStyle style)
 {
     std::vector<NamedTable> tables;
-    if (record.experiment == "snapshot" && record.measured)
-        return snapshotTables(record.measured->detail, style);
+    if (const Outcome* snapshot = snapshotOutcome(record))
+        return snapshotTables(snapshot->detail, style);
     if (!record.predicted)
         return tables;
     const Json& detail = record.predicted->detail;
@@ -276,6 +277,13 @@ std::string verdictText(const Record& record, ByteStyle style)
                                        fitSentence(record, style), missingTime(record.predicted->figures)};
     std::erase(sentences, std::string());
     return join(sentences, ". ");
+}
+
+bool isIdleFigure(const Outcome& predicted, const Figure& figure)
+{
+    if (figure.key == "fullest_rank")
+        return !predicted.detail.contains("pipeline");
+    return figure.key == "communication" && figure.isNumber() && figure.number() == 0;
 }
 
 } // namespace memscape

@@ -27,4 +27,8 @@ std::string missingTime(const Figures& figures);
 /// "Out of memory: …" or the capacity that is left; empty where the detail does not say.
 std::string verdictText(const Record& record, ByteStyle style = ByteStyle::Binary);
 
+/// The figure says nothing of what is predicted here: the fullest of the pipeline's ranks where there is no pipeline,
+/// what ranks send where nothing is sent. Tables for people leave it out.
+bool isIdleFigure(const Outcome& predicted, const Figure& figure);
+
 } // namespace memscape

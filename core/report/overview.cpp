@@ -16,7 +16,7 @@ namespace {
 
 bool hasPoints(const Series* series)
 {
-    return series && std::any_of(series->y.begin(), series->y.end(), [](double y) { return std::isfinite(y); });
+    return series && std::ranges::any_of(series->y, [](double y) { return std::isfinite(y); });
 }
 
 /// The figure that the page is about; of a record without a prediction the first measured one.
@@ -67,8 +67,8 @@ std::string medianErrorText(const Record& record)
 std::string claimsText(const Record& record)
 {
     const std::vector<Claim> claims = claimsOf(record);
-    const auto holding = std::count_if(claims.begin(), claims.end(),
-                                       [](const Claim& claim) { return claim.verdict.starts_with("holds"); });
+    const auto holding =
+        std::ranges::count_if(claims, [](const Claim& claim) { return claim.verdict.starts_with("holds"); });
     return claims.empty() ? std::string() : fmt::format("{} of {} textbook claims hold here", holding, claims.size());
 }
 

@@ -82,7 +82,7 @@ std::string everyRowText(const std::vector<PublishedOutcome>& outcomes)
         if (one.isPredicted())
             sorted.push_back(&one);
     }
-    std::stable_sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) {
+    std::ranges::stable_sort(sorted, [](const auto* a, const auto* b) {
         return std::pair(a->group(), -std::abs(a->error())) < std::pair(b->group(), -std::abs(b->error()));
     });
     for (const PublishedOutcome* const one : sorted)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/snapshot_record.h"
 
+#include "core/snapshot/predicted_snapshot.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -145,15 +147,22 @@ Record snapshotRecord(const SnapshotDevice& device, const EventRange& range, con
     record.name = name;
     record.foreignParameters = Json::object();
     record.device = deviceOf(device);
-    Measurement measured;
-    measured.figures = snapshotFigures(device, range);
-    measured.series = seriesOf(device, range);
-    measured.detail = detailOf(device, range, name, findings);
-    record.measured = std::move(measured);
+    Outcome outcome;
+    outcome.figures = snapshotFigures(device, range);
+    outcome.series = seriesOf(device, range);
+    outcome.detail = detailOf(device, range, name, findings);
+    (isPredicted(device.snapshot()) ? record.predicted : record.measured) = std::move(outcome);
     record.provenance = programProvenance();
     record.provenance["file"] = name;
     record.provenance["file_bytes"] = device.snapshot().fileBytes;
     return record;
+}
+
+const Outcome* snapshotOutcome(const Record& record)
+{
+    if (record.experiment != "snapshot")
+        return nullptr;
+    return record.measured ? &*record.measured : record.predicted ? &*record.predicted : nullptr;
 }
 
 } // namespace memscape

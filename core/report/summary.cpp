@@ -4,6 +4,7 @@
 #include "core/experiment/answer.h"
 #include "core/experiment/by_key.h"
 #include "core/experiment/gap_sentences.h"
+#include "core/report/memory_tables.h"
 
 #include <algorithm>
 #include <cmath>
@@ -18,18 +19,21 @@ namespace {
 
 constexpr std::size_t longestRow = 2000; // points of a series that a table for people shows
 
-/// Figures of both sides in display order: the prediction's, then what only the measurement has.
+/// Figures of both sides in display order: the prediction's, then what only the measurement has; idle ones left out.
 std::vector<std::string> figureKeys(const Record& record)
 {
     std::vector<std::string> keys;
     std::set<std::string_view> seen;
-    for (const auto* side : {&record.predicted, &record.measured}) {
-        if (!*side)
-            continue;
-        for (const Figure& figure : (*side)->figures)
+    const auto measured = figuresOf(record.measured);
+    if (record.predicted)
+        for (const Figure& figure : record.predicted->figures)
+            if ((measured.find(figure.key) || !isIdleFigure(*record.predicted, figure))
+                && seen.insert(figure.key).second)
+                keys.push_back(figure.key);
+    if (record.measured)
+        for (const Figure& figure : record.measured->figures)
             if (seen.insert(figure.key).second)
                 keys.push_back(figure.key);
-    }
     return keys;
 }
 
@@ -77,7 +81,7 @@ std::string xText(const SeriesAxis& axis, std::size_t i, ByteStyle style)
 
 bool anyValue(const Series* series)
 {
-    return series && std::any_of(series->y.begin(), series->y.end(), [](double y) { return std::isfinite(y); });
+    return series && std::ranges::any_of(series->y, [](double y) { return std::isfinite(y); });
 }
 
 /// The value of `series` where its x is `x`; sweeps of both sides are the same values as a rule.
@@ -117,8 +121,7 @@ TextTable seriesTable(const std::vector<Pair>& pairs, ByteStyle style)
     TextTable table;
     table.columns.push_back({axis.label, true});
     std::vector<std::pair<const Series*, Unit>> curves;
-    const bool sides =
-        std::any_of(pairs.begin(), pairs.end(), [](const Pair& pair) { return anyValue(pair.measured); });
+    const bool sides = std::ranges::any_of(pairs, [](const Pair& pair) { return anyValue(pair.measured); });
     for (const Pair& pair : pairs) {
         for (const Series* series : {pair.predicted, pair.measured}) {
             if (!anyValue(series))
@@ -147,7 +150,7 @@ void flatten(const Json& node, const std::string& path, TextPairs& rows)
         for (const auto& [key, value] : node.items())
             flatten(value, path.empty() ? key : path + "." + key, rows);
     } else if (node.is_array()) {
-        const bool words = std::all_of(node.begin(), node.end(), [](const Json& item) { return item.is_string(); });
+        const bool words = std::ranges::all_of(node, [](const Json& item) { return item.is_string(); });
         if (words && !node.empty() && node.size() <= 8) {
             std::string all;
             for (const Json& item : node)
@@ -234,8 +237,7 @@ TextTable figuresTable(const Record& record, const Record* baseline, ByteStyle s
     TextTable table;
     table.columns.push_back({"figure", false});
     const auto hasBand = [](const Figure& figure) { return figure.low && figure.high; };
-    const bool bands =
-        record.predicted && std::any_of(record.predicted->figures.begin(), record.predicted->figures.end(), hasBand);
+    const bool bands = record.predicted && std::ranges::any_of(record.predicted->figures, hasBand);
     if (record.predicted)
         table.columns.push_back({"predicted", true});
     if (bands)
@@ -275,7 +277,7 @@ std::vector<TextTable> seriesTables(const Record& record, ByteStyle style)
 {
     std::vector<std::vector<Pair>> groups;
     for (const Pair& pair : seriesPairs(record)) {
-        const auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& other) {
+        const auto group = std::ranges::find_if(groups, [&](const auto& other) {
             return other.front().any().x.key == pair.any().x.key && other.front().any().x.values == pair.any().x.values;
         });
         if (group != groups.end())
@@ -307,7 +309,7 @@ TextTable errorsTable(const Record& record)
         if (line.points == 0 || !series)
             continue;
         const auto& values = series->x.values;
-        const auto worst = std::find(values.begin(), values.end(), line.worstX) - values.begin();
+        const auto worst = std::ranges::find(values, line.worstX) - values.begin();
         table.rows.push_back({series->label, numberText(static_cast<double>(line.points)),
                               percentText(line.medianError), percentText(line.largestError),
                               static_cast<std::size_t>(worst) < values.size()

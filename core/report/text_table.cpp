@@ -38,7 +38,7 @@ std::vector<std::vector<std::string>> headerLines(const std::vector<TextColumn>&
 
 std::size_t textWidth(std::string_view text)
 {
-    return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) {
         return (static_cast<unsigned char>(c) & 0xC0) != 0x80; // not a continuation byte
     }));
 }

@@ -3,7 +3,6 @@
 #include "core/snapshot/findings_rules.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 

@@ -52,28 +52,23 @@ Result<void> PickleObjects::fillEvent(std::size_t row, std::span<const PickleVal
             break;
         case SnapshotKey::Addr:
         case SnapshotKey::DeviceFree: {
-            MEMSCAPE_TRY(address, this->address(value, "event, addr"));
-            event.address = address;
+            MEMSCAPE_SET(event.address, this->address(value, "event, addr"));
             break;
         }
         case SnapshotKey::Size: {
-            MEMSCAPE_TRY(size, bytes(value, "event, size"));
-            event.size = size;
+            MEMSCAPE_SET(event.size, bytes(value, "event, size"));
             break;
         }
         case SnapshotKey::Stream: {
-            MEMSCAPE_TRY(stream, this->stream(value));
-            event.stream = stream;
+            MEMSCAPE_SET(event.stream, this->stream(value));
             break;
         }
         case SnapshotKey::Time: {
-            MEMSCAPE_TRY(time, integer(value, "event, time_us"));
-            event.time = time;
+            MEMSCAPE_SET(event.time, integer(value, "event, time_us"));
             break;
         }
         case SnapshotKey::Frames: {
-            MEMSCAPE_TRY(stack, this->stack(value));
-            event.stack = stack;
+            MEMSCAPE_SET(event.stack, this->stack(value));
             break;
         }
         case SnapshotKey::LabelIndex: {
@@ -104,23 +99,19 @@ Result<void> PickleObjects::fillBlock(std::size_t row, std::span<const PickleVal
             block.state = stateOf(value.text());
             break;
         case SnapshotKey::Address: {
-            MEMSCAPE_TRY(address, this->address(value, "block, address"));
-            block.address = address;
+            MEMSCAPE_SET(block.address, this->address(value, "block, address"));
             break;
         }
         case SnapshotKey::Size: {
-            MEMSCAPE_TRY(size, bytes(value, "block, size"));
-            block.size = size;
+            MEMSCAPE_SET(block.size, bytes(value, "block, size"));
             break;
         }
         case SnapshotKey::RequestedSize: {
-            MEMSCAPE_TRY(size, bytes(value, "block, requested_size"));
-            block.requested = size;
+            MEMSCAPE_SET(block.requested, bytes(value, "block, requested_size"));
             break;
         }
         case SnapshotKey::Frames: {
-            MEMSCAPE_TRY(stack, this->stack(value));
-            block.stack = stack;
+            MEMSCAPE_SET(block.stack, this->stack(value));
             break;
         }
         case SnapshotKey::History: MEMSCAPE_CHECK(setHistory(block, value)); break;
@@ -153,14 +144,11 @@ Result<void> PickleObjects::fillHistory(std::size_t row, std::span<const PickleV
     for (std::size_t i = 0; i < pairs.size(); i += 2) {
         const SnapshotKey key = keyOf(pairs[i]);
         if (key == SnapshotKey::RealSize) {
-            MEMSCAPE_TRY(size, bytes(pairs[i + 1], "history, real_size"));
-            history.size = size;
+            MEMSCAPE_SET(history.size, bytes(pairs[i + 1], "history, real_size"));
         } else if (key == SnapshotKey::Addr) {
-            MEMSCAPE_TRY(address, this->address(pairs[i + 1], "history, addr"));
-            history.address = address;
+            MEMSCAPE_SET(history.address, this->address(pairs[i + 1], "history, addr"));
         } else if (key == SnapshotKey::Frames) {
-            MEMSCAPE_TRY(stack, this->stack(pairs[i + 1]));
-            history.stack = stack;
+            MEMSCAPE_SET(history.stack, this->stack(pairs[i + 1]));
         }
     }
     m_histories[row] = history;
@@ -208,10 +196,8 @@ Result<void> PickleObjects::fillLabel(SnapshotLabel& label, std::span<const Pick
         case SnapshotKey::Region: field = &filled.region; break;
         case SnapshotKey::Name: field = &filled.name; break;
         case SnapshotKey::Step:
-            if (!value.is(PickleTag::None)) {
-                MEMSCAPE_TRY(step, integer(value, "label, step"));
-                filled.step = step;
-            }
+            if (!value.is(PickleTag::None))
+                MEMSCAPE_SET(filled.step, integer(value, "label, step"));
             break;
         default: break;
         }

@@ -209,4 +209,16 @@ Result<Snapshot> predictedSnapshot(const Trace& trace, const AllocatorOptions& o
     return recorder.finish(replay, options);
 }
 
+bool isPredicted(const Snapshot& snapshot)
+{
+    bool isNamed = false;
+    for (const SnapshotFrame& frame : snapshot.frames) {
+        const std::string_view file = snapshot.texts[frame.file];
+        isNamed |= file == "prediction";
+        if (file != "prediction" && file != "??" && !file.empty())
+            return false;
+    }
+    return isNamed;
+}
+
 } // namespace memscape

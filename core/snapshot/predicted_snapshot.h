@@ -20,4 +20,7 @@ namespace memscape {
 /// Errors: trace.length (more events than `most`, repetitions counted), predict.cancelled.
 Result<Snapshot> predictedSnapshot(const Trace& trace, const AllocatorOptions& options, std::size_t most = 2'000'000);
 
+/// Nothing ran: the snapshot is a predicted step, read from a file or not. Its frames name no file but "prediction".
+bool isPredicted(const Snapshot& snapshot);
+
 } // namespace memscape

@@ -2,7 +2,6 @@
 #include "core/snapshot/snapshot_assembly.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include <fmt/format.h>
 
@@ -105,10 +104,8 @@ Result<void> Assembly::make(PickleValue top)
     if (m_snapshot.devices().empty() || m_snapshot.events.size() == 0)
         m_snapshot.notes.push_back("The file has no trace: torch.cuda.memory._record_memory_history() was not called "
                                    "before, so it shows one moment.");
-    if (const auto settings = m_objects.find(top, SnapshotKey::Settings)) {
-        MEMSCAPE_TRY(json, at(this->json(*settings, 0), "allocator_settings"));
-        m_snapshot.settings = std::move(json);
-    }
+    if (const auto settings = m_objects.find(top, SnapshotKey::Settings))
+        MEMSCAPE_SET(m_snapshot.settings, at(this->json(*settings, 0), "allocator_settings"));
     if (const auto annotations = m_objects.find(top, SnapshotKey::Annotations))
         MEMSCAPE_CHECK(this->annotations(*annotations));
     if (const auto run = m_objects.find(top, SnapshotKey::Run))
@@ -162,24 +159,18 @@ Result<void> Assembly::segmentFields(PickleValue dictionary, SnapshotSegment& se
     const auto size = m_objects.find(dictionary, SnapshotKey::TotalSize);
     if (!address || !size)
         return fail("snapshot.value", "a segment without address or total_size", "the file is damaged");
-    MEMSCAPE_TRY(start, m_objects.address(*address, "address"));
-    MEMSCAPE_TRY(bytes, m_objects.bytes(*size, "total_size"));
-    segment.address = start;
-    segment.size = bytes;
+    MEMSCAPE_SET(segment.address, m_objects.address(*address, "address"));
+    MEMSCAPE_SET(segment.size, m_objects.bytes(*size, "total_size"));
     if (const auto device = m_objects.find(dictionary, SnapshotKey::Device)) {
         MEMSCAPE_TRY(index, m_objects.integer(*device, "device"));
         if (index < 0 || index >= std::int64_t(mostDevices))
             return fail("snapshot.value", fmt::format("device {}", index), "the file is damaged", "device");
         segment.device = std::uint32_t(index);
     }
-    if (const auto stream = m_objects.find(dictionary, SnapshotKey::Stream)) {
-        MEMSCAPE_TRY(id, m_objects.stream(*stream));
-        segment.stream = id;
-    }
-    if (const auto frames = m_objects.find(dictionary, SnapshotKey::Frames)) {
-        MEMSCAPE_TRY(stack, m_objects.stack(*frames));
-        segment.stack = stack;
-    }
+    if (const auto stream = m_objects.find(dictionary, SnapshotKey::Stream))
+        MEMSCAPE_SET(segment.stream, m_objects.stream(*stream));
+    if (const auto frames = m_objects.find(dictionary, SnapshotKey::Frames))
+        MEMSCAPE_SET(segment.stack, m_objects.stack(*frames));
     if (const auto type = m_objects.find(dictionary, SnapshotKey::Type))
         segment.isSmall = type->is(PickleTag::Text) && SnapshotKey(type->text()) == SnapshotKey::Small;
     if (const auto expandable = m_objects.find(dictionary, SnapshotKey::IsExpandable))
@@ -329,10 +320,8 @@ Result<void> Assembly::steps(PickleValue value, SnapshotRun& run)
         std::int64_t fields[3] = {std::int64_t(i), -1, -1};
         constexpr std::string_view keys[3] = {"index", "first", "last"};
         for (int k = 0; k < 3; ++k) {
-            if (const auto field = find(items[i], keys[k])) {
-                MEMSCAPE_TRY(number, at(m_objects.integer(*field, keys[k]), place));
-                fields[k] = number;
-            }
+            if (const auto field = find(items[i], keys[k]))
+                MEMSCAPE_SET(fields[k], at(m_objects.integer(*field, keys[k]), place));
         }
         const std::int64_t before = run.steps.empty() ? 0 : std::int64_t(run.steps.back().last);
         if (fields[1] < before || fields[2] < fields[1] || std::size_t(fields[2]) > events)

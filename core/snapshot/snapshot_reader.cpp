@@ -2,7 +2,6 @@
 #include "core/snapshot/snapshot_reader.h"
 
 #include "core/base/cancellation.h"
-#include "core/base/error_place.h"
 #include "core/snapshot/pickle_machine.h"
 #include "core/snapshot/snapshot_assembly.h"
 

@@ -4,6 +4,7 @@
 #include "core/base/text.h"
 #include "core/snapshot/categories.h"
 #include "core/snapshot/period.h"
+#include "core/snapshot/predicted_snapshot.h"
 
 #include <algorithm>
 
@@ -162,6 +163,10 @@ std::optional<std::size_t> SnapshotSteps::stepOf(std::size_t event) const
 SnapshotSteps findSteps(const Snapshot& snapshot, const Lifetimes& lifetimes, const std::vector<StackMeaning>& meanings)
 {
     SnapshotSteps found;
+    if (isPredicted(snapshot)) {
+        found.how = "the whole trace is one predicted step";
+        return found;
+    }
     const auto use = [&](StepSource source, std::vector<SnapshotStep> steps, std::size_t least, std::string how) {
         if (found.source != StepSource::None || steps.size() < least)
             return;

@@ -2,7 +2,7 @@
 // The training steps of a trace, and how they were found. In this order: the steps of a run file; steps of its labels;
 // the profiler's annotations ("ProfilerStep#3"); an optimizer's step that comes back again and again; else a period of
 // the sequence of requests: the shortest length L ≥ 8 of which at least three repetitions in a row allocate the same
-// sizes (at most 5 % of them different).
+// sizes (at most 5 % of them different). A predicted step is one step: nothing in it is a step of its own.
 //
 // Left out: steps of changing shapes (lengths of a text) without labels: they repeat no sizes.
 #pragma once

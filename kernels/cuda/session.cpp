@@ -197,8 +197,7 @@ Result<void> GpuSession::flush()
 {
     if (!m_flush) {
         m_flushBytes = flushBytes(m_l2Bytes, freeBytes());
-        MEMSCAPE_TRY(buffer, allocateExtra(std::max<std::uint64_t>(m_flushBytes, 16)));
-        m_flush = std::move(buffer);
+        MEMSCAPE_SET(m_flush, allocateExtra(std::max<std::uint64_t>(m_flushBytes, 16)));
         MEMSCAPE_CHECK(fill(m_flush.get(), m_flushBytes));
     }
     StreamLaunch launch;

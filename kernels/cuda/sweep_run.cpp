@@ -74,8 +74,7 @@ Result<RunStart> beginRun(GpuSession& session, RunSink& sink)
     session.setForced(sink.isForced());
     sink.progress(0, 0, "leaving the idle clock");
     runStart.before = readGpuState(session.pciBusId());
-    MEMSCAPE_TRY(clock, session.warmClock(busySeconds));
-    runStart.referenceClock = clock;
+    MEMSCAPE_SET(runStart.referenceClock, session.warmClock(busySeconds));
     const Work empty{[&session](int) { return launchEmpty(session.stream()); }, "an empty kernel"};
     MEMSCAPE_CHECK(warmUp(session, empty));
     std::vector<double> periods;

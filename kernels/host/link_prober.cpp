@@ -27,7 +27,7 @@ StoppingOptions probeOptions(double wallLimit)
 
 void LinkProber::add(LinkPlan plan)
 {
-    if (std::any_of(m_plans.begin(), m_plans.end(), [&](const LinkPlan& one) { return one.link.id == plan.link.id; }))
+    if (std::ranges::any_of(m_plans, [&](const LinkPlan& one) { return one.link.id == plan.link.id; }))
         return;
     for (const Visit& visit : interleaved(plan.sizes.size(), 1, 3))
         m_turns.push_back({m_plans.size(), plan.sizes[visit.point]});

@@ -5,7 +5,6 @@
 #include "kernels/host/common/streams.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <fstream>
 
@@ -117,8 +116,7 @@ Result<void> HostSession::flush()
         const std::size_t each = std::max(shared / threads, flushBlock);
         const std::size_t bytes = (each + flushBlock - 1) / flushBlock * flushBlock * threads;
         MEMSCAPE_CHECK(checkFits(static_cast<double>(bytes)));
-        MEMSCAPE_TRY(buffer, allocate(bytes, Pages::Huge, m_ownMemory));
-        m_flushed = std::move(buffer);
+        MEMSCAPE_SET(m_flushed, allocate(bytes, Pages::Huge, m_ownMemory));
         m_team.run([&](int thread) {
             const Part part = partOf(m_flushed.bytes(), thread, m_team.size(), flushBlock);
             std::memset(m_flushed.data() + part.begin, 1, part.size());

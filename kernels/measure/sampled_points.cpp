@@ -40,8 +40,7 @@ public:
         }
         // A disturbance of any pass stays with the point.
         point.seen = worseOf(point.seen, m_watch.end(count));
-        MEMSCAPE_TRY(figures, m_measurement.figures(at, point.samples));
-        point.figures = std::move(figures);
+        MEMSCAPE_SET(point.figures, m_measurement.figures(at, point.samples));
         return {};
     }
 

@@ -24,7 +24,7 @@ Summary summarize(std::span<const double> samples)
     sorted.reserve(samples.size());
     std::copy_if(samples.begin(), samples.end(), std::back_inserter(sorted),
                  [](double value) { return std::isfinite(value); });
-    std::sort(sorted.begin(), sorted.end());
+    std::ranges::sort(sorted);
 
     Summary summary;
     summary.count = sorted.size();

@@ -126,8 +126,8 @@ private:
             return visits;
         }
         auto visits = interleaved(m_points.size(), sweepPasses, 1);
-        const auto first = std::find_if(visits.begin(), visits.end(),
-                                        [this](const Visit& visit) { return isAsked(m_points[visit.point]); });
+        const auto first =
+            std::ranges::find_if(visits, [this](const Visit& visit) { return isAsked(m_points[visit.point]); });
         if (first != visits.end())
             std::rotate(visits.begin(), first, first + 1);
         return visits;
@@ -203,8 +203,7 @@ private:
 
     Result<void> checkAnyMeasured() const
     {
-        if (std::any_of(m_points.begin(), m_points.end(),
-                        [this](const SweepPoint& point) { return isMeasured(point); }))
+        if (std::ranges::any_of(m_points, [this](const SweepPoint& point) { return isMeasured(point); }))
             return {};
         if (!m_complete)
             return fail("run.cancelled", "the measurement was stopped before its first point");

@@ -38,7 +38,7 @@ std::vector<std::string> environmentWith(const std::vector<std::pair<std::string
     for (char** entry = environ; *entry; ++entry) {
         const std::string_view text = *entry;
         const std::string_view name = text.substr(0, text.find('='));
-        if (std::none_of(added.begin(), added.end(), [&](const auto& one) { return one.first == name; }))
+        if (std::ranges::none_of(added, [&](const auto& one) { return one.first == name; }))
             all.emplace_back(text);
     }
     for (const auto& [name, value] : added)

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <thread>
 
 #include <fmt/format.h>
@@ -69,8 +68,8 @@ public:
         std::vector<BackendDevice> devices;
         for (const Record& record : m_records) {
             const std::string id = "replay:" + record.device.id;
-            const bool known = std::any_of(devices.begin(), devices.end(),
-                                           [&](const BackendDevice& device) { return device.id == id; });
+            const bool known =
+                std::ranges::any_of(devices, [&](const BackendDevice& device) { return device.id == id; });
             if (!known)
                 devices.push_back({id, record.device.name + " (recorded)", {}, record.device});
         }

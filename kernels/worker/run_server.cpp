@@ -184,8 +184,7 @@ void RunServer::measure(const Run& run)
     }
     // A GPU that is lost stays lost for this process: only a new worker can measure there. Without
     // goodbyes, which may wait for a kernel that never ends.
-    const bool spent =
-        std::any_of(m_backends.begin(), m_backends.end(), [](const auto& backend) { return backend->isSpent(); });
+    const bool spent = std::ranges::any_of(m_backends, [](const auto& backend) { return backend->isSpent(); });
     m_out.write(protocol::Event{std::move(done)});
     if (spent)
         std::_Exit(1);

@@ -35,7 +35,7 @@ void StreamSink::progress(int done, int total, const std::string& label)
 
 void StreamSink::point(const std::string& sweepKey, const Point& point)
 {
-    const auto same = std::find_if(m_held.begin(), m_held.end(), [&](const auto& held) {
+    const auto same = std::ranges::find_if(m_held, [&](const auto& held) {
         return held.first == sweepKey && held.second.x == point.x && held.second.name == point.name;
     });
     if (same != m_held.end())

@@ -7,7 +7,6 @@
 
 #include <array>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace memscape {

@@ -112,8 +112,8 @@ void ChoiceField::display(const ParameterValue& value, const std::optional<Sweep
 
 void ChoiceField::showCounted(const std::string& text)
 {
-    const bool known = std::any_of(spec().choices.begin(), spec().choices.end(),
-                                   [&](const ChoiceValue& choice) { return choice.key == text; });
+    const bool known =
+        std::ranges::any_of(spec().choices, [&](const ChoiceValue& choice) { return choice.key == text; });
     if (known || !m_list)
         return;
     const QSignalBlocker quiet(m_list);

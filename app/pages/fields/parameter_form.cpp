@@ -68,7 +68,7 @@ void ParameterForm::display(const Parameters& parameters, ByteStyle bytes)
         const std::string& key = field->spec().key;
         field->setByteStyle(bytes);
         for (const auto& one : parameters.values()) {
-            const bool same = std::find(before.begin(), before.end(), one) != before.end();
+            const bool same = std::ranges::find(before, one) != before.end();
             if (one.first == key && (all || !same || field->isTypedWrong()))
                 field->display(one.second, parameters.sweep());
         }
@@ -152,7 +152,7 @@ void ParameterForm::refresh()
     }
     for (ParameterSection* section : m_sections) {
         section->refresh();
-        const auto own = std::find_if(changed.begin(), changed.end(), [&](const auto& one) {
+        const auto own = std::ranges::find_if(changed, [&](const auto& one) {
             return !one.first.empty() && capitalized(toQString(one.first)) == section->title();
         });
         section->setChanged(own == changed.end() ? QStringList() : own->second);

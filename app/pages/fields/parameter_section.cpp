@@ -76,8 +76,7 @@ QString ParameterSection::changedText() const
 
 void ParameterSection::refresh()
 {
-    setVisible(
-        std::any_of(m_fields.begin(), m_fields.end(), [](const ParameterField* field) { return !field->isHidden(); }));
+    setVisible(std::ranges::any_of(m_fields, [](const ParameterField* field) { return !field->isHidden(); }));
 }
 
 void ParameterSection::showState()

@@ -43,7 +43,7 @@ std::vector<double> logarithmicStops(const ParameterSpec& spec)
 std::vector<double> sliderStops(const ParameterSpec& spec)
 {
     std::vector<double> stops = spec.scale == Scale::Log2 ? logarithmicStops(spec) : linearStops(spec);
-    std::sort(stops.begin(), stops.end());
+    std::ranges::sort(stops);
     stops.erase(std::unique(stops.begin(), stops.end()), stops.end());
     return stops;
 }

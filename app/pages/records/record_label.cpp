@@ -98,7 +98,7 @@ std::vector<RecordLabel> recordLabels(const std::vector<Record>& records, const 
         return {};
     const std::string& common = device.empty() ? own.front()->device.id : device;
     const bool namesDevice =
-        std::any_of(own.begin(), own.end(), [&](const Record* record) { return record->device.id != common; });
+        std::ranges::any_of(own, [&](const Record* record) { return record->device.id != common; });
     std::vector<const ParameterSpec*> specs;
     if (const auto experiment = findExperiment(own.front()->experiment)) {
         const Schema& schema = (*experiment)->schema();

@@ -95,8 +95,8 @@ bool answers(const Record& record, const std::string& experiment, const std::str
         if (key == swept)
             continue;
         const auto& theirs = record.parameters.values();
-        const bool same = std::any_of(theirs.begin(), theirs.end(),
-                                      [&](const auto& pair) { return pair.first == key && pair.second == value; });
+        const bool same =
+            std::ranges::any_of(theirs, [&](const auto& pair) { return pair.first == key && pair.second == value; });
         if (!same)
             return false;
     }

@@ -106,15 +106,14 @@ std::vector<std::size_t> RecordsList::selected() const
     std::vector<std::size_t> indices;
     for (const QModelIndex& index : m_view->selectionModel()->selectedIndexes())
         indices.push_back(std::size_t(m_model->recordIndex(index.row())));
-    std::sort(indices.begin(), indices.end());
+    std::ranges::sort(indices);
     return indices;
 }
 
 void RecordsList::togglePin()
 {
     const std::vector<std::size_t> indices = selected();
-    const bool pin =
-        std::any_of(indices.begin(), indices.end(), [&](std::size_t i) { return !m_document.records()[i].pinned; });
+    const bool pin = std::ranges::any_of(indices, [&](std::size_t i) { return !m_document.records()[i].pinned; });
     for (const std::size_t i : indices)
         m_document.setRecordPinned(i, pin);
 }

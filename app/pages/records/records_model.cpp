@@ -35,7 +35,7 @@ RecordsModel::RecordsModel(StudyDocument& document, std::string experiment, QObj
 void RecordsModel::documentChanged(const ChangeEvent& event)
 {
     m_labels.clear();
-    if (std::holds_alternative<StudyReset>(event) || std::holds_alternative<RecordMoved>(event))
+    if (std::holds_alternative<StudyReset>(event))
         rebuild();
     else if (const auto* added = std::get_if<RecordAdded>(&event))
         insert(added->index, added->isBack);
@@ -71,7 +71,7 @@ void RecordsModel::insert(std::size_t recordIndex, bool isBack)
     for (std::size_t& index : m_order)
         index += index >= recordIndex ? 1 : 0;
     std::vector<std::size_t> order = wantedOrder();
-    const auto at = std::find(order.begin(), order.end(), recordIndex);
+    const auto at = std::ranges::find(order, recordIndex);
     if (at == order.end())
         return; // of another experiment
     const int row = int(at - order.begin());
@@ -116,7 +116,7 @@ int RecordsModel::recordIndex(int row) const
 
 int RecordsModel::rowOf(std::size_t recordIndex) const
 {
-    const auto at = std::find(m_order.begin(), m_order.end(), recordIndex);
+    const auto at = std::ranges::find(m_order, recordIndex);
     return at == m_order.end() ? -1 : int(at - m_order.begin());
 }
 
@@ -175,7 +175,7 @@ bool RecordsModel::isBaseline(std::size_t recordIndex) const
 QString RecordsModel::legendName(std::size_t recordIndex) const
 {
     const RecordLabel own = label(recordIndex);
-    const bool isAlone = std::none_of(m_order.begin(), m_order.end(), [&](std::size_t other) {
+    const bool isAlone = std::ranges::none_of(m_order, [&](std::size_t other) {
         return other != recordIndex && isBeside(m_document.records()[other]) && label(other).what == own.what;
     });
     const QString name = isAlone && !own.what.isEmpty() ? own.what : own.text();

@@ -62,7 +62,7 @@ void placeBlocks(const SnapshotLayout& layout, const Rows& rows, std::size_t ind
 const BlockPiece* BlocksChart::at(QPointF place) const
 {
     const auto found =
-        std::find_if(pieces.begin(), pieces.end(), [&](const BlockPiece& piece) { return piece.rect.contains(place); });
+        std::ranges::find_if(pieces, [&](const BlockPiece& piece) { return piece.rect.contains(place); });
     return found == pieces.end() ? nullptr : &*found;
 }
 

@@ -5,7 +5,6 @@
 #include "app/settings/words.h"
 
 #include <QFontMetricsF>
-#include <QStringList>
 
 #include <algorithm>
 
@@ -93,8 +92,8 @@ std::vector<FlameItem> stackItems(const Snapshot& snapshot, const std::vector<Fl
         none.text = tr("no stack was recorded");
         none.bytes = double(nodes.front().own);
         auto& children = items.front().children;
-        const auto place = std::find_if(children.begin(), children.end(),
-                                        [&](std::uint32_t child) { return items[child].bytes < none.bytes; });
+        const auto place =
+            std::ranges::find_if(children, [&](std::uint32_t child) { return items[child].bytes < none.bytes; });
         none.blocks = items.front().blocks;
         for (const std::uint32_t child : children)
             none.blocks -= items[child].blocks;
@@ -117,8 +116,8 @@ std::vector<FlameItem> moduleItems(const std::vector<SnapshotGroup>& modules)
         add(at);
         for (const QString& part : toQString(module.label).split(u'.', Qt::SkipEmptyParts)) {
             const auto& children = items[at].children;
-            const auto known = std::find_if(children.begin(), children.end(),
-                                            [&](std::uint32_t child) { return items[child].text == part; });
+            const auto known =
+                std::ranges::find_if(children, [&](std::uint32_t child) { return items[child].text == part; });
             std::uint32_t next = known == children.end() ? std::uint32_t(items.size()) : *known;
             if (next == items.size()) {
                 FlameItem item;
@@ -132,8 +131,8 @@ std::vector<FlameItem> moduleItems(const std::vector<SnapshotGroup>& modules)
         }
     }
     for (FlameItem& item : items)
-        std::stable_sort(item.children.begin(), item.children.end(),
-                         [&](std::uint32_t a, std::uint32_t b) { return items[a].bytes > items[b].bytes; });
+        std::ranges::stable_sort(item.children,
+                                 [&](std::uint32_t a, std::uint32_t b) { return items[a].bytes > items[b].bytes; });
     return items;
 }
 
@@ -153,7 +152,7 @@ std::vector<ItemBox> layoutItems(const std::vector<FlameItem>& items, std::uint3
         path.push_back(item);
     if (root != 0)
         path.push_back(0);
-    std::reverse(path.begin(), path.end());
+    std::ranges::reverse(path);
     int row = 0;
     for (const std::uint32_t item : path) {
         if (item != root)

@@ -76,8 +76,7 @@ QString FlameView::shortcuts()
 const ItemBox* FlameView::boxAt(QPointF at) const
 {
     const auto& boxes = boxesNow();
-    const auto found =
-        std::find_if(boxes.begin(), boxes.end(), [&](const ItemBox& box) { return box.rect.contains(at); });
+    const auto found = std::ranges::find_if(boxes, [&](const ItemBox& box) { return box.rect.contains(at); });
     return found == boxes.end() ? nullptr : &*found;
 }
 
@@ -160,7 +159,7 @@ void FlameView::move(int key)
     if (key == Qt::Key_Down)
         return choose(now.children.empty() ? m_current : now.children.front());
     const auto& row = m_items[now.parent].children;
-    const auto at = std::find(row.begin(), row.end(), m_current);
+    const auto at = std::ranges::find(row, m_current);
     if (at == row.end())
         return;
     if (key == Qt::Key_Right && at + 1 != row.end())

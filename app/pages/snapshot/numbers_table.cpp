@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/snapshot/numbers_table.h"
-
-#include "app/pages/snapshot/snapshot_words.h"
 #include "app/pictures/training-memory/memory_state.h"
 #include "app/plots/part_colours.h"
 #include "app/settings/words.h"

@@ -20,8 +20,8 @@ constexpr double sameCount = 0.005; ///< parameters of the catalogue and of the 
 
 bool mentions(const PlanClues& clues, std::string_view words)
 {
-    return std::any_of(clues.frames.begin(), clues.frames.end(),
-                       [&](const std::string& frame) { return frame.find(words) != std::string::npos; });
+    return std::ranges::any_of(clues.frames,
+                               [&](const std::string& frame) { return frame.find(words) != std::string::npos; });
 }
 
 std::string lettersOf(std::string_view text)

@@ -11,8 +11,6 @@
 #include <QFileInfo>
 #include <QSaveFile>
 
-#include <utility>
-
 namespace memscape {
 
 namespace {
@@ -46,13 +44,7 @@ struct Source
     EventRange range;
     std::string name;
 
-    Record record() const
-    {
-        Record record = snapshotRecord(*device, range, name);
-        if (isPredicted(device->snapshot()))
-            std::swap(record.predicted, record.measured);
-        return record;
-    }
+    Record record() const { return snapshotRecord(*device, range, name); }
 };
 
 Result<void> writeText(const QString& path, const std::string& text)

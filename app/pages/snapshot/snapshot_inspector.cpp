@@ -131,7 +131,7 @@ void SnapshotInspector::explain()
 {
     const QString key = m_figures->currentKey();
     const auto& rows = m_figures->figures()->rows();
-    const auto row = std::find_if(rows.begin(), rows.end(), [&](const FigureRow& one) { return one.key == key; });
+    const auto row = std::ranges::find(rows, key, &FigureRow::key);
     const Figure* figure = row == rows.end() ? nullptr : row->measured ? &*row->measured : &*row->predicted;
     m_why->setFigure(figure, m_bytes);
 }

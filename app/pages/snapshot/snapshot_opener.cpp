@@ -2,7 +2,6 @@
 #include "app/pages/snapshot/snapshot_opener.h"
 
 #include "app/settings/words.h"
-#include "core/base/cancellation.h"
 #include "core/snapshot/snapshot_reader.h"
 
 #include <QElapsedTimer>

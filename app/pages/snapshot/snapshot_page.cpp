@@ -5,6 +5,7 @@
 #include "app/pages/snapshot/snapshot_words.h"
 #include "app/plots/plot_style.h"
 #include "app/settings/words.h"
+#include "core/snapshot/predicted_snapshot.h"
 
 #include <QButtonGroup>
 #include <QComboBox>

@@ -4,6 +4,7 @@
 #include "app/pages/byte_words.h"
 #include "app/pictures/training-memory/memory_state.h"
 #include "app/settings/words.h"
+#include "core/snapshot/predicted_snapshot.h"
 
 #include <algorithm>
 
@@ -53,18 +54,6 @@ QString fileSizeText(std::uint64_t bytes)
 QString eventsText(std::size_t count)
 {
     return toQString(countText(double(count)));
-}
-
-bool isPredicted(const Snapshot& snapshot)
-{
-    bool isNamed = false;
-    for (const SnapshotFrame& frame : snapshot.frames) {
-        const std::string_view file = snapshot.texts[frame.file];
-        isNamed |= file == "prediction";
-        if (file != "prediction" && file != "??" && !file.empty())
-            return false;
-    }
-    return isNamed;
 }
 
 QString torchText(const Snapshot& snapshot)
@@ -142,7 +131,7 @@ QString momentText(const SnapshotDevice& device, std::size_t moment)
                                : tr("event %1 of %2").arg(eventsText(moment), eventsText(events));
     if (moment == 0 || events == 0)
         return text;
-    if (const auto step = device.steps().stepOf(moment - 1); step && !isPredicted(device.snapshot()))
+    if (const auto step = device.steps().stepOf(moment - 1); step)
         text += tr(", step %1").arg(device.steps().steps[*step].index);
     if (const auto phase = device.categories().phaseOf(moment - 1))
         text += QStringLiteral(", ") + fromView(phaseText(*phase));
@@ -154,9 +143,8 @@ QString rangeText(const SnapshotDevice& device, const EventRange& range)
     if (range.first == 0 && range.last >= device.lifetimes().events())
         return tr("the whole trace");
     const auto& steps = device.steps().steps;
-    const auto step = std::find_if(steps.begin(), steps.end(), [&](const SnapshotStep& one) {
-        return one.first == range.first && one.last == range.last;
-    });
+    const auto step = std::ranges::find_if(
+        steps, [&](const SnapshotStep& one) { return one.first == range.first && one.last == range.last; });
     if (step != steps.end())
         return tr("step %1").arg(step->index);
     return tr("events %1 to %2").arg(eventsText(range.first), eventsText(range.last));

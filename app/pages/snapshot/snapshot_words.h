@@ -12,11 +12,8 @@ namespace memscape {
 QString fileSizeText(std::uint64_t bytes);
 /// "2,184,331".
 QString eventsText(std::size_t count);
-/// Nothing ran: the file is the step of Memory budget in the shape of a snapshot (core/snapshot/predicted_snapshot.h).
-/// Its frames name no file but "prediction", and its times count events.
-bool isPredicted(const Snapshot& snapshot);
-/// "predicted" of such a file; "PyTorch 2.11" of a run file; "PyTorch 2.1 or newer" where the keys of a snapshot tell
-/// no more.
+/// "predicted" of a step that never ran; "PyTorch 2.11" of a run file; "PyTorch 2.1 or newer" where the keys of a
+/// snapshot tell no more.
 QString torchText(const Snapshot& snapshot);
 /// "activations", as the legend of Memory budget says it.
 QString categoryName(Category category);

@@ -169,8 +169,8 @@ void placeSteps(const SnapshotDevice& device, const QRectF& row, TimelineChart& 
 {
     const QFontMetricsF metrics(plotFont(0.8));
     const auto& steps = device.steps().steps;
-    const auto begin = std::find_if(steps.begin(), steps.end(),
-                                    [&](const SnapshotStep& step) { return step.last > chart.sight.first; });
+    const auto begin =
+        std::ranges::find_if(steps, [&](const SnapshotStep& step) { return step.last > chart.sight.first; });
     const auto end =
         std::find_if(begin, steps.end(), [&](const SnapshotStep& step) { return step.first >= chart.sight.last; });
     if (end - begin > std::ptrdiff_t(mostSteps))
@@ -217,8 +217,8 @@ void placeLegend(TimelineChart& chart)
     const QFontMetricsF metrics(plotFont(0.8));
     chart.legendEnd = chart.area.left();
     for (const Category category : layerOrder) {
-        const bool isThere = std::any_of(chart.shapes.begin(), chart.shapes.end(),
-                                         [&](const TimelineShape& shape) { return shape.category == category; });
+        const bool isThere =
+            std::ranges::any_of(chart.shapes, [&](const TimelineShape& shape) { return shape.category == category; });
         if (!isThere)
             continue;
         TimelineLegend item;
@@ -360,7 +360,7 @@ const TimelineShape* TimelineChart::at(QPointF place) const
     if (!area.contains(place))
         return nullptr;
     const int column = columnAt(edges, place.x());
-    const auto found = std::find_if(shapes.begin(), shapes.end(), [&](const TimelineShape& shape) {
+    const auto found = std::ranges::find_if(shapes, [&](const TimelineShape& shape) {
         return contains({edges, shape.column, shape.low, shape.high}, column, place.y());
     });
     return found == shapes.end() ? nullptr : &*found;
@@ -372,7 +372,7 @@ TimelineChart layoutTimeline(const SnapshotDevice& device, const TimelineSight& 
     const double u = plotUnit();
     TimelineChart chart;
     chart.sight = sight;
-    const bool hasSteps = !device.steps().steps.empty() && !isPredicted(device.snapshot()); // that is one step
+    const bool hasSteps = !device.steps().steps.empty();
     const double foot = rowHeight * u * (hasSteps ? 3 : 2);
     chart.area = rect.adjusted(axisWidth * u, topRoom * u, -rightRoom * u, -foot);
     if (chart.area.width() < 8 || chart.area.height() < 8 || sight.last <= sight.first)

@@ -46,7 +46,7 @@ TimelineSight TimelineView::whole() const
 {
     TimelineSight sight = wholeSight(*shown().device);
     if (!m_prediction.empty())
-        sight.top = std::max(sight.top, 1.06 * *std::max_element(m_prediction.begin(), m_prediction.end()));
+        sight.top = std::max(sight.top, 1.06 * *std::ranges::max_element(m_prediction));
     return sight;
 }
 

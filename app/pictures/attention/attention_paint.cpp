@@ -5,8 +5,6 @@
 #include "app/plots/plot_style.h"
 #include "app/settings/words.h"
 #include "core/base/number.h"
-
-#include <QCoreApplication>
 #include <QFontMetricsF>
 #include <QPainter>
 

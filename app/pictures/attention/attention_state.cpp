@@ -4,8 +4,6 @@
 #include "app/pictures/common/json_values.h"
 #include "app/settings/words.h"
 
-#include <QCoreApplication>
-
 #include <algorithm>
 #include <cmath>
 

@@ -6,8 +6,6 @@
 #include "app/pictures/common/fitting_text.h"
 #include "app/plots/plot_style.h"
 #include "app/settings/words.h"
-
-#include <QCoreApplication>
 #include <QFontMetricsF>
 #include <QPainter>
 

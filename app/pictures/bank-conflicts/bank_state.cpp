@@ -3,8 +3,6 @@
 
 #include "app/pictures/common/json_values.h"
 #include "app/settings/words.h"
-
-#include <QCoreApplication>
 #include <QStringList>
 
 #include <algorithm>
@@ -91,8 +89,7 @@ bool BankState::isPadding(int word) const
 
 int BankState::servedBefore(int wavefront) const
 {
-    return int(std::count_if(lanes.begin(), lanes.end(),
-                             [&](const PicturedLane& lane) { return lane.wavefront < wavefront; }));
+    return int(std::ranges::count_if(lanes, [&](const PicturedLane& lane) { return lane.wavefront < wavefront; }));
 }
 
 int BankState::servedIn(int wavefront) const

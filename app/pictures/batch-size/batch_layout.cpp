@@ -73,8 +73,8 @@ void scaleTarget(const BatchState& state, BatchLayout& layout)
         steps.add(mark.steps);
         examples.add(mark.examples);
     };
-    std::for_each(state.curve.begin(), state.curve.end(), add);
-    std::for_each(state.measured.begin(), state.measured.end(), add);
+    std::ranges::for_each(state.curve, add);
+    std::ranges::for_each(state.measured, add);
     layout.target.x = steps.logarithmic(0.05);
     layout.target.y = examples.logarithmic(0.1);
     for (const BatchMark& mark : state.front) {
@@ -137,7 +137,7 @@ std::vector<double> BatchAxis::ticks(int most, double base) const
         }
         if (made.size() < 2 && base == 10)
             return BatchAxis{low, high, false}.ticks(most);
-        std::sort(made.begin(), made.end());
+        std::ranges::sort(made);
         return made;
     }
     const double rough = (high - low) / most, ten = std::pow(10, std::floor(std::log10(rough)));

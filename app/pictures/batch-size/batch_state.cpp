@@ -105,8 +105,7 @@ void readMeasured(const Outcome& measured, BatchState& state)
 
 double between(const std::vector<BatchMark>& curve, double batch, double BatchMark::*value)
 {
-    const auto above =
-        std::find_if(curve.begin(), curve.end(), [&](const BatchMark& mark) { return mark.batch >= batch; });
+    const auto above = std::ranges::find_if(curve, [&](const BatchMark& mark) { return mark.batch >= batch; });
     if (above == curve.end())
         return std::numeric_limits<double>::quiet_NaN();
     if (above == curve.begin() || above->batch == batch)
@@ -158,7 +157,7 @@ BatchState batchState(const Device& device, const Parameters& parameters, const 
     const Json& detail = predicted->detail;
     each(member(detail, "curve"), [&](const Json& point) { state.curve.push_back(markOf(point)); });
     std::erase_if(state.curve, [](const BatchMark& mark) { return !(mark.batch >= 1) || !(mark.memory > 0); });
-    std::sort(state.curve.begin(), state.curve.end(), [](const auto& a, const auto& b) { return a.batch < b.batch; });
+    std::ranges::sort(state.curve, [](const auto& a, const auto& b) { return a.batch < b.batch; });
     each(member(detail, "regimes"), [&](const Json& regime) {
         state.regimes.push_back({textOf(regime, "bound"), number(regime, "from", 1), number(regime, "to", 1)});
     });

@@ -3,8 +3,6 @@
 
 #include "app/plots/plot_style.h"
 #include "app/settings/words.h"
-
-#include <QCoreApplication>
 #include <QFontMetricsF>
 
 #include <algorithm>

@@ -4,8 +4,6 @@
 #include "app/settings/words.h"
 #include "core/base/number.h"
 
-#include <QCoreApplication>
-
 namespace memscape {
 
 namespace {

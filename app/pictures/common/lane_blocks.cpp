@@ -10,15 +10,13 @@ double LaneBlocks::secondsAt(double at) const
 
 int LaneBlocks::barAt(QPointF at) const
 {
-    const auto found =
-        std::find_if(bars.begin(), bars.end(), [&](const LaneBar& bar) { return bar.rect.contains(at); });
+    const auto found = std::ranges::find_if(bars, [&](const LaneBar& bar) { return bar.rect.contains(at); });
     return found == bars.end() ? -1 : int(found - bars.begin());
 }
 
 int LaneBlocks::headAt(QPointF at) const
 {
-    const auto found =
-        std::find_if(blocks.begin(), blocks.end(), [&](const LaneBlock& block) { return block.head.contains(at); });
+    const auto found = std::ranges::find_if(blocks, [&](const LaneBlock& block) { return block.head.contains(at); });
     return found == blocks.end() ? -1 : int(found - blocks.begin());
 }
 

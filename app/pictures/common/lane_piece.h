@@ -21,7 +21,7 @@ inline std::optional<LanePiece> readLanePiece(const Json& json, std::size_t lane
     if (!json.is_array() || json.size() != 5)
         return std::nullopt;
     const std::vector<double> values = numbers(json);
-    const bool isFinite = std::all_of(values.begin(), values.end(), [](double one) { return std::isfinite(one); });
+    const bool isFinite = std::ranges::all_of(values, [](double one) { return std::isfinite(one); });
     if (!isFinite || values[0] < 0 || values[0] >= double(lanes) || values[1] < 0 || values[2] < values[1]
         || values[2] > 1e9 || values[3] < 0 || values[4] < values[3])
         return std::nullopt;

@@ -200,8 +200,7 @@ constexpr std::array pageRows{
 
 const PageRow* pageRow(std::string_view page)
 {
-    const auto row =
-        std::find_if(pageRows.begin(), pageRows.end(), [page](const PageRow& one) { return one.page == page; });
+    const auto row = std::ranges::find(pageRows, page, &PageRow::page);
     return row == pageRows.end() ? nullptr : &*row;
 }
 

@@ -22,7 +22,7 @@ QPolygonF outlineOf(const Stairs& stairs)
         add(upper, stairs.high[i]);
         add(lower, stairs.low[i]);
     }
-    std::reverse(lower.begin(), lower.end());
+    std::ranges::reverse(lower);
     return upper + lower;
 }
 

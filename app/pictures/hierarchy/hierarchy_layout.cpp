@@ -5,13 +5,10 @@
 #include "app/plots/plot_style.h"
 #include "app/settings/words.h"
 #include "core/timing/working_set.h"
-
-#include <QCoreApplication>
 #include <QFontMetricsF>
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace memscape {
 

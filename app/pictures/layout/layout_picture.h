@@ -83,7 +83,7 @@ struct LayoutMoment
     QPointF draggedBy; ///< from its place
 };
 
-/// tensor_paint.cpp: everything, at a moment.
+/// layout_paint.cpp: everything, at a moment.
 void paintTensor(QPainter& painter, const LayoutState& state, const LayoutGeometry& layout, const LayoutMoment& moment,
                  const Theme& theme);
 

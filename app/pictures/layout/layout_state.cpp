@@ -4,8 +4,6 @@
 #include "app/settings/words.h"
 #include "core/access/views/view_code.h"
 
-#include <QCoreApplication>
-
 #include <algorithm>
 #include <numeric>
 
@@ -59,7 +57,7 @@ void findLines(LayoutState& state)
     state.lines.clear();
     for (const TensorCell& cell : state.cells)
         state.lines.push_back(cell.element * item / state.lineBytes);
-    std::sort(state.lines.begin(), state.lines.end());
+    std::ranges::sort(state.lines);
     state.lines.erase(std::unique(state.lines.begin(), state.lines.end()), state.lines.end());
     for (TensorCell& cell : state.cells) {
         const std::int64_t line = cell.element * item / state.lineBytes;
@@ -113,7 +111,7 @@ void walkCorner(LayoutState& state)
     std::vector<int> order(state.cells.size());
     std::iota(order.begin(), order.end(), 0);
     if (state.asked.order == WalkOrder::FirstFastest) { // by the index backwards
-        std::stable_sort(order.begin(), order.end(), [&state](int a, int b) {
+        std::ranges::stable_sort(order, [&state](int a, int b) {
             const Sizes& x = state.cells[std::size_t(a)].index;
             const Sizes& y = state.cells[std::size_t(b)].index;
             return std::lexicographical_compare(x.rbegin(), x.rend(), y.rbegin(), y.rend());
@@ -123,7 +121,7 @@ void walkCorner(LayoutState& state)
     int fetched = 0;
     for (const int cell : order) {
         const std::int64_t granule = state.granuleOf(state.cells[std::size_t(cell)]);
-        const bool isFetched = std::find(cached.begin(), cached.end(), granule) == cached.end();
+        const bool isFetched = std::ranges::find(cached, granule) == cached.end();
         fetched += isFetched;
         touch(cached, granule, LayoutState::cacheRoom);
         state.steps.push_back({cell, isFetched, fetched});
@@ -197,7 +195,7 @@ std::vector<std::int64_t> LayoutState::cachedAfter(int step) const
     std::vector<std::int64_t> cached;
     for (int i = 0; i <= step && i < int(steps.size()); ++i)
         touch(cached, granuleOf(cells[std::size_t(steps[std::size_t(i)].cell)]), cacheRoom);
-    std::sort(cached.begin(), cached.end());
+    std::ranges::sort(cached);
     return cached;
 }
 
@@ -216,8 +214,7 @@ QString LayoutState::title() const
 
 QString LayoutState::refusal() const
 {
-    const auto refused =
-        std::find_if(asked.steps.begin(), asked.steps.end(), [](const ViewStep& step) { return !step.ok; });
+    const auto refused = std::ranges::find_if(asked.steps, [](const ViewStep& step) { return !step.ok; });
     return refused == asked.steps.end() ? QString() : tr("refused: %1").arg(plain(refused->message));
 }
 

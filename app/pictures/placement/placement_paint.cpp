@@ -94,7 +94,7 @@ struct PlacementPen : WordPen
             for (std::size_t k = i + 1; k < state.nodes.size(); ++k) {
                 const auto& inputs = state.nodes[k].inputs;
                 if (state.nodes[k].isOnHost != state.nodes[i].isOnHost
-                    && std::find(inputs.begin(), inputs.end(), i) != inputs.end()) {
+                    && std::ranges::find(inputs, i) != inputs.end()) {
                     reader = k;
                     break;
                 }

@@ -137,9 +137,8 @@ QString PlacementState::pieceWords(const PlacedPiece& piece) const
 
 QString PlacementState::copyWords(std::size_t node) const
 {
-    const auto copy = std::find_if(pieces.begin(), pieces.end(), [&](const PlacedPiece& piece) {
-        return piece.node == node && piece.what == QLatin1String("tensor");
-    });
+    const auto copy = std::ranges::find_if(
+        pieces, [&](const PlacedPiece& piece) { return piece.node == node && piece.what == QLatin1String("tensor"); });
     return copy == pieces.end()
         ? QString()
         : tr("%1, %2").arg(bytesText(double(copy->bytes)), secondsText(copy->end - copy->begin));

@@ -81,12 +81,11 @@ public:
         const auto meets = [&](const QPolygonF& other) {
             return other.boundingRect().adjusted(-1, -1, 1, 1).intersects(bounds) && other.intersects(placed.box);
         };
-        if (std::any_of(m_marks.begin(), m_marks.end(), meets)
-            || std::any_of(m_texts.begin(), m_texts.end(), [&](const RooflineText& other) { return meets(other.box); }))
+        if (std::ranges::any_of(m_marks, meets)
+            || std::ranges::any_of(m_texts, [&](const RooflineText& other) { return meets(other.box); }))
             return std::nullopt;
-        if (lines == Lines::Clear && std::any_of(m_lines.begin(), m_lines.end(), [&](const QLineF& line) {
-                return crosses(line, placed.box);
-            }))
+        if (lines == Lines::Clear
+            && std::ranges::any_of(m_lines, [&](const QLineF& line) { return crosses(line, placed.box); }))
             return std::nullopt;
         return placed;
     }
@@ -297,8 +296,8 @@ std::vector<RooflineText> rooflineTexts(const RooflineState& state, const Roofli
     const auto formats = [&](bool chosen) {
         std::vector<std::size_t> order(state.formats.size());
         std::iota(order.begin(), order.end(), 0);
-        std::stable_sort(order.begin(), order.end(),
-                         [&](std::size_t a, std::size_t b) { return state.formats[a].value > state.formats[b].value; });
+        std::ranges::stable_sort(
+            order, [&](std::size_t a, std::size_t b) { return state.formats[a].value > state.formats[b].value; });
         for (const std::size_t index : order) {
             if (state.formats[index].isChosen == chosen)
                 placeFormat(state, scales, index, placing);

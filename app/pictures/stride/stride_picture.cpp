@@ -183,8 +183,7 @@ void StridePicture::mouseMoveEvent(QMouseEvent* event)
     const Layout layout = layoutFor(QRectF(rect()));
     const QPointF at = event->position();
     const Hover hover = hoverAt(at);
-    const bool chip =
-        std::any_of(layout.chips.begin(), layout.chips.end(), [&](const QRectF& c) { return c.contains(at); });
+    const bool chip = std::ranges::any_of(layout.chips, [&](const QRectF& c) { return c.contains(at); });
     setCursor(chip ? Qt::PointingHandCursor : Qt::ArrowCursor);
     if (hover == m_hover)
         return;
@@ -222,8 +221,7 @@ void StridePicture::leaveEvent(QEvent* event)
 
 void StridePicture::keyPressEvent(QKeyEvent* event)
 {
-    const auto now = static_cast<int>(std::find(warpOperations.begin(), warpOperations.end(), m_walk.operation)
-                                      - warpOperations.begin());
+    const auto now = static_cast<int>(std::ranges::find(warpOperations, m_walk.operation) - warpOperations.begin());
     if (event->key() == Qt::Key_Left)
         chooseOperation(now - 1);
     else if (event->key() == Qt::Key_Right)

@@ -4,11 +4,8 @@
 #include "app/pictures/common/json_values.h"
 #include "app/settings/words.h"
 
-#include <QCoreApplication>
-
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace memscape {
 

@@ -3,8 +3,6 @@
 
 #include "app/plots/plot_style.h"
 #include "app/settings/words.h"
-
-#include <QCoreApplication>
 #include <QFontMetricsF>
 
 #include <algorithm>
@@ -131,7 +129,7 @@ std::optional<double> MomentState::shownCapacity() const
 {
     if (!step || step->empty() || !timeline.capacity)
         return std::nullopt;
-    const double highest = *std::max_element(step->totals.begin(), step->totals.end());
+    const double highest = *std::ranges::max_element(step->totals);
     return highest > nearShare * *timeline.capacity ? timeline.capacity : std::nullopt;
 }
 
@@ -139,7 +137,7 @@ StepView MomentState::whole() const
 {
     if (!step || step->empty())
         return {};
-    const double highest = *std::max_element(step->totals.begin(), step->totals.end());
+    const double highest = *std::ranges::max_element(step->totals);
     return {double(step->first), double(step->last) + 1, 0,
             1.04 * std::max({highest, shownCapacity().value_or(0), 1.0})};
 }

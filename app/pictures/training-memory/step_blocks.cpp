@@ -3,8 +3,6 @@
 
 #include "app/pictures/training-memory/memory_state.h"
 #include "core/trace/peak.h"
-
-#include <QCoreApplication>
 #include <QHash>
 
 #include <algorithm>
@@ -112,8 +110,7 @@ void addSpans(const Trace& trace, StepBlocks& step)
         step.rows = std::max(step.rows, int(path.size()));
         before = &run;
     }
-    std::stable_sort(step.spans.begin(), step.spans.end(),
-                     [](const StepSpan& a, const StepSpan& b) { return a.row < b.row; });
+    std::ranges::stable_sort(step.spans, [](const StepSpan& a, const StepSpan& b) { return a.row < b.row; });
 }
 
 /// The largest stay in their order; of the others the sums of each category.

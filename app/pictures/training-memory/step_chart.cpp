@@ -6,8 +6,6 @@
 #include "app/pictures/training-memory/memory_state.h"
 #include "app/plots/plot_style.h"
 #include "app/settings/words.h"
-
-#include <QCoreApplication>
 #include <QFontMetricsF>
 
 #include <algorithm>
@@ -56,7 +54,7 @@ public:
             addBlock(int(i));
         for (auto& [key, group] : m_groups)
             close(group);
-        m_chart.matchedBytes = m_matched.empty() ? 0 : *std::max_element(m_matched.begin(), m_matched.end());
+        m_chart.matchedBytes = m_matched.empty() ? 0 : *std::ranges::max_element(m_matched);
     }
 
 private:
@@ -102,7 +100,7 @@ private:
         std::vector<double> heights;
         for (const int event : m_chart.events)
             heights.push_back(rest.bytes[std::size_t(event - m_step.first)]);
-        layer.bytes = heights.empty() ? 0 : *std::max_element(heights.begin(), heights.end());
+        layer.bytes = heights.empty() ? 0 : *std::ranges::max_element(heights);
         put(std::move(layer), 0, heights);
     }
 
@@ -285,7 +283,7 @@ const StepShape* StepChart::at(QPointF place) const
     if (!area.contains(place) || events.empty())
         return nullptr;
     const int column = columnAt(edges, place.x());
-    const auto found = std::find_if(shapes.begin(), shapes.end(), [&](const StepShape& shape) {
+    const auto found = std::ranges::find_if(shapes, [&](const StepShape& shape) {
         return contains({edges, std::size_t(shape.column), shape.low, shape.high}, column, place.y());
     });
     return found == shapes.end() ? nullptr : &*found;

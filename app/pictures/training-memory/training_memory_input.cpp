@@ -13,8 +13,8 @@ namespace memscape {
 
 const MemoryButton* TrainingMemoryPicture::buttonAt(const TrainingMemoryLayout& layout, QPointF at) const
 {
-    const auto found = std::find_if(layout.buttons.begin(), layout.buttons.end(),
-                                    [&](const MemoryButton& button) { return button.rect.contains(at); });
+    const auto found =
+        std::ranges::find_if(layout.buttons, [&](const MemoryButton& button) { return button.rect.contains(at); });
     return found == layout.buttons.end() ? nullptr : &*found;
 }
 

@@ -3,12 +3,9 @@
 
 #include "app/plots/plot_style.h"
 #include "app/settings/words.h"
-
-#include <QCoreApplication>
 #include <QFontMetricsF>
 
 #include <algorithm>
-#include <cmath>
 
 namespace memscape {
 
@@ -120,7 +117,7 @@ void placeRanks(const TrainingMemoryState& state, TrainingMemoryLayout& layout, 
     const double left = layout.rankLine.right() + 14 * u, width = 22 * u;
     if (left + width * double(ranks.totals.size()) > row.right())
         return;
-    const double most = *std::max_element(ranks.totals.begin(), ranks.totals.end());
+    const double most = *std::ranges::max_element(ranks.totals);
     for (std::size_t i = 0; i < ranks.totals.size(); ++i) {
         const double height = row.height() * ranks.totals[i] / most;
         layout.ranks.emplace_back(left + width * double(i), row.bottom() - height, width - 3 * u, height);
@@ -243,8 +240,7 @@ void placeCards(const TrainingMemoryState& state, TrainingMemoryLayout& layout, 
         : std::vector<QRectF>{};
     const double right =
         placeHeadingButtons(layout, row, headingButtons(state, first, cards ? places.size() : std::size_t(count)));
-    std::reverse(layout.buttons.begin(),
-                 layout.buttons.end()); // the keyboard goes from left to right
+    std::ranges::reverse(layout.buttons); // the keyboard goes from left to right
     for (std::size_t i = 0; i < places.size(); ++i) {
         const int index = first + int(i);
         const int applied = state.view == TrainingMemoryView::Fit ? 0 : int(state.applied.size());

@@ -69,12 +69,12 @@ QString titleOf(const MemoryState& memory, const Schema& schema, const Parameter
 
 bool holds(const Schema& schema, const Parameters& parameters, const ParameterChanges& changes)
 {
-    return std::all_of(changes.begin(), changes.end(), [&](const auto& change) {
+    return std::ranges::all_of(changes, [&](const auto& change) {
         const ParameterSpec* spec = findParameter(schema, change.first);
         if (spec == nullptr)
             return false;
         const auto wanted = parseValue(*spec, change.second);
-        return wanted && std::any_of(parameters.values().begin(), parameters.values().end(), [&](const auto& now) {
+        return wanted && std::ranges::any_of(parameters.values(), [&](const auto& now) {
                    return now.first == change.first && now.second == *wanted;
                });
     });
@@ -85,8 +85,7 @@ ParameterChanges textsOf(const Parameters& parameters, const ParameterChanges& o
 {
     ParameterChanges texts;
     for (const auto& [key, value] : parameters.values()) {
-        const bool among =
-            std::any_of(of.begin(), of.end(), [&, name = key](const auto& one) { return one.first == name; });
+        const bool among = std::ranges::any_of(of, [&, name = key](const auto& one) { return one.first == name; });
         if (among == those)
             texts.emplace_back(key, valueText(value));
     }
@@ -111,7 +110,12 @@ QString reachOf(const Prediction& predicted, const Parameters& parameters)
     if (!context->isNumber())
         return {};
     const QString now = count(parameters.number("batch")), tokens = count(parameters.number("context"));
-    const QString first = context->number() > 0
+    const Figure* fits = findFigure(predicted.figures, "fits");
+    const bool endsTheModel = fits && fits->isNumber() && fits->number() > 0
+        && context->number() < parameters.number("context"); // more would fit than it has positions
+    const QString first = endsTheModel
+        ? TrainingMemoryPicture::tr("The model has %1 positions").arg(count(context->number()))
+        : context->number() > 0
         ? TrainingMemoryPicture::tr("At batch %1 up to %2 tokens fit").arg(now, count(context->number()))
         : TrainingMemoryPicture::tr("At batch %1 no context fits").arg(now);
     return batch->number() > 0
@@ -262,8 +266,8 @@ void TrainingMemoryPicture::activate(const MemoryButton& button)
 {
     const TrainingMemoryState now = state();
     const TrainingMemoryLayout layout = layoutNow();
-    const int shown = int(std::count_if(layout.buttons.begin(), layout.buttons.end(),
-                                        [&](const MemoryButton& one) { return cardOf(now, one) != nullptr; }));
+    const int shown = int(
+        std::ranges::count_if(layout.buttons, [&](const MemoryButton& one) { return cardOf(now, one) != nullptr; }));
     switch (button.item) {
     case MemoryItem::Card:
         if (const LeverCard* card = cardOf(now, button))

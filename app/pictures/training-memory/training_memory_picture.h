@@ -64,7 +64,7 @@ private:
     int m_current = 0; ///< button that the keyboard is at
 };
 
-// budget_paint.cpp
+// training_memory_paint.cpp
 struct MemoryPen
 {
     QPainter& painter;

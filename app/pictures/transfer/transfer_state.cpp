@@ -89,7 +89,7 @@ QString TransferState::wordsAt(double seconds) const
     for (const TransferWay& way : ways) {
         QStringList busy;
         for (qsizetype lane = 0; lane < way.lanes.size(); ++lane) {
-            if (std::any_of(way.pieces.begin(), way.pieces.end(), [&](const LanePiece& piece) {
+            if (std::ranges::any_of(way.pieces, [&](const LanePiece& piece) {
                     return qsizetype(piece.lane) == lane && piece.begin <= seconds && seconds < piece.end;
                 }))
                 busy << way.lanes[lane];

@@ -142,8 +142,8 @@ bool TensorView::is(MemoryFormat format) const
     case MemoryFormat::ColumnMajor: break;
     }
     TensorView mirrored = *this;
-    std::reverse(mirrored.size.begin(), mirrored.size.end());
-    std::reverse(mirrored.stride.begin(), mirrored.stride.end());
+    std::ranges::reverse(mirrored.size);
+    std::ranges::reverse(mirrored.stride);
     return mirrored.isContiguous();
 }
 
@@ -155,7 +155,7 @@ bool TensorView::isDense() const
         return size[0] < 2 || stride[0] == 1;
     std::vector<std::size_t> order(size.size());
     std::iota(order.begin(), order.end(), std::size_t(0));
-    std::sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) {
+    std::ranges::sort(order, [this](std::size_t a, std::size_t b) {
         if (size[a] < 2)
             return false;
         return size[b] < 2 || stride[a] < stride[b];
@@ -268,7 +268,7 @@ Sizes preservedStrides(const TensorView& view)
 Sizes elementwiseStrides(std::span<const TensorView* const> inputs)
 {
     const TensorView& first = *inputs.front();
-    const auto all = [inputs](auto&& holds) { return std::all_of(inputs.begin(), inputs.end(), holds); };
+    const auto all = [inputs](auto&& holds) { return std::ranges::all_of(inputs, holds); };
     if (all([](const TensorView* one) { return one->isContiguous(); }))
         return rowMajor(first.size);
     if (all([](const TensorView* one) { return one->isChannelsLast(); }))

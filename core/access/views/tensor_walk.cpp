@@ -78,7 +78,7 @@ private:
     Result<std::array<double, 3>> counted()
     {
         auto& addresses = m_request.addresses;
-        std::sort(addresses.begin(), addresses.end());
+        std::ranges::sort(addresses);
         constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
         std::uint64_t sector = none, line = none, end = 0, sectors = 0, lines = 0, used = 0;
         for (const std::uint64_t begin : addresses) {
@@ -131,7 +131,7 @@ std::vector<WalkLoop> ascendingLoops(const TensorWalk& walk)
         if (loop.stride > 0)
             loops.push_back(loop);
     }
-    std::sort(loops.begin(), loops.end(), [](const WalkLoop& a, const WalkLoop& b) { return a.stride < b.stride; });
+    std::ranges::sort(loops, [](const WalkLoop& a, const WalkLoop& b) { return a.stride < b.stride; });
     return loops;
 }
 
@@ -156,7 +156,7 @@ double granulesByVisits(const TensorWalk& walk, std::uint64_t granule)
         for (std::uint64_t at = address / granule; at <= (address + walk.itemBytes - 1) / granule; ++at)
             all.push_back(at);
     }
-    std::sort(all.begin(), all.end());
+    std::ranges::sort(all);
     return double(std::unique(all.begin(), all.end()) - all.begin());
 }
 

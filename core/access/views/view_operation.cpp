@@ -120,8 +120,7 @@ const OperationSpec* findOperation(std::string_view name)
             name = own;
     }
     const auto& specs = operationSpecs();
-    const auto found =
-        std::find_if(specs.begin(), specs.end(), [name](const OperationSpec& spec) { return spec.name == name; });
+    const auto found = std::ranges::find(specs, name, &OperationSpec::name);
     return found == specs.end() ? nullptr : &*found;
 }
 

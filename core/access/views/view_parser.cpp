@@ -158,11 +158,9 @@ Result<Word> readWord(Reader& reader)
         reader.skipBlanks();
     }
     if (reader.peek() == '[' || reader.peek() == '(') {
-        MEMSCAPE_TRY(numbers, reader.list());
-        word.list = std::move(numbers);
+        MEMSCAPE_SET(word.list, reader.list());
     } else if (startsNumber()) {
-        MEMSCAPE_TRY(integer, reader.integer());
-        word.integer = integer;
+        MEMSCAPE_SET(word.integer, reader.integer());
     } else {
         word.text = reader.word();
         while (reader.take('.'))

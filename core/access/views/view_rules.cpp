@@ -131,8 +131,8 @@ Result<TensorView> movedDimensions(const TensorView& view, const Sizes& source, 
         to.push_back(other);
     }
     const auto hasTwice = [](std::vector<std::size_t> dims) {
-        std::sort(dims.begin(), dims.end());
-        return std::adjacent_find(dims.begin(), dims.end()) != dims.end();
+        std::ranges::sort(dims);
+        return std::ranges::adjacent_find(dims) != dims.end();
     };
     if (hasTwice(from) || hasTwice(to))
         return refused("bad_argument",

@@ -167,8 +167,8 @@ Result<Made> plusMirrored(const TensorView& view)
 {
     MEMSCAPE_TRY(other, freshTensor(view.size, stridesOf(view.size, MemoryFormat::ColumnMajor)));
     TensorView mirrored = view;
-    std::reverse(mirrored.size.begin(), mirrored.size.end());
-    std::reverse(mirrored.stride.begin(), mirrored.stride.end());
+    std::ranges::reverse(mirrored.size);
+    std::ranges::reverse(mirrored.stride);
     return elementwise(view, mirrored.isContiguous() ? view : other);
 }
 

@@ -127,8 +127,8 @@ std::vector<Elsewhere> othersOf(const AllocatorCase& asked, const std::vector<st
             setting.options.fractionLimit = asked.setting.options.fractionLimit;
         others.push_back({std::move(setting), {}, {}});
     }
-    const bool isAmong = std::any_of(others.begin(), others.end(),
-                                     [&](const Elsewhere& one) { return one.setting.key == asked.setting.key; });
+    const bool isAmong =
+        std::ranges::any_of(others, [&](const Elsewhere& one) { return one.setting.key == asked.setting.key; });
     if (!isAmong && !others.empty())
         others.insert(others.begin(), {asked.setting, {}, {}});
     return others;
@@ -150,8 +150,7 @@ Result<AllocatorAnswer> Allocator::answerOf(const Device& device, const Paramete
                                             PredictionContext& context, const std::vector<std::string>& compared)
 {
     AllocatorAnswer answer;
-    MEMSCAPE_TRY(asked, allocatorCase(device, parameters, context));
-    answer.asked = std::move(asked);
+    MEMSCAPE_SET(answer.asked, allocatorCase(device, parameters, context));
     const RequestTrace& trace = *answer.asked.trace;
     answer.elsewhere = othersOf(answer.asked, compared);
     std::vector<Result<PolicyReplay>> replays(answer.elsewhere.size() + 1, fail(Error{}));
@@ -180,8 +179,7 @@ Result<AllocatorAnswer> Allocator::answerOf(const Device& device, const Paramete
     }
     if (pages && *pages)
         answer.pages = **pages;
-    MEMSCAPE_TRY(text, textAt(answer.asked, answer.replay.reservedPeak.request));
-    answer.peakText = std::move(text);
+    MEMSCAPE_SET(answer.peakText, textAt(answer.asked, answer.replay.reservedPeak.request));
     return answer;
 }
 

@@ -275,8 +275,7 @@ Result<AllocatorCase> allocatorCase(const Device& device, const Parameters& para
     asked.divisor = divisorOf(device, parameters, peakOfLiveBytes(trace));
     if (asked.divisor > 1)
         divideSizes(trace, asked.divisor);
-    MEMSCAPE_TRY(setting, policySetting(device, parameters, trace, asked.divisor == 1));
-    asked.setting = std::move(setting);
+    MEMSCAPE_SET(asked.setting, policySetting(device, parameters, trace, asked.divisor == 1));
     if (const std::int64_t at = parameters.integer("empty_cache"); at > 0)
         trace = withEmptyCache(std::move(trace), std::size_t(at - 1));
     asked.peakLive = peakOfLiveBytes(trace);

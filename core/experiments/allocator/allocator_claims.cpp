@@ -5,8 +5,6 @@
 #include "core/experiments/allocator/allocator.h"
 #include "core/experiments/common/judged_number.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 namespace memscape {

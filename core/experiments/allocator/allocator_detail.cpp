@@ -150,7 +150,7 @@ std::vector<std::size_t> drawnPoints(const std::vector<double>& allocated, const
         }
     }
     points.push_back(count - 1);
-    std::sort(points.begin(), points.end());
+    std::ranges::sort(points);
     points.erase(std::unique(points.begin(), points.end()), points.end());
     return points;
 }
@@ -229,8 +229,7 @@ Result<std::shared_ptr<const Recording>> recordingFromJson(const JsonReader& jso
 {
     auto made = std::make_shared<Recording>();
     MEMSCAPE_TRY(text, json.string("options"));
-    MEMSCAPE_TRY(options, parseAllocatorOptions(text));
-    made->options = options;
+    MEMSCAPE_SET(made->options, parseAllocatorOptions(text));
     MEMSCAPE_TRY(segments, json.at("segments"));
     MEMSCAPE_TRY(segmentItems, segments.items());
     for (const JsonReader& item : segmentItems) {
@@ -245,7 +244,7 @@ Result<std::shared_ptr<const Recording>> recordingFromJson(const JsonReader& jso
             return badTrace(item, "this is no place of a segment");
         made->places.emplace_back(BlockId(place[0]), std::uint64_t(place[1]));
     }
-    std::sort(made->places.begin(), made->places.end());
+    std::ranges::sort(made->places);
     return std::shared_ptr<const Recording>(std::move(made));
 }
 
@@ -365,8 +364,7 @@ Result<RequestTrace> requestsFromJson(const JsonReader& trace)
     MEMSCAPE_CHECK(checkLives(made, trace));
     if (trace.has("recording")) {
         MEMSCAPE_TRY(json, trace.at("recording"));
-        MEMSCAPE_TRY(recording, recordingFromJson(json, made.blocks.size()));
-        made.recording = std::move(recording);
+        MEMSCAPE_SET(made.recording, recordingFromJson(json, made.blocks.size()));
     }
     return made;
 }

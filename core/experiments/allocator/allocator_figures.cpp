@@ -3,8 +3,6 @@
 #include "core/experiments/allocator/allocator.h"
 #include "core/experiments/common/explain.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 namespace memscape {

@@ -117,7 +117,7 @@ Json softmaxJson(const AttentionAnswers& answers)
         std::vector<double> scores;
         for (std::int64_t key = first; key < std::min(first + tile, keys); ++key)
             scores.push_back(normalScore(random));
-        const double raised = std::max(maximum, *std::max_element(scores.begin(), scores.end()));
+        const double raised = std::max(maximum, *std::ranges::max_element(scores));
         const double factor = std::exp(maximum - raised); // 0 before the first tile
         sum *= factor;
         for (const double score : scores)

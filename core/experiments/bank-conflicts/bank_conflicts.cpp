@@ -101,8 +101,8 @@ Why degreeWhy(const BankAccess& access)
 {
     Why why;
     why.formula = "degree = most different 4-byte words of one phase in one bank, bank = ⌊address / 4⌋ mod 32";
-    const auto worst = std::max_element(access.phases.begin(), access.phases.end(),
-                                        [](const BankPhase& a, const BankPhase& b) { return a.degree < b.degree; });
+    const auto worst = std::ranges::max_element(
+        access.phases, [](const BankPhase& a, const BankPhase& b) { return a.degree < b.degree; });
     why.with = fmt::format("lanes {} to {}: {}", worst->firstLane, worst->firstLane + worst->lanes - 1, worst->degree);
     why.source = std::string(sharedMemoryGuide);
     return why;
@@ -342,7 +342,7 @@ Result<BankCase> bankCase(const Device& device, const Parameters& parameters)
         return fail("banks.lanes", fmt::format("{} lanes, but a warp of {} has {}", lanes, device.name, warp),
                     fmt::format("choose 1 to {}, or 0 for all", warp), "lanes");
     request.elements = elementsOf(request, lanes == 0 ? warp : lanes);
-    request.rows = *std::max_element(request.elements.begin(), request.elements.end()) / tile.columns + 1;
+    request.rows = *std::ranges::max_element(request.elements) / tile.columns + 1;
     const MemoryLevel* shared = device.level("shared");
     if (shared && shared->capacity.known() && request.tileBytes() > shared->capacity.value)
         return fail("banks.capacity",

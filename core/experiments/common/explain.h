@@ -13,7 +13,7 @@ namespace memscape {
 /// Nothing happens where there is no figure of that key.
 inline void explain(Figures& figures, std::string_view key, Why why)
 {
-    const auto found = std::find_if(figures.begin(), figures.end(), [&](const Figure& one) { return one.key == key; });
+    const auto found = std::ranges::find(figures, key, &Figure::key);
     if (found != figures.end())
         found->why = std::move(why);
 }

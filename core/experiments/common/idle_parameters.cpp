@@ -84,7 +84,7 @@ ModelTraits traitsOf(const std::string& text)
     if (family == Family::Traced) {
         const auto& program = *model->program;
         traits.hasTokens = program.sequence > 0 && program.scalesSequence;
-        traits.hasAttention = std::any_of(program.program.begin(), program.program.end(), isAttention);
+        traits.hasAttention = std::ranges::any_of(program.program, isAttention);
         traits.hasDropout = traits.writesOut = traits.hasLanguageHead = traits.hasVersions = false;
     }
     if (family == Family::Cnn)
@@ -107,7 +107,7 @@ public:
         if (what && m_parameters.has(key) && !contains(key))
             m_keys.emplace_back(key);
     }
-    bool contains(std::string_view key) const { return std::find(m_keys.begin(), m_keys.end(), key) != m_keys.end(); }
+    bool contains(std::string_view key) const { return std::ranges::find(m_keys, key) != m_keys.end(); }
     bool is(std::string_view key, std::string_view value) const
     {
         return m_parameters.has(key) && m_parameters.choice(key) == value;

@@ -11,7 +11,7 @@ namespace memscape {
 
 void PythonLines::import(std::string line)
 {
-    if (std::find(m_imports.begin(), m_imports.end(), line) == m_imports.end())
+    if (std::ranges::find(m_imports, line) == m_imports.end())
         m_imports.push_back(std::move(line));
 }
 

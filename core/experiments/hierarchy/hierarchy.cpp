@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -67,8 +66,8 @@ StreamShape shapeOf(const Device& device, const Parameters& parameters)
 /// most.
 void explainFlight(Why& why, const Device& device, const BandwidthModel& model, const StreamShape& shape)
 {
-    const auto most = std::max_element(model.served.begin(), model.served.end(),
-                                       [](const ServedBy& a, const ServedBy& b) { return a.share < b.share; });
+    const auto most =
+        std::ranges::max_element(model.served, [](const ServedBy& a, const ServedBy& b) { return a.share < b.share; });
     if (most == model.served.end() || !most->level->latency.known())
         return;
     const double bytes = bytesInFlight(device, *most->level, shape);

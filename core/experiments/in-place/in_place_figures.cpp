@@ -106,8 +106,8 @@ std::string rateSource(const Device& device, double workingSet)
 {
     const int threads = device.isGpu() ? device.units : std::max(1, device.threads);
     const BandwidthModel model = bandwidthOf(device, workingSet, Operation::Copy, threads);
-    const auto most = std::max_element(model.served.begin(), model.served.end(),
-                                       [](const ServedBy& a, const ServedBy& b) { return a.share < b.share; });
+    const auto most =
+        std::ranges::max_element(model.served, [](const ServedBy& a, const ServedBy& b) { return a.share < b.share; });
     return most == model.served.end() ? std::string() : levelBandwidth(device, *most->level, Operation::Copy).source;
 }
 

@@ -63,7 +63,7 @@ void refuse(Overwriting& rules, const InPlaceCase& asked)
 
 int howMany(const std::vector<InPlaceTensor>& tensors, bool InPlaceTensor::*what)
 {
-    return int(std::count_if(tensors.begin(), tensors.end(), [&](const InPlaceTensor& one) { return one.*what; }));
+    return int(std::ranges::count_if(tensors, [&](const InPlaceTensor& one) { return one.*what; }));
 }
 
 } // namespace

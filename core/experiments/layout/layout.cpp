@@ -140,8 +140,7 @@ Result<LayoutCase> layoutCase(const Parameters& parameters)
     asked.base = std::move(*base);
     asked.dtype = layoutDType(parameters);
     MEMSCAPE_TRY(operations, parseViews(parameters.text("views")));
-    MEMSCAPE_TRY(steps, applyAll(asked.base, operations, asked.itemBytes()));
-    asked.steps = std::move(steps);
+    MEMSCAPE_SET(asked.steps, applyAll(asked.base, operations, asked.itemBytes()));
     asked.view = asked.steps.empty() ? asked.base : asked.steps.back().view;
     asked.order = walkOrder(parameters);
     asked.reads = parameters.integer("reads");
@@ -156,18 +155,14 @@ Result<LayoutAnswer> answerLayout(const Device& device, const Parameters& parame
     const TensorWalk walk = asked.walk();
     const auto line = std::uint64_t(device.lineBytes);
     // Hosts have no sectors; 32 bytes are counted all the same, to compare with a GPU.
-    MEMSCAPE_TRY(requests, walkRequests(walk, {std::uint64_t(device.isGpu() ? device.sectorBytes : 32), line}));
-    answer.requests = requests;
+    MEMSCAPE_SET(answer.requests, walkRequests(walk, {std::uint64_t(device.isGpu() ? device.sectorBytes : 32), line}));
     answer.lines = distinctGranules(walk, line);
     answer.pages = distinctGranules(walk, 4096);
-    MEMSCAPE_TRY(view, walkTime(device, walk));
-    answer.view = std::move(view);
+    MEMSCAPE_SET(answer.view, walkTime(device, walk));
     answer.dense = answer.view;
     if (asked.needsCopy()) {
-        MEMSCAPE_TRY(dense, walkTime(device, asked.denseWalk()));
-        answer.dense = std::move(dense);
-        MEMSCAPE_TRY(copy, copyTime(device, asked.copyWalk(), asked.version));
-        answer.copy = copy;
+        MEMSCAPE_SET(answer.dense, walkTime(device, asked.denseWalk()));
+        MEMSCAPE_SET(answer.copy, copyTime(device, asked.copyWalk(), asked.version));
     }
     answer.asked = std::move(asked);
     return answer;

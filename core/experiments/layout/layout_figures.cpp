@@ -3,9 +3,6 @@
 #include "core/experiments/common/sources.h"
 #include "core/experiments/layout/layout.h"
 
-#include <cmath>
-#include <limits>
-
 #include <fmt/format.h>
 
 namespace memscape {

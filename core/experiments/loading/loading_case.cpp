@@ -48,8 +48,8 @@ LoadingForm formOfStored(StoredForm form, const std::string& storedDtype)
 /// The form that most bytes of a file have; its names are those of safetensors and GGUF.
 LoadingForm formOfFile(const StoredModel& stored)
 {
-    const auto most = std::max_element(stored.bytesByDtype.begin(), stored.bytesByDtype.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto most =
+        std::ranges::max_element(stored.bytesByDtype, [](const auto& a, const auto& b) { return a.second < b.second; });
     if (most == stored.bytesByDtype.end())
         return LoadingForm::Other;
     return most->first == "F32" ? LoadingForm::Float32
@@ -114,8 +114,7 @@ Result<void> readMediumCase(LoadingCase& asked, const Parameters& parameters)
         asked.listed = *shippedMedium(medium); // the choices are made of them
         return {};
     }
-    MEMSCAPE_TRY(listed, readOwnMedium(own));
-    asked.listed = std::move(listed);
+    MEMSCAPE_SET(asked.listed, readOwnMedium(own));
     return {};
 }
 

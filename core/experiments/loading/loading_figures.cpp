@@ -4,7 +4,6 @@
 #include "core/experiments/common/explain.h"
 #include "core/experiments/common/hidden_time.h"
 #include "core/experiments/loading/loading.h"
-#include "core/experiments/loading/loading_words.h"
 
 #include <algorithm>
 #include <cmath>

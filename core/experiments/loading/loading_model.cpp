@@ -206,8 +206,7 @@ std::vector<LaneTime> LoadingModel::times() const
 
 const LoadingLane* LoadingModel::lane(LoadingStep step) const
 {
-    const auto found =
-        std::find_if(lanes.begin(), lanes.end(), [&](const LoadingLane& one) { return one.step == step; });
+    const auto found = std::ranges::find(lanes, step, &LoadingLane::step);
     return found == lanes.end() ? nullptr : &*found;
 }
 

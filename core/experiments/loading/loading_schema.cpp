@@ -118,9 +118,7 @@ Schema loadingSchema()
     };
     schema.push_back(assumeSpec());
     for (const char* key : {"staging", "host_link"})
-        std::find_if(schema.begin(), schema.end(), [&](const ParameterSpec& spec) {
-            return spec.key == key;
-        })->appliesTo = AppliesTo::Gpus;
+        std::ranges::find(schema, key, &ParameterSpec::key)->appliesTo = AppliesTo::Gpus;
     setGroup(schema, "how it is read", {"file", "touched", "threads", "chunk", "streams", "medium_file"});
     setGroup(schema, "memory and links", {"low_cpu_mem", "staging", "host_link"});
     setGroup(schema, "details", {"assume"});

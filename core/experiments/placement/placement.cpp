@@ -156,7 +156,7 @@ std::vector<std::string> PlacementExperiment::idleParameters(const Device& devic
     const bool streams = strategy == "layers" || strategy == "cheapest" || strategy == "zero-infinity";
     if (!streams && (trains || strategy == "host"))
         idle.emplace_back("prefetch");
-    const bool isListed = std::find(idle.begin(), idle.end(), "disk") != idle.end();
+    const bool isListed = std::ranges::find(idle, "disk") != idle.end();
     if (strategy != "zero-infinity" && !isListed)
         idle.emplace_back("disk");
     return idle;

@@ -20,7 +20,6 @@
 #include "core/timing/product_rates.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include <fmt/format.h>
 
@@ -199,8 +198,7 @@ Result<void> addGraph(PlacementCase& asked, const Device& device, const Paramete
     }
     if (isMlpText(text) && text.find('x') != std::string::npos && text.find(',') == std::string::npos) {
         MEMSCAPE_TRY(mlp, parseMlpShape(text, parameters.integer("batch")));
-        MEMSCAPE_TRY(graph, chainGraph(mlp.length, mlp.width, mlp.batch, bytes));
-        asked.graph = std::move(graph);
+        MEMSCAPE_SET(asked.graph, chainGraph(mlp.length, mlp.width, mlp.batch, bytes));
         asked.subject = fmt::format("{} layers of {} × {}", mlp.length, mlp.width, mlp.width);
         return {};
     }

@@ -82,8 +82,7 @@ std::string bottleneckOf(const PlacementNumbers& numbers)
          {numbers.up, "copies up"},
          {numbers.down, "copies down"},
          {numbers.disk, "disk"}}};
-    return std::max_element(lanes.begin(), lanes.end(), [](const auto& a, const auto& b) { return a.first < b.first; })
-        ->second;
+    return std::ranges::max_element(lanes, [](const auto& a, const auto& b) { return a.first < b.first; })->second;
 }
 
 std::string methodText(const PlacementCase& asked, const Placement& placement)

@@ -2,11 +2,9 @@
 // The step of `train`, recipe by recipe: the network is recorded as eager PyTorch runs it and
 // simulated allocation by allocation (core/training). Blocks count as the pool of a live run rounds
 // them, to 512 B, which is also what PyTorch's caching allocator does.
+#include "core/checkpoint/mlp_chain.h"
 #include "core/experiments/memory/memory_parameters.h"
 #include "core/experiments/precision/precision.h"
-
-#include "core/base/text.h"
-#include "core/checkpoint/mlp_chain.h"
 #include "core/network/builder.h"
 #include "core/timing/reached_step.h"
 #include "core/training/step.h"

@@ -16,7 +16,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -118,7 +117,7 @@ Sweep Roofline::axis(const Device& device, const Parameters& parameters) const
         if (ridge > values.front() && ridge < std::ldexp(1.0, 12))
             values.push_back(ridge);
     }
-    std::sort(values.begin(), values.end());
+    std::ranges::sort(values);
     values.erase(std::unique(values.begin(), values.end()), values.end());
     return {"intensity", {values.begin(), values.end()}};
 }

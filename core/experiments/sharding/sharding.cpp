@@ -4,8 +4,6 @@
 // The curves run over the number of data-parallel ranks; the network, its units and its activations are kept between
 // questions, so that a dragged N only plans the step again.
 #include "core/experiments/sharding/sharding.h"
-
-#include "core/base/cancellation.h"
 #include "core/experiment/predicted_points.h"
 #include "core/experiments/common/framework_lines.h"
 #include "core/experiments/common/idle_parameters.h"

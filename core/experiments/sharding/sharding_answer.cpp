@@ -32,7 +32,7 @@ std::vector<ShardCollective> ShardStep::collectives() const
                 begun.emplace_back(spans[lane][i].begin, &*tasks[lane][i].collective);
         }
     }
-    std::stable_sort(begun.begin(), begun.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::ranges::stable_sort(begun, [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<ShardCollective> all;
     for (const auto& [at, one] : begun)
         all.push_back(*one);

@@ -94,7 +94,7 @@ std::vector<Term> collectiveTerms(const ShardingAnswer& answer)
     for (const ShardCollective& one : answer.step.collectives()) {
         const std::string symbol =
             fmt::format("{}, {}, {}", one.what, shardPhaseText(one.phase), collectiveText(one.kind));
-        auto sum = std::find_if(sums.begin(), sums.end(), [&](const Sum& other) { return other.symbol == symbol; });
+        auto sum = std::ranges::find(sums, symbol, &Sum::symbol);
         if (sum == sums.end())
             sum = sums.insert(sums.end(), Sum{symbol, 0, 0, 0, one.ranks});
         sum->times += one.count;

@@ -18,7 +18,6 @@
 #include "core/timing/working_set.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
@@ -134,12 +133,10 @@ std::string ringLink(const RingKind& kind)
 Result<ShardingCase> shardingCase(const Device& device, const Parameters& parameters)
 {
     ShardingCase asked;
-    MEMSCAPE_TRY(setup, trainingSetup(device, shardingTraining(parameters)));
-    asked.setup = std::move(setup);
+    MEMSCAPE_SET(asked.setup, trainingSetup(device, shardingTraining(parameters)));
     asked.bucket = parameters.integer("bucket");
     asked.prefetch = int(parameters.integer("prefetch"));
-    MEMSCAPE_TRY(way, wayOf(device, parameters.choice("link")));
-    asked.link.way = way;
+    MEMSCAPE_SET(asked.link.way, wayOf(device, parameters.choice("link")));
     if (device.isGpu())
         setGpuRates(asked.link, device);
     else
@@ -180,7 +177,7 @@ Schema shardingSchema()
         }
     }
     const auto named = [&](std::string_view key) -> ParameterSpec& {
-        return *std::find_if(schema.begin(), schema.end(), [&](const ParameterSpec& one) { return one.key == key; });
+        return *std::ranges::find(schema, key, &ParameterSpec::key);
     };
     named("batch").standard = "1";
     std::erase_if(named("optimizer").choices, [](const auto& one) { // they have nothing to share

@@ -78,7 +78,7 @@ std::vector<ShardUnit> unitsOf(const Graph& graph, const UnitTimes& times, int t
     const std::vector<std::uint32_t> layers = layersOfOperators(graph);
     std::vector<ShardUnit> units;
     std::uint32_t current = noUnit; // the layer of the last unit
-    const bool hasLayers = std::any_of(layers.begin(), layers.end(), [](std::uint32_t one) { return one != noUnit; });
+    const bool hasLayers = std::ranges::any_of(layers, [](std::uint32_t one) { return one != noUnit; });
     for (std::uint32_t i = 0; i < graph.operators.size(); ++i) {
         const Operator& op = graph.operators[i];
         std::vector<std::int64_t> used;
@@ -118,8 +118,7 @@ Result<std::vector<ShardUnit>> timedUnits(const Device& device, const Graph& gra
 {
     const ReachedTiming timing(device, step.plan, activations);
     UnitTimes times;
-    MEMSCAPE_TRY(operators, operatorTimes(graph, step.plan, device, timing.options()));
-    times.operators = std::move(operators);
+    MEMSCAPE_SET(times.operators, operatorTimes(graph, step.plan, device, timing.options()));
     times.isRecomputed.resize(graph.operators.size());
     for (const RecomputedRange& range : recomputedRanges(graph, step))
         std::fill(times.isRecomputed.begin() + std::ptrdiff_t(range.first),
@@ -212,8 +211,7 @@ Result<std::shared_ptr<const ShardedNetwork>> shardedNetwork(const Device& devic
     // Activations do not depend on what is sharded over data-parallel ranks.
     MEMSCAPE_TRY(activations, activationsOf(*graph, *made->network, asked.setup.step));
     made->activations = activations;
-    MEMSCAPE_TRY(units, timedUnits(device, *graph, asked.setup.step, double(made->activations), asked.ranks()));
-    made->units = std::move(units);
+    MEMSCAPE_SET(made->units, timedUnits(device, *graph, asked.setup.step, double(made->activations), asked.ranks()));
 
     BuildOptions build = asked.setup.build;
     StepSettings step = asked.setup.step;
@@ -224,12 +222,9 @@ Result<std::shared_ptr<const ShardedNetwork>> shardedNetwork(const Device& devic
     const auto wholeNetwork = preparedNetwork(networks, *whole);
     made->alone = keptBytes(wholeNetwork->parameters, step.plan);
     made->aloneActivations = activations;
-    if (whole != graph) {
-        MEMSCAPE_TRY(undivided, activationsOf(*whole, *wholeNetwork, step));
-        made->aloneActivations = undivided;
-    }
-    MEMSCAPE_TRY(seconds, aloneSeconds(device, *whole, *wholeNetwork, step, double(made->activations)));
-    made->aloneSeconds = seconds;
+    if (whole != graph)
+        MEMSCAPE_SET(made->aloneActivations, activationsOf(*whole, *wholeNetwork, step));
+    MEMSCAPE_SET(made->aloneSeconds, aloneSeconds(device, *whole, *wholeNetwork, step, double(made->activations)));
     Kept answer = std::move(made);
     context.kept = answer;
     return answer;

@@ -63,8 +63,7 @@ public:
             reduceUnit(0, m_rootPieces, m_computed.back());
         addUpdate();
         ShardStep step;
-        MEMSCAPE_TRY(spans, scheduleLanes(m_lanes));
-        step.spans = std::move(spans);
+        MEMSCAPE_SET(step.spans, scheduleLanes(m_lanes));
         step.tasks = std::move(m_tasks);
         step.trees = m_trees;
         step.rate = m_rate;
@@ -388,7 +387,7 @@ private:
             const Wait& last = m_computed[staysWhole() ? 2 * m_units.size() - 1 - turn : turn];
             changes.emplace_back(step.spans[last.lane][last.task].end, -bytes);
         }
-        std::sort(changes.begin(), changes.end()); // of one moment what is freed comes first
+        std::ranges::sort(changes); // of one moment what is freed comes first
         double held = 0;
         for (const auto& [at, bytes] : changes) {
             held += bytes;

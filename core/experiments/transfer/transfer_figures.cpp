@@ -106,8 +106,7 @@ Why copyWhy(const TransferModel& model)
     Why why;
     const double inPieces =
         model.copySeconds() / ways - double(asked.chunks()) * model.latency - double(asked.bytes) / model.bandwidth;
-    const bool hasPieces =
-        std::any_of(model.lanes.begin(), model.lanes.end(), [](const TransferLane& one) { return one.perPiece > 0; });
+    const bool hasPieces = std::ranges::any_of(model.lanes, [](const TransferLane& one) { return one.perPiece > 0; });
     why.formula = hasPieces ? "copies = directions × (chunks × α + fillings × γ + bytes / β)"
                             : "copies = directions × (chunks × α + bytes / β)";
     why.with = fmt::format("= {} × ({} × {} + {}{} / {}) = {}", ways, countText(double(asked.chunks())),

@@ -345,8 +345,8 @@ std::uint64_t bestChunk(const TransferModel& model)
             continue;
         consider(std::clamp(std::round(std::sqrt(bytes * slowest.fixed / others)), 1.0, bytes));
     }
-    const bool isHandedOver = std::any_of(model.lanes.begin(), model.lanes.end(),
-                                          [](const TransferLane& lane) { return bool(lane.besidePerByte); });
+    const bool isHandedOver =
+        std::ranges::any_of(model.lanes, [](const TransferLane& lane) { return bool(lane.besidePerByte); });
     // Which cache holds the buffers decides then: no closed form.
     for (double chunk = 4096; isHandedOver && chunk < bytes; chunk *= 2)
         consider(chunk);

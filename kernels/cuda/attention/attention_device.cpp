@@ -156,8 +156,7 @@ Result<void> CudaAttentionDevice::open()
     const AttentionProblem& problem = m_task.problem;
     MEMSCAPE_CHECK(checkShape(problem.shape));
     MEMSCAPE_CHECK(checkMachine(m_task, m_blas != nullptr));
-    MEMSCAPE_TRY(sizes, attentionSizes(problem.shape));
-    m_sizes = sizes;
+    MEMSCAPE_SET(m_sizes, attentionSizes(problem.shape));
     MEMSCAPE_TRY(memory, attentionMemory(m_task.version, problem.shape, problem.dtype, problem.pass, 1));
     MEMSCAPE_TRY(arrays, attentionArrays(m_task.version, problem.shape, problem.dtype, 1));
     for (const AttentionArray& array : arrays)
@@ -170,12 +169,11 @@ Result<void> CudaAttentionDevice::open()
         const bool isBackwards = name == AttentionTensor::OutputGradient || name >= AttentionTensor::QueryGradient;
         if (name == AttentionTensor::LogSumExp || (isBackwards && isForward))
             continue;
-        MEMSCAPE_TRY(buffer, m_session.allocateExtra(elementsOf(name) * std::uint64_t(elementBytes(problem.dtype))));
-        m_tensors[name] = std::move(buffer);
+        MEMSCAPE_SET(m_tensors[name],
+                     m_session.allocateExtra(elementsOf(name) * std::uint64_t(elementBytes(problem.dtype))));
     }
     m_arenaBytes = std::uint64_t(arena);
-    MEMSCAPE_TRY(buffer, m_session.allocate(m_arenaBytes));
-    m_arena = std::move(buffer);
+    MEMSCAPE_SET(m_arena, m_session.allocate(m_arenaBytes));
     m_pool = std::make_unique<CountingPool>(arena);
     return {};
 }
@@ -203,8 +201,7 @@ template <typename Wanted> Result<void> CudaAttentionDevice::takeAll(const Wante
     for (const auto& [name, array] : m_arrays) {
         if (!wanted(array) || m_taken.contains(name))
             continue;
-        MEMSCAPE_TRY(offset, m_pool->take(array.elements * array.elementBytes));
-        m_taken[name] = offset;
+        MEMSCAPE_SET(m_taken[name], m_pool->take(array.elements * array.elementBytes));
     }
     return {};
 }

@@ -127,8 +127,7 @@ Result<std::vector<AttentionTask>> AttentionMeasurer::tasksOf(const Parameters& 
         m_wantsLibrary = true;
         if (m_blas)
             continue;
-        MEMSCAPE_TRY(version, attentionVersion(standardWithoutLibrary, task.problem, true));
-        task.version = version;
+        MEMSCAPE_SET(task.version, attentionVersion(standardWithoutLibrary, task.problem, true));
     }
     return tasks;
 }
@@ -176,8 +175,7 @@ Result<AttentionMeasurer::Running> AttentionMeasurer::begin(Measured& into)
                  makeAttentionDevice(
                      m_session, m_blas.get(), [this] { return m_sink.cancelled(); }, task));
     MEMSCAPE_CHECK(device->fill(AttentionInputs::Normal));
-    MEMSCAPE_TRY(bytes, countAttention(*device, task));
-    into.bytes = bytes;
+    MEMSCAPE_SET(into.bytes, countAttention(*device, task));
     return Running{
         &into, std::move(device), StoppingRule(StoppingOptions().perPass(sweepPasses), m_session.clock()), {}};
 }

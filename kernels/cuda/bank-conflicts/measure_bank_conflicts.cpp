@@ -72,7 +72,7 @@ public:
     {
         BankPoint& point = m_points[index];
         MEMSCAPE_TRY(request, bankCase(m_plan.device.device, at));
-        MEMSCAPE_TRY(access, bankAccess(m_plan.device.device, request));
+        MEMSCAPE_SET(point.access, bankAccess(m_plan.device.device, request));
         MEMSCAPE_TRY(work, workOf(request));
         if (m_sharedLimit > 0 && request.tileBytes() > m_sharedLimit)
             return fail("run.skipped",
@@ -83,7 +83,6 @@ public:
         if (point.requests == 0)
             MEMSCAPE_CHECK(check(request, work));
         point.request = std::move(request);
-        point.access = std::move(access);
         BankLaunch launch;
         launch.work = work;
         launch.isWrite = point.request.isWrite;
@@ -123,10 +122,8 @@ private:
 
     Result<BankSample> take(BankLaunch& launch, bool isLatency)
     {
-        if (!m_result) {
-            MEMSCAPE_TRY(buffer, m_session.allocateExtra(sizeof(BankResult) + sizeof(std::uint32_t)));
-            m_result = std::move(buffer);
-        }
+        if (!m_result)
+            MEMSCAPE_SET(m_result, m_session.allocateExtra(sizeof(BankResult) + sizeof(std::uint32_t)));
         auto* device = reinterpret_cast<BankResult*>(m_result.get());
         BankResult result;
         cudaStream_t stream = m_session.stream();

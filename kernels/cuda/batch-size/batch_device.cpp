@@ -147,19 +147,13 @@ Result<void> CudaBatchDevice::open(std::int64_t arenaBytes)
     MEMSCAPE_CHECK(m_session.synchronize("training")); // another device of this session may be at it
     const std::uint64_t truths = m_inputs * m_outputs;
     MEMSCAPE_CHECK(checkMemory(double(arenaBytes) + double(m_shape.storeBytes()) + double(truths * sizeof(float))));
-    MEMSCAPE_TRY(arena, m_session.allocate(std::uint64_t(arenaBytes)));
-    m_arena = std::move(arena);
-    if (m_shape.storeBytes() > 0) {
-        MEMSCAPE_TRY(store, m_session.allocateExtra(std::uint64_t(m_shape.storeBytes())));
-        m_store = std::move(store);
-    }
-    MEMSCAPE_TRY(truth, m_session.allocateExtra(truths * sizeof(float)));
-    m_truth = std::move(truth);
+    MEMSCAPE_SET(m_arena, m_session.allocate(std::uint64_t(arenaBytes)));
+    if (m_shape.storeBytes() > 0)
+        MEMSCAPE_SET(m_store, m_session.allocateExtra(std::uint64_t(m_shape.storeBytes())));
+    MEMSCAPE_SET(m_truth, m_session.allocateExtra(truths * sizeof(float)));
     const std::vector<float> scales = batchScales(m_shape.inputs());
-    MEMSCAPE_TRY(ofInputs, m_session.allocateExtra(scales.size() * sizeof(float)));
-    m_scales = std::move(ofInputs);
-    MEMSCAPE_TRY(partial, m_session.allocateExtra(2 * mostBatchPartials * sizeof(double)));
-    m_partial = std::move(partial);
+    MEMSCAPE_SET(m_scales, m_session.allocateExtra(scales.size() * sizeof(float)));
+    MEMSCAPE_SET(m_partial, m_session.allocateExtra(2 * mostBatchPartials * sizeof(double)));
     MEMSCAPE_CHECK(write(floats(m_scales), scales));
     return queued(launchBatchTruth(floats(m_truth), truths, m_magnitude, m_session.stream()),
                   "making the weights to be learnt");
@@ -262,12 +256,9 @@ Result<BatchSums> CudaBatchDevice::run(const BatchOperations& step, float rate, 
     MEMSCAPE_CHECK(queue(step, rate, countsNorms));
     BatchSums sums;
     const auto batch = std::uint64_t(m_shape.batch);
-    MEMSCAPE_TRY(loss, sumOf(lossParts(), batchLossPartials(batch * m_outputs)));
-    sums.loss = loss;
-    if (countsNorms) {
-        MEMSCAPE_TRY(norms, sumOf(normParts(), batchNormPartials(batch)));
-        sums.squaredNorms = norms;
-    }
+    MEMSCAPE_SET(sums.loss, sumOf(lossParts(), batchLossPartials(batch * m_outputs)));
+    if (countsNorms)
+        MEMSCAPE_SET(sums.squaredNorms, sumOf(normParts(), batchNormPartials(batch)));
     return sums;
 }
 

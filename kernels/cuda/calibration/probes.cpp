@@ -35,14 +35,10 @@ Result<Chase> allocateChase(GpuSession& session, ChaseKind kind, std::uint64_t w
     if (chase.nodes > chaseLimit)
         return fail("run.skipped", "a chain over more than 16 GiB takes too long to build",
                     "choose a smaller working set");
-    if (kind != ChaseKind::Shared) {
-        MEMSCAPE_TRY(data, session.allocate(chase.nodes * nodeBytes));
-        chase.data = std::move(data);
-    }
-    MEMSCAPE_TRY(table, session.allocateExtra(chase.nodes * sizeof(std::uint32_t)));
-    chase.table = std::move(table);
-    MEMSCAPE_TRY(result, session.allocateExtra(sizeof(ChaseResult)));
-    chase.result = std::move(result);
+    if (kind != ChaseKind::Shared)
+        MEMSCAPE_SET(chase.data, session.allocate(chase.nodes * nodeBytes));
+    MEMSCAPE_SET(chase.table, session.allocateExtra(chase.nodes * sizeof(std::uint32_t)));
+    MEMSCAPE_SET(chase.result, session.allocateExtra(sizeof(ChaseResult)));
     return chase;
 }
 

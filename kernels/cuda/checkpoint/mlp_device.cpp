@@ -111,12 +111,9 @@ Result<void> CudaMlpDevice::open(std::int64_t arenaBytes)
                                 quantityText(double(arenaBytes), Unit::Byte), quantityText(free, Unit::Byte)),
                     "choose a narrower or shorter chain or a smaller batch, or end what else uses "
                     "the GPU's memory");
-    MEMSCAPE_TRY(parameters, m_session.allocateExtra(parameterBytes));
-    m_parameters = std::move(parameters);
-    MEMSCAPE_TRY(arena, m_session.allocate(std::uint64_t(arenaBytes)));
-    m_arena = std::move(arena);
-    MEMSCAPE_TRY(partial, m_session.allocateExtra(lossPartials * sizeof(double)));
-    m_partial = std::move(partial);
+    MEMSCAPE_SET(m_parameters, m_session.allocateExtra(parameterBytes));
+    MEMSCAPE_SET(m_arena, m_session.allocate(std::uint64_t(arenaBytes)));
+    MEMSCAPE_SET(m_partial, m_session.allocateExtra(lossPartials * sizeof(double)));
     for (int i = 0; i < int(m_shape.length); ++i) {
         float* const block = this->parameters(i);
         MEMSCAPE_CHECK(queued(

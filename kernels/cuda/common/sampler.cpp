@@ -47,7 +47,7 @@ double quantileOf(std::vector<double> values, double q)
     std::erase_if(values, [](double value) { return !std::isfinite(value); });
     if (values.empty())
         return std::numeric_limits<double>::quiet_NaN();
-    std::sort(values.begin(), values.end());
+    std::ranges::sort(values);
     return quantile(values, q);
 }
 
@@ -146,8 +146,7 @@ Json PointSamples::detail() const
     detail["batch"] = batch;
     detail["clock"] = jsonNumber(quantileOf(clocks, 0.5));
     const double median = quantileOf(clocks, 0.5);
-    const auto throttled =
-        std::count_if(clocks.begin(), clocks.end(), [&](double clock) { return clock < 0.75 * median; });
+    const auto throttled = std::ranges::count_if(clocks, [&](double clock) { return clock < 0.75 * median; });
     detail["throttled_samples"] = throttled;
     detail["device_memory_delta"] = jsonNumber(deviceDelta);
     return detail;

@@ -184,10 +184,8 @@ private:
     Result<void> visitStream(HierarchyPoint& point, std::uint64_t bytes, Operation operation, int pass)
     {
         const std::uint64_t array = bytes / arraysOf(operation) / 16 * 16;
-        if (!m_choices.contains(operation)) {
-            MEMSCAPE_TRY(choice, bestStream(m_session, operation, array));
-            m_choices[operation] = choice;
-        }
+        if (!m_choices.contains(operation))
+            MEMSCAPE_SET(m_choices[operation], bestStream(m_session, operation, array));
         StreamLaunch launch;
         launch.version = m_choices[operation].version;
         launch.threads = m_choices[operation].threads;

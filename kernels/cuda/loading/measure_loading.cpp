@@ -33,8 +33,7 @@ public:
     Result<void> open(std::uint64_t bytes)
     {
         MEMSCAPE_CHECK(cudaResult(cudaGetDevice(&m_ordinal), "asking for the GPU"));
-        MEMSCAPE_TRY(target, m_session.allocate(bytes));
-        m_target = std::move(target);
+        MEMSCAPE_SET(m_target, m_session.allocate(bytes));
         return {};
     }
     Result<std::byte*> stage(std::uint64_t bytes) override

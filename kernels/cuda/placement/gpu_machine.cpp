@@ -55,10 +55,8 @@ public:
             MEMSCAPE_CHECK(cudaResult(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream"));
         for (cudaEvent_t& event : m_lap)
             MEMSCAPE_CHECK(cudaResult(cudaEventCreate(&event), "making an event"));
-        MEMSCAPE_TRY(zero, m_session.allocateExtra(sizeof(float)));
-        MEMSCAPE_TRY(partial, m_session.allocateExtra(lossPartials * sizeof(double)));
-        m_zero = std::move(zero);
-        m_partial = std::move(partial);
+        MEMSCAPE_SET(m_zero, m_session.allocateExtra(sizeof(float)));
+        MEMSCAPE_SET(m_partial, m_session.allocateExtra(lossPartials * sizeof(double)));
         return queued(cudaMemsetAsync(m_zero.get(), 0, sizeof(float), compute()), "making the bias");
     }
 

@@ -260,16 +260,11 @@ Result<GpuProduct> GpuProduct::make(GpuSession& session, CublasLt* blas, Format 
     MEMSCAPE_CHECK(checkFits(session, numbers, shape));
     const auto bytes = std::uint64_t(numbers.bytes);
     const double cells = double(shape.m) * double(shape.n); // every size is at most 2^20: exact
-    MEMSCAPE_TRY(a, session.allocate(std::uint64_t(shape.m) * std::uint64_t(shape.k) * bytes));
-    MEMSCAPE_TRY(b, session.allocate(std::uint64_t(shape.k) * std::uint64_t(shape.n) * bytes));
-    MEMSCAPE_TRY(c, session.allocate(std::uint64_t(cells) * std::uint64_t(resultBytes(numbers))));
-    made.m_a = std::move(a);
-    made.m_b = std::move(b);
-    made.m_c = std::move(c);
-    if (made.m_blas != nullptr) {
-        MEMSCAPE_TRY(workspace, session.allocateExtra(formatWorkspace));
-        made.m_workspace = std::move(workspace);
-    }
+    MEMSCAPE_SET(made.m_a, session.allocate(std::uint64_t(shape.m) * std::uint64_t(shape.k) * bytes));
+    MEMSCAPE_SET(made.m_b, session.allocate(std::uint64_t(shape.k) * std::uint64_t(shape.n) * bytes));
+    MEMSCAPE_SET(made.m_c, session.allocate(std::uint64_t(cells) * std::uint64_t(resultBytes(numbers))));
+    if (made.m_blas != nullptr)
+        MEMSCAPE_SET(made.m_workspace, session.allocateExtra(formatWorkspace));
     MEMSCAPE_CHECK(fillOperand(session, format, made.m_a, shape.m * shape.k, aSeed));
     MEMSCAPE_CHECK(fillOperand(session, rightFormat(format), made.m_b, shape.k * shape.n, bSeed));
     return made;

@@ -169,15 +169,11 @@ Result<void> GpuRing::openRank(Rank& rank, std::size_t memory, std::size_t piece
     }
     for (cudaEvent_t* event : {&rank.done[0], &rank.done[1], &rank.sent})
         MEMSCAPE_CHECK(ringCall(cudaEventCreateWithFlags(event, cudaEventDisableTiming), "making an event"));
-    MEMSCAPE_TRY(all, memoryOfRank(rank.ordinal, memory));
-    MEMSCAPE_TRY(arriving, memoryOfRank(rank.ordinal, piece));
-    rank.memory = std::move(all);
-    rank.received = std::move(arriving);
+    MEMSCAPE_SET(rank.memory, memoryOfRank(rank.ordinal, memory));
+    MEMSCAPE_SET(rank.received, memoryOfRank(rank.ordinal, piece));
     MEMSCAPE_CHECK(ringCall(cudaMemsetAsync(rank.memory.get(), 0, memory, rank.stream), "clearing a rank's memory"));
-    if (m_isStaged) {
-        MEMSCAPE_TRY(slot, takeHostMemory(m_session, true, piece));
-        rank.slot = std::move(slot);
-    }
+    if (m_isStaged)
+        MEMSCAPE_SET(rank.slot, takeHostMemory(m_session, true, piece));
     return {};
 }
 

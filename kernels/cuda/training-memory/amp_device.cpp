@@ -196,14 +196,10 @@ Result<void> CudaAmpDevice::open(std::int64_t arenaBytes)
                     fmt::format("a training step takes {}, and {} of the GPU's memory are available",
                                 quantityText(double(arenaBytes), Unit::Byte), quantityText(free, Unit::Byte)),
                     "choose smaller m, n or k, or end what else uses the GPU's memory");
-    MEMSCAPE_TRY(arena, m_session.allocate(std::uint64_t(arenaBytes)));
-    m_arena = std::move(arena);
-    if (m_blas != nullptr) {
-        MEMSCAPE_TRY(workspace, m_session.allocateExtra(formatWorkspace));
-        m_workspace = std::move(workspace);
-    }
-    MEMSCAPE_TRY(scalars, m_session.allocateExtra(sizeof(Scalars)));
-    m_scalars = std::move(scalars);
+    MEMSCAPE_SET(m_arena, m_session.allocate(std::uint64_t(arenaBytes)));
+    if (m_blas != nullptr)
+        MEMSCAPE_SET(m_workspace, m_session.allocateExtra(formatWorkspace));
+    MEMSCAPE_SET(m_scalars, m_session.allocateExtra(sizeof(Scalars)));
     for (cudaEvent_t& event : m_events)
         MEMSCAPE_CHECK(queued(cudaEventCreate(&event), "making an event"));
     return {};
@@ -214,8 +210,7 @@ Result<void> CudaAmpDevice::batch(const TrainedNetwork& network, std::uint64_t i
 {
     const auto width = std::uint64_t(network.inputs);
     if (m_directionInputs != network.inputs) {
-        MEMSCAPE_TRY(directions, m_session.allocateExtra(width * ampClasses * sizeof(float)));
-        m_directions = std::move(directions);
+        MEMSCAPE_SET(m_directions, m_session.allocateExtra(width * ampClasses * sizeof(float)));
         m_directionInputs = network.inputs;
         MEMSCAPE_CHECK(queued(launchAmpDirections(reinterpret_cast<float*>(m_directions.get()), width, stream()),
                               "making the task"));
@@ -230,8 +225,7 @@ Result<int> CudaAmpDevice::prepare(const AmpProduct& product)
 {
     // Every layer's outputs are the columns of one of its products: room for the bias's gradient.
     if (product.shape.n > m_partialWidth) {
-        MEMSCAPE_TRY(partial, m_session.allocateExtra(std::uint64_t(product.shape.n) * ampSlices * sizeof(float)));
-        m_partial = std::move(partial);
+        MEMSCAPE_SET(m_partial, m_session.allocateExtra(std::uint64_t(product.shape.n) * ampSlices * sizeof(float)));
         m_partialWidth = product.shape.n;
     }
     m_products.push_back({product, m_blas == nullptr});
@@ -293,10 +287,8 @@ Result<void> CudaAmpDevice::adam(const AdamStep& step, std::span<const AmpParame
 Result<void> CudaAmpDevice::count(const AmpArray& gradients, double scale, GradientCounter& counter)
 {
     MEMSCAPE_CHECK(queued(cudaEventRecord(m_events[2], stream()), "recording an event"));
-    if (!m_counts) {
-        MEMSCAPE_TRY(counts, m_session.allocateExtra(sizeof(AmpCounts)));
-        m_counts = std::move(counts);
-    }
+    if (!m_counts)
+        MEMSCAPE_SET(m_counts, m_session.allocateExtra(sizeof(AmpCounts)));
     auto* const device = reinterpret_cast<AmpCounts*>(m_counts.get());
     AmpCounts seen = {};
     MEMSCAPE_CHECK(queued(cudaMemsetAsync(device, 0, sizeof seen, stream()), "counting gradients"));

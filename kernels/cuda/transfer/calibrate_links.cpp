@@ -50,8 +50,7 @@ Result<LinkProbes> probe(GpuSession& session, TransferKind kind, RunSink& sink)
 
 Link& linkOf(Device& device, const char* id)
 {
-    const auto found =
-        std::find_if(device.links.begin(), device.links.end(), [id](const Link& link) { return link.id == id; });
+    const auto found = std::ranges::find(device.links, id, &Link::id);
     if (found != device.links.end())
         return *found;
     device.links.push_back({id, id == std::string("host") ? "link to the host" : "link to another GPU", {}, {}});

@@ -132,16 +132,12 @@ struct GpuTransfer::Parts
         const std::uint64_t stride = chunkStride();
         const std::uint64_t all = stride * std::uint64_t(m_asked.depth);
         // A neighbour is not let into a pool.
-        MEMSCAPE_TRY(buffers,
+        MEMSCAPE_SET(m_buffers,
                      m_asked.kind == TransferKind::Peer ? m_session.allocateExtra(all) : m_session.allocate(all));
-        MEMSCAPE_TRY(sum, m_session.allocateExtra(sizeof(float)));
-        m_buffers = std::move(buffers);
-        m_sum = std::move(sum);
+        MEMSCAPE_SET(m_sum, m_session.allocateExtra(sizeof(float)));
         MEMSCAPE_CHECK(m_session.fill(m_buffers.get(), all));
-        if (m_asked.kind == TransferKind::Peer) {
-            MEMSCAPE_TRY(found, findNeighbour());
-            m_neighbour = std::move(found);
-        }
+        if (m_asked.kind == TransferKind::Peer)
+            MEMSCAPE_SET(m_neighbour, findNeighbour());
         if (m_asked.goesIn())
             MEMSCAPE_CHECK(openEnd(m_in));
         if (m_asked.goesOut())
@@ -211,15 +207,12 @@ private:
     Result<void> openEnd(End& end)
     {
         if (m_asked.kind == TransferKind::Peer) {
-            MEMSCAPE_TRY(memory, onNeighbour(m_neighbour, m_asked.bytes));
-            end.device = std::move(memory);
+            MEMSCAPE_SET(end.device, onNeighbour(m_neighbour, m_asked.bytes));
         } else if (m_asked.kind == TransferKind::Device) {
-            MEMSCAPE_TRY(memory, m_session.allocate(m_asked.bytes));
-            end.device = std::move(memory);
+            MEMSCAPE_SET(end.device, m_session.allocate(m_asked.bytes));
         } else {
             MEMSCAPE_CHECK(host::checkFits(double(m_asked.bytes)));
-            MEMSCAPE_TRY(memory, takeHostMemory(m_session, m_asked.kind != TransferKind::Pageable, m_asked.bytes));
-            end.host = std::move(memory);
+            MEMSCAPE_SET(end.host, takeHostMemory(m_session, m_asked.kind != TransferKind::Pageable, m_asked.bytes));
             end.at = end.host.get();
             host::fillSource(reinterpret_cast<std::byte*>(end.at), 0, std::size_t(m_asked.bytes)); // floats, no NaN
         }

@@ -109,11 +109,9 @@ Result<void> HostAttentionDevice::open()
         const bool isBackwards = tensor == AttentionTensor::OutputGradient || tensor >= AttentionTensor::QueryGradient;
         if (tensor == AttentionTensor::LogSumExp || (isBackwards && problem.pass == AttentionPass::Forward))
             continue;
-        MEMSCAPE_TRY(buffer, allocate(tensorBytes(tensor), Pages::Huge, m_session.memory()));
-        m_tensors[tensor] = std::move(buffer);
+        MEMSCAPE_SET(m_tensors[tensor], allocate(tensorBytes(tensor), Pages::Huge, m_session.memory()));
     }
-    MEMSCAPE_TRY(buffer, allocate(std::size_t(arena), Pages::Huge, m_session.memory()));
-    m_arena = std::move(buffer);
+    MEMSCAPE_SET(m_arena, allocate(std::size_t(arena), Pages::Huge, m_session.memory()));
     m_pool = std::make_unique<CountingPool>(arena);
     return {};
 }
@@ -149,10 +147,8 @@ Result<std::byte*> HostAttentionDevice::take(const std::string& name)
     const auto array = m_arrays.find(name);
     if (array == m_arrays.end())
         return nullptr;
-    if (!m_taken.contains(name)) {
-        MEMSCAPE_TRY(offset, m_pool->take(array->second.elements * array->second.elementBytes));
-        m_taken[name] = offset;
-    }
+    if (!m_taken.contains(name))
+        MEMSCAPE_SET(m_taken[name], m_pool->take(array->second.elements * array->second.elementBytes));
     return m_arena.data() + m_taken.at(name);
 }
 

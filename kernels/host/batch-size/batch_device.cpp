@@ -91,8 +91,7 @@ public:
 
     Result<void> open(std::int64_t arenaBytes, std::int64_t storeBytes)
     {
-        MEMSCAPE_TRY(arena, allocate(std::size_t(arenaBytes), Pages::Huge, m_session.memory()));
-        m_arena = std::move(arena);
+        MEMSCAPE_SET(m_arena, allocate(std::size_t(arenaBytes), Pages::Huge, m_session.memory()));
         m_store.resize(std::size_t(storeBytes / 4));
         return {};
     }

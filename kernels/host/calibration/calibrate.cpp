@@ -115,8 +115,7 @@ public:
                 task.store(summarize(task.samples.merged()));
         }
         m_session.sink().progress(m_done, m_total, "matrix products");
-        MEMSCAPE_TRY(rates, productRates(m_session));
-        m_probes.productRates = std::move(rates);
+        MEMSCAPE_SET(m_probes.productRates, productRates(m_session));
         m_probes.operations = m_operations.probes();
         m_probes.tileRows = m_operations.product().tileRows;
         m_probes.tileColumns = m_operations.product().tileColumns;
@@ -156,7 +155,7 @@ private:
     /// Something disturbed what contradicts itself: one more pass over all levels, as noise only adds.
     Result<void> measureLevelsAgain(int pass)
     {
-        m_total += static_cast<int>(std::count_if(m_tasks.begin(), m_tasks.end(), isOfLevels));
+        m_total += static_cast<int>(std::ranges::count_if(m_tasks, isOfLevels));
         for (const Visit& visit : interleaved(m_tasks.size(), 1, 17 + static_cast<std::uint64_t>(pass))) {
             if (isOfLevels(m_tasks[visit.point]))
                 MEMSCAPE_CHECK(measure(m_tasks[visit.point], pass));

@@ -81,7 +81,7 @@ Result<std::vector<double>> FileProber::notedUnlessRead(Result<std::vector<doubl
     if (seconds || seconds.error().code == "run.cancelled" || seconds.error().code == "check.failed")
         return seconds;
     const std::string note = "a file is not read in every way here: " + seconds.error().message;
-    if (std::find(m_notes.begin(), m_notes.end(), note) == m_notes.end())
+    if (std::ranges::find(m_notes, note) == m_notes.end())
         m_notes.push_back(note);
     return std::vector<double>();
 }

@@ -4,7 +4,6 @@
 #include "kernels/measure/statistics.h"
 
 #include <algorithm>
-#include <array>
 
 namespace memscape::host {
 
@@ -32,8 +31,7 @@ public:
     static Result<Arrays> make(HostSession& session, std::int64_t most)
     {
         Arrays arrays;
-        MEMSCAPE_TRY(buffer, allocate(std::size_t(count * most * 4), Pages::Huge, session.memory()));
-        arrays.m_buffer = std::move(buffer);
+        MEMSCAPE_SET(arrays.m_buffer, allocate(std::size_t(count * most * 4), Pages::Huge, session.memory()));
         arrays.m_elements = most;
         std::fill_n(arrays.at(0), count * most, 0.5F);
         return arrays;

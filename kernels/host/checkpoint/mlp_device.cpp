@@ -105,10 +105,8 @@ Result<void> HostMlpDevice::open(std::int64_t arenaBytes)
         error.hint += ", or choose a narrower or shorter chain or a smaller batch";
         return fail(std::move(error));
     }
-    MEMSCAPE_TRY(parameters, allocate(parameterBytes, Pages::Huge, m_session.memory()));
-    m_parameters = std::move(parameters);
-    MEMSCAPE_TRY(arena, allocate(std::size_t(arenaBytes), Pages::Huge, m_session.memory()));
-    m_arena = std::move(arena);
+    MEMSCAPE_SET(m_parameters, allocate(parameterBytes, Pages::Huge, m_session.memory()));
+    MEMSCAPE_SET(m_arena, allocate(std::size_t(arenaBytes), Pages::Huge, m_session.memory()));
     for (int i = 0; i < int(m_length); ++i) {
         MEMSCAPE_CHECK(fill(this->parameters(i), m_width * m_width, mlpWeightSeed(i), m_weightScale));
         MEMSCAPE_CHECK(fill(this->parameters(i) + m_width * m_width, m_width, mlpBiasSeed(i), mlpBiasScale));

@@ -61,7 +61,7 @@ double shareOnNode(const Buffer& buffer, int node)
         found.assign(places.size(), -1);
         if (::syscall(SYS_move_pages, 0, places.size(), places.data(), nullptr, found.data(), 0) != 0)
             return std::numeric_limits<double>::quiet_NaN();
-        there += std::size_t(std::count(found.begin(), found.end(), node));
+        there += std::size_t(std::ranges::count(found, node));
     }
     return pages == 0 ? std::numeric_limits<double>::quiet_NaN() : double(there) / double(pages);
 }

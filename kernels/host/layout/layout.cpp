@@ -11,9 +11,7 @@
 #include "kernels/programs/layout/layout_figures.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -147,8 +145,7 @@ Result<Tensors*> LayoutMeasurement::prepare(const LayoutCase& asked)
     m_tensors.copyWalk = asked.copyWalk();
     m_tensors.copy = copyKernel(int(asked.itemBytes()), asked.version);
     MEMSCAPE_CHECK(checkOnce(m_tensors.copy));
-    MEMSCAPE_TRY(storage, allocate(std::size_t(storageBytes), Pages::Huge, m_session.memory()));
-    m_tensors.storage = std::move(storage);
+    MEMSCAPE_SET(m_tensors.storage, allocate(std::size_t(storageBytes), Pages::Huge, m_session.memory()));
     m_session.team().run(
         [&](int) {
             std::uint64_t state = 1;
@@ -164,8 +161,7 @@ Result<Tensors*> LayoutMeasurement::prepare(const LayoutCase& asked)
     MEMSCAPE_CHECK(m_session.checkStopped());
     m_hugeShare = m_tensors.storage.hugeShare();
     if (asked.needsCopy()) {
-        MEMSCAPE_TRY(dense, allocate(std::size_t(denseBytes), Pages::Huge, m_session.memory()));
-        m_tensors.dense = std::move(dense);
+        MEMSCAPE_SET(m_tensors.dense, allocate(std::size_t(denseBytes), Pages::Huge, m_session.memory()));
         copied(m_tensors);
         MEMSCAPE_CHECK(m_session.checkStopped());
         MEMSCAPE_CHECK(checkCopied(m_tensors));

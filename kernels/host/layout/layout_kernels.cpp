@@ -17,7 +17,6 @@
 #include "core/timing/layout_time_host.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <type_traits>
 
@@ -55,7 +54,7 @@ template <typename Run> void eachRun(const TensorWalk& walk, const std::vector<s
     std::vector<std::int64_t> steps; // of the target, elements
     std::int64_t step = 1;
     for (std::size_t i = 0; i < walk.loops.size(); ++i) {
-        if (std::find(own.begin(), own.end(), i) == own.end()) {
+        if (std::ranges::find(own, i) == own.end()) {
             loops.push_back(walk.loops[i]);
             steps.push_back(step);
         }

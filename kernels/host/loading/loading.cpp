@@ -142,10 +142,9 @@ Result<const LoadingFile*> LoadingFiles::fileFor(HostSession& session, const Loa
     if (m_file && m_path == asked.file && m_file->bytes() >= asked.bytes)
         return &*m_file;
     m_file.reset();
-    MEMSCAPE_TRY(file,
+    MEMSCAPE_SET(m_file,
                  asked.file.empty() ? LoadingFile::write(session, asked.folder, asked.bytes, asked.limit)
                                     : LoadingFile::open(asked.file));
-    m_file = std::move(file);
     m_path = asked.file;
     return &*m_file;
 }

@@ -196,9 +196,8 @@ std::uint64_t LoadingFile::cachedBytes(std::uint64_t bytes) const
         ::munmap(mapping, length);
         if (!isKnown)
             return bytes;
-        cached += pageOf * std::uint64_t(std::count_if(pages.begin(), pages.end(), [](unsigned char one) {
-                      return (one & 1) != 0;
-                  }));
+        cached +=
+            pageOf * std::uint64_t(std::ranges::count_if(pages, [](unsigned char one) { return (one & 1) != 0; }));
     }
     return std::min(cached, bytes);
 }

@@ -6,7 +6,6 @@
 #include "kernels/host/transfer/transfer_kernels.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
@@ -81,10 +80,8 @@ Result<void> LoadingRun::open()
                     fmt::format("the file became shorter: {} of {}", bytesText(double(m_file.bytes())),
                                 bytesText(double(m_asked.bytes))),
                     "leave the file as it is while it is measured", m_file.path());
-    if (m_asked.method == LoadingMethod::Direct) {
-        MEMSCAPE_TRY(direct, m_file.openDirect());
-        m_direct = std::move(direct);
-    }
+    if (m_asked.method == LoadingMethod::Direct)
+        MEMSCAPE_SET(m_direct, m_file.openDirect());
     for (int thread = 1; thread < std::clamp(m_asked.threads, 1, mostReaders); ++thread)
         m_others.push_back(m_file.openAgain());
     return openMemory();
@@ -297,7 +294,7 @@ double LoadingRun::runLanes(const std::vector<Lane>& lanes)
     }
     threads.clear(); // joined
     // From the first thread's beginning: how soon a thread is woken is not what loading costs.
-    return *std::max_element(ends.begin(), ends.end()) - *std::min_element(begins.begin(), begins.end());
+    return *std::ranges::max_element(ends) - *std::ranges::min_element(begins);
 }
 
 Result<void> LoadingRun::mapFile()

@@ -36,8 +36,7 @@ public:
         if (!m_pace) {
             MEMSCAPE_TRY(asked, placementCase(m_session.device(), point));
             MEMSCAPE_TRY(predicted, placementSeconds(m_session.device(), point, asked));
-            MEMSCAPE_TRY(pace, ProductPace::prepare(m_session, m_product.kernel, asked, predicted));
-            m_pace = std::move(pace);
+            MEMSCAPE_SET(m_pace, ProductPace::prepare(m_session, m_product.kernel, asked, predicted));
             if (auto plan = transferPlan(m_session, TransferKind::Copy))
                 m_prober.add(std::move(*plan));
         }

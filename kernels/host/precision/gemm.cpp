@@ -7,9 +7,7 @@
 #include "kernels/host/precision/onednn.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <limits>
 
 #include <fmt/format.h>
 #if MEMSCAPE_X86

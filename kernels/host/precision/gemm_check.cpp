@@ -4,7 +4,6 @@
 #include "kernels/programs/common/mlp_numbers.h"
 
 #include <array>
-#include <cmath>
 #include <cstring>
 
 namespace memscape::host {

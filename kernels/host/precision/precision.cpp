@@ -12,7 +12,6 @@
 #include "kernels/programs/precision/product_figures.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <limits>
 

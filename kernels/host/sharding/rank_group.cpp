@@ -99,8 +99,8 @@ Result<void> RankGroup::start()
 std::optional<double> RankGroup::work(RingRank& ring, std::uint32_t repeats) const
 {
     const auto all = [&](bool (RingRank::*does)(const RingOperation&)) {
-        return std::all_of(m_operations.begin(), m_operations.end(),
-                           [&](const RingOperation& operation) { return (ring.*does)(operation); });
+        return std::ranges::all_of(m_operations,
+                                   [&](const RingOperation& operation) { return (ring.*does)(operation); });
     };
     if (repeats == 0)
         return all(&RingRank::check) ? std::optional(0.0) : std::nullopt;

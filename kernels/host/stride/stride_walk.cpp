@@ -122,8 +122,7 @@ Result<void> StrideArrays::prepare(HostSession& session, std::size_t bytes, int 
     m_threads = threads;
     MEMSCAPE_CHECK(session.checkFits(static_cast<double>(bytes) * arrays));
     for (int i = 0; i < arrays; ++i) {
-        MEMSCAPE_TRY(buffer, allocate(bytes, Pages::Huge, session.memory()));
-        m_buffers[i] = std::move(buffer);
+        MEMSCAPE_SET(m_buffers[i], allocate(bytes, Pages::Huge, session.memory()));
         session.team().run(
             [&](int thread) {
                 const Part part = partOf(bytes, thread, threads, pageGrain);

@@ -171,7 +171,7 @@ bool scaleArray(ThreadTeam& team, const AmpArray& array, float factor)
         }
         isFinite[std::size_t(thread)] = finite;
     });
-    return std::all_of(isFinite.begin(), isFinite.end(), [](char one) { return one != 0; });
+    return std::ranges::all_of(isFinite, [](char one) { return one != 0; });
 }
 
 void adamArray(ThreadTeam& team, const AdamStep& step, const AmpParameter& parameter)

@@ -26,8 +26,7 @@ public:
     Result<void> open(std::int64_t arenaBytes)
     {
         MEMSCAPE_CHECK(m_session.checkFits(double(arenaBytes)));
-        MEMSCAPE_TRY(arena, allocate(std::size_t(arenaBytes), Pages::Huge, m_session.memory()));
-        m_arena = std::move(arena);
+        MEMSCAPE_SET(m_arena, allocate(std::size_t(arenaBytes), Pages::Huge, m_session.memory()));
         return {};
     }
 

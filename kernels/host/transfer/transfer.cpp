@@ -21,7 +21,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstring>
 #include <functional>
 #include <map>
 #include <utility>
@@ -53,18 +52,13 @@ public:
         MEMSCAPE_CHECK(
             m_session.checkFits(double(m_asked.bytes) * (1 + m_asked.goesOut()) + 2 * double(stride * depth)));
         const Pages pages = m_asked.kind == TransferKind::Fresh ? Pages::Small : Pages::Huge;
-        MEMSCAPE_TRY(buffers, allocate(stride * depth, pages, m_session.memory()));
-        m_buffers = std::move(buffers);
+        MEMSCAPE_SET(m_buffers, allocate(stride * depth, pages, m_session.memory()));
         for (std::size_t i = 0; i < depth; ++i)
             fillSource(m_buffers.data() + i * stride, 0, std::size_t(m_asked.chunk));
-        if (m_asked.goesIn()) {
-            MEMSCAPE_TRY(route, openTransferRoute(m_session, oneWay(TransferDirection::To)));
-            m_in = std::move(route);
-        }
-        if (m_asked.goesOut()) {
-            MEMSCAPE_TRY(route, openTransferRoute(m_session, oneWay(TransferDirection::From)));
-            m_out = std::move(route);
-        }
+        if (m_asked.goesIn())
+            MEMSCAPE_SET(m_in, openTransferRoute(m_session, oneWay(TransferDirection::To)));
+        if (m_asked.goesOut())
+            MEMSCAPE_SET(m_out, openTransferRoute(m_session, oneWay(TransferDirection::From)));
         return {};
     }
 
@@ -332,8 +326,7 @@ private:
         m_checked[transferKindKey(asked.kind)] = run.checked();
         const StoppingOptions options = m_session.passOptions(5);
         const auto sample = [&](const char* key, Sampled sampled) -> Result<void> {
-            MEMSCAPE_TRY(seconds, samplesOf(m_session, run, sampled, options));
-            sets[key] = std::move(seconds);
+            MEMSCAPE_SET(sets[key], samplesOf(m_session, run, sampled, options));
             return {};
         };
         MEMSCAPE_CHECK(sample("copy_time", &TransferRun::copies));

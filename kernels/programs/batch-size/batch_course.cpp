@@ -53,10 +53,8 @@ private:
 
 Result<void> Course::open()
 {
-    MEMSCAPE_TRY(trainer, BatchTrainer::make(m_makeDevice, {m_task.sizes, m_task.batch, 1}));
-    m_trainer = std::move(trainer);
-    MEMSCAPE_TRY(probe, BatchTrainer::make(m_makeDevice, {m_task.sizes, noiseBatch, 1}));
-    m_probe = std::move(probe);
+    MEMSCAPE_SET(m_trainer, BatchTrainer::make(m_makeDevice, {m_task.sizes, m_task.batch, 1}));
+    MEMSCAPE_SET(m_probe, BatchTrainer::make(m_makeDevice, {m_task.sizes, noiseBatch, 1}));
     if (isLinear())
         m_problem.emplace(m_task.sizes[0], m_task.sizes[1]);
     return {};

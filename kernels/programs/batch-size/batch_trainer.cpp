@@ -72,12 +72,10 @@ Result<float*> BatchTrainer::workspace(Taken& ofPass)
 Result<void> BatchTrainer::place()
 {
     m_trace.enter(Phase::Setup);
-    MEMSCAPE_TRY(input, take(m_shape.batch * m_shape.inputs(), Category::Input));
-    m_input = input;
+    MEMSCAPE_SET(m_input, take(m_shape.batch * m_shape.inputs(), Category::Input));
     MEMSCAPE_TRY(start, placeLayers());
     MEMSCAPE_CHECK(setParameters(start));
-    MEMSCAPE_TRY(target, take(m_shape.batch * m_shape.outputs(), Category::Input));
-    m_target = target;
+    MEMSCAPE_SET(m_target, take(m_shape.batch * m_shape.outputs(), Category::Input));
     for (std::int64_t micro = 0; micro < m_shape.accumulation; ++micro)
         MEMSCAPE_CHECK(placeMicroBatch(micro));
     m_trace.enter(Phase::Optimizer);

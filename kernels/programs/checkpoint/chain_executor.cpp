@@ -127,12 +127,9 @@ Result<void> Execute::forwardSave(int stage, MlpSave way, const float* x)
     Saved& saved = m_saved[stage + 1];
     if (saved.isThere())
         return invalid(fmt::format("what stage {} saves is kept already", stage));
-    if (way == MlpSave::All) {
-        MEMSCAPE_TRY(z, take());
-        saved.z = z;
-    }
-    MEMSCAPE_TRY(result, take());
-    saved.x = result;
+    if (way == MlpSave::All)
+        MEMSCAPE_SET(saved.z, take());
+    MEMSCAPE_SET(saved.x, take());
     return m_device.forward(stage, x, saved.z, saved.x);
 }
 
@@ -204,10 +201,8 @@ Result<void> Execute::step(const ChainOperation& operation)
 
 Result<void> Execute::digest(const ChainOperation& operation)
 {
-    if (operation.kind == OperationKind::Loss) {
-        MEMSCAPE_TRY(value, m_device.loss());
-        m_result.loss = value;
-    }
+    if (operation.kind == OperationKind::Loss)
+        MEMSCAPE_SET(m_result.loss, m_device.loss());
     if (operation.kind == OperationKind::Backward) {
         MEMSCAPE_TRY(bits, m_device.gradientDigest(operation.stage));
         m_result.digests[std::size_t(operation.stage)] = bits;

@@ -74,10 +74,8 @@ Result<Execution> Run::execute(const Schedule& schedule, const ExecutionOptions&
 
 Result<void> Run::open()
 {
-    MEMSCAPE_TRY(chain, mlpChain(m_task.shape));
-    m_chain = std::move(chain);
-    MEMSCAPE_TRY(replayed, replay(m_chain, m_task.schedule));
-    m_replay = std::move(replayed);
+    MEMSCAPE_SET(m_chain, mlpChain(m_task.shape));
+    MEMSCAPE_SET(m_replay, replay(m_chain, m_task.schedule));
     MEMSCAPE_TRY(everything, replay(m_chain, saveEverything(m_length)));
     // One array more than predicted: more than predicted would be counted and shown, not refused.
     const std::int64_t least = m_replay.peak + mlpArrayBytes(m_task.shape);
@@ -203,9 +201,8 @@ Replay Run::typicalStep(const Summary& summary) const
     if (m_steps.empty())
         return *m_checked;
     const auto distance = [&](const Execution& step) { return std::abs(step.replay.makespan - summary.median); };
-    const auto nearest = std::min_element(m_steps.begin(), m_steps.end(), [&](const Execution& a, const Execution& b) {
-        return distance(a) < distance(b);
-    });
+    const auto nearest = std::ranges::min_element(
+        m_steps, [&](const Execution& a, const Execution& b) { return distance(a) < distance(b); });
     Replay typical = nearest->replay;
     for (const Execution& step : m_steps)
         typical.peak = std::max(typical.peak, step.replay.peak);
@@ -217,8 +214,7 @@ Result<void> Run::finish()
     const Summary summary = summarize(m_result.steps.merged());
     m_result.step = typicalStep(summary);
     m_result.predictedPeak = m_replay.peak;
-    MEMSCAPE_TRY(chain, m_result.profile.chainOf(m_task.shape));
-    m_result.chain = std::move(chain);
+    MEMSCAPE_SET(m_result.chain, m_result.profile.chainOf(m_task.shape));
     if (m_result.profile.isWhole()) {
         MEMSCAPE_TRY(replayed, replay(m_result.chain, m_task.schedule));
         m_result.profileMakespan = replayed.makespan;

@@ -86,8 +86,7 @@ Result<void> PlacedArrays::open()
         onHost += double(node.weightBytes) * (m_asked.trains() ? 4 : 1) + double(node.outputBytes);
     MEMSCAPE_CHECK(m_machine.checkFits(onHost, double(m_room)));
     MEMSCAPE_CHECK(openHost());
-    MEMSCAPE_TRY(arena, m_machine.take(Place::Device, m_room));
-    m_arena = std::move(arena);
+    MEMSCAPE_SET(m_arena, m_machine.take(Place::Device, m_room));
     m_slotAt.assign(m_placement.program.blocks.size(), 0);
     MEMSCAPE_CHECK(reset());
     for (const std::uint32_t slot : m_placement.program.resident) {

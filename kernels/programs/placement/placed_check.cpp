@@ -54,8 +54,7 @@ public:
                 MEMSCAPE_TRY(second, tensor(node.inputs[1], place));
                 b = second;
             } else if (!weights[i].empty()) {
-                MEMSCAPE_TRY(memory, m_machine.take(place, node.weightBytes));
-                m_weights[i] = std::move(memory);
+                MEMSCAPE_SET(m_weights[i], m_machine.take(place, node.weightBytes));
                 MEMSCAPE_CHECK(put(place, m_weights[i].get(), weights[i]));
                 b = PlacedArrays::numbers(m_weights[i]);
             }
@@ -86,10 +85,8 @@ public:
                 m_machine.backward(node,
                                    {x, PlacedArrays::numbers(m_weights[i]), dy,
                                     i > 1 ? PlacedArrays::numbers(dx) : nullptr, PlacedArrays::numbers(dw)}));
-            if (dw) {
-                MEMSCAPE_TRY(found, fetched(Place::Device, PlacedArrays::numbers(dw), floatsOf(node.weightBytes)));
-                all[i] = std::move(found);
-            }
+            if (dw)
+                MEMSCAPE_SET(all[i], fetched(Place::Device, PlacedArrays::numbers(dw), floatsOf(node.weightBytes)));
             held = std::move(dx);
             dy = PlacedArrays::numbers(held);
         }

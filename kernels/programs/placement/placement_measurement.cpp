@@ -34,8 +34,7 @@ Result<SampleSets> PlacementMeasurement::visit(const Parameters& point, int)
     MEMSCAPE_TRY(machine, machineFor(asked, point));
     PlacedRun run(*machine, asked, placement);
     MEMSCAPE_CHECK(run.open());
-    MEMSCAPE_TRY(checked, run.check());
-    m_checked = checked;
+    MEMSCAPE_SET(m_checked, run.check());
     SampleSets sets;
     MEMSCAPE_TRY(first, run.sideBySide());
     const auto repeats = std::clamp<std::size_t>(std::size_t(shortestRun / std::max(first, 1e-8)), 1, 1000);

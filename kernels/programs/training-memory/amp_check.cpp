@@ -52,7 +52,7 @@ double plainLoss(const TrainedNetwork& network, const std::vector<double>& param
             at += in * out + out;
             x = std::move(y);
         }
-        const double most = *std::max_element(x.begin(), x.end());
+        const double most = *std::ranges::max_element(x);
         double sum = 0;
         for (const double logit : x)
             sum += std::exp(logit - most);

@@ -87,8 +87,7 @@ Result<void> ProgrammedTrainer::open(const AmpDeviceFactory& devices)
     MEMSCAPE_TRY(recipe, trainingRecipe(m_options.format));
     MEMSCAPE_TRY(predicted, recipeStep(m_machine, network, recipe));
     const std::int64_t bytes = predicted.peak + predicted.peak / 2 + (1 << 20);
-    MEMSCAPE_TRY(device, devices(bytes));
-    m_device = std::move(device);
+    MEMSCAPE_SET(m_device, devices(bytes));
     m_pool = std::make_unique<ArrayPool>(ArrayPool{CountingPool(bytes), m_device->arena()});
     const std::array<std::int64_t, layers + 1> widths{network.inputs, network.hidden, network.hidden,
                                                       TrainedNetwork::classes};
@@ -97,9 +96,8 @@ Result<void> ProgrammedTrainer::open(const AmpDeviceFactory& devices)
         m_layers[std::size_t(i)].outputs = widths[std::size_t(i + 1)];
         MEMSCAPE_CHECK(prepare(m_layers[std::size_t(i)], i));
     }
-    MEMSCAPE_TRY(input, take(m_batch * network.inputs, Format::Fp32));
+    MEMSCAPE_SET(m_input, take(m_batch * network.inputs, Format::Fp32));
     MEMSCAPE_TRY(labels, take(m_batch * 2, Format::Fp32)); // 8 B each
-    m_input = std::move(input);
     m_labels = std::move(labels);
     return m_device->checkStopped();
 }
@@ -138,13 +136,10 @@ Result<void> ProgrammedTrainer::prepare(Layer& layer, int index)
     MEMSCAPE_CHECK(m_device->uniform(layer.bias, mlpBiasSeed(index), bound));
     const Format format = m_options.format;
     // h (batch × out) = x · Wᵀ, W is (out × in) as in PyTorch.
-    MEMSCAPE_TRY(forward, m_device->prepare({{m_batch, out, in}, format, false, true}));
+    MEMSCAPE_SET(layer.forward, m_device->prepare({{m_batch, out, in}, format, false, true}));
     // dx (batch × in) = dh · W;  dW (out × in) = dhᵀ · x
-    MEMSCAPE_TRY(input, m_device->prepare({{m_batch, in, out}, format, false, false}));
-    MEMSCAPE_TRY(weight, m_device->prepare({{out, in, m_batch}, format, true, false}));
-    layer.forward = forward;
-    layer.inputProduct = input;
-    layer.weightProduct = weight;
+    MEMSCAPE_SET(layer.inputProduct, m_device->prepare({{m_batch, in, out}, format, false, false}));
+    MEMSCAPE_SET(layer.weightProduct, m_device->prepare({{out, in, m_batch}, format, true, false}));
     return {};
 }
 
@@ -160,13 +155,10 @@ Result<PooledArray> ProgrammedTrainer::linear(Layer& layer, const PooledArray& i
     const Format format = m_options.format;
     const PooledArray* operand = &input;
     if (m_isShort) {
-        MEMSCAPE_TRY(bias, cast(layer.bias, format));
-        MEMSCAPE_TRY(weight, cast(layer.weight, format));
-        layer.weightCast = std::move(weight);
-        layer.biasCast = std::move(bias);
+        MEMSCAPE_SET(layer.biasCast, cast(layer.bias, format));
+        MEMSCAPE_SET(layer.weightCast, cast(layer.weight, format));
         if (input.format() != format) { // the batch itself
-            MEMSCAPE_TRY(inputCast, cast(input, format));
-            layer.inputCast = std::move(inputCast);
+            MEMSCAPE_SET(layer.inputCast, cast(input, format));
             operand = &layer.inputCast;
         }
     }
@@ -195,11 +187,9 @@ Result<void> ProgrammedTrainer::forward()
         MEMSCAPE_TRY(made, cast(logs, Format::Fp32));
         wide = std::move(made);
     }
-    MEMSCAPE_TRY(loss, take(1, Format::Fp32));
-    MEMSCAPE_TRY(labelWeight, take(1, Format::Fp32));
+    MEMSCAPE_SET(m_loss, take(1, Format::Fp32));
+    MEMSCAPE_SET(m_labelWeight, take(1, Format::Fp32));
     m_logProbabilities = std::move(logs);
-    m_loss = std::move(loss);
-    m_labelWeight = std::move(labelWeight);
     MEMSCAPE_CHECK(m_device->meanLoss(m_isShort ? wide : m_logProbabilities, m_labels, m_loss));
     m_wideLogs = std::move(wide);
     for (Layer& layer : m_layers)
@@ -260,10 +250,8 @@ Result<PooledArray> ProgrammedTrainer::layerBackward(Layer& layer, PooledArray g
     gradient.give();
     layer.weightCast.give();
     layer.inputCast.give();
-    MEMSCAPE_TRY(weightGradient, asFloat(weight));
-    layer.weightGradient = std::move(weightGradient);
-    MEMSCAPE_TRY(biasGradient, asFloat(bias));
-    layer.biasGradient = std::move(biasGradient);
+    MEMSCAPE_SET(layer.weightGradient, asFloat(weight));
+    MEMSCAPE_SET(layer.biasGradient, asFloat(bias));
     MEMSCAPE_CHECK(m_device->checkStopped());
     return result;
 }
@@ -348,10 +336,8 @@ Result<TrainedStep> ProgrammedTrainer::step(std::uint64_t batch, GradientCounter
         layer.weightGradient.give();
         layer.biasGradient.give();
     }
-    MEMSCAPE_TRY(seconds, m_device->end());
-    MEMSCAPE_TRY(loss, m_device->loss());
-    step.seconds = seconds;
-    step.loss = loss;
+    MEMSCAPE_SET(step.seconds, m_device->end());
+    MEMSCAPE_SET(step.loss, m_device->loss());
     MEMSCAPE_CHECK(m_device->checkStopped());
     return step;
 }

@@ -43,9 +43,7 @@ public:
         case 8: m_document.removeRecord(index); break;
         case 9: m_document.renameRecord(index, text); break;
         case 10: m_document.setRecordNote(index, text, gesture); break;
-        default:
-            pick(2) == 0 ? m_document.setRecordPinned(index, pick(2) == 0)
-                         : m_document.moveRecord(index, static_cast<std::size_t>(pick(4)));
+        default: m_document.setRecordPinned(index, pick(2) == 0);
         }
     }
 

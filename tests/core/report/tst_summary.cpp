@@ -63,6 +63,17 @@ private slots:
                             "level          L2        L2         same\n"));
     }
 
+    void figuresThatSayNothingAreLeftOut()
+    {
+        Record record = predictedRecord();
+        record.predicted->figures.push_back({"fullest_rank", "fullest rank", Unit::One, 0.0, {}, {}, {}});
+        record.predicted->figures.push_back({"communication", "communication", Unit::Byte, 0.0, {}, {}, {}});
+        QCOMPARE(figuresTable(record).rows.size(), predictedRecord().predicted->figures.size());
+        record.predicted->detail["pipeline"] = Json::object();
+        record.predicted->figures.back().value = 8.0; // bytes are sent
+        QCOMPARE(figuresTable(record).rows.size(), record.predicted->figures.size());
+    }
+
     void theBaselineOfItsExperiment()
     {
         std::vector<Record> records{sampleRecord(), sampleRecord()};
@@ -116,8 +127,7 @@ private slots:
     void provenanceCountsSamples()
     {
         const auto rows = provenanceRows(sampleRecord());
-        QVERIFY(std::find(rows.begin(), rows.end(), std::pair<std::string, std::string>("samples", "3 values"))
-                != rows.end());
+        QVERIFY(std::ranges::find(rows, std::pair<std::string, std::string>("samples", "3 values")) != rows.end());
     }
 
     void titles()

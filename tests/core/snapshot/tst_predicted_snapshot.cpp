@@ -4,6 +4,7 @@
 #include "core/device/catalogue.h"
 #include "core/experiments/training-memory/memory_history.h"
 #include "core/experiments/training-memory/training_memory.h"
+#include "core/report/snapshot_record.h"
 #include "core/snapshot/predicted_snapshot.h"
 #include "core/snapshot/snapshot_device.h"
 #include "core/snapshot/snapshot_reader.h"
@@ -65,6 +66,21 @@ private slots:
         QCOMPARE(figureOf(*read, "peak_allocated"), double(replay.statistics.peak.allocated));
         QCOMPARE(figureOf(*read, "peak_reserved"), double(replay.statistics.peak.reserved));
         QCOMPARE(figureOf(*read, "final_reserved"), double(replay.statistics.current.reserved));
+    }
+
+    /// Layers repeat sizes as steps do; there is one step all the same, and nothing was measured.
+    void itIsOneStepThatNeverRan()
+    {
+        const Experiment& training = **findExperiment("training-memory");
+        const Device device = *findDevice("nvidia-t4");
+        const Parameters parameters = *standardParameters(
+            training, device, std::vector<std::string>{"model=gpt2", "batch=2", "sequence=128", "advice=none"});
+        const auto read = analysed(readSnapshotBytes(*memoryHistory(device, parameters)));
+        QVERIFY(isPredicted(read->snapshot()));
+        QVERIFY(read->steps().steps.empty());
+        const Record record = snapshotRecord(*read, {0, read->lifetimes().events()}, "step.pickle");
+        QVERIFY(record.predicted && !record.measured);
+        QCOMPARE(snapshotOutcome(record), &*record.predicted);
     }
 
     void stacksNameOperatorModuleAndPhase()
