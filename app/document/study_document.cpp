@@ -139,8 +139,8 @@ void StudyDocument::setParameter(const std::string& experiment, const std::strin
     QString text = tr("Change %1").arg(shown(key));
     if (const auto found = findExperiment(experiment)) {
         const ParameterSpec* const spec = findParameter((*found)->schema(), key);
-        const auto value = std::find_if(next.values().begin(), next.values().end(),
-                                        [&](const auto& one) { return one.first == key; });
+        const auto value =
+            std::find_if(next.values().begin(), next.values().end(), [&](const auto& one) { return one.first == key; });
         if (spec && value != next.values().end())
             text = tr("Change %1 to %2").arg(shown(spec->label), shown(valueLabel(*spec, value->second)));
     }

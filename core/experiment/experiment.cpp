@@ -180,7 +180,8 @@ Result<Parameters> changedWithImplied(const Experiment& experiment, const Parame
     for (std::size_t i = 0; i < now.values().size(); ++i) {
         const std::string& own = now.values()[i].first;
         const std::string said = valueText(now.values()[i].second);
-        const auto implied = std::find_if(before.begin(), before.end(), [&](const auto& one) { return one.first == own; });
+        const auto implied =
+            std::find_if(before.begin(), before.end(), [&](const auto& one) { return one.first == own; });
         const bool isByHand =
             implied == before.end() ? !(now.values()[i] == standard.values()[i]) : implied->second != said;
         if (own != key && isByHand)

@@ -4,7 +4,8 @@
 // The sampler sorts all their logits, and that is the peak of most models:
 //
 //   sequences × vocabulary × (logits as computed + 4 in fp32 + 4 sorted + 8 their places      (Tensor.sort's results)
-//                             + 8 places before + 4 and 8 of CUB's second buffers)            (torch.sort of ≥ 128 rows)
+//                             + 8 places before + 4 and 8 of CUB's second buffers)            (torch.sort of ≥ 128
+//                             rows)
 //   + tokens × hidden × element of the last hidden states, which stay
 //
 // With 1024 sequences and 128,256 tokens in BF16 these are 4.65 GiB of the 4.76 that vLLM reports for Llama 3.1 8B.

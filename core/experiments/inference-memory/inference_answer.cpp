@@ -256,8 +256,7 @@ double cachePool(const ServingAnswer& answer)
     if (!answer.capacity)
         return std::numeric_limits<double>::quiet_NaN();
     return std::max(0.0,
-                    answer.request.memoryShare * double(*answer.capacity)
-                        - double(answer.allWeights() + answer.start));
+                    answer.request.memoryShare * double(*answer.capacity) - double(answer.allWeights() + answer.start));
 }
 
 /// Sequences of the whole context that fit into it; NaN without a cache.

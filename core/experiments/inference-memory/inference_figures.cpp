@@ -207,11 +207,10 @@ Result<Figures> servingFigures(const Device& device, const ServingAnswer& answer
     const double pool = cachePool(answer);
     figures.push_back(bytesFigure(
         "cache_pool", "cache of an engine", pool, "memory_share × capacity − weights − what the start needs",
-        answer.capacity
-            ? fmt::format("= {} × {} − {} − {}", quantityText(answer.request.memoryShare, Unit::One),
-                          bytesText(double(*answer.capacity)), bytesText(double(answer.allWeights())),
-                          bytesText(double(answer.start)))
-            : "the device's memory is not known",
+        answer.capacity ? fmt::format("= {} × {} − {} − {}", quantityText(answer.request.memoryShare, Unit::One),
+                                      bytesText(double(*answer.capacity)), bytesText(double(answer.allWeights())),
+                                      bytesText(double(answer.start)))
+                        : "the device's memory is not known",
         "the larger of a pass over its largest batch and sampling for all sequences, as vLLM profiles them; of other "
         "engines activations and device context",
         {"graphs that it captures afterwards"}));

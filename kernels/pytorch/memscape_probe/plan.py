@@ -56,6 +56,7 @@ class Plan:
         self.dropout, self.phase = float(get("dropout", 0)), get("phase", "training")
         self.is_written_out = get("operators", "fused") == "written-out"
         self.keeps_cache = False
+        self.architecture = (get("described") or {}).get("architecture")
         self.layers = int((get("described") or {}).get("layers") or 0)
         if self.style == "auto" and self.is_written_out:
             self.style = "written-out"
@@ -72,7 +73,7 @@ class Plan:
         for key, possible, missing, remedy in NEEDS_MORE:
             if parameters.get(key, possible[0]) not in possible:
                 raise skipped(f"{key}={parameters[key]}: {missing}", remedy)
-        if parameters.get("library") == "transformers" and (parameters.get("described") or {}).get("architecture") == "gpt2":
+        if parameters.get("library") == "transformers" and self.architecture == "gpt2":
             raise skipped("library=transformers: the probe runs nanoGPT's GPT-2", "choose library=auto")
         if self.precision == "fp8":
             raise skipped("precision=fp8: PyTorch has no FP8 layers (Transformer Engine has)", "choose bf16-mixed")
@@ -124,7 +125,8 @@ class Plan:
             every = int(self.checkpointing[6:])
         elif self.checkpointing == "sqrt":
             every = max(1, round(max(1, self.layers) ** 0.5))
-        return Options(self.attention, self.is_written_out, self.dropout, every, self.checkpointing == "selective",
+        is_eager = self.attention == "auto" and self.architecture == "from-scratch"  # which never calls the fused one
+        return Options("eager" if is_eager else self.attention, self.is_written_out, self.dropout, every, self.checkpointing == "selective",
                        self.checkpointing == "block-reentrant", self.checkpointing == "operators",
                        self.checkpointing == "second")
 

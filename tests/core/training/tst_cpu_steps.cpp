@@ -51,6 +51,8 @@ Result<TrainingSetup> recordedSetup(const Device& device, const QJsonObject& mea
         texts.emplace_back(it.key().toStdString(), it.value().toVariant().toString().toStdString());
     if (!parameters.contains("keeps_logits"))
         texts.emplace_back("keeps_logits", "true");
+    if (!parameters.contains("attention"))
+        texts.emplace_back("attention", "eager"); // as the recorder has it
     const auto resolved = resolve(trainingSchema(), texts);
     if (!resolved)
         return tl::unexpected(resolved.error());
