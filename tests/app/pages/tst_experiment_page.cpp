@@ -169,7 +169,7 @@ private slots:
         QVERIFY(curves[0].y.front() > curves[1].y.front()); // the sheet knows of no derating
         m_fixture->settings.setShowBases(false);
         page->updateNow();
-        QVERIFY(!names().contains("datasheet"));
+        QTRY_VERIFY(!names().contains("datasheet"));
     }
 
     void eachPlotOfAPageKeepsItsZoom()
