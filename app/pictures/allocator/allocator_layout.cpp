@@ -37,17 +37,15 @@ Tape tapeOf(const AllocatorMoment& moment)
 template <typename Add>
 void overRows(double begin, double end, double first, double perRow, std::size_t rows, Add&& add)
 {
-    const double last = first + perRow * double(rows);
     begin = std::max(begin, first);
-    end = std::min(end, last);
-    while (begin < end) {
-        const auto row = std::min(rows - 1, std::size_t((begin - first) / perRow));
-        const double rowBegin = first + double(row) * perRow;
-        const double to = row + 1 == rows ? end : std::min(end, rowBegin + perRow);
-        add(row, (begin - rowBegin) / perRow, (to - rowBegin) / perRow);
-        if (!(to > begin))
-            break;
-        begin = to;
+    end = std::min(end, first + perRow * double(rows));
+    if (!(begin < end))
+        return;
+    for (auto row = std::min(rows - 1, std::size_t((begin - first) / perRow)); row < rows; ++row) {
+        const double rowBegin = first + double(row) * perRow, rowEnd = row + 1 == rows ? end : rowBegin + perRow;
+        const double from = std::max(begin, rowBegin), to = std::min(end, rowEnd);
+        if (to > from)
+            add(row, (from - rowBegin) / perRow, (to - rowBegin) / perRow);
     }
 }
 
