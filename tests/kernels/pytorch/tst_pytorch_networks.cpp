@@ -261,7 +261,7 @@ void TestPytorchNetworks::stepsAllocateWhatIsPredicted_data()
         204);
     add(decoder, "forward alone", "precision=fp32 phase=forward");
     add(gpt2, "attention checkpointed", "precision=fp32 optimizer=adam attention=eager checkpointing=selective");
-    add(gpt2, "dropout, checkpointed", "precision=fp32 optimizer=sgd dropout=0.1 checkpointing=block");
+    add(gpt2, "dropout, checkpointed", "precision=fp32 optimizer=sgd attention=eager dropout=0.1 checkpointing=block");
     add(gpt2, "two blocks a segment", "precision=fp32 optimizer=sgd checkpointing=every:2");
     add(gpt2, "no gradients", "precision=bf16-autocast phase=inference");
     add(gpt2, "flash", "precision=fp32 optimizer=adamw attention=flash", 203);
