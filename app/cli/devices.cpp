@@ -9,6 +9,7 @@
 #include "core/device/catalogue.h"
 #include "core/experiment/measured_by.h"
 #include "core/report/text_table.h"
+
 #include <filesystem>
 
 #include <fmt/format.h>

@@ -4,6 +4,7 @@
 #include "app/pages/icons.h"
 #include "app/pages/records/record_text.h"
 #include "core/experiment/measured_by.h"
+
 #include <filesystem>
 #include <utility>
 

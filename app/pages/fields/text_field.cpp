@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/fields/text_field.h"
+
 #include <QCompleter>
 #include <QEvent>
 #include <QHBoxLayout>

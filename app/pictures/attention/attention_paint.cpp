@@ -5,6 +5,7 @@
 #include "app/plots/plot_style.h"
 #include "app/settings/words.h"
 #include "core/base/number.h"
+
 #include <QFontMetricsF>
 #include <QPainter>
 

@@ -6,6 +6,7 @@
 #include "app/pictures/common/fitting_text.h"
 #include "app/plots/plot_style.h"
 #include "app/settings/words.h"
+
 #include <QFontMetricsF>
 #include <QPainter>
 

@@ -3,6 +3,7 @@
 
 #include "app/pictures/common/json_values.h"
 #include "app/settings/words.h"
+
 #include <QStringList>
 
 #include <algorithm>

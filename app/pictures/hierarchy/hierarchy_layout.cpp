@@ -5,6 +5,7 @@
 #include "app/plots/plot_style.h"
 #include "app/settings/words.h"
 #include "core/timing/working_set.h"
+
 #include <QFontMetricsF>
 
 #include <algorithm>

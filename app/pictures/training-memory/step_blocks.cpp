@@ -3,6 +3,7 @@
 
 #include "app/pictures/training-memory/memory_state.h"
 #include "core/trace/peak.h"
+
 #include <QHash>
 
 #include <algorithm>

@@ -6,6 +6,7 @@
 #include "app/pictures/training-memory/memory_state.h"
 #include "app/plots/plot_style.h"
 #include "app/settings/words.h"
+
 #include <QFontMetricsF>
 
 #include <algorithm>

@@ -3,6 +3,7 @@
 
 #include "app/plots/plot_style.h"
 #include "app/settings/words.h"
+
 #include <QFontMetricsF>
 
 #include <algorithm>
