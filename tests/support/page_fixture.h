@@ -71,6 +71,22 @@ struct PageFixture
         return page;
     }
 
+    /// Memory budget, or its `further` page, with a step of GPT-2 on a T4; a batch of 64 is too much for it.
+    std::unique_ptr<ExperimentPage> openStepOfGpt2(const std::string& further, const std::string& batch)
+    {
+        const std::string memory = "training-memory";
+        const Experiment& experiment = **findExperiment(memory);
+        document.setDevice(memory, "nvidia-t4");
+        document.setParameters(
+            memory,
+            *resolve(experiment.schema(), std::vector<std::string>{"model=gpt2", "batch=" + batch, "sequence=512"}),
+            {});
+        auto page = std::make_unique<ExperimentPage>(experiment, services(), nullptr, further);
+        page->resize(1280, 900);
+        page->show();
+        return page;
+    }
+
     Settings settings;
     StudyDocument document;
     DeviceDirectory devices;

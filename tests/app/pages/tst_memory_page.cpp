@@ -74,17 +74,7 @@ class TestMemoryPage : public QObject
     /// GPT-2 with a batch that is too much for a small GPU.
     std::unique_ptr<ExperimentPage> open(const std::string& id = {}, const char* batch = "64")
     {
-        const Experiment& experiment = **findExperiment(memory);
-        m_fixture->document.setDevice(memory, "nvidia-t4");
-        m_fixture->document.setParameters(
-            memory,
-            *resolve(experiment.schema(),
-                     std::vector<std::string>{"model=gpt2", std::string("batch=") + batch, "sequence=512"}),
-            {});
-        auto page = std::make_unique<ExperimentPage>(experiment, m_fixture->services(), nullptr, id);
-        page->resize(1280, 900);
-        page->show();
-        return page;
+        return m_fixture->openStepOfGpt2(id, batch);
     }
 
 private slots:

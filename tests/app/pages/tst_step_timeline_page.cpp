@@ -17,8 +17,6 @@ using namespace memscape;
 
 namespace {
 
-constexpr auto memory = "training-memory";
-
 const MemoryExtension& memoryOf(const ExperimentPage& page)
 {
     return *qobject_cast<MemoryExtension*>(page.extension());
@@ -33,18 +31,7 @@ class TestStepTimelinePage : public QObject
     std::unique_ptr<PageFixture> m_fixture;
 
     /// A page of GPT-2's step: "step-timeline", or Memory budget.
-    std::unique_ptr<ExperimentPage> open(const std::string& id)
-    {
-        const Experiment& experiment = **findExperiment(memory);
-        m_fixture->document.setDevice(memory, "nvidia-t4");
-        m_fixture->document.setParameters(
-            memory, *resolve(experiment.schema(), std::vector<std::string>{"model=gpt2", "batch=4", "sequence=512"}),
-            {});
-        auto page = std::make_unique<ExperimentPage>(experiment, m_fixture->services(), nullptr, id);
-        page->resize(1280, 900);
-        page->show();
-        return page;
-    }
+    std::unique_ptr<ExperimentPage> open(const std::string& id) { return m_fixture->openStepOfGpt2(id, "4"); }
 
 private slots:
     void init()
