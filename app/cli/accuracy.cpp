@@ -12,10 +12,8 @@ namespace {
 Result<void> printAccuracy(const Arguments& arguments)
 {
     std::vector<std::filesystem::path> files(arguments.files.begin(), arguments.files.end());
-    if (files.empty()) {
-        MEMSCAPE_TRY(shipped, publishedFiles());
-        files = std::move(shipped);
-    }
+    if (files.empty())
+        MEMSCAPE_SET(files, publishedFiles());
     std::vector<PublishedRow> rows;
     for (const auto& file : files) {
         MEMSCAPE_TRY(more, readPublished(file));

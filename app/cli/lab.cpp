@@ -182,8 +182,7 @@ Result<void> answerOne(LabAttempt& attempt, const std::string& step, const std::
     const LabQuestion* question = attempt.lab().question(key);
     Json given = value;
     if (question && question->kind != LabQuestionKind::Text && (value.starts_with("[") || value.starts_with("{"))) {
-        MEMSCAPE_TRY(json, parseJson(value));
-        given = std::move(json);
+        MEMSCAPE_SET(given, parseJson(value));
     } else if (question && question->kind == LabQuestionKind::Parameters) {
         given = Json::object(); // "precision=bf16;batch=4", as the levers of a budget are written
         for (const std::string& one : split(value, ';')) {

@@ -44,10 +44,8 @@ Result<std::unique_ptr<LabSession>> LabSession::open(std::shared_ptr<const Lab> 
 {
     MEMSCAPE_TRY(lock, lockedAnswers(path));
     LabAnswersFile file{LabAttempt(lab, student.trimmed().toStdString()), {}};
-    if (QFileInfo::exists(path)) {
-        MEMSCAPE_TRY(read, readLabAnswers(std::move(lab), path));
-        file = std::move(read);
-    }
+    if (QFileInfo::exists(path))
+        MEMSCAPE_SET(file, readLabAnswers(std::move(lab), path));
     return std::unique_ptr<LabSession>(new LabSession(std::move(file), path, std::move(lock)));
 }
 
@@ -137,8 +135,7 @@ Result<LabGrade> LabSession::grade()
 
 Result<void> LabSession::takeLab(std::shared_ptr<const Lab> lab)
 {
-    MEMSCAPE_TRY(attempt, LabAttempt::parse(lab, jsonText(m_attempt->toJson())));
-    m_attempt = std::move(attempt);
+    MEMSCAPE_SET(m_attempt, LabAttempt::parse(lab, jsonText(m_attempt->toJson())));
     m_predictions = std::make_shared<LabPredictions>();
     if (!lab->step(m_step))
         m_step = lab->steps.front().id;

@@ -112,10 +112,8 @@ Result<void> readNames(const JsonReader& reader, Chain& chain)
     if (names.size() != chain.stages.size())
         return fail("chain.length", fmt::format("{} names for {} stages", names.size(), chain.stages.size()),
                     "give one per stage", node.path());
-    for (std::size_t i = 0; i < names.size(); ++i) {
-        MEMSCAPE_TRY(name, names[i].string());
-        chain.stages[i].name = std::move(name);
-    }
+    for (std::size_t i = 0; i < names.size(); ++i)
+        MEMSCAPE_SET(chain.stages[i].name, names[i].string());
     return {};
 }
 

@@ -26,8 +26,7 @@ Result<std::vector<ClaimCase>> casesOf(const JsonReader& reader, const Experimen
     std::vector<std::string> common;
     if (reader.has("parameters")) {
         MEMSCAPE_TRY(given, reader.at("parameters"));
-        MEMSCAPE_TRY(texts, textsOf(given));
-        common = std::move(texts);
+        MEMSCAPE_SET(common, textsOf(given));
     }
     std::vector<ClaimCase> cases;
     if (reader.has("cases")) {
@@ -109,8 +108,7 @@ Result<ClaimEntry> entryOf(const Json& json)
     ClaimEntry entry;
     for (const auto& [key, text] :
          {std::pair{"id", &entry.id}, {"heading", &entry.heading}, {"quote", &entry.quote}, {"topic", &entry.topic}}) {
-        MEMSCAPE_TRY(value, reader.string(key));
-        *text = value;
+        MEMSCAPE_SET(*text, reader.string(key));
     }
     MEMSCAPE_TRY(line, reader.at("line"));
     MEMSCAPE_TRY(number, line.integer());

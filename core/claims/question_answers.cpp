@@ -68,8 +68,7 @@ Result<std::string> obstacleOf(const AskedQuestion& asked, const Device& device)
     std::string unknown = whole.empty() ? other : whole;
     for (std::size_t i = 0; i < asked.steps.size() && unknown.empty(); ++i) {
         const std::vector<AskedCase> ownFirst = stepFirst(asked.steps, i);
-        MEMSCAPE_TRY(own, unknownName(question.steps[i].says.names(), scopeOf(ownFirst)));
-        unknown = own;
+        MEMSCAPE_SET(unknown, unknownName(question.steps[i].says.names(), scopeOf(ownFirst)));
     }
     return unknown.empty() ? std::string()
                            : fmt::format("the {} is not known for {}", nameInWords(unknown), device.name);
@@ -115,10 +114,8 @@ Result<std::vector<std::size_t>> answerSome(const std::vector<const DeepQuestion
         const DeepQuestion& question = *questions[open[k]];
         AnsweredQuestion& answer = answers[open[k]];
         Device device = asked;
-        if (standsIn) {
-            MEMSCAPE_TRY(found, findDevice(standInFor(question.on)));
-            device = std::move(found);
-        }
+        if (standsIn)
+            MEMSCAPE_SET(device, findDevice(standInFor(question.on)));
         const auto obstacle = obstacleOf(round[k], device);
         if (!obstacle)
             return placedAt(question, obstacle.error());

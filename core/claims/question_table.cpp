@@ -46,8 +46,7 @@ Result<DeepQuestion> deepQuestionOf(const JsonReader& reader)
                                     {"question", &made.question},
                                     {"answer", &made.answer},
                                     {"claim", &made.claim}}) {
-        MEMSCAPE_TRY(value, reader.string(key));
-        *text = value;
+        MEMSCAPE_SET(*text, reader.string(key));
     }
     MEMSCAPE_TRY(line, reader.at("line"));
     MEMSCAPE_TRY(number, line.integer());
@@ -59,8 +58,7 @@ Result<DeepQuestion> deepQuestionOf(const JsonReader& reader)
     made.on = on;
     for (const auto& [key, sentence] : {std::pair{"true", &made.isTrue}, {"not", &made.isNot}}) {
         MEMSCAPE_TRY(words, reader.string(key));
-        MEMSCAPE_TRY(parsed, claimSentence(words));
-        *sentence = std::move(parsed);
+        MEMSCAPE_SET(*sentence, claimSentence(words));
     }
     MEMSCAPE_TRY(steps, reader.at("steps"));
     MEMSCAPE_TRY(items, steps.items());

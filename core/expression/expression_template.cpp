@@ -103,10 +103,8 @@ Result<std::string> ExpressionTemplate::filled(const ExpressionScope& scope, con
             words = style.otherwise(value.error());
         if (!value && !words)
             return fail(inLine(value.error(), place.line));
-        if (!words) {
-            MEMSCAPE_TRY(written, writtenAs(*value, place.style, style.bytes));
-            words = written;
-        }
+        if (!words)
+            MEMSCAPE_SET(words, writtenAs(*value, place.style, style.bytes));
         out += *words + m_words[i + 1];
     }
     return out;

@@ -104,10 +104,8 @@ Result<std::shared_ptr<const Record>> LabPredictions::get(
             known = at->second;
     }
     const auto make = [&]() -> Result<std::shared_ptr<const Record>> {
-        if (!known) {
-            MEMSCAPE_TRY(found, findDevice(device));
-            known = std::move(found);
-        }
+        if (!known)
+            MEMSCAPE_SET(known, findDevice(device));
         MEMSCAPE_TRY(experiment, findExperiment(request.experiment));
         MEMSCAPE_TRY(resolved, resolve(experiment->schema(), parameters));
         MEMSCAPE_TRY(record, predictRecord(*experiment, *known, resolved));
@@ -172,8 +170,7 @@ Result<const Record*> LabContext::record(const std::string& source, std::shared_
         for (const LabQuestion& one : step->questions)
             if (one.kind == LabQuestionKind::Parameters && !m_attempt.given(one))
                 return fail("lab.missing", fmt::format("{} has no answer", one.key));
-    MEMSCAPE_TRY(made, predicted(source));
-    keep = std::move(made);
+    MEMSCAPE_SET(keep, predicted(source));
     return keep.get();
 }
 

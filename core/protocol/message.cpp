@@ -253,8 +253,7 @@ Result<Command> decodeCommand(std::string_view text)
         bool isForced = false;
         if (reader.has("force")) {
             MEMSCAPE_TRY(force, reader.at("force"));
-            MEMSCAPE_TRY(given, force.boolean());
-            isForced = given;
+            MEMSCAPE_SET(isForced, force.boolean());
         }
         return Command(Run{id, experiment, device, std::move(parameters), isForced});
     }

@@ -5,7 +5,6 @@
 
 #include <QDir>
 #include <QFile>
-#include <QJsonArray>
 #include <QMap>
 #include <QTemporaryDir>
 #include <QtTest>
@@ -193,8 +192,8 @@ private:
                 row[lines[0][j]] = lines[i].value(j);
             rows << row;
         }
-        std::sort(rows.begin(), rows.end(),
-                  [](const auto& a, const auto& b) { return a["file"].section('/', -1) < b["file"].section('/', -1); });
+        std::ranges::sort(
+            rows, [](const auto& a, const auto& b) { return a["file"].section('/', -1) < b["file"].section('/', -1); });
         return rows;
     }
 

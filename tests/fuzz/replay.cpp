@@ -21,7 +21,7 @@ int main(int count, char** arguments)
                 if (entry.is_regular_file())
                     files.push_back(entry.path());
     }
-    std::sort(files.begin(), files.end());
+    std::ranges::sort(files);
     for (const fs::path& path : files) {
         std::fprintf(stderr, "%s\n", path.c_str());
         std::ifstream file(path, std::ios::binary);

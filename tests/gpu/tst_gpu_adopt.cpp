@@ -128,18 +128,231 @@ class TestGpuAdopt : public QObject
     Q_OBJECT
 
 private slots:
-    void initTestCase();
-    void init();
-    void whatIsWholeIsAdopted();
-    void theFastestFlashIsNamedInTheCatalogue();
-    void figuresComeFromWhatWasAdopted();
-    void whatIsNotWholeChangesNothing_data();
-    void whatIsNotWholeChangesNothing();
-    void anArchiveCutShortChangesNothing();
-    void aFileThatWasChangedIsNamed();
-    void aFailedStepCanBeDoneWithout();
-    void aGoalThatWasMissedIsAResult();
-    void theRepositorysFiguresAreThoseOfItsRecords();
+    void initTestCase()
+    {
+        if (QStandardPaths::findExecutable("python3").isEmpty())
+            QSKIP("python3 is not installed");
+        m_whole = handMade(m_folder.path());
+        m_archive = m_folder.filePath("results.tar.gz");
+        QVERIFY(m_whole.contains("records/stride-read-float32.json") && m_whole.contains("compare/copy.json"));
+    }
+
+    void init()
+    {
+        m_root = std::make_unique<QTemporaryDir>();
+        for (const char* part : {"README.md", "resources/records/README.md", "tests/gpu/run", "tests/gpu/stages.sh"})
+            write(root() + '/' + part, read(source + '/' + part));
+        QFile::setPermissions(root() + "/tests/gpu/run", QFile::ReadOwner | QFile::ExeOwner);
+        for (const auto& device : QDir(source + "/resources/devices").entryInfoList({"*.json"}))
+            write(root() + "/resources/devices/" + device.fileName(), read(device.filePath()));
+    }
+
+    void whatIsWholeIsAdopted()
+    {
+        pack(m_whole, m_archive);
+        const Files before = filesOf(root());
+        const Ran adopted = adopt();
+        QVERIFY2(adopted.status == 0, qPrintable(adopted.error));
+        const Files after = filesOf(root());
+        for (auto one = m_whole.begin(); one != m_whole.end(); ++one) {
+            if (one.key().startsWith("records/"))
+                QCOMPARE(after["resources/records/h200-" + one.key().mid(8)], one.value()); // byte for byte
+            if (one.key().startsWith("compare/"))
+                QCOMPARE(after["tests/data/gpu/h200/" + one.key().mid(8)], one.value());
+        }
+        for (auto one = before.begin(); one != before.end(); ++one) {
+            if (!one.key().endsWith("README.md") && one.key() != "resources/devices/nvidia-h200.json")
+                QCOMPARE(after[one.key()], one.value());
+        }
+        QVERIFY(after["resources/records/README.md"].contains(
+            "| `h200-stride-read-float32.json` | NVIDIA H200 SXM | `stride`, grade B |"));
+        QCOMPARE(adopt().status, 0); // and once more is the same
+        QCOMPARE(filesOf(root()), after);
+    }
+
+    void theFastestFlashIsNamedInTheCatalogue()
+    {
+        const QString file = "/resources/devices/nvidia-h200.json";
+        Files files = m_whole;
+        const auto set = [&](const QString& name, const QJsonArray& versions, const QJsonArray& seconds) {
+            QJsonObject record = objectOf(files[name]), measured = record["measured"].toObject();
+            QJsonArray all;
+            for (const QJsonValue& one : measured["series"].toArray()) {
+                QJsonObject series = one.toObject(), x = series["x"].toObject(), y = series["y"].toObject();
+                if (series["key"] != "flash_time")
+                    continue;
+                x["values"] = versions;
+                y["values"] = seconds;
+                series["x"] = x;
+                series["y"] = y;
+                all.append(series);
+            }
+            QCOMPARE(all.size(), 1);
+            measured["series"] = all;
+            record["measured"] = measured;
+            files[name] = textOf(record);
+        };
+        set("records/attention-flash-versions-d128.json", {4, 6, 7},
+            {2e-9, 1e-9, QJsonValue::Null}); // one that hung has no time
+        set("records/attention-flash-backward-d128.json", {6, 7, 9}, {3e-9, 2e-9, 1e-9});
+        pack(files, m_archive);
+        const Ran adopted = adopt();
+        QVERIFY2(adopted.status == 0, qPrintable(adopted.error));
+        QJsonObject device = objectOf(read(root() + file));
+        const QJsonObject chosen = device["kernels"].toObject()["attention.forward"].toObject();
+        QCOMPARE(chosen["version"].toInt(), 6);
+        QCOMPARE(device["kernels"].toObject()["attention.backward"].toObject()["version"].toInt(), 9);
+        QCOMPARE(chosen["source"].toString(),
+                 QString("record resources/records/h200-attention-flash-versions-d128.json, 2026-11-23"));
+        device.remove("kernels"); // and nothing else is changed
+        QCOMPARE(device, objectOf(read(source + file)));
+        QCOMPARE(run(program, {"check", root() + file}).status, 0);
+    }
+
+    void figuresComeFromWhatWasAdopted()
+    {
+        pack(m_whole, m_archive);
+        QCOMPARE(adopt().status, 0);
+        const QByteArray readme = read(root() + "/README.md"), old = read(source + "/README.md");
+        for (const char* line :
+             {"Measured on an NVIDIA H200 SXM (driver 580.95.05, 2026-11-23;",
+              "| copy of 1 GiB | 4.00 TB/s | PyTorch 4.10 TB/s: 98 %; goal 95 % |",
+              "| flash attention forward, d 128, 8192, bf16 | 333 TFLOP/s | CUDNN 610, FLASH 380; goal 330, stretch "
+              "500 |",
+              "| flash attention backward, d 128, 8192, causal, bf16 | 201 TFLOP/s | CUDNN 610, FLASH 380 |",
+              "| product of 8192³, bf16 | 733 T/s | 4096: 97 %, 8192: 99 % of torch.matmul; goal 95 % |",
+              "| transposition of 64 × 64, bfloat16 | ", "| peak of a checkpointed chain (√n) | ",
+              "| stride-read-float32 | B | "})
+            QVERIFY2(readme.contains(line), line + QByteArray("\n") + readme);
+        QVERIFY(!readme.contains("No figure of a GPU is claimed here"));
+        const QByteArray begin = "<!-- figures of GPUs", end = "<!-- end of the figures of GPUs -->";
+        QCOMPARE(readme.left(readme.indexOf(begin)), old.left(old.indexOf(begin)));
+        QCOMPARE(readme.mid(readme.indexOf(end)), old.mid(old.indexOf(end)));
+        for (const auto& record : QDir(root() + "/resources/records").entryInfoList({"h200-*.json"}))
+            QVERIFY(QFile::remove(record.filePath())); // without the records there are no figures
+        QCOMPARE(run(source + "/tests/gpu/adopt", {"--figures", "--root", root()}).status, 0);
+        QCOMPARE(read(root() + "/README.md"), old);
+    }
+
+    void whatIsNotWholeChangesNothing_data()
+    {
+        QTest::addColumn<QString>("file");
+        QTest::addColumn<QByteArray>("content"); // none: the file is missing
+        QTest::addColumn<QString>("said");
+        const QString stride = "records/stride-read-float32.json", copy = "compare/copy.json";
+        const QByteArray record = m_whole[stride];
+        const auto provenanceWith = [&](const char* key, const QJsonValue& value) {
+            return changed(record, "provenance", key, value);
+        };
+        QTest::newRow("half a record") << stride << record.left(record.size() / 2) << stride + ": not whole JSON";
+        QTest::newRow("not a record") << stride << QByteArray("[]") << stride + ": an object was expected";
+        QTest::newRow("refused by check")
+            << stride << changed(record, "parameters", "stride", "wide") << stride + ": memscape-cli check: ";
+        QTest::newRow("no provenance") << stride << changed(record, "provenance", "driver", QJsonValue::Undefined)
+                                       << stride + ": provenance.driver is missing";
+        QTest::newRow("grade D") << stride << provenanceWith("grade", "D")
+                                 << stride + ": provenance.grade is D: by hand";
+        QTest::newRow("a fake") << stride << provenanceWith("fake", "host memory") << stride + ": provenance.fake";
+        QTest::newRow("a host's") << stride << provenanceWith("backend", "host")
+                                  << stride + ": provenance.backend is 'host'";
+        QTest::newRow("interrupted") << stride << provenanceWith("status", "interrupted")
+                                     << stride + ": provenance.status is 'interrupted'";
+        QTest::newRow("another GPU") << stride << provenanceWith("device_name", "NVIDIA H100 80GB HBM3")
+                                     << "more than one device: 'NVIDIA H100 80GB HBM3' (" + stride + ")";
+        QTest::newRow("nothing measured") << stride << textOf([&] {
+            auto one = objectOf(record);
+            one["measured"] = QJsonValue::Null;
+            return one;
+        }()) << stride + ": measured is empty";
+        QTest::newRow("a failed step") << "steps/selftest" << QByteArray("A\tselftest\tfailed\t1\t9\t2026\t1\n")
+                                       << "steps/selftest: failed (stage A;";
+        QTest::newRow("a missing step") << "steps/checkpoint-sqrt" << QByteArray()
+                                        << "steps/checkpoint-sqrt: missing (stage A;";
+        QTest::newRow("a missing record") << stride << QByteArray() << stride + ": missing";
+        QTest::newRow("a missing comparison") << copy << QByteArray() << copy + ": missing";
+        QTest::newRow("a comparison cut short")
+            << copy << QByteArray(m_whole[copy]).replace("\"whole\": true", "\"whole\": false")
+            << copy + ": whole is false";
+        QTest::newRow("a comparison on another GPU")
+            << copy << QByteArray(m_whole[copy]).replace("NVIDIA H200", "NVIDIA L4") << "more than one device: ";
+    }
+    void whatIsNotWholeChangesNothing()
+    {
+        QFETCH(QString, file);
+        QFETCH(QByteArray, content);
+        QFETCH(QString, said);
+        Files files = m_whole;
+        if (content.isEmpty())
+            files.remove(file);
+        else
+            files[file] = content;
+        pack(files, m_archive);
+        const Files before = filesOf(root());
+        const Ran refused = adopt();
+        QCOMPARE(refused.status, 1);
+        QVERIFY2(refused.error.contains(said), qPrintable(refused.error));
+        QCOMPARE(filesOf(root()), before);
+    }
+
+    void anArchiveCutShortChangesNothing()
+    {
+        pack(m_whole, m_archive);
+        const QByteArray archive = read(m_archive);
+        write(m_archive, archive.left(archive.size() * 2 / 3));
+        const Files before = filesOf(root());
+        const Ran refused = adopt();
+        QCOMPARE(refused.status, 1);
+        QVERIFY2(refused.error.contains("cannot be read to its end"), qPrintable(refused.error));
+        QCOMPARE(filesOf(root()), before);
+    }
+
+    void aFileThatWasChangedIsNamed()
+    {
+        pack(m_whole, m_archive);
+        Files files = filesOfArchive(m_archive);
+        files["records/stride-read-float32.json"].replace("580.95.05", "580.95.06");
+        files.remove("compare/copy.json");
+        files["records/more.json"] = "{}";
+        pack(files, m_archive, false);
+        const Ran refused = adopt();
+        QCOMPARE(refused.status, 1);
+        for (const char* said : {"records/stride-read-float32.json was changed", "compare/copy.json is missing",
+                                 "records/more.json is not in MANIFEST"})
+            QVERIFY2(refused.error.contains(said), qPrintable(refused.error));
+    }
+
+    void aFailedStepCanBeDoneWithout()
+    {
+        Files files = m_whole;
+        files["steps/torch-copy"].replace("\tok\t", "\tout-of-time\t");
+        pack(files, m_archive);
+        QVERIFY(adopt().error.contains("--without torch-copy adopts the rest"));
+        QCOMPARE(adopt({"--without", "torch-co*"}).status, 0);
+        QVERIFY(!QFile::exists(root() + "/tests/data/gpu/h200/copy.json"));
+        QVERIFY(QFile::exists(root() + "/resources/records/h200-stride-read-float32.json"));
+    }
+
+    void aGoalThatWasMissedIsAResult()
+    {
+        Files files = m_whole;
+        files["steps/torch-matmul-bf16"].replace("\tok\t", "\tfailed\t"); // whole, only slower than it should be
+        pack(files, m_archive);
+        const Ran adopted = adopt();
+        QVERIFY2(adopted.status == 0, qPrintable(adopted.error));
+        QVERIFY(QFile::exists(root() + "/tests/data/gpu/h200/matmul-bf16.json"));
+    }
+
+    void theRepositorysFiguresAreThoseOfItsRecords()
+    {
+        for (const char* part : {"resources/records/", "tests/data/gpu/"}) {
+            const Files files = filesOf(source + '/' + part);
+            for (auto one = files.begin(); one != files.end(); ++one)
+                write(root() + '/' + part + one.key(), one.value());
+        }
+        QCOMPARE(run(source + "/tests/gpu/adopt", {"--figures", "--root", root()}).status, 0);
+        for (const char* written : {"README.md", "resources/records/README.md"})
+            QCOMPARE(read(root() + '/' + written), read(source + '/' + written));
+    }
 
 private:
     QString root() const { return m_root->path(); }
@@ -154,231 +367,6 @@ private:
     QString m_archive;
     std::unique_ptr<QTemporaryDir> m_root; ///< a copy of the files that adopt reads and writes
 };
-
-void TestGpuAdopt::initTestCase()
-{
-    if (QStandardPaths::findExecutable("python3").isEmpty())
-        QSKIP("python3 is not installed");
-    m_whole = handMade(m_folder.path());
-    m_archive = m_folder.filePath("results.tar.gz");
-    QVERIFY(m_whole.contains("records/stride-read-float32.json") && m_whole.contains("compare/copy.json"));
-}
-
-void TestGpuAdopt::init()
-{
-    m_root = std::make_unique<QTemporaryDir>();
-    for (const char* part : {"README.md", "resources/records/README.md", "tests/gpu/run", "tests/gpu/stages.sh"})
-        write(root() + '/' + part, read(source + '/' + part));
-    QFile::setPermissions(root() + "/tests/gpu/run", QFile::ReadOwner | QFile::ExeOwner);
-    for (const auto& device : QDir(source + "/resources/devices").entryInfoList({"*.json"}))
-        write(root() + "/resources/devices/" + device.fileName(), read(device.filePath()));
-}
-
-void TestGpuAdopt::whatIsWholeIsAdopted()
-{
-    pack(m_whole, m_archive);
-    const Files before = filesOf(root());
-    const Ran adopted = adopt();
-    QVERIFY2(adopted.status == 0, qPrintable(adopted.error));
-    const Files after = filesOf(root());
-    for (auto one = m_whole.begin(); one != m_whole.end(); ++one) {
-        if (one.key().startsWith("records/"))
-            QCOMPARE(after["resources/records/h200-" + one.key().mid(8)], one.value()); // byte for byte
-        if (one.key().startsWith("compare/"))
-            QCOMPARE(after["tests/data/gpu/h200/" + one.key().mid(8)], one.value());
-    }
-    for (auto one = before.begin(); one != before.end(); ++one) {
-        if (!one.key().endsWith("README.md") && one.key() != "resources/devices/nvidia-h200.json")
-            QCOMPARE(after[one.key()], one.value());
-    }
-    QVERIFY(after["resources/records/README.md"].contains(
-        "| `h200-stride-read-float32.json` | NVIDIA H200 SXM | `stride`, grade B |"));
-    QCOMPARE(adopt().status, 0); // and once more is the same
-    QCOMPARE(filesOf(root()), after);
-}
-
-void TestGpuAdopt::theFastestFlashIsNamedInTheCatalogue()
-{
-    const QString file = "/resources/devices/nvidia-h200.json";
-    Files files = m_whole;
-    const auto set = [&](const QString& name, const QJsonArray& versions, const QJsonArray& seconds) {
-        QJsonObject record = objectOf(files[name]), measured = record["measured"].toObject();
-        QJsonArray all;
-        for (const QJsonValue& one : measured["series"].toArray()) {
-            QJsonObject series = one.toObject(), x = series["x"].toObject(), y = series["y"].toObject();
-            if (series["key"] != "flash_time")
-                continue;
-            x["values"] = versions;
-            y["values"] = seconds;
-            series["x"] = x;
-            series["y"] = y;
-            all.append(series);
-        }
-        QCOMPARE(all.size(), 1);
-        measured["series"] = all;
-        record["measured"] = measured;
-        files[name] = textOf(record);
-    };
-    set("records/attention-flash-versions-d128.json", {4, 6, 7},
-        {2e-9, 1e-9, QJsonValue::Null}); // one that hung has no time
-    set("records/attention-flash-backward-d128.json", {6, 7, 9}, {3e-9, 2e-9, 1e-9});
-    pack(files, m_archive);
-    const Ran adopted = adopt();
-    QVERIFY2(adopted.status == 0, qPrintable(adopted.error));
-    QJsonObject device = objectOf(read(root() + file));
-    const QJsonObject chosen = device["kernels"].toObject()["attention.forward"].toObject();
-    QCOMPARE(chosen["version"].toInt(), 6);
-    QCOMPARE(device["kernels"].toObject()["attention.backward"].toObject()["version"].toInt(), 9);
-    QCOMPARE(chosen["source"].toString(),
-             QString("record resources/records/h200-attention-flash-versions-d128.json, 2026-11-23"));
-    device.remove("kernels"); // and nothing else is changed
-    QCOMPARE(device, objectOf(read(source + file)));
-    QCOMPARE(run(program, {"check", root() + file}).status, 0);
-}
-
-void TestGpuAdopt::figuresComeFromWhatWasAdopted()
-{
-    pack(m_whole, m_archive);
-    QCOMPARE(adopt().status, 0);
-    const QByteArray readme = read(root() + "/README.md"), old = read(source + "/README.md");
-    for (const char* line :
-         {"Measured on an NVIDIA H200 SXM (driver 580.95.05, 2026-11-23;",
-          "| copy of 1 GiB | 4.00 TB/s | PyTorch 4.10 TB/s: 98 %; goal 95 % |",
-          "| flash attention forward, d 128, 8192, bf16 | 333 TFLOP/s | CUDNN 610, FLASH 380; goal 330, stretch 500 |",
-          "| flash attention backward, d 128, 8192, causal, bf16 | 201 TFLOP/s | CUDNN 610, FLASH 380 |",
-          "| product of 8192³, bf16 | 733 T/s | 4096: 97 %, 8192: 99 % of torch.matmul; goal 95 % |",
-          "| transposition of 64 × 64, bfloat16 | ", "| peak of a checkpointed chain (√n) | ",
-          "| stride-read-float32 | B | "})
-        QVERIFY2(readme.contains(line), line + QByteArray("\n") + readme);
-    QVERIFY(!readme.contains("No figure of a GPU is claimed here"));
-    const QByteArray begin = "<!-- figures of GPUs", end = "<!-- end of the figures of GPUs -->";
-    QCOMPARE(readme.left(readme.indexOf(begin)), old.left(old.indexOf(begin)));
-    QCOMPARE(readme.mid(readme.indexOf(end)), old.mid(old.indexOf(end)));
-    for (const auto& record : QDir(root() + "/resources/records").entryInfoList({"h200-*.json"}))
-        QVERIFY(QFile::remove(record.filePath())); // without the records there are no figures
-    QCOMPARE(run(source + "/tests/gpu/adopt", {"--figures", "--root", root()}).status, 0);
-    QCOMPARE(read(root() + "/README.md"), old);
-}
-
-void TestGpuAdopt::whatIsNotWholeChangesNothing_data()
-{
-    QTest::addColumn<QString>("file");
-    QTest::addColumn<QByteArray>("content"); // none: the file is missing
-    QTest::addColumn<QString>("said");
-    const QString stride = "records/stride-read-float32.json", copy = "compare/copy.json";
-    const QByteArray record = m_whole[stride];
-    const auto provenanceWith = [&](const char* key, const QJsonValue& value) {
-        return changed(record, "provenance", key, value);
-    };
-    QTest::newRow("half a record") << stride << record.left(record.size() / 2) << stride + ": not whole JSON";
-    QTest::newRow("not a record") << stride << QByteArray("[]") << stride + ": an object was expected";
-    QTest::newRow("refused by check") << stride << changed(record, "parameters", "stride", "wide")
-                                      << stride + ": memscape-cli check: ";
-    QTest::newRow("no provenance") << stride << changed(record, "provenance", "driver", QJsonValue::Undefined)
-                                   << stride + ": provenance.driver is missing";
-    QTest::newRow("grade D") << stride << provenanceWith("grade", "D") << stride + ": provenance.grade is D: by hand";
-    QTest::newRow("a fake") << stride << provenanceWith("fake", "host memory") << stride + ": provenance.fake";
-    QTest::newRow("a host's") << stride << provenanceWith("backend", "host")
-                              << stride + ": provenance.backend is 'host'";
-    QTest::newRow("interrupted") << stride << provenanceWith("status", "interrupted")
-                                 << stride + ": provenance.status is 'interrupted'";
-    QTest::newRow("another GPU") << stride << provenanceWith("device_name", "NVIDIA H100 80GB HBM3")
-                                 << "more than one device: 'NVIDIA H100 80GB HBM3' (" + stride + ")";
-    QTest::newRow("nothing measured") << stride << textOf([&] {
-        auto one = objectOf(record);
-        one["measured"] = QJsonValue::Null;
-        return one;
-    }()) << stride + ": measured is empty";
-    QTest::newRow("a failed step") << "steps/selftest" << QByteArray("A\tselftest\tfailed\t1\t9\t2026\t1\n")
-                                   << "steps/selftest: failed (stage A;";
-    QTest::newRow("a missing step") << "steps/checkpoint-sqrt" << QByteArray()
-                                    << "steps/checkpoint-sqrt: missing (stage A;";
-    QTest::newRow("a missing record") << stride << QByteArray() << stride + ": missing";
-    QTest::newRow("a missing comparison") << copy << QByteArray() << copy + ": missing";
-    QTest::newRow("a comparison cut short")
-        << copy << QByteArray(m_whole[copy]).replace("\"whole\": true", "\"whole\": false")
-        << copy + ": whole is false";
-    QTest::newRow("a comparison on another GPU")
-        << copy << QByteArray(m_whole[copy]).replace("NVIDIA H200", "NVIDIA L4") << "more than one device: ";
-}
-
-void TestGpuAdopt::whatIsNotWholeChangesNothing()
-{
-    QFETCH(QString, file);
-    QFETCH(QByteArray, content);
-    QFETCH(QString, said);
-    Files files = m_whole;
-    if (content.isEmpty())
-        files.remove(file);
-    else
-        files[file] = content;
-    pack(files, m_archive);
-    const Files before = filesOf(root());
-    const Ran refused = adopt();
-    QCOMPARE(refused.status, 1);
-    QVERIFY2(refused.error.contains(said), qPrintable(refused.error));
-    QCOMPARE(filesOf(root()), before);
-}
-
-void TestGpuAdopt::anArchiveCutShortChangesNothing()
-{
-    pack(m_whole, m_archive);
-    const QByteArray archive = read(m_archive);
-    write(m_archive, archive.left(archive.size() * 2 / 3));
-    const Files before = filesOf(root());
-    const Ran refused = adopt();
-    QCOMPARE(refused.status, 1);
-    QVERIFY2(refused.error.contains("cannot be read to its end"), qPrintable(refused.error));
-    QCOMPARE(filesOf(root()), before);
-}
-
-void TestGpuAdopt::aFileThatWasChangedIsNamed()
-{
-    pack(m_whole, m_archive);
-    Files files = filesOfArchive(m_archive);
-    files["records/stride-read-float32.json"].replace("580.95.05", "580.95.06");
-    files.remove("compare/copy.json");
-    files["records/more.json"] = "{}";
-    pack(files, m_archive, false);
-    const Ran refused = adopt();
-    QCOMPARE(refused.status, 1);
-    for (const char* said : {"records/stride-read-float32.json was changed", "compare/copy.json is missing",
-                             "records/more.json is not in MANIFEST"})
-        QVERIFY2(refused.error.contains(said), qPrintable(refused.error));
-}
-
-void TestGpuAdopt::aFailedStepCanBeDoneWithout()
-{
-    Files files = m_whole;
-    files["steps/torch-copy"].replace("\tok\t", "\tout-of-time\t");
-    pack(files, m_archive);
-    QVERIFY(adopt().error.contains("--without torch-copy adopts the rest"));
-    QCOMPARE(adopt({"--without", "torch-co*"}).status, 0);
-    QVERIFY(!QFile::exists(root() + "/tests/data/gpu/h200/copy.json"));
-    QVERIFY(QFile::exists(root() + "/resources/records/h200-stride-read-float32.json"));
-}
-
-void TestGpuAdopt::aGoalThatWasMissedIsAResult()
-{
-    Files files = m_whole;
-    files["steps/torch-matmul-bf16"].replace("\tok\t", "\tfailed\t"); // whole, only slower than it should be
-    pack(files, m_archive);
-    const Ran adopted = adopt();
-    QVERIFY2(adopted.status == 0, qPrintable(adopted.error));
-    QVERIFY(QFile::exists(root() + "/tests/data/gpu/h200/matmul-bf16.json"));
-}
-
-void TestGpuAdopt::theRepositorysFiguresAreThoseOfItsRecords()
-{
-    for (const char* part : {"resources/records/", "tests/data/gpu/"}) {
-        const Files files = filesOf(source + '/' + part);
-        for (auto one = files.begin(); one != files.end(); ++one)
-            write(root() + '/' + part + one.key(), one.value());
-    }
-    QCOMPARE(run(source + "/tests/gpu/adopt", {"--figures", "--root", root()}).status, 0);
-    for (const char* written : {"README.md", "resources/records/README.md"})
-        QCOMPARE(read(root() + '/' + written), read(source + '/' + written));
-}
 
 QTEST_GUILESS_MAIN(TestGpuAdopt)
 #include "tst_gpu_adopt.moc"

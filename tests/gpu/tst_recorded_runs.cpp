@@ -30,45 +30,43 @@ class TestRecordedRuns : public QObject
 
 private slots:
     void saysWhereItComesFrom_data() { recordFiles(); }
-    void saysWhereItComesFrom();
-    void isPredictedAsWellAsThen_data() { recordFiles(); }
-    void isPredictedAsWellAsThen();
-};
 
-void TestRecordedRuns::saysWhereItComesFrom()
-{
-    QFETCH(QString, path);
-    const auto record = readRecord(path.toStdString());
-    QVERIFY2(record, record ? "" : record.error().text().c_str());
-    QVERIFY(record->measured && record->predicted);
-    for (const char* key : {"backend", "grade", "time", "version"})
-        QVERIFY2(record->provenance.contains(key), key);
-    QCOMPARE(record->provenance.value("status", std::string()), std::string("ok"));
-    QVERIFY(!record->provenance.contains("fake"));
-}
-
-void TestRecordedRuns::isPredictedAsWellAsThen()
-{
-    QFETCH(QString, path);
-    const auto record = readRecord(path.toStdString());
-    QVERIFY(record && record->measured);
-    const auto experiment = findExperiment(record->experiment);
-    QVERIFY(experiment);
-    const auto again = (*experiment)->predict(record->device, record->parameters);
-    QVERIFY2(again, again ? "" : again.error().text().c_str());
-    const Comparison then = record->comparison(), now = compare(*again, *record->measured);
-    QVERIFY(!then.series.empty() || !then.figures.empty());
-    for (const SeriesComparison& before : then.series) {
-        const auto same = std::find_if(now.series.begin(), now.series.end(),
-                                       [&](const SeriesComparison& one) { return one.key == before.key; });
-        QVERIFY2(same != now.series.end(), before.key.c_str());
-        QCOMPARE(same->points, before.points);
-        QVERIFY2(
-            !(same->medianError > before.medianError + allowance),
-            qPrintable(
-                QString("%1: %2, then %3").arg(before.key.c_str()).arg(same->medianError).arg(before.medianError)));
+    void saysWhereItComesFrom()
+    {
+        QFETCH(QString, path);
+        const auto record = readRecord(path.toStdString());
+        QVERIFY2(record, record ? "" : record.error().text().c_str());
+        QVERIFY(record->measured && record->predicted);
+        for (const char* key : {"backend", "grade", "time", "version"})
+            QVERIFY2(record->provenance.contains(key), key);
+        QCOMPARE(record->provenance.value("status", std::string()), std::string("ok"));
+        QVERIFY(!record->provenance.contains("fake"));
     }
-}
+
+    void isPredictedAsWellAsThen_data() { recordFiles(); }
+
+    void isPredictedAsWellAsThen()
+    {
+        QFETCH(QString, path);
+        const auto record = readRecord(path.toStdString());
+        QVERIFY(record && record->measured);
+        const auto experiment = findExperiment(record->experiment);
+        QVERIFY(experiment);
+        const auto again = (*experiment)->predict(record->device, record->parameters);
+        QVERIFY2(again, again ? "" : again.error().text().c_str());
+        const Comparison then = record->comparison(), now = compare(*again, *record->measured);
+        QVERIFY(!then.series.empty() || !then.figures.empty());
+        for (const SeriesComparison& before : then.series) {
+            const auto same = std::ranges::find(now.series, before.key, &SeriesComparison::key);
+            QVERIFY2(same != now.series.end(), before.key.c_str());
+            QCOMPARE(same->points, before.points);
+            QVERIFY2(
+                !(same->medianError > before.medianError + allowance),
+                qPrintable(
+                    QString("%1: %2, then %3").arg(before.key.c_str()).arg(same->medianError).arg(before.medianError)));
+        }
+    }
+};
 
 QTEST_GUILESS_MAIN(TestRecordedRuns)
 #include "tst_recorded_runs.moc"

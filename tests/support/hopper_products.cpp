@@ -10,7 +10,6 @@
 #include "tests/support/hopper_unit.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 namespace memscape::emulated {

@@ -55,10 +55,7 @@ private:
         std::list<Entry>& setOf(std::uint64_t line) { return sets[line % sets.size()]; }
     };
 
-    static auto find(std::list<Entry>& set, std::uint64_t line)
-    {
-        return std::find_if(set.begin(), set.end(), [=](const Entry& e) { return e.line == line; });
-    }
+    static auto find(std::list<Entry>& set, std::uint64_t line) { return std::ranges::find(set, line, &Entry::line); }
 
     bool lookup(std::size_t index, std::uint64_t line, bool isWrite)
     {

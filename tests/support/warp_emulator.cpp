@@ -4,7 +4,6 @@
 #include "tests/support/warp_emulator_block.h"
 
 #include <cmath>
-#include <cstring>
 
 namespace memscape::emulated {
 

@@ -24,7 +24,7 @@ int turnsOf(std::span<const std::uint32_t> at, std::uint32_t bytes)
                 known[count++] = word;
         }
     }
-    return *std::max_element(counts.begin(), counts.end());
+    return *std::ranges::max_element(counts);
 }
 
 } // namespace

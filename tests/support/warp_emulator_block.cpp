@@ -150,7 +150,7 @@ void Block::checkWarp(int warp) const
 
 bool Block::allStand(Standing where) const
 {
-    return std::all_of(m_threads.begin(), m_threads.end(), [&](const Thread& t) { return t.standing == where; });
+    return std::ranges::all_of(m_threads, [&](const Thread& t) { return t.standing == where; });
 }
 
 void Block::run()

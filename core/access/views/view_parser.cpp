@@ -342,11 +342,9 @@ Result<Sizes> parseShape(std::string_view text)
     Reader reader(text, "shape");
     Sizes sizes;
     if (reader.peek() == '[' || reader.peek() == '(') {
-        MEMSCAPE_TRY(numbers, reader.list());
-        sizes = std::move(numbers);
+        MEMSCAPE_SET(sizes, reader.list());
     } else {
-        MEMSCAPE_TRY(numbers, reader.integers('\0'));
-        sizes = std::move(numbers);
+        MEMSCAPE_SET(sizes, reader.integers('\0'));
     }
     if (!reader.atEnd())
         return reader.expected("\",\" or the end");

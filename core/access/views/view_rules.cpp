@@ -63,8 +63,7 @@ Result<Sizes> inferredShape(const Sizes& shape, std::int64_t elements)
         } else if (shape[i] < 0) {
             return refused("bad_argument", fmt::format("invalid shape dimension {}", shape[i]));
         } else {
-            MEMSCAPE_TRY(next, product(known, shape[i]));
-            known = next;
+            MEMSCAPE_SET(known, product(known, shape[i]));
         }
     }
     if (elements != known && !(open && known > 0 && elements % known == 0))
@@ -346,8 +345,7 @@ Result<TensorView> asStrided(const TensorView& view, const Sizes& size, const Si
                 fmt::format("Trying to create tensor with negative dimension {}: {}", size[i], sizesText(size)));
         isEmpty = isEmpty || size[i] == 0;
         MEMSCAPE_TRY(reach, product(stride[i], std::max<std::int64_t>(size[i] - 1, 0)));
-        MEMSCAPE_TRY(next, sum(end, reach));
-        end = next;
+        MEMSCAPE_SET(end, sum(end, reach));
     }
     MEMSCAPE_TRY(needed, sum(end, first));
     MEMSCAPE_TRY(bytes, product(needed, itemBytes));

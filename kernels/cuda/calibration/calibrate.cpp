@@ -74,11 +74,9 @@ public:
         for (Operation operation : operations)
             MEMSCAPE_CHECK(sectorRates(operation));
         MEMSCAPE_CHECK(step("products in every format"));
-        MEMSCAPE_TRY(rates, gpuProductRates(m_session, m_sink));
-        m_calibration.raw["product_rates"] = std::move(rates);
+        MEMSCAPE_SET(m_calibration.raw["product_rates"], gpuProductRates(m_session, m_sink));
         MEMSCAPE_CHECK(step("links"));
-        MEMSCAPE_TRY(links, calibrateLinks(m_session, m_device, m_sink));
-        m_calibration.raw["links"] = std::move(links);
+        MEMSCAPE_SET(m_calibration.raw["links"], calibrateLinks(m_session, m_device, m_sink));
         finish(runStart);
         return m_device;
     }

@@ -115,10 +115,8 @@ Result<StreamChoice> bestStream(GpuSession& session, Operation operation, std::u
         MEMSCAPE_CHECK(session.fill(buffer.get(), arrayBytes));
         *from = std::move(buffer);
     }
-    if (operation != Operation::Read) {
-        MEMSCAPE_TRY(buffer, session.allocateExtra(arrayBytes));
-        target = std::move(buffer);
-    }
+    if (operation != Operation::Read)
+        MEMSCAPE_SET(target, session.allocateExtra(arrayBytes));
     StreamChoice best;
     for (const StreamChoice& candidate : {StreamChoice{3, 1024}, StreamChoice{3, 512}, StreamChoice{3, 256},
                                           StreamChoice{2, 1024}, StreamChoice{1, 256}, StreamChoice{1, 1024}}) {

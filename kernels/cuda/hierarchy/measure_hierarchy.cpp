@@ -225,10 +225,8 @@ private:
             MEMSCAPE_CHECK(m_session.fill(buffer.get(), launch.bytes));
             second = std::move(buffer);
         }
-        if (launch.operation != Operation::Read) {
-            MEMSCAPE_TRY(buffer, m_session.allocate(launch.bytes));
-            target = std::move(buffer);
-        }
+        if (launch.operation != Operation::Read)
+            MEMSCAPE_SET(target, m_session.allocate(launch.bytes));
         launch.first = source.get();
         launch.second = second.get();
         launch.target = target.get();

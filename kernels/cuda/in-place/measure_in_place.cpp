@@ -78,8 +78,7 @@ private:
         const auto take = [&](Buffer& buffer, bool isWanted) -> Result<void> {
             if (!isWanted)
                 return {};
-            MEMSCAPE_TRY(made, m_session.allocate(asked.bytes));
-            buffer = std::move(made);
+            MEMSCAPE_SET(buffer, m_session.allocate(asked.bytes));
             return {};
         };
         MEMSCAPE_CHECK(take(y, way == Out));

@@ -112,8 +112,7 @@ Result<SampleSets> AttentionMeasurement::visit(const Parameters& point, int pass
     for (const AttentionTask& task : tasks) {
         MEMSCAPE_CHECK(checkOnce(task));
         MEMSCAPE_TRY(begun, begin(task, pass));
-        MEMSCAPE_TRY(bytes, countAttention(*begun.device, task));
-        m_bytes[nameOf(task, &point)] = bytes;
+        MEMSCAPE_SET(m_bytes[nameOf(task, &point)], countAttention(*begun.device, task));
         running.push_back(std::move(begun));
     }
     SampleSets sets;

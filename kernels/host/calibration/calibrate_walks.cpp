@@ -208,8 +208,7 @@ Result<void> grow(HostSession& session, Buffer& buffer, double bytes)
     if (double(buffer.bytes()) >= bytes)
         return {};
     buffer = {};
-    MEMSCAPE_TRY(made, allocate(std::size_t(bytes), Pages::Huge, session.memory()));
-    buffer = std::move(made);
+    MEMSCAPE_SET(buffer, allocate(std::size_t(bytes), Pages::Huge, session.memory()));
     session.team().run([&](int) { std::fill_n(buffer.data(), buffer.bytes(), std::byte{1}); }, 1);
     return {};
 }

@@ -177,8 +177,7 @@ public:
         }
         SampleSets sets;
         for (const bool isInPlace : {false, true}) {
-            MEMSCAPE_TRY(seconds, samples(asked, isInPlace));
-            sets[isInPlace ? "in_time" : "out_time"] = std::move(seconds);
+            MEMSCAPE_SET(sets[isInPlace ? "in_time" : "out_time"], samples(asked, isInPlace));
             m_peak[{asked.bytes, isInPlace}] = double(m_session.memory().highWater());
         }
         return sets;
@@ -238,10 +237,8 @@ Result<Arrays> InPlaceMeasurement::prepare(const InPlaceCase& asked, bool isInPl
     const std::array<std::pair<Buffer*, bool>, 4> wanted{
         {{&arrays.x, true}, {&arrays.y, !isInPlace}, {&arrays.other, asked.hasOther()}, {&arrays.copy, copies}}};
     for (const auto& [buffer, isWanted] : wanted) {
-        if (isWanted) {
-            MEMSCAPE_TRY(made, allocate(bytes, Pages::Huge, m_session.memory()));
-            *buffer = std::move(made);
-        }
+        if (isWanted)
+            MEMSCAPE_SET(*buffer, allocate(bytes, Pages::Huge, m_session.memory()));
     }
     m_session.team().run([&](int thread) {
         inBlocks(asked, thread, [&](std::size_t first, std::size_t count) {

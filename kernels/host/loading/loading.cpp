@@ -152,22 +152,16 @@ Result<const LoadingFile*> LoadingFiles::fileFor(HostSession& session, const Loa
 Result<SampleSets> sampleLoading(HostSession& session, LoadingRun& run, const StoppingOptions& options)
 {
     SampleSets sets;
-    MEMSCAPE_TRY(read, sampledLanes(session, run, {true, false, false}, options));
-    sets["read_time"] = std::move(read);
-    if (run.asked().hasConversion()) {
-        MEMSCAPE_TRY(convert, sampledLanes(session, run, {false, true, false}, options));
-        sets["convert_time"] = std::move(convert);
-    }
-    if (run.asked().goesToGpu) {
-        MEMSCAPE_TRY(copy, sampledLanes(session, run, {false, false, true}, options));
-        sets["copy_time"] = std::move(copy);
-    }
+    MEMSCAPE_SET(sets["read_time"], sampledLanes(session, run, {true, false, false}, options));
+    if (run.asked().hasConversion())
+        MEMSCAPE_SET(sets["convert_time"], sampledLanes(session, run, {false, true, false}, options));
+    if (run.asked().goesToGpu)
+        MEMSCAPE_SET(sets["copy_time"], sampledLanes(session, run, {false, false, true}, options));
     if (sets.size() == 1) { // reading is all that there is
         sets["time"] = sets["read_time"];
         return sets;
     }
-    MEMSCAPE_TRY(all, sampledLanes(session, run, {}, options));
-    sets["time"] = std::move(all);
+    MEMSCAPE_SET(sets["time"], sampledLanes(session, run, {}, options));
     return sets;
 }
 

@@ -114,11 +114,9 @@ Result<void> LoadingRun::openMemory()
         if (bytes == 0)
             return {};
         if (isSinks) {
-            MEMSCAPE_TRY(staged, m_sink->stage(bytes));
-            at = staged;
+            MEMSCAPE_SET(at, m_sink->stage(bytes));
         } else {
-            MEMSCAPE_TRY(taken, allocate(std::size_t(bytes), Pages::Huge, m_session.memory()));
-            buffer = std::move(taken);
+            MEMSCAPE_SET(buffer, allocate(std::size_t(bytes), Pages::Huge, m_session.memory()));
             at = buffer.data();
         }
         std::memset(at, 0, std::size_t(bytes)); // touched before it is timed

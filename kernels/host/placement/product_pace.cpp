@@ -46,8 +46,7 @@ Result<std::unique_ptr<ProductPace>> ProductPace::prepare(HostSession& session, 
     const std::size_t input = std::size_t(node->rows * node->inner) * sizeof(float);
     MEMSCAPE_CHECK(session.checkFits(double(input) + double(node->outputBytes) + weight * double(pace->m_weights)));
     const auto take = [&](std::size_t bytes, Buffer& buffer) -> Result<void> {
-        MEMSCAPE_TRY(taken, allocate(bytes, Pages::Huge, session.memory()));
-        buffer = std::move(taken);
+        MEMSCAPE_SET(buffer, allocate(bytes, Pages::Huge, session.memory()));
         uniformRow(buffer.as<float>(), bytes, 0, bytes / sizeof(float), 0.01F);
         return {};
     };

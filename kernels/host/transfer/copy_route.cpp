@@ -135,8 +135,7 @@ Result<std::unique_ptr<TransferRoute>> openCopyRoute(HostSession& session, const
         // Fresh pages are given back each time: as many buffers as are in flight do.
         const std::size_t count = isFresh ? std::size_t(asked.depth) : std::size_t(asked.chunks());
         const Pages pages = asked.kind == TransferKind::Fresh ? Pages::Small : Pages::Huge;
-        MEMSCAPE_TRY(made, allocate(stride * count, pages, session.memory()));
-        sink = std::move(made);
+        MEMSCAPE_SET(sink, allocate(stride * count, pages, session.memory()));
         MEMSCAPE_TRY(node, nodeOf(session, asked));
         if (node)
             MEMSCAPE_CHECK(bindToNode(sink, *node));

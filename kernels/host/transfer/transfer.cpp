@@ -359,8 +359,7 @@ private:
         TransferRun run(m_session, least);
         MEMSCAPE_CHECK(run.open());
         MEMSCAPE_CHECK(run.check());
-        MEMSCAPE_TRY(seconds, samplesOf(m_session, run, &TransferRun::copies, m_session.passOptions(5)));
-        sets["latency"] = std::move(seconds);
+        MEMSCAPE_SET(sets["latency"], samplesOf(m_session, run, &TransferRun::copies, m_session.passOptions(5)));
         return {};
     }
 

@@ -62,10 +62,8 @@ void BatchTrainer::give(Taken& taken)
 
 Result<float*> BatchTrainer::workspace(Taken& ofPass)
 {
-    if (m_shape.workspace > 0 && ofPass.block == noBlock) {
-        MEMSCAPE_TRY(taken, take(m_shape.workspace / 4, Category::Workspace));
-        ofPass = taken;
-    }
+    if (m_shape.workspace > 0 && ofPass.block == noBlock)
+        MEMSCAPE_SET(ofPass, take(m_shape.workspace / 4, Category::Workspace));
     return ofPass.data;
 }
 
@@ -177,8 +175,7 @@ Result<void> BatchTrainer::placeBackward(const std::vector<Taken>& saved, const 
         const float* const x = i > 0 ? activations[i - 1].data : m_input.data;
         Taken below;
         if (i > 0) {
-            MEMSCAPE_TRY(made, take(batch * layer.inputs, Category::Temporary));
-            below = made;
+            MEMSCAPE_SET(below, take(batch * layer.inputs, Category::Temporary));
             MEMSCAPE_TRY(scratch, workspace(m_backwardWorkspace));
             ops.push_back({BatchOperation::Kind::InputGradient, batch, layer.inputs, layer.outputs, gradient.data,
                            layer.weight, nullptr, below.data, nullptr, scratch});

@@ -203,10 +203,8 @@ Result<void> Execute::digest(const ChainOperation& operation)
 {
     if (operation.kind == OperationKind::Loss)
         MEMSCAPE_SET(m_result.loss, m_device.loss());
-    if (operation.kind == OperationKind::Backward) {
-        MEMSCAPE_TRY(bits, m_device.gradientDigest(operation.stage));
-        m_result.digests[std::size_t(operation.stage)] = bits;
-    }
+    if (operation.kind == OperationKind::Backward)
+        MEMSCAPE_SET(m_result.digests[std::size_t(operation.stage)], m_device.gradientDigest(operation.stage));
     return {};
 }
 
@@ -223,10 +221,8 @@ Result<Execution> Execute::finished(const Schedule& schedule)
         replay.steps[k].end = marks[k + 1];
     }
     replay.makespan = marks.empty() ? 0 : marks.back();
-    if (m_options.isDigested) {
-        MEMSCAPE_TRY(bits, m_device.digest(m_gradient));
-        m_result.digests.back() = bits;
-    }
+    if (m_options.isDigested)
+        MEMSCAPE_SET(m_result.digests.back(), m_device.digest(m_gradient));
     return std::move(m_result);
 }
 

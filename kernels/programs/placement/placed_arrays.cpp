@@ -58,8 +58,7 @@ Result<void> PlacedArrays::openHost()
     for (std::uint32_t i = 0; i < host.size(); ++i) {
         const GraphNode& node = m_asked.graph.nodes[i];
         const auto make = [&](PlacedMemory& memory, std::int64_t bytes) -> Result<void> {
-            MEMSCAPE_TRY(made, m_machine.take(Place::Host, bytes));
-            memory = std::move(made);
+            MEMSCAPE_SET(memory, m_machine.take(Place::Host, bytes));
             return {};
         };
         MEMSCAPE_CHECK(make(host[i].tensor, node.outputBytes));

@@ -51,8 +51,7 @@ public:
             }
             const float* b = nullptr;
             if (node.inputs.size() > 1) {
-                MEMSCAPE_TRY(second, tensor(node.inputs[1], place));
-                b = second;
+                MEMSCAPE_SET(b, tensor(node.inputs[1], place));
             } else if (!weights[i].empty()) {
                 MEMSCAPE_SET(m_weights[i], m_machine.take(place, node.weightBytes));
                 MEMSCAPE_CHECK(put(place, m_weights[i].get(), weights[i]));
@@ -77,10 +76,8 @@ public:
             MEMSCAPE_TRY(x, tensor(i - 1, Place::Device));
             MEMSCAPE_TRY(dx, m_machine.take(Place::Device, m_graph.nodes[i - 1].outputBytes));
             PlacedMemory dw;
-            if (node.weightBytes > 0) {
-                MEMSCAPE_TRY(memory, m_machine.take(Place::Device, node.weightBytes));
-                dw = std::move(memory);
-            }
+            if (node.weightBytes > 0)
+                MEMSCAPE_SET(dw, m_machine.take(Place::Device, node.weightBytes));
             MEMSCAPE_CHECK(
                 m_machine.backward(node,
                                    {x, PlacedArrays::numbers(m_weights[i]), dy,

@@ -104,8 +104,7 @@ Result<SampleSets> ShardingMeasurement::visit(const Parameters& point, int)
     m_counted[shardingPointKey(point)] = {ring->sentBytes(), plan.gathered};
     m_checked[fmt::format("{} {}", ranks, shardingWayKey(way))] =
         fmt::format("{} elements, all exact", ring->comparedElements());
-    MEMSCAPE_TRY(times, sampled(*ring, answer.step.sent));
-    sets["communication_time"] = std::move(times);
+    MEMSCAPE_SET(sets["communication_time"], sampled(*ring, answer.step.sent));
     return sets;
 }
 

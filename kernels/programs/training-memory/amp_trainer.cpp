@@ -183,10 +183,8 @@ Result<void> ProgrammedTrainer::forward()
     MEMSCAPE_TRY(logs, take(logits.elements(), m_options.format));
     MEMSCAPE_CHECK(m_device->logSoftmax(logits, logs));
     PooledArray wide; // nll_loss is on autocast's list of FP32; log_softmax within it is not
-    if (m_isShort) {
-        MEMSCAPE_TRY(made, cast(logs, Format::Fp32));
-        wide = std::move(made);
-    }
+    if (m_isShort)
+        MEMSCAPE_SET(wide, cast(logs, Format::Fp32));
     MEMSCAPE_SET(m_loss, take(1, Format::Fp32));
     MEMSCAPE_SET(m_labelWeight, take(1, Format::Fp32));
     m_logProbabilities = std::move(logs);
@@ -210,10 +208,8 @@ Result<PooledArray> ProgrammedTrainer::lossBackward(GradientCounter* counter)
     MEMSCAPE_CHECK(m_device->clear(ofLabels));
     m_wideLogs.give();
     m_labelWeight.give();
-    if (m_isShort) {
-        MEMSCAPE_TRY(narrow, cast(ofLabels, m_options.format));
-        ofLabels = std::move(narrow);
-    }
+    if (m_isShort)
+        MEMSCAPE_SET(ofLabels, cast(ofLabels, m_options.format));
     MEMSCAPE_TRY(gradient, take(elements, m_options.format));
     // At a label −scale / batch came from nll_loss, in the format.
     const double factor = rounded(numberFormat(m_options.format), m_scale / double(m_batch));

@@ -10,7 +10,6 @@
 
 #include <QClipboard>
 #include <QGuiApplication>
-#include <QJsonArray>
 #include <QJsonDocument>
 #include <QLineEdit>
 #include <QListView>
@@ -95,7 +94,7 @@ private slots:
         QCOMPARE(m_visits[0].page, QString("stride"));
         QCOMPARE(m_visits[0].device, std::string("nvidia-h200"));
         const std::pair<std::string, std::string> stride("stride", "8");
-        QVERIFY(std::find(m_visits[0].changes.begin(), m_visits[0].changes.end(), stride) != m_visits[0].changes.end());
+        QVERIFY(std::ranges::find(m_visits[0].changes, stride) != m_visits[0].changes.end());
     }
 
     /// What a button hands over parses back into exactly the parameters that were judged.
@@ -226,7 +225,7 @@ private slots:
         QCOMPARE(written(exports.json, "claims.json"), claimsDocument(listed));
         QCOMPARE(written(exports.csv, "claims.txt"), claimsText(listed, m_page->model().result()->device));
         const std::string csv = written(exports.csv, "claims.csv");
-        QCOMPARE(std::count(csv.begin(), csv.end(), '\n'), std::ptrdiff_t(22)); // a head and 21 claims
+        QCOMPARE(std::ranges::count(csv, '\n'), std::ptrdiff_t(22)); // a head and 21 claims
         QCOMPARE(exports.data().count(u'\n'), qsizetype(22));
         QVERIFY(!exports.csv(QStringLiteral("/nowhere/claims.csv")));
     }

@@ -122,8 +122,8 @@ private slots:
         std::vector<std::string> all;
         for (const Json& lever : record->predicted->detail["levers"])
             all.push_back(lever["key"].get<std::string>());
-        std::sort(all.begin(), all.end());
-        std::sort(told.begin(), told.end());
+        std::ranges::sort(all);
+        std::ranges::sort(told);
         QVERIFY(told.size() > 5);
         QVERIFY(told == all);
         told.clear();

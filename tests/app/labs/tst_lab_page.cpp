@@ -5,7 +5,6 @@
 
 #include <QFile>
 #include <QLabel>
-#include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QToolButton>
 
@@ -174,9 +173,8 @@ private slots:
         page().lock();
         QVERIFY(!page().session()->attempt().isLocked("guess")); // steps has no answer
         const auto labels = page().steps()->findChildren<QLabel*>();
-        QVERIFY(std::any_of(labels.begin(), labels.end(), [](const QLabel* one) {
-            return one->isVisible() && one->text().contains("has no answer yet");
-        }));
+        QVERIFY(std::ranges::any_of(
+            labels, [](const QLabel* one) { return one->isVisible() && one->text().contains("has no answer yet"); }));
     }
 
     void numbersReadTheSameWithCommasInTheLocale()

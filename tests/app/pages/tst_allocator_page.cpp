@@ -7,7 +7,6 @@
 #include "tests/support/page_fixture.h"
 
 #include <QApplication>
-#include <QLineEdit>
 #include <QTest>
 #include <QUndoStack>
 
@@ -108,8 +107,7 @@ private slots:
         auto page = open({fiveRequests});
         const PlotView& view = *page->plot()->view();
         QCOMPARE(view.yAxis().log, 0);
-        QVERIFY(std::any_of(view.curves().begin(), view.curves().end(),
-                            [](const Curve& curve) { return curve.role == CurveRole::Area; }));
+        QVERIFY(std::ranges::any_of(view.curves(), [](const Curve& curve) { return curve.role == CurveRole::Area; }));
     }
 
     void aSlipInASettingIsSaidUnderTheField()

@@ -17,7 +17,6 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
-#include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QUndoStack>
@@ -279,7 +278,7 @@ private slots:
             areas += curve.role == CurveRole::Area ? 1 : 0;
         QCOMPARE(areas, double(timeline.categories.size()));
         // Blocks are rounded up to 512 B each: the allocator's peak is not below the tensors'.
-        QVERIFY(*std::max_element(totals.begin(), totals.end()) <= figure(*page, "peak_allocated"));
+        QVERIFY(*std::ranges::max_element(totals) <= figure(*page, "peak_allocated"));
     }
 
     void outOfMemoryBeforeTheStepBeginsIsTold()
@@ -328,8 +327,7 @@ private slots:
         QTRY_VERIFY(page->upToDate() && memoryOf(*page).timeline().event.size() > 1);
         const auto& now = memoryOf(*page).timeline().event;
         const auto& curves = page->plot()->view()->curves();
-        const auto pinned = std::find_if(curves.begin(), curves.end(),
-                                         [](const Curve& curve) { return curve.role == CurveRole::Pinned; });
+        const auto pinned = std::ranges::find(curves, CurveRole::Pinned, &Curve::role);
         QVERIFY(pinned != curves.end());
         QVERIFY(!pinned->x.empty());
         QVERIFY(pinned->x.front() >= now.front());

@@ -3,7 +3,6 @@
 #include "app/pages/fields/parameter_section.h"
 #include "tests/support/page_fixture.h"
 
-#include <QAbstractButton>
 #include <QSignalSpy>
 #include <QSlider>
 #include <QTest>

@@ -35,9 +35,8 @@ private slots:
         QVERIFY(page->setText("stride", "4"));
         QTRY_VERIFY(page->upToDate());
         const auto& rows = page->inspector()->figures()->figures()->rows();
-        const auto row = std::find_if(rows.begin(), rows.end(), [](const FigureRow& one) {
-            return one.key == QLatin1String("useful_bandwidth");
-        });
+        const auto row = std::ranges::find_if(
+            rows, [](const FigureRow& one) { return one.key == QLatin1String("useful_bandwidth"); });
         QVERIFY(row != rows.end() && row->measured);
         QVERIFY(std::abs(row->error + 0.2) < 1e-9); // 1 / 1.25 − 1
         QVERIFY(page->shownRecord()->measured);
@@ -84,8 +83,7 @@ private slots:
         const auto pinned = [&] {
             page->updateNow();
             const auto& curves = page->plot()->view()->curves();
-            return std::count_if(curves.begin(), curves.end(),
-                                 [](const Curve& curve) { return curve.role == CurveRole::Pinned; });
+            return std::ranges::count_if(curves, [](const Curve& curve) { return curve.role == CurveRole::Pinned; });
         };
         QCOMPARE(pinned(), 0);
         m_fixture->document.setRecordPinned(0, true);
@@ -109,7 +107,7 @@ private slots:
         QVERIFY(row.isMeasuredAgainst);
         QVERIFY(std::abs(row.difference + 0.2) < 1e-9); // 1.2 against 1.5
         const auto& curves = page->plot()->view()->curves();
-        QVERIFY(std::any_of(curves.begin(), curves.end(), [](const Curve& curve) {
+        QVERIFY(std::ranges::any_of(curves, [](const Curve& curve) {
             return curve.role == CurveRole::Pinned && curve.name.endsWith("(baseline)");
         }));
         document.undoStack()->undo();
@@ -152,9 +150,9 @@ private slots:
         m_fixture->document.setBaseline(0, true); // predicted against predicted
         page->updateNow();
         const auto& rows = page->inspector()->figures()->figures()->rows();
-        QVERIFY(std::none_of(rows.begin(), rows.end(), [](const auto& row) { return row.isMeasuredAgainst; }));
-        const auto bandwidth = std::find_if(rows.begin(), rows.end(),
-                                            [](const auto& row) { return row.predicted->unit == Unit::BytePerSecond; });
+        QVERIFY(std::ranges::none_of(rows, [](const auto& row) { return row.isMeasuredAgainst; }));
+        const auto bandwidth =
+            std::ranges::find_if(rows, [](const auto& row) { return row.predicted->unit == Unit::BytePerSecond; });
         QVERIFY(bandwidth != rows.end() && bandwidth->baseline);
         QVERIFY2(bandwidth->difference < -0.3, qPrintable(QString::number(bandwidth->difference))); // A100 against H200
         emit page->strip()->chosen(0); // what only predicts is put on the page

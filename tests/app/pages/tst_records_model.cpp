@@ -93,7 +93,7 @@ private slots:
             QList<int> records;
             for (const QModelIndex& index : list.view()->selectionModel()->selectedIndexes())
                 records << list.model()->recordIndex(index.row());
-            std::sort(records.begin(), records.end());
+            std::ranges::sort(records);
             return records;
         };
         document.removeRecords({0, 2});

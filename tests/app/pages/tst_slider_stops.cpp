@@ -60,8 +60,8 @@ private slots:
         QVERIFY(!stops.empty());
         QCOMPARE(stops.front(), minimum);
         QCOMPARE(stops.back(), maximum);
-        QVERIFY(std::is_sorted(stops.begin(), stops.end()));
-        QVERIFY(std::adjacent_find(stops.begin(), stops.end()) == stops.end());
+        QVERIFY(std::ranges::is_sorted(stops));
+        QVERIFY(std::ranges::adjacent_find(stops) == stops.end());
         QVERIFY(stops.size() <= 1200);
         for (const double stop : stops)
             QVERIFY(!whole || stop == std::round(stop));

@@ -203,8 +203,8 @@ private slots:
             all += frame.width() / scale;
         }
         QVERIFY(std::abs(all / double(reservedAtEnd) - 1) < 1e-6);
-        const auto largest = std::max_element(layout.blocks.begin(), layout.blocks.end(),
-                                              [](const LaidBlock& a, const LaidBlock& b) { return a.size < b.size; });
+        const auto largest = std::ranges::max_element(
+            layout.blocks, [](const LaidBlock& a, const LaidBlock& b) { return a.size < b.size; });
         const double width = piecesWidth(chart.pieces, std::size_t(largest - layout.blocks.begin()));
         QVERIFY(std::abs(width - double(largest->size) * scale) < 1.5);
     }
@@ -218,8 +218,8 @@ private slots:
         const BlocksSight near = zoomedBlocks(chart, {}, piece.rect.center(), 0.5);
         QVERIFY(near.zoom > 1.9);
         const BlocksChart closer = layoutBlocks(layout, near, wholeScreen);
-        const bool isThere = std::any_of(closer.pieces.begin(), closer.pieces.end(),
-                                         [&](const BlockPiece& one) { return one.block == piece.block; });
+        const bool isThere =
+            std::ranges::any_of(closer.pieces, [&](const BlockPiece& one) { return one.block == piece.block; });
         QVERIFY(isThere);
         const BlocksSight far = zoomedBlocks(closer, near, piece.rect.center(), 100);
         QCOMPARE(far.zoom, 1.0);
@@ -245,17 +245,15 @@ private slots:
         QCOMPARE(items[0].blocks, std::size_t(6));
         const std::vector<ItemBox> boxes = layoutItems(items, 0, QRectF(0, 0, 1000, 400), {});
         const auto widthOf = [&](const char* name) {
-            const auto box = std::find_if(boxes.begin(), boxes.end(), [&](const ItemBox& one) {
-                return items[one.item].text == QLatin1String(name);
-            });
+            const auto box = std::ranges::find_if(
+                boxes, [&](const ItemBox& one) { return items[one.item].text == QLatin1String(name); });
             return box == boxes.end() ? 0.0 : box->rect.width();
         };
         QCOMPARE(widthOf("model"), 1000.0);
         QCOMPARE(widthOf("layers"), 900.0);
         QCOMPARE(widthOf("0"), 600.0);
         QCOMPARE(widthOf("head"), 100.0);
-        const auto layer =
-            std::find_if(items.begin(), items.end(), [](const FlameItem& item) { return item.text == u"1"; });
+        const auto layer = std::ranges::find(items, QString("1"), &FlameItem::text);
         const std::vector<ItemBox> alone =
             layoutItems(items, std::uint32_t(layer - items.begin()), QRectF(0, 0, 1000, 400), {});
         for (const ItemBox& box : alone) // what it is part of stands above it, as wide as all

@@ -271,8 +271,8 @@ private slots:
         QCOMPARE(m_page->problem()->code, std::string("file.missing"));
         written("gone.pickle", exampleBytes());
         const auto buttons = m_page->start()->findChildren<QPushButton*>();
-        const auto again = std::find_if(buttons.begin(), buttons.end(),
-                                        [](const QPushButton* button) { return button->text() == "Try again"; });
+        const auto again =
+            std::ranges::find_if(buttons, [](const QPushButton* button) { return button->text() == "Try again"; });
         QVERIFY(again != buttons.end());
         (*again)->click();
         QTRY_VERIFY(m_page->shown().device != nullptr);
@@ -488,8 +488,7 @@ private slots:
     {
         open(QStringLiteral(TEST_DATA "/snapshots/random_oom_pending.p4.pickle"));
         const auto& findings = m_page->findings()->findings();
-        const auto failed = std::find_if(findings.begin(), findings.end(),
-                                         [](const SnapshotFinding& one) { return one.id == "out-of-memory"; });
+        const auto failed = std::ranges::find(findings, "out-of-memory", &SnapshotFinding::id);
         QVERIFY(failed != findings.end());
         m_page->setKind("table");
         auto* card = m_page->findings()->findChild<QWidget*>("finding.out-of-memory");
@@ -536,8 +535,7 @@ private slots:
         QTRY_VERIFY(!m_page->inspector()->beside()->step().empty());
         QTRY_VERIFY(m_page->isSettled());
         const auto& rows = m_page->inspector()->figures()->figures()->rows();
-        const auto row =
-            std::find_if(rows.begin(), rows.end(), [](const FigureRow& one) { return one.key == "peak_allocated"; });
+        const auto row = std::ranges::find(rows, "peak_allocated", &FigureRow::key);
         QVERIFY(row != rows.end() && row->predicted && row->measured && std::isfinite(row->error));
         QStringList wanted;
         connect(m_page.get(), &SnapshotPage::pageWanted, this, [&](const PageVisit& visit) { wanted << visit.page; });

@@ -76,7 +76,7 @@ private slots:
         QVERIFY(!budgetPage->plot()->isFolded());
         QVERIFY(page->plot()->isFolded());
         const StepBlocks& step = *picture.state().step;
-        const double highest = *std::max_element(step.totals.begin(), step.totals.end());
+        const double highest = *std::ranges::max_element(step.totals);
         QCOMPARE(highest, picture.state().moment.allocated);                     // the cursor is at the peak
         QCOMPARE(step.first - 1, int(memoryOf(*page).timeline().event.front())); // what stood before it
         QVERIFY(step.blocks.size() > 100);
@@ -129,8 +129,7 @@ private slots:
         picture.grab();
         const QRectF flame = picture.layoutNow().flame;
         const auto boxes = layoutFlame(*picture.state().step, picture.view(), flame, {});
-        const auto backward =
-            std::find_if(boxes.begin(), boxes.end(), [](const FlameBox& box) { return box.text == "backward"; });
+        const auto backward = std::ranges::find(boxes, "backward", &FlameBox::text);
         QVERIFY(backward != boxes.end());
         const StepSpan& span = picture.state().step->spans[std::size_t(backward->span)];
         QTest::mouseClick(&picture, Qt::LeftButton, {}, backward->rect.center().toPoint());
@@ -150,8 +149,7 @@ private slots:
         const StepChart& chart = picture.chartNow();
         QVERIFY(chart.matches >= 12); // one a layer of GPT-2
         QVERIFY(chart.matchedBytes > 0 && chart.matchedBytes < picture.state().moment.allocated);
-        const auto lit = std::count_if(chart.shapes.begin(), chart.shapes.end(),
-                                       [](const StepShape& shape) { return shape.isMatch; });
+        const auto lit = std::ranges::count_if(chart.shapes, [](const StepShape& shape) { return shape.isMatch; });
         QVERIFY(lit > 0 && lit < std::ptrdiff_t(chart.shapes.size()));
         QVERIFY(picture.layoutNow().foundText.startsWith(QString::number(chart.matches)));
         QTest::keyClick(picture.searchField(), Qt::Key_Escape);

@@ -60,7 +60,7 @@ private slots:
             const auto count = 1 + random.below(9);
             for (std::uint64_t i = 0; i < count; ++i)
                 spans.push_back({double(random.below(1000)), 10 + double(random.below(60))});
-            std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.centre < b.centre; });
+            std::ranges::sort(spans, [](const Span& a, const Span& b) { return a.centre < b.centre; });
             const double gap = 6;
             QVERIFY(fits(spans, gap, 0, 1000));
             const auto places = spread(spans, gap, 0, 1000);
@@ -82,7 +82,7 @@ private slots:
         QVERIFY(!fits(spans, 2, 0, 100));
         const auto places = spread(spans, 2, 0, 100);
         QVERIFY(places.front() > 0 && places.back() < 100);
-        QVERIFY(std::is_sorted(places.begin(), places.end()));
+        QVERIFY(std::ranges::is_sorted(places));
     }
 };
 

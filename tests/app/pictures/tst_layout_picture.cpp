@@ -8,8 +8,6 @@
 #include <QSignalSpy>
 #include <QtTest>
 
-#include <set>
-
 using namespace memscape;
 
 namespace {

@@ -39,7 +39,7 @@ Parameters parameters(const char* id, const std::vector<std::string>& assignment
 const Device* findIf(bool (*wanted)(const Device&))
 {
     static const std::vector<Device> known = catalogue();
-    const auto found = std::find_if(known.begin(), known.end(), wanted);
+    const auto found = std::ranges::find_if(known, wanted);
     return found == known.end() ? nullptr : &*found;
 }
 

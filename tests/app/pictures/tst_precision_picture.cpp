@@ -8,9 +8,7 @@
 #include "core/experiment/outcome.h"
 #include "tests/support/mouse.h"
 
-#include <QApplication>
 #include <QImage>
-#include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
 #include <QSignalSpy>
@@ -42,171 +40,159 @@ class TestPrecisionPicture : public QObject
     Q_OBJECT
 
 private slots:
-    void everyFormatHasItsBits();
-    void draggingTheLineChangesTheValue();
-    void aClickTurnsABit();
-    void draggingTheBarsMovesTheScale();
-    void keysStepToTheNextNumber();
-    void wordsSayWhatIsLost();
-    void measuredGradientsStandForAssumedOnes();
-    void hostileRecordsAreLeftOut();
-    void bothThemesAndSizes_data();
-    void bothThemesAndSizes();
-};
-
-void TestPrecisionPicture::everyFormatHasItsBits()
-{
-    for (const QSizeF size : {QSizeF(420, 230), QSizeF(820, 310), QSizeF(1500, 600)}) {
-        const QRectF whole(QPointF(0, 0), size);
-        const PrecisionLayout layout = layoutPrecision(whole, 1);
-        QCOMPARE(layout.rows.size(), numberFormats().size());
-        double bottom = layout.line.bottom();
-        for (const FormatRow& row : layout.rows) {
-            const NumberFormat& format = numberFormat(row.format);
-            const auto used =
-                std::count_if(row.cells.begin(), row.cells.end(), [](const BitCell& cell) { return cell.bit >= 0; });
-            QCOMPARE(int(used), format.bits());
-            QCOMPARE(row.cells.front().part, BitPart::Sign);
-            QVERIFY(row.area.top() >= bottom);
-            bottom = row.area.bottom();
-            QVERIFY(row.cells.back().rect.right() <= row.text.left() + 0.5);
-            QVERIFY(row.cells.front().rect.left() >= row.label.right());
+    void everyFormatHasItsBits()
+    {
+        for (const QSizeF size : {QSizeF(420, 230), QSizeF(820, 310), QSizeF(1500, 600)}) {
+            const QRectF whole(QPointF(0, 0), size);
+            const PrecisionLayout layout = layoutPrecision(whole, 1);
+            QCOMPARE(layout.rows.size(), numberFormats().size());
+            double bottom = layout.line.bottom();
+            for (const FormatRow& row : layout.rows) {
+                const NumberFormat& format = numberFormat(row.format);
+                const auto used = std::ranges::count_if(row.cells, [](const BitCell& cell) { return cell.bit >= 0; });
+                QCOMPARE(int(used), format.bits());
+                QCOMPARE(row.cells.front().part, BitPart::Sign);
+                QVERIFY(row.area.top() >= bottom);
+                bottom = row.area.bottom();
+                QVERIFY(row.cells.back().rect.right() <= row.text.left() + 0.5);
+                QVERIFY(row.cells.front().rect.left() >= row.label.right());
+            }
+            QVERIFY(layout.caption.top() >= bottom);
+            QVERIFY(layout.bars.top() >= layout.caption.bottom());
+            QVERIFY(layout.axis.bottom() <= whole.bottom());
+            QVERIFY(layout.bars.height() > 30);
         }
-        QVERIFY(layout.caption.top() >= bottom);
-        QVERIFY(layout.bars.top() >= layout.caption.bottom());
-        QVERIFY(layout.axis.bottom() <= whole.bottom());
-        QVERIFY(layout.bars.height() > 30);
     }
-}
 
-void TestPrecisionPicture::draggingTheLineChangesTheValue()
-{
-    PrecisionPicture picture;
-    picture.resize(800, 320);
-    show(picture, {"value=-1"});
-    QSignalSpy edits(&picture, &Picture::parameterEdited), editing(&picture, &Picture::editing);
-    const PrecisionLayout layout = layoutPrecision(QRectF(picture.rect()), plotUnit());
-    mouse(picture, QEvent::MouseButtonPress, {layout.lineX(-10), layout.line.center().y()}, Qt::LeftButton);
-    mouse(picture, QEvent::MouseMove, {layout.lineX(10), layout.line.center().y()}, Qt::LeftButton);
-    mouse(picture, QEvent::MouseButtonRelease, {layout.lineX(10), layout.line.center().y()}, Qt::NoButton);
-    QCOMPARE(edits.count(), 2);
-    QCOMPARE(edits[0][0].toString(), QString("value"));
-    const double dragged = edits[1][1].toString().toDouble();
-    QVERIFY2(dragged < 0 && std::fabs(dragged / -1024 - 1) < 0.05, qPrintable(edits[1][1].toString()));
-    QCOMPARE(editing.count(), 2);
-    QCOMPARE(editing[1][0].toBool(), false);
-}
+    void draggingTheLineChangesTheValue()
+    {
+        PrecisionPicture picture;
+        picture.resize(800, 320);
+        show(picture, {"value=-1"});
+        QSignalSpy edits(&picture, &Picture::parameterEdited), editing(&picture, &Picture::editing);
+        const PrecisionLayout layout = layoutPrecision(QRectF(picture.rect()), plotUnit());
+        mouse(picture, QEvent::MouseButtonPress, {layout.lineX(-10), layout.line.center().y()}, Qt::LeftButton);
+        mouse(picture, QEvent::MouseMove, {layout.lineX(10), layout.line.center().y()}, Qt::LeftButton);
+        mouse(picture, QEvent::MouseButtonRelease, {layout.lineX(10), layout.line.center().y()}, Qt::NoButton);
+        QCOMPARE(edits.count(), 2);
+        QCOMPARE(edits[0][0].toString(), QString("value"));
+        const double dragged = edits[1][1].toString().toDouble();
+        QVERIFY2(dragged < 0 && std::fabs(dragged / -1024 - 1) < 0.05, qPrintable(edits[1][1].toString()));
+        QCOMPARE(editing.count(), 2);
+        QCOMPARE(editing[1][0].toBool(), false);
+    }
 
-void TestPrecisionPicture::aClickTurnsABit()
-{
-    PrecisionPicture picture;
-    picture.resize(800, 320);
-    show(picture, {"value=1", "format=fp16"});
-    QSignalSpy edits(&picture, &Picture::parameterEdited);
-    const PrecisionLayout layout = layoutPrecision(QRectF(picture.rect()), plotUnit());
-    const FormatRow& row = layout.rows[std::size_t(Format::Fp16)];
-    mouse(picture, QEvent::MouseButtonPress, row.cells.front().rect.center(), Qt::LeftButton);
-    QCOMPARE(edits.last()[1].toString().toDouble(), -1.0); // the sign
-    mouse(picture, QEvent::MouseButtonPress, row.cells[6].rect.center(), Qt::LeftButton);
-    QCOMPARE(edits.last()[1].toString().toDouble(), 1.5); // the first bit of the mantissa
-    mouse(picture, QEvent::MouseButtonPress, layout.rows[std::size_t(Format::Bf16)].label.center(), Qt::LeftButton);
-    QCOMPARE(edits.last()[0].toString(), QString("format"));
-    QCOMPARE(edits.last()[1].toString(), QString("bf16"));
-}
+    void aClickTurnsABit()
+    {
+        PrecisionPicture picture;
+        picture.resize(800, 320);
+        show(picture, {"value=1", "format=fp16"});
+        QSignalSpy edits(&picture, &Picture::parameterEdited);
+        const PrecisionLayout layout = layoutPrecision(QRectF(picture.rect()), plotUnit());
+        const FormatRow& row = layout.rows[std::size_t(Format::Fp16)];
+        mouse(picture, QEvent::MouseButtonPress, row.cells.front().rect.center(), Qt::LeftButton);
+        QCOMPARE(edits.last()[1].toString().toDouble(), -1.0); // the sign
+        mouse(picture, QEvent::MouseButtonPress, row.cells[6].rect.center(), Qt::LeftButton);
+        QCOMPARE(edits.last()[1].toString().toDouble(), 1.5); // the first bit of the mantissa
+        mouse(picture, QEvent::MouseButtonPress, layout.rows[std::size_t(Format::Bf16)].label.center(), Qt::LeftButton);
+        QCOMPARE(edits.last()[0].toString(), QString("format"));
+        QCOMPARE(edits.last()[1].toString(), QString("bf16"));
+    }
 
-void TestPrecisionPicture::draggingTheBarsMovesTheScale()
-{
-    PrecisionPicture picture;
-    picture.resize(800, 320);
-    show(picture, {"loss_scale=1024"});
-    QSignalSpy edits(&picture, &Picture::parameterEdited);
-    const PrecisionLayout layout = layoutPrecision(QRectF(picture.rect()), plotUnit());
-    const double y = layout.bars.center().y();
-    mouse(picture, QEvent::MouseButtonPress, {layout.barsX(-10), y}, Qt::LeftButton);
-    mouse(picture, QEvent::MouseMove, {layout.barsX(-4), y}, Qt::LeftButton);
-    mouse(picture, QEvent::MouseButtonRelease, {layout.barsX(-4), y}, Qt::NoButton);
-    QCOMPARE(edits.count(), 1); // pressing alone moves nothing
-    QCOMPARE(edits[0][0].toString(), QString("loss_scale"));
-    QCOMPARE(edits[0][1].toString(), QString("65536")); // six octaves up
-}
+    void draggingTheBarsMovesTheScale()
+    {
+        PrecisionPicture picture;
+        picture.resize(800, 320);
+        show(picture, {"loss_scale=1024"});
+        QSignalSpy edits(&picture, &Picture::parameterEdited);
+        const PrecisionLayout layout = layoutPrecision(QRectF(picture.rect()), plotUnit());
+        const double y = layout.bars.center().y();
+        mouse(picture, QEvent::MouseButtonPress, {layout.barsX(-10), y}, Qt::LeftButton);
+        mouse(picture, QEvent::MouseMove, {layout.barsX(-4), y}, Qt::LeftButton);
+        mouse(picture, QEvent::MouseButtonRelease, {layout.barsX(-4), y}, Qt::NoButton);
+        QCOMPARE(edits.count(), 1); // pressing alone moves nothing
+        QCOMPARE(edits[0][0].toString(), QString("loss_scale"));
+        QCOMPARE(edits[0][1].toString(), QString("65536")); // six octaves up
+    }
 
-void TestPrecisionPicture::keysStepToTheNextNumber()
-{
-    PrecisionPicture picture;
-    show(picture, {"value=1", "format=bf16", "loss_scale=4"});
-    QSignalSpy edits(&picture, &Picture::parameterEdited);
-    QTest::keyClick(&picture, Qt::Key_Right);
-    QCOMPARE(edits.last()[1].toString().toDouble(), 1.0078125);
-    QTest::keyClick(&picture, Qt::Key_Up);
-    QCOMPARE(edits.last()[1].toString(), QString("8"));
-    QTest::keyClick(&picture, Qt::Key_Down);
-    QCOMPARE(edits.last()[1].toString(), QString("2"));
-}
+    void keysStepToTheNextNumber()
+    {
+        PrecisionPicture picture;
+        show(picture, {"value=1", "format=bf16", "loss_scale=4"});
+        QSignalSpy edits(&picture, &Picture::parameterEdited);
+        QTest::keyClick(&picture, Qt::Key_Right);
+        QCOMPARE(edits.last()[1].toString().toDouble(), 1.0078125);
+        QTest::keyClick(&picture, Qt::Key_Up);
+        QCOMPARE(edits.last()[1].toString(), QString("8"));
+        QTest::keyClick(&picture, Qt::Key_Down);
+        QCOMPARE(edits.last()[1].toString(), QString("2"));
+    }
 
-void TestPrecisionPicture::wordsSayWhatIsLost()
-{
-    PrecisionPicture picture;
-    show(picture, {"value=0.1", "format=bf16"});
-    QVERIFY2(picture.summary().contains("0.10009765625"), qPrintable(picture.summary()));
-    QVERIFY(picture.summary().contains("Assumed"));
-    QVERIFY(picture.accessibleDescription() == picture.summary());
-}
+    void wordsSayWhatIsLost()
+    {
+        PrecisionPicture picture;
+        show(picture, {"value=0.1", "format=bf16"});
+        QVERIFY2(picture.summary().contains("0.10009765625"), qPrintable(picture.summary()));
+        QVERIFY(picture.summary().contains("Assumed"));
+        QVERIFY(picture.accessibleDescription() == picture.summary());
+    }
 
-void TestPrecisionPicture::measuredGradientsStandForAssumedOnes()
-{
-    PrecisionPicture picture;
-    Measurement measured;
-    MagnitudeHistogram tiny{histogramFirst, std::vector<double>(histogramBars, 0.0), 0};
-    tiny.shares[2] = 1; // all of 2^-48: lost in FP16 at any scale below 2^23
-    measured.detail = {{"histogram", histogramJson(tiny)}};
-    show(picture, {"format=fp16", "loss_scale=65536"}, &measured);
-    QVERIFY2(picture.summary().contains("Measured"), qPrintable(picture.summary()));
-    QVERIFY2(picture.summary().contains("100 % become zero"), qPrintable(picture.summary()));
-}
-
-void TestPrecisionPicture::hostileRecordsAreLeftOut()
-{
-    PrecisionPicture picture;
-    picture.resize(600, 300);
-    for (const Json& histogram :
-         {Json(7), Json{{"shares", "many"}}, Json{{"shares", {1, "x", nullptr}}, {"first", 1e300}}}) {
+    void measuredGradientsStandForAssumedOnes()
+    {
+        PrecisionPicture picture;
         Measurement measured;
-        measured.detail = {{"histogram", histogram}};
-        show(picture, {"value=1e38", "format=int8"}, &measured);
-        QVERIFY(!picture.grab().isNull());
+        MagnitudeHistogram tiny{histogramFirst, std::vector<double>(histogramBars, 0.0), 0};
+        tiny.shares[2] = 1; // all of 2^-48: lost in FP16 at any scale below 2^23
+        measured.detail = {{"histogram", histogramJson(tiny)}};
+        show(picture, {"format=fp16", "loss_scale=65536"}, &measured);
+        QVERIFY2(picture.summary().contains("Measured"), qPrintable(picture.summary()));
+        QVERIFY2(picture.summary().contains("100 % become zero"), qPrintable(picture.summary()));
     }
-}
 
-void TestPrecisionPicture::bothThemesAndSizes_data()
-{
-    QTest::addColumn<bool>("dark");
-    QTest::addColumn<QSize>("size");
-    for (const bool dark : {false, true}) {
-        QTest::addRow("%s small", dark ? "dark" : "light") << dark << QSize(760, 300);
-        QTest::addRow("%s large", dark ? "dark" : "light") << dark << QSize(1380, 460);
+    void hostileRecordsAreLeftOut()
+    {
+        PrecisionPicture picture;
+        picture.resize(600, 300);
+        for (const Json& histogram :
+             {Json(7), Json{{"shares", "many"}}, Json{{"shares", {1, "x", nullptr}}, {"first", 1e300}}}) {
+            Measurement measured;
+            measured.detail = {{"histogram", histogram}};
+            show(picture, {"value=1e38", "format=int8"}, &measured);
+            QVERIFY(!picture.grab().isNull());
+        }
     }
-}
 
-void TestPrecisionPicture::bothThemesAndSizes()
-{
-    QFETCH(bool, dark);
-    QFETCH(QSize, size);
-    PrecisionPicture picture;
-    show(picture, {"operation=train", "format=fp16", "value=0.1", "gradient_median=1e-7"});
-    QImage image(size, QImage::Format_ARGB32_Premultiplied);
-    QPainter painter(&image);
-    picture.paintTo(painter, QRectF(QPointF(0, 0), QSizeF(size)), dark ? darkTheme() : lightTheme());
-    painter.end();
-    QVERIFY(image.save(QStringLiteral(SAMPLES "/precision-%1-%2.png").arg(dark ? "dark" : "light").arg(size.width())));
-    // Something of each colour is there: what is lost, what is stored.
-    const Theme& theme = dark ? darkTheme() : lightTheme();
-    int stored = 0;
-    for (int y = 0; y < image.height(); ++y) {
-        for (int x = 0; x < image.width(); ++x)
-            stored += image.pixelColor(x, y) == mix(theme.background, theme.predicted, 0.92);
+    void bothThemesAndSizes_data()
+    {
+        QTest::addColumn<bool>("dark");
+        QTest::addColumn<QSize>("size");
+        for (const bool dark : {false, true}) {
+            QTest::addRow("%s small", dark ? "dark" : "light") << dark << QSize(760, 300);
+            QTest::addRow("%s large", dark ? "dark" : "light") << dark << QSize(1380, 460);
+        }
     }
-    QVERIFY2(stored > 200, qPrintable(QString::number(stored)));
-}
+    void bothThemesAndSizes()
+    {
+        QFETCH(bool, dark);
+        QFETCH(QSize, size);
+        PrecisionPicture picture;
+        show(picture, {"operation=train", "format=fp16", "value=0.1", "gradient_median=1e-7"});
+        QImage image(size, QImage::Format_ARGB32_Premultiplied);
+        QPainter painter(&image);
+        picture.paintTo(painter, QRectF(QPointF(0, 0), QSizeF(size)), dark ? darkTheme() : lightTheme());
+        painter.end();
+        QVERIFY(
+            image.save(QStringLiteral(SAMPLES "/precision-%1-%2.png").arg(dark ? "dark" : "light").arg(size.width())));
+        // Something of each colour is there: what is lost, what is stored.
+        const Theme& theme = dark ? darkTheme() : lightTheme();
+        int stored = 0;
+        for (int y = 0; y < image.height(); ++y) {
+            for (int x = 0; x < image.width(); ++x)
+                stored += image.pixelColor(x, y) == mix(theme.background, theme.predicted, 0.92);
+        }
+        QVERIFY2(stored > 200, qPrintable(QString::number(stored)));
+    }
+};
 
 QTEST_MAIN(TestPrecisionPicture)
 #include "tst_precision_picture.moc"

@@ -44,7 +44,7 @@ StepBlocks stepOf(const char* model, const char* batch)
 
 StepView wholeOf(const StepBlocks& step)
 {
-    return {double(step.first), step.last + 1.0, 0, 1.04 * *std::max_element(step.totals.begin(), step.totals.end())};
+    return {double(step.first), step.last + 1.0, 0, 1.04 * *std::ranges::max_element(step.totals)};
 }
 
 /// The top of the stack in every column, in bytes.
@@ -154,7 +154,7 @@ private slots:
             QVERIFY(std::abs(tops[i] - total) < 1e-6 * total);
         }
         if (from == 0) // the peak is drawn, however many events share a column
-            QVERIFY(std::abs(*std::max_element(tops.begin(), tops.end()) * 1.04 - view.top) < 1e-6 * view.top);
+            QVERIFY(std::abs(*std::ranges::max_element(tops) * 1.04 - view.top) < 1e-6 * view.top);
     }
 
     void zoomingTellsSmallBlocksApart()
@@ -162,8 +162,8 @@ private slots:
         const StepBlocks step = stepOf("gpt2", "8");
         const QRectF area(0, 0, 700, 300);
         const auto groups = [](const StepChart& chart) {
-            return std::count_if(chart.shapes.begin(), chart.shapes.end(),
-                                 [](const StepShape& shape) { return shape.kind == StepShape::Kind::Group; });
+            return std::ranges::count_if(chart.shapes,
+                                         [](const StepShape& shape) { return shape.kind == StepShape::Kind::Group; });
         };
         const StepView whole = wholeOf(step);
         const StepChart far = layoutChart(step, whole, area, {}, ByteStyle::Binary);
@@ -252,7 +252,7 @@ private slots:
                     step);
                 const StepChart chart = layoutChart(step, view, area, {}, ByteStyle::Binary);
                 const std::vector<double> tops = topsOf(chart);
-                QVERIFY2(*std::max_element(tops.begin(), tops.end()) > view.bottom, qPrintable(QString::number(notch)));
+                QVERIFY2(*std::ranges::max_element(tops) > view.bottom, qPrintable(QString::number(notch)));
             }
             QVERIFY(view.right - view.left <= 12.5);
             QVERIFY(view.top - view.bottom < whole.top / 2);

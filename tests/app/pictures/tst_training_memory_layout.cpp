@@ -11,7 +11,6 @@
 #include <QTest>
 
 #include <cmath>
-#include <numeric>
 
 using namespace memscape;
 
@@ -171,8 +170,7 @@ private slots:
         state.view = TrainingMemoryView::Fit;
         const TrainingMemoryLayout layout = layoutTrainingMemory(state, QRectF(0, 0, 1000, 300));
         QCOMPARE(layout.headingText, QStringLiteral("Only a change of the training makes it fit"));
-        const auto card = std::find_if(layout.buttons.begin(), layout.buttons.end(),
-                                       [](const MemoryButton& one) { return one.item == MemoryItem::Card; });
+        const auto card = std::ranges::find(layout.buttons, MemoryItem::Card, &MemoryButton::item);
         QVERIFY(card != layout.buttons.end());
         QCOMPARE(cardOf(state, *card)->label, QStringLiteral("LoRA, rank 16"));
     }
@@ -213,18 +211,18 @@ private slots:
         TrainingMemoryState state = budget(memoryDetail());
         const TrainingMemoryLayout small = layoutTrainingMemory(state, QRectF(0, 0, 640, 300));
         const auto cards = [&](const TrainingMemoryLayout& layout) {
-            return std::count_if(layout.buttons.begin(), layout.buttons.end(),
-                                 [&](const MemoryButton& one) { return cardOf(state, one) != nullptr; });
+            return std::ranges::count_if(layout.buttons,
+                                         [&](const MemoryButton& one) { return cardOf(state, one) != nullptr; });
         };
         const auto shown = cards(small);
         QVERIFY(shown >= 2 && shown < 7);
-        QVERIFY(std::any_of(small.buttons.begin(), small.buttons.end(),
-                            [](const MemoryButton& one) { return one.item == MemoryItem::Next; }));
+        QVERIFY(
+            std::ranges::any_of(small.buttons, [](const MemoryButton& one) { return one.item == MemoryItem::Next; }));
         state.firstCard = int(shown);
         const TrainingMemoryLayout next = layoutTrainingMemory(state, QRectF(0, 0, 640, 300));
         QCOMPARE(cards(next), 7 - shown);
-        QVERIFY(std::none_of(next.buttons.begin(), next.buttons.end(),
-                             [](const MemoryButton& one) { return one.item == MemoryItem::Next; }));
+        QVERIFY(
+            std::ranges::none_of(next.buttons, [](const MemoryButton& one) { return one.item == MemoryItem::Next; }));
     }
 
     void momentStaysInsideAndApart_data()

@@ -100,7 +100,7 @@ private slots:
                 if (std::isfinite(v) && std::fabs(v) < 1e279 && (log == 0 || v > 1e-279))
                     QVERIFY(v >= range.low && v <= range.high);
             }
-            if (fromZero && log == 0 && !y.isEmpty() && *std::min_element(y.begin(), y.end()) >= 0)
+            if (fromZero && log == 0 && !y.isEmpty() && *std::ranges::min_element(y) >= 0)
                 QCOMPARE(range.low, 0.0);
         }
     }

@@ -108,7 +108,7 @@ private slots:
         }
         for (std::size_t i = 0; i < points.size(); ++i)
             QVERIFY(!points[i].joined || points[i].x == points[i - 1].x);
-        QVERIFY(std::is_sorted(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.x < b.x; }));
+        QVERIFY(std::ranges::is_sorted(points, [](const auto& a, const auto& b) { return a.x < b.x; }));
     }
 
     void linesReachTheEdges()

@@ -7,7 +7,6 @@
 #include <QFile>
 #include <QImage>
 #include <QPainter>
-#include <QPdfWriter>
 #include <QSvgGenerator>
 #include <QTemporaryDir>
 #include <QTest>

@@ -3,7 +3,6 @@
 
 #include <QLineEdit>
 #include <QTest>
-#include <QVBoxLayout>
 
 using namespace memscape;
 

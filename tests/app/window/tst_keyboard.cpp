@@ -8,7 +8,6 @@
 #include <QAbstractButton>
 #include <QAbstractItemView>
 #include <QAbstractSlider>
-#include <QActionGroup>
 #include <QComboBox>
 #include <QDir>
 #include <QLineEdit>

@@ -240,9 +240,8 @@ private slots:
         QCOMPARE(fixture.code(), std::string("worker.gave-up"));
         QVERIFY2(fixture.client.error()->message.find("4 times") != std::string::npos,
                  fixture.client.error()->message.c_str());
-        const auto ready = std::count_if(states.begin(), states.end(), [](const auto& change) {
-            return change.at(0).template value<State>() == State::Ready;
-        });
+        const auto ready = std::ranges::count_if(
+            states, [](const auto& change) { return change.at(0).template value<State>() == State::Ready; });
         QCOMPARE(ready, 4);
         fixture.client.start(); // "Try again"
         QTRY_COMPARE(fixture.client.state(), State::Ready);

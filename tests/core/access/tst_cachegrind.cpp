@@ -201,78 +201,71 @@ class TestCachegrind : public QObject
     Q_OBJECT
 
 private slots:
-    void equalsRecordedRuns_data();
-    void equalsRecordedRuns();
-    void runsLive_data();
-    void runsLive();
-};
-
-void TestCachegrind::equalsRecordedRuns_data()
-{
-    QTest::addColumn<int>("geometry");
-    QTest::addColumn<QJsonObject>("run");
-    for (std::size_t i = 0; i < geometries().size(); ++i) {
-        QFile file(QString("%1/cachegrind/%2.json").arg(TEST_DATA, geometries()[i].name));
-        QVERIFY2(file.open(QIODevice::ReadOnly), qPrintable(file.fileName()));
-        const QJsonArray loops = QJsonDocument::fromJson(file.readAll())["loops"].toArray();
-        QVERIFY(loops.size() >= 8);
-        for (const QJsonValue& loop : loops)
-            QTest::addRow("%s %s", geometries()[i].name, qPrintable(loop["loop"].toString()))
-                << int(i) << loop.toObject();
-    }
-}
-
-void TestCachegrind::equalsRecordedRuns()
-{
-    QFETCH(int, geometry);
-    QFETCH(QJsonObject, run);
-    const QJsonArray arrays = run["arrays"].toArray();
-    const loops::Arrays at{std::uint64_t(arrays[0].toInteger()), std::uint64_t(arrays[1].toInteger()),
-                           std::uint64_t(arrays[2].toInteger())};
-    Misses counted;
-    for (const QString& name : missNames())
-        counted[name] = run[name].toInteger(-1);
-    compareMisses(simulated(geometries()[std::size_t(geometry)], run["loop"].toString(), at), counted);
-}
-
-void TestCachegrind::runsLive_data()
-{
-    QTest::addColumn<int>("geometry");
-    for (std::size_t i = 0; i < geometries().size(); ++i)
-        QTest::newRow(geometries()[i].name) << int(i);
-}
-
-void TestCachegrind::runsLive()
-{
-    QFETCH(int, geometry);
-    const QString valgrind = QStandardPaths::findExecutable("valgrind");
-    if (valgrind.isEmpty())
-        QSKIP("valgrind is not installed: only the recorded runs were checked (apt install "
-              "valgrind)");
-    const Geometry& caches = geometries()[std::size_t(geometry)];
-
-    QCOMPARE(QProcess::execute(CACHEGRIND_LOOPS, {"none"}), 0); // by itself, it must run
-    if (!underCachegrind(valgrind, caches, "none"))
-        QSKIP("valgrind cannot run programs here: only the recorded runs were checked");
-    QJsonArray fixture;
-    for (const auto& loop : loops::all<RecordingMemory>()) {
-        const QString name = QString::fromUtf8(loop.name.data(), qsizetype(loop.name.size()));
-        auto run = underCachegrind(valgrind, caches, name);
-        QVERIFY2(run, qPrintable("valgrind did not run " + name));
-        const Misses own = simulated(caches, name, run->arrays);
-        if (!madeAsWritten(own, run->counts)) {
-            qWarning("loop %s: this compiler added accesses of its own, not compared", qPrintable(name));
-            continue;
+    void equalsRecordedRuns_data()
+    {
+        QTest::addColumn<int>("geometry");
+        QTest::addColumn<QJsonObject>("run");
+        for (std::size_t i = 0; i < geometries().size(); ++i) {
+            QFile file(QString("%1/cachegrind/%2.json").arg(TEST_DATA, geometries()[i].name));
+            QVERIFY2(file.open(QIODevice::ReadOnly), qPrintable(file.fileName()));
+            const QJsonArray loops = QJsonDocument::fromJson(file.readAll())["loops"].toArray();
+            QVERIFY(loops.size() >= 8);
+            for (const QJsonValue& loop : loops)
+                QTest::addRow("%s %s", geometries()[i].name, qPrintable(loop["loop"].toString()))
+                    << int(i) << loop.toObject();
         }
-        compareMisses(own, run->counts);
-        if (QTest::currentTestFailed())
-            return qWarning("in loop %s", qPrintable(name));
-        fixture.append(recorded(name, *run));
     }
-    QVERIFY2(fixture.size() >= 8, "too few loops were compared");
-    if (const QString folder = qEnvironmentVariable("MEMSCAPE_RECORD_CACHEGRIND"); !folder.isEmpty())
-        writeFixture(folder, valgrind, caches, fixture);
-}
+    void equalsRecordedRuns()
+    {
+        QFETCH(int, geometry);
+        QFETCH(QJsonObject, run);
+        const QJsonArray arrays = run["arrays"].toArray();
+        const loops::Arrays at{std::uint64_t(arrays[0].toInteger()), std::uint64_t(arrays[1].toInteger()),
+                               std::uint64_t(arrays[2].toInteger())};
+        Misses counted;
+        for (const QString& name : missNames())
+            counted[name] = run[name].toInteger(-1);
+        compareMisses(simulated(geometries()[std::size_t(geometry)], run["loop"].toString(), at), counted);
+    }
+
+    void runsLive_data()
+    {
+        QTest::addColumn<int>("geometry");
+        for (std::size_t i = 0; i < geometries().size(); ++i)
+            QTest::newRow(geometries()[i].name) << int(i);
+    }
+    void runsLive()
+    {
+        QFETCH(int, geometry);
+        const QString valgrind = QStandardPaths::findExecutable("valgrind");
+        if (valgrind.isEmpty())
+            QSKIP("valgrind is not installed: only the recorded runs were checked (apt install "
+                  "valgrind)");
+        const Geometry& caches = geometries()[std::size_t(geometry)];
+
+        QCOMPARE(QProcess::execute(CACHEGRIND_LOOPS, {"none"}), 0); // by itself, it must run
+        if (!underCachegrind(valgrind, caches, "none"))
+            QSKIP("valgrind cannot run programs here: only the recorded runs were checked");
+        QJsonArray fixture;
+        for (const auto& loop : loops::all<RecordingMemory>()) {
+            const QString name = QString::fromUtf8(loop.name.data(), qsizetype(loop.name.size()));
+            auto run = underCachegrind(valgrind, caches, name);
+            QVERIFY2(run, qPrintable("valgrind did not run " + name));
+            const Misses own = simulated(caches, name, run->arrays);
+            if (!madeAsWritten(own, run->counts)) {
+                qWarning("loop %s: this compiler added accesses of its own, not compared", qPrintable(name));
+                continue;
+            }
+            compareMisses(own, run->counts);
+            if (QTest::currentTestFailed())
+                return qWarning("in loop %s", qPrintable(name));
+            fixture.append(recorded(name, *run));
+        }
+        QVERIFY2(fixture.size() >= 8, "too few loops were compared");
+        if (const QString folder = qEnvironmentVariable("MEMSCAPE_RECORD_CACHEGRIND"); !folder.isEmpty())
+            writeFixture(folder, valgrind, caches, fixture);
+    }
+};
 
 QTEST_GUILESS_MAIN(TestCachegrind)
 #include "tst_cachegrind.moc"

@@ -47,71 +47,64 @@ class TestJsonParts : public QObject
     Q_OBJECT
 
 private slots:
-    void theDocumentIsThatOfOneParse_data();
-    void theDocumentIsThatOfOneParse();
-    void whatCannotBeDividedIsLeft_data();
-    void whatCannotBeDividedIsLeft();
-    void aPartThatIsNotJsonIsNothing();
+    void theDocumentIsThatOfOneParse_data()
+    {
+        QTest::addColumn<QByteArray>("text");
+        const auto add = [](const char* name, const Json& json) {
+            QTest::newRow(name) << QByteArray::fromStdString(json.dump());
+            QTest::addRow("%s, indented", name) << QByteArray::fromStdString(json.dump(3));
+        };
+        add("records and others", {{"format", "records"}, {"records", manyOf(600)}, {"view", {{"records", {1, 2}}}}});
+        add("two arrays", {{"first", manyOf(400)}, {"none", Json::array()}, {"records", manyOf(600)}});
+        Json mixed = manyOf(600);
+        mixed[0] = nullptr;
+        mixed[5] = 7;
+        mixed[7] = {1, 2, 3};
+        mixed[8] = Json::object();
+        mixed[599] = "[{";
+        add("elements that are no objects", {{"a", nullptr}, {"records", mixed}});
+        add("objects that are no elements", {{"a", {{"records", manyOf(600)}}}, {"records", manyOf(3)}});
+    }
+    void theDocumentIsThatOfOneParse()
+    {
+        QFETCH(const QByteArray, text);
+        const auto whole = putTogether(text.toStdString(), "records");
+        QVERIFY(whole.has_value());
+        QCOMPARE(whole->dump(), Json::parse(text.toStdString()).dump()); // the library's own
+    }
+
+    void whatCannotBeDividedIsLeft_data()
+    {
+        QTest::addColumn<QByteArray>("text");
+        const auto text = [](const Json& json) { return QByteArray::fromStdString(json.dump()); };
+        const QByteArray records = text({{"records", manyOf(600)}});
+        QTest::newRow("small") << text({{"records", manyOf(3)}});
+        QTest::newRow("an array outermost") << text(manyOf(600));
+        QTest::newRow("another array") << text({{"others", manyOf(600)}, {"records", Json::array()}});
+        QTest::newRow("an object with that key") << text({{"records", {{"a", manyOf(600)}}}});
+        QTest::newRow("one object") << text({{"records", {{{"text", std::string(1 << 21, 'x')}}}}});
+        QTest::newRow("a key twice") << QByteArray(records).replace("{\"records\":[",
+                                                                    "{\"a\":1,\"records\":[],\"a\":[],\"records\":[");
+        QTest::newRow("the same key, escaped")
+            << QByteArray(records).replace("{\"records\":[", "{\"rec\\u006frds\":[],\"records\":[");
+        QTest::newRow("cut off") << records.chopped(5000);
+        QTest::newRow("a bracket too many") << records + '}';
+        QTest::newRow("a separator between parts")
+            << QByteArray(records).replace(",{\"number\":9,", ",,{\"number\":9,");
+        QTest::newRow("no brackets match") << QByteArray(records).replace("}]", "]}");
+    }
+    void whatCannotBeDividedIsLeft()
+    {
+        QFETCH(const QByteArray, text);
+        QVERIFY(!divideJson(text.toStdString(), "records"));
+    }
+
+    void aPartThatIsNotJsonIsNothing()
+    {
+        const std::string text = R"([{"number": 5x9}])";
+        QVERIFY(!parsePart(text, {0, 1, text.size() - 1}));
+    }
 };
-
-void TestJsonParts::theDocumentIsThatOfOneParse_data()
-{
-    QTest::addColumn<QByteArray>("text");
-    const auto add = [](const char* name, const Json& json) {
-        QTest::newRow(name) << QByteArray::fromStdString(json.dump());
-        QTest::addRow("%s, indented", name) << QByteArray::fromStdString(json.dump(3));
-    };
-    add("records and others", {{"format", "records"}, {"records", manyOf(600)}, {"view", {{"records", {1, 2}}}}});
-    add("two arrays", {{"first", manyOf(400)}, {"none", Json::array()}, {"records", manyOf(600)}});
-    Json mixed = manyOf(600);
-    mixed[0] = nullptr;
-    mixed[5] = 7;
-    mixed[7] = {1, 2, 3};
-    mixed[8] = Json::object();
-    mixed[599] = "[{";
-    add("elements that are no objects", {{"a", nullptr}, {"records", mixed}});
-    add("objects that are no elements", {{"a", {{"records", manyOf(600)}}}, {"records", manyOf(3)}});
-}
-
-void TestJsonParts::theDocumentIsThatOfOneParse()
-{
-    QFETCH(const QByteArray, text);
-    const auto whole = putTogether(text.toStdString(), "records");
-    QVERIFY(whole.has_value());
-    QCOMPARE(whole->dump(), Json::parse(text.toStdString()).dump()); // the library's own
-}
-
-void TestJsonParts::whatCannotBeDividedIsLeft_data()
-{
-    QTest::addColumn<QByteArray>("text");
-    const auto text = [](const Json& json) { return QByteArray::fromStdString(json.dump()); };
-    const QByteArray records = text({{"records", manyOf(600)}});
-    QTest::newRow("small") << text({{"records", manyOf(3)}});
-    QTest::newRow("an array outermost") << text(manyOf(600));
-    QTest::newRow("another array") << text({{"others", manyOf(600)}, {"records", Json::array()}});
-    QTest::newRow("an object with that key") << text({{"records", {{"a", manyOf(600)}}}});
-    QTest::newRow("one object") << text({{"records", {{{"text", std::string(1 << 21, 'x')}}}}});
-    QTest::newRow("a key twice") << QByteArray(records).replace("{\"records\":[",
-                                                                "{\"a\":1,\"records\":[],\"a\":[],\"records\":[");
-    QTest::newRow("the same key, escaped")
-        << QByteArray(records).replace("{\"records\":[", "{\"rec\\u006frds\":[],\"records\":[");
-    QTest::newRow("cut off") << records.chopped(5000);
-    QTest::newRow("a bracket too many") << records + '}';
-    QTest::newRow("a separator between parts") << QByteArray(records).replace(",{\"number\":9,", ",,{\"number\":9,");
-    QTest::newRow("no brackets match") << QByteArray(records).replace("}]", "]}");
-}
-
-void TestJsonParts::whatCannotBeDividedIsLeft()
-{
-    QFETCH(const QByteArray, text);
-    QVERIFY(!divideJson(text.toStdString(), "records"));
-}
-
-void TestJsonParts::aPartThatIsNotJsonIsNothing()
-{
-    const std::string text = R"([{"number": 5x9}])";
-    QVERIFY(!parsePart(text, {0, 1, text.size() - 1}));
-}
 
 QTEST_GUILESS_MAIN(TestJsonParts)
 #include "tst_json_parts.moc"

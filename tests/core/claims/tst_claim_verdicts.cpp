@@ -5,11 +5,9 @@
 #include "core/claims/claim_verdicts.h"
 #include "core/device/catalogue.h"
 
-#include <QElapsedTimer>
 #include <QtTest>
 
 #include <map>
-#include <set>
 
 using namespace memscape;
 
@@ -169,108 +167,100 @@ class TestClaimVerdicts : public QObject
     Q_OBJECT
 
 private slots:
-    void everyEntryIsJudged_data();
-    void everyEntryIsJudged();
-    void everyEntryIsTestedSomewhere();
-    void independentArithmeticAgrees_data();
-    void independentArithmeticAgrees();
-    void numbersFollowTheDevice();
-    void theDocumentHasEveryKey();
-    void whatADeviceLacksIsAVerdict();
-};
-
-void TestClaimVerdicts::everyEntryIsJudged_data()
-{
-    QTest::addColumn<QByteArray>("device");
-    for (const char* device : {"cpu", "amd-epyc-9654", "nvidia-a100-80gb", "nvidia-h200"})
-        QTest::newRow(device) << QByteArray(device);
-}
-
-void TestClaimVerdicts::everyEntryIsJudged()
-{
-    QFETCH(QByteArray, device);
-    const Verdicts& verdicts = verdictsOn(device.toStdString());
-    QCOMPARE(verdicts.size(), judgedTable().size());
-    for (const auto& [id, claim] : verdicts) {
-        const bool isVerdict = claim.verdict.starts_with("holds") || claim.verdict.starts_with("does not hold")
-            || claim.verdict.starts_with("cannot be tested here: ");
-        QVERIFY2(isVerdict, (id + ": " + claim.verdict).c_str());
-        const bool isTested = !claim.verdict.starts_with("cannot");
-        QVERIFY2(!isTested || claim.ours.find_first_of("0123456789") != std::string::npos, (id + claim.ours).c_str());
-        QVERIFY2(!isTested || !claim.right.empty(), id.c_str());
-        for (const std::string& text : {claim.verdict, claim.ours, claim.right}) {
-            QVERIFY2(text.find('{') == std::string::npos, (id + ": " + text).c_str());
-            QVERIFY2(!isTested || text.find("–") == std::string::npos, (id + ": " + text).c_str()); // not known
+    void everyEntryIsJudged_data()
+    {
+        QTest::addColumn<QByteArray>("device");
+        for (const char* device : {"cpu", "amd-epyc-9654", "nvidia-a100-80gb", "nvidia-h200"})
+            QTest::newRow(device) << QByteArray(device);
+    }
+    void everyEntryIsJudged()
+    {
+        QFETCH(QByteArray, device);
+        const Verdicts& verdicts = verdictsOn(device.toStdString());
+        QCOMPARE(verdicts.size(), judgedTable().size());
+        for (const auto& [id, claim] : verdicts) {
+            const bool isVerdict = claim.verdict.starts_with("holds") || claim.verdict.starts_with("does not hold")
+                || claim.verdict.starts_with("cannot be tested here: ");
+            QVERIFY2(isVerdict, (id + ": " + claim.verdict).c_str());
+            const bool isTested = !claim.verdict.starts_with("cannot");
+            QVERIFY2(!isTested || claim.ours.find_first_of("0123456789") != std::string::npos,
+                     (id + claim.ours).c_str());
+            QVERIFY2(!isTested || !claim.right.empty(), id.c_str());
+            for (const std::string& text : {claim.verdict, claim.ours, claim.right}) {
+                QVERIFY2(text.find('{') == std::string::npos, (id + ": " + text).c_str());
+                QVERIFY2(!isTested || text.find("–") == std::string::npos, (id + ": " + text).c_str()); // not known
+            }
         }
     }
-}
 
-/// "cannot be tested" is the answer on every device only where the table says so.
-void TestClaimVerdicts::everyEntryIsTestedSomewhere()
-{
-    int untested = 0;
-    for (const ClaimEntry& entry : judgedTable()) {
-        bool isTested = false;
-        for (const char* device : {"amd-epyc-9654", "nvidia-a100-80gb", "nvidia-h200"})
-            isTested |= !verdictsOn(device).at(entry.id).verdict.starts_with("cannot");
-        QVERIFY2(isTested == entry.cannot.empty(), entry.id.c_str());
-        untested += !isTested;
+    /// "cannot be tested" is the answer on every device only where the table says so.
+    void everyEntryIsTestedSomewhere()
+    {
+        int untested = 0;
+        for (const ClaimEntry& entry : judgedTable()) {
+            bool isTested = false;
+            for (const char* device : {"amd-epyc-9654", "nvidia-a100-80gb", "nvidia-h200"})
+                isTested |= !verdictsOn(device).at(entry.id).verdict.starts_with("cannot");
+            QVERIFY2(isTested == entry.cannot.empty(), entry.id.c_str());
+            untested += !isTested;
+        }
+        QVERIFY(untested > 0 && untested < 20);
     }
-    QVERIFY(untested > 0 && untested < 20);
-}
 
-void TestClaimVerdicts::independentArithmeticAgrees_data()
-{
-    QTest::addColumn<int>("index");
-    const auto all = expectations();
-    for (int i = 0; i < int(all.size()); ++i)
-        QTest::addRow("%s %s", all[std::size_t(i)].id, all[std::size_t(i)].device) << i;
-}
+    void independentArithmeticAgrees_data()
+    {
+        QTest::addColumn<int>("index");
+        const auto all = expectations();
+        for (int i = 0; i < int(all.size()); ++i)
+            QTest::addRow("%s %s", all[std::size_t(i)].id, all[std::size_t(i)].device) << i;
+    }
+    void independentArithmeticAgrees()
+    {
+        QFETCH(int, index);
+        const Expected expected = expectations()[std::size_t(index)];
+        const JudgedClaim& claim = verdictsOn(expected.device).at(expected.id);
+        const std::string all = claim.verdict + " | " + claim.ours;
+        QVERIFY2(claim.verdict.starts_with(expected.verdict), all.c_str());
+        for (const std::string& word : expected.words)
+            QVERIFY2(claim.ours.find(word) != std::string::npos, (word + " not in " + all).c_str());
+    }
 
-void TestClaimVerdicts::independentArithmeticAgrees()
-{
-    QFETCH(int, index);
-    const Expected expected = expectations()[std::size_t(index)];
-    const JudgedClaim& claim = verdictsOn(expected.device).at(expected.id);
-    const std::string all = claim.verdict + " | " + claim.ours;
-    QVERIFY2(claim.verdict.starts_with(expected.verdict), all.c_str());
-    for (const std::string& word : expected.words)
-        QVERIFY2(claim.ours.find(word) != std::string::npos, (word + " not in " + all).c_str());
-}
+    void numbersFollowTheDevice()
+    {
+        int differ = 0;
+        for (const auto& [id, claim] : verdictsOn("nvidia-h200"))
+            differ += claim.ours != verdictsOn("nvidia-a100-80gb").at(id).ours;
+        QVERIFY2(differ > 40, qPrintable(QString::number(differ)));
+        // A case of its own device does not.
+        QCOMPARE(verdictsOn("nvidia-h200").at("ridge-points").ours,
+                 verdictsOn("amd-epyc-9654").at("ridge-points").ours);
+    }
 
-void TestClaimVerdicts::numbersFollowTheDevice()
-{
-    int differ = 0;
-    for (const auto& [id, claim] : verdictsOn("nvidia-h200"))
-        differ += claim.ours != verdictsOn("nvidia-a100-80gb").at(id).ours;
-    QVERIFY2(differ > 40, qPrintable(QString::number(differ)));
-    // A case of its own device does not.
-    QCOMPARE(verdictsOn("nvidia-h200").at("ridge-points").ours, verdictsOn("amd-epyc-9654").at("ridge-points").ours);
-}
+    void theDocumentHasEveryKey()
+    {
+        const Json json = judgedJson(verdictsOn("nvidia-h200").at("zero-stage-1"));
+        for (const char* key : {"source", "place", "quote", "ours", "verdict", "right", "experiment", "parameters"})
+            QVERIFY2(json.contains(key), key);
+        QCOMPARE(json["source"].get<std::string>(), std::string("vram-bottleneck"));
+        QCOMPARE(json["place"].get<std::string>(), std::string("2. ZeRO (Zero Redundancy Optimizer), line 33"));
+        QCOMPARE(json["experiment"].get<std::string>(), std::string("sharding"));
+        QCOMPARE(json["device"].get<std::string>(), std::string("nvidia-h200"));
+        QVERIFY(json["parameters"].is_array() && !json["parameters"].empty());
+        QCOMPARE(json["cases"].size(), std::size_t(4));
+        QCOMPARE(judgedJson(verdictsOn("nvidia-h200").at("ridge-points"))["device"].get<std::string>(),
+                 std::string("nvidia-a100-80gb"));
+    }
 
-void TestClaimVerdicts::theDocumentHasEveryKey()
-{
-    const Json json = judgedJson(verdictsOn("nvidia-h200").at("zero-stage-1"));
-    for (const char* key : {"source", "place", "quote", "ours", "verdict", "right", "experiment", "parameters"})
-        QVERIFY2(json.contains(key), key);
-    QCOMPARE(json["source"].get<std::string>(), std::string("vram-bottleneck"));
-    QCOMPARE(json["place"].get<std::string>(), std::string("2. ZeRO (Zero Redundancy Optimizer), line 33"));
-    QCOMPARE(json["experiment"].get<std::string>(), std::string("sharding"));
-    QCOMPARE(json["device"].get<std::string>(), std::string("nvidia-h200"));
-    QVERIFY(json["parameters"].is_array() && !json["parameters"].empty());
-    QCOMPARE(json["cases"].size(), std::size_t(4));
-    QCOMPARE(judgedJson(verdictsOn("nvidia-h200").at("ridge-points"))["device"].get<std::string>(),
-             std::string("nvidia-a100-80gb"));
-}
-
-/// A T4 has no BF16: the product is refused, and the claim says so.
-void TestClaimVerdicts::whatADeviceLacksIsAVerdict()
-{
-    const JudgedClaim& claim = verdictsOn("nvidia-t4").at("not-small");
-    QVERIFY2(claim.verdict.starts_with("cannot be tested here: ") && claim.verdict.find("BF16") != std::string::npos,
-             claim.verdict.c_str());
-    QVERIFY(verdictsOn("amd-epyc-9654").at("host-ram").ours.find("cycles") != std::string::npos);
-}
+    /// A T4 has no BF16: the product is refused, and the claim says so.
+    void whatADeviceLacksIsAVerdict()
+    {
+        const JudgedClaim& claim = verdictsOn("nvidia-t4").at("not-small");
+        QVERIFY2(claim.verdict.starts_with("cannot be tested here: ")
+                     && claim.verdict.find("BF16") != std::string::npos,
+                 claim.verdict.c_str());
+        QVERIFY(verdictsOn("amd-epyc-9654").at("host-ram").ours.find("cycles") != std::string::npos);
+    }
+};
 
 QTEST_APPLESS_MAIN(TestClaimVerdicts)
 #include "tst_claim_verdicts.moc"

@@ -10,8 +10,6 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
-#include <cmath>
-
 using namespace memscape;
 
 namespace {

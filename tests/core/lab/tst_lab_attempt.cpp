@@ -233,8 +233,7 @@ private slots:
         const auto grade = gradeLab(*parsed, predictions);
         QVERIFY(grade);
         QCOMPARE(grade->points, 2.0); // of the question that is still asked
-        QVERIFY(std::find(grade->flags.begin(), grade->flags.end(),
-                          "the answers were written for another version of this lab")
+        QVERIFY(std::ranges::find(grade->flags, "the answers were written for another version of this lab")
                 != grade->flags.end());
         QCOMPARE(parsed->toJson()["steps"]["repair"]["answers"]["choice"]["stride"], Json("2"));
     }

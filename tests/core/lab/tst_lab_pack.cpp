@@ -99,8 +99,7 @@ private slots:
         const auto pack = packOf(*lab);
         QVERIFY(pack);
         const auto has = [](const Lab& one, const char* key) {
-            return std::any_of(one.values.begin(), one.values.end(),
-                               [&](const auto& value) { return value.first == key; });
+            return std::ranges::any_of(one.values, [&](const auto& value) { return value.first == key; });
         };
         QVERIFY(has(*lab, "held1") && !has(**pack, "held1"));
         for (const LabPrediction& one : lab->predictions)

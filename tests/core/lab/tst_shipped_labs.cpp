@@ -6,7 +6,6 @@
 #include "core/lab/lab_report.h"
 
 #include <QDir>
-#include <QFile>
 #include <QtTest>
 
 using namespace memscape;

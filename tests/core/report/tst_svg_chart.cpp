@@ -145,8 +145,8 @@ private slots:
         const std::string svg = svgChart(chartOf(&series, nullptr));
         const auto line = svg.rfind("class=\"predicted\"");
         const std::string path = svg.substr(line, svg.find("fill", line) - line);
-        QCOMPARE(std::count(path.begin(), path.end(), 'M'), 2);
-        QCOMPARE(std::count(path.begin(), path.end(), 'L'), 0);
+        QCOMPARE(std::ranges::count(path, 'M'), 2);
+        QCOMPARE(std::ranges::count(path, 'L'), 0);
     }
 
     /// Nothing lies between two categories: a level stands at each, and the band at each dot is its own.

@@ -143,7 +143,7 @@ static void multiply(const ProductLaunch& w)
             b[k * w.columns + column] = w.b[w.bTransposed ? column * w.bStride + k : k * w.bStride + column];
     }
     for (std::uint64_t row = 0; row < w.rows; ++row) {
-        std::fill(sums.begin(), sums.end(), 0.0F);
+        std::ranges::fill(sums, 0.0F);
         for (std::uint64_t k = 0; k < w.inner; ++k) {
             const float a = w.a[w.aTransposed ? k * w.aStride + row : row * w.aStride + k];
             for (std::uint64_t column = 0; column < w.columns; ++column)

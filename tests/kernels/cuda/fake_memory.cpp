@@ -38,8 +38,8 @@ std::map<char*, std::size_t> pinned; // memory of the host
 bool isInPinned(const void* at)
 {
     const auto* byte = static_cast<const char*>(at);
-    return std::any_of(pinned.begin(), pinned.end(),
-                       [byte](const auto& one) { return byte >= one.first && byte < one.first + one.second; });
+    return std::ranges::any_of(pinned,
+                               [byte](const auto& one) { return byte >= one.first && byte < one.first + one.second; });
 }
 
 cudaError_t take(void** at, std::uint64_t bytes, bool pooled)

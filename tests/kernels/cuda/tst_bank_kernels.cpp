@@ -121,73 +121,68 @@ class TestBankKernels : public QObject
     Q_OBJECT
 
 private slots:
-    void readsTakeTheWavefrontsThatAreCounted();
-    void writesTakeTheWavefrontsThatAreCounted();
-    void whatIsWrittenIsWhereItIsRead();
-    void flashTilesHaveNoConflicts();
-};
-
-void TestBankKernels::readsTakeTheWavefrontsThatAreCounted()
-{
-    for (const std::uint32_t padding : {0u, 1u}) {
-        compareReads<std::uint16_t>(padding, 0);
-        compareReads<std::uint32_t>(padding, 0);
-        compareReads<Word8>(padding, 0);
-        compareReads<Word16>(padding, 0);
+    void readsTakeTheWavefrontsThatAreCounted()
+    {
+        for (const std::uint32_t padding : {0u, 1u}) {
+            compareReads<std::uint16_t>(padding, 0);
+            compareReads<std::uint32_t>(padding, 0);
+            compareReads<Word8>(padding, 0);
+            compareReads<Word16>(padding, 0);
+        }
+        compareReads<std::uint32_t>(0, 4);
+        compareReads<std::uint32_t>(0, 16);
+        compareReads<Word8>(0, 8);
+        compareReads<Word16>(0, 16);
     }
-    compareReads<std::uint32_t>(0, 4);
-    compareReads<std::uint32_t>(0, 16);
-    compareReads<Word8>(0, 8);
-    compareReads<Word16>(0, 16);
-}
 
-void TestBankKernels::writesTakeTheWavefrontsThatAreCounted()
-{
-    for (const std::uint32_t granule : {0u, 4u}) {
-        for (const std::uint32_t stride : {1u, 2u, 8u, 32u}) {
-            const BankWork work = workOf(*sharedTile(4, 32, 0, granule), stride);
-            emulated::GlobalMemory memory;
-            const auto stores = [&](bool writes) {
-                return emulated::run(launchOf(work), memory,
-                                     [&](emulated::Machine& m) {
-                                         fillTile<std::uint32_t>(m, work, lanesPerWarp);
-                                         m.syncThreads();
-                                         if (writes)
-                                             writeAsked<std::uint32_t>(m, work);
-                                     })
-                    .stores.turns;
-            };
-            QCOMPARE(stores(true) - stores(false), std::uint64_t(resolveBanks(addressesOf(work), 4)->wavefronts));
+    void writesTakeTheWavefrontsThatAreCounted()
+    {
+        for (const std::uint32_t granule : {0u, 4u}) {
+            for (const std::uint32_t stride : {1u, 2u, 8u, 32u}) {
+                const BankWork work = workOf(*sharedTile(4, 32, 0, granule), stride);
+                emulated::GlobalMemory memory;
+                const auto stores = [&](bool writes) {
+                    return emulated::run(launchOf(work), memory,
+                                         [&](emulated::Machine& m) {
+                                             fillTile<std::uint32_t>(m, work, lanesPerWarp);
+                                             m.syncThreads();
+                                             if (writes)
+                                                 writeAsked<std::uint32_t>(m, work);
+                                         })
+                        .stores.turns;
+                };
+                QCOMPARE(stores(true) - stores(false), std::uint64_t(resolveBanks(addressesOf(work), 4)->wavefronts));
+            }
         }
     }
-}
 
-void TestBankKernels::whatIsWrittenIsWhereItIsRead()
-{
-    const BankWork work = workOf(*sharedTile(8, 16, 3, 8), 7);
-    std::vector<Word8> tile(work.elements);
-    emulated::GlobalMemory memory;
-    memory.writable("tile", tile.data(), tile.size() * sizeof(Word8));
-    emulated::run(launchOf(work), memory, [&](emulated::Machine& m) {
-        fillTile<Word8>(m, work, lanesPerWarp);
-        m.syncThreads();
-        writeAsked<Word8>(m, work);
-        m.syncThreads();
-        copyTile<Word8>(m, work, lanesPerWarp, tile.data());
-    });
-    for (std::uint32_t e = 0; e < work.elements; ++e) {
-        const Word8 expected = wordOf<Word8>(e % 7 == 0 ? writtenBits(e) : mixed(e)); // 31 × 7 is the last
-        QVERIFY(std::memcmp(&tile[e], &expected, sizeof(Word8)) == 0);
+    void whatIsWrittenIsWhereItIsRead()
+    {
+        const BankWork work = workOf(*sharedTile(8, 16, 3, 8), 7);
+        std::vector<Word8> tile(work.elements);
+        emulated::GlobalMemory memory;
+        memory.writable("tile", tile.data(), tile.size() * sizeof(Word8));
+        emulated::run(launchOf(work), memory, [&](emulated::Machine& m) {
+            fillTile<Word8>(m, work, lanesPerWarp);
+            m.syncThreads();
+            writeAsked<Word8>(m, work);
+            m.syncThreads();
+            copyTile<Word8>(m, work, lanesPerWarp, tile.data());
+        });
+        for (std::uint32_t e = 0; e < work.elements; ++e) {
+            const Word8 expected = wordOf<Word8>(e % 7 == 0 ? writtenBits(e) : mixed(e)); // 31 × 7 is the last
+            QVERIFY(std::memcmp(&tile[e], &expected, sizeof(Word8)) == 0);
+        }
     }
-}
 
-void TestBankKernels::flashTilesHaveNoConflicts()
-{
-    expectNoConflicts<2>();
-    expectNoConflicts<4>();
-    expectNoConflicts<8>();  // head dimension 64
-    expectNoConflicts<16>(); // 128
-}
+    void flashTilesHaveNoConflicts()
+    {
+        expectNoConflicts<2>();
+        expectNoConflicts<4>();
+        expectNoConflicts<8>();  // head dimension 64
+        expectNoConflicts<16>(); // 128
+    }
+};
 
 QTEST_GUILESS_MAIN(TestBankKernels)
 #include "tst_bank_kernels.moc"

@@ -50,137 +50,126 @@ class TestCudaSharding : public QObject
 private slots:
     void init() { fakeGpu() = slowGpus(1); }
 
-    void everySumIsExact_data();
-    void everySumIsExact();
-    void aStepTakesTheLinksTime();
-    void gpusThatDoNotReachEachOtherGoThroughTheHost();
-    void aRefusedWayGoesThroughTheHost();
-    void tooFewGpusAreRefused();
-    void aLostBitFailsTheRun();
-    void stopEndsARunWithin();
-    void memoryThatCannotBeHadIsNamed();
-    void nothingIsLeftBehind();
-};
+    void everySumIsExact_data()
+    {
+        QTest::addColumn<int>("ranks");
+        QTest::addColumn<QStringList>("more");
+        for (const int ranks : {2, 3, 4}) {
+            for (const char* stage : {"zero=0", "zero=1", "zero=2", "zero=3"}) {
+                for (const char* link : {"link=peer", "link=host"})
+                    QTest::addRow("%d %s %s", ranks, stage, link) << ranks << QStringList{stage, link};
+            }
+        }
+        QTest::newRow("floats") << 2 << QStringList{"precision=fp32", "zero=2"};
+    }
+    void everySumIsExact()
+    {
+        QFETCH(int, ranks);
+        QFETCH(QStringList, more);
+        fakeGpu().devices = 4;
+        const ShardedOnFake sharded(ranks, more);
+        QCOMPARE(sharded.error(), std::string());
+        QVERIFY(sharded.measured("sent") > 0);
+        QCOMPARE(sharded.measured("sent"), sharded.predicted("sent"));
+        QCOMPARE(sharded.measured("stored"), sharded.predicted("stored"));
+        QVERIFY(sharded.measured("communication_time") > 0);
+        QCOMPARE(fakeGpu().race, std::string());
+        QCOMPARE(fakeGpu().heldUp, std::string());
+        QCOMPARE(sharded.listener.count("sharding.staged"), 0);
+    }
 
-void TestCudaSharding::everySumIsExact_data()
-{
-    QTest::addColumn<int>("ranks");
-    QTest::addColumn<QStringList>("more");
-    for (const int ranks : {2, 3, 4}) {
-        for (const char* stage : {"zero=0", "zero=1", "zero=2", "zero=3"}) {
-            for (const char* link : {"link=peer", "link=host"})
-                QTest::addRow("%d %s %s", ranks, stage, link) << ranks << QStringList{stage, link};
+    void aStepTakesTheLinksTime()
+    {
+        // One float: two ranks copy one after the other in the one clock of the fake; in the first of two steps they
+        // add.
+        fakeGpu().devices = 2;
+        const ShardedOnFake sharded(2);
+        QCOMPARE(sharded.error(), std::string());
+        const double step = 2 * 2e-3 + 2 * 2.5e-6 / 2;
+        QVERIFY2(std::fabs(sharded.measured("latency") / step - 1) < 0.01,
+                 qPrintable(QString::number(sharded.measured("latency"))));
+    }
+
+    void gpusThatDoNotReachEachOtherGoThroughTheHost()
+    {
+        fakeGpu().devices = 2;
+        fakeGpu().reachesPeers = false;
+        const ShardedOnFake sharded(2, {"link=peer"});
+        QCOMPARE(sharded.error(), std::string());
+        QCOMPARE(sharded.listener.count("sharding.staged"), 1);
+        QVERIFY(sharded.listener.notes.back().second.find("cannot reach") != std::string::npos);
+        QCOMPARE(fakeGpu().race, std::string());
+    }
+
+    void aRefusedWayGoesThroughTheHost()
+    {
+        fakeGpu().devices = 2;
+        fakeGpu().peerError = cudaErrorTooManyPeers;
+        const ShardedOnFake refused(2, {"link=peer"});
+        QCOMPARE(refused.error(), std::string());
+        QCOMPARE(refused.listener.count("sharding.staged"), 1);
+        fakeGpu().peerError = cudaErrorPeerAccessAlreadyEnabled;
+        QCOMPARE(ShardedOnFake(2, {"link=peer"}).listener.count("sharding.staged"), 0);
+    }
+
+    void tooFewGpusAreRefused()
+    {
+        const ShardedOnFake one(2);
+        QVERIFY(!one.ran.run);
+        QCOMPARE(one.ran.run.error().code, std::string("run.skipped"));
+        QVERIFY2(one.error().find("2 ranks need 2 GPUs, and there is one") != std::string::npos, one.error().c_str());
+        QVERIFY2(one.error().find("device cpu") != std::string::npos, one.error().c_str());
+        fakeGpu().devices = 2;
+        const ShardedOnFake two(4);
+        QVERIFY(!two.ran.run);
+        QVERIFY2(two.error().find("choose 2 ranks") != std::string::npos, two.error().c_str());
+    }
+
+    void aLostBitFailsTheRun()
+    {
+        for (const char* link : {"link=peer", "link=host"}) {
+            fakeGpu() = slowGpus(2);
+            fakeGpu().wrongCopyAt = 3;
+            const ShardedOnFake sharded(2, {link}, false);
+            QVERIFY(!sharded.ran.run);
+            QCOMPARE(sharded.ran.run.error().code, std::string("check.failed"));
         }
     }
-    QTest::newRow("floats") << 2 << QStringList{"precision=fp32", "zero=2"};
-}
 
-void TestCudaSharding::everySumIsExact()
-{
-    QFETCH(int, ranks);
-    QFETCH(QStringList, more);
-    fakeGpu().devices = 4;
-    const ShardedOnFake sharded(ranks, more);
-    QCOMPARE(sharded.error(), std::string());
-    QVERIFY(sharded.measured("sent") > 0);
-    QCOMPARE(sharded.measured("sent"), sharded.predicted("sent"));
-    QCOMPARE(sharded.measured("stored"), sharded.predicted("stored"));
-    QVERIFY(sharded.measured("communication_time") > 0);
-    QCOMPARE(fakeGpu().race, std::string());
-    QCOMPARE(fakeGpu().heldUp, std::string());
-    QCOMPARE(sharded.listener.count("sharding.staged"), 0);
-}
-
-void TestCudaSharding::aStepTakesTheLinksTime()
-{
-    // One float: two ranks copy one after the other in the one clock of the fake; in the first of two steps they add.
-    fakeGpu().devices = 2;
-    const ShardedOnFake sharded(2);
-    QCOMPARE(sharded.error(), std::string());
-    const double step = 2 * 2e-3 + 2 * 2.5e-6 / 2;
-    QVERIFY2(std::fabs(sharded.measured("latency") / step - 1) < 0.01,
-             qPrintable(QString::number(sharded.measured("latency"))));
-}
-
-void TestCudaSharding::gpusThatDoNotReachEachOtherGoThroughTheHost()
-{
-    fakeGpu().devices = 2;
-    fakeGpu().reachesPeers = false;
-    const ShardedOnFake sharded(2, {"link=peer"});
-    QCOMPARE(sharded.error(), std::string());
-    QCOMPARE(sharded.listener.count("sharding.staged"), 1);
-    QVERIFY(sharded.listener.notes.back().second.find("cannot reach") != std::string::npos);
-    QCOMPARE(fakeGpu().race, std::string());
-}
-
-void TestCudaSharding::aRefusedWayGoesThroughTheHost()
-{
-    fakeGpu().devices = 2;
-    fakeGpu().peerError = cudaErrorTooManyPeers;
-    const ShardedOnFake refused(2, {"link=peer"});
-    QCOMPARE(refused.error(), std::string());
-    QCOMPARE(refused.listener.count("sharding.staged"), 1);
-    fakeGpu().peerError = cudaErrorPeerAccessAlreadyEnabled;
-    QCOMPARE(ShardedOnFake(2, {"link=peer"}).listener.count("sharding.staged"), 0);
-}
-
-void TestCudaSharding::tooFewGpusAreRefused()
-{
-    const ShardedOnFake one(2);
-    QVERIFY(!one.ran.run);
-    QCOMPARE(one.ran.run.error().code, std::string("run.skipped"));
-    QVERIFY2(one.error().find("2 ranks need 2 GPUs, and there is one") != std::string::npos, one.error().c_str());
-    QVERIFY2(one.error().find("device cpu") != std::string::npos, one.error().c_str());
-    fakeGpu().devices = 2;
-    const ShardedOnFake two(4);
-    QVERIFY(!two.ran.run);
-    QVERIFY2(two.error().find("choose 2 ranks") != std::string::npos, two.error().c_str());
-}
-
-void TestCudaSharding::aLostBitFailsTheRun()
-{
-    for (const char* link : {"link=peer", "link=host"}) {
-        fakeGpu() = slowGpus(2);
-        fakeGpu().wrongCopyAt = 3;
-        const ShardedOnFake sharded(2, {link}, false);
-        QVERIFY(!sharded.ran.run);
-        QCOMPARE(sharded.ran.run.error().code, std::string("check.failed"));
+    void stopEndsARunWithin()
+    {
+        fakeGpu().devices = 2;
+        const std::uint64_t before = fakeGpu().usedBytes;
+        test::Listener listener;
+        listener.stopAfter = 8;
+        const auto run = runOnFake("sharding", shardedGiven(2, {}, false), listener).run;
+        QVERIFY(!run);
+        QCOMPARE(run.error().code, std::string("run.cancelled"));
+        QCOMPARE(fakeGpu().usedBytes, before);
     }
-}
 
-void TestCudaSharding::stopEndsARunWithin()
-{
-    fakeGpu().devices = 2;
-    const std::uint64_t before = fakeGpu().usedBytes;
-    test::Listener listener;
-    listener.stopAfter = 8;
-    const auto run = runOnFake("sharding", shardedGiven(2, {}, false), listener).run;
-    QVERIFY(!run);
-    QCOMPARE(run.error().code, std::string("run.cancelled"));
-    QCOMPARE(fakeGpu().usedBytes, before);
-}
+    void memoryThatCannotBeHadIsNamed()
+    {
+        fakeGpu().devices = 2;
+        fakeGpu().memoryBytes = 64 << 10;
+        const ShardedOnFake small(2, {"precision=fp32"});
+        QVERIFY(!small.ran.run);
+        QCOMPARE(small.ran.run.error().code, std::string("run.memory"));
+        QVERIFY2(small.error().find("of GPU") != std::string::npos, small.error().c_str());
+        fakeGpu() = slowGpus(2);
+        fakeGpu().pinnableBytes = 100;
+        const ShardedOnFake pinned(2, {"link=host"});
+        QCOMPARE(pinned.ran.run ? std::string() : pinned.ran.run.error().code, std::string("run.memory"));
+    }
 
-void TestCudaSharding::memoryThatCannotBeHadIsNamed()
-{
-    fakeGpu().devices = 2;
-    fakeGpu().memoryBytes = 64 << 10;
-    const ShardedOnFake small(2, {"precision=fp32"});
-    QVERIFY(!small.ran.run);
-    QCOMPARE(small.ran.run.error().code, std::string("run.memory"));
-    QVERIFY2(small.error().find("of GPU") != std::string::npos, small.error().c_str());
-    fakeGpu() = slowGpus(2);
-    fakeGpu().pinnableBytes = 100;
-    const ShardedOnFake pinned(2, {"link=host"});
-    QCOMPARE(pinned.ran.run ? std::string() : pinned.ran.run.error().code, std::string("run.memory"));
-}
-
-void TestCudaSharding::nothingIsLeftBehind()
-{
-    fakeGpu().devices = 2;
-    const std::uint64_t before = fakeGpu().usedBytes;
-    QCOMPARE(ShardedOnFake(2, {"zero=3"}).error(), std::string());
-    QCOMPARE(fakeGpu().usedBytes, before);
-}
+    void nothingIsLeftBehind()
+    {
+        fakeGpu().devices = 2;
+        const std::uint64_t before = fakeGpu().usedBytes;
+        QCOMPARE(ShardedOnFake(2, {"zero=3"}).error(), std::string());
+        QCOMPARE(fakeGpu().usedBytes, before);
+    }
+};
 
 QTEST_GUILESS_MAIN(TestCudaSharding)
 #include "tst_cuda_sharding.moc"

@@ -45,7 +45,7 @@ Parameters parametersOf(std::vector<std::string> given)
     given.insert(given.begin(), "operation=train");
     for (const std::string standard : {"m=43", "n=50", "k=37"}) {
         const auto isGiven = [&](const std::string& one) { return one.substr(0, 2) == standard.substr(0, 2); };
-        if (std::none_of(given.begin(), given.end(), isGiven))
+        if (std::ranges::none_of(given, isGiven))
             given.push_back(standard);
     }
     return resolve((*findExperiment("precision"))->schema(), given).value();
@@ -216,7 +216,7 @@ void TestCudaTraining::overflowSkipsTheStepAndHalvesTheScale()
     QCOMPARE(scale.front(), 0x1p30);
     int inRow = 0, grown = 0;
     for (std::size_t i = 0; i + 1 < scale.size(); ++i) {
-        const bool isSkipped = std::find(skipped.begin(), skipped.end(), Json(i + 1)) != skipped.end();
+        const bool isSkipped = std::ranges::find(skipped, Json(i + 1)) != skipped.end();
         inRow = isSkipped ? 0 : inRow + 1;
         const bool grows = inRow == 10;
         QCOMPARE(scale[i + 1], isSkipped ? scale[i] / 2 : grows ? 2 * scale[i] : scale[i]);

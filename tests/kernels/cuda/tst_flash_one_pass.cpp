@@ -140,158 +140,146 @@ class TestFlashOnePass : public QObject
     Q_OBJECT
 
 private slots:
-    void gradientsAreAsInDouble_data();
-    void gradientsAreAsInDouble();
-    void extremeScoresStayFinite();
-    void onlyTheQuerysGradientDependsOnTheOrder();
-    void nothingConflicts();
-    void fiveProductsInAll();
-    void sharedMemoryIsAskedForAsDescribed();
-    void additionsAreAsDescribed();
-    void tilesAreAsDescribed();
-    void mistakesAreCaught();
-};
-
-void TestFlashOnePass::gradientsAreAsInDouble_data()
-{
-    QTest::addColumn<bool>("isSmall");
-    QTest::addColumn<QString>("format");
-    QTest::addColumn<AttentionSizes>("sizes");
-    const auto add = [](const char* format, const AttentionSizes& s) {
-        for (const bool isSmall : {false, true})
-            QTest::addRow("%s %s d=%d b=%d h=%d/%d n=%d/%d %s", isSmall ? "small" : "large", format, s.headDim, s.batch,
-                          s.heads, s.kvHeads, s.queries, s.keys, s.causal ? "causal" : "full")
-                << isSmall << format << s;
-    };
-    for (const bool causal : {false, true}) {
-        for (const int headDim : {64, 128}) {
-            add("fp16", sizesOf(1, 1, 1, 1, 1, headDim, causal));
-            add("fp16", sizesOf(1, 1, 1, 64, 128, headDim, causal));
-            add("fp16", sizesOf(1, 1, 1, 131, 131, headDim, causal));
-            add("bf16", sizesOf(2, 4, 2, 67, 67, headDim, causal));
-            add("fp16", sizesOf(1, 2, 1, 5, 259, headDim, causal));
-            add("bf16", sizesOf(1, 1, 1, 77, 131, headDim, causal));
-        }
-    }
-    add("fp16", sizesOf(1, 2, 1, 131, 7, 64, false));
-}
-
-void TestFlashOnePass::gradientsAreAsInDouble()
-{
-    QFETCH(bool, isSmall);
-    QFETCH(QString, format);
-    QFETCH(AttentionSizes, sizes);
-    const OnePassRun run = format == "fp16" ? runOnePass<Half>(isSmall, sizes, Drawn::Normal)
-                                            : runOnePass<Bfloat>(isSmall, sizes, Drawn::Normal);
-    const double allowed = format == "fp16" ? 3e-3 : 2.4e-2;
-    const auto text = QString("dQ %1, dK %2, dV %3").arg(run.queryError).arg(run.keyError).arg(run.valueError);
-    QVERIFY2(run.queryError < allowed || sizes.keys == 1,
-             qPrintable(text));                                            // one key: dQ and dK are
-    QVERIFY2(run.keyError < allowed || sizes.keys == 1, qPrintable(text)); // the rounding of zero
-    QVERIFY2(run.valueError < allowed, qPrintable(text));
-    QVERIFY2(std::isfinite(run.worst()), qPrintable(text));
-    QCOMPARE(run.untouched, std::uint64_t(0));
-}
-
-void TestFlashOnePass::extremeScoresStayFinite()
-{
-    for (const Drawn kind : {Drawn::Large, Drawn::Equal, Drawn::Outliers}) {
-        for (const bool causal : {false, true}) {
-            const OnePassRun run = runTile<Short>(sizesOf(1, 1, 1, 70, 70, 64, causal), kind);
-            // As in tst_flash_backward: scores of millions are known in float to some hundredths.
-            const double allowed = kind == Drawn::Outliers ? 0.1 : 3e-3;
-            QVERIFY2(run.valueError < allowed, qPrintable(QString::number(run.valueError)));
-            QVERIFY(std::isfinite(run.worst()));
-        }
-    }
-}
-
-void TestFlashOnePass::onlyTheQuerysGradientDependsOnTheOrder()
-{
-    const AttentionSizes s = sizesOf(1, 1, 1, 64, 3 * Short::keys, 64, false);
-    const OnePassRun forwards = runTile<Short>(s), backwards = runTile<Short, FromTheEnd>(s);
-    QVERIFY(forwards.sums != backwards.sums); // three roundings in another order
-    QVERIFY(forwards.queryError < 3e-3 && backwards.queryError < 3e-3);
-    QVERIFY(forwards.keyGradient == backwards.keyGradient);
-    QVERIFY(forwards.valueGradient == backwards.valueGradient);
-}
-
-void TestFlashOnePass::nothingConflicts()
-{
-    for (const auto& [isSmall, headDim] :
-         {std::pair(false, 64), std::pair(true, 64), std::pair(false, 128), std::pair(true, 128)}) {
-        const LaunchCount count =
-            runOnePass<Half>(isSmall, sizesOf(1, 1, 1, 128, 128, headDim, true), Drawn::Normal).tiles;
-        QVERIFY(count.matrixLoads.fewest > 0 && count.copies.fewest > 0 && count.stores.fewest > 0);
-        QCOMPARE(count.matrixLoads.conflicts(), std::uint64_t(0));
-        QCOMPARE(count.copies.conflicts(), std::uint64_t(0));
-        QCOMPARE(count.loads.conflicts(), std::uint64_t(0));
-        QCOMPARE(count.stores.conflicts(), std::uint64_t(0));
-    }
-}
-
-void TestFlashOnePass::fiveProductsInAll()
-{
-    const std::uint64_t product = 256 * 256 * 64 / (16 * 8 * 16); // instructions for n × n × d
-    QCOMPARE(runTile<Short>(sizesOf(1, 1, 1, 256, 256, 64, false)).tiles.products, 5 * product);
-}
-
-void TestFlashOnePass::sharedMemoryIsAskedForAsDescribed()
-{
-    // What a turn more asks, for 64 rows × 64 keys: the table of flash_one_pass.h. Log-sum-exp and
-    // delta, which it leaves out, are four stores a turn for 64 rows.
-    const auto turn = [](const LaunchCount& once, const LaunchCount& twice, double squares) {
-        return std::array{double(twice.matrixLoads.turns - once.matrixLoads.turns) / squares,
-                          double(twice.stores.turns - once.stores.turns) / squares,
-                          double(twice.copies.turns - once.copies.turns) / squares};
-    };
-    const auto asked = [&]<typename Tile>(const Tile&) {
-        const auto run = [](int queries) {
-            return runTile<Tile>(sizesOf(1, 1, 1, queries, Tile::keys, Tile::headDim, false)).tiles;
+    void gradientsAreAsInDouble_data()
+    {
+        QTest::addColumn<bool>("isSmall");
+        QTest::addColumn<QString>("format");
+        QTest::addColumn<AttentionSizes>("sizes");
+        const auto add = [](const char* format, const AttentionSizes& s) {
+            for (const bool isSmall : {false, true})
+                QTest::addRow("%s %s d=%d b=%d h=%d/%d n=%d/%d %s", isSmall ? "small" : "large", format, s.headDim,
+                              s.batch, s.heads, s.kvHeads, s.queries, s.keys, s.causal ? "causal" : "full")
+                    << isSmall << format << s;
         };
-        const double squares = Tile::queries / 64.0 * Tile::keys / 64.0;
-        auto counts = turn(run(Tile::queries), run(2 * Tile::queries), squares);
-        counts[1] -= 4 * Tile::queries / 64 / squares;
-        return counts;
-    };
-    using Counts = std::array<double, 3>;
-    QVERIFY((asked(LargeOnePassTile<Half, 128>()) == Counts{2304, 128, 128}));
-    QVERIFY((asked(SmallOnePassTile<Half, 128>()) == Counts{2176, 128, 256}));
-    QVERIFY((asked(LargeOnePassTile<Half, 64>()) == Counts{1152, 128, 64}));
-    QVERIFY((asked(SmallOnePassTile<Half, 64>()) == Counts{1408, 128, 64}));
-}
+        for (const bool causal : {false, true}) {
+            for (const int headDim : {64, 128}) {
+                add("fp16", sizesOf(1, 1, 1, 1, 1, headDim, causal));
+                add("fp16", sizesOf(1, 1, 1, 64, 128, headDim, causal));
+                add("fp16", sizesOf(1, 1, 1, 131, 131, headDim, causal));
+                add("bf16", sizesOf(2, 4, 2, 67, 67, headDim, causal));
+                add("fp16", sizesOf(1, 2, 1, 5, 259, headDim, causal));
+                add("bf16", sizesOf(1, 1, 1, 77, 131, headDim, causal));
+            }
+        }
+        add("fp16", sizesOf(1, 2, 1, 131, 7, 64, false));
+    }
+    void gradientsAreAsInDouble()
+    {
+        QFETCH(bool, isSmall);
+        QFETCH(QString, format);
+        QFETCH(AttentionSizes, sizes);
+        const OnePassRun run = format == "fp16" ? runOnePass<Half>(isSmall, sizes, Drawn::Normal)
+                                                : runOnePass<Bfloat>(isSmall, sizes, Drawn::Normal);
+        const double allowed = format == "fp16" ? 3e-3 : 2.4e-2;
+        const auto text = QString("dQ %1, dK %2, dV %3").arg(run.queryError).arg(run.keyError).arg(run.valueError);
+        QVERIFY2(run.queryError < allowed || sizes.keys == 1,
+                 qPrintable(text));                                            // one key: dQ and dK are
+        QVERIFY2(run.keyError < allowed || sizes.keys == 1, qPrintable(text)); // the rounding of zero
+        QVERIFY2(run.valueError < allowed, qPrintable(text));
+        QVERIFY2(std::isfinite(run.worst()), qPrintable(text));
+        QCOMPARE(run.untouched, std::uint64_t(0));
+    }
 
-void TestFlashOnePass::additionsAreAsDescribed()
-{
-    const OnePassRun run = runTile<Short>(sizesOf(1, 2, 1, 192, 256, 64, false));
-    const std::uint64_t additions = 4 * (2 * 192 * 64) * (256 / Short::keys), keys = 2 * 256 * 64 * 2;
-    QCOMPARE(run.bytesWritten, additions + keys);
-}
+    void extremeScoresStayFinite()
+    {
+        for (const Drawn kind : {Drawn::Large, Drawn::Equal, Drawn::Outliers}) {
+            for (const bool causal : {false, true}) {
+                const OnePassRun run = runTile<Short>(sizesOf(1, 1, 1, 70, 70, 64, causal), kind);
+                // As in tst_flash_backward: scores of millions are known in float to some hundredths.
+                const double allowed = kind == Drawn::Outliers ? 0.1 : 3e-3;
+                QVERIFY2(run.valueError < allowed, qPrintable(QString::number(run.valueError)));
+                QVERIFY(std::isfinite(run.worst()));
+            }
+        }
+    }
 
-void TestFlashOnePass::tilesAreAsDescribed()
-{
-    const auto& version = memscape::attentionVersions(memscape::AttentionKind::Flash, true).at(onePassBackward - 1);
-    QCOMPARE(version.number, onePassBackward);
-    const auto tile = [&](int headDim) { return version.tile(headDim, memscape::AttentionPass::Backward); };
-    QCOMPARE(tile(64), (memscape::AttentionTile{Short::queries, Short::keys}));
-    using Long = LargeOnePassTile<Half, 128>;
-    QCOMPARE(tile(128), (memscape::AttentionTile{Long::queries, Long::keys}));
-    QCOMPARE(version.backwardClocks(64), 1152.0 + 128 + 64);
-    QCOMPARE(version.backwardClocks(128), 2304.0 + 128 + 128);
-}
+    void onlyTheQuerysGradientDependsOnTheOrder()
+    {
+        const AttentionSizes s = sizesOf(1, 1, 1, 64, 3 * Short::keys, 64, false);
+        const OnePassRun forwards = runTile<Short>(s), backwards = runTile<Short, FromTheEnd>(s);
+        QVERIFY(forwards.sums != backwards.sums); // three roundings in another order
+        QVERIFY(forwards.queryError < 3e-3 && backwards.queryError < 3e-3);
+        QVERIFY(forwards.keyGradient == backwards.keyGradient);
+        QVERIFY(forwards.valueGradient == backwards.valueGradient);
+    }
 
-void TestFlashOnePass::mistakesAreCaught()
-{
-    const AttentionSizes s = sizesOf(1, 1, 1, 130, 130, 64, false);
-    QVERIFY(faultOf([&] { runTile<Short, WithoutWaits>(s); }).contains("has been waited for"));
-    QVERIFY(faultOf([&] { runTile<Short, WithoutBarriers>(s); }).contains("no barrier"));
-    QVERIFY(faultOf([&] { runTile<Short, WithoutBarrier<0>>(s); }).contains("no barrier"));
-    QVERIFY(faultOf([&] { runTile<Short, WithoutBarrier<1>>(s); }).contains("no barrier"));
-    QVERIFY(faultOf([&] { runTile<Short, WithoutBarrier<2>>(s); }).contains("other threads may still read"));
-    QVERIFY((runTile<Short, WithoutTransposition>(s).worst()) > 0.05);
-    const OnePassRun uncleared = runTile<Short, Machine, false>(s);
-    QVERIFY(uncleared.untouched > 0 && !(uncleared.queryError < 1e9));
-}
+    void nothingConflicts()
+    {
+        for (const auto& [isSmall, headDim] :
+             {std::pair(false, 64), std::pair(true, 64), std::pair(false, 128), std::pair(true, 128)}) {
+            const LaunchCount count =
+                runOnePass<Half>(isSmall, sizesOf(1, 1, 1, 128, 128, headDim, true), Drawn::Normal).tiles;
+            QVERIFY(count.matrixLoads.fewest > 0 && count.copies.fewest > 0 && count.stores.fewest > 0);
+            QCOMPARE(count.matrixLoads.conflicts(), std::uint64_t(0));
+            QCOMPARE(count.copies.conflicts(), std::uint64_t(0));
+            QCOMPARE(count.loads.conflicts(), std::uint64_t(0));
+            QCOMPARE(count.stores.conflicts(), std::uint64_t(0));
+        }
+    }
+
+    void fiveProductsInAll()
+    {
+        const std::uint64_t product = 256 * 256 * 64 / (16 * 8 * 16); // instructions for n × n × d
+        QCOMPARE(runTile<Short>(sizesOf(1, 1, 1, 256, 256, 64, false)).tiles.products, 5 * product);
+    }
+
+    void sharedMemoryIsAskedForAsDescribed()
+    {
+        // What a turn more asks, for 64 rows × 64 keys: the table of flash_one_pass.h. Log-sum-exp and
+        // delta, which it leaves out, are four stores a turn for 64 rows.
+        const auto turn = [](const LaunchCount& once, const LaunchCount& twice, double squares) {
+            return std::array{double(twice.matrixLoads.turns - once.matrixLoads.turns) / squares,
+                              double(twice.stores.turns - once.stores.turns) / squares,
+                              double(twice.copies.turns - once.copies.turns) / squares};
+        };
+        const auto asked = [&]<typename Tile>(const Tile&) {
+            const auto run = [](int queries) {
+                return runTile<Tile>(sizesOf(1, 1, 1, queries, Tile::keys, Tile::headDim, false)).tiles;
+            };
+            const double squares = Tile::queries / 64.0 * Tile::keys / 64.0;
+            auto counts = turn(run(Tile::queries), run(2 * Tile::queries), squares);
+            counts[1] -= 4 * Tile::queries / 64 / squares;
+            return counts;
+        };
+        using Counts = std::array<double, 3>;
+        QVERIFY((asked(LargeOnePassTile<Half, 128>()) == Counts{2304, 128, 128}));
+        QVERIFY((asked(SmallOnePassTile<Half, 128>()) == Counts{2176, 128, 256}));
+        QVERIFY((asked(LargeOnePassTile<Half, 64>()) == Counts{1152, 128, 64}));
+        QVERIFY((asked(SmallOnePassTile<Half, 64>()) == Counts{1408, 128, 64}));
+    }
+
+    void additionsAreAsDescribed()
+    {
+        const OnePassRun run = runTile<Short>(sizesOf(1, 2, 1, 192, 256, 64, false));
+        const std::uint64_t additions = 4 * (2 * 192 * 64) * (256 / Short::keys), keys = 2 * 256 * 64 * 2;
+        QCOMPARE(run.bytesWritten, additions + keys);
+    }
+
+    void tilesAreAsDescribed()
+    {
+        const auto& version = memscape::attentionVersions(memscape::AttentionKind::Flash, true).at(onePassBackward - 1);
+        QCOMPARE(version.number, onePassBackward);
+        const auto tile = [&](int headDim) { return version.tile(headDim, memscape::AttentionPass::Backward); };
+        QCOMPARE(tile(64), (memscape::AttentionTile{Short::queries, Short::keys}));
+        using Long = LargeOnePassTile<Half, 128>;
+        QCOMPARE(tile(128), (memscape::AttentionTile{Long::queries, Long::keys}));
+        QCOMPARE(version.backwardClocks(64), 1152.0 + 128 + 64);
+        QCOMPARE(version.backwardClocks(128), 2304.0 + 128 + 128);
+    }
+
+    void mistakesAreCaught()
+    {
+        const AttentionSizes s = sizesOf(1, 1, 1, 130, 130, 64, false);
+        QVERIFY(faultOf([&] { runTile<Short, WithoutWaits>(s); }).contains("has been waited for"));
+        QVERIFY(faultOf([&] { runTile<Short, WithoutBarriers>(s); }).contains("no barrier"));
+        QVERIFY(faultOf([&] { runTile<Short, WithoutBarrier<0>>(s); }).contains("no barrier"));
+        QVERIFY(faultOf([&] { runTile<Short, WithoutBarrier<1>>(s); }).contains("no barrier"));
+        QVERIFY(faultOf([&] { runTile<Short, WithoutBarrier<2>>(s); }).contains("other threads may still read"));
+        QVERIFY((runTile<Short, WithoutTransposition>(s).worst()) > 0.05);
+        const OnePassRun uncleared = runTile<Short, Machine, false>(s);
+        QVERIFY(uncleared.untouched > 0 && !(uncleared.queryError < 1e9));
+    }
+};
 
 QTEST_APPLESS_MAIN(TestFlashOnePass)
 #include "tst_flash_one_pass.moc"

@@ -11,7 +11,6 @@
 #include <cmath>
 #include <cstring>
 #include <random>
-#include <span>
 
 using namespace memscape;
 using namespace memscape::cuda;
@@ -177,108 +176,101 @@ class TestFormatProduct : public QObject
     Q_OBJECT
 
 private slots:
-    void multipliesEveryShape_data();
-    void multipliesEveryShape();
+    void multipliesEveryShape_data()
+    {
+        QTest::addColumn<QString>("format");
+        QTest::addColumn<double>("rounding");
+        QTest::addColumn<int>("rows");
+        QTest::addColumn<int>("columns");
+        QTest::addColumn<int>("inner");
+        const struct
+        {
+            const char* format;
+            double rounding;
+        } all[] = {{"tf32", 1e-6}, {"fp8 e4m3", 0x1p-8},    {"fp8 e5m2", 0x1p-8},
+                   {"int8", 0.0},  {"int8 on Turing", 0.0}, {"fp64", 1e-14}};
+        const Shape shapes[] = {{1, 1, 1}, {16, 32, 16}, {144, 128, 80}, {33, 65, 131}, {130, 260, 272}};
+        for (const auto& [format, rounding] : all) {
+            for (const Shape& s : shapes)
+                QTest::addRow("%s %dx%dx%d", format, s.rows, s.columns, s.inner)
+                    << QString(format) << rounding << s.rows << s.columns << s.inner;
+        }
+    }
+    void multipliesEveryShape()
+    {
+        QFETCH(QString, format);
+        QFETCH(double, rounding);
+        QFETCH(int, rows);
+        QFETCH(int, columns);
+        QFETCH(int, inner);
+        const Ran ran = run(format, {rows, columns, inner});
+        QVERIFY2(ran.error <= rounding, qPrintable(QString::number(ran.error)));
+        QCOMPARE(ran.untouched, 0U);
+    }
+
     void wholeTilesMeetNoBankTwice_data() { formats(); }
-    void wholeTilesMeetNoBankTwice();
-    void chunksWantAlignedRows();
-    void faultsAreCaught();
+
+    void wholeTilesMeetNoBankTwice()
+    {
+        QFETCH(QString, format);
+        QFETCH(int, depth);
+        const bool isDouble = format == "fp64";
+        const int side = isDouble ? 64 : 128;
+        const Ran ran = run(format, {side, 2 * side, 256});
+        QCOMPARE(ran.count.matrixLoads.conflicts(), 0U);
+        QCOMPARE(ran.count.loads.conflicts(), 0U);
+        QCOMPARE(ran.count.stores.conflicts(), 0U);
+        QCOMPARE(ran.count.copies.conflicts(), 0U);
+        // mma instructions: every product once. Turing's are 8 × 8, so are those of doubles.
+        const int height = isDouble || format == "int8 on Turing" ? 8 : 16;
+        QCOMPARE(ran.count.products,
+                 std::uint64_t(side / height) * std::uint64_t(2 * side / 8) * std::uint64_t(256 / depth));
+    }
+
+    void chunksWantAlignedRows()
+    {
+        alignas(16) static const char memory[64] = {};
+        const auto isAligned = [](TensorFormat format, int columns, int inner, int skip) {
+            return formatArguments({format, 5, columns, inner, memory, memory + skip, nullptr}).isAligned;
+        };
+        QVERIFY(isAligned(TensorFormat::Int8, 7, 32, 0)); // B lies along the depth
+        QVERIFY(!isAligned(TensorFormat::Int8, 7, 40, 0));
+        QVERIFY(!isAligned(TensorFormat::Int8, 7, 32, 8));
+        QVERIFY(isAligned(TensorFormat::Tf32, 8, 12, 0));
+        QVERIFY(!isAligned(TensorFormat::Tf32, 7, 12, 0));
+        QVERIFY(!isAligned(TensorFormat::Tf32, 8, 13, 0));
+        QVERIFY(isAligned(TensorFormat::Fp64, 2, 6, 16));
+        QVERIFY(!isAligned(TensorFormat::Fp64, 3, 6, 16));
+    }
+
+    void faultsAreCaught()
+    {
+        QVERIFY_THROWS_EXCEPTION(emulated::Fault, (runFaulty<HastyProduct, true>()));
+        QVERIFY_THROWS_EXCEPTION(emulated::Fault, (runFaulty<UnrulyProduct, true>()));
+        QVERIFY_THROWS_EXCEPTION(emulated::Fault, (runFaulty<UnrulyProduct, false>()));
+        const auto chunksOfOddRows = [] {
+            using Tile = FormatTile<Int8Numbers, true>;
+            run(TensorFormat::Int8, Format::Int8, Format::Int8, {16, 16, 40}, Tile::side, Tile::threads,
+                Tile::sharedBytes, false,
+                [](Machine& m, const FormatArguments& w) { formatProduct<Tile, true>(m, w); });
+        };
+        QVERIFY_THROWS_EXCEPTION(emulated::Fault, chunksOfOddRows());
+    }
 
 private:
-    static void formats();
-};
-
-void TestFormatProduct::formats()
-{
-    QTest::addColumn<QString>("format");
-    QTest::addColumn<double>("rounding"); ///< of a sum, relative to its terms
-    QTest::addColumn<int>("depth");
-    QTest::newRow("tf32") << QString("tf32") << 1e-6 << 8;
-    QTest::newRow("fp8 e4m3") << QString("fp8 e4m3") << 0x1p-8 << 32; // C is bfloat16
-    QTest::newRow("fp8 e5m2") << QString("fp8 e5m2") << 0x1p-8 << 32;
-    QTest::newRow("int8") << QString("int8") << 0.0 << 32;
-    QTest::newRow("int8 on Turing") << QString("int8 on Turing") << 0.0 << 16;
-    QTest::newRow("fp64") << QString("fp64") << 1e-14 << 4;
-}
-
-void TestFormatProduct::multipliesEveryShape_data()
-{
-    QTest::addColumn<QString>("format");
-    QTest::addColumn<double>("rounding");
-    QTest::addColumn<int>("rows");
-    QTest::addColumn<int>("columns");
-    QTest::addColumn<int>("inner");
-    const struct
+    static void formats()
     {
-        const char* format;
-        double rounding;
-    } all[] = {{"tf32", 1e-6}, {"fp8 e4m3", 0x1p-8},    {"fp8 e5m2", 0x1p-8},
-               {"int8", 0.0},  {"int8 on Turing", 0.0}, {"fp64", 1e-14}};
-    const Shape shapes[] = {{1, 1, 1}, {16, 32, 16}, {144, 128, 80}, {33, 65, 131}, {130, 260, 272}};
-    for (const auto& [format, rounding] : all) {
-        for (const Shape& s : shapes)
-            QTest::addRow("%s %dx%dx%d", format, s.rows, s.columns, s.inner)
-                << QString(format) << rounding << s.rows << s.columns << s.inner;
+        QTest::addColumn<QString>("format");
+        QTest::addColumn<double>("rounding"); ///< of a sum, relative to its terms
+        QTest::addColumn<int>("depth");
+        QTest::newRow("tf32") << QString("tf32") << 1e-6 << 8;
+        QTest::newRow("fp8 e4m3") << QString("fp8 e4m3") << 0x1p-8 << 32; // C is bfloat16
+        QTest::newRow("fp8 e5m2") << QString("fp8 e5m2") << 0x1p-8 << 32;
+        QTest::newRow("int8") << QString("int8") << 0.0 << 32;
+        QTest::newRow("int8 on Turing") << QString("int8 on Turing") << 0.0 << 16;
+        QTest::newRow("fp64") << QString("fp64") << 1e-14 << 4;
     }
-}
-
-void TestFormatProduct::multipliesEveryShape()
-{
-    QFETCH(QString, format);
-    QFETCH(double, rounding);
-    QFETCH(int, rows);
-    QFETCH(int, columns);
-    QFETCH(int, inner);
-    const Ran ran = run(format, {rows, columns, inner});
-    QVERIFY2(ran.error <= rounding, qPrintable(QString::number(ran.error)));
-    QCOMPARE(ran.untouched, 0U);
-}
-
-void TestFormatProduct::wholeTilesMeetNoBankTwice()
-{
-    QFETCH(QString, format);
-    QFETCH(int, depth);
-    const bool isDouble = format == "fp64";
-    const int side = isDouble ? 64 : 128;
-    const Ran ran = run(format, {side, 2 * side, 256});
-    QCOMPARE(ran.count.matrixLoads.conflicts(), 0U);
-    QCOMPARE(ran.count.loads.conflicts(), 0U);
-    QCOMPARE(ran.count.stores.conflicts(), 0U);
-    QCOMPARE(ran.count.copies.conflicts(), 0U);
-    // mma instructions: every product once. Turing's are 8 × 8, so are those of doubles.
-    const int height = isDouble || format == "int8 on Turing" ? 8 : 16;
-    QCOMPARE(ran.count.products,
-             std::uint64_t(side / height) * std::uint64_t(2 * side / 8) * std::uint64_t(256 / depth));
-}
-
-void TestFormatProduct::chunksWantAlignedRows()
-{
-    alignas(16) static const char memory[64] = {};
-    const auto isAligned = [](TensorFormat format, int columns, int inner, int skip) {
-        return formatArguments({format, 5, columns, inner, memory, memory + skip, nullptr}).isAligned;
-    };
-    QVERIFY(isAligned(TensorFormat::Int8, 7, 32, 0)); // B lies along the depth
-    QVERIFY(!isAligned(TensorFormat::Int8, 7, 40, 0));
-    QVERIFY(!isAligned(TensorFormat::Int8, 7, 32, 8));
-    QVERIFY(isAligned(TensorFormat::Tf32, 8, 12, 0));
-    QVERIFY(!isAligned(TensorFormat::Tf32, 7, 12, 0));
-    QVERIFY(!isAligned(TensorFormat::Tf32, 8, 13, 0));
-    QVERIFY(isAligned(TensorFormat::Fp64, 2, 6, 16));
-    QVERIFY(!isAligned(TensorFormat::Fp64, 3, 6, 16));
-}
-
-void TestFormatProduct::faultsAreCaught()
-{
-    QVERIFY_THROWS_EXCEPTION(emulated::Fault, (runFaulty<HastyProduct, true>()));
-    QVERIFY_THROWS_EXCEPTION(emulated::Fault, (runFaulty<UnrulyProduct, true>()));
-    QVERIFY_THROWS_EXCEPTION(emulated::Fault, (runFaulty<UnrulyProduct, false>()));
-    const auto chunksOfOddRows = [] {
-        using Tile = FormatTile<Int8Numbers, true>;
-        run(TensorFormat::Int8, Format::Int8, Format::Int8, {16, 16, 40}, Tile::side, Tile::threads, Tile::sharedBytes,
-            false, [](Machine& m, const FormatArguments& w) { formatProduct<Tile, true>(m, w); });
-    };
-    QVERIFY_THROWS_EXCEPTION(emulated::Fault, chunksOfOddRows());
-}
+};
 
 QTEST_APPLESS_MAIN(TestFormatProduct)
 #include "tst_format_product.moc"

@@ -195,163 +195,159 @@ class TestLayoutTiles : public QObject
     Q_OBJECT
 
 private slots:
-    void everyRecordedView();
-    void everyShape_data();
-    void everyShape();
-    void bytesChangePlaces();
-    void rowsBeyondTheGrid();
-    void banks();
-    void faultsAreCaught();
-};
+    void everyRecordedView()
+    {
+        int padded = 0, words = 0;
+        const std::vector<ViewNest> nests = recordedNests();
+        QVERIFY(nests.size() > 500);
+        const auto check = [](const Copied& copy, const ViewNest& nest) {
+            QVERIFY2(copy.wrong.isEmpty(), qPrintable(copy.wrong + " in " + described(nest)));
+        };
+        for (const ViewNest& nest : nests) {
+            for (const int bytes : elementSizes) {
+                if (canEmulate(copyPathOf(nest, 4, bytes, 0), bytes))
+                    check(copied(nest, 4, bytes), nest);
+                const CopyPath three = copyPathOf(nest, 3, bytes, 0);
+                if (three.kernel == CopyKernel::Padded && canEmulate(three, bytes)) {
+                    check(copied(nest, 3, bytes), nest);
+                    ++padded;
+                }
+                if (chunkWordsOf(turnPlanOf(nest), bytes, 0) > 0) {
+                    check(copied(nest, 4, bytes, 0, true), nest);
+                    ++words;
+                }
+            }
+        }
+        QVERIFY2(padded > 500 && words > 50,
+                 qPrintable(QStringLiteral("%1 padded, %2 in words").arg(padded).arg(words)));
+    }
 
-void TestLayoutTiles::everyRecordedView()
-{
-    int padded = 0, words = 0;
-    const std::vector<ViewNest> nests = recordedNests();
-    QVERIFY(nests.size() > 500);
-    const auto check = [](const Copied& copy, const ViewNest& nest) {
-        QVERIFY2(copy.wrong.isEmpty(), qPrintable(copy.wrong + " in " + described(nest)));
-    };
-    for (const ViewNest& nest : nests) {
+    void everyShape_data()
+    {
+        QTest::addColumn<QString>("views");
+        QTest::addColumn<QList<int>>("shape");
+        QTest::newRow("a matrix of whole tiles") << "t()" << QList<int>{256, 128};
+        QTest::newRow("a matrix of whole chunks") << "t()" << QList<int>{144, 272};
+        QTest::newRow("a matrix of whole words") << "t()" << QList<int>{140, 92};
+        QTest::newRow("odd sides") << "t()" << QList<int>{67, 33};
+        QTest::newRow("one more than a tile") << "t()" << QList<int>{129, 129};
+        QTest::newRow("planes") << "permute(0,2,3,1)" << QList<int>{3, 40, 5, 7};
+        QTest::newRow("planes of whole chunks") << "permute(0,2,3,1)" << QList<int>{2, 48, 4, 8};
+        QTest::newRow("planes around the turned loops") << "permute(3,1,2,0)" << QList<int>{16, 3, 5, 32};
+        QTest::newRow("pixels of three channels") << "permute(0,2,3,1)" << QList<int>{2, 3, 16, 24};
+        QTest::newRow("channels of pixels") << "permute(0,3,1,2)" << QList<int>{2, 16, 24, 3};
+        QTest::newRow("heads") << "permute(0,2,1,3)" << QList<int>{2, 9, 4, 32};
+        QTest::newRow("an offset of one") << "narrow(1,1,32);t()" << QList<int>{64, 48};
+        QTest::newRow("an offset and odd sides") << "narrow(0,3,40);narrow(1,5,37);t()" << QList<int>{50, 60};
+        QTest::newRow("a chunk's offset") << "narrow(1,16,64);t()" << QList<int>{48, 96};
+        QTest::newRow("overlapping windows") << "unfold(0,9,4);t()" << QList<int>{400};
+        QTest::newRow("every second") << "slice(1,0,none,2);t()" << QList<int>{66, 70};
+        QTest::newRow("rows of every second") << "slice(1,0,none,2)" << QList<int>{30, 70};
+        QTest::newRow("rows") << "narrow(1,4,64)" << QList<int>{30, 72};
+        QTest::newRow("a broadcast") << "expand(70,-1);t()" << QList<int>{1, 45};
+        QTest::newRow("one element") << "t()" << QList<int>{1, 1};
+    }
+    void everyShape()
+    {
+        QFETCH(QString, views);
+        QFETCH(QList<int>, shape);
+        const ViewNest nest = nestOf(Sizes(shape.begin(), shape.end()), views.toUtf8().constData());
         for (const int bytes : elementSizes) {
-            if (canEmulate(copyPathOf(nest, 4, bytes, 0), bytes))
-                check(copied(nest, 4, bytes), nest);
-            const CopyPath three = copyPathOf(nest, 3, bytes, 0);
-            if (three.kernel == CopyKernel::Padded && canEmulate(three, bytes)) {
-                check(copied(nest, 3, bytes), nest);
-                ++padded;
-            }
-            if (chunkWordsOf(turnPlanOf(nest), bytes, 0) > 0) {
-                check(copied(nest, 4, bytes, 0, true), nest);
-                ++words;
-            }
-        }
-    }
-    QVERIFY2(padded > 500 && words > 50, qPrintable(QStringLiteral("%1 padded, %2 in words").arg(padded).arg(words)));
-}
-
-void TestLayoutTiles::everyShape_data()
-{
-    QTest::addColumn<QString>("views");
-    QTest::addColumn<QList<int>>("shape");
-    QTest::newRow("a matrix of whole tiles") << "t()" << QList<int>{256, 128};
-    QTest::newRow("a matrix of whole chunks") << "t()" << QList<int>{144, 272};
-    QTest::newRow("a matrix of whole words") << "t()" << QList<int>{140, 92};
-    QTest::newRow("odd sides") << "t()" << QList<int>{67, 33};
-    QTest::newRow("one more than a tile") << "t()" << QList<int>{129, 129};
-    QTest::newRow("planes") << "permute(0,2,3,1)" << QList<int>{3, 40, 5, 7};
-    QTest::newRow("planes of whole chunks") << "permute(0,2,3,1)" << QList<int>{2, 48, 4, 8};
-    QTest::newRow("planes around the turned loops") << "permute(3,1,2,0)" << QList<int>{16, 3, 5, 32};
-    QTest::newRow("pixels of three channels") << "permute(0,2,3,1)" << QList<int>{2, 3, 16, 24};
-    QTest::newRow("channels of pixels") << "permute(0,3,1,2)" << QList<int>{2, 16, 24, 3};
-    QTest::newRow("heads") << "permute(0,2,1,3)" << QList<int>{2, 9, 4, 32};
-    QTest::newRow("an offset of one") << "narrow(1,1,32);t()" << QList<int>{64, 48};
-    QTest::newRow("an offset and odd sides") << "narrow(0,3,40);narrow(1,5,37);t()" << QList<int>{50, 60};
-    QTest::newRow("a chunk's offset") << "narrow(1,16,64);t()" << QList<int>{48, 96};
-    QTest::newRow("overlapping windows") << "unfold(0,9,4);t()" << QList<int>{400};
-    QTest::newRow("every second") << "slice(1,0,none,2);t()" << QList<int>{66, 70};
-    QTest::newRow("rows of every second") << "slice(1,0,none,2)" << QList<int>{30, 70};
-    QTest::newRow("rows") << "narrow(1,4,64)" << QList<int>{30, 72};
-    QTest::newRow("a broadcast") << "expand(70,-1);t()" << QList<int>{1, 45};
-    QTest::newRow("one element") << "t()" << QList<int>{1, 1};
-}
-
-void TestLayoutTiles::everyShape()
-{
-    QFETCH(QString, views);
-    QFETCH(QList<int>, shape);
-    const ViewNest nest = nestOf(Sizes(shape.begin(), shape.end()), views.toUtf8().constData());
-    for (const int bytes : elementSizes) {
-        for (const int version : {2, 3, 4}) {
-            for (const int skip : {0, 1, 2}) { // of an element
-                const auto storageAt = std::uint64_t(skip * bytes % 16);
-                const CopyPath path = copyPathOf(nest, version, bytes, storageAt);
-                if (!canEmulate(path, bytes) || path.kernel == CopyKernel::Visits)
-                    continue;
-                const Copied copy = copied(nest, version, bytes, storageAt);
-                QVERIFY2(
-                    copy.wrong.isEmpty(),
-                    qPrintable(copy.wrong
-                               + QStringLiteral(", %1 B, version %2, skipped %3").arg(bytes).arg(version).arg(skip)));
+            for (const int version : {2, 3, 4}) {
+                for (const int skip : {0, 1, 2}) { // of an element
+                    const auto storageAt = std::uint64_t(skip * bytes % 16);
+                    const CopyPath path = copyPathOf(nest, version, bytes, storageAt);
+                    if (!canEmulate(path, bytes) || path.kernel == CopyKernel::Visits)
+                        continue;
+                    const Copied copy = copied(nest, version, bytes, storageAt);
+                    QVERIFY2(copy.wrong.isEmpty(),
+                             qPrintable(
+                                 copy.wrong
+                                 + QStringLiteral(", %1 B, version %2, skipped %3").arg(bytes).arg(version).arg(skip)));
+                }
             }
         }
     }
-}
 
-void TestLayoutTiles::bytesChangePlaces()
-{
-    QCOMPARE(bytesOf(0x33221100U, 0x77665544U, 0x7362U), 0x77336622U);
-    std::uint32_t halves[2] = {0x00010000U, 0x10011000U}; // row and column
-    turnWords<2>(halves);
-    QCOMPARE(halves[0], 0x10000000U);
-    QCOMPARE(halves[1], 0x10010001U);
-    std::uint32_t bytes[4] = {0x03020100U, 0x13121110U, 0x23222120U, 0x33323130U};
-    turnWords<4>(bytes);
-    for (std::uint32_t column = 0; column < 4; ++column)
-        QCOMPARE(bytes[column], 0x30201000U + column * 0x01010101U);
-}
-
-/// A grid of three blocks that goes round, and walks that do not fit 32 bits, in small.
-void TestLayoutTiles::rowsBeyondTheGrid()
-{
-    const ViewNest nest = nestOf({3, 70, 95}, "permute(0,2,1)");
-    for (const bool isWide : {false, true}) {
-        Copy copy(nest, 1, 4, 0);
-        copy.isWide = isWide;
-        copy.mostBlocks = 3;
-        copy.runRows<std::uint32_t>();
-        copy.compare();
-        QVERIFY2(copy.copied.wrong.isEmpty(), qPrintable(copy.copied.wrong));
+    void bytesChangePlaces()
+    {
+        QCOMPARE(bytesOf(0x33221100U, 0x77665544U, 0x7362U), 0x77336622U);
+        std::uint32_t halves[2] = {0x00010000U, 0x10011000U}; // row and column
+        turnWords<2>(halves);
+        QCOMPARE(halves[0], 0x10000000U);
+        QCOMPARE(halves[1], 0x10010001U);
+        std::uint32_t bytes[4] = {0x03020100U, 0x13121110U, 0x23222120U, 0x33323130U};
+        turnWords<4>(bytes);
+        for (std::uint32_t column = 0; column < 4; ++column)
+            QCOMPARE(bytes[column], 0x30201000U + column * 0x01010101U);
     }
-}
 
-/// What the versions teach: 32 turns of the banks for a column, one with padding, one with the exchange.
-void TestLayoutTiles::banks()
-{
-    const ViewNest nest = nestOf({256, 128}, "t()");
-    const LaunchCount two = copied(nest, 2, 4).count, three = copied(nest, 3, 4).count;
-    QCOMPARE(two.loads.fewest, std::uint64_t(256 * 128 / 32));
-    QCOMPARE(two.loads.turns, 32 * two.loads.fewest);
-    QCOMPARE(two.stores.conflicts(), 0U);
-    for (const int bytes : {2, 4, 8, 16})
-        QCOMPARE(copied(nest, 3, bytes).count.loads.conflicts(), 0U);
-    QCOMPARE(three.stores.conflicts(), 0U);
-    for (const int bytes : {1, 2, 4}) {
-        const std::uint64_t all = 256U * 128U * std::uint64_t(bytes);
-        for (const std::uint64_t skip : {0U, 8U, 4U}) {
-            const Copied four = copied(nest, 4, bytes, skip);
-            QCOMPARE(four.path.chunkWords, skip == 0 ? 4 : skip == 8 ? 2 : 1);
-            QCOMPARE(four.count.loads.conflicts(), 0U);
-            QCOMPARE(four.count.stores.conflicts(), 0U);
-            QCOMPARE(four.count.loads.fewest, all / 128);  // a warp's words
-            QCOMPARE(four.count.stores.fewest, all / 128); // turns of 128 bytes
+    /// A grid of three blocks that goes round, and walks that do not fit 32 bits, in small.
+    void rowsBeyondTheGrid()
+    {
+        const ViewNest nest = nestOf({3, 70, 95}, "permute(0,2,1)");
+        for (const bool isWide : {false, true}) {
+            Copy copy(nest, 1, 4, 0);
+            copy.isWide = isWide;
+            copy.mostBlocks = 3;
+            copy.runRows<std::uint32_t>();
+            copy.compare();
+            QVERIFY2(copy.copied.wrong.isEmpty(), qPrintable(copy.copied.wrong));
         }
     }
-}
 
-void TestLayoutTiles::faultsAreCaught()
-{
-    using Tile = WordTile<2, 4>;
-    const ViewNest nest = nestOf({128, 64}, "t()");
-    Copy copy(nest, 4, 2, 0);
-    const TurnTiles tiles = turnTiles(copy.plan, Tile::aSide, Tile::bSide);
-    const auto withoutBarrier = [&](Machine& m) {
-        const TurnTile tile = turnTile(tiles, std::uint32_t(m.blockX()));
-        loadTile<Tile>(m, copy.source.begin(), tiles.plan, tile);
-        storeTile<Tile>(m, copy.target.begin(), tiles.plan, tile);
-    };
-    QVERIFY_THROWS_EXCEPTION(emulated::Fault, copy.launch(2, Tile::sharedBytes, withoutBarrier));
+    /// What the versions teach: 32 turns of the banks for a column, one with padding, one with the exchange.
+    void banks()
+    {
+        const ViewNest nest = nestOf({256, 128}, "t()");
+        const LaunchCount two = copied(nest, 2, 4).count, three = copied(nest, 3, 4).count;
+        QCOMPARE(two.loads.fewest, std::uint64_t(256 * 128 / 32));
+        QCOMPARE(two.loads.turns, 32 * two.loads.fewest);
+        QCOMPARE(two.stores.conflicts(), 0U);
+        for (const int bytes : {2, 4, 8, 16})
+            QCOMPARE(copied(nest, 3, bytes).count.loads.conflicts(), 0U);
+        QCOMPARE(three.stores.conflicts(), 0U);
+        for (const int bytes : {1, 2, 4}) {
+            const std::uint64_t all = 256U * 128U * std::uint64_t(bytes);
+            for (const std::uint64_t skip : {0U, 8U, 4U}) {
+                const Copied four = copied(nest, 4, bytes, skip);
+                QCOMPARE(four.path.chunkWords, skip == 0 ? 4 : skip == 8 ? 2 : 1);
+                QCOMPARE(four.count.loads.conflicts(), 0U);
+                QCOMPARE(four.count.stores.conflicts(), 0U);
+                QCOMPARE(four.count.loads.fewest, all / 128);  // a warp's words
+                QCOMPARE(four.count.stores.fewest, all / 128); // turns of 128 bytes
+            }
+        }
+    }
 
-    // Chunks of 16 bytes where the storage begins at an odd element.
-    Copy odd(nest, 4, 2, 2);
-    const auto asIfAligned = [&](Machine& m) { turnWordTile<Tile>(m, odd.source.begin(), odd.target.begin(), tiles); };
-    QVERIFY_THROWS_EXCEPTION(emulated::Fault, odd.launch(2, Tile::sharedBytes, asIfAligned));
+    void faultsAreCaught()
+    {
+        using Tile = WordTile<2, 4>;
+        const ViewNest nest = nestOf({128, 64}, "t()");
+        Copy copy(nest, 4, 2, 0);
+        const TurnTiles tiles = turnTiles(copy.plan, Tile::aSide, Tile::bSide);
+        const auto withoutBarrier = [&](Machine& m) {
+            const TurnTile tile = turnTile(tiles, std::uint32_t(m.blockX()));
+            loadTile<Tile>(m, copy.source.begin(), tiles.plan, tile);
+            storeTile<Tile>(m, copy.target.begin(), tiles.plan, tile);
+        };
+        QVERIFY_THROWS_EXCEPTION(emulated::Fault, copy.launch(2, Tile::sharedBytes, withoutBarrier));
 
-    // A tile too many.
-    Copy beyond(nest, 4, 2, 0);
-    const auto again = [&](Machine& m) { turnWordTile<Tile>(m, beyond.source.begin(), beyond.target.begin(), tiles); };
-    QVERIFY_THROWS_EXCEPTION(emulated::Fault, beyond.launch(3, Tile::sharedBytes, again));
-}
+        // Chunks of 16 bytes where the storage begins at an odd element.
+        Copy odd(nest, 4, 2, 2);
+        const auto asIfAligned = [&](Machine& m) {
+            turnWordTile<Tile>(m, odd.source.begin(), odd.target.begin(), tiles);
+        };
+        QVERIFY_THROWS_EXCEPTION(emulated::Fault, odd.launch(2, Tile::sharedBytes, asIfAligned));
+
+        // A tile too many.
+        Copy beyond(nest, 4, 2, 0);
+        const auto again = [&](Machine& m) {
+            turnWordTile<Tile>(m, beyond.source.begin(), beyond.target.begin(), tiles);
+        };
+        QVERIFY_THROWS_EXCEPTION(emulated::Fault, beyond.launch(3, Tile::sharedBytes, again));
+    }
+};
 
 QTEST_APPLESS_MAIN(TestLayoutTiles)
 #include "tst_layout_tiles.moc"

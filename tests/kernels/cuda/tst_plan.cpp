@@ -47,7 +47,7 @@ void TestPlan::occupancyBringsTheWarpsAskedFor()
 
 static bool eachOnce(const std::vector<int>& seen)
 {
-    return std::all_of(seen.begin(), seen.end(), [](int count) { return count == 1; });
+    return std::ranges::all_of(seen, [](int count) { return count == 1; });
 }
 
 void TestPlan::everyValueOfAPermutationComesOnce_data()
@@ -184,7 +184,7 @@ void TestPlan::aRoundReadsEveryChunkOnce()
             ++reads[chunk];
         }
     }
-    QVERIFY(std::all_of(reads.begin(), reads.end(), [&](quint64 count) { return count == blocks * rounds; }));
+    QVERIFY(std::ranges::all_of(reads, [&](quint64 count) { return count == blocks * rounds; }));
 }
 
 void TestPlan::roundsDealChunksAnew()

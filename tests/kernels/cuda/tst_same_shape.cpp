@@ -87,109 +87,104 @@ private slots:
     }
 
     void aRunHasOneShape_data() { addExperiments(); }
-    void aRunHasOneShape();
-    void bankConflictsOfAGpuHaveIt();
+
+    void aRunHasOneShape()
+    {
+        QFETCH(int, which);
+        const auto& [id, given] = measuredExperiments()[std::size_t(which)];
+        Sink hostSink, gpuSink;
+        const auto host = onHost(id, given, hostSink);
+        QVERIFY2(host, host ? "" : host.error().text().c_str());
+        const auto gpu = runOnFake(id, given, gpuSink).run;
+        QVERIFY2(gpu, gpu ? "" : gpu.error().text().c_str());
+
+        QCOMPARE(curvesOf(*gpu), curvesOf(*host));
+        QCOMPARE(sampleColumnsOf(*gpu), sampleColumnsOf(*host));
+        for (const MeasuredRun* run : {&*host, &*gpu})
+            QVERIFY2(lacking(*run).isEmpty(), qPrintable(lacking(*run)));
+        for (Sink* sink : {&hostSink, &gpuSink}) {
+            QVERIFY(!sink->steps.empty() && !sink->points.empty());
+            const auto last = sink->steps.back();
+            QCOMPARE(last.first, last.second); // all of it is done
+            // Parts of a visit, a chain's stages or a training's steps, count for themselves.
+            std::erase_if(sink->steps, [&](const auto& step) { return step.second != last.second; });
+            QVERIFY(std::ranges::is_sorted(sink->steps));
+        }
+        QCOMPARE(gpuSink.steps.back(), hostSink.steps.back());
+    }
+
+    /// A host has no banks: it says why it measures none.
+    void bankConflictsOfAGpuHaveIt()
+    {
+        Sink hostSink, gpuSink;
+        const std::vector<std::string> given{"stride=1,2"};
+        const auto gpu = runOnFake("bank-conflicts", given, gpuSink).run;
+        QVERIFY2(gpu, gpu ? "" : gpu.error().text().c_str());
+        QVERIFY2(lacking(*gpu).isEmpty(), qPrintable(lacking(*gpu)));
+        QCOMPARE(gpuSink.points.size(), std::size_t(6)); // two, in three passes
+        const auto host = onHost("bank-conflicts", given, hostSink);
+        QVERIFY(!host);
+        QCOMPARE(host.error().code, std::string("run.skipped"));
+        QVERIFY(!host.error().hint.empty());
+    }
+
     void aRunThatIsStoppedBeforeItsFirstPointIsCancelled_data() { addExperiments(); }
-    void aRunThatIsStoppedBeforeItsFirstPointIsCancelled();
-    void onePointThatFailsLeavesTheOthers();
-    void whenTheAskedPointFailsTheRunDoes();
+
+    void aRunThatIsStoppedBeforeItsFirstPointIsCancelled()
+    {
+        QFETCH(int, which);
+        const auto& [id, given] = measuredExperiments()[std::size_t(which)];
+        Sink hostSink, gpuSink;
+        hostSink.isStopped = gpuSink.isStopped = true;
+        const auto host = onHost(id, given, hostSink);
+        const auto gpu = runOnFake(id, given, gpuSink).run;
+        QVERIFY(!host && !gpu);
+        QCOMPARE(host.error().code, std::string("run.cancelled"));
+        QCOMPARE(gpu.error().code, std::string("run.cancelled"));
+        QVERIFY(hostSink.points.empty() && gpuSink.points.empty());
+    }
+
+    void onePointThatFailsLeavesTheOthers()
+    {
+        Sink hostSink, gpuSink;
+        const std::vector<std::string> given{"bytes=64KiB,1TiB"};
+        const auto host = onHost("stride", given, hostSink);
+        const auto gpu = runOnFake("stride", given, gpuSink).run;
+        for (const auto* run : {&host, &gpu}) {
+            QVERIFY2(*run, *run ? "" : run->error().text().c_str());
+            const Json& points = (*run)->measurement.detail["points"];
+            QCOMPARE(points.size(), std::size_t(2));
+            QVERIFY(!points[0].contains("error"));
+            QCOMPARE(points[1]["error"].get<std::string>(), std::string("run.memory"));
+            QVERIFY(!points[1]["reason"].get<std::string>().empty());
+            for (const Json& one : (*run)->provenance.samples)
+                QVERIFY(one["x"] == points[0]["x"] && one["count"].get<int>() > 0);
+            QVERIFY((*run)->complete);
+        }
+        for (const Sink* sink : {&hostSink, &gpuSink})
+            QCOMPARE(std::ranges::count(sink->notes, std::string("run.memory")), 1);
+    }
+
+    void whenTheAskedPointFailsTheRunDoes()
+    {
+        Sink hostSink, gpuSink;
+        const std::vector<std::string> given{"bytes=1TiB"}; // the curve over strides has no point that fits either
+        const auto host = onHost("stride", given, hostSink);
+        const auto gpu = runOnFake("stride", given, gpuSink).run;
+        QVERIFY(!host && !gpu);
+        QCOMPARE(host.error().code, std::string("run.memory"));
+        QCOMPARE(gpu.error().code, std::string("run.memory"));
+        QVERIFY(gpuSink.points.empty() && hostSink.points.empty()); // asked first, and the others were not tried
+    }
 
 private:
     static void addExperiments()
     {
         QTest::addColumn<int>("which");
         for (std::size_t i = 0; i < measuredExperiments().size(); ++i)
-            QTest::addRow("%s %s", measuredExperiments()[i].first, measuredExperiments()[i].second.front().c_str())
-                << int(i);
+            QTest::addRow("%s %s", measuredExperiments()[i].first, measuredExperiments()[i].second.front().c_str());
     }
 };
-
-void TestSameShape::aRunHasOneShape()
-{
-    QFETCH(int, which);
-    const auto& [id, given] = measuredExperiments()[std::size_t(which)];
-    Sink hostSink, gpuSink;
-    const auto host = onHost(id, given, hostSink);
-    QVERIFY2(host, host ? "" : host.error().text().c_str());
-    const auto gpu = runOnFake(id, given, gpuSink).run;
-    QVERIFY2(gpu, gpu ? "" : gpu.error().text().c_str());
-
-    QCOMPARE(curvesOf(*gpu), curvesOf(*host));
-    QCOMPARE(sampleColumnsOf(*gpu), sampleColumnsOf(*host));
-    for (const MeasuredRun* run : {&*host, &*gpu})
-        QVERIFY2(lacking(*run).isEmpty(), qPrintable(lacking(*run)));
-    for (Sink* sink : {&hostSink, &gpuSink}) {
-        QVERIFY(!sink->steps.empty() && !sink->points.empty());
-        const auto last = sink->steps.back();
-        QCOMPARE(last.first, last.second); // all of it is done
-        // Parts of a visit, a chain's stages or a training's steps, count for themselves.
-        std::erase_if(sink->steps, [&](const auto& step) { return step.second != last.second; });
-        QVERIFY(std::is_sorted(sink->steps.begin(), sink->steps.end()));
-    }
-    QCOMPARE(gpuSink.steps.back(), hostSink.steps.back());
-}
-
-/// A host has no banks: it says why it measures none.
-void TestSameShape::bankConflictsOfAGpuHaveIt()
-{
-    Sink hostSink, gpuSink;
-    const std::vector<std::string> given{"stride=1,2"};
-    const auto gpu = runOnFake("bank-conflicts", given, gpuSink).run;
-    QVERIFY2(gpu, gpu ? "" : gpu.error().text().c_str());
-    QVERIFY2(lacking(*gpu).isEmpty(), qPrintable(lacking(*gpu)));
-    QCOMPARE(gpuSink.points.size(), std::size_t(6)); // two, in three passes
-    const auto host = onHost("bank-conflicts", given, hostSink);
-    QVERIFY(!host);
-    QCOMPARE(host.error().code, std::string("run.skipped"));
-    QVERIFY(!host.error().hint.empty());
-}
-
-void TestSameShape::aRunThatIsStoppedBeforeItsFirstPointIsCancelled()
-{
-    QFETCH(int, which);
-    const auto& [id, given] = measuredExperiments()[std::size_t(which)];
-    Sink hostSink, gpuSink;
-    hostSink.isStopped = gpuSink.isStopped = true;
-    const auto host = onHost(id, given, hostSink);
-    const auto gpu = runOnFake(id, given, gpuSink).run;
-    QVERIFY(!host && !gpu);
-    QCOMPARE(host.error().code, std::string("run.cancelled"));
-    QCOMPARE(gpu.error().code, std::string("run.cancelled"));
-    QVERIFY(hostSink.points.empty() && gpuSink.points.empty());
-}
-
-void TestSameShape::onePointThatFailsLeavesTheOthers()
-{
-    Sink hostSink, gpuSink;
-    const std::vector<std::string> given{"bytes=64KiB,1TiB"};
-    const auto host = onHost("stride", given, hostSink);
-    const auto gpu = runOnFake("stride", given, gpuSink).run;
-    for (const auto* run : {&host, &gpu}) {
-        QVERIFY2(*run, *run ? "" : run->error().text().c_str());
-        const Json& points = (*run)->measurement.detail["points"];
-        QCOMPARE(points.size(), std::size_t(2));
-        QVERIFY(!points[0].contains("error"));
-        QCOMPARE(points[1]["error"].get<std::string>(), std::string("run.memory"));
-        QVERIFY(!points[1]["reason"].get<std::string>().empty());
-        for (const Json& one : (*run)->provenance.samples)
-            QVERIFY(one["x"] == points[0]["x"] && one["count"].get<int>() > 0);
-        QVERIFY((*run)->complete);
-    }
-    for (const Sink* sink : {&hostSink, &gpuSink})
-        QCOMPARE(std::count(sink->notes.begin(), sink->notes.end(), std::string("run.memory")), 1);
-}
-
-void TestSameShape::whenTheAskedPointFailsTheRunDoes()
-{
-    Sink hostSink, gpuSink;
-    const std::vector<std::string> given{"bytes=1TiB"}; // the curve over strides has no point that fits either
-    const auto host = onHost("stride", given, hostSink);
-    const auto gpu = runOnFake("stride", given, gpuSink).run;
-    QVERIFY(!host && !gpu);
-    QCOMPARE(host.error().code, std::string("run.memory"));
-    QCOMPARE(gpu.error().code, std::string("run.memory"));
-    QVERIFY(gpuSink.points.empty() && hostSink.points.empty()); // asked first, and the others were not tried
-}
 
 QTEST_MAIN(TestSameShape)
 #include "tst_same_shape.moc"

@@ -185,160 +185,149 @@ class TestStandardAttention : public QObject
     Q_OBJECT
 
 private slots:
-    void productsAreAsInDouble_data();
-    void productsAreAsInDouble();
-    void productsScale();
-    void productsDoNotConflict();
-    void faultsAreCaught();
-    void everyTileComesOnce();
-    void softmaxIsAsInDouble_data();
-    void softmaxIsAsInDouble();
-    void softmaxOfExtremeRows();
-    void softmaxReadsTwiceAndWritesOnce();
-};
-
-void TestStandardAttention::productsAreAsInDouble_data()
-{
-    QTest::addColumn<bool>("aTransposed");
-    QTest::addColumn<bool>("bTransposed");
-    QTest::addColumn<int>("rows");
-    QTest::addColumn<int>("columns");
-    QTest::addColumn<int>("inner");
-    QTest::addColumn<int>("batch");
-    QTest::addColumn<int>("more");
-    for (const bool a : {false, true}) {
-        for (const bool b : {false, true}) {
-            const auto add = [&](int rows, int columns, int inner, int batch, int more) {
-                QTest::addRow("%s%s %dx%dx%d of %d, +%d", a ? "T" : "N", b ? "T" : "N", rows, columns, inner, batch,
-                              more)
-                    << a << b << rows << columns << inner << batch << more;
-            };
-            add(128, 128, 64, 1, 0);
-            add(136, 72, 136, 2, 0); // aligned, tails everywhere
-            add(131, 7, 77, 1, 0);   // odd rows in memory
-            add(8, 130, 200, 1, 8);
-            add(1, 1, 1, 3, 1);
-        }
-    }
-}
-
-void TestStandardAttention::productsAreAsInDouble()
-{
-    QFETCH(bool, aTransposed);
-    QFETCH(bool, bTransposed);
-    QFETCH(int, rows);
-    QFETCH(int, columns);
-    QFETCH(int, inner);
-    QFETCH(int, batch);
-    QFETCH(int, more);
-    const ProductSizes sizes{rows, columns, inner, batch};
-    const ProductRun half = runProduct<Half, true>(aTransposed, bTransposed, sizes, more);
-    QVERIFY2(half.error < 1e-3, qPrintable(QString::number(half.error)));
-    QCOMPARE(half.untouched, std::uint64_t(0));
-    const ProductRun turing = runProduct<Half, false>(aTransposed, bTransposed, sizes, more);
-    QVERIFY2(turing.error < 1e-3, qPrintable(QString::number(turing.error)));
-    const ProductRun bfloat = runProduct<Bfloat, true>(aTransposed, bTransposed, sizes, more);
-    QVERIFY2(bfloat.error < 8e-3, qPrintable(QString::number(bfloat.error)));
-}
-
-void TestStandardAttention::productsScale()
-{
-    const auto run = runProduct<ProductTile<Half, false, true, true>>({16, 16, 64, 1}, 0, 0.125F);
-    QVERIFY(run.error < 1e-3);
-}
-
-void TestStandardAttention::productsDoNotConflict()
-{
-    for (const bool a : {false, true}) {
-        for (const bool b : {false, true}) {
-            const LaunchCount count = runProduct<Half, true>(a, b, {128, 128, 128, 1}, 0).count;
-            QCOMPARE(count.matrixLoads.conflicts(), std::uint64_t(0));
-            QCOMPARE(count.copies.conflicts(), std::uint64_t(0));
-            QCOMPARE(count.products, std::uint64_t(128 * 128 * 128 / (16 * 8 * 16)));
-        }
-    }
-}
-
-void TestStandardAttention::faultsAreCaught()
-{
-    const auto hasty = [] { runProduct<ProductTile<Half, false, true, true>, Hasty>({16, 16, 128, 1}, 0); };
-    QVERIFY_THROWS_EXCEPTION(Fault, hasty());
-    const auto unruly = [] { runProduct<ProductTile<Half, true, false, true>, Unruly>({16, 16, 160, 1}, 0); };
-    QVERIFY_THROWS_EXCEPTION(Fault, unruly());
-    const auto unrulyTuring = [] { runProduct<ProductTile<Half, false, false, false>, Unruly>({16, 16, 128, 1}, 0); };
-    QVERIFY_THROWS_EXCEPTION(Fault, unrulyTuring());
-}
-
-void TestStandardAttention::everyTileComesOnce()
-{
-    for (const int rows : {1, 7, 8, 9, 20}) {
-        for (const int columns : {1, 3, 16}) {
-            std::set<std::pair<int, int>> seen;
-            for (int i = 0; i < rows * columns; ++i) {
-                const Place tile = productTile(i, rows, columns);
-                QVERIFY(tile.row < rows && tile.column < columns);
-                seen.insert({tile.row, tile.column});
+    void productsAreAsInDouble_data()
+    {
+        QTest::addColumn<bool>("aTransposed");
+        QTest::addColumn<bool>("bTransposed");
+        QTest::addColumn<int>("rows");
+        QTest::addColumn<int>("columns");
+        QTest::addColumn<int>("inner");
+        QTest::addColumn<int>("batch");
+        QTest::addColumn<int>("more");
+        for (const bool a : {false, true}) {
+            for (const bool b : {false, true}) {
+                const auto add = [&](int rows, int columns, int inner, int batch, int more) {
+                    QTest::addRow("%s%s %dx%dx%d of %d, +%d", a ? "T" : "N", b ? "T" : "N", rows, columns, inner, batch,
+                                  more)
+                        << a << b << rows << columns << inner << batch << more;
+                };
+                add(128, 128, 64, 1, 0);
+                add(136, 72, 136, 2, 0); // aligned, tails everywhere
+                add(131, 7, 77, 1, 0);   // odd rows in memory
+                add(8, 130, 200, 1, 8);
+                add(1, 1, 1, 3, 1);
             }
-            QCOMPARE(int(seen.size()), rows * columns);
         }
     }
-}
-
-void TestStandardAttention::softmaxIsAsInDouble_data()
-{
-    QTest::addColumn<int>("keys");
-    QTest::addColumn<bool>("causal");
-    for (const int keys : {1, 5, 8, 131, 512, 2056}) {
-        QTest::addRow("%d full", keys) << keys << false;
-        QTest::addRow("%d causal", keys) << keys << true;
-    }
-}
-
-void TestStandardAttention::softmaxIsAsInDouble()
-{
-    QFETCH(int, keys);
-    QFETCH(bool, causal);
-    AttentionSizes s;
-    s.heads = 2;
-    s.queries = std::min(keys, 3);
-    s.keys = keys;
-    s.causal = causal;
-    for (const bool inPlace : {false, true}) {
-        const auto wide = runSoftmax<float, false>(s, Drawn::Normal, inPlace);
-        QVERIFY2(wide.error < 1e-6, qPrintable(QString::number(wide.error)));
-        QCOMPARE(wide.untouched, std::uint64_t(0));
-        const auto half = runSoftmax<Half, false>(s, Drawn::Normal, inPlace);
+    void productsAreAsInDouble()
+    {
+        QFETCH(bool, aTransposed);
+        QFETCH(bool, bTransposed);
+        QFETCH(int, rows);
+        QFETCH(int, columns);
+        QFETCH(int, inner);
+        QFETCH(int, batch);
+        QFETCH(int, more);
+        const ProductSizes sizes{rows, columns, inner, batch};
+        const ProductRun half = runProduct<Half, true>(aTransposed, bTransposed, sizes, more);
         QVERIFY2(half.error < 1e-3, qPrintable(QString::number(half.error)));
-        const auto bfloat = runSoftmax<Bfloat, false>(s, Drawn::Normal, inPlace);
+        QCOMPARE(half.untouched, std::uint64_t(0));
+        const ProductRun turing = runProduct<Half, false>(aTransposed, bTransposed, sizes, more);
+        QVERIFY2(turing.error < 1e-3, qPrintable(QString::number(turing.error)));
+        const ProductRun bfloat = runProduct<Bfloat, true>(aTransposed, bTransposed, sizes, more);
         QVERIFY2(bfloat.error < 8e-3, qPrintable(QString::number(bfloat.error)));
-        const auto gradient = runSoftmax<float, true>(s, Drawn::Normal, inPlace);
-        QVERIFY2(gradient.error < 2e-6, qPrintable(QString::number(gradient.error)));
-        const auto halfGradient = runSoftmax<Bfloat, true>(s, Drawn::Normal, inPlace);
-        QVERIFY2(halfGradient.error < 8e-3, qPrintable(QString::number(halfGradient.error)));
     }
-}
 
-void TestStandardAttention::softmaxOfExtremeRows()
-{
-    AttentionSizes s;
-    s.queries = 16;
-    s.keys = 40;
-    for (const Drawn kind : {Drawn::Large, Drawn::Equal, Drawn::Outliers}) {
-        const auto run = runSoftmax<float, false>(s, kind, false);
-        QVERIFY2(run.error < 1e-5, qPrintable(QString::number(run.error)));
+    void productsScale()
+    {
+        const auto run = runProduct<ProductTile<Half, false, true, true>>({16, 16, 64, 1}, 0, 0.125F);
+        QVERIFY(run.error < 1e-3);
     }
-}
 
-void TestStandardAttention::softmaxReadsTwiceAndWritesOnce()
-{
-    // The second reading comes from the caches: a row is at most some dozens of KB.
-    AttentionSizes s;
-    s.queries = 3;
-    s.keys = 512;
-    const auto run = runSoftmax<Half, false>(s, Drawn::Normal, false);
-    QCOMPARE(run.bytesRead, std::uint64_t(2 * 3 * 512 * 2));
-    QCOMPARE(run.bytesWritten, std::uint64_t(3 * 512 * 2));
-}
+    void productsDoNotConflict()
+    {
+        for (const bool a : {false, true}) {
+            for (const bool b : {false, true}) {
+                const LaunchCount count = runProduct<Half, true>(a, b, {128, 128, 128, 1}, 0).count;
+                QCOMPARE(count.matrixLoads.conflicts(), std::uint64_t(0));
+                QCOMPARE(count.copies.conflicts(), std::uint64_t(0));
+                QCOMPARE(count.products, std::uint64_t(128 * 128 * 128 / (16 * 8 * 16)));
+            }
+        }
+    }
+
+    void faultsAreCaught()
+    {
+        const auto hasty = [] { runProduct<ProductTile<Half, false, true, true>, Hasty>({16, 16, 128, 1}, 0); };
+        QVERIFY_THROWS_EXCEPTION(Fault, hasty());
+        const auto unruly = [] { runProduct<ProductTile<Half, true, false, true>, Unruly>({16, 16, 160, 1}, 0); };
+        QVERIFY_THROWS_EXCEPTION(Fault, unruly());
+        const auto unrulyTuring = [] {
+            runProduct<ProductTile<Half, false, false, false>, Unruly>({16, 16, 128, 1}, 0);
+        };
+        QVERIFY_THROWS_EXCEPTION(Fault, unrulyTuring());
+    }
+
+    void everyTileComesOnce()
+    {
+        for (const int rows : {1, 7, 8, 9, 20}) {
+            for (const int columns : {1, 3, 16}) {
+                std::set<std::pair<int, int>> seen;
+                for (int i = 0; i < rows * columns; ++i) {
+                    const Place tile = productTile(i, rows, columns);
+                    QVERIFY(tile.row < rows && tile.column < columns);
+                    seen.insert({tile.row, tile.column});
+                }
+                QCOMPARE(int(seen.size()), rows * columns);
+            }
+        }
+    }
+
+    void softmaxIsAsInDouble_data()
+    {
+        QTest::addColumn<int>("keys");
+        QTest::addColumn<bool>("causal");
+        for (const int keys : {1, 5, 8, 131, 512, 2056}) {
+            QTest::addRow("%d full", keys) << keys << false;
+            QTest::addRow("%d causal", keys) << keys << true;
+        }
+    }
+    void softmaxIsAsInDouble()
+    {
+        QFETCH(int, keys);
+        QFETCH(bool, causal);
+        AttentionSizes s;
+        s.heads = 2;
+        s.queries = std::min(keys, 3);
+        s.keys = keys;
+        s.causal = causal;
+        for (const bool inPlace : {false, true}) {
+            const auto wide = runSoftmax<float, false>(s, Drawn::Normal, inPlace);
+            QVERIFY2(wide.error < 1e-6, qPrintable(QString::number(wide.error)));
+            QCOMPARE(wide.untouched, std::uint64_t(0));
+            const auto half = runSoftmax<Half, false>(s, Drawn::Normal, inPlace);
+            QVERIFY2(half.error < 1e-3, qPrintable(QString::number(half.error)));
+            const auto bfloat = runSoftmax<Bfloat, false>(s, Drawn::Normal, inPlace);
+            QVERIFY2(bfloat.error < 8e-3, qPrintable(QString::number(bfloat.error)));
+            const auto gradient = runSoftmax<float, true>(s, Drawn::Normal, inPlace);
+            QVERIFY2(gradient.error < 2e-6, qPrintable(QString::number(gradient.error)));
+            const auto halfGradient = runSoftmax<Bfloat, true>(s, Drawn::Normal, inPlace);
+            QVERIFY2(halfGradient.error < 8e-3, qPrintable(QString::number(halfGradient.error)));
+        }
+    }
+
+    void softmaxOfExtremeRows()
+    {
+        AttentionSizes s;
+        s.queries = 16;
+        s.keys = 40;
+        for (const Drawn kind : {Drawn::Large, Drawn::Equal, Drawn::Outliers}) {
+            const auto run = runSoftmax<float, false>(s, kind, false);
+            QVERIFY2(run.error < 1e-5, qPrintable(QString::number(run.error)));
+        }
+    }
+
+    void softmaxReadsTwiceAndWritesOnce()
+    {
+        // The second reading comes from the caches: a row is at most some dozens of KB.
+        AttentionSizes s;
+        s.queries = 3;
+        s.keys = 512;
+        const auto run = runSoftmax<Half, false>(s, Drawn::Normal, false);
+        QCOMPARE(run.bytesRead, std::uint64_t(2 * 3 * 512 * 2));
+        QCOMPARE(run.bytesWritten, std::uint64_t(3 * 512 * 2));
+    }
+};
 
 QTEST_APPLESS_MAIN(TestStandardAttention)
 #include "tst_standard_attention.moc"

@@ -94,7 +94,7 @@ std::vector<Span> arraysOf(const std::vector<Call>& calls)
                 spans.emplace_back(begin, begin + slice.bytes);
         }
     }
-    std::sort(spans.begin(), spans.end());
+    std::ranges::sort(spans);
     spans.erase(std::unique(spans.begin(), spans.end()), spans.end());
     return spans;
 }

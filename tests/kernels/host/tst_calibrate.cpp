@@ -105,8 +105,7 @@ private slots:
             QCOMPARE(rate.linesPerSecond, rate.strideBytes / 64 / step); // a draw for every line
         for (const char* kind : {"read neighbours", "copy apart", "copy edges", "tiles 3", "tiles 3 crowded",
                                  "read stream", "column L2", "column DRAM"}) {
-            const auto found = std::find_if(m_probes.walkRates.begin(), m_probes.walkRates.end(),
-                                            [kind](const WalkRate& rate) { return rate.kind == kind; });
+            const auto found = std::ranges::find(m_probes.walkRates, kind, &WalkRate::kind);
             QVERIFY2(found != m_probes.walkRates.end(), kind);
         }
         for (const WalkRate& rate : m_probes.walkRates)
@@ -118,15 +117,15 @@ private slots:
         QCOMPARE(m_probes.clockHz, 4e9);
         QCOMPARE(m_probes.grade, std::string("A"));
         // Other notes say which readings this machine's file system refuses.
-        QVERIFY(std::any_of(m_probes.notes.begin(), m_probes.notes.end(),
-                            [](const std::string& note) { return note.find("grade A") != std::string::npos; }));
+        QVERIFY(std::ranges::any_of(m_probes.notes,
+                                    [](const std::string& note) { return note.find("grade A") != std::string::npos; }));
     }
 
     /// By this clock a pass takes the same time over any size: memory gives more than L1, so that the levels, and
     /// they alone, are measured twice more.
     void levelsThatContradictThemselvesComeAgain()
     {
-        const auto times = [&](const std::string& label) { return std::count(m_steps.begin(), m_steps.end(), label); };
+        const auto times = [&](const std::string& label) { return std::ranges::count(m_steps, label); };
         QCOMPARE(times("latency of 4 KiB, windows"), 2 + 2);
         QCOMPARE(times("latency of 64 MiB, windows"), 1 + 2);
         QCOMPARE(times("read bandwidth of 64 MiB, 1 core"), 1 + 2);

@@ -9,7 +9,6 @@
 
 #include <bit>
 #include <cmath>
-#include <vector>
 
 #if defined(__x86_64__)
 #include <immintrin.h>

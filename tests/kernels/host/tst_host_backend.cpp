@@ -3,9 +3,7 @@
 #include "kernels/measure/backend.h"
 #include "tests/support/waiting.h"
 
-#include <chrono>
 #include <cmath>
-#include <thread>
 
 #include <QElapsedTimer>
 #include <QTest>
@@ -101,10 +99,10 @@ private slots:
         listener.labels.pop_back();
         for (const std::string& label : listener.labels) { // as the form calls it: 192 MiB
             const auto& values = parameters.sweep()->values;
-            QVERIFY2(std::any_of(values.begin(), values.end(),
-                                 [&](const ParameterValue& value) {
-                                     return label.starts_with(swept->label + " " + valueLabel(*swept, value));
-                                 }),
+            QVERIFY2(std::ranges::any_of(values,
+                                         [&](const ParameterValue& value) {
+                                             return label.starts_with(swept->label + " " + valueLabel(*swept, value));
+                                         }),
                      label.c_str());
         }
 

@@ -8,9 +8,6 @@
 
 #include <QtTest>
 
-#include <cmath>
-#include <cstring>
-
 using namespace memscape;
 using namespace memscape::host;
 using memscape::test::Listener;

@@ -73,97 +73,89 @@ class TestPlacedRun : public QObject
     Q_OBJECT
 
 private slots:
-    void everyStrategyGivesTheSameBits_data();
-    void everyStrategyGivesTheSameBits();
-    void whatDoesNotFitIsNotRun();
-    void modelsAreNotRun();
-    void theFirstStepOfAdamIsTheRate();
-    void adamIsThatOfPytorch();
+    void everyStrategyGivesTheSameBits_data()
+    {
+        QTest::addColumn<QStringList>("assignments");
+        const auto row = [](const char* name, const QStringList& assignments) { QTest::newRow(name) << assignments; };
+        const QString chain = "graph=mlp:5x32",
+                      own = "graph=x: input 8 32; m@host: input 8 32; a: matmul 8 32 32 <- x; "
+                            "b: mul <- a m; c: cpu <- b; d: gelu <- c; e: gpu <- d; f: add <- e x; "
+                            "n: item <- f; g: matmul 8 8 32 <- f w; w@host: input 32 8; h: relu <- g";
+        row("layers", {chain, "strategy=layers", "limit=16KiB"});
+        row("layers, no prefetch", {chain, "strategy=layers", "limit=16KiB", "prefetch=0"});
+        row("layers, three ahead", {chain, "strategy=layers", "limit=40KiB", "prefetch=3"});
+        row("cheapest", {chain, "strategy=cheapest", "limit=16KiB"});
+        row("device", {chain, "strategy=device"});
+        row("host", {chain, "strategy=host"});
+        row("by hand", {chain, "strategy=device", "place=layer2@host,gelu3@host"});
+        row("ZeRO-Offload", {chain, "strategy=zero-offload"});
+        row("ZeRO-Offload, in turn", {chain, "strategy=zero-offload", "overlap=false"});
+        row("ZeRO-Infinity", {chain, "strategy=zero-infinity", "prefetch=2"});
+        row("ZeRO-Infinity, in turn", {chain, "strategy=zero-infinity", "overlap=false"});
+        row("a graph, implicit", {own, "strategy=implicit"});
+        row("a graph, host", {own, "strategy=host"});
+        row("a graph, cheapest", {own, "strategy=cheapest", "limit=12KiB"});
+    }
+    void everyStrategyGivesTheSameBits()
+    {
+        QFETCH(QStringList, assignments);
+        std::vector<std::string> all{"batch=8", "limit=1MiB"};
+        for (const QString& one : assignments) {
+            if (one.startsWith("limit="))
+                all.erase(all.begin() + 1);
+            all.push_back(one.toStdString());
+        }
+        for (const int cores : {1, 2}) {
+            const Ran ran = ranWith(all, cores);
+            QCOMPARE(ran.error, std::string());
+            QCOMPARE(ran.peak, ran.predictedPeak); // to the byte
+            QCOMPARE(ran.copied, ran.predictedCopied);
+        }
+    }
+
+    void whatDoesNotFitIsNotRun()
+    {
+        const Ran ran = ranWith({"graph=mlp:5x32", "batch=8", "strategy=device", "limit=4KiB"}, 2);
+        QVERIFY2(ran.error.find("needs 22 KiB and the limit is 4 KiB") != std::string::npos, ran.error.c_str());
+    }
+
+    void modelsAreNotRun()
+    {
+        const Ran ran = ranWith({"graph=gpt2", "batch=1", "sequence=8", "strategy=host"}, 2);
+        QVERIFY2(ran.error.find("predicted") != std::string::npos, ran.error.c_str());
+    }
+
+    /// m/(1 − β₁) = g and √(v/(1 − β₂)) = |g|: whatever the gradient, the weight moves by the rate.
+    void theFirstStepOfAdamIsTheRate()
+    {
+        for (const float gradient : {-7.0F, 1e-3F, 250.0F}) {
+            float p = 1, m = 0, v = 0;
+            adamUpdate({&p, &m, &v, &gradient}, 1, {0.25F});
+            QVERIFY(std::fabs(double(p) - (gradient > 0 ? 0.75 : 1.25)) < 1e-5);
+        }
+    }
+
+    /// torch.optim.Adam's algorithm, line by line: m̂ and v̂ are corrected first, then the quotient is taken.
+    void adamIsThatOfPytorch()
+    {
+        QVERIFY2(checkAdam().passed(), checkAdam().text().c_str());
+        const double lr = 1e-2, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+        double exact = 0.5, first = 0, second = 0;
+        float p = 0.5F, m = 0, v = 0;
+        for (int t = 1; t <= 20; ++t) {
+            const auto g = float(std::sin(double(t)));
+            first = beta1 * first + (1 - beta1) * double(g);
+            second = beta2 * second + (1 - beta2) * double(g) * double(g);
+            const double firstHat = first / (1 - std::pow(beta1, t)), secondHat = second / (1 - std::pow(beta2, t));
+            exact -= lr * firstHat / (std::sqrt(secondHat) + eps);
+            AdamStep step;
+            step.rate = float(lr);
+            step.step = t;
+            adamUpdate({&p, &m, &v, &g}, 1, step);
+        }
+        QVERIFY2(std::fabs(double(p) - exact) < 2e-6, qPrintable(QString::number(double(p) - exact)));
+    }
 };
-
-void TestPlacedRun::everyStrategyGivesTheSameBits_data()
-{
-    QTest::addColumn<QStringList>("assignments");
-    const auto row = [](const char* name, const QStringList& assignments) { QTest::newRow(name) << assignments; };
-    const QString chain = "graph=mlp:5x32",
-                  own = "graph=x: input 8 32; m@host: input 8 32; a: matmul 8 32 32 <- x; "
-                        "b: mul <- a m; c: cpu <- b; d: gelu <- c; e: gpu <- d; f: add <- e x; "
-                        "n: item <- f; g: matmul 8 8 32 <- f w; w@host: input 32 8; h: relu <- g";
-    row("layers", {chain, "strategy=layers", "limit=16KiB"});
-    row("layers, no prefetch", {chain, "strategy=layers", "limit=16KiB", "prefetch=0"});
-    row("layers, three ahead", {chain, "strategy=layers", "limit=40KiB", "prefetch=3"});
-    row("cheapest", {chain, "strategy=cheapest", "limit=16KiB"});
-    row("device", {chain, "strategy=device"});
-    row("host", {chain, "strategy=host"});
-    row("by hand", {chain, "strategy=device", "place=layer2@host,gelu3@host"});
-    row("ZeRO-Offload", {chain, "strategy=zero-offload"});
-    row("ZeRO-Offload, in turn", {chain, "strategy=zero-offload", "overlap=false"});
-    row("ZeRO-Infinity", {chain, "strategy=zero-infinity", "prefetch=2"});
-    row("ZeRO-Infinity, in turn", {chain, "strategy=zero-infinity", "overlap=false"});
-    row("a graph, implicit", {own, "strategy=implicit"});
-    row("a graph, host", {own, "strategy=host"});
-    row("a graph, cheapest", {own, "strategy=cheapest", "limit=12KiB"});
-}
-
-void TestPlacedRun::everyStrategyGivesTheSameBits()
-{
-    QFETCH(QStringList, assignments);
-    std::vector<std::string> all{"batch=8", "limit=1MiB"};
-    for (const QString& one : assignments) {
-        if (one.startsWith("limit="))
-            all.erase(all.begin() + 1);
-        all.push_back(one.toStdString());
-    }
-    for (const int cores : {1, 2}) {
-        const Ran ran = ranWith(all, cores);
-        QCOMPARE(ran.error, std::string());
-        QCOMPARE(ran.peak, ran.predictedPeak); // to the byte
-        QCOMPARE(ran.copied, ran.predictedCopied);
-    }
-}
-
-void TestPlacedRun::whatDoesNotFitIsNotRun()
-{
-    const Ran ran = ranWith({"graph=mlp:5x32", "batch=8", "strategy=device", "limit=4KiB"}, 2);
-    QVERIFY2(ran.error.find("needs 22 KiB and the limit is 4 KiB") != std::string::npos, ran.error.c_str());
-}
-
-void TestPlacedRun::modelsAreNotRun()
-{
-    const Ran ran = ranWith({"graph=gpt2", "batch=1", "sequence=8", "strategy=host"}, 2);
-    QVERIFY2(ran.error.find("predicted") != std::string::npos, ran.error.c_str());
-}
-
-/// m/(1 − β₁) = g and √(v/(1 − β₂)) = |g|: whatever the gradient, the weight moves by the rate.
-void TestPlacedRun::theFirstStepOfAdamIsTheRate()
-{
-    for (const float gradient : {-7.0F, 1e-3F, 250.0F}) {
-        float p = 1, m = 0, v = 0;
-        adamUpdate({&p, &m, &v, &gradient}, 1, {0.25F});
-        QVERIFY(std::fabs(double(p) - (gradient > 0 ? 0.75 : 1.25)) < 1e-5);
-    }
-}
-
-/// torch.optim.Adam's algorithm, line by line: m̂ and v̂ are corrected first, then the quotient is taken.
-void TestPlacedRun::adamIsThatOfPytorch()
-{
-    QVERIFY2(checkAdam().passed(), checkAdam().text().c_str());
-    const double lr = 1e-2, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
-    double exact = 0.5, first = 0, second = 0;
-    float p = 0.5F, m = 0, v = 0;
-    for (int t = 1; t <= 20; ++t) {
-        const auto g = float(std::sin(double(t)));
-        first = beta1 * first + (1 - beta1) * double(g);
-        second = beta2 * second + (1 - beta2) * double(g) * double(g);
-        const double firstHat = first / (1 - std::pow(beta1, t)), secondHat = second / (1 - std::pow(beta2, t));
-        exact -= lr * firstHat / (std::sqrt(secondHat) + eps);
-        AdamStep step;
-        step.rate = float(lr);
-        step.step = t;
-        adamUpdate({&p, &m, &v, &g}, 1, step);
-    }
-    QVERIFY2(std::fabs(double(p) - exact) < 2e-6, qPrintable(QString::number(double(p) - exact)));
-}
 
 QTEST_GUILESS_MAIN(TestPlacedRun)
 #include "tst_placed_run.moc"

@@ -36,54 +36,50 @@ class TestProductPace : public QObject
     Q_OBJECT
 
 private slots:
-    void theLargestProductIsSampled();
-    void aGraphWithoutProductsHasNone();
-    void itStopsWithTheRun();
+    void theLargestProductIsSampled()
+    {
+        const Device device = test::twoCores("host");
+        test::Listener listener;
+        HostSession session(device, listener, test::steadyMachine({2e-3}));
+        auto pace =
+            ProductPace::prepare(session, productKernels().front(),
+                                 caseOf("x: input 8 16; a: matmul 8 32 16 <- x; b: matmul 8 4 32 <- a"), EvenSeconds());
+        QVERIFY(pace);
+        QVERIFY((*pace)->take());
+        const WorkSamples& samples = (*pace)->samples();
+        QCOMPARE(samples.label, std::string("products of 8 × 32 × 16"));
+        QCOMPARE(samples.predicted, 1e-3);
+        QVERIFY(samples.seconds.size() >= 5);
+        for (const double one : samples.seconds)
+            QVERIFY(one > 0);
+    }
+
+    void aGraphWithoutProductsHasNone()
+    {
+        const Device device = test::twoCores("host");
+        test::Listener listener;
+        HostSession session(device, listener, test::steadyMachine({2e-3}));
+        auto pace = ProductPace::prepare(session, productKernels().front(), caseOf("x: input 8 16; a: relu <- x"),
+                                         EvenSeconds());
+        QVERIFY(pace);
+        QVERIFY((*pace)->take());
+        QVERIFY((*pace)->samples().seconds.empty());
+    }
+
+    void itStopsWithTheRun()
+    {
+        const Device device = test::twoCores("host");
+        test::Listener listener;
+        HostSession session(device, listener, test::steadyMachine({2e-3}));
+        auto pace = ProductPace::prepare(session, productKernels().front(),
+                                         caseOf("x: input 8 16; a: matmul 8 32 16 <- x"), EvenSeconds());
+        QVERIFY(pace);
+        listener.stop = true;
+        const auto taken = (*pace)->take();
+        QVERIFY(!taken);
+        QCOMPARE(taken.error().code, std::string("run.cancelled"));
+    }
 };
-
-void TestProductPace::theLargestProductIsSampled()
-{
-    const Device device = test::twoCores("host");
-    test::Listener listener;
-    HostSession session(device, listener, test::steadyMachine({2e-3}));
-    auto pace =
-        ProductPace::prepare(session, productKernels().front(),
-                             caseOf("x: input 8 16; a: matmul 8 32 16 <- x; b: matmul 8 4 32 <- a"), EvenSeconds());
-    QVERIFY(pace);
-    QVERIFY((*pace)->take());
-    const WorkSamples& samples = (*pace)->samples();
-    QCOMPARE(samples.label, std::string("products of 8 × 32 × 16"));
-    QCOMPARE(samples.predicted, 1e-3);
-    QVERIFY(samples.seconds.size() >= 5);
-    for (const double one : samples.seconds)
-        QVERIFY(one > 0);
-}
-
-void TestProductPace::aGraphWithoutProductsHasNone()
-{
-    const Device device = test::twoCores("host");
-    test::Listener listener;
-    HostSession session(device, listener, test::steadyMachine({2e-3}));
-    auto pace =
-        ProductPace::prepare(session, productKernels().front(), caseOf("x: input 8 16; a: relu <- x"), EvenSeconds());
-    QVERIFY(pace);
-    QVERIFY((*pace)->take());
-    QVERIFY((*pace)->samples().seconds.empty());
-}
-
-void TestProductPace::itStopsWithTheRun()
-{
-    const Device device = test::twoCores("host");
-    test::Listener listener;
-    HostSession session(device, listener, test::steadyMachine({2e-3}));
-    auto pace = ProductPace::prepare(session, productKernels().front(), caseOf("x: input 8 16; a: matmul 8 32 16 <- x"),
-                                     EvenSeconds());
-    QVERIFY(pace);
-    listener.stop = true;
-    const auto taken = (*pace)->take();
-    QVERIFY(!taken);
-    QCOMPARE(taken.error().code, std::string("run.cancelled"));
-}
 
 QTEST_GUILESS_MAIN(TestProductPace)
 #include "tst_product_pace.moc"

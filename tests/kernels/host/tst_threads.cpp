@@ -3,7 +3,6 @@
 #include "tests/support/waiting.h"
 
 #include <new>
-#include <set>
 
 #include <QDir>
 #include <QElapsedTimer>

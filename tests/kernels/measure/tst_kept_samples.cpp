@@ -46,8 +46,8 @@ void TestKeptSamples::manyAreCutToTheLimitInTheirOrder()
     for (const std::size_t size : {4u, 1001u, 72'715u}) {
         const auto kept = thinned(counted(size), 3);
         QCOMPARE(kept.size(), std::size_t(3));
-        QVERIFY(std::is_sorted(kept.begin(), kept.end()));
-        QCOMPARE(std::adjacent_find(kept.begin(), kept.end()), kept.end()); // none twice
+        QVERIFY(std::ranges::is_sorted(kept));
+        QCOMPARE(std::ranges::adjacent_find(kept), kept.end()); // none twice
     }
 }
 

@@ -74,7 +74,7 @@ std::vector<float> plainForward(const AttentionTask& task, AttentionInputs input
                     sum += input(AttentionTensor::Query, row, j) * input(AttentionTensor::Key, first + k, j);
                 s.push_back(round(sum * scale));
             }
-            const float most = raises ? *std::max_element(s.begin(), s.end()) : 0.0F;
+            const float most = raises ? *std::ranges::max_element(s) : 0.0F;
             const float factor = raisedTo(softmax, most, [](float x) { return std::exp(x); });
             for (float& sum : sums)
                 sum *= factor;
@@ -109,103 +109,96 @@ class TestAttentionReference : public QObject
     Q_OBJECT
 
 private slots:
-    void equalsPyTorch();
-    void correctProgramsAreWithinTheBounds();
-    void aForgottenKeyIsNot();
-    void overflowWithoutAMaximumIsNot();
-    void boundsOfFloatAreNarrow();
-    void visibleKeysAndQueriesAgree();
-    void headsShareKeysInGroups();
-};
-
-void TestAttentionReference::equalsPyTorch()
-{
-    const QJsonObject data = fixture();
-    const QJsonArray cases = data["cases"].toArray();
-    QCOMPARE(cases.size(), qsizetype(5));
-    for (const QJsonValue& entry : cases) {
-        const auto size = [&](int i) { return entry["shape"][i].toInteger(); };
-        const AttentionShape shape{size(0), size(1), size(2), size(3), size(4), size(5), entry["causal"].toBool()};
-        const DType dtype = *dtypeFromText(entry["dtype"].toString().toStdString());
-        const AttentionInputs inputs = entry["extreme"].toBool() ? AttentionInputs::Extreme : AttentionInputs::Normal;
-        const AttentionReference ours = attentionReference(taskOf(shape, dtype, AttentionKind::Flash), inputs);
-        const int step = data["step"].toInt();
-        compareWith(entry["output"].toObject(), step, ours.output.values);
-        compareWith(entry["log_sum_exp"].toObject(), step, ours.logSumExp.values);
-        compareWith(entry["query_gradient"].toObject(), step, ours.queryGradient.values);
-        compareWith(entry["key_gradient"].toObject(), step, ours.keyGradient.values);
-        compareWith(entry["value_gradient"].toObject(), step, ours.valueGradient.values);
+    void equalsPyTorch()
+    {
+        const QJsonObject data = fixture();
+        const QJsonArray cases = data["cases"].toArray();
+        QCOMPARE(cases.size(), qsizetype(5));
+        for (const QJsonValue& entry : cases) {
+            const auto size = [&](int i) { return entry["shape"][i].toInteger(); };
+            const AttentionShape shape{size(0), size(1), size(2), size(3), size(4), size(5), entry["causal"].toBool()};
+            const DType dtype = *dtypeFromText(entry["dtype"].toString().toStdString());
+            const AttentionInputs inputs =
+                entry["extreme"].toBool() ? AttentionInputs::Extreme : AttentionInputs::Normal;
+            const AttentionReference ours = attentionReference(taskOf(shape, dtype, AttentionKind::Flash), inputs);
+            const int step = data["step"].toInt();
+            compareWith(entry["output"].toObject(), step, ours.output.values);
+            compareWith(entry["log_sum_exp"].toObject(), step, ours.logSumExp.values);
+            compareWith(entry["query_gradient"].toObject(), step, ours.queryGradient.values);
+            compareWith(entry["key_gradient"].toObject(), step, ours.keyGradient.values);
+            compareWith(entry["value_gradient"].toObject(), step, ours.valueGradient.values);
+        }
     }
-}
 
-void TestAttentionReference::correctProgramsAreWithinTheBounds()
-{
-    for (const DType dtype : {DType::Float32, DType::Float16, DType::BFloat16}) {
-        for (const AttentionKind kind : {AttentionKind::Standard, AttentionKind::Flash}) {
-            for (const AttentionInputs inputs : {AttentionInputs::Normal, AttentionInputs::Extreme}) {
-                const AttentionTask task = taskOf(someShape, dtype, kind);
-                const std::int64_t tile = kind == AttentionKind::Flash ? 16 : someShape.keys;
-                const Check check = compareForward(task, inputs, plainForward(task, inputs, tile));
-                QVERIFY2(check.passed(), check.text().c_str());
+    void correctProgramsAreWithinTheBounds()
+    {
+        for (const DType dtype : {DType::Float32, DType::Float16, DType::BFloat16}) {
+            for (const AttentionKind kind : {AttentionKind::Standard, AttentionKind::Flash}) {
+                for (const AttentionInputs inputs : {AttentionInputs::Normal, AttentionInputs::Extreme}) {
+                    const AttentionTask task = taskOf(someShape, dtype, kind);
+                    const std::int64_t tile = kind == AttentionKind::Flash ? 16 : someShape.keys;
+                    const Check check = compareForward(task, inputs, plainForward(task, inputs, tile));
+                    QVERIFY2(check.passed(), check.text().c_str());
+                }
             }
         }
     }
-}
 
-void TestAttentionReference::aForgottenKeyIsNot()
-{
-    for (const DType dtype : {DType::Float32, DType::Float16, DType::BFloat16}) {
-        const AttentionTask task = taskOf(someShape, dtype, AttentionKind::Flash);
-        const auto found = plainForward(task, AttentionInputs::Normal, 16, 1);
-        QVERIFY(!compareForward(task, AttentionInputs::Normal, found).passed());
-    }
-}
-
-void TestAttentionReference::overflowWithoutAMaximumIsNot()
-{
-    const AttentionTask task = taskOf(someShape, DType::Float32, AttentionKind::Flash);
-    const auto normal = plainForward(task, AttentionInputs::Normal, 16, 0, false);
-    QVERIFY(compareForward(task, AttentionInputs::Normal, normal).passed());
-    const auto extreme = plainForward(task, AttentionInputs::Extreme, 16, 0, false);
-    QVERIFY(!compareForward(task, AttentionInputs::Extreme, extreme).passed());
-}
-
-void TestAttentionReference::boundsOfFloatAreNarrow()
-{
-    // Errors of a program in float are 10⁻⁶ of the values; bounds within a thousandth of the
-    // largest value catch every mistake that is not rounding.
-    const AttentionReference reference =
-        attentionReference(taskOf(someShape, DType::Float32, AttentionKind::Flash), AttentionInputs::Normal);
-    for (const BoundedTensor* tensor :
-         {&reference.output, &reference.queryGradient, &reference.keyGradient, &reference.valueGradient}) {
-        double largest = 0, widest = 0;
-        for (std::size_t i = 0; i < tensor->values.size(); ++i) {
-            largest = std::max(largest, std::abs(tensor->values[i]));
-            widest = std::max(widest, tensor->bounds[i]);
-        }
-        QVERIFY2(widest < 2e-3 * largest, qPrintable(QString::number(widest / largest)));
-    }
-}
-
-void TestAttentionReference::visibleKeysAndQueriesAgree()
-{
-    for (const bool causal : {false, true}) {
-        for (std::int64_t query = 0; query < 5; ++query) {
-            const std::int64_t visible = attentionVisibleKeys(query, 5, 9, causal);
-            for (std::int64_t key = 0; key < 9; ++key)
-                QCOMPARE(query >= attentionFirstQuery(key, 5, 9, causal), key < visible);
+    void aForgottenKeyIsNot()
+    {
+        for (const DType dtype : {DType::Float32, DType::Float16, DType::BFloat16}) {
+            const AttentionTask task = taskOf(someShape, dtype, AttentionKind::Flash);
+            const auto found = plainForward(task, AttentionInputs::Normal, 16, 1);
+            QVERIFY(!compareForward(task, AttentionInputs::Normal, found).passed());
         }
     }
-    QCOMPARE(attentionVisibleKeys(4, 5, 9, true), std::int64_t(9)); // the last sees all
-}
 
-void TestAttentionReference::headsShareKeysInGroups()
-{
-    // Two batches of six heads over three kv heads.
-    const std::vector<std::int64_t> expected{0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5};
-    for (std::int64_t plane = 0; plane < 12; ++plane)
-        QCOMPARE(attentionKeyPlane(plane, 6, 3), expected[std::size_t(plane)]);
-}
+    void overflowWithoutAMaximumIsNot()
+    {
+        const AttentionTask task = taskOf(someShape, DType::Float32, AttentionKind::Flash);
+        const auto normal = plainForward(task, AttentionInputs::Normal, 16, 0, false);
+        QVERIFY(compareForward(task, AttentionInputs::Normal, normal).passed());
+        const auto extreme = plainForward(task, AttentionInputs::Extreme, 16, 0, false);
+        QVERIFY(!compareForward(task, AttentionInputs::Extreme, extreme).passed());
+    }
+
+    void boundsOfFloatAreNarrow()
+    {
+        // Errors of a program in float are 10⁻⁶ of the values; bounds within a thousandth of the
+        // largest value catch every mistake that is not rounding.
+        const AttentionReference reference =
+            attentionReference(taskOf(someShape, DType::Float32, AttentionKind::Flash), AttentionInputs::Normal);
+        for (const BoundedTensor* tensor :
+             {&reference.output, &reference.queryGradient, &reference.keyGradient, &reference.valueGradient}) {
+            double largest = 0, widest = 0;
+            for (std::size_t i = 0; i < tensor->values.size(); ++i) {
+                largest = std::max(largest, std::abs(tensor->values[i]));
+                widest = std::max(widest, tensor->bounds[i]);
+            }
+            QVERIFY2(widest < 2e-3 * largest, qPrintable(QString::number(widest / largest)));
+        }
+    }
+
+    void visibleKeysAndQueriesAgree()
+    {
+        for (const bool causal : {false, true}) {
+            for (std::int64_t query = 0; query < 5; ++query) {
+                const std::int64_t visible = attentionVisibleKeys(query, 5, 9, causal);
+                for (std::int64_t key = 0; key < 9; ++key)
+                    QCOMPARE(query >= attentionFirstQuery(key, 5, 9, causal), key < visible);
+            }
+        }
+        QCOMPARE(attentionVisibleKeys(4, 5, 9, true), std::int64_t(9)); // the last sees all
+    }
+
+    void headsShareKeysInGroups()
+    {
+        // Two batches of six heads over three kv heads.
+        const std::vector<std::int64_t> expected{0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5};
+        for (std::int64_t plane = 0; plane < 12; ++plane)
+            QCOMPARE(attentionKeyPlane(plane, 6, 3), expected[std::size_t(plane)]);
+    }
+};
 
 QTEST_APPLESS_MAIN(TestAttentionReference)
 #include "tst_attention_reference.moc"

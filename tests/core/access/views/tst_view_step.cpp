@@ -93,169 +93,163 @@ class TestViewStep : public QObject
     Q_OBJECT
 
 private slots:
-    void recordedCases_data();
-    void recordedCases();
-    void randomChains();
-    void values();
-    void refusalsKeepTheTensor();
-    void limits();
-};
-
-void TestViewStep::recordedCases_data()
-{
-    QTest::addColumn<int>("index");
-    const Document cases = document("tensor_views.json")["cases"];
-    QVERIFY2(cases.size() == 400, "tensor_views.json is not the recorded one");
-    for (std::size_t i = 0; i < cases.size(); ++i)
-        QTest::addRow("case %d", cases[i]["id"].get<int>()) << int(i);
-}
-
-void TestViewStep::recordedCases()
-{
-    static const Document cases = document("tensor_views.json")["cases"];
-    QFETCH(int, index);
-    const Document& one = cases[std::size_t(index)];
-    auto base = freshTensor(one["shape"].get<Sizes>());
-    QVERIFY(base);
-    QCOMPARE(base->stride, one["base"]["stride"].get<Sizes>());
-    TensorView now = *base;
-    for (const Document& wanted : one["steps"]) {
-        const std::string text = textOf(wanted);
-        const ViewStep step = made(now, text);
-        QVERIFY2(step.ok == wanted["ok"].get<bool>(), (text + ": " + step.message).c_str());
-        if (!step.ok) {
-            QCOMPARE(step.error, wanted["error"].get<std::string>());
-            QCOMPARE(step.message, wanted["message"].get<std::string>());
-            QCOMPARE(described(step.view), described(now));
-            continue;
-        }
-        const TensorView expected{wanted["size"].get<Sizes>(), wanted["stride"].get<Sizes>(),
-                                  wanted["offset"].get<std::int64_t>(), wanted["storage_numel"].get<std::int64_t>()};
-        QVERIFY2(step.view == expected,
-                 qPrintable(QString::fromStdString(text) + ": " + described(step.view) + ", PyTorch "
-                            + described(expected)));
-        QCOMPARE(flagsOf(step.view), flagsOf(wanted));
-        QCOMPARE(step.view.elements(), wanted["numel"].get<std::int64_t>());
-        if (!wanted["new_storage"].is_null()) // tensors without elements have no storage to compare
-            QCOMPARE(step.copied, wanted["new_storage"].get<bool>());
-        if (wanted.contains("view_ok"))
-            QCOMPARE(bool(viewed(now, wanted["args"].get<Sizes>())), wanted["view_ok"].get<bool>());
-        if (!wanted.contains("detour"))
-            now = step.view;
+    void recordedCases_data()
+    {
+        QTest::addColumn<int>("index");
+        const Document cases = document("tensor_views.json")["cases"];
+        QVERIFY2(cases.size() == 400, "tensor_views.json is not the recorded one");
+        for (std::size_t i = 0; i < cases.size(); ++i)
+            QTest::addRow("case %d", cases[i]["id"].get<int>()) << int(i);
     }
-}
-
-void TestViewStep::randomChains()
-{
-    const Document all = document("view_chains.json");
-    QCOMPARE(all["chains"].size(), std::size_t(600));
-    int refused = 0, copied = 0;
-    for (const Document& chain : all["chains"]) {
-        auto base = freshTensor(chain["shape"].get<Sizes>(), chain["stride"].get<Sizes>());
+    void recordedCases()
+    {
+        static const Document cases = document("tensor_views.json")["cases"];
+        QFETCH(int, index);
+        const Document& one = cases[std::size_t(index)];
+        auto base = freshTensor(one["shape"].get<Sizes>());
         QVERIFY(base);
+        QCOMPARE(base->stride, one["base"]["stride"].get<Sizes>());
         TensorView now = *base;
-        for (const Document& wanted : chain["steps"]) {
-            const auto text = wanted[0].get<std::string>();
+        for (const Document& wanted : one["steps"]) {
+            const std::string text = textOf(wanted);
             const ViewStep step = made(now, text);
-            const QByteArray at = (QString::fromStdString(text) + " of " + described(now)).toUtf8();
-            if (wanted.size() == 2) {
-                const auto error = wanted[1].get<std::string>(); // "RuntimeError: …"
-                QVERIFY2(!step.ok && error.ends_with(": " + step.message), (at + " " + step.message.c_str()).data());
-                ++refused;
+            QVERIFY2(step.ok == wanted["ok"].get<bool>(), (text + ": " + step.message).c_str());
+            if (!step.ok) {
+                QCOMPARE(step.error, wanted["error"].get<std::string>());
+                QCOMPARE(step.message, wanted["message"].get<std::string>());
+                QCOMPARE(described(step.view), described(now));
                 continue;
             }
-            QVERIFY2(step.ok, (at + ": " + step.message.c_str()).data());
-            const TensorView expected{wanted[1].get<Sizes>(), wanted[2].get<Sizes>(), wanted[3].get<std::int64_t>(),
-                                      wanted[5].get<std::int64_t>()};
-            QVERIFY2(step.view == expected, (at + ": " + described(step.view).toUtf8()).data());
-            QCOMPARE(flagsOf(step.view) + (step.copied ? '1' : '0'), wanted[4].get<std::string>());
-            now = step.view;
-            copied += step.copied;
+            const TensorView expected{wanted["size"].get<Sizes>(), wanted["stride"].get<Sizes>(),
+                                      wanted["offset"].get<std::int64_t>(),
+                                      wanted["storage_numel"].get<std::int64_t>()};
+            QVERIFY2(step.view == expected,
+                     qPrintable(QString::fromStdString(text) + ": " + described(step.view) + ", PyTorch "
+                                + described(expected)));
+            QCOMPARE(flagsOf(step.view), flagsOf(wanted));
+            QCOMPARE(step.view.elements(), wanted["numel"].get<std::int64_t>());
+            if (!wanted["new_storage"].is_null()) // tensors without elements have no storage to compare
+                QCOMPARE(step.copied, wanted["new_storage"].get<bool>());
+            if (wanted.contains("view_ok"))
+                QCOMPARE(bool(viewed(now, wanted["args"].get<Sizes>())), wanted["view_ok"].get<bool>());
+            if (!wanted.contains("detour"))
+                now = step.view;
         }
     }
-    QVERIFY2(refused > 100 && copied > 200, "the chains hold refusals and copies");
-}
 
-/// Elements read through our view are those that PyTorch read through its own. A copy's storage is
-/// filled from the tensor before it, where the operation changes no values.
-void TestViewStep::values()
-{
-    int compared = 0;
-    const Document all = document("view_chains.json");
-    for (const Document& chain : all["chains"]) {
-        TensorView now = *freshTensor(chain["shape"].get<Sizes>(), chain["stride"].get<Sizes>());
-        // x = arange(n) in the order of memory
-        std::vector<std::int64_t> storage(std::size_t(now.storage));
-        for (std::size_t i = 0; i < storage.size(); ++i)
-            storage[i] = std::int64_t(i);
-        for (const Document& wanted : chain["steps"]) {
-            if (wanted.size() == 2)
-                continue;
-            const ViewStep step = made(now, wanted[0].get<std::string>());
-            if (step.copied) {
-                if (!changesNoValues(step.operation.name))
-                    break;
-                const auto elements = valuesOf(now, storage);
-                std::vector<std::int64_t> copy(std::size_t(step.view.storage));
-                std::vector<std::int64_t> places(copy.size());
-                for (std::size_t i = 0; i < places.size(); ++i)
-                    places[i] = std::int64_t(i);
-                const auto order = valuesOf(step.view, places); // where element i of the copy lies
-                QCOMPARE(order.size(), elements.size());
-                for (std::size_t i = 0; i < order.size(); ++i)
-                    copy[std::size_t(order[i])] = elements[i];
-                storage = std::move(copy);
+    void randomChains()
+    {
+        const Document all = document("view_chains.json");
+        QCOMPARE(all["chains"].size(), std::size_t(600));
+        int refused = 0, copied = 0;
+        for (const Document& chain : all["chains"]) {
+            auto base = freshTensor(chain["shape"].get<Sizes>(), chain["stride"].get<Sizes>());
+            QVERIFY(base);
+            TensorView now = *base;
+            for (const Document& wanted : chain["steps"]) {
+                const auto text = wanted[0].get<std::string>();
+                const ViewStep step = made(now, text);
+                const QByteArray at = (QString::fromStdString(text) + " of " + described(now)).toUtf8();
+                if (wanted.size() == 2) {
+                    const auto error = wanted[1].get<std::string>(); // "RuntimeError: …"
+                    QVERIFY2(!step.ok && error.ends_with(": " + step.message),
+                             (at + " " + step.message.c_str()).data());
+                    ++refused;
+                    continue;
+                }
+                QVERIFY2(step.ok, (at + ": " + step.message.c_str()).data());
+                const TensorView expected{wanted[1].get<Sizes>(), wanted[2].get<Sizes>(), wanted[3].get<std::int64_t>(),
+                                          wanted[5].get<std::int64_t>()};
+                QVERIFY2(step.view == expected, (at + ": " + described(step.view).toUtf8()).data());
+                QCOMPARE(flagsOf(step.view) + (step.copied ? '1' : '0'), wanted[4].get<std::string>());
+                now = step.view;
+                copied += step.copied;
             }
-            now = step.view;
-            if (wanted[6].is_null())
-                continue;
-            QCOMPARE(valuesOf(now, storage), wanted[6].get<std::vector<std::int64_t>>());
-            ++compared;
         }
+        QVERIFY2(refused > 100 && copied > 200, "the chains hold refusals and copies");
     }
-    QVERIFY(compared > 800);
-}
 
-void TestViewStep::refusalsKeepTheTensor()
-{
-    const TensorView base = *freshTensor({2, 3});
-    const auto steps = applyAll(base, *parseViews("t();view(6);reshape(6)"));
-    QVERIFY(steps);
-    QCOMPARE(steps->size(), std::size_t(3));
-    QVERIFY(!(*steps)[1].ok);
-    QCOMPARE((*steps)[1].error, std::string("view_incompatible"));
-    QCOMPARE((*steps)[1].view.size, Sizes({3, 2}));
-    QVERIFY((*steps)[2].ok && (*steps)[2].copied);
-    QCOMPARE((*steps)[2].written, std::int64_t(6));
+    /// Elements read through our view are those that PyTorch read through its own. A copy's storage is
+    /// filled from the tensor before it, where the operation changes no values.
+    void values()
+    {
+        int compared = 0;
+        const Document all = document("view_chains.json");
+        for (const Document& chain : all["chains"]) {
+            TensorView now = *freshTensor(chain["shape"].get<Sizes>(), chain["stride"].get<Sizes>());
+            // x = arange(n) in the order of memory
+            std::vector<std::int64_t> storage(std::size_t(now.storage));
+            for (std::size_t i = 0; i < storage.size(); ++i)
+                storage[i] = std::int64_t(i);
+            for (const Document& wanted : chain["steps"]) {
+                if (wanted.size() == 2)
+                    continue;
+                const ViewStep step = made(now, wanted[0].get<std::string>());
+                if (step.copied) {
+                    if (!changesNoValues(step.operation.name))
+                        break;
+                    const auto elements = valuesOf(now, storage);
+                    std::vector<std::int64_t> copy(std::size_t(step.view.storage));
+                    std::vector<std::int64_t> places(copy.size());
+                    for (std::size_t i = 0; i < places.size(); ++i)
+                        places[i] = std::int64_t(i);
+                    const auto order = valuesOf(step.view, places); // where element i of the copy lies
+                    QCOMPARE(order.size(), elements.size());
+                    for (std::size_t i = 0; i < order.size(); ++i)
+                        copy[std::size_t(order[i])] = elements[i];
+                    storage = std::move(copy);
+                }
+                now = step.view;
+                if (wanted[6].is_null())
+                    continue;
+                QCOMPARE(valuesOf(now, storage), wanted[6].get<std::vector<std::int64_t>>());
+                ++compared;
+            }
+        }
+        QVERIFY(compared > 800);
+    }
 
-    // A negative size is nonsense that PyTorch accepts of a dimension of size 1; not here.
-    QCOMPARE(made(*freshTensor({1}), "expand(-2)").error, std::string("expand_mismatch"));
-    QCOMPARE(made(base, "slice(0,0,2,-1)").message, std::string("slice step must be positive"));
-}
+    void refusalsKeepTheTensor()
+    {
+        const TensorView base = *freshTensor({2, 3});
+        const auto steps = applyAll(base, *parseViews("t();view(6);reshape(6)"));
+        QVERIFY(steps);
+        QCOMPARE(steps->size(), std::size_t(3));
+        QVERIFY(!(*steps)[1].ok);
+        QCOMPARE((*steps)[1].error, std::string("view_incompatible"));
+        QCOMPARE((*steps)[1].view.size, Sizes({3, 2}));
+        QVERIFY((*steps)[2].ok && (*steps)[2].copied);
+        QCOMPARE((*steps)[2].written, std::int64_t(6));
 
-void TestViewStep::limits()
-{
-    const TensorView wide = *freshTensor({1, 1, 1, 1, 1, 1, 1, 1});
-    const auto ninth = apply(wide, parseViews("unsqueeze(0)")->front());
-    QVERIFY(!ninth);
-    QCOMPARE(ninth.error().code, std::string("layout.rank"));
-    QCOMPARE(ninth.error().place, std::string("views, character 1"));
+        // A negative size is nonsense that PyTorch accepts of a dimension of size 1; not here.
+        QCOMPARE(made(*freshTensor({1}), "expand(-2)").error, std::string("expand_mismatch"));
+        QCOMPARE(made(base, "slice(0,0,2,-1)").message, std::string("slice step must be positive"));
+    }
 
-    const TensorView one = *freshTensor({1, 1, 1});
-    const auto huge = applyAll(one, *parseViews("neg();expand(4294967296,4294967296,8)"));
-    QVERIFY(!huge);
-    QCOMPARE(huge.error().code, std::string("layout.elements"));
-    QCOMPARE(huge.error().place, std::string("views, character 7"));
+    void limits()
+    {
+        const TensorView wide = *freshTensor({1, 1, 1, 1, 1, 1, 1, 1});
+        const auto ninth = apply(wide, parseViews("unsqueeze(0)")->front());
+        QVERIFY(!ninth);
+        QCOMPARE(ninth.error().code, std::string("layout.rank"));
+        QCOMPARE(ninth.error().place, std::string("views, character 1"));
 
-    // Products beyond 64 bits: an error, not a wrong number.
-    QVERIFY(!apply(one, parseViews("view(9223372036854775807,9223372036854775807)")->front()));
-    QVERIFY(!apply(one, parseViews("as_strided([9223372036854775807],[9223372036854775807])")->front()));
-    const TensorView two = *freshTensor({2, 2});
-    QVERIFY(!apply(two, parseViews("unfold(0,1,9223372036854775807)")->front())); // × stride 2
-    QVERIFY(!freshTensor({-1}));
-    QVERIFY(!freshTensor({1, 2, 3, 4}, MemoryFormat::ChannelsLast3d));
-    QVERIFY(!freshTensor({0, std::int64_t(1) << 60}));
-}
+        const TensorView one = *freshTensor({1, 1, 1});
+        const auto huge = applyAll(one, *parseViews("neg();expand(4294967296,4294967296,8)"));
+        QVERIFY(!huge);
+        QCOMPARE(huge.error().code, std::string("layout.elements"));
+        QCOMPARE(huge.error().place, std::string("views, character 7"));
+
+        // Products beyond 64 bits: an error, not a wrong number.
+        QVERIFY(!apply(one, parseViews("view(9223372036854775807,9223372036854775807)")->front()));
+        QVERIFY(!apply(one, parseViews("as_strided([9223372036854775807],[9223372036854775807])")->front()));
+        const TensorView two = *freshTensor({2, 2});
+        QVERIFY(!apply(two, parseViews("unfold(0,1,9223372036854775807)")->front())); // × stride 2
+        QVERIFY(!freshTensor({-1}));
+        QVERIFY(!freshTensor({1, 2, 3, 4}, MemoryFormat::ChannelsLast3d));
+        QVERIFY(!freshTensor({0, std::int64_t(1) << 60}));
+    }
+};
 
 QTEST_APPLESS_MAIN(TestViewStep)
 #include "tst_view_step.moc"
