@@ -133,6 +133,7 @@ void TestCudaWaiting::nothingWaitsBehindTheBlockingKernel()
         fakeGpu() = FakeGpu{};
         fakeGpu().devices = 2;
         fakeGpu().hasLibrary = hasLibrary;
+        fakeGpu().launchSeconds = 1e-4; // a few runs are enough
         Given words;
         for (const QString& word : given)
             words.push_back(word.toStdString());
