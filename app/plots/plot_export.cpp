@@ -171,12 +171,6 @@ QString PlotView::dataText(QChar separator, bool visibleRangeOnly) const
     return tableText(state.x, state.y, state.curves, separator, visibleRangeOnly ? &state.xRange : nullptr);
 }
 
-Result<void> PlotView::exportData(const QString& path, bool visibleRangeOnly)
-{
-    const bool tabs = path.endsWith(QLatin1String(".tsv"), Qt::CaseInsensitive);
-    return writeBytes(path, dataText(QLatin1Char(tabs ? '\t' : ','), visibleRangeOnly).toUtf8());
-}
-
 void PlotView::copyImage()
 {
     PlotExport options;

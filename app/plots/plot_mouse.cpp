@@ -259,14 +259,11 @@ void PlotView::Private::click(QPointF at)
     std::vector<Curve> curves = scene.state().curves;
     Curve& curve = curves[static_cast<std::size_t>(entry)];
     curve.visible = !curve.visible;
-    const QString key = curve.key;
-    const bool visible = curve.visible;
-    if (visible)
-        hiddenByHand.remove(key);
+    if (curve.visible)
+        hiddenByHand.remove(curve.key);
     else
-        hiddenByHand.insert(key);
+        hiddenByHand.insert(curve.key);
     view->setCurves(std::move(curves));
-    emit view->curveToggled(key, visible);
 }
 
 bool PlotView::Private::mouseDoubleClick(QMouseEvent& event)

@@ -102,8 +102,6 @@ public:
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme);
     /// A table of the curves: x, then per curve y and its band. RFC 4180 quoting for ','.
     QString dataText(QChar separator, bool visibleRangeOnly) const;
-    /// Errors: export.write.
-    Result<void> exportData(const QString& path, bool visibleRangeOnly = false);
     void copyImage();
     void copyData();
 
@@ -123,12 +121,11 @@ signals:
     void curveClicked(const QString& key);
     /// Instead: curves of one point that stand together there, the one on top first.
     void pointsClicked(const QStringList& keys, const QPoint& globalPlace);
-    void curveToggled(const QString& key, bool visible); ///< by the legend
-    void penMoved(QPointF from, QPointF to);             ///< a stroke's next piece, in values of the axes
-    void penLifted();                                    ///< a stroke has ended
-    void rangeChanged();                                 ///< zoom, pan or reset by a person
-    void exportRequested();                              ///< "Export…" in the context menu
-    void failed(const QString& message);                 ///< an export from the menu went wrong
+    void penMoved(QPointF from, QPointF to); ///< a stroke's next piece, in values of the axes
+    void penLifted();                        ///< a stroke has ended
+    void rangeChanged();                     ///< zoom, pan or reset by a person
+    void exportRequested();                  ///< "Export…" in the context menu
+    void failed(const QString& message);     ///< an export from the menu went wrong
 
 protected:
     void changeEvent(QEvent* event) override;

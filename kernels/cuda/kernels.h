@@ -161,7 +161,6 @@ KernelCheck checkProduct(int version, bool aTransposed, bool bTransposed);
 
 // ---- banks.cu ----------------------------------------------------------------------------------
 
-constexpr int bankVersions = 2;                   ///< throughput, latency
 constexpr std::uint32_t bankRequestsPerTurn = 16; ///< of every warp
 
 /// SM clocks and the global timer, from the first warp's start to the last one's end.

@@ -10,6 +10,19 @@
 
 namespace memscape::emulated {
 
+/// `more`: keys beyond the queries.
+inline AttentionSizes shapeOf(int batch, int heads, int kvHeads, int queries, bool causal, int more = 0)
+{
+    AttentionSizes s;
+    s.batch = batch;
+    s.heads = heads;
+    s.kvHeads = kvHeads;
+    s.queries = queries;
+    s.keys = queries + more;
+    s.causal = causal;
+    return s;
+}
+
 struct ForwardRun
 {
     LaunchCount count;

@@ -100,11 +100,6 @@ void SnapshotPage::showStart()
     m_stack->setCurrentIndex(m_opened.device && !m_opener.isBusy() ? 1 : 0);
 }
 
-const RecordPane* SnapshotPage::recordShown() const
-{
-    return m_stack->currentWidget() == m_recordPane ? m_recordPane : nullptr;
-}
-
 bool SnapshotPage::isOpen() const
 {
     return m_opened.device && m_opened.path == file();

@@ -73,8 +73,6 @@ public:
     ComparePane* comparison() const { return m_compare; }
     FindingsList* findings() const { return m_findings; }
     StartPane* start() const { return m_start; }
-    /// What is shown of a record; null while none is.
-    const RecordPane* recordShown() const;
     QWidget* stage() const override;
     void resetView() override;
     /// The picture that an export draws; null where a table is shown.

@@ -174,13 +174,6 @@ std::vector<ViewOperation> operationsOf(const LayoutCase& asked)
 
 } // namespace
 
-int LayoutState::cellAt(int panel, int row, int column) const
-{
-    if (panel < 0 || panel >= panels || row < 0 || row >= rows || column < 0 || column >= columns || empty())
-        return -1;
-    return (panel * rows + row) * columns + column;
-}
-
 int LayoutState::cellOf(int line, int slot) const
 {
     for (std::size_t i = 0; i < cells.size(); ++i) {

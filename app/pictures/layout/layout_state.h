@@ -61,7 +61,6 @@ struct LayoutState
 
     bool empty() const { return cells.empty(); }
     int lineSlots() const { return int(lineBytes / asked.itemBytes()); } ///< elements of a line
-    int cellAt(int panel, int row, int column) const;                    ///< −1 where there is none
     int cellOf(int line, int slot) const;                                ///< −1 when nothing that is shown lies there
     std::int64_t granuleOf(const TensorCell& cell) const { return cell.element * asked.itemBytes() / granuleBytes; }
     std::vector<std::int64_t> cachedAfter(int step) const; ///< granules in the small cache, ascending

@@ -4,6 +4,7 @@
 #include "app/pictures/checkpoint/checkpoint_picture.h"
 #include "app/settings/theme.h"
 #include "core/experiment/parameter.h"
+#include "tests/support/areas.h"
 #include "tests/support/checkpoint_detail.h"
 #include "tests/support/mouse.h"
 
@@ -50,19 +51,6 @@ const Samples& samples()
         {QStringLiteral("uniform-100-of-20"), uniformState(100, 20)},
         {QStringLiteral("uniform-339-segments"), stateOf(uniformChain(339), segments(339, 18), 45)}};
     return all;
-}
-
-bool apart(const std::vector<QRectF>& rects)
-{
-    for (std::size_t i = 0; i < rects.size(); ++i) {
-        for (std::size_t j = i + 1; j < rects.size(); ++j) {
-            if (rects[i].adjusted(0.1, 0.1, -0.1, -0.1).intersects(rects[j].adjusted(0.1, 0.1, -0.1, -0.1))) {
-                qWarning() << rects[i] << "meets" << rects[j];
-                return false;
-            }
-        }
-    }
-    return true;
 }
 
 } // namespace
@@ -131,7 +119,7 @@ private slots:
                 const ScheduleLayout layout = layoutSchedule(state, axis, state.words(state.peak), area);
                 for (const QRectF& piece : layout.pieces())
                     QVERIFY2(area.adjusted(-0.5, -0.5, 0.5, 0.5).contains(piece), qPrintable(name));
-                QVERIFY2(apart(layout.pieces()), qPrintable(name));
+                QVERIFY2(test::areApart(layout.pieces()), qPrintable(name));
                 QVERIFY(!layout.columns.empty());
                 QVERIFY(layout.legend.size() >= 3);
             }

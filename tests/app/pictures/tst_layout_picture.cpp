@@ -56,7 +56,7 @@ private slots:
         QVERIFY(state.isWhole);
         QCOMPARE(state.rows, 6);
         QCOMPARE(state.columns, 4);
-        const int cell = state.cellAt(0, 2, 1); // x[2, 1] of the transpose is element 1 · 6 + 2
+        const int cell = 2 * state.columns + 1; // x[2, 1] of the transpose is element 1 · 6 + 2
         QCOMPARE(state.cells[std::size_t(cell)].element, std::int64_t(8));
         QVERIFY(state.cellWords(cell).contains(QStringLiteral("element 8 of the storage, byte 32, line 0")));
         QCOMPARE(state.lines.size(), std::size_t(2)); // 96 bytes

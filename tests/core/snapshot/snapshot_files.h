@@ -50,6 +50,14 @@ inline std::shared_ptr<const SnapshotDevice> writtenAndRead(const SnapshotDevice
     return SnapshotDevice::analyse(std::make_shared<const Snapshot>(std::move(*snapshot)), device.device()).value();
 }
 
+/// A file's events from a share of them on; from 0: all, as they were read.
+inline std::shared_ptr<const SnapshotDevice> analysedFrom(const QString& file, double from)
+{
+    const auto device = analysed(file.toStdString());
+    const std::size_t events = device->lifetimes().events();
+    return from > 0 ? writtenAndRead(*device, {std::size_t(from * double(events)), events}) : device;
+}
+
 /// The seven families.
 inline void addFamilies()
 {

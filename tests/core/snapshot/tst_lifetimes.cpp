@@ -199,11 +199,7 @@ private slots:
         QFETCH(double, from);
         if (!QFile::exists(file))
             QSKIP("MEMSCAPE_REAL_SNAPSHOT names no file");
-        auto device = analysed(file.toStdString());
-        if (from > 0) {
-            const std::size_t events = device->lifetimes().events();
-            device = writtenAndRead(*device, {std::size_t(from * double(events)), events});
-        }
+        const auto device = analysedFrom(file, from);
         const Lifetimes& lifetimes = device->lifetimes();
         std::map<std::uint64_t, BlockIndex> blocks;
         auto allocator = CachingAllocator::continued({}, segmentsBefore(lifetimes, blocks));

@@ -99,11 +99,7 @@ private slots:
         QFETCH(double, from);
         if (!QFile::exists(file))
             QSKIP("MEMSCAPE_REAL_SNAPSHOT names no file");
-        auto device = analysed(file.toStdString());
-        if (from > 0) {
-            const std::size_t events = device->lifetimes().events();
-            device = writtenAndRead(*device, {std::size_t(from * double(events)), events});
-        }
+        const auto device = analysedFrom(file, from);
         compareReserved(*device);
     }
 

@@ -109,18 +109,6 @@ double tolerance(const QString& format)
     return format == "fp32" ? 2e-5 : format == "fp16" ? 2e-3 : 1.6e-2;
 }
 
-AttentionSizes shapeOf(int batch, int heads, int kvHeads, int queries, bool causal, int more = 0)
-{
-    AttentionSizes s;
-    s.batch = batch;
-    s.heads = heads;
-    s.kvHeads = kvHeads;
-    s.queries = queries;
-    s.keys = queries + more;
-    s.causal = causal;
-    return s;
-}
-
 } // namespace
 
 Q_DECLARE_METATYPE(memscape::cuda::AttentionSizes)

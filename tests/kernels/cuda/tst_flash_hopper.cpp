@@ -43,18 +43,6 @@ ForwardRun attend(const QString& format, int headDim, const AttentionSizes& s)
     return headDim == 64 ? attend<Half, 64>(s) : attend<Half, 128>(s);
 }
 
-AttentionSizes shapeOf(int batch, int heads, int kvHeads, int queries, bool causal, int more = 0)
-{
-    AttentionSizes s;
-    s.batch = batch;
-    s.heads = heads;
-    s.kvHeads = kvHeads;
-    s.queries = queries;
-    s.keys = queries + more;
-    s.causal = causal;
-    return s;
-}
-
 /// The error of a machine with a mistake; "wrong" where only the numbers show it.
 template <typename AnyMachine, int sequence = 390> QString faultWith()
 {

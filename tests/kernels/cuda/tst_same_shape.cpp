@@ -182,7 +182,8 @@ private:
     {
         QTest::addColumn<int>("which");
         for (std::size_t i = 0; i < measuredExperiments().size(); ++i)
-            QTest::addRow("%s %s", measuredExperiments()[i].first, measuredExperiments()[i].second.front().c_str());
+            QTest::addRow("%s %s", measuredExperiments()[i].first, measuredExperiments()[i].second.front().c_str())
+                << int(i);
     }
 };
 
