@@ -68,7 +68,7 @@ Variable NetworkBuilder::logSoftmaxOf(Variable x, bool isDivided)
 
 Variable NetworkBuilder::layerNorm(Variable x, Variable weight, Variable bias)
 {
-    const Variable held = x; // named by the caller until the operator is done, beside its cast
+    const Variable held = x;                    // named by the caller until the operator is done, beside its cast
     bias = highPrecisionOnGpu(std::move(bias)); // arguments of a C++ call, which gcc evaluates from the last
     weight = highPrecisionOnGpu(std::move(weight));
     x = highPrecisionOnGpu(std::move(x));

@@ -41,16 +41,16 @@ template <typename Enum, std::size_t count> struct Names
 };
 
 constexpr Names<Precision, 10> precisions{"precision",
-                                         {{{Precision::Fp32, "fp32"},
-                                           {Precision::Bf16Autocast, "bf16-autocast"},
-                                           {Precision::Fp16Autocast, "fp16-autocast"},
-                                           {Precision::Bf16UnderAutocast, "bf16-under-autocast"},
-                                           {Precision::Fp16UnderAutocast, "fp16-under-autocast"},
-                                           {Precision::Bf16Mixed, "bf16-mixed"},
-                                           {Precision::Fp16Mixed, "fp16-mixed"},
-                                           {Precision::Bf16, "bf16"},
-                                           {Precision::Fp16, "fp16"},
-                                           {Precision::Fp8, "fp8"}}}};
+                                          {{{Precision::Fp32, "fp32"},
+                                            {Precision::Bf16Autocast, "bf16-autocast"},
+                                            {Precision::Fp16Autocast, "fp16-autocast"},
+                                            {Precision::Bf16UnderAutocast, "bf16-under-autocast"},
+                                            {Precision::Fp16UnderAutocast, "fp16-under-autocast"},
+                                            {Precision::Bf16Mixed, "bf16-mixed"},
+                                            {Precision::Fp16Mixed, "fp16-mixed"},
+                                            {Precision::Bf16, "bf16"},
+                                            {Precision::Fp16, "fp16"},
+                                            {Precision::Fp8, "fp8"}}}};
 constexpr Names<OptimizerKind, 16> optimizers{"optimizer",
                                               {{{OptimizerKind::None, "none"},
                                                 {OptimizerKind::Sgd, "sgd"},

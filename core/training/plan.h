@@ -53,7 +53,7 @@ struct PrecisionRule
 };
 PrecisionRule precisionRule(Precision precision);
 bool isAutocast(Precision precision); ///< over fp32 or half weights
-bool isHalf(Precision precision); ///< any recipe whose activations are half precision
+bool isHalf(Precision precision);     ///< any recipe whose activations are half precision
 
 enum class OptimizerKind {
     None,

@@ -33,7 +33,8 @@ ParameterSpec precisionSpec()
     return choiceSpec(
         "precision", "precision",
         "What weights, activations and gradients are kept in. Autocast is PyTorch's AMP: weights stay fp32 and "
-        "half copies come on top, but for a model that was loaded in half precision (under autocast). Mixed is Megatron's and DeepSpeed's: half weights, an fp32 master copy.",
+        "half copies come on top, but for a model that was loaded in half precision (under autocast). Mixed is "
+        "Megatron's and DeepSpeed's: half weights, an fp32 master copy.",
         {{"fp32", "fp32", "everything in 32 bits"},
          {"bf16-autocast", "bf16 autocast", "torch.autocast: fp32 weights, matrix products in bf16"},
          {"fp16-autocast", "fp16 autocast", "torch.autocast with loss scaling: the same bytes in fp16"},
