@@ -68,7 +68,9 @@ Variable NetworkBuilder::logSoftmaxOf(Variable x, bool isDivided)
 
 Variable NetworkBuilder::layerNorm(Variable x, Variable weight, Variable bias)
 {
-    const Variable held = x; // named by the caller until the operator is done, beside its cast
+    const Variable held = x;                    // named by the caller until the operator is done, beside its cast
+    bias = highPrecisionOnGpu(std::move(bias)); // arguments of a C++ call, which gcc evaluates from the last
+    weight = highPrecisionOnGpu(std::move(weight));
     x = highPrecisionOnGpu(std::move(x));
     if (!ok())
         return {};
@@ -122,6 +124,7 @@ Variable NetworkBuilder::fusedRmsNorm(Variable x, Variable weight)
     if (m_options.rules.isOnCpu)
         return composedRmsNorm(std::move(x), std::move(weight));
     const Variable held = x; // named by the caller until the operator is done, beside its cast
+    weight = highPrecisionOnGpu(std::move(weight));
     x = contiguous(highPrecisionOnGpu(std::move(x)));
     if (!ok())
         return {};
@@ -140,6 +143,8 @@ Variable NetworkBuilder::fusedRmsNorm(Variable x, Variable weight)
 Variable NetworkBuilder::groupNorm(Variable x, std::int64_t groups, Variable weight, Variable bias)
 {
     const Variable held = x; // named by the caller until the operator is done, beside its cast
+    bias = highPrecisionOnGpu(std::move(bias));
+    weight = highPrecisionOnGpu(std::move(weight));
     x = contiguous(highPrecisionOnGpu(std::move(x)));
     if (!ok())
         return {};

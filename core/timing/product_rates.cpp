@@ -228,6 +228,7 @@ Format productFormat(Precision recipe)
     switch (recipe) {
     case Precision::Fp32: return Format::Fp32;
     case Precision::Fp16Autocast:
+    case Precision::Fp16UnderAutocast:
     case Precision::Fp16Mixed:
     case Precision::Fp16: return Format::Fp16;
     case Precision::Fp8: return Format::Fp8E4M3;

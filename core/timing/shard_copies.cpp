@@ -9,7 +9,8 @@ namespace {
 
 bool isInFp16(Precision precision)
 {
-    return precision == Precision::Fp16 || precision == Precision::Fp16Mixed;
+    return precision == Precision::Fp16 || precision == Precision::Fp16Mixed
+        || precision == Precision::Fp16UnderAutocast;
 }
 
 /// B that one reduction reads and writes beside the collective, for each element of a gradient.

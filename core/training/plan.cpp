@@ -40,15 +40,17 @@ template <typename Enum, std::size_t count> struct Names
     }
 };
 
-constexpr Names<Precision, 8> precisions{"precision",
-                                         {{{Precision::Fp32, "fp32"},
-                                           {Precision::Bf16Autocast, "bf16-autocast"},
-                                           {Precision::Fp16Autocast, "fp16-autocast"},
-                                           {Precision::Bf16Mixed, "bf16-mixed"},
-                                           {Precision::Fp16Mixed, "fp16-mixed"},
-                                           {Precision::Bf16, "bf16"},
-                                           {Precision::Fp16, "fp16"},
-                                           {Precision::Fp8, "fp8"}}}};
+constexpr Names<Precision, 10> precisions{"precision",
+                                          {{{Precision::Fp32, "fp32"},
+                                            {Precision::Bf16Autocast, "bf16-autocast"},
+                                            {Precision::Fp16Autocast, "fp16-autocast"},
+                                            {Precision::Bf16UnderAutocast, "bf16-under-autocast"},
+                                            {Precision::Fp16UnderAutocast, "fp16-under-autocast"},
+                                            {Precision::Bf16Mixed, "bf16-mixed"},
+                                            {Precision::Fp16Mixed, "fp16-mixed"},
+                                            {Precision::Bf16, "bf16"},
+                                            {Precision::Fp16, "fp16"},
+                                            {Precision::Fp8, "fp8"}}}};
 constexpr Names<OptimizerKind, 16> optimizers{"optimizer",
                                               {{{OptimizerKind::None, "none"},
                                                 {OptimizerKind::Sgd, "sgd"},
@@ -181,6 +183,8 @@ PrecisionRule precisionRule(Precision precision)
     case Precision::Fp16Autocast: return {4, 4, 0, 0};
     case Precision::Bf16Mixed:
     case Precision::Fp16Mixed: return {2, 2, 4, 0};
+    case Precision::Bf16UnderAutocast:
+    case Precision::Fp16UnderAutocast:
     case Precision::Bf16:
     case Precision::Fp16: return {2, 2, 0, 0};
     case Precision::Fp8: return {2, 2, 4, 2};
@@ -190,7 +194,8 @@ PrecisionRule precisionRule(Precision precision)
 
 bool isAutocast(Precision precision)
 {
-    return precision == Precision::Bf16Autocast || precision == Precision::Fp16Autocast;
+    return precision == Precision::Bf16Autocast || precision == Precision::Fp16Autocast
+        || precision == Precision::Bf16UnderAutocast || precision == Precision::Fp16UnderAutocast;
 }
 
 bool isHalf(Precision precision)

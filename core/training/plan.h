@@ -6,6 +6,8 @@
 // Adam moments):
 //   fp32            4 + 4 + 0 + 8     everything in fp32
 //   bf16-autocast   4 + 4 + 0 + 8     PyTorch AMP: fp32 weights, half copies made in forward
+//   bf16-under-autocast
+//                   2 + 2 + 0 + 4     half weights, and autocast around them: norms, softmax and loss in fp32
 //   bf16-mixed      2 + 2 + 4 + 8     Megatron, DeepSpeed, Apex O2: half weights, fp32 copy
 //   bf16            2 + 2 + 0 + 4     pure half: everything in half, moments too
 //   fp8             2 + 2 + 4 + 8     as bf16-mixed, and each matrix keeps an FP8 copy and its
@@ -23,7 +25,18 @@
 
 namespace memscape {
 
-enum class Precision { Fp32, Bf16Autocast, Fp16Autocast, Bf16Mixed, Fp16Mixed, Bf16, Fp16, Fp8 };
+enum class Precision {
+    Fp32,
+    Bf16Autocast,
+    Fp16Autocast,
+    Bf16UnderAutocast,
+    Fp16UnderAutocast,
+    Bf16Mixed,
+    Fp16Mixed,
+    Bf16,
+    Fp16,
+    Fp8
+};
 std::string_view precisionText(Precision precision); ///< "bf16-mixed", …
 /// Errors: plan.precision with the nearest names.
 Result<Precision> precisionFromText(std::string_view text);
@@ -39,8 +52,8 @@ struct PrecisionRule
     std::int64_t updated() const { return master ? master : weight; } ///< what the optimizer sees
 };
 PrecisionRule precisionRule(Precision precision);
-bool isAutocast(Precision precision);
-bool isHalf(Precision precision); ///< any recipe whose activations are half precision
+bool isAutocast(Precision precision); ///< over fp32 or half weights
+bool isHalf(Precision precision);     ///< any recipe whose activations are half precision
 
 enum class OptimizerKind {
     None,

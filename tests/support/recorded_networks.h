@@ -16,11 +16,11 @@ inline BuildOptions recordedOptions(const QJsonObject& measured)
     options.batch = measured["batch"].toInteger();
     options.sequence = std::max<qint64>(1, measured["sequence"].toInteger());
     const QString precision = measured["precision"].toString(), attention = measured["attention"].toString();
-    if (precision == "bf16-autocast")
+    if (precision == "bf16-autocast" || precision == "bf16-under-autocast")
         options.autocast = DType::BFloat16;
     if (precision == "fp16-autocast")
         options.autocast = DType::Float16;
-    if (precision == "bf16")
+    if (precision == "bf16" || precision == "bf16-under-autocast")
         options.weights = DType::BFloat16;
     options.attention = attention == "flash" ? AttentionKernel::Flash
         : attention == "efficient"           ? AttentionKernel::Efficient

@@ -137,7 +137,8 @@ void addSharding(Idle& idle, const Parameters& parameters)
     idle.add("reductions", isAlone || !isTraining);
     const bool isFloat =
         idle.is("precision", "fp32") || idle.is("precision", "bf16-autocast") || idle.is("precision", "fp16-autocast");
-    const bool isPure = idle.is("precision", "bf16") || idle.is("precision", "fp16");
+    const bool isPure = idle.is("precision", "bf16") || idle.is("precision", "fp16")
+        || idle.is("precision", "bf16-under-autocast") || idle.is("precision", "fp16-under-autocast");
     idle.add("fp32_gradients", !isTraining || isFloat || (isPure && !isFsdp));
 }
 

@@ -37,9 +37,7 @@ std::optional<DType> typeOf(std::string_view text)
 
 DType halfOf(Precision precision)
 {
-    const bool isFp16 =
-        precision == Precision::Fp16 || precision == Precision::Fp16Autocast || precision == Precision::Fp16Mixed;
-    return isFp16 ? DType::Float16 : DType::BFloat16;
+    return precisionText(precision).starts_with("fp16") ? DType::Float16 : DType::BFloat16;
 }
 
 } // namespace

@@ -16,6 +16,8 @@ Numerics numericsOf(Precision precision)
     case Precision::Fp32: return {DType::Float32, {}};
     case Precision::Bf16Autocast: return {DType::Float32, DType::BFloat16};
     case Precision::Fp16Autocast: return {DType::Float32, DType::Float16};
+    case Precision::Bf16UnderAutocast: return {DType::BFloat16, DType::BFloat16};
+    case Precision::Fp16UnderAutocast: return {DType::Float16, DType::Float16};
     case Precision::Fp16Mixed:
     case Precision::Fp16: return {DType::Float16, {}};
     case Precision::Bf16Mixed:

@@ -33,10 +33,14 @@ ParameterSpec precisionSpec()
     return choiceSpec(
         "precision", "precision",
         "What weights, activations and gradients are kept in. Autocast is PyTorch's AMP: weights stay fp32 and "
-        "half copies come on top. Mixed is Megatron's and DeepSpeed's: half weights, an fp32 master copy.",
+        "half copies come on top, but for a model that was loaded in half precision (under autocast). Mixed is "
+        "Megatron's and DeepSpeed's: half weights, an fp32 master copy.",
         {{"fp32", "fp32", "everything in 32 bits"},
          {"bf16-autocast", "bf16 autocast", "torch.autocast: fp32 weights, matrix products in bf16"},
          {"fp16-autocast", "fp16 autocast", "torch.autocast with loss scaling: the same bytes in fp16"},
+         {"bf16-under-autocast", "bf16 under autocast",
+          "torch.autocast over weights in bf16: norms, softmax and the loss in fp32, the rest in bf16"},
+         {"fp16-under-autocast", "fp16 under autocast", "the same with weights in fp16"},
          {"bf16-mixed", "bf16 mixed", "bf16 weights and gradients, fp32 master copy and optimizer"},
          {"fp16-mixed", "fp16 mixed", "fp16 weights and gradients, fp32 master copy and optimizer"},
          {"bf16", "pure bf16", "everything in bf16, the optimizer too"},

@@ -63,6 +63,9 @@ std::vector<std::string> notesOf(const Parameters& parameters, const Launch& lau
     if (launch.precision == "bf16" || launch.precision == "fp16")
         notes.push_back(fmt::format("Load the model in {} (dtype=torch.{}): nothing is mixed.", launch.precision,
                                     launch.precision == "bf16" ? "bfloat16" : "float16"));
+    if (launch.precision.ends_with("-under-autocast"))
+        notes.push_back(fmt::format("Load the model in {} (dtype=torch.{}): autocast casts norms and the loss to fp32.",
+                                    launch.mixed(), launch.mixed() == "bf16" ? "bfloat16" : "float16"));
     if (launch.precision.ends_with("-mixed") && !launch.isSharded())
         notes.push_back("Without DeepSpeed or FSDP this is autocast: fp32 weights, half copies beside them.");
     if (launch.isSharded() && launch.sharded == ShardedBy::Paper)

@@ -73,7 +73,8 @@ void TrainingLines::writeModel()
                         ? "build_model is yours: it makes litgpt.GPT, or litgpt.lora.GPT, on the device."
                         : "build_model is yours: it makes the network on the device.");
     m_lines.add(fmt::format("model = build_model({})", pythonText(m_parameters.text("model"))));
-    if (m_precision == "fp32" || m_precision.ends_with("-autocast") || isMixedByFsdp()) {
+    const auto precision = precisionFromText(m_precision);
+    if ((precision && precisionRule(*precision).weight == 4) || isMixedByFsdp()) {
         m_lines.add(fmt::format("model = model.to({}, dtype=torch.float32)", m_device));
     } else {
         m_lines.add(fmt::format("model = model.to({}, dtype={})", m_device, halfType()));

@@ -76,12 +76,17 @@ Variable attend(NetworkBuilder& b, const Variable& q, const Variable& k, const V
         const Variable keys = b.repeatedHeads(k, heads);
         const Variable values = b.repeatedHeads(v, heads);
         context = b.attentionCore([&] {
-            const Variable scores = eagerScores(b, q, keys, style);
+            Variable scores = eagerScores(b, q, keys, style);
+            if (style.rotatesInFloat && b.ok())
+                scores = b.cast(std::move(scores), values.dtype());
             if (style.probabilities && b.options().rules.isOnCpu)
                 *style.probabilities = scores;
             return b.matmul(scores, values);
         });
         context = b.contiguous(b.transpose(std::move(context), 1, 2));
+    } else if (style.rotatesInFloat) {
+        const Variable queries = b.cast(q, v.dtype()), keys = b.cast(k, v.dtype());
+        context = b.contiguous(b.transpose(b.scaledDotProduct(queries, keys, v, style.isCausal), 1, 2));
     } else {
         context = b.contiguous(b.transpose(b.scaledDotProduct(q, k, v, style.isCausal), 1, 2));
     }

@@ -9,14 +9,15 @@ namespace memscape {
 
 struct AttentionStyle
 {
-    Variable mask;              ///< added to the scores; nothing: no mask
-    Variable bias;              ///< added before the mask (T5's relative positions)
-    Variable sinks;             ///< one more logit a head, dropped after the softmax (GPT-OSS)
-    double softcap = 0;         ///< scores / c, tanh, · c; 0: none
-    bool softmaxInFloat = true; ///< softmax(…, dtype=float32).to(q.dtype)
-    bool clampsScores = false;  ///< torch.max(scores, the least number), which keeps them (OPT before 4.50)
-    bool scoresInFloat = false; ///< q and k are cast to float before their product (GPT-J)
-    bool fillsMask = false;     ///< scores.masked_fill(mask, …), the mask of Bool (MPT)
+    Variable mask;               ///< added to the scores; nothing: no mask
+    Variable bias;               ///< added before the mask (T5's relative positions)
+    Variable sinks;              ///< one more logit a head, dropped after the softmax (GPT-OSS)
+    double softcap = 0;          ///< scores / c, tanh, · c; 0: none
+    bool softmaxInFloat = true;  ///< softmax(…, dtype=float32).to(q.dtype)
+    bool clampsScores = false;   ///< torch.max(scores, the least number), which keeps them (OPT before 4.50)
+    bool scoresInFloat = false;  ///< q and k are cast to float before their product (GPT-J)
+    bool rotatesInFloat = false; ///< turned q and k are float: so are scores, and fused kernels get casts (GPT-NeoX)
+    bool fillsMask = false;      ///< scores.masked_fill(mask, …), the mask of Bool (MPT)
     bool scalesScores = true;
     bool isCausal = false; ///< what a fused kernel may leave out, beside the mask
     /// The caller's name for the probabilities, which transformers returns beside the context; on a GPU they are

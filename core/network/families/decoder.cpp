@@ -137,13 +137,14 @@ void DecoderNetwork::makeTables()
                 m_b.buffer(name, {std::max(m_model.maxPositions, options.sequence), table[3]}, dtype);
             }
     }
-    if (options.transformers < Transformers::Before454 && m_model.architecture == "gpt_neox")
+    if (rotatesInFloat(m_model, options.transformers))
         for (std::int64_t i = 0; i < m_model.layers && m_b.ok(); ++i) { // GPTNeoXAttention's causal mask
             const ModuleScope scope(m_b, fmt::format("{}.{}.attention", m_names.layers, i), "GPTNeoXAttention");
             m_b.buffer("bias", {1, 1, m_model.maxPositions, m_model.maxPositions}, DType::Bool);
         }
-    m_tables.cosine = m_b.fill(table, options.weights);
-    m_tables.sine = m_b.fill(table, options.weights);
+    const DType tableType = rotatesInFloat(m_model, options.transformers) ? DType::Float32 : options.weights;
+    m_tables.cosine = m_b.fill(table, tableType);
+    m_tables.sine = m_b.fill(table, tableType);
     if (m_model.architecture == "gemma3_text" && m_model.slidingWindow > 0) {
         m_tables.slidingCosine = m_b.fill(table, options.weights);
         m_tables.slidingSine = m_b.fill(table, options.weights);
@@ -293,6 +294,11 @@ bool isOlderThanLlama(const ModelDescription& model)
     const std::string& name = model.architecture;
     return name == "opt" || name == "bloom" || name == "gpt_neox" || name == "gpt_bigcode" || name == "falcon"
         || name == "mpt" || name == "stablelm";
+}
+
+bool rotatesInFloat(const ModelDescription& model, Transformers version)
+{
+    return version < Transformers::Before454 && model.architecture == "gpt_neox";
 }
 
 bool hadTablesInLayers(const ModelDescription& model)

@@ -22,6 +22,10 @@ bool isOlderThanLlama(const ModelDescription& model);
 /// Whether each of its layers had tables of its own for all positions before transformers 4.45 (Mistral's until 4.41).
 bool hadTablesInLayers(const ModelDescription& model);
 
+/// GPT-NeoX before transformers 4.48: its tables are float whatever the weights are, and so are turned queries and
+/// keys; each layer has a mask of all positions (modeling_gpt_neox.py of 4.43).
+bool rotatesInFloat(const ModelDescription& model, Transformers version);
+
 /// A language model on `options.batch` sequences of `options.sequence` tokens. Errors: those of
 /// checkModel(), network.shape.
 Result<Graph> decoder(const ModelDescription& model, const BuildOptions& options);

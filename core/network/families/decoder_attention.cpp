@@ -172,6 +172,7 @@ Variable decoderAttention(NetworkBuilder& b, const ModelDescription& model, cons
     style.softmaxInFloat = hasSoftmaxInFloat(model, b.options().transformers, heads.q);
     style.clampsScores = model.architecture == "opt" && b.options().transformers < Transformers::Before454;
     style.scoresInFloat = model.architecture == "gptj";
+    style.rotatesInFloat = rotatesInFloat(model, b.options().transformers);
     style.fillsMask = model.architecture == "mpt";
     style.isCausal = true;
     Variable context = attend(b, heads.q, heads.k, heads.v, style);

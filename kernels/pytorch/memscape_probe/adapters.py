@@ -183,4 +183,4 @@ class Adapters:
             if self.is_prepared and parameter.dtype in (torch.float16, torch.bfloat16):
                 parameter.data = parameter.data.to(torch.float32)
             elif not self.is_prepared and precision.endswith("-autocast") and parameter.dtype == torch.float32:
-                parameter.data = parameter.data.to(TYPES[precision.removesuffix("-autocast")])
+                parameter.data = parameter.data.to(TYPES[precision[:4]])

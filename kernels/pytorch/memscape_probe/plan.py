@@ -108,7 +108,7 @@ class Plan:
         """Of the weights, before those of a base are quantized."""
         if self.adapters.base in TYPES:
             return TYPES[self.adapters.base]
-        if self.precision == "fp32" or self.precision.endswith("-autocast"):
+        if self.precision in ("fp32", "bf16-autocast", "fp16-autocast"):
             return torch.float32
         return HALVES[self.precision[:4]]
 

@@ -22,6 +22,7 @@ StepSettings modelSettings(const QJsonObject& measured)
     settings.rules.accumulatesInPlace = false; // as the recorder saw it
     settings.plan.precision = precision == "fp32" ? Precision::Fp32
         : precision == "bf16"                     ? Precision::Bf16
+        : precision == "bf16-under-autocast"      ? Precision::Bf16UnderAutocast
                                                   : Precision::Bf16Autocast;
     settings.plan.optimizer = OptimizerKind::AdamW;
     settings.plan.update = update == "fused" ? UpdateStyle::Fused

@@ -153,7 +153,7 @@ def step_case(config, precision="fp32", attention="eager", optimizer="adamw", up
               clipping=False, checkpointed=False,
               chunks=0):
     with FakeTensorMode(allow_non_fake_inputs=True):
-        torch.set_default_dtype(torch.bfloat16 if precision == "bf16" else torch.float32)
+        torch.set_default_dtype(torch.bfloat16 if precision in ("bf16", "bf16-under-autocast") else torch.float32)
         if config["model"] == "gpt2":
             sizes = {k: config[k] for k in ("hidden", "layers", "heads", "vocab", "sequence")}
             model = Gpt2(**sizes, kernel=attention)
@@ -167,7 +167,7 @@ def step_case(config, precision="fp32", attention="eager", optimizer="adamw", up
             with contextlib.ExitStack() as stack:
                 if attention != "eager":
                     stack.enter_context(CudaAttention(attention))
-                if precision == "bf16-autocast":
+                if precision.endswith("-autocast"):
                     stack.enter_context(CudaAutocast())
                 yield
 
@@ -226,15 +226,19 @@ LLAMA = {"model": "llama", "hidden": 64, "layers": 2, "heads": 4, "kv_heads": 2,
          "sequence": 20}
 
 
-def made_gpt2(attention):
+def made_gpt2(attention, weights=torch.float32):
+    torch.set_default_dtype(weights)
     tokens = torch.empty(GPT2["batch"], GPT2["sequence"], dtype=torch.long)
     model = Gpt2(*(GPT2[k] for k in ("hidden", "layers", "heads", "vocab", "sequence")), attention)
+    torch.set_default_dtype(torch.float32)
     return model, lambda model, *arguments: model(*arguments), tokens, torch.empty_like(tokens)
 
 
 def main():
     """Layer norms of fake CPU tensors in bf16 keep their statistics in bf16, those of CUDA in float."""
     check_autocast(lambda: made_gpt2("eager"))
+    half_gpt2 = lambda: made_gpt2("eager", torch.bfloat16)
+    assert forward_events("cpu", CudaAutocast, half_gpt2) == forward_events("cuda", own_autocast, half_gpt2)
     cases = []
     for config in (GPT2, LLAMA):
         for precision in ("fp32", "bf16-autocast", "bf16"):
@@ -250,6 +254,9 @@ def main():
     cases.append(step_case(GPT2, "bf16-autocast", "flash", checkpointed=True))
     for precision in ("fp32", "bf16-autocast", "bf16"):
         cases.append(step_case(GPT2, precision, accumulation=2, chunks=5))
+    for config in (GPT2, LLAMA):
+        for attention in ("eager", "flash"):
+            cases.append(step_case(config, "bf16-under-autocast", attention))
     half = forward_events("cuda", lambda: own_autocast(torch.float16), lambda: made_gpt2("eager"))
     cases.append({**GPT2, "precision": "fp16-autocast", "attention": "eager", "optimizer": "adamw", "update": "foreach",
                   "accumulation": 1, "clipping": False, "checkpointed": False, "events": {"forward 0": half}})

@@ -100,7 +100,9 @@ class CudaAutocast(TorchFunctionMode):
         if func in self.LOWER:  # arguments of a C++ call, which gcc evaluates from the last
             return func(*[self.lower(a) for a in reversed(args)][::-1], **kwargs)
         if func in self.FLOAT:
-            args = [a.float() if isinstance(a, torch.Tensor) and a.dtype == torch.bfloat16 else a for a in args]
+            wide = lambda a: a.float() if isinstance(a, torch.Tensor) and a.dtype == torch.bfloat16 else a
+            kwargs = {name: wide(a) for name, a in reversed(kwargs.items())}
+            args = [wide(a) for a in reversed(args)][::-1]
         return func(*args, **kwargs)
 
     def __exit__(self, *error):
