@@ -425,7 +425,7 @@ private slots:
     }
 
     /// 1.7 to 2.3 times as quick on a Hopper, and on no GPU before it (huggingface/transformers, pull request 48163).
-    void transformerEngineRunsCudnnsAttentionOnHopper()
+    void cudnnsAttentionIsTwiceAsQuickOnHopper()
     {
         const Device h100 = findDevice("nvidia-h100-sxm").value();
         const auto quicker = [](const Device& device) {
@@ -433,7 +433,7 @@ private slots:
             const DeviceKernels kernels(device, 0.7);
             const DeviceRates rates = deviceRates(device).value();
             const double flash = kernels.parts(rates, cost).total();
-            cost.isTransformerEngines = true;
+            cost.isCudnns = true;
             return flash / kernels.parts(rates, cost).total();
         };
         QVERIFY(quicker(h100) > 1.7 && quicker(h100) < 2.3);
@@ -536,7 +536,26 @@ private slots:
             return DeviceKernels(device, 0.83).parts(deviceRates(device).value(), cost).arithmetic;
         };
         QVERIFY(secondsOf(v100, 2.25) < 0.5 * secondsOf(v100, 1));
-        QCOMPARE(secondsOf(m_a100, 2.25), secondsOf(m_a100, 1)); // TF32's units
+        cost.mayUseTf32 = true;
+        QVERIFY(secondsOf(v100, 2.25) < 0.5 * secondsOf(v100, 1)); // it has no TF32
+        QCOMPARE(secondsOf(m_a100, 2.25), secondsOf(m_a100, 1));   // TF32's units
+    }
+
+    /// NVIDIA, A100 data sheet: 156 TFLOP/s in TF32, 19.5 in FP32; an RTX 3090 has twice its lanes' rate at most.
+    void matrixProductsRunInTf32WhereTheyMay()
+    {
+        Plan plan;
+        const Graph graph = gpt2Of(1024, 2, 8, 1024);
+        const auto secondsOf = [&](const Device& device, Tf32 tf32) {
+            plan.tf32 = tf32;
+            const DeviceKernels kernels(device, reachedShare(device, Format::Fp32));
+            return stepTime(graph, {}, plan, device, {.efficiency = 0.9, .kernels = &kernels})->forward;
+        };
+        const double all = secondsOf(m_a100, Tf32::All), none = secondsOf(m_a100, Tf32::None);
+        QVERIFY(none > 2.5 * all && none < 8 * all);
+        QCOMPARE(secondsOf(m_a100, Tf32::Convolutions), none); // it has no convolution
+        const Device v100 = findDevice("nvidia-v100-sxm2").value();
+        QCOMPARE(secondsOf(v100, Tf32::All), secondsOf(v100, Tf32::None));
     }
 
     void aLongRunSustainsLess()
