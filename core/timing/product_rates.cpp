@@ -22,13 +22,17 @@ constexpr const char* sharedTable =
     "zzc0721/torch-performance-test-data, database.md @0785868: the best of PyTorch's products of 1024³ to 10240³";
 constexpr const char* sharedL4 = "zzc0721/torch-performance-test-data, issue 120";
 constexpr const char* sharedV100 = "zzc0721/torch-performance-test-data, issues 52 and 140";
+constexpr const char* sharedH100 = "zzc0721/torch-performance-test-data, issue 79";
+constexpr const char* sharedH800 =
+    "zzc0721/torch-performance-test-data, issue 112: an H800 PCIe, which is this board but for its links and FP64";
+constexpr const char* halfPower = "the BF16's × 668 / 720, what FP16 kept of it in " // more bits of a number change
+                                  "zzc0721/torch-performance-test-data, issue 79";
 constexpr const char* thirty = "PyTorch, 30 products of 8192 × 8192 × 8192";
 constexpr const char* thirtyMore = "PyTorch, 30 products of 10240 × 10240 × 10240 behind those of 8192³";
 constexpr const char* tables = "stas00/ml-engineering @744d01e";
 constexpr const char* fryer = "huggingface/gpu-fryer, README.md @2b6fb06: 8192 × 8192 × 8192 for a minute and more";
 constexpr const char* fbgemm = "pytorch/FBGEMM, pull request 2546: H100 at 500 W, 8192 × 8192 × 8192";
 constexpr const char* pcieWatts = "the H100 96 GB's at 500 W × (114 / 132)^⅔ × ∛(350 W / 500 W)";
-constexpr const char* sxmWatts = "the H100 SXM's × (114 / 132)^⅔ × ∛(350 W / 700 W)";
 constexpr const char* a10Table =
     "a README of matrix products on an A10 (31.24 TFLOP/s), whose repository was not found out: cuBLAS, which "
     "150 W hold; its CUTLASS in FP32 12.5 (NVIDIA/cutlass, issue 941)";
@@ -126,13 +130,15 @@ constexpr Published sustained[] = {
     {"nvidia-t4", "fp16", 24, Evidence::Measured, forum, "cuBLAS, 100 products of 4096 × 4096 × 4096"},
     {"nvidia-t4", "fp32", 3.61, Evidence::Derived, likeVolta, cublas},
     {"nvidia-h100-sxm", "bf16", 730, Evidence::Measured, fryer, "cuBLAS in a long run"},
-    {"nvidia-h100-sxm", "fp16", 730, Evidence::Derived, fryer, "cuBLAS in a long run"},
+    {"nvidia-h100-sxm", "fp16", 677, Evidence::Derived, halfPower, "cuBLAS in a long run"},
+    {"nvidia-h100-sxm", "tf32", 377, Evidence::Measured, sharedH100, thirtyMore},
     {"nvidia-h100-96gb", "bf16", 585, Evidence::Measured, fbgemm, "PyTorch; 575 of 65536 × 8192 × 7168"},
     {"nvidia-h100-96gb", "fp16", 585, Evidence::Derived, fbgemm, "PyTorch"},
     {"nvidia-h100-96gb", "fp8", 1126, Evidence::Measured, fbgemm, "one scale for each row"},
-    {"nvidia-h100-pcie", "bf16", 471, Evidence::Derived, pcieWatts, "PyTorch"},
-    {"nvidia-h100-pcie", "fp16", 471, Evidence::Derived, pcieWatts, "PyTorch"},
-    {"nvidia-h100-pcie", "tf32", 299, Evidence::Derived, sxmWatts, cublas},
+    {"nvidia-h100-pcie", "bf16", 487, Evidence::Measured, sharedH800, thirtyMore},
+    {"nvidia-h100-pcie", "fp16", 462, Evidence::Measured, sharedH800, thirtyMore},
+    {"nvidia-h100-pcie", "tf32", 230, Evidence::Measured, sharedH800, thirtyMore},
+    {"nvidia-h100-pcie", "fp32", 36.6, Evidence::Measured, sharedH800, thirtyMore},
     {"nvidia-h100-pcie", "fp8", 906, Evidence::Derived, pcieWatts, "one scale for each row"},
     {"nvidia-rtx-a6000", "fp16", 98.7, Evidence::Derived, ga102Watts, cublas},
     {"nvidia-rtx-a6000", "bf16", 98.7, Evidence::Derived, ga102Watts, cublas},
@@ -143,7 +149,8 @@ constexpr Published sustained[] = {
     {"nvidia-a40", "tf32", 49.3, Evidence::Derived, ga102Watts, cublas},
     {"nvidia-a40", "fp32", 23.8, Evidence::Derived, ga102Lanes, "PyTorch"},
     {"nvidia-h200", "bf16", 730, Evidence::Derived, fryer, "cuBLAS in a long run"},
-    {"nvidia-h200", "fp16", 730, Evidence::Derived, fryer, "cuBLAS in a long run"},
+    {"nvidia-h200", "fp16", 677, Evidence::Derived, halfPower, "cuBLAS in a long run"},
+    {"nvidia-h200", "tf32", 377, Evidence::Derived, sharedH100, thirtyMore},
     {"nvidia-b200", "bf16", 1091, Evidence::Measured, simumax, "products of transformers"},
     {"nvidia-b200", "fp16", 1091, Evidence::Derived, simumax, "products of transformers"},
 };
