@@ -48,7 +48,7 @@ double attentionSeconds(const Device& device, const OperatorCost& cost, double c
     if (!flash)
         return 0;
     const double unitClocks = std::max(device.units, 1) * device.tensorClock.valueOr(device.clock.valueOr(0));
-    const bool isCudnns = cost.isTransformerEngines && device.architecture == "Hopper";
+    const bool isCudnns = cost.isCudnns && device.architecture == "Hopper";
     const double earlier = cost.isFirstGeneration && unitClocks > 0 ? earlierClocks(device, problem) / unitClocks : 0;
     const double seconds = flash->seconds * (isCudnns ? cudnnOnHopper : 1) + earlier;
     const double flops = (problem.pass == AttentionPass::Forward ? 4 : 10) * problem.shape.visibleScores()
@@ -101,7 +101,7 @@ struct ProductSeconds
 
 bool runsOnLanes(const Device& device, const OperatorCost& cost)
 {
-    return cost.dtype == DType::Float32 && !(cost.isConvolution && device.flopRate("tf32") > 0);
+    return cost.dtype == DType::Float32 && !(cost.mayUseTf32 && device.flopRate("tf32") > 0);
 }
 
 /// Threads that a multiprocessor keeps (CUDA Programming Guide, technical specifications per compute capability).
@@ -135,7 +135,7 @@ ProductSeconds productSeconds(const Device& device, double rate, const OperatorC
             continue;
         const TiledTime time = splitTime(device, units, part, part.count * cost.atOnce);
         const double factor = !isLanes && !part.isAligned ? unalignedFactor
-            : isLanes && device.flopRate("tf32") <= 0     ? 1 / part.saved // else cuDNN takes TF32's kernels
+            : isLanes                                     ? 1 / part.saved
                                                           : 1;
         all.multiplying += factor * (time.seconds - time.filling) / cost.atOnce;
         all.filling += time.filling / cost.atOnce;
@@ -163,11 +163,13 @@ DeviceKernels::DeviceKernels(const Device& device, double efficiency)
 TimeParts DeviceKernels::parts(const DeviceRates& rates, const OperatorCost& cost) const
 {
     const TimeParts usual = partsOf(rates, cost);
-    if (!cost.isConvolution || cost.dtype != DType::Float32 || runsOnLanes(m_device, cost))
+    if (!cost.mayUseTf32 || cost.dtype != DType::Float32 || runsOnLanes(m_device, cost))
         return usual;
     OperatorCost onLanes = cost; // whichever is faster: boards' lanes multiply as fast as their TF32
-    onLanes.isConvolution = false;
+    onLanes.mayUseTf32 = false;
     onLanes.turned = 0;
+    for (ProductPart& part : onLanes.products)
+        part.saved = 1; // where TF32 is allowed cuDNN takes none of Winograd's kernels
     const TimeParts other = partsOf(rates, onLanes);
     return other.total() < usual.total() ? other : usual;
 }
@@ -183,7 +185,7 @@ TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& c
     const bool isFloat = cost.dtype == DType::Float32;
     if (cost.isProduct)
         product = productSeconds(
-            m_device, rates.rate(cost) * (isFloat && cost.isConvolution ? m_tensorFloat32 : m_efficiency), cost);
+            m_device, rates.rate(cost) * (isFloat && cost.mayUseTf32 ? m_tensorFloat32 : m_efficiency), cost);
     else
         product.multiplying = cost.flops / rates.rate(cost);
     if (cost.attention)

@@ -14,9 +14,9 @@
 //
 // Convolutions are the products of operator_cost.h, which says what of pictures in NCHW is turned for tensor cores (111
 // ms a step against 152 ms of a ResNet-50 on a V100: sandeepkumar-skb/pytorch_experiments, torchvision_exp/README.md).
-// In fp32 they run on TF32's units or on lanes,
-// whichever is faster. Depthwise ones issue their instructions one by one, and are not turned. On tensor cores a
-// product whose rows do not start at multiples of 16 bytes (a vocabulary of 50,257) takes three times as long.
+// In fp32 they run on TF32's units or on lanes, whichever is faster, and so do matrix products where a program lets them
+// (Plan::tf32). Depthwise ones issue their instructions one by one, and are not turned. On tensor cores a product whose
+// rows do not start at multiples of 16 bytes (a vocabulary of 50,257) takes three times as long.
 //
 // Kernels of attention are compiled for some widths of a head, and pad the others: FlashAttention-2's for multiples of
 // 32 (Dao-AILab/flash-attention, csrc/flash_attn/flash_api.cpp, head_size_rounded), those of the first generation
@@ -30,10 +30,9 @@
 // 412). Where power lowers the clocks of products it lowers those of attention by less, which keeps the units busy for
 // a part of its time (product_rates.h: P ~ units × f³).
 //
-// Transformer Engine, whose FP8 has scales of earlier steps, runs cuDNN's attention on a Hopper
-// (get_attention_backend() in its utils.py), which is 1.7 to 2.3 times as quick as FlashAttention-2 for training's
-// shapes there, and no quicker on an A100 or L40S (huggingface/transformers, pull request 48163): here twice. In BF16
-// which of them runs is not known.
+// cuDNN's attention is 1.7 to 2.3 times as quick as FlashAttention-2 for training's shapes on a Hopper, and no quicker
+// on an A100 or L40S (huggingface/transformers, pull request 48163): here twice. Transformer Engine runs it on a Hopper
+// unless NVTE_FUSED_ATTN=0 is set (get_attention_backend() in its utils.py).
 //
 // Left out: FlashAttention-3, clocks that sag further than in the runs that the sustained rates
 // are of, cuDNN's own kernels for depthwise convolutions.
@@ -62,7 +61,7 @@ private:
 
     const Device& m_device;
     double m_efficiency;
-    double m_tensorFloat32; ///< efficiency of convolutions in fp32
+    double m_tensorFloat32; ///< efficiency of products in TF32
     double m_clocks = 1;    ///< share of the full ones that power leaves to products
     double m_cache = 0, m_cacheBandwidth = 1;
 };

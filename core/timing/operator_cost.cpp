@@ -246,7 +246,10 @@ OperatorCost productBackward(const Graph& graph, const Operator& op)
 {
     const auto inputs = graph.inputs(op);
     const double given = bytesOf(graph, graph.outputs(op)[0]);
-    OperatorCost cost{0, 0, 0, true, op.kind == OperatorKind::Convolution, graph.tensors[inputs[0]].dtype, {}};
+    OperatorCost cost;
+    cost.isProduct = true;
+    cost.isConvolution = cost.mayUseTf32 = op.kind == OperatorKind::Convolution;
+    cost.dtype = graph.tensors[inputs[0]].dtype;
     const int wanted = wantedOperands(graph, op);
     if (wanted == 0)
         return cost;
@@ -340,7 +343,7 @@ OperatorCost forwardCost(const Graph& graph, const Operator& op)
         cost.products[0] = productPart(graph, op);
         cost.attention = attentionPart(graph, op, AttentionPass::Forward);
         cost.isFirstGeneration = op.kind == OperatorKind::EfficientAttention;
-        cost.isConvolution = op.kind == OperatorKind::Convolution;
+        cost.isConvolution = cost.mayUseTf32 = op.kind == OperatorKind::Convolution;
         cost.turned = turnedBytes(graph, op, cost.bytes);
         cost.instructions = isDirect(graph, op) ? cost.flops / 2 * 10 : 0;
         cost.dtype = graph.tensors[inputs[0]].dtype;

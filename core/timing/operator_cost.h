@@ -71,12 +71,13 @@ struct OperatorCost
     double bytes = 0;
     double kernels = 0;
     bool isProduct = false;     ///< runs on matrix units in `dtype`
-    bool isConvolution = false; ///< in fp32 on TF32 units, as PyTorch sets cuDNN by default
+    bool isConvolution = false;
+    bool mayUseTf32 = false; ///< of fp32: on tensor cores that have TF32, as PyTorch lets cuDNN by default
     DType dtype = DType::Float32;
     std::array<ProductPart, 2> products = {};       ///< of matrix products, and those that a convolution is
     std::optional<AttentionProblem> attention = {}; ///< of a fused kernel
     bool isFirstGeneration = false;                 ///< of fused kernels of attention (device_kernels.h)
-    bool isTransformerEngines = false;              ///< cuDNN's, on Hopper
+    bool isCudnns = false;                          ///< its attention (device_kernels.h)
     double instructions = 0; ///< of threads: a convolution that multiplies element by element, and eager_kernels.h
     double summed = 0;       ///< elements of a bias's gradient, which a kernel of its own sums up (eager_kernels.h)
     double near = 0;         ///< share of the bytes that a GPU's L2 still holds (tensor_reuse.h)

@@ -217,7 +217,9 @@ OperatorRuns::OperatorRuns(const Graph& graph, const Plan& plan, const OperatorC
         if (options.kernels && cost.kernels > 0 && !isMegatrons)
             addEager(cost, eagerKernels(graph, op, isBackward, options.kernels->units(), options.kernels->cache()));
         cost.atOnce = experts[op.module];
-        cost.isTransformerEngines = plan.precision == Precision::Fp8 && plan.fp8Scaling == Fp8Scaling::Delayed;
+        cost.isCudnns = plan.attendsByCudnn;
+        cost.mayUseTf32 = cost.isProduct && !cost.attention
+            && (plan.tf32 == Tf32::All || (plan.tf32 == Tf32::Convolutions && cost.isConvolution));
         cost.turned = plan.isChannelsLast ? cost.turnedInNhwc : cost.turned;
         cost.roundTrips = plan.isChannelsLast ? 0 : cost.roundTrips;
         return inRecipe(std::move(cost), isInFp8(graph, i, plan));

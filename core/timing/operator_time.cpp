@@ -91,7 +91,7 @@ double DeviceRates::rate(const OperatorCost& cost) const
     case DType::BFloat16: return orFloat32(bfloat16);
     case DType::Float8E4M3:
     case DType::Float8E5M2: return float8 > 0 ? float8 : orFloat32(bfloat16);
-    default: return cost.isConvolution ? orFloat32(tensorFloat32) : float32;
+    default: return cost.mayUseTf32 ? orFloat32(tensorFloat32) : float32;
     }
 }
 

@@ -19,19 +19,27 @@ constexpr const char* hopperSource = "waynehacking8/blackwell-tensorcore-kernels
 constexpr const char* ampereSource = "gau-nernst/learn-cuda, 02b, A100 40 GB";
 constexpr const char* blackwell = "gau-nernst/learn-cuda, 02b, middle of 166 to 177 at 400 W";
 constexpr const char* sharedTable =
-    "database.md of a benchmark of PyTorch's products of 10240 × 10240 × 10240 by zzc0208 and others on GitHub, "
-    "2024 to 2025; which repository was not found out";
+    "zzc0721/torch-performance-test-data, database.md @0785868: the best of PyTorch's products of 1024³ to 10240³";
+constexpr const char* sharedL4 = "zzc0721/torch-performance-test-data, issue 120";
+constexpr const char* sharedV100 = "zzc0721/torch-performance-test-data, issues 52 and 140";
+constexpr const char* sharedH100 = "zzc0721/torch-performance-test-data, issue 79";
+constexpr const char* sharedH800 =
+    "zzc0721/torch-performance-test-data, issue 112: an H800 PCIe, which is this board but for its links and FP64";
+constexpr const char* halfPower = "the BF16's × 668 / 720, what FP16 kept of it in " // more bits of a number change
+                                  "zzc0721/torch-performance-test-data, issue 79";
+constexpr const char* thirty = "PyTorch, 30 products of 8192 × 8192 × 8192";
+constexpr const char* thirtyMore = "PyTorch, 30 products of 10240 × 10240 × 10240 behind those of 8192³";
 constexpr const char* tables = "stas00/ml-engineering @744d01e";
 constexpr const char* fryer = "huggingface/gpu-fryer, README.md @2b6fb06: 8192 × 8192 × 8192 for a minute and more";
 constexpr const char* fbgemm = "pytorch/FBGEMM, pull request 2546: H100 at 500 W, 8192 × 8192 × 8192";
 constexpr const char* pcieWatts = "the H100 96 GB's at 500 W × (114 / 132)^⅔ × ∛(350 W / 500 W)";
-constexpr const char* sxmWatts = "the H100 SXM's × (114 / 132)^⅔ × ∛(350 W / 700 W)";
 constexpr const char* a10Table =
     "a README of matrix products on an A10 (31.24 TFLOP/s), whose repository was not found out: cuBLAS, which "
     "150 W hold; its CUTLASS in FP32 12.5 (NVIDIA/cutlass, issue 941)";
 constexpr const char* a10Share = "the share of the dense rate that TF32 reaches there";
 constexpr const char* likeA100 = "PyTorch 2.2 on the board of 40 GB: the same chip, clocks and 400 W";
 constexpr const char* ga102Watts = "an A10's × (84 / 72)^⅔ × ∛(300 W / 150 W)";
+constexpr const char* adaWatts = "an L4's × (142 / 58)^⅔ × ∛(350 W / 72 W)";
 constexpr const char* ga102Lanes = "an RTX 3090's × (84 / 82)^⅔ × ∛(300 W / 350 W)";
 constexpr const char* simumax =
     "MooreThreads/SimuMax, configs/system/b200_bf16_ceperm.json @e691807: 0.485 of 2250, the FLOPs of whole layers of "
@@ -81,7 +89,15 @@ constexpr Published published[] = {
     {"amd-mi300x", "bf16", 668, Evidence::Measured, tables, mamf},
     {"nvidia-a100-40gb", "fp32", 18.1, Evidence::Measured, sharedTable, "PyTorch 2.2"},
     {"nvidia-a100-80gb", "fp32", 19.2, Evidence::Measured, sharedTable, "PyTorch 2.8"},
-    {"nvidia-v100-sxm2", "fp32", 13, Evidence::Derived, sharedTable, "0.83 of the dense rate, as a V100S reaches"},
+    {"nvidia-v100-sxm2", "fp32", 14.2, Evidence::Measured, sharedV100, "PyTorch, middle of 14.06 and 14.38"},
+    {"nvidia-v100-sxm2", "fp16", 96.1, Evidence::Measured, sharedV100, "PyTorch, middle of 94.84 and 97.36"},
+    {"nvidia-l4", "fp32", 10.7, Evidence::Measured, sharedL4, thirty},
+    {"nvidia-l4", "tf32", 25.7, Evidence::Measured, sharedL4, thirty},
+    {"nvidia-l4", "fp16", 53.8, Evidence::Measured, sharedL4, thirty},
+    {"nvidia-l4", "bf16", 59.4, Evidence::Measured, sharedL4, thirty},
+    {"nvidia-l40s", "fp32", 46.9, Evidence::Measured, sharedTable, "PyTorch 2.8"},
+    {"nvidia-l40s", "fp16", 264, Evidence::Measured, sharedTable, "PyTorch 2.8"},
+    {"nvidia-l40s", "bf16", 269, Evidence::Measured, sharedTable, "PyTorch 2.8"},
     {"nvidia-rtx-3090", "fp32", 24.7, Evidence::Measured, sharedTable, "middle of 24.46 and 24.84"},
     {"nvidia-rtx-3090", "tf32", 38, Evidence::Derived, sharedTable, "the share of the dense rate that fp16 reaches"},
     {"nvidia-rtx-4090", "tf32", 83.4, Evidence::Derived, sharedTable, "the share of the dense rate that fp16 reaches"},
@@ -105,16 +121,24 @@ constexpr Published sustained[] = {
     {"nvidia-a100-40gb", "bf16", 246.3, Evidence::Measured, sharedTable, "PyTorch 2.2"},
     {"nvidia-a100-80gb", "fp16", 247.6, Evidence::Derived, sharedTable, likeA100},
     {"nvidia-a100-80gb", "bf16", 246.3, Evidence::Derived, sharedTable, likeA100},
+    {"nvidia-v100-sxm2", "fp16", 89.4, Evidence::Measured, sharedV100, thirtyMore},
+    {"nvidia-l4", "fp16", 52.5, Evidence::Measured, sharedL4, thirtyMore},
+    {"nvidia-l4", "bf16", 56.9, Evidence::Measured, sharedL4, thirtyMore},
+    {"nvidia-l40s", "tf32", 80.6, Evidence::Derived, adaWatts, thirtyMore},
+    {"nvidia-l40s", "fp16", 162, Evidence::Derived, adaWatts, thirtyMore},
+    {"nvidia-l40s", "bf16", 175, Evidence::Derived, adaWatts, thirtyMore},
     {"nvidia-t4", "fp16", 24, Evidence::Measured, forum, "cuBLAS, 100 products of 4096 × 4096 × 4096"},
     {"nvidia-t4", "fp32", 3.61, Evidence::Derived, likeVolta, cublas},
     {"nvidia-h100-sxm", "bf16", 730, Evidence::Measured, fryer, "cuBLAS in a long run"},
-    {"nvidia-h100-sxm", "fp16", 730, Evidence::Derived, fryer, "cuBLAS in a long run"},
+    {"nvidia-h100-sxm", "fp16", 677, Evidence::Derived, halfPower, "cuBLAS in a long run"},
+    {"nvidia-h100-sxm", "tf32", 377, Evidence::Measured, sharedH100, thirtyMore},
     {"nvidia-h100-96gb", "bf16", 585, Evidence::Measured, fbgemm, "PyTorch; 575 of 65536 × 8192 × 7168"},
     {"nvidia-h100-96gb", "fp16", 585, Evidence::Derived, fbgemm, "PyTorch"},
     {"nvidia-h100-96gb", "fp8", 1126, Evidence::Measured, fbgemm, "one scale for each row"},
-    {"nvidia-h100-pcie", "bf16", 471, Evidence::Derived, pcieWatts, "PyTorch"},
-    {"nvidia-h100-pcie", "fp16", 471, Evidence::Derived, pcieWatts, "PyTorch"},
-    {"nvidia-h100-pcie", "tf32", 299, Evidence::Derived, sxmWatts, cublas},
+    {"nvidia-h100-pcie", "bf16", 487, Evidence::Measured, sharedH800, thirtyMore},
+    {"nvidia-h100-pcie", "fp16", 462, Evidence::Measured, sharedH800, thirtyMore},
+    {"nvidia-h100-pcie", "tf32", 230, Evidence::Measured, sharedH800, thirtyMore},
+    {"nvidia-h100-pcie", "fp32", 36.6, Evidence::Measured, sharedH800, thirtyMore},
     {"nvidia-h100-pcie", "fp8", 906, Evidence::Derived, pcieWatts, "one scale for each row"},
     {"nvidia-rtx-a6000", "fp16", 98.7, Evidence::Derived, ga102Watts, cublas},
     {"nvidia-rtx-a6000", "bf16", 98.7, Evidence::Derived, ga102Watts, cublas},
@@ -125,7 +149,8 @@ constexpr Published sustained[] = {
     {"nvidia-a40", "tf32", 49.3, Evidence::Derived, ga102Watts, cublas},
     {"nvidia-a40", "fp32", 23.8, Evidence::Derived, ga102Lanes, "PyTorch"},
     {"nvidia-h200", "bf16", 730, Evidence::Derived, fryer, "cuBLAS in a long run"},
-    {"nvidia-h200", "fp16", 730, Evidence::Derived, fryer, "cuBLAS in a long run"},
+    {"nvidia-h200", "fp16", 677, Evidence::Derived, halfPower, "cuBLAS in a long run"},
+    {"nvidia-h200", "tf32", 377, Evidence::Derived, sharedH100, thirtyMore},
     {"nvidia-b200", "bf16", 1091, Evidence::Measured, simumax, "products of transformers"},
     {"nvidia-b200", "fp16", 1091, Evidence::Derived, simumax, "products of transformers"},
 };

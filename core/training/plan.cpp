@@ -83,6 +83,9 @@ constexpr Names<ShardedBy, 4> implementations{"sharding",
 constexpr Names<Fp8Scaling, 2> scalings{"fp8_scaling",
                                         {{{Fp8Scaling::Delayed, "delayed"}, {Fp8Scaling::Tensorwise, "tensorwise"}}}};
 
+constexpr Names<Tf32, 3> tensorFloats{
+    "tf32", {{{Tf32::Convolutions, "convolutions"}, {Tf32::All, "all"}, {Tf32::None, "none"}}}};
+
 constexpr Names<PipelineSchedule, 3> schedules{"pipeline_schedule",
                                                {{{PipelineSchedule::GPipe, "gpipe"},
                                                  {PipelineSchedule::OneForwardOneBackward, "1f1b"},
@@ -173,6 +176,15 @@ std::string_view fp8ScalingText(Fp8Scaling scaling)
 Result<Fp8Scaling> fp8ScalingFromText(std::string_view text)
 {
     return scalings.value(text);
+}
+
+std::string_view tf32Text(Tf32 products)
+{
+    return tensorFloats.text(products);
+}
+Result<Tf32> tf32FromText(std::string_view text)
+{
+    return tensorFloats.value(text);
 }
 
 PrecisionRule precisionRule(Precision precision)

@@ -105,6 +105,13 @@ enum class Fp8Scaling { Delayed, Tensorwise };
 std::string_view fp8ScalingText(Fp8Scaling scaling); ///< "delayed", "tensorwise"
 Result<Fp8Scaling> fp8ScalingFromText(std::string_view text);
 
+/// Which products of operands in fp32 tensor cores multiply in TF32: by PyTorch's default those of convolutions alone
+/// (torch.backends.cudnn.allow_tf32), matrix products too where a program or a container says so
+/// (torch.set_float32_matmul_precision("high")), or none.
+enum class Tf32 { Convolutions, All, None };
+std::string_view tf32Text(Tf32 products); ///< "convolutions", "all", "none"
+Result<Tf32> tf32FromText(std::string_view text);
+
 enum class StepPhase { Training, Forward, Inference };
 /// What is kept in the host's memory; each includes the one before it.
 ///   Optimizer    master copy and state; gradients stay on the device until the update (torchao's
@@ -125,6 +132,8 @@ struct Plan
     StepPhase phase = StepPhase::Training;
     Precision precision = Precision::Fp32;
     Fp8Scaling fp8Scaling = Fp8Scaling::Delayed;
+    Tf32 tf32 = Tf32::Convolutions;
+    bool attendsByCudnn = false; ///< cuDNN's fused attention, in place of FlashAttention-2
     bool logitsInFp32 = true; ///< the loss is computed on an fp32 copy of half logits
     OptimizerKind optimizer = OptimizerKind::AdamW;
     UpdateStyle update = UpdateStyle::Foreach;

@@ -254,7 +254,7 @@ Idle idleOfStep(const Device& device, const Parameters& parameters)
     Idle idle(parameters);
     idle.add("sequence", !traits.hasTokens);
     idle.add("attention", !traits.hasAttention);
-    idle.add("repeats_heads", !traits.sharesKeys || !(idle.is("attention", "flash") || idle.is("attention", "auto")));
+    idle.add("repeats_heads", !traits.sharesKeys || idle.is("attention", "eager") || idle.is("attention", "efficient"));
     if (parameters.has("shortest_sequence"))
         idle.add("shortest_sequence", !traits.hasTokens || !device.isGpu() || !idle.is("phase", "training"));
     addParallelism(idle, traits, parameters);
@@ -267,6 +267,7 @@ Idle idleOfStep(const Device& device, const Parameters& parameters)
         idle.add("activation_offload",
                  idle.is("phase", "inference") || (isOneMemory && !parameters.flag("activation_offload")));
     }
+    idle.add("tf32", !idle.is("precision", "fp32") || device.flopRate("tf32") <= 0);
     idle.add("channels_last", !traits.hasConvolutions || !device.isGpu());
     idle.add("compile", !device.isGpu() && idle.is("compile", "none")); // it would be refused
     idle.add("device_context", !device.isGpu());

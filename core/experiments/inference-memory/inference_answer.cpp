@@ -92,6 +92,7 @@ TrainingSetup servingSetup(const Device& device, const Parameters& parameters, c
     setup.step.plan.precision = request.computed == DType::Float32 ? Precision::Fp32
         : request.computed == DType::Float16                       ? Precision::Fp16
                                                                    : Precision::Bf16;
+    setup.step.plan.attendsByCudnn = isCudnnAsked(parameters);
     setup.step.plan.tensorParallel = static_cast<int>(request.tensorParallel);
     setup.step.blasWorkspace = blasWorkspaceBytes(device);
     setup.allocator = allocatorOf(device, parameters);

@@ -122,6 +122,10 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
     plan.asyncTensorParallel = parameters.flag("async_tensor_parallel");
     MEMSCAPE_TRY(scaling, fp8ScalingFromText(parameters.choice("fp8_scaling")));
     plan.fp8Scaling = scaling;
+    MEMSCAPE_TRY(tf32, tf32FromText(parameters.choice("tf32")));
+    plan.tf32 = tf32;
+    plan.attendsByCudnn = isCudnnAsked(parameters)
+        || (parameters.choice("attention") == "auto" && precision == Precision::Fp8 && scaling == Fp8Scaling::Delayed);
     plan.offload = offloadOf(parameters);
     plan.isOnCpu = followsCpuRules(device);
     plan.isBefore2 = rulesOn(device, parameters).isBefore2;

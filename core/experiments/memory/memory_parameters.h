@@ -56,7 +56,8 @@ StepPhase phaseOf(const Parameters& parameters);
 Offload offloadOf(const Parameters& parameters);
 /// Whose code shards: FSDP 2 for stage 3, DeepSpeed for the others and for partial offload, unless one is named.
 Result<ShardedBy> shardedByOf(const Parameters& parameters);
-AttentionKernel attentionOf(const Parameters& parameters);
+AttentionKernel attentionOf(const Parameters& parameters); ///< cuDNN's keeps what FlashAttention keeps
+bool isCudnnAsked(const Parameters& parameters);
 /// Whether keys and values are copied for the query heads that share them, before a kernel that could share them
 /// itself.
 bool repeatsHeadsOf(const Parameters& parameters);

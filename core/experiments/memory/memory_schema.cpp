@@ -59,6 +59,20 @@ ParameterSpec fp8ScalingSpec()
                       "delayed");
 }
 
+ParameterSpec tf32Spec()
+{
+    return choiceSpec(
+        "tf32", "TF32",
+        "Which products of operands in fp32 run on tensor cores, which take 19 bits of each number (Ampere and later). "
+        "What is kept is the same.",
+        {{"convolutions", "convolutions", "PyTorch's default: torch.backends.cudnn.allow_tf32 alone"},
+         {"all", "all products",
+          "torch.set_float32_matmul_precision(\"high\"), as timm's scripts, and PyTorch before 1.12 or in NVIDIA's "
+          "containers"},
+         {"none", "none", "32 bits throughout: torch.backends.cudnn.allow_tf32 = False"}},
+        "convolutions");
+}
+
 ParameterSpec lossSpec()
 {
     ParameterSpec spec = choiceSpec(
@@ -297,7 +311,7 @@ Schema trainingSchema()
         countSpec("accumulation", "accumulation", "Micro-batches whose gradients are summed before one update.",
                   Plan::mostAccumulation, "1", "micro-batches")};
     appendSpecs(schema, parallelSpecs());
-    appendSpecs(schema, {fp8ScalingSpec()});
+    appendSpecs(schema, {fp8ScalingSpec(), tf32Spec()});
     appendSpecs(
         schema,
         {choiceSpec("offload", "offload", "What is kept in the host's memory.", offloads.choices()),
@@ -397,7 +411,7 @@ Schema trainingSchema()
               "fp32_gradients", "keeps_logits", "zero_grad_frees", "shortest_sequence", "phase", "assume"});
     setGroup(schema, "kernels and library",
              {"operators", "compile", "loss", "library", "transformers", "pytorch", "logits_fp32", "repeats_heads",
-              "fp8_scaling", "channels_last"});
+              "fp8_scaling", "tf32", "channels_last"});
     setGroup(schema, "adapters",
              {"adapter", "adapter_rank", "virtual_tokens", "adapter_targets", "adapter_dropout", "adapter_variant",
               "adapter_precision", "modules_to_save", "base_precision", "compute_precision", "kbit_preparation",

@@ -137,7 +137,7 @@ private:
             note("Shared sequences and experts are the model's: see the PyTorch lines.");
         if (!is("adapter", "none"))
             note("Adapters are the model's (PEFT), as in the PyTorch lines.");
-        if (is("attention", "flash") || is("attention", "efficient"))
+        if (!is("attention", "auto") && !is("attention", "eager"))
             note("The kernel of attention is the model's: see the PyTorch lines.");
     }
 

@@ -172,6 +172,10 @@ void TrainingLines::writeOperatorCheckpoints()
 
 void TrainingLines::writeCompile()
 {
+    if (means("tf32") && is("tf32", "all"))
+        m_lines.add("torch.set_float32_matmul_precision(\"high\")");
+    if (means("tf32") && is("tf32", "none"))
+        m_lines.add("torch.backends.cudnn.allow_tf32 = False");
     if (means("channels_last") && m_parameters.flag("channels_last"))
         m_lines.add("model = model.to(memory_format=torch.channels_last)  # and each input");
     if (means("compile") && !is("compile", "none") && !compilesLayers())
@@ -295,10 +299,12 @@ std::string TrainingLines::contexts(bool noGradient)
         all.emplace_back("torch.no_grad()");
     if (m_precision.ends_with("-autocast"))
         all.push_back(fmt::format("torch.autocast({}, dtype={})", m_device, halfType()));
-    if (means("attention") && (is("attention", "flash") || is("attention", "efficient"))) {
+    if (means("attention") && !is("attention", "auto") && !is("attention", "eager")) {
         m_lines.import("from torch.nn.attention import SDPBackend, sdpa_kernel");
         all.push_back(fmt::format("sdpa_kernel(SDPBackend.{})",
-                                  is("attention", "flash") ? "FLASH_ATTENTION" : "EFFICIENT_ATTENTION"));
+                                  is("attention", "flash")       ? "FLASH_ATTENTION"
+                                      : is("attention", "cudnn") ? "CUDNN_ATTENTION"
+                                                                 : "EFFICIENT_ATTENTION"));
     }
     if (!noGradient && means("activation_offload") && m_parameters.flag("activation_offload")) {
         m_lines.import("from torchtune.training import OffloadActivations");

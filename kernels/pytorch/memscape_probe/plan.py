@@ -31,6 +31,7 @@ NEEDS_MORE = (
     ("library", ("auto", "transformers"), "the probe runs networks of transformers", "choose library=auto, or run your own program under memscape_probe"),
     ("pytorch", ("2.1",), "the probe runs the PyTorch that is installed", "choose pytorch=2.1"),
     ("zero_grad_frees", ("auto", "true", "false"), "the probe zeroes gradients behind the update", "choose zero_grad_frees=auto"),
+    ("tf32", ("convolutions",), "the probe multiplies as PyTorch does by default", "choose tf32=convolutions"),
     ("channels_last", (False,), "the probe's pictures lie in NCHW", "choose channels_last=false"),
     ("compile", ("none",), "the probe runs eager PyTorch", "choose compile=none"),
     ("transformers", ("4.54", "4.50"), "the probe's own models shift their labels", "choose transformers=4.54"),

@@ -118,6 +118,8 @@ void TestSchema::everyChoiceCanBePredicted()
                                                          {"optimizer=galore-8bit", "zero=0"},
                                                          {"optimizer=apollo", "zero=0"},
                                                          {"fp8_scaling=tensorwise", "precision=fp8"},
+                                                         {"tf32=all", "precision=fp32"},
+                                                         {"tf32=none", "precision=fp32"},
                                                          {"dtype=float32", "implementation=standard"},
                                                          {"optimizer_implementation=written-out", "optimizer=adamw"},
                                                          {"operators=written-out", "optimizer=adamw"}};

@@ -232,6 +232,9 @@ private slots:
             "DistributedDataParallel(model, gradient_as_bucket_view=True)");
         row("offload=gradients", "CPUOffloadOptimizer(model.parameters(), torch.optim.AdamW, offload_gradients=True");
         row("data_parallel=2", "DistributedDataParallel(model)");
+        row("precision=fp32 tf32=all", "torch.set_float32_matmul_precision(\"high\")");
+        row("precision=fp32 tf32=none", "torch.backends.cudnn.allow_tf32 = False");
+        row("attention=cudnn", "sdpa_kernel(SDPBackend.CUDNN_ATTENTION)");
         row("tensor_parallel=2", "parallelize_module");
         row("tensor_parallel=2 sequence_parallel=true async_tensor_parallel=true",
             "torch._inductor.config._micro_pipeline_tp = True");

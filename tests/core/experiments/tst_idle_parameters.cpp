@@ -37,6 +37,8 @@ std::vector<Choice> trainingChoices()
             {"training-memory", "nvidia-h200", {"model=" + model, "batch=2", "sequence=32", "advice=none"}});
     choices.back().assignments.push_back("data_parallel=2"); // its experts can be shared
     choices.push_back({"training-memory", "nvidia-h200", {"model=resnet18", "batch=256", "advice=none"}}); // of the GPU
+    choices.push_back(
+        {"training-memory", "nvidia-h200", {"model=resnet18", "batch=256", "precision=fp32", "advice=none"}});
     const char* more[] = {"phase=inference",       "phase=forward",
                           "optimizer=none",        "optimizer=sgd",
                           "optimizer=adafactor",   "precision=fp32",

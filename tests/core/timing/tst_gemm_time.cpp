@@ -44,7 +44,8 @@ private slots:
     void nothingBeatsTheDenseRate();
 };
 
-// cuBLAS: waynehacking8/blackwell-tensorcore-kernels bench.csv (H100), gau-nernst 02b (A100).
+// cuBLAS: waynehacking8/blackwell-tensorcore-kernels bench.csv (H100), gau-nernst 02b (A100),
+// zzc0721/torch-performance-test-data, issue 140 (V100).
 void TestGemmTime::publishedRates_data()
 {
     QTest::addColumn<QString>("device");
@@ -66,6 +67,12 @@ void TestGemmTime::publishedRates_data()
     row("nvidia-h100-sxm", Format::Fp32, 8192, 48.5, 0.01);
     row("nvidia-a100-40gb", Format::Fp16, 4096, 245, 0.05);
     row("nvidia-a100-40gb", Format::Fp16, 8192, 262, 0.01);
+    row("nvidia-v100-sxm2", Format::Fp16, 1024, 57.3, 0.08);
+    row("nvidia-v100-sxm2", Format::Fp16, 2048, 78.23, 0.05);
+    row("nvidia-v100-sxm2", Format::Fp16, 4096, 95.73, 0.1);
+    row("nvidia-v100-sxm2", Format::Fp32, 1024, 10.56, 0.05);
+    row("nvidia-v100-sxm2", Format::Fp32, 2048, 12.71, 0.09);
+    row("nvidia-v100-sxm2", Format::Fp32, 4096, 13.85, 0.03);
 }
 
 void TestGemmTime::publishedRates()

@@ -99,14 +99,18 @@ private slots:
     {
         DeviceRates rates;
         rates.bandwidth = 1e12, rates.launch = 1e-6, rates.float32 = 1e13, rates.bfloat16 = 1e14;
-        QCOMPARE(operatorSeconds(rates, {1e9, 1e6, 1, true, false, DType::BFloat16}), 1e-5 + 1e-6);
-        QCOMPARE(operatorSeconds(rates, {1e9, 1e6, 1, true, false, DType::BFloat16}, 0.5), 2e-5 + 1e-6);
-        QCOMPARE(operatorSeconds(rates, {1e3, 1e9, 1, false, false, DType::Float32}), 1e-3 + 1e-6);
-        QCOMPARE(operatorSeconds(rates, {1e9, 0, 0, true, false, DType::Float16}),
-                 1e-4); // no fp16 rate
+        OperatorCost product{.flops = 1e9, .bytes = 1e6, .kernels = 1, .isProduct = true, .dtype = DType::BFloat16};
+        QCOMPARE(operatorSeconds(rates, product), 1e-5 + 1e-6);
+        QCOMPARE(operatorSeconds(rates, product, 0.5), 2e-5 + 1e-6);
+        QCOMPARE(operatorSeconds(rates, {.flops = 1e3, .bytes = 1e9, .kernels = 1}), 1e-3 + 1e-6);
+        product.bytes = product.kernels = 0;
+        product.dtype = DType::Float16;
+        QCOMPARE(operatorSeconds(rates, product), 1e-4); // no fp16 rate
         rates.tensorFloat32 = 1e14;
-        QCOMPARE(operatorSeconds(rates, {1e9, 0, 0, true, true, DType::Float32}),
-                 1e-5); // a convolution
+        product.dtype = DType::Float32;
+        QCOMPARE(operatorSeconds(rates, product), 1e-4);
+        product.mayUseTf32 = true;
+        QCOMPARE(operatorSeconds(rates, product), 1e-5);
     }
 
     void theStepIsTheSumOfItsParts()
