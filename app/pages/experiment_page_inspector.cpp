@@ -3,6 +3,7 @@
 #include "app/pages/experiment_page.h"
 
 #include "app/pages/byte_words.h"
+#include "app/pages/fields/parameter_field.h"
 #include "app/pages/measurement_text.h"
 #include "app/pages/records/record_text.h"
 #include "app/pages/remedies.h"
@@ -129,6 +130,8 @@ void ExperimentPage::refreshInspector(const ShownMeasurement& now)
     m_inspector->setBasis(basis, fit.join(u'\n'));
     m_inspector->setNote(noteFor(now));
     m_inspector->form()->setRefusal(m_predictionError);
+    if (ParameterField* const attention = m_inspector->form()->field(QStringLiteral("attention")))
+        attention->setNote(predicted ? m_extension->attention() : QString());
     m_inspector->setClaims(claimsBeside(samePoint ? now : ShownMeasurement()), bytes);
     m_inspector->setFormulas(predicted ? m_extension->textbook() : std::vector<TextbookFormula>(), bytes);
     m_inspector->records()->model()->setShown(now.recordIndex);

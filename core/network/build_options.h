@@ -14,9 +14,7 @@
 namespace memscape {
 
 enum class AttentionKernel : std::uint8_t {
-    /// As the model's library has it (callsFusedAttention()): F.scaled_dot_product_attention, which takes
-    /// FlashAttention for
-    /// what that can do, else the memory-efficient kernel.
+    /// As the model's library has it (callsFusedAttention()): F.scaled_dot_product_attention (attention_path.h).
     Library,
     Eager,
     Flash,
@@ -39,7 +37,8 @@ enum class Transformers : std::uint8_t {
     Before446, ///< a model returns its logits in float
     Before450, ///< the loss takes a copy of the logits without the last token's
     Before454, ///< attention copies keys and values for the query heads that share them
-    From454    ///< its kernel shares them (enable_gqa)
+    Before524, ///< its kernel shares them (enable_gqa)
+    From524    ///< BERT's loss takes a copy of the logits in float, too
 };
 
 /// Where PyTorch on a GPU differs between versions.
@@ -47,7 +46,8 @@ enum class PyTorch : std::uint8_t {
     Before111, ///< softmax keeps its input for backward, too
     Before20,  ///< torch.optim goes one tensor after the other, zero_grad() keeps gradients
     Before21,  ///< all tensors at once; Adam's denominators are a list beside the roots
-    From21     ///< in place of the roots
+    Before215, ///< in place of the roots
+    From215    ///< the memory-efficient kernel shares keys and values among query heads, too
 };
 
 /// Which parts of a hand-made decoder are written out operator by operator.
@@ -72,6 +72,8 @@ struct EagerRules
     bool meanSavesInput = false;        ///< before 2.0, for its number of elements
     bool softmaxSavesInput = false;     ///< before 1.11
     bool hasFlash = true;               ///< FlashAttention's kernels: on Ampere and later
+    bool prefersCudnn = false;          ///< cuDNN's kernel of attention before it: on Hopper and Blackwell
+    bool efficientSharesHeads = true;   ///< PyTorch 2.15 (pull request 191085)
     bool meanIsSumAndQuotient = false;  ///< a model that writes x.sum(-1) / n itself
     bool normStatisticsInFloat = true;  ///< the CPU keeps mean and deviation in the input's dtype
     bool dropoutSavesNoise = false;     ///< F.dropout on a CPU: a factor per element, not a Bool
@@ -94,6 +96,7 @@ struct EagerRules
         rules.softmaxSavesInput = version == PyTorch::Before111;
         rules.isBefore2 = rules.meanSavesInput = rules.slicesWholeDimensions = version <= PyTorch::Before20;
         rules.accumulatesInPlace = !rules.isBefore2;
+        rules.efficientSharesHeads = version == PyTorch::From215;
         return rules;
     }
     /// A step on a CPU, to the byte (tests/data/pytorch/cpu_steps.py).
@@ -181,12 +184,14 @@ struct BuildOptions
     /// Kernel, Apex and Megatron run them. Not on a CPU.
     bool isAllFused = false;
     bool isTransformers = false; ///< GPT-2 as transformers writes it, not as nanoGPT
+    /// Some sequence of the batch is shorter than the others: transformers makes a mask (B, 1, S, S) of Bool.
+    bool hasPadding = false;
     double dropout = 0;
     bool gradient = true;       ///< false: torch.no_grad, nothing is saved
     bool loss = true;           ///< ends in the training loss; false: in the logits
     bool lastLogits = false;    ///< without a loss: those of the last token alone, as generate() asks for them
     bool logitsInFloat = false; ///< `logits.float()` before the loss
-    Transformers transformers = Transformers::From454;
+    Transformers transformers = Transformers::From524;
     /// The training loop names what the model returned until the next step: `logits, loss = model(x)`
     /// (nanoGPT), `outputs = model(**batch)`. Not so in transformers' Trainer, whose compute_loss()
     /// returns the loss alone.

@@ -241,8 +241,8 @@ public:
     /// x (B, H', S, D) with every head H / H' times in a row, copied.
     Variable repeatedHeads(Variable x, std::int64_t heads);
     /// q (B, H, S, D), k and v with as many or fewer heads; result (B, H, S, D), dense as (B, S, H, D). A causal one
-    /// leaves out what its mask hides.
-    Variable scaledDotProduct(Variable q, Variable k, Variable v, bool isCausal = false);
+    /// leaves out what its mask hides; a `mask` of Bool (B, 1, S, keys) comes in place of that.
+    Variable scaledDotProduct(Variable q, Variable k, Variable v, bool isCausal = false, const Variable& mask = {});
 
     Variable bmm(Variable x, Variable y);                    ///< (B, n, k) and (B, k, m), as they are
     Variable mm(Variable x, Variable y, Variable bias = {}); ///< (n, k) and (k, m)
@@ -332,10 +332,17 @@ private:
     Variable elementwise(OperatorKind kind, Variable& x, Variable& y, bool savesOther);
     Variable reduction(OperatorKind kind, Variable& x, int dimension, bool keep, bool savesInput);
     Variable pooled(OperatorKind kind, Variable& x, std::int64_t height, std::int64_t width, bool savesInput);
-    Variable lowPrecision(Variable x); ///< autocast's cast, cached for parameters
+    void castEach(std::vector<Variable*> operands); ///< of a function that autocast wraps, by lowPrecision()
+    Variable lowPrecision(Variable x);              ///< autocast's cast, cached for parameters
     Variable highPrecision(Variable x);
     Variable highPrecisionOnGpu(Variable x);
     Variable composedRmsNorm(Variable x, Variable weight);
+    Variable scaleByNumber(Variable x);
+    Variable safeSoftmax(Variable x);
+    Variable addedMask(const Variable& mask, DType dtype, bool isAligned);
+    Variable mathAttention(Variable query, Variable key, Variable value, bool isCausal, const Variable& added);
+    Variable attentionKernel(bool isEfficient, Variable& q, Variable& k, Variable& v, bool isCausal,
+                             const Variable& added);
     Variable logSoftmaxOf(Variable x, bool isDivided = false); ///< in the type of x, under autocast too
     void sumInFloat();                                         ///< the sum recorded last, under autocast
     bool isInLayer() const { return m_layers > 0; }

@@ -169,7 +169,9 @@ bool callsFusedAttention(const ModelDescription& model, Transformers version)
 Result<Graph> buildNetwork(const ModelDescription& model, const BuildOptions& asked)
 {
     BuildOptions options = asked;
-    if (asked.attention == AttentionKernel::Library && !callsFusedAttention(model, asked.transformers))
+    const bool isWrittenOut =
+        asked.attention == AttentionKernel::Library && !callsFusedAttention(model, asked.transformers);
+    if (isWrittenOut)
         options.attention = AttentionKernel::Eager;
     MEMSCAPE_CHECK(checkModel(model));
     MEMSCAPE_CHECK(checkLoss(model, options));
@@ -179,11 +181,14 @@ Result<Graph> buildNetwork(const ModelDescription& model, const BuildOptions& as
     auto graph = options.adapters ? recorded(part, withNamedAdapters(part, options)) : recorded(part, options);
     if (graph)
         MEMSCAPE_CHECK(checkTotal(*graph));
+    if (graph && isWrittenOut)
+        graph->attention = "written out: the model's code does not call scaled_dot_product_attention";
     if (graph && options.pipeline.ranks > 1)
         return pipelinePart(*graph, options.pipeline);
     if (graph && options.compiled != CompileScope::None) {
         MEMSCAPE_TRY(compiled, compiledGraph(*graph, options.compiled));
         compiled.padsProducts = options.padsProducts;
+        compiled.attention = graph->attention;
         return compiled;
     }
     return graph;

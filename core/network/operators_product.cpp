@@ -4,10 +4,6 @@
 // batch of matrices (ATen/native/LinearAlgebra.cpp, _matmul_impl), einsum is a permutation, a
 // reshape and a bmm (ATen/native/Linear.cpp, sumproduct_pair). Under autocast all of them run in
 // the low precision; the cast of a parameter is cached.
-//
-// Attention kernels: FlashAttention keeps q, k, v as passed, the output, a float log-sum-exp a row,
-// a 16-byte random state and a number; the memory-efficient kernel pads its rows to a multiple of 32
-// and keeps two numbers (ATen/native/transformers/cuda/attention.cu).
 #include "core/network/builder.h"
 
 #include <algorithm>
@@ -17,20 +13,15 @@
 
 namespace memscape {
 
-namespace {
-
 /// Autocast casts the arguments of a C++ call, which gcc evaluates from the last; where it is written
 /// out in Python, they come in their order.
-template <typename Cast, typename... Operands> void castEach(const EagerRules& rules, Cast cast, Operands&... operands)
+void NetworkBuilder::castEach(std::vector<Variable*> operands)
 {
-    std::array<Variable*, sizeof...(Operands)> all{&operands...};
-    if (!rules.emulatedAutocast)
-        std::reverse(all.begin(), all.end());
-    for (Variable* const operand : all)
-        *operand = cast(std::move(*operand));
+    if (!m_options.rules.emulatedAutocast)
+        std::reverse(operands.begin(), operands.end());
+    for (Variable* const operand : operands)
+        *operand = lowPrecision(std::move(*operand));
 }
-
-} // namespace
 
 Variable NetworkBuilder::lowPrecision(Variable x)
 {
@@ -57,8 +48,7 @@ Variable NetworkBuilder::lowPrecision(Variable x)
 Variable NetworkBuilder::linear(Variable x, Variable weight, Variable bias)
 {
     const Variable held = x; // named by the caller until the operator is done, beside its cast
-    castEach(
-        m_options.rules, [this](Variable v) { return lowPrecision(std::move(v)); }, x, weight, bias);
+    castEach({&x, &weight, &bias});
     if (ok() && x.size(-1) != weight.size(1))
         refuse("network.shape", fmt::format("a linear layer for {} inputs was given {}", weight.size(1), x.size(-1)));
     if (ok() && weight.dtype() != x.dtype())
@@ -109,8 +99,7 @@ Variable NetworkBuilder::bmm(Variable x, Variable y)
 Variable NetworkBuilder::matmul(Variable x, Variable y)
 {
     const Variable heldX = x, heldY = y;
-    castEach(
-        m_options.rules, [this](Variable v) { return lowPrecision(std::move(v)); }, x, y);
+    castEach({&x, &y});
     const Variable castX = x, castY = y; // arguments of the function that autocast wraps
     if (!ok())
         return {};
@@ -238,69 +227,6 @@ Variable NetworkBuilder::castProduct(Variable x, Variable y)
     x = cast(std::move(x), *m_options.autocast);
     const Variable castX = x, castY = y;
     return bmm(std::move(x), std::move(y));
-}
-
-Variable NetworkBuilder::repeatedHeads(Variable x, std::int64_t heads)
-{
-    const std::int64_t groups = ok() ? heads / x.size(1) : 1;
-    if (groups == 1)
-        return x;
-    const Shape shape{x.size(0), x.size(1), groups, x.size(2), x.size(3)};
-    const Shape full{x.size(0), heads, x.size(2), x.size(3)};
-    return reshape(expand(unsqueeze(std::move(x), 2), shape), full);
-}
-
-namespace {
-
-/// Whether scaled_dot_product_attention takes its FlashAttention (PyTorch,
-/// aten/src/ATen/native/transformers/cuda/sdp_utils.cpp: check_sm_version, check_head_dim_size_flash, 16 bits). A CPU
-/// has one kernel.
-bool isForFlash(const EagerRules& rules, const Variable& q, const Variable& v)
-{
-    constexpr std::int64_t widest = 256;
-    return rules.isOnCpu
-        || (rules.hasFlash && elementBytes(q.dtype()) == 2 && q.size(3) == v.size(3) && q.size(3) <= widest);
-}
-
-} // namespace
-
-Variable NetworkBuilder::scaledDotProduct(Variable q, Variable k, Variable v, bool isCausal)
-{
-    const Variable heldQ = q, heldK = k, heldV = v;
-    castEach(
-        m_options.rules, [this](Variable x) { return lowPrecision(std::move(x)); }, q, k, v);
-    const Variable castK = k, castV = v; // arguments of the function that autocast wraps
-    if (!ok())
-        return {};
-    const bool isFlash = m_options.attention == AttentionKernel::Flash
-        || (m_options.attention == AttentionKernel::Library && isForFlash(m_options.rules, q, v));
-    if (!isFlash || m_options.repeatsHeads) { // another's kernel has one key for each query
-        k = repeatedHeads(std::move(k), q.size(1));
-        v = repeatedHeads(std::move(v), q.size(1));
-    }
-    const std::int64_t rows = isFlash ? q.size(2) : (q.size(2) + 31) / 32 * 32;
-    Layout result = Layout(Shape{q.size(0), q.size(2), q.size(1), v.size(3)}).transposed(1, 2);
-    if (m_options.rules.isOnCpu) { // as the queries lie
-        const Layout* const like = &q.layout();
-        result = elementwiseLayout(q.shape(), {&like, 1});
-    }
-    const Layout logSumExp(Shape{q.size(0), q.size(1), rows});
-    const DType dtype = q.dtype();
-    begin(isFlash ? OperatorKind::FlashAttention : OperatorKind::EfficientAttention, std::array{q.id(), k.id(), v.id()})
-        .attribute = attentionAttribute(isCausal, m_options.contextParallel);
-    const TensorId output = addOutput({result, dtype}, true);
-    const TensorId sums = addOutput({logSumExp, DType::Float32}, false);
-    if (m_options.rules.isOnCpu) {
-        for (const TensorId tensor : {q.id(), k.id(), v.id(), output, sums})
-            save(tensor);
-        return settled(Variable(*this, output), q, k, v);
-    }
-    const Shape state = isFlash ? Shape{2} : Shape{};
-    const TensorId seed = addOutput({Layout(state), DType::Int64}, false);
-    const TensorId offset = addOutput({Layout(Shape{}), DType::Int64}, false);
-    for (const TensorId tensor : {q.id(), k.id(), v.id(), output, sums, seed, offset})
-        save(tensor);
-    return settled(Variable(*this, output), q, k, v);
 }
 
 } // namespace memscape

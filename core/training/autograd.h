@@ -144,6 +144,7 @@ private:
     bool normBackward(const Operator& op, const Gradient& given);
     void attentionBackward(const Operator& op, const Gradient& given);
     void flashScratch(const Layout& q, const Layout& k, DType dtype);
+    void expandedScratch(const Layout& q, const Layout& k, DType dtype);
     void efficientScratch(const Layout& q, DType dtype);
     LiveId scratch(std::int64_t bytes); ///< what a kernel needs while it runs
     /// fp16, from which a dequantized weight is cast; 0 where there is none.

@@ -16,7 +16,11 @@ bool Autograd::numberBackward(const Operator& op, const Gradient& given)
 {
     const TensorId input = m_graph.operands[op.first];
     switch (op.kind) {
-    case Kind::Scale: { // grad * number, which was kept as 8 B
+    case Kind::Scale: {        // grad * number, which was kept as a tensor
+        if (op.outputs == 1) { // or as a number
+            m_results[0] = timesNumber(given, input);
+            return true;
+        }
         const LiveId cast = scratch(elementBytes(given.dtype));
         m_results[0] = elementwise(given, input);
         m_live.release(cast);

@@ -351,14 +351,21 @@ void Autograd::flashScratch(const Layout& q, const Layout& k, DType dtype)
 {
     const std::int64_t rows = q[0] * q[1] * roundedUp(q[2], 128);
     const LiveId sums = scratch(rows * 4), gradient = scratch(rows * roundedUp(q[3], 32) * 4);
-    if (k[1] != q[1]) {
-        const std::int64_t expanded = k[0] * k[2] * q[1] * k[3] * elementBytes(dtype);
-        const LiveId keys = scratch(expanded), values = scratch(expanded);
-        m_live.release(values);
-        m_live.release(keys);
-    }
+    expandedScratch(q, k, dtype);
     m_live.release(gradient);
     m_live.release(sums);
+}
+
+/// Gradients of keys and values for each query head, which are summed over the heads that share them; the
+/// memory-efficient kernel has them since PyTorch 2.15 (pull request 191085).
+void Autograd::expandedScratch(const Layout& q, const Layout& k, DType dtype)
+{
+    if (k[1] == q[1])
+        return;
+    const std::int64_t expanded = k[0] * k[2] * q[1] * k[3] * elementBytes(dtype);
+    const LiveId keys = scratch(expanded), values = scratch(expanded);
+    m_live.release(values);
+    m_live.release(keys);
 }
 
 // The memory-efficient kernel (mem_eff_attention/kernel_backward.h) keeps the row sums of dO · O, which
@@ -414,8 +421,10 @@ void Autograd::attentionBackward(const Operator& op, const Gradient& given)
         attentionTiles(layoutOf(inputs[0]), layoutOf(inputs[1]), given.dtype);
     else if (op.kind == Kind::FlashAttention)
         flashScratch(layoutOf(inputs[0]), layoutOf(inputs[1]), given.dtype);
-    else
+    else {
+        expandedScratch(layoutOf(inputs[0]), layoutOf(inputs[1]), given.dtype);
         efficientScratch(layoutOf(inputs[0]), given.dtype);
+    }
 }
 
 } // namespace memscape

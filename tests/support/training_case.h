@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/experiment/experiment.h"
+#include "core/experiments/training-memory/training_memory.h"
 
 #include <QtGlobal>
 
@@ -31,6 +32,18 @@ inline double predictedValue(const Prediction& prediction, std::string_view key)
 {
     const Figure* figure = findFigure(prediction.figures, key);
     return figure ? figure->number() : -1;
+}
+
+/// B that are alive when backward begins.
+inline std::int64_t liveAtBackward(const TrainingAnswer& answer)
+{
+    std::int64_t live = 0;
+    for (const Event& event : answer.simulation.trace.events()) {
+        if (event.phase == Phase::Backward)
+            break;
+        live += event.change();
+    }
+    return live;
 }
 
 } // namespace memscape::test

@@ -20,6 +20,7 @@ ParameterField::ParameterField(const ParameterSpec& spec, QWidget* parent)
     , m_spec(spec)
     , m_column(new QVBoxLayout(this))
     , m_label(new QLabel(QString::fromStdString(spec.label), this))
+    , m_note(new QLabel(this))
     , m_error(new QLabel(this))
 {
     setObjectName(QStringLiteral("field.") + key());
@@ -32,6 +33,11 @@ ParameterField::ParameterField(const ParameterSpec& spec, QWidget* parent)
     m_error->setWordWrap(true);
     m_error->setVisible(false);
     m_error->setObjectName(QStringLiteral("error"));
+    m_note->setProperty("tone", "dim");
+    m_note->setWordWrap(true);
+    m_note->setVisible(false);
+    m_note->setObjectName(QStringLiteral("note"));
+    m_column->addWidget(m_note);
     m_column->addWidget(m_error);
 }
 
@@ -61,6 +67,12 @@ void ParameterField::showError(const Error& error)
     m_isRefused = false;
     m_error->setText(text);
     m_error->setVisible(true);
+}
+
+void ParameterField::setNote(const QString& text)
+{
+    m_note->setText(text);
+    m_note->setVisible(!text.isEmpty());
 }
 
 void ParameterField::setRefusal(const QString& text)

@@ -31,6 +31,8 @@ public:
     virtual void display(const ParameterValue& value, const std::optional<Sweep>& sweep) = 0;
     QString errorText() const;
     bool isTypedWrong() const { return !m_isRefused && !errorText().isEmpty(); }
+    /// What became of a value that leaves it open, under it; empty: nothing is said.
+    void setNote(const QString& text);
     /// What a prediction refuses, though it parses, until the next display() or without an error.
     void setRefusal(const QString& text);
 
@@ -54,7 +56,7 @@ private:
     ByteStyle m_bytes = ByteStyle::Binary;
     QVBoxLayout* m_column;
     QLabel* m_label;
-    QLabel* m_error;
+    QLabel *m_note, *m_error;
     bool m_isRefused = false; ///< the error is the prediction's
 };
 

@@ -2,6 +2,7 @@
 #include "core/experiments/common/idle_parameters.h"
 
 #include "core/experiments/memory/adapter_parameters.h"
+#include "core/experiments/memory/library_defaults.h"
 #include "core/experiments/memory/memory_parameters.h"
 #include "core/network/cnn.h"
 #include "core/network/families/decoder.h"
@@ -31,6 +32,7 @@ struct ModelTraits
     bool hadTables = true;       ///< of positions, in each layer
     bool castsLogits = true;     ///< before its loss, in some version
     bool castsLate = false;      ///< from transformers 4.49 on alone
+    bool hasMaskedHead = false;  ///< BERT's, whose loss casts its logits from transformers 5.24 on
     bool takesAdapters = true;
     bool hasConvolutions = false; ///< of many channels
     bool writesOut = true;        ///< some of its operators have a written-out form
@@ -38,6 +40,7 @@ struct ModelTraits
     bool isUnknown = false; ///< its architecture
     bool hasLitGpts = true; ///< LitGPT has a network for it
     bool isGpt2 = true;     ///< of which nanoGPT has one, too
+    bool isEncoder = false; ///< of text
 };
 
 bool cnnHasDropout(const ModelDescription& model)
@@ -61,13 +64,14 @@ ModelTraits traitsOf(const std::string& text)
     const Family family = model->family;
     ModelTraits traits;
     traits.isUnknown = !model->caution.empty();
+    traits.isEncoder = family == Family::Encoder;
     const bool isByHand = model->architecture == "from-scratch";
     const bool isStateSpace = family == Family::StateSpace;
     const bool isDecoder = family == Family::Decoder || family == Family::EncoderDecoder;
     traits.hasTokens = isDecoder || isStateSpace || family == Family::Encoder;
     traits.hasAttention =
         (traits.hasTokens && !isStateSpace) || family == Family::VisionTransformer || family == Family::Diffusion;
-    traits.callsFused = callsFusedAttention(*model, Transformers::From454);
+    traits.callsFused = callsFusedAttention(*model, Transformers::From524);
     traits.sharesKeys = family == Family::Decoder && model->kvHeads < model->heads;
     traits.hasCache = isDecoder || isStateSpace;
     traits.hasLanguageHead = traits.hasCache && !isByHand && model->head == HeadKind::LanguageModel;
@@ -75,6 +79,7 @@ ModelTraits traitsOf(const std::string& text)
     traits.hadTables = traits.hasVersions && hadTablesInLayers(*model);
     traits.castsLogits = family == Family::Decoder || isStateSpace;
     traits.castsLate = traits.hasVersions && isOlderThanLlama(*model);
+    traits.hasMaskedHead = model->head == HeadKind::MaskedLanguageModel;
     traits.writesOut = traits.hasAttention || isStateSpace;
     traits.sharesSequences = family == Family::Decoder && !isByHand;
     traits.hasExperts = model->experts.count > 0;
@@ -203,10 +208,14 @@ void addUpdate(Idle& idle, const ModelTraits& traits, const Parameters& paramete
     const bool hasNoLogits = idle.is("loss", "liger") || idle.is("loss", "cut");
     idle.add("keeps_logits", !isTraining || hasNoLogits);
     const bool hasOneLoss = isTraining && !idle.is("loss", "library");
-    idle.add("transformers", !traits.hasVersions || (hasOneLoss && !traits.hadTables));
-    const bool keepsType = !traits.castsLogits || (traits.castsLate && !idle.is("transformers", "4.50"));
-    idle.add("logits_fp32",
-             !isTraining || !traits.hasLanguageHead || keepsType || hasNoLogits || idle.is("precision", "fp32"));
+    const bool isMasked = traits.hasMaskedHead && isTraining && !hasOneLoss;
+    idle.add("transformers", !isMasked && (!traits.hasVersions || (hasOneLoss && !traits.hadTables)));
+    const bool isBefore450 =
+        idle.is("transformers", "4.46") || idle.is("transformers", "4.45") || idle.is("transformers", "4.38");
+    const bool keepsType =
+        isMasked ? !idle.is("transformers", "5.24") : !traits.castsLogits || (traits.castsLate && isBefore450);
+    const bool hasLogits = isTraining && (traits.hasLanguageHead || isMasked) && !hasNoLogits;
+    idle.add("logits_fp32", !hasLogits || keepsType || idle.is("precision", "fp32"));
     // Elsewhere the choice reaches the update alone, which is written out for Adam only.
     const bool isAdam = idle.is("optimizer", "adam") || idle.is("optimizer", "adamw");
     const bool reachesUpdate =
@@ -248,13 +257,28 @@ void addAdapters(Idle& idle, const Parameters& parameters)
         idle.add(key, !isQuantizedForm(base));
 }
 
+/// transformers makes a mask for fused kernels; its decoders' eager attention has one in any case.
+void addPadding(Idle& idle, const ModelTraits& traits, const Parameters& parameters)
+{
+    const bool isTransformers =
+        !traits.isGpt2 || (parameters.has("library") && runsTransformers(parameters.choice("library")));
+    const bool isDecoder = (traits.hasVersions || traits.isGpt2) && isTransformers && traits.callsFused;
+    const bool isEager = idle.is("attention", "eager");
+    idle.add("padding",
+             idle.is("attention", "flash") || isLitGptAsked(parameters)
+                 || !(traits.isEncoder || (isDecoder && !isEager)));
+}
+
 Idle idleOfStep(const Device& device, const Parameters& parameters)
 {
     const ModelTraits traits = traitsOf(parameters.text("model"));
     Idle idle(parameters);
     idle.add("sequence", !traits.hasTokens);
     idle.add("attention", !traits.hasAttention);
-    idle.add("repeats_heads", !traits.sharesKeys || idle.is("attention", "eager") || idle.is("attention", "efficient"));
+    const bool isPadded = parameters.has("padding") && parameters.flag("padding") && !idle.is("attention", "flash");
+    const bool areShared = !idle.is("attention", "efficient") || idle.is("pytorch", "2.15");
+    idle.add("repeats_heads", !traits.sharesKeys || idle.is("attention", "eager") || !areShared || isPadded);
+    addPadding(idle, traits, parameters);
     if (parameters.has("shortest_sequence"))
         idle.add("shortest_sequence", !traits.hasTokens || !device.isGpu() || !idle.is("phase", "training"));
     addParallelism(idle, traits, parameters);

@@ -78,6 +78,8 @@ TrainingSetup servingSetup(const Device& device, const Parameters& parameters, c
     setup.build.loss = false;
     setup.build.lastLogits = request.lastLogits;
     setup.build.transformers = request.transformers;
+    setup.build.repeatsHeads =
+        setup.build.attention == AttentionKernel::Library && request.transformers <= Transformers::Before454;
     setup.build.tensorParallel = static_cast<int>(request.tensorParallel);
     // One token goes through kernels of its own, more through the whole matrix, dequantized.
     if (request.weights.isNormalFloat() && request.tensorParallel == 1 && batch * request.chunk > 1) {

@@ -34,7 +34,7 @@ struct ServingRequest
     Library library = Library::Engine;
     bool isOldBitsandbytes = false; ///< before 0.43: weights pass through fp16
     bool lastLogits = false;        ///< of the last token alone
-    Transformers transformers = Transformers::From454;
+    Transformers transformers = Transformers::From524;
     double memoryShare = 1; ///< of the device, that an engine takes
     std::string draft;      ///< a second, smaller model; empty: none
     std::int64_t deviceContext = 0;

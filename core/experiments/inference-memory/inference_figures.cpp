@@ -68,7 +68,7 @@ Result<Serving> servingOf(const ModelDescription& model, const ServingRequest& r
     if (model.kvHeads > 0 && model.latent.keyValueRank == 0)
         serving.queriesPerKey = serving.queryHeads / headsOnDevice(model.kvHeads, request.tensorParallel);
     serving.isCacheCopied = request.growth != CacheGrowth::Reserved;
-    serving.areHeadsCopied = request.transformers < Transformers::From454;
+    serving.areHeadsCopied = request.transformers <= Transformers::Before454;
     MEMSCAPE_TRY(weights,
                  weightsReadByStep(model, request.weights, elementBytes(request.computed), request.tensorParallel,
                                    request.batch * tokens));

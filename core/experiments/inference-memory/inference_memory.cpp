@@ -27,7 +27,7 @@ namespace {
 
 Json detailOf(const Device& device, const ServingAnswer& answer)
 {
-    Json detail = objectWithRoom(11);
+    Json detail = objectWithRoom(12);
     const ServingRequest& request = answer.request;
     const ServingMoment moment = answer.fullest(request.use()).value_or(ServingMoment());
     const std::int64_t caches = answer.caches(request.use()).value_or(0);
@@ -51,6 +51,8 @@ Json detailOf(const Device& device, const ServingAnswer& answer)
     detail["fits"] = fits;
     detail["fit"] = fitText(fits, total, answer.capacity);
     detail["over"] = answer.capacity ? std::max<std::int64_t>(0, total - *answer.capacity) : 0;
+    if (!answer.pass.graph->attention.empty())
+        detail["attention"] = answer.pass.graph->attention;
     detail["peak"] = momentJson(answer.pass.trace, answer.pass.peak);
     detail["phase_peaks"] = phasePeaksJson(answer.pass.trace);
     detail["tree"] = treeJson(answer.pass.trace, answer.pass.peak);

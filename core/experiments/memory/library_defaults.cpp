@@ -256,7 +256,10 @@ bool isWhen(DefaultWhen when, const Parameters& parameters)
     case DefaultWhen::Quantized: return isQuantizedForm(baseFormOf(parameters));
     case DefaultWhen::Alone: return isAlone;
     case DefaultWhen::Fsdp: return isByFsdp;
-    case DefaultWhen::Before21: return parameters.choice("pytorch") != "2.1";
+    case DefaultWhen::Before21: {
+        const std::string& version = parameters.choice("pytorch");
+        return version != "2.15" && version != "2.1";
+    }
     case DefaultWhen::FsdpHere: return isByFsdp && offloadOf(parameters) == Offload::None;
     }
     return false;

@@ -129,7 +129,7 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
     plan.offload = offloadOf(parameters);
     plan.isOnCpu = followsCpuRules(device);
     plan.isBefore2 = rulesOn(device, parameters).isBefore2;
-    plan.addsEpsilonInPlace = plan.isOnCpu ? !plan.isBefore2 : pytorchOf(device, parameters) == PyTorch::From21;
+    plan.addsEpsilonInPlace = plan.isOnCpu ? !plan.isBefore2 : pytorchOf(device, parameters) >= PyTorch::Before215;
     MEMSCAPE_TRY(update, updateOf(device, parameters, plan));
     plan.update = update;
     MEMSCAPE_CHECK(checkPlan(plan));
@@ -325,7 +325,9 @@ EagerRules rulesOn(const Device& device, const Parameters& parameters)
 {
     if (!followsCpuRules(device)) {
         EagerRules rules = EagerRules::onGpu(pytorchOf(device, parameters));
-        rules.hasFlash = parseNumber(device.computeCapability).value_or(oldestWithFlash) >= oldestWithFlash;
+        const double capability = parseNumber(device.computeCapability).value_or(oldestWithFlash);
+        rules.hasFlash = capability >= oldestWithFlash;
+        rules.prefersCudnn = pytorchOf(device, parameters) == PyTorch::From215 && capability >= 9 && capability < 11;
         return rules;
     }
     const bool isBefore2 = device.framework && device.framework->version.starts_with("1.");
@@ -367,6 +369,10 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     build.isTransformers =
         parameters.has("library") && runsTransformers(parameters.choice("library")) && !build.isAllFused;
     build.dropout = parameters.number("dropout");
+    build.hasPadding = parameters.has("padding") && parameters.flag("padding");
+    if (build.hasPadding && build.contextParallel > 1)
+        return fail("plan.combination", "a mask of padding is not modelled where ranks share sequences",
+                    "choose padding=false, or context_parallel=1", "padding");
     build.gradient = plan.phase != StepPhase::Inference;
     build.loss = plan.phase == StepPhase::Training;
     build.logitsInFloat = plan.logitsInFp32;

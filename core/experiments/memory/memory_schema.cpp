@@ -347,10 +347,10 @@ Schema trainingSchema()
          transformersSpec(), pytorchSpec(), keepsLogitsSpec(),
          choiceSpec(
              "repeats_heads", "heads repeated",
-             "Keys and values that query heads share are copied for each of them before the kernel (repeat_kv), or "
-             "FlashAttention shares them. The memory-efficient kernel cannot.",
+             "Keys and values that query heads share are copied for each of them before the kernel (repeat_kv), or the "
+             "kernel shares them. The memory-efficient one cannot before PyTorch 2.15.",
              {{"auto", "as usual",
-               "copied by scaled_dot_product_attention of transformers before 4.54 (attention=auto)"},
+               "copied by scaled_dot_product_attention of transformers before 4.54 (attention=auto), and with padding"},
               {"true", "copied", "torchtune; transformers where it passes a mask"},
               {"false", "shared", "FlashAttention called by itself (flash_attention_2)"}},
              "auto"),
@@ -373,6 +373,12 @@ Schema trainingSchema()
                       .scale = Scale::Log2,
                       .suffix = "tokens",
                       .words = {{"0", "all the same", "every batch is as long as the others"}}}),
+         flagSpec(
+             "padding", "padding",
+             "Some text of a batch is shorter than the others, as DataCollatorWithPadding leaves them: transformers "
+             "makes a mask of batch × 1 × sequence × sequence. scaled_dot_product_attention turns it into the "
+             "queries' type in every layer, which keeps it; FlashAttention cannot take it, and heads are copied. "
+             "Without a zero in attention_mask, or with attention=flash, there is no mask."),
          choiceSpec(
              "zero_grad_frees", "zero_grad frees",
              "Whether zero_grad() gives the gradients back (set_to_none=True) or fills them with zeros.",
@@ -408,7 +414,7 @@ Schema trainingSchema()
               "nvme_bandwidth", "activation_offload"});
     setGroup(schema, "training details",
              {"optimizer_implementation", "optimizer_rank", "dropout", "clipping", "optimizer_in_backward",
-              "fp32_gradients", "keeps_logits", "zero_grad_frees", "shortest_sequence", "phase", "assume"});
+              "fp32_gradients", "keeps_logits", "zero_grad_frees", "shortest_sequence", "padding", "phase", "assume"});
     setGroup(schema, "kernels and library",
              {"operators", "compile", "loss", "library", "transformers", "pytorch", "logits_fp32", "repeats_heads",
               "fp8_scaling", "tf32", "channels_last"});

@@ -16,9 +16,11 @@ namespace {
 const ChoiceTable<AttentionKernel> attentionKernels{
     {AttentionKernel::Library,
      {"auto", "as the library does",
-      "F.scaled_dot_product_attention, which takes FlashAttention in 16 bits on Ampere and later, else the "
-      "memory-efficient kernel. Written out where the model's code never calls it (from-scratch, BLOOM, MPT, GPT-J, "
-      "gpt-oss, T5, Gemma 2) and before PyTorch 2"}},
+      "F.scaled_dot_product_attention, which takes FlashAttention in 16 bits on Ampere and later (on Hopper and "
+      "Blackwell cuDNN's kernel), else the memory-efficient one, else its math path, operator by operator: the answer "
+      "says which, and why. Written out "
+      "where the model's code never calls it (from-scratch, BLOOM, MPT, GPT-J, gpt-oss, T5, Gemma 2) and before "
+      "PyTorch 2"}},
     {AttentionKernel::Eager, {"eager", "eager", "scores and probabilities written out: N × N matrices in memory"}},
     {AttentionKernel::Flash, {"flash", "flash", "tiles on the chip: the N × N matrices are never written"}},
     {AttentionKernel::Efficient,
@@ -98,19 +100,21 @@ ParameterSpec transformersSpec()
 {
     return choiceSpec(
         "transformers", "transformers",
-        "Which version. Before 4.54 attention copied keys and values for the query heads that share them (repeat_kv). "
+        "Which version. Before 5.24 the masked language model of BERT computed its loss on its logits as they are. "
+        "Before 4.54 attention copied keys and values for the query heads that share them (repeat_kv). "
         "Before 4.50 the loss of a language model took a copy of the logits without the last token's, "
         "as large as they are. Before 4.46 a model returned its logits in fp32. The logits of OPT, BLOOM, GPT-NeoX, "
         "GPT-BigCode, Falcon, MPT and StableLM kept their type until 4.49. Before 4.45 each layer of Qwen 2, Mistral, "
         "Mixtral, Phi, StableLM, StarCoder 2, GPT-NeoX and Falcon had tables of sine and cosine for all positions; "
         "generate() took logits of all tokens of a prompt then (logits=all). Each layer of GPT-NeoX had a mask of all "
         "positions until 4.48.",
-        {{"4.54", "4.54 or newer", "attention's kernel shares keys and values"},
+        {{"5.24", "5.24 or newer", "BERT's loss is of logits in fp32, too"},
+         {"4.54", "4.54 to 5.23", "attention's kernel shares keys and values"},
          {"4.50", "4.50 to 4.53", "labels are shifted, not logits"},
          {"4.46", "4.46 to 4.49", "the loss copies the logits"},
          {"4.45", "4.45", "and the model returns them in fp32"},
          {"4.38", "4.38 to 4.44", "and tables in each layer"}},
-        "4.54");
+        "5.24");
 }
 
 ParameterSpec keepsLogitsSpec()
@@ -131,15 +135,18 @@ ParameterSpec pytorchSpec()
 {
     return choiceSpec(
         "pytorch", "PyTorch",
-        "Which version runs on the GPU. Before 2.1 Adam over all tensors at once (foreach) had a list of denominators "
-        "beside that of square roots: as much again as the trained parameters. Before 2.0 torch.optim went one tensor "
-        "after the other, and zero_grad() kept gradients, unless told otherwise. Before 1.11 softmax kept its input "
-        "for backward, beside its result. A processor has the version that runs on it.",
-        {{"2.1", "2.1 or newer", "as the operators are now"},
+        "Which version runs on the GPU. Before 2.15 scaled_dot_product_attention was written out for query heads that "
+        "share keys where FlashAttention does not run: in fp32, and on GPUs older than Ampere. Before 2.1 Adam over "
+        "all tensors at once (foreach) had a list of denominators beside that of square roots: as much again as the "
+        "trained parameters. Before 2.0 torch.optim went one tensor after the other, and zero_grad() kept gradients, "
+        "unless told otherwise. Before 1.11 softmax kept its input for backward, beside its result. A processor has "
+        "the version that runs on it.",
+        {{"2.15", "2.15 or newer", "as the operators are now"},
+         {"2.1", "2.1 to 2.14", "of the kernels of attention only FlashAttention shares keys among query heads"},
          {"2.0", "2.0", "two lists in Adam's update"},
          {"1.13", "1.11 to 1.13", "loops over tensors, gradients that stay"},
          {"1.10", "1.10 or older", "and inputs of softmax"}},
-        "2.1");
+        "2.15");
 }
 
 ParameterSpec assumeSpec()
@@ -201,18 +208,20 @@ Transformers transformersOf(const Parameters& parameters)
         : version == "4.45"  ? Transformers::Before446
         : version == "4.46"  ? Transformers::Before450
         : version == "4.50"  ? Transformers::Before454
-                             : Transformers::From454;
+        : version == "4.54"  ? Transformers::Before524
+                             : Transformers::From524;
 }
 
 PyTorch pytorchOf(const Device& device, const Parameters& parameters)
 {
     if (!device.isGpu() || !parameters.has("pytorch"))
-        return PyTorch::From21;
+        return PyTorch::From215;
     const std::string& version = parameters.choice("pytorch");
     return version == "1.10" ? PyTorch::Before111
         : version == "1.13"  ? PyTorch::Before20
         : version == "2.0"   ? PyTorch::Before21
-                             : PyTorch::From21;
+        : version == "2.1"   ? PyTorch::Before215
+                             : PyTorch::From215;
 }
 
 bool freesGradientsOf(const Device& device, const Parameters& parameters)
@@ -235,7 +244,7 @@ bool repeatsHeadsOf(const Parameters& parameters)
     const std::string& repeats = parameters.choice("repeats_heads");
     if (repeats != "auto" || isLitGptAsked(parameters))
         return repeats == "true";
-    return attentionOf(parameters) == AttentionKernel::Library && transformersOf(parameters) < Transformers::From454;
+    return attentionOf(parameters) == AttentionKernel::Library && transformersOf(parameters) <= Transformers::Before454;
 }
 
 AttentionKernel attentionOf(const Parameters& parameters)

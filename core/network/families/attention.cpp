@@ -65,6 +65,16 @@ Variable splitHeads(NetworkBuilder& b, Variable x, std::int64_t heads, std::int6
     return b.transpose(b.view(std::move(x), shape), 1, 2);
 }
 
+Variable paddingMask(NetworkBuilder& b, std::int64_t keys)
+{
+    const BuildOptions& options = b.options();
+    if (!options.hasPadding || options.attention == AttentionKernel::Flash)
+        return {};
+    const bool isEager = options.attention == AttentionKernel::Eager;
+    const Variable given = b.input("attention_mask", {options.batch, keys}, DType::Int64);
+    return b.fill({options.batch, 1, options.sequence, keys}, isEager ? options.weights : DType::Bool);
+}
+
 Variable attend(NetworkBuilder& b, const Variable& q, const Variable& k, const Variable& v, const AttentionStyle& style)
 {
     if (!b.ok())
@@ -88,7 +98,9 @@ Variable attend(NetworkBuilder& b, const Variable& q, const Variable& k, const V
         const Variable queries = b.cast(q, v.dtype()), keys = b.cast(k, v.dtype());
         context = b.contiguous(b.transpose(b.scaledDotProduct(queries, keys, v, style.isCausal), 1, 2));
     } else {
-        context = b.contiguous(b.transpose(b.scaledDotProduct(q, k, v, style.isCausal), 1, 2));
+        const bool isPadded = style.mask && style.mask.dtype() == DType::Bool;
+        context = b.scaledDotProduct(q, k, v, style.isCausal, isPadded ? style.mask : Variable());
+        context = b.contiguous(b.transpose(std::move(context), 1, 2));
     }
     return b.ok() ? b.reshape(std::move(context), {batch, length, heads * v.size(3)}) : Variable();
 }

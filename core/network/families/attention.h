@@ -9,7 +9,7 @@ namespace memscape {
 
 struct AttentionStyle
 {
-    Variable mask;               ///< added to the scores; nothing: no mask
+    Variable mask;               ///< added to the scores; a fused kernel gets one of Bool alone (paddingMask())
     Variable bias;               ///< added before the mask (T5's relative positions)
     Variable sinks;              ///< one more logit a head, dropped after the softmax (GPT-OSS)
     double softcap = 0;          ///< scores / c, tanh, · c; 0: none
@@ -30,6 +30,11 @@ Variable splitHeads(NetworkBuilder& b, Variable x, std::int64_t heads, std::int6
 
 /// x · cos + (−x2, x1) · sin of the halves of the last dimension, one kernel after the other.
 Variable rotated(NetworkBuilder& b, const Variable& x, const Variable& cosine, const Variable& sine);
+
+/// What transformers makes of an attention_mask that holds zeros, an input (B, keys) of Int64: a mask (B, 1, S, keys),
+/// of Bool for fused kernels, else of the weights' type. Nothing without padding, or where FlashAttention called by
+/// itself takes the tokens alone. Left out: the parts that it is joined of, masks of Bool that die at once.
+Variable paddingMask(NetworkBuilder& b, std::int64_t keys);
 
 /// q (B, H, S, D), k and v with as many or fewer heads; result (B, S, H · Dv), dense.
 Variable attend(NetworkBuilder& b, const Variable& q, const Variable& k, const Variable& v,

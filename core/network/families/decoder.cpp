@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/network/families/decoder.h"
 
+#include "core/network/families/attention.h"
 #include "core/network/families/decoder_parts.h"
 #include "core/network/families/language_head.h"
 #include "core/network/families/pictures.h"
@@ -45,7 +46,7 @@ private:
     Variable embedded(const Variable& tokens);
     void makeMasks();
     void makeTables();
-    Variable mask() const;
+    Variable mask();
     Variable norm(const char* name, Variable x) { return decoderNorm(m_b, m_model, name, std::move(x)); }
     Variable attention(std::int64_t index, const Variable& x);
     Variable feedForward(std::int64_t index, const Variable& x);
@@ -91,18 +92,18 @@ Variable DecoderNetwork::embedded(const Variable& tokens)
     return m_b.add(std::move(x), m_b.embedding(m_names.positions, positions, rows, m_model.hidden));
 }
 
-Variable DecoderNetwork::mask() const
+Variable DecoderNetwork::mask()
 {
     const BuildOptions& options = m_b.options();
     const std::int64_t keys = options.sequence + options.virtualTokens(AdapterKind::Prefix);
+    if (options.attention != AttentionKernel::Eager && m_model.attentionSoftcap == 0)
+        return isLitGpt(m_model) ? Variable() : paddingMask(m_b, keys);
     return m_b.fill({options.batch, 1, options.sequence, keys},
                     m_model.architecture == "mpt" ? DType::Bool : options.weights);
 }
 
 void DecoderNetwork::makeMasks()
 {
-    if (m_b.options().attention != AttentionKernel::Eager && m_model.attentionSoftcap == 0)
-        return;
     bool full = false, sliding = false;
     for (std::int64_t i = 0; i < m_model.layers; ++i)
         (m_model.isSliding(i) ? sliding : full) = true;

@@ -19,7 +19,7 @@ struct AttentionNames
 
 /// Attention and its output projection with dropout; `inner` is the module of q, k and v.
 Variable selfAttention(NetworkBuilder& b, const ModelDescription& model, const char* inner, const Variable& argument,
-                       bool softmaxInFloat, AttentionNames& names)
+                       bool softmaxInFloat, AttentionNames& names, const Variable& mask = {})
 {
     const ModuleScope scope(b, "attention", "Attention");
     const Variable x = b.columnInput(argument);
@@ -33,6 +33,7 @@ Variable selfAttention(NetworkBuilder& b, const ModelDescription& model, const c
         const Variable q = projected("query"), k = projected("key"), v = projected("value");
         AttentionStyle style;
         style.softmaxInFloat = softmaxInFloat;
+        style.mask = mask;
         style.probabilities = &names.probabilities;
         context = attend(b, q, k, v, style);
         if (b.options().rules.isOnCpu)
@@ -63,10 +64,10 @@ Variable normedSum(NetworkBuilder& b, std::string_view name, Variable branch, co
     return b.layerNorm(name, b.add(std::move(branch), x));
 }
 
-Variable bertLayer(NetworkBuilder& b, const ModelDescription& model, const Variable& x)
+Variable bertLayer(NetworkBuilder& b, const ModelDescription& model, const Variable& x, const Variable& mask)
 {
     AttentionNames names;
-    Variable attended = selfAttention(b, model, "self", x, false, names);
+    Variable attended = selfAttention(b, model, "self", x, false, names, mask);
     const Variable between = normedSum(b, "attention.output.LayerNorm", std::move(attended), x);
     names.context.reset();
     return normedSum(b, "output.LayerNorm", feedForward(b, model, between), between);
@@ -185,9 +186,14 @@ Result<Graph> bert(const ModelDescription& model, const BuildOptions& options)
     b.refuseBeyond(model.maxPositions);
     Variable tokenWeight;
     Variable x = bertEmbeddings(b, model, tokenWeight);
-    x = stack(b, model, std::move(x), bertLayer);
+    Variable mask = paddingMask(b, options.sequence);
+    const auto layer = [&mask](NetworkBuilder& to, const ModelDescription& of, const Variable& y) {
+        return bertLayer(to, of, y, mask);
+    };
+    x = stack(b, model, std::move(x), layer);
+    mask.reset();
     if (model.head == HeadKind::MaskedLanguageModel)
-        return finishLanguageModel(b, maskedLanguageHead(b, model, std::move(x), tokenWeight), LogitsRule::AsTheyAre);
+        return finishLanguageModel(b, maskedLanguageHead(b, model, std::move(x), tokenWeight), LogitsRule::Bert);
     if (model.head == HeadKind::None || !b.ok())
         return finishPooled(b, std::move(x));
     Variable output = pooled(b, model, x);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/network/families/gpt2.h"
 
+#include "core/network/families/attention.h"
 #include "core/network/families/language_head.h"
 #include "core/network/families/virtual_tokens.h"
 
@@ -29,7 +30,14 @@ Variable eagerAttention(NetworkBuilder& b, const Variable& q, const Variable& k,
     return b.matmul(scores, v);
 }
 
-Variable attention(NetworkBuilder& b, const Gpt2Shape& shape, const Variable& argument, const LayerPrefix& prefix)
+/// What attention has beside its argument.
+struct Beside
+{
+    LayerPrefix prefix;
+    Variable padding; ///< paddingMask()
+};
+
+Variable attention(NetworkBuilder& b, const Gpt2Shape& shape, const Variable& argument, const Beside& beside)
 {
     const ModuleScope scope(b, "attn", "GPT2Attn");
     const Variable x = b.columnInput(argument);
@@ -41,12 +49,11 @@ Variable attention(NetworkBuilder& b, const Gpt2Shape& shape, const Variable& ar
     for (Variable& part : parts)
         part = b.transpose(b.view(std::move(part), {batch, length, shape.heads, width}), 1, 2);
     if (b.ok())
-        prefix.join(b, parts[1], parts[2]);
+        beside.prefix.join(b, parts[1], parts[2]);
     if (b.options().attention != AttentionKernel::Eager) {
-        Variable y = b.scaledDotProduct(parts[0], parts[1], parts[2], true);
+        Variable y = b.scaledDotProduct(parts[0], parts[1], parts[2], true, beside.padding);
         y = b.view(b.contiguous(b.transpose(std::move(y), 1, 2)), {batch, length, inner});
-        y = b.rowOutput(b.linear("proj", std::move(y), shape.hidden));
-        return b.dropout(std::move(y), b.options().dropout);
+        return b.dropout(b.rowOutput(b.linear("proj", y, shape.hidden)), b.options().dropout);
     }
     Variable scores; // a local of this function
     Variable y = b.attentionCore([&] { return eagerAttention(b, parts[0], parts[1], parts[2], mask, scores); });
@@ -74,10 +81,10 @@ Variable feedForward(NetworkBuilder& b, const Gpt2Shape& shape, Variable x)
     return b.dropout(std::move(hidden), b.options().dropout);
 }
 
-Variable prefixedBlock(NetworkBuilder& b, const Gpt2Shape& shape, const Variable& argument, const LayerPrefix& prefix)
+Variable prefixedBlock(NetworkBuilder& b, const Gpt2Shape& shape, const Variable& argument, const Beside& beside)
 {
     Variable x = argument;
-    Variable branch = b.call(b.layerNorm("ln1", x), [&](const Variable& y) { return attention(b, shape, y, prefix); });
+    Variable branch = b.call(b.layerNorm("ln1", x), [&](const Variable& y) { return attention(b, shape, y, beside); });
     x = b.add(std::move(x), std::move(branch));
     branch = feedForward(b, shape, b.layerNorm("ln2", x));
     return b.add(std::move(x), std::move(branch));
@@ -108,11 +115,15 @@ Result<Graph> gpt2(const Gpt2Shape& shape, const BuildOptions& options)
     x = b.add(std::move(x), b.embedding("wpe", positions, shape.positions, shape.hidden));
     x = b.dropout(b.rowOutput(std::move(x)), options.dropout);
     std::vector<LayerPrefix> prefixes = learnedPrefix(b, shape.layers, shape.heads, widthOfHead(shape));
+    Variable padding;
+    if (options.isTransformers && options.attention != AttentionKernel::Eager)
+        padding = paddingMask(b, options.sequence + options.virtualTokens(AdapterKind::Prefix));
     b.repeat(x, "blocks", 0, shape.layers, [&](std::int64_t i, Variable& y) {
         const ModuleScope scope(b, fmt::format("blocks.{}", i), "GPT2Block");
-        const LayerPrefix prefix = prefixes.empty() ? LayerPrefix() : std::move(prefixes[std::size_t(i)]);
-        y = b.layer([&] { return prefixedBlock(b, shape, y, prefix); });
+        const Beside beside{prefixes.empty() ? LayerPrefix() : std::move(prefixes[std::size_t(i)]), padding};
+        y = b.layer([&] { return prefixedBlock(b, shape, y, beside); });
     });
+    padding.reset();
     x = b.columnInput(b.layerNorm("lnf", std::move(x)));
     return finishLanguageModel(
         b, std::move(x), {shape.isTied ? b.tiedWeight("head", tokenWeight) : Variable(), "head", shape.vocabulary});

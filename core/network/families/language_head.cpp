@@ -190,9 +190,10 @@ Result<Graph> finishLanguageModel(NetworkBuilder& b, Variable hidden, const Lang
 Result<Graph> finishLanguageModel(NetworkBuilder& b, Variable logits, LogitsRule rule)
 {
     const bool isDecoder = rule == LogitsRule::Decoder || rule == LogitsRule::OldDecoder;
-    const Transformers version = isDecoder ? b.options().transformers : Transformers::From454;
-    const bool keepsType =
-        rule == LogitsRule::AsTheyAre || (rule == LogitsRule::OldDecoder && version < Transformers::Before454);
+    const Transformers version = isDecoder ? b.options().transformers : Transformers::From524;
+    const bool keepsType = rule == LogitsRule::AsTheyAre
+        || (rule == LogitsRule::Bert && b.options().transformers < Transformers::From524)
+        || (rule == LogitsRule::OldDecoder && version < Transformers::Before454);
     if (version <= Transformers::Before446 && !keepsType && (b.options().logitsInFloat || !b.options().loss))
         logits = b.cast(logits, DType::Float32);
     if (!b.options().loss || !b.ok())

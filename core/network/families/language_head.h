@@ -4,7 +4,8 @@
 // made `logits = logits.float()` of them before anything else until 4.46, which left that to ForCausalLMLoss
 // (transformers/loss/loss_utils.py); before 4.50 the loss of a decoder took `logits[..., :-1, :].contiguous()`, as
 // large as all of them. Decoders older than LLaMA's came to that loss with 4.49, and kept the logits' type until then.
-// T5, Whisper and BERT give theirs to CrossEntropyLoss as they are.
+// T5 and Whisper give theirs to CrossEntropyLoss as they are, as did BERT until 5.24, whose ForMaskedLMLoss makes a
+// float copy.
 #pragma once
 
 #include "core/network/builder.h"
@@ -20,7 +21,8 @@ Variable tokenInput(NetworkBuilder& b, std::string_view name = "tokens");
 /// What a library makes of logits before cross_entropy.
 enum class LogitsRule : std::uint8_t {
     Loop,       ///< the training loop decides (BuildOptions::logitsInFloat)
-    AsTheyAre,  ///< nothing: T5, Whisper, BERT
+    AsTheyAre,  ///< nothing: T5, Whisper
+    Bert,       ///< an fp32 copy, from 5.24 on
     Decoder,    ///< fp32 copies, by version
     OldDecoder, ///< the same from 4.49 on; until then the copy without the last token's alone
 };

@@ -38,8 +38,9 @@ class Workload:
 
     def __init__(self, module, library, kind, vocab=0, side=PICTURE_SIDE, classes=0, width=0, has_float_logits=False,
                  loss=None, returns_loss=False, takes_labels=False, frames=(0, 0), picture_token=0, picture_tokens=0,
-                 outputs=0, grid=0):
+                 outputs=0, grid=0, is_padded=False):
         self.returns_loss, self.takes_labels = returns_loss, takes_labels  # the model computes it: forward_with_loss()
+        self.is_padded = is_padded  # the first text is shorter by a token, as an attention_mask says
         self.module, self.library, self.kind = module, library, kind
         self.vocab, self.side, self.classes, self.width = vocab, side, classes, width
         self.has_float_logits, self.own_loss = has_float_logits, loss
@@ -52,7 +53,9 @@ class Workload:
         if self.kind in ("tokens", "pairs"):
             tokens = torch.randint(0, self.vocab, (batch, sequence), device=device)
             targets = torch.randint(0, self.vocab, (batch, sequence), device=device)
-            return ((tokens,) if self.kind == "tokens" else (tokens, targets)), targets
+            if self.kind == "pairs":
+                return (tokens, targets), targets
+            return (tokens, *self.padding(tokens)), targets
         if self.kind == "latents":
             latents = torch.randn(batch, *self.frames, device=device).to(dtype)
             times = torch.randint(0, 1000, (batch,), device=device)
@@ -66,6 +69,13 @@ class Workload:
             return (rows,), torch.randn(batch, self.classes, device=device).to(dtype)
         pictures = torch.randn(batch, 3, self.side, self.side, device=device).to(dtype)
         return (pictures,), torch.randint(0, self.classes, (batch,), device=device)
+
+    def padding(self, tokens):
+        if not self.is_padded:
+            return ()
+        mask = torch.ones_like(tokens)
+        mask[0, -1] = 0
+        return (mask,)
 
     def inputs_beside_text(self, batch, sequence, device, dtype):
         """Recordings, or pictures whose tokens begin each text."""
@@ -96,7 +106,7 @@ class Workload:
                                mm_token_type_ids=(inputs[1] == self.picture_token).int()).logits
         if self.kind == "captions":
             return self.module(pixel_values=inputs[0], input_ids=inputs[1]).logits
-        output = self.module(pixel_values=inputs[0]) if self.kind == "pictures" else self.module(input_ids=inputs[0])
+        output = self.module(pixel_values=inputs[0]) if self.kind == "pictures" else self.module(**texts(inputs))
         if "logits" in output:
             return output.logits
         pooled = getattr(output, "pooler_output", None)
@@ -105,7 +115,7 @@ class Workload:
     def forward_with_loss(self, inputs, targets):
         """(output, loss) of a model that returns both."""
         if self.takes_labels:  # labels alone would be shifted, which makes copies of them
-            output = self.module(input_ids=inputs[0], labels=targets, shift_labels=targets)
+            output = self.module(**texts(inputs), labels=targets, shift_labels=targets)
             return output.logits, output.loss
         if self.library == "transformers":
             output = self.forward(inputs)
@@ -126,6 +136,10 @@ class Workload:
         if self.has_float_logits:
             output = output.float()
         return F.cross_entropy(output.view(-1, output.size(-1)), targets.view(-1))
+
+
+def texts(inputs):
+    return dict(zip(("input_ids", "attention_mask"), inputs))
 
 
 @contextlib.contextmanager
@@ -341,7 +355,7 @@ def from_transformers(fields, family, plan, model):
     return Workload(module, "transformers", kind, vocab=getattr(text, "vocab_size", 0) or 0, side=side or PICTURE_SIDE, **beside,
                     classes=getattr(config, "num_labels", 0), has_float_logits=plan.has_float_logits,
                     returns_loss=type(module).__name__.endswith(("ForCausalLM", "ForMaskedLM", "ForConditionalGeneration")),
-                    takes_labels=plan.has_float_logits and takes_shifted_labels(module))
+                    takes_labels=plan.has_float_logits and takes_shifted_labels(module), is_padded=plan.is_padded and kind == "tokens")
 
 
 def takes_shifted_labels(module):

@@ -90,10 +90,10 @@ def run_all(functions, x):
     return x
 
 
-def fused_attention(q, k, v):
+def fused_attention(q, k, v, dropout=0.0):
     if k.shape[1] != q.shape[1]:
-        return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
-    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=dropout, enable_gqa=True)
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=dropout)
 
 
 # --- the decoder from scratch ---------------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ class Gpt2Attention(nn.Module):
         q, k, v = self.qkv(x).chunk(3, dim=2)
         q, k, v = (t.view(batch, length, self.heads, self.width).transpose(1, 2) for t in (q, k, v))
         if self.options.attention != "eager":
-            y = fused_attention(q, k, v)
+            y = fused_attention(q, k, v, self.options.dropout if self.training else 0.0)
         elif self.options.checkpoints_core:
             y = self.options.core(self.core, q, k, v)
         else:

@@ -14,6 +14,8 @@ from .networks import Options, create_selective_checkpoint_contexts
 from .problem import skipped
 
 HALVES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+# Libraries that train networks of transformers in a loop that frees the logits; what else they choose are parameters.
+RUNS_TRANSFORMERS = ("transformers", "trl", "llama-factory", "axolotl", "llama-recipes", "lightning")
 # What one process with PyTorch alone cannot do: parameter, the values that it can do, what is missing, the remedy.
 NEEDS_MORE = (
     ("zero", (0,), "ZeRO shards over several processes", "choose zero=0, or run your own DeepSpeed or FSDP program under memscape_probe"),
@@ -28,13 +30,14 @@ NEEDS_MORE = (
     ("shortest_sequence", (0,), "the probe runs batches of one length", "choose shortest_sequence=0"),
     ("operators", ("fused", "written-out"), "the probe runs what the model's library has", "choose operators=fused"),
     ("repeats_heads", ("auto", "false", False), "the probe runs the attention of the model's library", "choose repeats_heads=auto"),
-    ("library", ("auto", "transformers"), "the probe runs networks of transformers", "choose library=auto, or run your own program under memscape_probe"),
-    ("pytorch", ("2.1",), "the probe runs the PyTorch that is installed", "choose pytorch=2.1"),
+    ("library", ("auto", "nanogpt", *RUNS_TRANSFORMERS), "the probe has neither that library's networks nor its loss",
+     "choose library=auto, or run your own program under memscape_probe"),
+    ("pytorch", ("2.15", "2.1"), "the probe runs the PyTorch that is installed", "choose pytorch=2.15"),
     ("zero_grad_frees", ("auto", "true", "false"), "the probe zeroes gradients behind the update", "choose zero_grad_frees=auto"),
     ("tf32", ("convolutions",), "the probe multiplies as PyTorch does by default", "choose tf32=convolutions"),
     ("channels_last", (False,), "the probe's pictures lie in NCHW", "choose channels_last=false"),
     ("compile", ("none",), "the probe runs eager PyTorch", "choose compile=none"),
-    ("transformers", ("4.54", "4.50"), "the probe's own models shift their labels", "choose transformers=4.54"),
+    ("transformers", ("5.24", "4.54", "4.50"), "the probe's own models shift their labels", "choose transformers=4.54"),
     ("loss", ("library",), "the probe runs a model with its library's loss", "choose loss=library"),
     ("optimizer", ("adamw", "adam", "sgd", "momentum", "adafactor", "muon", "none"),
      "torch.optim has no such optimizer (8-bit Adam: bitsandbytes, 4-bit and FP8 Adam: torchao, Lion: lion-pytorch, GaLore: galore-torch, "
@@ -55,6 +58,7 @@ class Plan:
         self.keeps_logits, self.has_float_logits = self.asked_to_keep_logits(parameters), bool(get("logits_fp32", True))
         self.adapters = Adapters(parameters)
         self.dropout, self.phase = float(get("dropout", 0)), get("phase", "training")
+        self.is_padded = bool(get("padding", False))
         self.is_written_out = get("operators", "fused") == "written-out"
         self.keeps_cache = False
         self.architecture = (get("described") or {}).get("architecture")
@@ -65,17 +69,22 @@ class Plan:
 
     @staticmethod
     def asked_to_keep_logits(parameters):
-        """By default as the loop does that is asked: transformers' Trainer frees the logits. A flag in older records."""
+        """By default as the loop does that is asked: transformers' Trainer and its like free the logits. A flag in older records."""
         keeps = str(parameters.get("keeps_logits", "auto")).lower()
-        return keeps == "true" or (keeps == "auto" and parameters.get("library") != "transformers")
+        return keeps == "true" or (keeps == "auto" and parameters.get("library") not in RUNS_TRANSFORMERS)
 
     # --- what can be done -----------------------------------------------------------------------------------------------
     def check(self, parameters):
         for key, possible, missing, remedy in NEEDS_MORE:
             if parameters.get(key, possible[0]) not in possible:
                 raise skipped(f"{key}={parameters[key]}: {missing}", remedy)
-        if parameters.get("library") == "transformers" and self.architecture == "gpt2":
-            raise skipped("library=transformers: the probe runs nanoGPT's GPT-2", "choose library=auto")
+        library, is_gpt2 = parameters.get("library"), self.architecture == "gpt2"
+        if is_gpt2 and library in RUNS_TRANSFORMERS:
+            raise skipped(f"library={library}: the probe runs nanoGPT's GPT-2", "choose library=auto")
+        if self.is_padded and self.architecture in ("from-scratch", "mlp", "gpt2"):
+            raise skipped("padding=true: the probe's own networks take no mask", "choose padding=false")
+        if library == "nanogpt" and not is_gpt2:
+            raise skipped("library=nanogpt: nanoGPT has no other model than GPT-2", "choose library=auto, or model=gpt2")
         if self.precision == "fp8":
             raise skipped("precision=fp8: PyTorch has no FP8 layers (Transformer Engine has)", "choose bf16-mixed")
         if self.checkpointing == "operators" and create_selective_checkpoint_contexts is None:

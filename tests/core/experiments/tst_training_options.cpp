@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What options of a training step change of its memory and time: updates in backward, optimizers without gradients, an
-// NVMe, torch.compile, repeated heads, activations on the host, batches of several lengths.
+// NVMe, torch.compile, activations on the host, batches of several lengths.
 #include "core/device/catalogue.h"
 #include "core/experiments/training-memory/training_memory.h"
 #include "tests/support/devices.h"
@@ -30,10 +30,6 @@ private slots:
     void whatIsNotModelledWithCompileIsRefused();
     void whatIsKeptTakesMemoryAndSavesTime();
     void layersThatAreCompiledTakeLessWithCheckpointsAndShards();
-    void repeatedHeadsAreKeptForEachQuery();
-    void attentionIsTheKernelThatPyTorchPicks_data();
-    void attentionIsTheKernelThatPyTorchPicks();
-    void transformersRepeatsHeadsBefore454();
     void fp8NeedsAGpuThatHasIt();
     void activationsGoToTheHostAndBack();
     void aSlowLinkHoldsTheStep();
@@ -388,98 +384,6 @@ void TestTrainingOptions::layersThatAreCompiledTakeLessWithCheckpointsAndShards(
     }
 }
 
-/// B that are alive when backward begins.
-std::int64_t liveAtBackward(const TrainingAnswer& answer)
-{
-    std::int64_t live = 0;
-    for (const Event& event : answer.simulation.trace.events()) {
-        if (event.phase == Phase::Backward)
-            break;
-        live += event.change();
-    }
-    return live;
-}
-
-void TestTrainingOptions::repeatedHeadsAreKeptForEachQuery()
-{
-    const auto with = [](const char* repeats) {
-        return *answerTraining(
-            h200(),
-            trainingWith({"model=llama-3.2-1b", "batch=2", "sequence=512", "precision=bf16", "attention=flash",
-                          "advice=none", std::string("repeats_heads=") + repeats}));
-    };
-    // 16 layers of 32 heads on 8, 64 wide: keys and values of 24 heads more.
-    QCOMPARE(liveAtBackward(with("true")) - liveAtBackward(with("false")),
-             std::int64_t(16) * 2 * 24 * 64 * 2 * 512 * 2);
-}
-
-void TestTrainingOptions::attentionIsTheKernelThatPyTorchPicks_data()
-{
-    // PyTorch, aten/src/ATen/native/transformers/cuda/sdp_utils.cpp: FlashAttention takes 16 bits on sm_80 and later.
-    // transformers 5.24: Gemma 2 and BLOOM have no attention by F.scaled_dot_product_attention.
-    QTest::addColumn<QString>("device");
-    QTest::addColumn<QString>("model");
-    QTest::addColumn<QString>("precision");
-    QTest::addColumn<QString>("kernel");
-    QTest::newRow("bf16 on an A100") << "nvidia-a100-80gb"
-                                     << "llama-3.2-1b"
-                                     << "bf16"
-                                     << "flash";
-    QTest::newRow("autocast on an H200") << "nvidia-h200"
-                                         << "llama-3.2-1b"
-                                         << "bf16-autocast"
-                                         << "flash";
-    QTest::newRow("fp32 on an A100") << "nvidia-a100-80gb"
-                                     << "llama-3.2-1b"
-                                     << "fp32"
-                                     << "efficient";
-    QTest::newRow("fp16 on a V100") << "nvidia-v100-sxm2"
-                                    << "gpt2"
-                                    << "fp16"
-                                    << "efficient";
-    QTest::newRow("scores with a cap") << "nvidia-h200"
-                                       << "gemma-2-2b"
-                                       << "bf16"
-                                       << "eager";
-    QTest::newRow("scores with slopes") << "nvidia-h200"
-                                        << "bloom-560m"
-                                        << "bf16"
-                                        << "eager";
-    QTest::newRow("from scratch") << "nvidia-h200"
-                                  << "from-scratch:hidden=256,layers=2,heads=4,ffn=512,vocab=1000"
-                                  << "bf16"
-                                  << "eager";
-    QTest::newRow("PyTorch 1.13") << "nvidia-a100-80gb"
-                                  << "gpt2 pytorch=1.13"
-                                  << "fp16"
-                                  << "eager";
-}
-
-void TestTrainingOptions::attentionIsTheKernelThatPyTorchPicks()
-{
-    QFETCH(QString, device);
-    QFETCH(QString, model);
-    QFETCH(QString, precision);
-    QFETCH(QString, kernel);
-    const Device on = *findDevice(device.toStdString());
-    const auto peak = [&](const QString& attention) {
-        std::vector<std::string> texts{"batch=16",
-                                       "sequence=512",
-                                       "optimizer=sgd",
-                                       "advice=none",
-                                       "precision=" + precision.toStdString(),
-                                       "attention=" + attention.toStdString()};
-        for (const QString& text : QString("model=" + model).split(' '))
-            texts.push_back(text.toStdString());
-        const auto prediction = trainingMemory().predict(on, trainingWith(texts));
-        return prediction ? predictedValue(*prediction, "peak_allocated") : memscape::nan;
-    };
-    QVERIFY(peak("auto") > 0);
-    QCOMPARE(peak("auto"), peak(kernel));
-    if (kernel != "eager")
-        QVERIFY(peak("auto") < peak("eager"));
-}
-
 void TestTrainingOptions::fp8NeedsAGpuThatHasIt()
 {
     // Transformer Engine, fp8.py: compute capability 8.9 or later.
@@ -490,20 +394,6 @@ void TestTrainingOptions::fp8NeedsAGpuThatHasIt()
     QVERIFY(answer("nvidia-rtx-4090"));
     QVERIFY(!answer("nvidia-a100-80gb"));
     QCOMPARE(answer("nvidia-a100-80gb").error().place, std::string("precision"));
-}
-
-void TestTrainingOptions::transformersRepeatsHeadsBefore454()
-{
-    // Pull request 39412 of transformers (July 2025): enable_gqa in place of repeat_kv. FlashAttention called by itself
-    // shares keys and values in every version.
-    const auto with = [](const std::string& version, const std::string& attention) {
-        return liveAtBackward(
-            *answerTraining(h200(),
-                            trainingWith({"model=llama-3.2-1b", "batch=2", "sequence=512", "precision=bf16",
-                                          "advice=none", "attention=" + attention, "transformers=" + version})));
-    };
-    QCOMPARE(with("4.50", "auto") - with("4.54", "auto"), std::int64_t(16) * 2 * 24 * 64 * 2 * 512 * 2);
-    QCOMPARE(with("4.50", "flash"), with("4.54", "flash"));
 }
 
 void TestTrainingOptions::activationsGoToTheHostAndBack()

@@ -64,6 +64,7 @@ constexpr KnownDifference knownDifferences[]{
     {"decoder, selective by operator", 0, "what a mode of Python is given dies after the call"},
     {"decoder of fused operators, flash, selective", 0, "what a mode of Python is given dies after the call"},
     {"llama, ", 256, "transformers keeps frequencies of rotary positions, and makes a mask"},
+    {"bert, padded", 0, "the parts of a mask, of Bool and Int64, die before the first layer"},
     {"bert, momentum, checkpointed", 0, "transformers names more results"},
     {"bert, adamw, bf16 autocast", 0, "transformers names more results"},
     // Of a processor without instructions for bf16; others have other blocks.
@@ -251,7 +252,8 @@ void TestPytorchNetworks::stepsAllocateWhatIsPredicted_data()
                 add(network, name, plan);
     for (const LiveNetwork& network : networks)
         add(network, "adamw in backward", "precision=fp32 optimizer=adamw optimizer_in_backward=true", 201);
-    const LiveNetwork &mlp = networks[0], &decoder = networks[1], &gpt2 = networks[2];
+    const LiveNetwork &mlp = networks[0], &decoder = networks[1], &gpt2 = networks[2], &llama = networks[8],
+                      &bert = networks[9];
     add(mlp, "adam, all tensors at once", "precision=fp32 optimizer=adam optimizer_implementation=foreach");
     add(mlp, "loss alone", "precision=fp32 optimizer=sgd accumulation=3 keeps_logits=false");
     add(decoder, "attention checkpointed", "precision=fp32 optimizer=adam checkpointing=selective");
@@ -261,7 +263,22 @@ void TestPytorchNetworks::stepsAllocateWhatIsPredicted_data()
         204);
     add(decoder, "forward alone", "precision=fp32 phase=forward");
     add(gpt2, "attention checkpointed", "precision=fp32 optimizer=adam attention=eager checkpointing=selective");
-    add(gpt2, "dropout, checkpointed", "precision=fp32 optimizer=sgd attention=eager dropout=0.1 checkpointing=block");
+    for (const LiveNetwork* const network : {&gpt2, &llama}) {
+        add(*network, "written out", "precision=fp32 optimizer=adamw attention=eager accumulation=2");
+        add(*network, "written out, bf16 autocast", "precision=bf16-autocast optimizer=adamw attention=eager");
+    }
+    add(llama, "no gradients", "precision=bf16 phase=inference");
+    add(llama, "Trainer of TRL", "precision=bf16-autocast optimizer=adamw library=trl clipping=true");
+    // A processor's kernel has no dropout, and takes one width: the math path, which computes in fp32.
+    add(gpt2, "dropout", "precision=fp32 optimizer=adamw dropout=0.1", 205);
+    add(gpt2, "dropout, bf16", "precision=bf16 optimizer=sgd dropout=0.1", 205);
+    add(gpt2, "dropout, bf16 autocast", "precision=bf16-autocast optimizer=adamw dropout=0.1", 205);
+    add(gpt2, "dropout, checkpointed", "precision=fp32 optimizer=sgd dropout=0.1 checkpointing=block");
+    for (const LiveNetwork* const network : {&llama, &bert}) { // a mask, which each layer keeps in its queries' type
+        add(*network, "padded", "precision=fp32 optimizer=adamw padding=true", 205);
+        add(*network, "padded, bf16 autocast", "precision=bf16-autocast optimizer=sgd padding=true", 205);
+    }
+    add(bert, "padded, written out", "precision=fp32 optimizer=sgd padding=true attention=eager", 205);
     add(gpt2, "two blocks a segment", "precision=fp32 optimizer=sgd checkpointing=every:2");
     add(gpt2, "no gradients", "precision=bf16-autocast phase=inference");
     add(gpt2, "flash", "precision=fp32 optimizer=adamw attention=flash", 203);
