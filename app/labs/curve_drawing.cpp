@@ -21,7 +21,7 @@ CurveDrawing::CurveDrawing(std::vector<double> asked, bool logY)
 {
     if (m_asked.empty())
         return;
-    const auto [low, high] = std::minmax_element(m_asked.begin(), m_asked.end());
+    const auto [low, high] = std::ranges::minmax_element(m_asked);
     m_isLogX = *low > 0;
     m_x = m_asked; // exactly; the others lie between
     for (std::size_t i = 1; i + 1 < samples; ++i) {
@@ -89,7 +89,7 @@ void CurveDrawing::clear()
 
 std::size_t CurveDrawing::nearestSample(double x) const
 {
-    const auto above = std::lower_bound(m_x.begin(), m_x.end(), x);
+    const auto above = std::ranges::lower_bound(m_x, x);
     if (above == m_x.end())
         return m_x.size() - 1;
     const auto index = std::size_t(above - m_x.begin());

@@ -313,7 +313,7 @@ std::vector<Band> capacityBands(const Device& device, const SeriesAxis& axis)
     std::vector<Band> bands;
     if (axis.unit != Unit::Byte || axis.values.size() < 2)
         return bands;
-    const auto [low, high] = std::minmax_element(axis.values.begin(), axis.values.end());
+    const auto [low, high] = std::ranges::minmax_element(axis.values);
     for (const MemoryLevel& level : device.levels) {
         if (level.kind != LevelKind::Cache || !level.capacity.known())
             continue;

@@ -74,8 +74,7 @@ std::vector<Band> phaseBands(const MemoryTimeline& timeline)
 Callout callout(const MemoryTimeline& timeline, const std::vector<double>& totals, ByteStyle bytes)
 {
     const OutOfMemoryPoint& point = *timeline.outOfMemory;
-    const auto at =
-        std::lower_bound(timeline.event.begin(), timeline.event.end(), point.event) - timeline.event.begin();
+    const auto at = std::ranges::lower_bound(timeline.event, point.event) - timeline.event.begin();
     const double height = totals[std::min(std::size_t(at), totals.size() - 1)];
     const bool before = point.event < timeline.event.front();
     return {std::max(point.event, timeline.event.front()),

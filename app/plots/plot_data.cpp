@@ -78,8 +78,7 @@ CleanCurve clean(const Curve& curve, bool logX, bool logY)
     std::vector<std::size_t> order(count);
     std::iota(order.begin(), order.end(), std::size_t{0});
     const auto before = [&](std::size_t a, std::size_t b) { return curve.x[a] < curve.x[b]; };
-    order.erase(std::remove_if(order.begin(), order.end(), [&](std::size_t i) { return !showable(curve.x[i], logX); }),
-                order.end());
+    std::erase_if(order, [&](std::size_t i) { return !showable(curve.x[i], logX); });
     if (!std::ranges::is_sorted(order, before))
         std::ranges::stable_sort(order, before);
     for (std::size_t i = 0; i < count; ++i) {
@@ -211,7 +210,7 @@ Sample nearestSample(const std::vector<Curve>& curves, const std::vector<CleanCu
     const double target = x.fromShare(share);
     double best = std::numeric_limits<double>::infinity();
     const auto nearest = [&](const CleanCurve& c, double at) {
-        const auto upper = std::lower_bound(c.x.begin(), c.x.end(), at) - c.x.begin();
+        const auto upper = std::ranges::lower_bound(c.x, at) - c.x.begin();
         int found = -1;
         double distance = std::numeric_limits<double>::infinity();
         // A gap or two beside the place must not hide the curve.

@@ -80,14 +80,13 @@ Extremes ExtremesTree::over(const std::vector<double>& y, std::size_t begin, std
 
 std::ptrdiff_t visibleCount(const CleanCurve& curve, const AxisRange& range)
 {
-    return std::upper_bound(curve.x.begin(), curve.x.end(), range.high)
-        - std::lower_bound(curve.x.begin(), curve.x.end(), range.low);
+    return std::ranges::upper_bound(curve.x, range.high) - std::ranges::lower_bound(curve.x, range.low);
 }
 
 std::vector<DensePoint> visiblePoints(const CleanCurve& curve, const AxisRange& range)
 {
-    const auto begin = std::lower_bound(curve.x.begin(), curve.x.end(), range.low) - curve.x.begin();
-    const auto end = std::upper_bound(curve.x.begin(), curve.x.end(), range.high) - curve.x.begin();
+    const auto begin = std::ranges::lower_bound(curve.x, range.low) - curve.x.begin();
+    const auto end = std::ranges::upper_bound(curve.x, range.high) - curve.x.begin();
     const auto last = std::min<std::ptrdiff_t>(end + 1, std::ssize(curve.x));
     std::vector<DensePoint> points;
     for (auto i = std::size_t(std::max<std::ptrdiff_t>(0, begin - 1)); i < std::size_t(last); ++i)

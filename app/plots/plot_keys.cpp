@@ -26,8 +26,8 @@ void PlotView::Private::stepCrosshair(int direction)
         const auto& x = state.cleaned[c].x;
         if (!state.curves[c].visible || x.empty())
             continue;
-        auto it = direction > 0 ? std::upper_bound(x.begin(), x.end(), crosshair.sample.x)
-                                : std::lower_bound(x.begin(), x.end(), crosshair.sample.x);
+        auto it = direction > 0 ? std::ranges::upper_bound(x, crosshair.sample.x)
+                                : std::ranges::lower_bound(x, crosshair.sample.x);
         if (direction > 0 ? it == x.end() : it == x.begin())
             continue;
         const double candidate = direction > 0 ? *it : *(it - 1);

@@ -112,8 +112,8 @@ QString PlotView::Private::curveAt(QPointF position) const
         if (!state.curves[c].visible || state.curves[c].role == CurveRole::Area)
             continue;
         const CleanCurve& clean = state.cleaned[c];
-        const auto from = std::lower_bound(clean.x.begin(), clean.x.end(), map.fromX(position.x() - clickDistance));
-        const auto to = std::upper_bound(clean.x.begin(), clean.x.end(), map.fromX(position.x() + clickDistance));
+        const auto from = std::ranges::lower_bound(clean.x, map.fromX(position.x() - clickDistance));
+        const auto to = std::ranges::upper_bound(clean.x, map.fromX(position.x() + clickDistance));
         for (auto it = from; it != to; ++it) {
             const auto i = static_cast<std::size_t>(it - clean.x.begin());
             const double d = std::hypot(map.toX(clean.x[i]) - position.x(), map.toY(clean.y[i]) - position.y());

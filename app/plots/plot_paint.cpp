@@ -51,8 +51,8 @@ void paintBars(QPainter& painter, const PlotState& state, const PlotMapper& map,
         const CurveStyle style = styleOf(state.curves[c], theme);
         if (!state.curves[c].visible || clean.low.empty() || style.isBanded)
             continue;
-        const auto first = std::lower_bound(clean.x.begin(), clean.x.end(), map.x.low) - clean.x.begin();
-        const auto last = std::upper_bound(clean.x.begin(), clean.x.end(), map.x.high) - clean.x.begin();
+        const auto first = std::ranges::lower_bound(clean.x, map.x.low) - clean.x.begin();
+        const auto last = std::ranges::upper_bound(clean.x, map.x.high) - clean.x.begin();
         if (last - first > most)
             continue;
         painter.setPen(QPen(style.colour, 1.6));

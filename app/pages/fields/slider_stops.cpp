@@ -50,7 +50,7 @@ std::vector<double> sliderStops(const ParameterSpec& spec)
 
 int nearestStop(const std::vector<double>& stops, double value)
 {
-    const auto above = std::lower_bound(stops.begin(), stops.end(), value);
+    const auto above = std::ranges::lower_bound(stops, value);
     if (above == stops.begin())
         return 0;
     if (above == stops.end())

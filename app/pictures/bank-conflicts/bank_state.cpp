@@ -78,7 +78,7 @@ void findLines(BankState& state)
 
 int BankState::lineOf(int word) const
 {
-    const auto found = std::lower_bound(lines.begin(), lines.end(), word / banks);
+    const auto found = std::ranges::lower_bound(lines, word / banks);
     return found != lines.end() && *found == word / banks ? int(found - lines.begin()) : -1;
 }
 

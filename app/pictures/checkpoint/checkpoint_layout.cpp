@@ -178,7 +178,7 @@ int ScheduleLayout::stepAt(double y) const
     const int steps = int(edges.size()) - 1;
     if (steps < 1)
         return -1;
-    const auto after = std::upper_bound(edges.begin(), edges.end(), y) - edges.begin();
+    const auto after = std::ranges::upper_bound(edges, y) - edges.begin();
     return std::clamp(int(after) - 1, 0, steps - 1);
 }
 

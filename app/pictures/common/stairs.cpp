@@ -49,7 +49,7 @@ int columnAt(const std::vector<double>& edges, double x)
 {
     if (edges.size() < 2 || x < edges.front() || x >= edges.back())
         return -1;
-    return int(std::upper_bound(edges.begin(), edges.end(), x) - edges.begin()) - 1;
+    return int(std::ranges::upper_bound(edges, x) - edges.begin()) - 1;
 }
 
 bool contains(const Stairs& stairs, int column, double y)

@@ -243,7 +243,7 @@ std::vector<QRectF> HierarchyLayout::labels() const
         if (!road.text.isEmpty())
             rects.push_back(road.label);
     }
-    rects.erase(std::remove_if(rects.begin(), rects.end(), [](const QRectF& r) { return r.isEmpty(); }), rects.end());
+    std::erase_if(rects, [](const QRectF& rect) { return rect.isEmpty(); });
     return rects;
 }
 

@@ -25,7 +25,7 @@ struct LayoutPen : WordPen
     std::vector<std::int64_t> cached; ///< granules, ascending
 
     bool isVisited(int cell) const { return stepOf[std::size_t(cell)] <= moment.cursor; }
-    bool isCached(std::int64_t granule) const { return std::binary_search(cached.begin(), cached.end(), granule); }
+    bool isCached(std::int64_t granule) const { return std::ranges::binary_search(cached, granule); }
     bool isNow(int cell) const { return stepOf[std::size_t(cell)] == moment.cursor; }
     QColor free() const { return mix(theme.background, theme.textDim, theme.dark ? 0.17 : 0.11); }
     QColor colourOf(int cell) const

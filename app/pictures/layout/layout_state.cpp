@@ -61,7 +61,7 @@ void findLines(LayoutState& state)
     state.lines.erase(std::unique(state.lines.begin(), state.lines.end()), state.lines.end());
     for (TensorCell& cell : state.cells) {
         const std::int64_t line = cell.element * item / state.lineBytes;
-        cell.line = int(std::lower_bound(state.lines.begin(), state.lines.end(), line) - state.lines.begin());
+        cell.line = int(std::ranges::lower_bound(state.lines, line) - state.lines.begin());
         cell.slot = int((cell.element * item - line * state.lineBytes) / item);
     }
 }
@@ -100,7 +100,7 @@ void chooseCorner(LayoutState& state)
 /// Granules in the small cache, the most recent last.
 void touch(std::vector<std::int64_t>& cached, std::int64_t granule, std::size_t room)
 {
-    cached.erase(std::remove(cached.begin(), cached.end(), granule), cached.end());
+    std::erase(cached, granule);
     cached.push_back(granule);
     if (cached.size() > room)
         cached.erase(cached.begin());

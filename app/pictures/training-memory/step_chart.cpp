@@ -68,7 +68,7 @@ private:
     std::pair<int, int> columnsOf(const StepBlock& block) const
     {
         const auto& events = m_chart.events;
-        const auto from = std::lower_bound(events.begin(), events.end(), block.begin);
+        const auto from = std::ranges::lower_bound(events, block.begin);
         const auto to = std::lower_bound(from, events.end(), block.end);
         return {int(from - events.begin()), int(to - events.begin())};
     }
