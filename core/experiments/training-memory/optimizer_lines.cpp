@@ -120,7 +120,7 @@ void TrainingLines::writeProjection()
 
 void TrainingLines::writeScaler()
 {
-    if (m_precision == "fp16" || m_precision == "fp16-mixed")
+    if (m_precision == "fp16" || m_precision == "fp16-mixed" || m_precision == "fp16-under-autocast")
         m_lines.comment("Nothing scales the loss: GradScaler refuses fp16 gradients. DeepSpeed's fp16 scales them.");
     if (!isScaled() || isLomo()) // it scales the loss itself
         return;

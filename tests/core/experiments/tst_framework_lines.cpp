@@ -184,6 +184,9 @@ private slots:
         row("precision=fp16-autocast clipping=true",
             "    scaler.unscale_(optimizer)\n    torch.nn.utils.clip_grad_norm_(");
         row("precision=bf16", "model = model.to(\"cuda\", dtype=torch.bfloat16)");
+        row("precision=bf16-under-autocast", "model = model.to(\"cuda\", dtype=torch.bfloat16)");
+        row("precision=bf16-under-autocast batch=6", "with torch.autocast(\"cuda\", dtype=torch.bfloat16):");
+        row("precision=fp16-under-autocast", "# Nothing scales the loss: GradScaler refuses fp16 gradients.");
         row("precision=bf16-mixed", "# PyTorch's optimizers keep no fp32 master copy");
         row("precision=fp16", "# Nothing scales the loss: GradScaler refuses fp16 gradients.");
         row("precision=fp16-autocast zero=3 sharding_implementation=fsdp1", "scaler = ShardedGradScaler()");

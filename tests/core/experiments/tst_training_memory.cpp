@@ -142,7 +142,7 @@ void TestTrainingMemory::figuresAndSeriesKeepTheContract()
 
 void TestTrainingMemory::thePartsAddUpToTheDeviceTotal()
 {
-    for (const char* precision : {"fp32", "bf16-autocast", "bf16-mixed"}) {
+    for (const char* precision : {"fp32", "bf16-autocast", "bf16-under-autocast", "bf16-mixed"}) {
         const auto prediction = trainingMemory().predict(h200(), tinyWith({{"precision", precision}}));
         QVERIFY(prediction);
         QCOMPARE(double(sumOf(prediction->detail["parts"], "bytes")), predictedValue(*prediction, "device_total"));
