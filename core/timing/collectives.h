@@ -14,6 +14,9 @@
 // alone. Ranks are numbered as by Megatron (core/parallel_state.py, order="tp-cp-ep-dp-pp") and PyTorch's device
 // meshes: tensor parallelism innermost, the pipeline outermost.
 //
+// GPUs of a hybrid cube mesh (a DGX-1 with V100s: six links each, to four neighbours) share one or two links with one
+// other, and four of them four with three: a device's links "peer of 2" and "peer of 4", its "peer" being all of them.
+//
 // Left out: switches that reduce, protocols that change with the size, networks that are thinner further up.
 #pragma once
 

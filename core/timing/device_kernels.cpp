@@ -134,9 +134,7 @@ ProductSeconds productSeconds(const Device& device, double rate, const OperatorC
         if (part.count <= 0)
             continue;
         const TiledTime time = splitTime(device, units, part, part.count * cost.atOnce);
-        const double factor = !isLanes && !part.isAligned ? unalignedFactor
-            : isLanes                                     ? 1 / part.saved
-                                                          : 1;
+        const double factor = !isLanes && !part.isAligned ? unalignedFactor : isLanes ? 1 / part.saved : 1;
         all.multiplying += factor * (time.seconds - time.filling) / cost.atOnce;
         all.filling += time.filling / cost.atOnce;
         all.once += waveFillSeconds / cost.atOnce;

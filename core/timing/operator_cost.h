@@ -70,7 +70,7 @@ struct OperatorCost
     double flops = 0;
     double bytes = 0;
     double kernels = 0;
-    bool isProduct = false;     ///< runs on matrix units in `dtype`
+    bool isProduct = false; ///< runs on matrix units in `dtype`
     bool isConvolution = false;
     bool mayUseTf32 = false; ///< of fp32: on tensor cores that have TF32, as PyTorch lets cuDNN by default
     DType dtype = DType::Float32;

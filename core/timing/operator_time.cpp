@@ -102,6 +102,12 @@ Result<DeviceRates> deviceRates(const Device& device)
     rates.bandwidth = dram ? levelBandwidth(device, *dram, Operation::Copy).valueOr(0) : 0;
     rates.launch = device.launch.valueOr(0);
     rates.peer = linkRate(device, "peer");
+    const auto within = [&](std::string_view link) {
+        const double rate = linkRate(device, link);
+        return rate > 0 ? rate : rates.peer;
+    };
+    rates.pair = within("peer of 2");
+    rates.four = within("peer of 4");
     rates.host = linkRate(device, "host");
     rates.float32 = device.flopRate("fp32");
     rates.float16 = device.flopRate("fp16");

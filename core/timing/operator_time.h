@@ -48,6 +48,8 @@ struct DeviceRates
     double bandwidth = 0; ///< B/s of DRAM, reads and writes together
     double launch = 0;    ///< s per kernel
     double peer = 0;      ///< B/s between devices, 0 when unknown
+    double pair = 0;      ///< B/s between two of them, where fewer links join those; else `peer`
+    double four = 0;      ///< the same within four
     double host = 0;      ///< B/s to the host, 0 when unknown
     double float32 = 0, float16 = 0, bfloat16 = 0, float8 = 0, tensorFloat32 = 0; ///< FLOP/s
     double rate(const OperatorCost& cost) const;

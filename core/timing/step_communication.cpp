@@ -131,7 +131,8 @@ Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vec
         return fail("predict.device", "the bandwidth between this device and its host is not known",
                     "choose a device with a host link, or no offload");
     const auto seconds = [&](const Collective& one) {
-        return exchangeSeconds(one, options.linkShare * rates.peer, options.machines);
+        const double peer = one.degree <= 2 ? rates.pair : one.degree <= 4 ? rates.four : rates.peer;
+        return exchangeSeconds(one, options.linkShare * peer, options.machines);
     };
     double dataSeconds = 0, tensorSeconds = 0, ringSeconds = 0, sendSeconds = 0;
     for (const Collective& one : reductions)

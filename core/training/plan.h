@@ -134,7 +134,7 @@ struct Plan
     Fp8Scaling fp8Scaling = Fp8Scaling::Delayed;
     Tf32 tf32 = Tf32::Convolutions;
     bool attendsByCudnn = false; ///< cuDNN's fused attention, in place of FlashAttention-2
-    bool logitsInFp32 = true; ///< the loss is computed on an fp32 copy of half logits
+    bool logitsInFp32 = true;    ///< the loss is computed on an fp32 copy of half logits
     OptimizerKind optimizer = OptimizerKind::AdamW;
     UpdateStyle update = UpdateStyle::Foreach;
     std::int64_t eightBitBlock = 256; ///< elements under one scale of adam-8bit

@@ -192,6 +192,7 @@ Device withLink(Device device, double bandwidth)
     if (!(bandwidth > 0))
         return device;
     const Sourced given{bandwidth, Evidence::Specified, "given (link_bandwidth)", {}};
+    std::erase_if(device.links, [](const Link& link) { return link.id.starts_with("peer of "); });
     const auto peer =
         std::find_if(device.links.begin(), device.links.end(), [](const Link& link) { return link.id == "peer"; });
     if (peer == device.links.end())

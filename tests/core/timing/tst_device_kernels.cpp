@@ -112,8 +112,7 @@ private slots:
     void aLongSumIsSplit()
     {
         const DeviceRates rates = deviceRates(m_a100).value();
-        OperatorCost cost{
-            .flops = 2.0 * 768 * 768 * 32768, .kernels = 1, .isProduct = true, .dtype = DType::BFloat16};
+        OperatorCost cost{.flops = 2.0 * 768 * 768 * 32768, .kernels = 1, .isProduct = true, .dtype = DType::BFloat16};
         cost.products[0] = {HostOperation::WeightGradient, {768, 768, 32768}, 1};
         const DeviceKernels kernels(m_a100, 1);
         const double whole = cost.flops / rates.bfloat16;

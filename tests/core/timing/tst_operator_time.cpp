@@ -8,6 +8,8 @@
 
 #include <QtTest>
 
+#include <map>
+
 using namespace memscape;
 
 namespace {
@@ -209,6 +211,31 @@ private slots:
         replayed.recomputed = ranges;
         QVERIFY(stepTime(graph, parameters, step.plan, m_a100, replayed)->inPasses
                 > 1.2 * stepTime(graph, parameters, step.plan, m_a100)->inPasses);
+    }
+
+    /// A DGX-1: `nvidia-smi topo -m` shows one of a GPU's six NVLinks to its first neighbour, four within a group of
+    /// four. N ranks send 2 (N − 1) / N of what they reduce.
+    void aPairOfACubeMeshSharesOneLink()
+    {
+        const Device v100 = findDevice("nvidia-v100-sxm2").value();
+        const std::map<int, double> links{{2, 1}, {4, 4}, {8, 6}};
+        for (const auto& entry : links) {
+            const int ranks = entry.first;
+            BuildOptions options;
+            options.batch = 2;
+            options.sequence = 128;
+            options.tensorParallel = ranks;
+            const Graph graph = gpt2({512, 8, 2, 0, 1000, 128}, options).value();
+            Trace trace;
+            Plan plan;
+            plan.tensorParallel = ranks;
+            const auto parameters = parameterTensors(graph, trace);
+            double sent = 0;
+            for (const Collective& one : stepCollectives(graph, parameters, plan))
+                sent += one.sentBytes();
+            QVERIFY(sent > 0);
+            QCOMPARE(stepTime(graph, parameters, plan, v100)->inPasses, sent / (entry.second * 25e9));
+        }
     }
 
     /// The last product of GPT-2's MLP makes nothing that backward needs: early stop (torch/utils/checkpoint.py).
