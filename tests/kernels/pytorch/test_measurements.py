@@ -478,7 +478,7 @@ class Calibration(unittest.TestCase):
         state.sample()
         state.sample()
         self.assertEqual({name: len(samples) for name, samples in state.samples.items()}, dict.fromkeys(host_state.WORKS, 2))
-        state.samples = {"page": [3e-6, 2e-6], "memory": [2e-5, 8e-6]}  # of 16 pages
+        state.samples["page"], state.fills = [3e-6, 2e-6], [2e-5, 8e-6]  # of 16 pages
         self.assertAlmostEqual(state.first_touch(), 1.5e-6, places=12)
 
     def test_it_can_be_stopped(self):
