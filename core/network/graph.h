@@ -126,6 +126,7 @@ struct Graph
     /// The model returns both at once, `logits, loss = model(x)`; else the loop computes the loss.
     bool returnsLoss = false;
     std::string attention = {};     ///< of a library's choice: "FlashAttention: 16 bits on Ampere or later"; else empty
+    bool attendsByCudnn = false;    ///< that choice is cuDNN's attention
     bool hasAdapters = false;       ///< parameters have types of their own: a frozen base, adapters beside it
     bool dequantizesInHalf = false; ///< a 4-bit weight is made fp16 before it gets the type that is computed in
 

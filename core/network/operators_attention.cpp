@@ -124,6 +124,7 @@ Variable NetworkBuilder::scaledDotProduct(Variable q, Variable k, Variable v, bo
                                                         .isMasked = bool(mask),
                                                         .dropout = m_options.dropout});
         path = choice.path;
+        m_graph.attendsByCudnn = path == AttentionPath::Cudnn;
         m_graph.attention = fmt::format("{}: {}", attentionPathText(path), choice.because);
     }
     isCausal = isCausal && !mask;

@@ -141,7 +141,7 @@ ParameterSpec pytorchSpec()
         "trained parameters. Before 2.0 torch.optim went one tensor after the other, and zero_grad() kept gradients, "
         "unless told otherwise. Before 1.11 softmax kept its input for backward, beside its result. A processor has "
         "the version that runs on it.",
-        {{"2.15", "2.15 or newer", "as the operators are now"},
+        {{"2.15", "2.15 or newer", "as the operators are now, cuDNN's attention first on Hopper and Blackwell"},
          {"2.1", "2.1 to 2.14", "of the kernels of attention only FlashAttention shares keys among query heads"},
          {"2.0", "2.0", "two lists in Adam's update"},
          {"1.13", "1.11 to 1.13", "loops over tensors, gradients that stay"},

@@ -21,6 +21,7 @@ private slots:
     void attentionIsTheKernelThatPyTorchPicks();
     void transformersRepeatsHeadsBefore454();
     void theAnswerSaysWhichKernelAndWhy();
+    void aStepTakesTheTimeOfItsKernel();
 };
 
 void TestTrainingAttention::repeatedHeadsAreKeptForEachQuery()
@@ -147,6 +148,22 @@ void TestTrainingAttention::theAnswerSaysWhichKernelAndWhy()
              QString("memory-efficient attention: FlashAttention takes 16 bits"));
     QVERIFY(said("nvidia-h200", {"model=bloom-560m", "precision=bf16"}).startsWith("written out: "));
     QCOMPARE(said("nvidia-h200", {"model=gpt2", "precision=bf16", "attention=flash"}), QString()); // as asked
+}
+
+void TestTrainingAttention::aStepTakesTheTimeOfItsKernel()
+{
+    const auto seconds = [](const char* device, const std::string& attention, const std::string& version = "2.15") {
+        const auto prediction =
+            trainingMemory().predict(*findDevice(device),
+                                     trainingWith({"model=llama-3.2-1b", "batch=1", "sequence=8192", "precision=bf16",
+                                                   "advice=none", "attention=" + attention, "pytorch=" + version}));
+        return prediction ? predictedValue(*prediction, "step_time") : memscape::nan;
+    };
+    // cuDNN's attention is quicker than FlashAttention-2 on a Hopper, and PyTorch prefers it there by now.
+    QVERIFY(seconds("nvidia-h200", "cudnn") < seconds("nvidia-h200", "flash"));
+    QCOMPARE(seconds("nvidia-h200", "auto"), seconds("nvidia-h200", "cudnn"));
+    QCOMPARE(seconds("nvidia-h200", "auto", "2.1"), seconds("nvidia-h200", "flash", "2.1"));
+    QCOMPARE(seconds("nvidia-a100-80gb", "auto"), seconds("nvidia-a100-80gb", "flash"));
 }
 
 QTEST_GUILESS_MAIN(TestTrainingAttention)
