@@ -145,7 +145,7 @@ private slots:
         picture.setFocus();
         QTest::keyClick(&picture, Qt::Key_Slash);
         QCOMPARE(picture.focusWidget(), static_cast<QWidget*>(picture.searchField()));
-        QTest::keyClicks(picture.searchField(), "Efficient");
+        QTest::keyClicks(picture.searchField(), "softmax"); // a T4 has no kernel of attention in bf16
         const StepChart& chart = picture.chartNow();
         QVERIFY(chart.matches >= 12); // one a layer of GPT-2
         QVERIFY(chart.matchedBytes > 0 && chart.matchedBytes < picture.state().moment.allocated);

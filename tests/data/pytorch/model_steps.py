@@ -43,8 +43,6 @@ class CudaAttention(TorchFunctionMode):
         assert kwargs.get("attn_mask") is None and not kwargs.get("dropout_p") and kwargs["is_causal"]
         if self.kernel == "flash":
             return ATEN._scaled_dot_product_flash_attention(q, k, v, 0.0, True, return_debug_mask=False)[0]
-        if k.shape[1] != q.shape[1]:  # enable_gqa: repeat_interleave, an expansion that is copied
-            k, v = (t.repeat_interleave(q.shape[1] // k.shape[1], 1) for t in (k, v))
         keeps = torch.is_grad_enabled() and q.requires_grad
         return ATEN._scaled_dot_product_efficient_attention(q, k, v, None, keeps, 0.0, True)[0]
 
@@ -130,10 +128,13 @@ class Gpt2(nn.Module):
 
 def llama(config, kernel):
     from transformers import LlamaConfig
+    from transformers.integrations import sdpa_attention
     from transformers.models.llama import modeling_llama
     # How the mask and the tables of rotary positions are made is not compared: they just appear.
     modeling_llama.create_causal_mask = lambda inputs_embeds, **rest: None if kernel != "eager" else torch.empty(
         config["batch"], 1, config["sequence"], config["sequence"], dtype=inputs_embeds.dtype)
+    # Before PyTorch 2.15 the memory-efficient kernel shared no heads, and transformers copied them for it.
+    sdpa_attention.use_gqa_in_sdpa = lambda *_: kernel != "efficient"
     modeling_llama.LlamaRotaryEmbedding.forward = lambda self, x, position_ids: tuple(
         torch.empty(1, config["sequence"], config["hidden"] // config["heads"], dtype=x.dtype) for _ in range(2))
     return modeling_llama.LlamaForCausalLM(LlamaConfig(
