@@ -71,7 +71,7 @@ AttentionChoice chosenAttention(const EagerRules& rules, const AttentionCase& as
     if (asked.sharesHeads && !rules.efficientSharesHeads)
         return {AttentionPath::Math,
                 "keys shared by query heads: of the kernels only FlashAttention took them before "
-                "PyTorch 2.15"};
+                "PyTorch 2.14"};
     return {AttentionPath::Efficient, why};
 }
 

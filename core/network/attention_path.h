@@ -5,9 +5,9 @@
 //
 // Source: PyTorch, aten/src/ATen/native/transformers/cuda/sdp_utils.cpp (select_sdp_backend,
 // check_prefer_cudnn_attention) and sdp_utils_cpp.cpp for processors, where tests/data/pytorch/attention_paths.json has
-// what a live PyTorch 2.15 picks. Left out: cuDNN's kernel of heads wider than 128, and before PyTorch 2.15;
-// FlashAttention's backward of heads wider than 192 on compute capability 8.6, 8.9 and 12; inputs that do not lie at
-// multiples of 16 bytes; ROCm.
+// what a live PyTorch 2.15 picks. Left out: cuDNN's kernel of heads wider than 128, and before PyTorch 2.14 (2.13 tried
+// it first, too, 2.9 FlashAttention); FlashAttention's backward of heads wider than 192 on compute capability 8.6, 8.9
+// and 12; inputs that do not lie at multiples of 16 bytes; ROCm.
 #pragma once
 
 #include "core/network/build_options.h"

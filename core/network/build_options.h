@@ -46,8 +46,8 @@ enum class PyTorch : std::uint8_t {
     Before111, ///< softmax keeps its input for backward, too
     Before20,  ///< torch.optim goes one tensor after the other, zero_grad() keeps gradients
     Before21,  ///< all tensors at once; Adam's denominators are a list beside the roots
-    Before215, ///< in place of the roots
-    From215    ///< the memory-efficient kernel shares keys and values among query heads, too
+    Before214, ///< in place of the roots
+    From214    ///< the memory-efficient kernel shares keys and values among query heads, too
 };
 
 /// Which parts of a hand-made decoder are written out operator by operator.
@@ -73,7 +73,7 @@ struct EagerRules
     bool softmaxSavesInput = false;     ///< before 1.11
     bool hasFlash = true;               ///< FlashAttention's kernels: on Ampere and later
     bool prefersCudnn = false;          ///< cuDNN's kernel of attention before it: on Hopper and Blackwell
-    bool efficientSharesHeads = true;   ///< PyTorch 2.15 (pull request 191085)
+    bool efficientSharesHeads = true;   ///< PyTorch 2.14 (pull request 191085)
     bool meanIsSumAndQuotient = false;  ///< a model that writes x.sum(-1) / n itself
     bool normStatisticsInFloat = true;  ///< the CPU keeps mean and deviation in the input's dtype
     bool dropoutSavesNoise = false;     ///< F.dropout on a CPU: a factor per element, not a Bool
@@ -96,7 +96,7 @@ struct EagerRules
         rules.softmaxSavesInput = version == PyTorch::Before111;
         rules.isBefore2 = rules.meanSavesInput = rules.slicesWholeDimensions = version <= PyTorch::Before20;
         rules.accumulatesInPlace = !rules.isBefore2;
-        rules.efficientSharesHeads = version == PyTorch::From215;
+        rules.efficientSharesHeads = version == PyTorch::From214;
         return rules;
     }
     /// A step on a CPU, to the byte (tests/data/pytorch/cpu_steps.py).

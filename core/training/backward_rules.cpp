@@ -357,7 +357,7 @@ void Autograd::flashScratch(const Layout& q, const Layout& k, DType dtype)
 }
 
 /// Gradients of keys and values for each query head, which are summed over the heads that share them; the
-/// memory-efficient kernel has them since PyTorch 2.15 (pull request 191085).
+/// memory-efficient kernel has them since PyTorch 2.14 (pull request 191085).
 void Autograd::expandedScratch(const Layout& q, const Layout& k, DType dtype)
 {
     if (k[1] == q[1])

@@ -27,7 +27,7 @@ inline BuildOptions recordedOptions(const QJsonObject& measured)
                                              : AttentionKernel::Eager;
     options.keepsLogits = true;
     options.rules.normStatisticsInFloat = precision != "bf16"; // as on a CPU, where it was recorded
-    options.rules.efficientSharesHeads = false;                // as before PyTorch 2.15: heads are copied
+    options.rules.efficientSharesHeads = false;                // as before PyTorch 2.14: heads are copied
     options.lossChunks = measured["chunks"].toInteger();
     options.lossForm = options.lossChunks > 0 ? LossForm::Chunked : LossForm::Library;
     options.logitsInFloat = measured["model"] == "llama" || options.lossChunks > 0;

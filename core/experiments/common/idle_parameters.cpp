@@ -276,7 +276,7 @@ Idle idleOfStep(const Device& device, const Parameters& parameters)
     idle.add("sequence", !traits.hasTokens);
     idle.add("attention", !traits.hasAttention);
     const bool isPadded = parameters.has("padding") && parameters.flag("padding") && !idle.is("attention", "flash");
-    const bool areShared = !idle.is("attention", "efficient") || idle.is("pytorch", "2.15");
+    const bool areShared = !idle.is("attention", "efficient") || idle.is("pytorch", "2.14");
     idle.add("repeats_heads", !traits.sharesKeys || idle.is("attention", "eager") || !areShared || isPadded);
     addPadding(idle, traits, parameters);
     if (parameters.has("shortest_sequence"))

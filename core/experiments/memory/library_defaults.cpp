@@ -258,7 +258,7 @@ bool isWhen(DefaultWhen when, const Parameters& parameters)
     case DefaultWhen::Fsdp: return isByFsdp;
     case DefaultWhen::Before21: {
         const std::string& version = parameters.choice("pytorch");
-        return version != "2.15" && version != "2.1";
+        return version != "2.14" && version != "2.1";
     }
     case DefaultWhen::FsdpHere: return isByFsdp && offloadOf(parameters) == Offload::None;
     }

@@ -129,7 +129,7 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
     plan.offload = offloadOf(parameters);
     plan.isOnCpu = followsCpuRules(device);
     plan.isBefore2 = rulesOn(device, parameters).isBefore2;
-    plan.addsEpsilonInPlace = plan.isOnCpu ? !plan.isBefore2 : pytorchOf(device, parameters) >= PyTorch::Before215;
+    plan.addsEpsilonInPlace = plan.isOnCpu ? !plan.isBefore2 : pytorchOf(device, parameters) >= PyTorch::Before214;
     MEMSCAPE_TRY(update, updateOf(device, parameters, plan));
     plan.update = update;
     MEMSCAPE_CHECK(checkPlan(plan));
@@ -327,7 +327,7 @@ EagerRules rulesOn(const Device& device, const Parameters& parameters)
         EagerRules rules = EagerRules::onGpu(pytorchOf(device, parameters));
         const double capability = parseNumber(device.computeCapability).value_or(oldestWithFlash);
         rules.hasFlash = capability >= oldestWithFlash;
-        rules.prefersCudnn = pytorchOf(device, parameters) == PyTorch::From215 && capability >= 9 && capability < 11;
+        rules.prefersCudnn = pytorchOf(device, parameters) == PyTorch::From214 && capability >= 9 && capability < 11;
         return rules;
     }
     const bool isBefore2 = device.framework && device.framework->version.starts_with("1.");

@@ -67,7 +67,7 @@ ParameterSpec tf32Spec()
         "What is kept is the same.",
         {{"convolutions", "convolutions", "PyTorch's default: torch.backends.cudnn.allow_tf32 alone"},
          {"all", "all products",
-          "torch.set_float32_matmul_precision(\"high\"), as timm's scripts, and PyTorch before 1.12 or in NVIDIA's "
+          "torch.set_float32_matmul_precision(\"high\"); the default before PyTorch 1.12 and in NVIDIA's "
           "containers"},
          {"none", "none", "32 bits throughout: torch.backends.cudnn.allow_tf32 = False"}},
         "convolutions");
@@ -348,7 +348,7 @@ Schema trainingSchema()
          choiceSpec(
              "repeats_heads", "heads repeated",
              "Keys and values that query heads share are copied for each of them before the kernel (repeat_kv), or the "
-             "kernel shares them. The memory-efficient one cannot before PyTorch 2.15.",
+             "kernel shares them. The memory-efficient one cannot before PyTorch 2.14.",
              {{"auto", "as usual",
                "copied by scaled_dot_product_attention of transformers before 4.54 (attention=auto), and with padding"},
               {"true", "copied", "torchtune; transformers where it passes a mask"},

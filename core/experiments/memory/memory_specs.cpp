@@ -18,9 +18,8 @@ const ChoiceTable<AttentionKernel> attentionKernels{
      {"auto", "as the library does",
       "F.scaled_dot_product_attention, which takes FlashAttention in 16 bits on Ampere and later (on Hopper and "
       "Blackwell cuDNN's kernel), else the memory-efficient one, else its math path, operator by operator: the answer "
-      "says which, and why. Written out "
-      "where the model's code never calls it (from-scratch, BLOOM, MPT, GPT-J, gpt-oss, T5, Gemma 2) and before "
-      "PyTorch 2"}},
+      "says which, and why. Written out where the model's code never calls it (from-scratch, BLOOM, MPT, GPT-J, "
+      "gpt-oss, T5, Gemma 2) and before PyTorch 2"}},
     {AttentionKernel::Eager, {"eager", "eager", "scores and probabilities written out: N × N matrices in memory"}},
     {AttentionKernel::Flash, {"flash", "flash", "tiles on the chip: the N × N matrices are never written"}},
     {AttentionKernel::Efficient,
@@ -135,18 +134,18 @@ ParameterSpec pytorchSpec()
 {
     return choiceSpec(
         "pytorch", "PyTorch",
-        "Which version runs on the GPU. Before 2.15 scaled_dot_product_attention was written out for query heads that "
+        "Which version runs on the GPU. Before 2.14 scaled_dot_product_attention was written out for query heads that "
         "share keys where FlashAttention does not run: in fp32, and on GPUs older than Ampere. Before 2.1 Adam over "
         "all tensors at once (foreach) had a list of denominators beside that of square roots: as much again as the "
         "trained parameters. Before 2.0 torch.optim went one tensor after the other, and zero_grad() kept gradients, "
         "unless told otherwise. Before 1.11 softmax kept its input for backward, beside its result. A processor has "
         "the version that runs on it.",
-        {{"2.15", "2.15 or newer", "as the operators are now, cuDNN's attention first on Hopper and Blackwell"},
-         {"2.1", "2.1 to 2.14", "of the kernels of attention only FlashAttention shares keys among query heads"},
+        {{"2.14", "2.14 or newer", "as the operators are now, cuDNN's attention first on Hopper and Blackwell"},
+         {"2.1", "2.1 to 2.13", "of the kernels of attention only FlashAttention shares keys among query heads"},
          {"2.0", "2.0", "two lists in Adam's update"},
          {"1.13", "1.11 to 1.13", "loops over tensors, gradients that stay"},
          {"1.10", "1.10 or older", "and inputs of softmax"}},
-        "2.15");
+        "2.14");
 }
 
 ParameterSpec assumeSpec()
@@ -216,13 +215,13 @@ Transformers transformersOf(const Parameters& parameters)
 PyTorch pytorchOf(const Device& device, const Parameters& parameters)
 {
     if (!device.isGpu() || !parameters.has("pytorch"))
-        return PyTorch::From215;
+        return PyTorch::From214;
     const std::string& version = parameters.choice("pytorch");
     return version == "1.10" ? PyTorch::Before111
         : version == "1.13"  ? PyTorch::Before20
         : version == "2.0"   ? PyTorch::Before21
-        : version == "2.1"   ? PyTorch::Before215
-                             : PyTorch::From215;
+        : version == "2.1"   ? PyTorch::Before214
+                             : PyTorch::From214;
 }
 
 bool freesGradientsOf(const Device& device, const Parameters& parameters)

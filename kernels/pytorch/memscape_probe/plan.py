@@ -32,7 +32,7 @@ NEEDS_MORE = (
     ("repeats_heads", ("auto", "false", False), "the probe runs the attention of the model's library", "choose repeats_heads=auto"),
     ("library", ("auto", "nanogpt", *RUNS_TRANSFORMERS), "the probe has neither that library's networks nor its loss",
      "choose library=auto, or run your own program under memscape_probe"),
-    ("pytorch", ("2.15", "2.1"), "the probe runs the PyTorch that is installed", "choose pytorch=2.15"),
+    ("pytorch", ("2.14", "2.1"), "the probe runs the PyTorch that is installed", "choose pytorch=2.14"),
     ("zero_grad_frees", ("auto", "true", "false"), "the probe zeroes gradients behind the update", "choose zero_grad_frees=auto"),
     ("tf32", ("convolutions",), "the probe multiplies as PyTorch does by default", "choose tf32=convolutions"),
     ("channels_last", (False,), "the probe's pictures lie in NCHW", "choose channels_last=false"),

@@ -152,7 +152,7 @@ void TestTrainingAttention::theAnswerSaysWhichKernelAndWhy()
 
 void TestTrainingAttention::aStepTakesTheTimeOfItsKernel()
 {
-    const auto seconds = [](const char* device, const std::string& attention, const std::string& version = "2.15") {
+    const auto seconds = [](const char* device, const std::string& attention, const std::string& version = "2.14") {
         const auto prediction =
             trainingMemory().predict(*findDevice(device),
                                      trainingWith({"model=llama-3.2-1b", "batch=1", "sequence=8192", "precision=bf16",

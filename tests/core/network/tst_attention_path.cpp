@@ -15,7 +15,7 @@ using namespace memscape;
 
 namespace {
 
-EagerRules gpu(bool hasFlash, bool prefersCudnn, PyTorch version = PyTorch::From215)
+EagerRules gpu(bool hasFlash, bool prefersCudnn, PyTorch version = PyTorch::From214)
 {
     EagerRules rules = EagerRules::onGpu(version);
     rules.hasFlash = hasFlash;
@@ -40,7 +40,7 @@ private slots:
     void cudnnComesFirstOnHopper();
     void aMaskIsNotForFlashAttention();
     void olderGpusHaveNoBrainFloat();
-    void sharedHeadsWereWrittenOutBefore215();
+    void sharedHeadsWereWrittenOutBefore214();
 };
 
 void TestAttentionPath::aCpuTakesWhatPyTorchTakes()
@@ -105,16 +105,16 @@ void TestAttentionPath::olderGpusHaveNoBrainFloat()
     QCOMPARE(chosenAttention(turing, asked(DType::Float32, 30)).path, AttentionPath::Efficient);
 }
 
-void TestAttentionPath::sharedHeadsWereWrittenOutBefore215()
+void TestAttentionPath::sharedHeadsWereWrittenOutBefore214()
 {
-    // Pull request 191085 of PyTorch; the documentation of 2.15 names memory-efficient attention among those that
-    // share.
+    // Pull request 191085 of PyTorch (July 2026); 2.14.1 has it, and the documentation of 2.15 names memory-efficient
+    // attention among those that share.
     AttentionCase one = asked(DType::Float32);
     one.sharesHeads = true;
     QCOMPARE(chosenAttention(gpu(true, false), one).path, AttentionPath::Efficient);
-    QCOMPARE(chosenAttention(gpu(true, false, PyTorch::Before215), one).path, AttentionPath::Math);
+    QCOMPARE(chosenAttention(gpu(true, false, PyTorch::Before214), one).path, AttentionPath::Math);
     one.dtype = DType::BFloat16;
-    QCOMPARE(chosenAttention(gpu(true, false, PyTorch::Before215), one).path, AttentionPath::Flash);
+    QCOMPARE(chosenAttention(gpu(true, false, PyTorch::Before214), one).path, AttentionPath::Flash);
 }
 
 QTEST_GUILESS_MAIN(TestAttentionPath)

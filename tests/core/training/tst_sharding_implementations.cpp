@@ -27,7 +27,7 @@ TrainingSetup recordedSetup(const QJsonObject& measured)
     setup.build.attention = measured["attention"] == "flash" ? AttentionKernel::Flash : AttentionKernel::Efficient;
     setup.build.keepsLogits = setup.build.logitsInFloat = true;
     setup.build.rules.normStatisticsInFloat = !isHalf; // as on a CPU, where it was recorded
-    setup.build.rules.efficientSharesHeads = false;    // as before PyTorch 2.15: heads are copied
+    setup.build.rules.efficientSharesHeads = false;    // as before PyTorch 2.14: heads are copied
     setup.step.rules = setup.build.rules;
     setup.step.rules.accumulatesInPlace = false; // as the recorder saw it
     if (measured["checkpointed"].toBool())

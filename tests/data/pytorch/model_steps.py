@@ -133,7 +133,7 @@ def llama(config, kernel):
     # How the mask and the tables of rotary positions are made is not compared: they just appear.
     modeling_llama.create_causal_mask = lambda inputs_embeds, **rest: None if kernel != "eager" else torch.empty(
         config["batch"], 1, config["sequence"], config["sequence"], dtype=inputs_embeds.dtype)
-    # Before PyTorch 2.15 the memory-efficient kernel shared no heads, and transformers copied them for it.
+    # Before PyTorch 2.14 the memory-efficient kernel shared no heads, and transformers copied them for it.
     sdpa_attention.use_gqa_in_sdpa = lambda *_: kernel != "efficient"
     modeling_llama.LlamaRotaryEmbedding.forward = lambda self, x, position_ids: tuple(
         torch.empty(1, config["sequence"], config["hidden"] // config["heads"], dtype=x.dtype) for _ in range(2))
