@@ -36,8 +36,6 @@ std::int64_t storedSize(const ModelDescription& model)
     return model.storedDtype.starts_with("float8") ? 1 : 2;
 }
 
-constexpr std::int64_t sharingScale = 128; ///< weights that share a scale
-
 bool isPlain(StoredForm form)
 {
     return form.kind <= StoredForm::Float16;
@@ -160,7 +158,7 @@ LayerTokens keptTokens(const ModelDescription& model, std::int64_t layer, const 
 std::int64_t matrixBytes(std::int64_t out, std::int64_t in, StoredForm form, std::int64_t plain)
 {
     const std::int64_t count = out * in;
-    const std::int64_t half = piece(count, 2), groups = out * piece(in, sharingScale);
+    const std::int64_t half = piece(count, 2), groups = out * (form.group > 0 ? piece(in, form.group) : 1);
     switch (form.kind) {
     case StoredForm::Float32: return 4 * count;
     case StoredForm::BFloat16:
@@ -171,6 +169,7 @@ std::int64_t matrixBytes(std::int64_t out, std::int64_t in, StoredForm form, std
     case StoredForm::NormalFloat4: return normalFloatBytes(count, false);
     case StoredForm::NormalFloat4Double: return normalFloatBytes(count);
     case StoredForm::Gptq: return half + 2 * groups + piece(groups, 2) + 4 * in;
+    case StoredForm::Gptq8: return count + 3 * groups + 4 * in;
     case StoredForm::Awq: return half + 2 * groups + piece(groups, 2);
     case StoredForm::AsStored:
     case StoredForm::Gguf: break;
@@ -183,7 +182,7 @@ Result<StoredForm> storedFormFromText(std::string_view text)
     using F = StoredForm;
     if (const auto mixture = ggufMixtureFromText(text))
         return F(*mixture);
-    static constexpr std::array<std::pair<const char*, F::Kind>, 11> forms{{{"stored", F::AsStored},
+    static constexpr std::array<std::pair<const char*, F::Kind>, 12> forms{{{"stored", F::AsStored},
                                                                             {"fp32", F::Float32},
                                                                             {"bf16", F::BFloat16},
                                                                             {"fp16", F::Float16},
@@ -193,6 +192,7 @@ Result<StoredForm> storedFormFromText(std::string_view text)
                                                                             {"nf4", F::NormalFloat4},
                                                                             {"nf4-double", F::NormalFloat4Double},
                                                                             {"gptq", F::Gptq},
+                                                                            {"gptq-8bit", F::Gptq8},
                                                                             {"awq", F::Awq}}};
     MEMSCAPE_TRY(kind, formFromText(text, forms, "form of weights"));
     return F(kind);

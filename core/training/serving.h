@@ -5,10 +5,10 @@
 // weights  linear matrices of layers, and the output head where it is asked for, in the chosen form; everything else
 //          (embeddings, norms, biases) in the precision that is computed in:
 //            int8   n + 4 B per output channel (bitsandbytes LLM.int8, fp32 scales)
-//            int4   n/2 + 2 B per group of 128 along the input
+//            int4   n/2 + 2 B per group along the input (of 128 weights unless it is said)
 //            nf4    n/2 + an fp32 scale per 64; nf4-double: the scales in 8 bits (core/network/quantized.h)
-//            gptq   n/2 + (2 + 1/2) B per group of 128 + 4 B per input (the order of groups, g_idx)
-//            awq    n/2 + (2 + 1/2) B per group of 128
+//            gptq   n/2 + (2 + 1/2) B per group + 4 B per input (the order of groups, g_idx); in 8 bits n + (2 + 1) B
+//            awq    n/2 + (2 + 1/2) B per group
 //            fp8    n + 4 B
 //          as stored: GPT-OSS' experts in MXFP4, 17 B for 32 elements (OCP Microscaling Formats 1.0), all else as it is
 //          and llama.cpp's mixtures, which quantize embeddings and head too (core/network/gguf_mixture.h)
@@ -44,11 +44,13 @@ struct StoredForm
         NormalFloat4,
         NormalFloat4Double,
         Gptq,
+        Gptq8,
         Awq,
         Gguf
     };
     Kind kind = AsStored;
     bool quantizesHead = false;              ///< linear layers outside of the blocks, too
+    std::int64_t group = 128;                ///< weights along the input that share a scale (Int4, Gptq, Awq); 0: all
     GgufMixture mixture = GgufMixture::Q8_0; ///< of Gguf
     StoredForm() = default;
     StoredForm(Kind form)

@@ -344,7 +344,9 @@ std::vector<std::string> idleInferenceParameters(const Device& device, const Par
     const std::string& form = parameters.choice("weight_precision");
     idle.add("library", !traits.hasCache || !device.isGpu() || ggufMixtureFromText(form).has_value());
     const bool isNormalFloat = form.starts_with("nf4");
-    const bool isQuantized = isNormalFloat || form == "int8" || form == "int4" || form == "gptq" || form == "awq";
+    const bool hasGroups = form == "int4" || form.starts_with("gptq") || form == "awq";
+    const bool isQuantized = isNormalFloat || hasGroups || form == "int8";
+    idle.add("group_size", !hasGroups);
     idle.add("quantized_head", !isQuantized || !traits.hasLanguageHead);
     idle.add("bitsandbytes", !isNormalFloat || !idle.isOne("tensor_parallel"));
     idle.add("device_context", !device.isGpu());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/experiments/inference-memory/inference_answer.h"
 
+#include "core/base/number.h"
 #include "core/experiments/memory/memory_detail.h"
 #include "core/experiments/memory/memory_parameters.h"
 #include "core/network/model_names.h"
@@ -38,6 +39,8 @@ Result<ServingRequest> servingRequest(const Device& device, const Parameters& pa
     MEMSCAPE_TRY(cache, cacheFormFromText(parameters.choice("kv_precision")));
     request.weights = weights;
     request.weights.quantizesHead = parameters.flag("quantized_head");
+    request.weights.group =
+        static_cast<std::int64_t>(parseNumber(parameters.choice("group_size")).value_or(0)); // none: 0
     request.isOldBitsandbytes = parameters.choice("bitsandbytes") == "0.41";
     request.cache = cache;
     request.library = libraryOf(parameters.choice("library"));

@@ -62,6 +62,7 @@ Result<Serving> servingOf(const ModelDescription& model, const ServingRequest& r
     serving.isFourBit = request.weights.isNormalFloat();
     serving.isFloat8 = request.weights.kind == StoredForm::Float8;
     serving.isEightBit = serving.isFloat8 || request.weights.kind == StoredForm::Int8
+        || request.weights.kind == StoredForm::Gptq8
         || (request.weights.kind == StoredForm::Gguf && request.weights.mixture == GgufMixture::Q8_0);
     serving.isAwq = request.weights.kind == StoredForm::Awq;
     serving.queryHeads = headsOnDevice(model.heads, request.tensorParallel);

@@ -28,11 +28,12 @@ Schema inferenceSchema()
                     {"fp16", "fp16", "2 bytes"},
                     {"fp8", "fp8", "1 byte, one scale per tensor"},
                     {"int8", "int8", "1 byte, one scale per output channel"},
-                    {"int4", "int4", "half a byte, an fp16 scale per group of 128"},
+                    {"int4", "int4", "half a byte, an fp16 scale per group"},
                     {"nf4", "NF4", "half a byte, an fp32 scale per 64 (bitsandbytes)"},
                     {"nf4-double", "NF4, double", "the scales in 8 bits, too: 4.127 bits an element"},
-                    {"gptq", "GPTQ 4 bit", "half a byte; scale and zero point per group of 128, an index per input"},
-                    {"awq", "AWQ 4 bit", "half a byte; scale and zero point per group of 128"},
+                    {"gptq", "GPTQ 4 bit", "half a byte; scale and zero point per group, an index per input"},
+                    {"gptq-8bit", "GPTQ 8 bit", "a byte; scale and zero point per group, an index per input"},
+                    {"awq", "AWQ 4 bit", "half a byte; scale and zero point per group"},
                     {"q8_0", "GGUF Q8_0", "llama.cpp: 34 bytes for 32 weights"},
                     {"q6_k", "GGUF Q6_K", "llama.cpp: 210 bytes for 256 weights"},
                     {"q5_k_m", "GGUF Q5_K_M", "llama.cpp: 176 bytes for 256, some matrices in Q6_K"},
@@ -111,6 +112,14 @@ Schema inferenceSchema()
                  {.least = 0, .most = 1, .standard = "0.75"}),
         countSpec("tensor_parallel", "tensor parallel", "Devices that share each matrix, head by head.", 1024, "1",
                   "GPUs"),
+        choiceSpec("group_size", "group size",
+                   "Weights along the input that share a scale and a zero point (group_size of GPTQ and AWQ): small "
+                   "groups are more exact and larger.",
+                   {{"32", "32", "4 bits take 4.63 with their scales and zero points"},
+                    {"64", "64", "4 bits take 4.31"},
+                    {"128", "128", "4 bits take 4.16: what most models are published in"},
+                    {"none", "none", "one for each output (group_size = -1)"}},
+                   "128"),
         quantizedHeadSpec(),
         bitsandbytesSpec(),
         transformersSpec(),
@@ -121,8 +130,8 @@ Schema inferenceSchema()
              {"library", "cache_growth", "cache_page", "shared_prefix", "memory_share", "draft_model", "draft_tokens",
               "draft_acceptance"});
     setGroup(schema, "details",
-             {"precision", "attention", "logits", "transformers", "quantized_head", "bitsandbytes", "tensor_parallel",
-              "link_bandwidth", "device_context", "allocator", "assume"});
+             {"precision", "attention", "logits", "transformers", "group_size", "quantized_head", "bitsandbytes",
+              "tensor_parallel", "link_bandwidth", "device_context", "allocator", "assume"});
     return schema;
 }
 

@@ -35,6 +35,51 @@ private slots:
                 one[form].toInteger());
     }
 
+    // GB of the files that model cards of 2023 name: TheBloke's Llama-2-7b-Chat-, MythoMax-L2-13B-,
+    // Mistral-7B-Claude-Chat-, TinyLlama-1.1B-Chat-v1.0- and Mixtral-8x7B-Instruct-v0.1-GPTQ.
+    void groupsTakeWhatPublishedFilesTake_data()
+    {
+        QTest::addColumn<QString>("model");
+        QTest::addColumn<QString>("form");
+        QTest::addColumn<int>("group");
+        QTest::addColumn<double>("gigabytes");
+        const auto row = [](const char* model, const char* form, int group, double gigabytes) {
+            QTest::addRow("%s, %s, %d", model, form, group) << model << form << group << gigabytes;
+        };
+        row("llama-2-7b", "gptq", 32, 4.28);
+        row("llama-2-7b", "gptq", 64, 4.02);
+        row("llama-2-7b", "gptq", 128, 3.90);
+        row("llama-2-13b", "gptq", 32, 8.00);
+        row("llama-2-13b", "gptq", 64, 7.51);
+        row("llama-2-13b", "gptq", 128, 7.26);
+        row("llama-2-13b", "gptq-8bit", 0, 13.36);
+        row("mistral-7b", "gptq", 32, 4.57);
+        row("mistral-7b", "gptq", 64, 4.29);
+        row("mistral-7b", "gptq", 128, 4.16);
+        row("mistral-7b", "gptq-8bit", 32, 8.17);
+        row("mistral-7b", "gptq-8bit", 128, 7.68);
+        row("mistral-7b", "gptq-8bit", 0, 7.52);
+        row("tinyllama-1.1b", "gptq", 32, 0.82);
+        row("tinyllama-1.1b", "gptq", 64, 0.79);
+        row("tinyllama-1.1b", "gptq", 128, 0.77);
+        row("mixtral-8x7b", "gptq", 32, 27.42);
+        row("mixtral-8x7b", "gptq", 128, 24.70);
+        row("mixtral-8x7b", "gptq", 0, 23.81);
+    }
+    void groupsTakeWhatPublishedFilesTake()
+    {
+        QFETCH(QString, model);
+        QFETCH(QString, form);
+        QFETCH(int, group);
+        QFETCH(double, gigabytes);
+        const auto described = readModel(model.toStdString());
+        QVERIFY(described);
+        StoredForm stored = *storedFormFromText(form.toStdString());
+        stored.group = group;
+        const double bytes = double(*servedWeights(*described, stored, 2, 1));
+        QVERIFY2(std::abs(bytes / 1e9 - gigabytes) < 0.01 + 1e-3 * gigabytes, qPrintable(QString::number(bytes)));
+    }
+
     // Bits a weight of Llama 3.1 8B, in four digits: llama.cpp, tools/quantize/README.md (commit 311c2c9).
     void mixturesAreLlamaCppsOwn_data()
     {
