@@ -189,6 +189,7 @@ Result<Graph> buildNetwork(const ModelDescription& model, const BuildOptions& as
         MEMSCAPE_TRY(compiled, compiledGraph(*graph, options.compiled));
         compiled.padsProducts = options.padsProducts;
         compiled.attention = graph->attention;
+        compiled.attendsByCudnn = graph->attendsByCudnn;
         return compiled;
     }
     return graph;

@@ -152,16 +152,18 @@ void TestTrainingAttention::theAnswerSaysWhichKernelAndWhy()
 
 void TestTrainingAttention::aStepTakesTheTimeOfItsKernel()
 {
-    const auto seconds = [](const char* device, const std::string& attention, const std::string& version = "2.14") {
-        const auto prediction =
-            trainingMemory().predict(*findDevice(device),
-                                     trainingWith({"model=llama-3.2-1b", "batch=1", "sequence=8192", "precision=bf16",
-                                                   "advice=none", "attention=" + attention, "pytorch=" + version}));
+    const auto seconds = [](const char* device, const std::string& attention, const std::string& version = "2.14",
+                            const std::string& compile = "none") {
+        const auto prediction = trainingMemory().predict(
+            *findDevice(device),
+            trainingWith({"model=llama-3.2-1b", "batch=1", "sequence=8192", "precision=bf16", "advice=none",
+                          "attention=" + attention, "pytorch=" + version, "compile=" + compile}));
         return prediction ? predictedValue(*prediction, "step_time") : memscape::nan;
     };
     // cuDNN's attention is quicker than FlashAttention-2 on a Hopper, and PyTorch prefers it there by now.
     QVERIFY(seconds("nvidia-h200", "cudnn") < seconds("nvidia-h200", "flash"));
     QCOMPARE(seconds("nvidia-h200", "auto"), seconds("nvidia-h200", "cudnn"));
+    QCOMPARE(seconds("nvidia-h200", "auto", "2.14", "inductor"), seconds("nvidia-h200", "cudnn", "2.14", "inductor"));
     QCOMPARE(seconds("nvidia-h200", "auto", "2.1"), seconds("nvidia-h200", "flash", "2.1"));
     QCOMPARE(seconds("nvidia-a100-80gb", "auto"), seconds("nvidia-a100-80gb", "flash"));
 }
