@@ -340,6 +340,8 @@ class Gpt2(Network):
         self.lnf = nn.LayerNorm(sizes.hidden)
         self.head = None if sizes.is_tied else nn.Linear(sizes.hidden, sizes.vocab, bias=False)
         self.register_buffer("pos", torch.arange(sizes.positions)[None], persistent=False)
+        for table in (self.wte, self.wpe):
+            nn.init.normal_(table.weight, std=0.02)  # Radford et al. 2019; with 1 a tied head's gradients are subnormal: slow
 
     def forward(self, tokens, loss_of=None):
         """Logits, or logits and the loss that loss_of makes of them."""

@@ -21,7 +21,7 @@ except ImportError:
     print("skipped: this python3 has no torch")
     sys.exit(77)
 
-from memscape_probe import amp, attention, calibration, host_state, layout, precision, sampling, timer, training
+from memscape_probe import amp, attention, calibration, host_state, layout, networks, precision, sampling, timer, training
 from memscape_probe.problem import Problem
 
 torch.set_num_threads(1)
@@ -415,6 +415,22 @@ class Training(unittest.TestCase):
             course = problem.result["detail"]["courses"][0]
             self.assertEqual(len(course["loss"]), 5)
             self.assertIsNone(course["peak"])
+
+
+class Gpt2(unittest.TestCase):
+    """Its head is its table of tokens: rows that are too long make the softmax choose one token, and gradients subnormal, which a
+    processor handles several times as slowly."""
+
+    def test_begins_as_a_guess_among_all_tokens(self):
+        torch.manual_seed(0)
+        vocab, tokens = 5000, torch.arange(64)[None]
+        sizes = networks.Sizes({"hidden": 256, "layers": 2, "heads": 4, "head_dim": 64, "ffn": 1024, "vocab": vocab, "positions": 64})
+        network = networks.Gpt2(sizes, networks.Options())
+        loss = torch.nn.functional.cross_entropy(network(tokens).view(-1, vocab), tokens.view(-1))
+        self.assertAlmostEqual(loss.item(), math.log(vocab), delta=0.5)
+        loss.backward()
+        squares = network.wte.weight.grad.pow(2)
+        self.assertEqual(((squares > 0) & (squares < torch.finfo(torch.float32).tiny)).sum().item(), 0)
 
 
 # --- the timer and the worker -------------------------------------------------------------------------------------------------
