@@ -4,11 +4,14 @@
 //
 // A comma separates the values of a sweep, and in half of the world the fraction of a number. "1,5 GiB" can only be
 // one number; "0,1" of a parameter that takes fractions may be either, and is refused with both ways to write it.
+//
+// Where the choices are versions (2.1, 2.14), any version may be given: what changed last before it holds for it.
 #include "core/base/text.h"
 #include "core/experiment/parameter_text.h"
 
 #include <algorithm>
 #include <cassert>
+#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -74,6 +77,42 @@ Result<ParameterValue> parseCounted(const ParameterSpec& spec, std::string_view 
     return ParameterValue(fmt::format("{}:{}", spec.counted, *count));
 }
 
+/// Major and minor of `2.14` or `2.14.1`; none where the text is something else.
+std::optional<std::pair<int, int>> parseVersion(std::string_view text)
+{
+    std::vector<int> numbers;
+    for (std::size_t begin = 0; begin <= text.size() && numbers.size() < 4;) {
+        const std::size_t end = std::min(text.find('.', begin), text.size());
+        int number = 0;
+        const auto [last, error] = std::from_chars(text.data() + begin, text.data() + end, number);
+        if (error != std::errc() || last != text.data() + end || number < 0)
+            return std::nullopt;
+        numbers.push_back(number);
+        begin = end + 1;
+    }
+    if (numbers.size() < 2 || numbers.size() > 3)
+        return std::nullopt;
+    return std::pair(numbers[0], numbers[1]);
+}
+
+/// The newest choice that is no newer than `text`. None where not all choices are versions, or all are newer.
+std::optional<std::string> versionChoice(const ParameterSpec& spec, std::string_view text)
+{
+    const auto asked = parseVersion(text);
+    std::optional<std::pair<int, int>> newest;
+    std::optional<std::string> key;
+    for (const ChoiceValue& choice : spec.choices) {
+        const auto version = parseVersion(choice.key);
+        if (!version)
+            return std::nullopt;
+        if (asked && *version <= *asked && (!newest || *newest < *version)) {
+            newest = version;
+            key = choice.key;
+        }
+    }
+    return key;
+}
+
 Result<ParameterValue> parseChoice(const ParameterSpec& spec, std::string_view text)
 {
     if (isCounted(spec, text))
@@ -84,6 +123,8 @@ Result<ParameterValue> parseChoice(const ParameterSpec& spec, std::string_view t
             return ParameterValue(choice.key);
         keys.push_back(choice.key);
     }
+    if (auto version = versionChoice(spec, text))
+        return ParameterValue(*std::move(version));
     return fail("parameter.choice", fmt::format("\"{}\" is not a choice", quotedForMessage(text)),
                 didYouMean(text, keys), spec.key);
 }

@@ -99,7 +99,9 @@ ParameterSpec transformersSpec()
 {
     return choiceSpec(
         "transformers", "transformers",
-        "Which version. Before 5.24 the masked language model of BERT computed its loss on its logits as they are. "
+        "Which version; any may be given, and behaves as the last listed before it. Before 5.24 the masked language "
+        "model of BERT "
+        "computed its loss on its logits as they are. "
         "Before 4.54 attention copied keys and values for the query heads that share them (repeat_kv). "
         "Before 4.50 the loss of a language model took a copy of the logits without the last token's, "
         "as large as they are. Before 4.46 a model returned its logits in fp32. The logits of OPT, BLOOM, GPT-NeoX, "
@@ -134,7 +136,8 @@ ParameterSpec pytorchSpec()
 {
     return choiceSpec(
         "pytorch", "PyTorch",
-        "Which version runs on the GPU. Before 2.14 scaled_dot_product_attention was written out for query heads that "
+        "Which version runs on the GPU; any may be given, and behaves as the last listed before it. Before 2.14 "
+        "scaled_dot_product_attention was written out for query heads that "
         "share keys where FlashAttention does not run: in fp32, and on GPUs older than Ampere. Before 2.1 Adam over "
         "all tensors at once (foreach) had a list of denominators beside that of square roots: as much again as the "
         "trained parameters. Before 2.0 torch.optim went one tensor after the other, and zero_grad() kept gradients, "

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/experiment/experiment.h"
 #include "core/experiment/parameter_text.h"
+#include "core/experiment/schema.h"
 
 #include <QtTest>
 
@@ -33,6 +34,7 @@ private slots:
     void oneOfThemIsSingular();
     void aNumberMayHaveAWord();
     void groupsStandInTheOrderOfTheirFirstParameter();
+    void aVersionBehavesAsTheLastChangeBeforeIt();
     void aLineNamesWhatIsBasicOrChosen();
     void operationsAreCountedInFlop();
 };
@@ -422,6 +424,21 @@ void TestParameter::aChoiceMayBeCounted()
         QCOMPARE(refused.error().code, std::string("parameter.choice"));
         QVERIFY2(!refused.error().hint.empty(), wrong);
     }
+}
+
+void TestParameter::aVersionBehavesAsTheLastChangeBeforeIt()
+{
+    const ParameterSpec spec = choiceSpec("pytorch", "PyTorch", "Which version.",
+                                          {{"2.14", "2.14", ""}, {"2.1", "2.1", ""}, {"1.13", "1.13", ""}}, "2.14");
+    const std::pair<const char*, const char*> versions[] = {{"2.14", "2.14"}, {"2.15", "2.14"}, {"3.0.1", "2.14"},
+                                                            {"2.13", "2.1"},  {"2.9.1", "2.1"}, {"2.0", "1.13"}};
+    for (const auto& [given, taken] : versions)
+        QCOMPARE(std::get<std::string>(*parseValue(spec, given)), std::string(taken));
+    for (const char* wrong : {"1.12", "2", "2.", "2.x", "-2.1", "2.1.1.1", "v2.1", "99999999999.1"})
+        QVERIFY2(!parseValue(spec, wrong), wrong);
+    const ParameterSpec words =
+        choiceSpec("form", "form", "Not versions alone.", {{"2.1", "", ""}, {"auto", "", ""}}, "auto");
+    QVERIFY(!parseValue(words, "2.2"));
 }
 
 void TestParameter::aLineNamesWhatIsBasicOrChosen()
