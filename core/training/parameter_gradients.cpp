@@ -96,8 +96,10 @@ void Autograd::enterUnit(const Operator& op)
     if (!m_units)
         return;
     const auto index = std::uint32_t(&op - m_graph.operators.data());
-    if (m_units->isBorder(index))
+    if (!m_fsdp && m_units->isBorder(index))
         leaveUnit();
+    while (m_fsdp && m_fsdp->isBorder(index)) // units enclose each other
+        reduceUnit(m_fsdp->current());
     m_units->enter(index, m_isReplaying);
 }
 
@@ -105,8 +107,10 @@ void Autograd::leaveUnit()
 {
     if (!m_units)
         return;
+    while (m_fsdp && m_fsdp->current() != 0)
+        reduceUnit(m_fsdp->current());
     if (m_fsdp)
-        return reduceUnit(m_fsdp->current());
+        return;
     m_units->leave();
     reduceGradients();
 }

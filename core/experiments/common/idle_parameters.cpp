@@ -135,6 +135,8 @@ void addSharding(Idle& idle, const Parameters& parameters)
         && (idle.is("sharding_implementation", "fsdp2") || idle.is("sharding_implementation", "fsdp1")
             || (idle.is("sharding_implementation", "auto") && stage == 3));
     idle.add("sharding_implementation", isAlone || stage == 0);
+    idle.add("fsdp_wrap", !isFsdp || stage < 2);
+    idle.add("fsdp_min_params", !isFsdp || stage < 2 || !idle.is("fsdp_wrap", "size"));
     idle.add("data_parallel_replicate", (isAlone || stage == 0) && isOneGroup);
     const bool isTraining = !idle.is("phase", "forward") && !idle.is("phase", "inference");
     idle.add("gradient_as_bucket_view", isAlone || stage > 0 || !isTraining);

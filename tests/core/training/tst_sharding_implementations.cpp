@@ -35,6 +35,9 @@ TrainingSetup recordedSetup(const QJsonObject& measured)
     Plan& plan = setup.step.plan;
     plan.precision = !isHalf ? Precision::Fp32 : precision == "bf16" ? Precision::Bf16 : Precision::Bf16Mixed;
     plan.shardedBy = measured["fsdp"].toInt() == 2 ? ShardedBy::Fsdp2 : ShardedBy::Fsdp1;
+    if (measured["wrap"] != "block")
+        plan.fsdpWrap = measured["wrap"] == "whole" ? FsdpWrap::Whole : FsdpWrap::Size;
+    plan.fsdpMinParams = measured["wrap"].toInteger();
     plan.zeroStage = measured["reshard"].toBool() ? 3 : 2;
     plan.dataParallel = measured["ranks"].toInt();
     plan.fp32Gradients = measured["reduce"] == "fp32";
@@ -160,7 +163,8 @@ private slots:
         int row = 0;
         for (const QJsonValue& value : recordedSteps("sharded_steps.json"))
             QTest::addRow(
-                "%d FSDP %d, %s%s%s%s%s", row++, value["fsdp"].toInt(), qPrintable(value["precision"].toString()),
+                "%d FSDP %d, by %s, %s%s%s%s%s", row++, value["fsdp"].toInt(),
+                qPrintable(value["wrap"].toVariant().toString()), qPrintable(value["precision"].toString()),
                 value["reshard"].toBool() ? "" : ", kept whole", value["reduce"] == "fp32" ? ", fp32 reduction" : "",
                 value["checkpointed"].toBool() ? ", checkpointed" : "", value["no_sync"].toBool() ? ", no_sync" : "")
                 << value.toObject();
