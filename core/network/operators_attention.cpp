@@ -6,8 +6,9 @@
 // (PyTorch 2.5 and later, ATen/native/transformers/attention.cpp: _scaled_dot_product_attention_math; SoftMax.cpp:
 // _safe_softmax). cuDNN's kernel keeps what FlashAttention does.
 //
-// A mask of another type is taken as it is. A mask of Bool becomes zeros and −∞ of the queries' type at every call, which each layer keeps for backward; nothing
-// of what it hides is left out (attention.cpp: convert_boolean_attn_mask, pad_bias).
+// A mask of another type is taken as it is. A mask of Bool becomes zeros and −∞ of the queries' type at every call,
+// which each layer keeps for backward; nothing of what it hides is left out (attention.cpp: convert_boolean_attn_mask,
+// pad_bias).
 #include "core/base/rounding.h"
 #include "core/network/attention_path.h"
 #include "core/network/builder.h"

@@ -60,10 +60,9 @@ std::vector<Collective> shardCommunication(const Payload& payload, const Plan& p
         return {{"gradients", ReduceScatter, payload.gradients, batches, degree},
                 {"updated weights", AllGather, payload.updated, 1, degree}};
     default:
-        return {
-            {"weights, forward", AllGather, payload.weights, batches, degree},
-            {"weights, backward", AllGather, payload.weights - payload.once, batches, degree},
-            {"gradients", ReduceScatter, payload.gradients, batches, degree}};
+        return {{"weights, forward", AllGather, payload.weights, batches, degree},
+                {"weights, backward", AllGather, payload.weights - payload.once, batches, degree},
+                {"gradients", ReduceScatter, payload.gradients, batches, degree}};
     }
 }
 

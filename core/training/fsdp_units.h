@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // PyTorch's FSDP: which units are whole, and the buffers that they are gathered through. Which modules are units:
-// fsdp_wrapping.h; what lies outside of them (of layers: embeddings, last norm, head) is the root, which is gathered first
-// and stays whole from forward to the end of backward.
+// fsdp_wrapping.h; what lies outside of them (of layers: embeddings, last norm, head) is the root, which is gathered
+// first and stays whole from forward to the end of backward.
 //
 //   forward    FSDP 2 gathers a unit into one buffer and copies that out to the parameters; the buffer stays
 //              until the next unit is copied out. The parameters are given back behind the unit, unless
 //              reshard_after_forward=False.
 //   backward   when the gradient of a unit's output is there, the unit whose forward ended before it is gathered, too:
-//              two units at once. FSDP 2's prefetched unit is its buffer alone, which ends when it is copied out. A unit
-//              ends with the last gradient of its own parameters.
+//              two units at once. FSDP 2's prefetched unit is its buffer alone, which ends when it is copied out. A
+//              unit ends with the last gradient of its own parameters.
 //   FSDP 1     gathers into one flat parameter, of which the parameters are views: nothing is copied out.
 //
 // Mixed precision: a half copy of the own shard exists while it is gathered. What becomes of gradients:
-// parameter_gradients.cpp. What backward recomputes finds its unit whole and leaves it so where that has begun backward;
-// other units of a segment are gathered for it and given back as in forward.
+// parameter_gradients.cpp. What backward recomputes finds its unit whole and leaves it so where that has begun
+// backward; other units of a segment are gathered for it and given back as in forward.
 //
 // Sources: PyTorch 2.15, torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py (unshard, wait_for_unshard,
 // pre_backward, post_backward) and _runtime_utils.py (_post_forward_reshard, _prefetch_handle,

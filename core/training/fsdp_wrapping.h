@@ -9,16 +9,16 @@
 //   whole   none but the root (auto_wrap_policy=None, Accelerate's NO_WRAP, fully_shard(model))
 //
 // What lies outside of all units is the root. A unit runs from its first operator to its last, with what is between.
-// Sources: PyTorch 2.15, torch/distributed/fsdp/wrap.py (_recursive_wrap, size_based_auto_wrap_policy); Accelerate 1.12,
-// utils/dataclasses.py (FullyShardedDataParallelPlugin).
+// Sources: PyTorch 2.15, torch/distributed/fsdp/wrap.py (_recursive_wrap, size_based_auto_wrap_policy);
+// Accelerate 1.15, utils/dataclasses.py (FullyShardedDataParallelPlugin).
 //
 // Left out: force_leaf_modules (nn.MultiheadAttention) and nn.Sequential, which is taken for a list; that FSDP unties a
-// weight which two units share: here it belongs to the root.
+// weight which two units share: here it belongs to the root; that frozen units of one input all wait for its gradient.
 #pragma once
 
 #include "core/network/graph.h"
-#include "core/training/plan.h"
 #include "core/trace/trace.h"
+#include "core/training/plan.h"
 
 #include <cstdint>
 #include <span>

@@ -158,10 +158,10 @@ struct Plan
     ShardedBy shardedBy = ShardedBy::Paper;
     FsdpWrap fsdpWrap = FsdpWrap::Block;
     std::int64_t fsdpMinParams = 100'000'000; ///< of a unit that is wrapped by size
-    int dataParallel = 1;      ///< replicas, or shards of ZeRO
-    int replicateParallel = 1; ///< of these, groups that keep the same shards (HSDP)
-    int contextParallel = 1;   ///< ranks that share each sequence; parameters are sharded over them, too
-    int expertParallel = 1;    ///< of data × context parallel ranks, those that share the experts
+    int dataParallel = 1;                     ///< replicas, or shards of ZeRO
+    int replicateParallel = 1;                ///< of these, groups that keep the same shards (HSDP)
+    int contextParallel = 1;                  ///< ranks that share each sequence; parameters are sharded over them, too
+    int expertParallel = 1;                   ///< of data × context parallel ranks, those that share the experts
     /// Tensor parallelism divides no expert (Megatron's --expert-tensor-parallel-size 1): its ranks are among those
     /// that share them.
     bool keepsExpertsWhole = false;

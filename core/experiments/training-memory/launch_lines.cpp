@@ -199,11 +199,11 @@ Snippet torchrunLine(const Parameters& parameters)
             fmt::format("'{{\"version\": {}, \"reshard_after_forward\": {}, \"cpu_offload\": {}{}}}'",
                         launch.sharded == ShardedBy::Fsdp1 ? 1 : 2, yesOrNo(launch.stage == 3),
                         yesOrNo(parameters.choice("offload") == "parameters"),
-                        wrap == "whole"      ? ", \"auto_wrap_policy\": \"NO_WRAP\""
-                            : wrap == "size" ? fmt::format(
-                                  ", \"auto_wrap_policy\": \"SIZE_BASED_WRAP\", \"min_num_params\": {}",
-                                  parameters.integer("fsdp_min_params"))
-                                             : ""));
+                        wrap == "whole" ? ", \"auto_wrap_policy\": \"NO_WRAP\""
+                            : wrap == "size"
+                            ? fmt::format(", \"auto_wrap_policy\": \"SIZE_BASED_WRAP\", \"min_num_params\": {}",
+                                          parameters.integer("fsdp_min_params"))
+                            : ""));
         if (launch.reducesEach())
             add("accelerator_config", "'{\"gradient_accumulation_kwargs\": {\"sync_each_batch\": true}}'");
     } else if (launch.isDeepSpeed()) {

@@ -226,13 +226,12 @@ void TrainingLines::writeDistribution()
         writeFullyShard();
     } else if (m_zero >= 2) {
         m_lines.import("from torch.distributed.fsdp import CPUOffload, FullyShardedDataParallel, ShardingStrategy");
-        m_lines.add(fmt::format("model = FullyShardedDataParallel(model, {}sharding_strategy=ShardingStrategy.{}{})",
-                                wrapPolicy(),
-                                integer("data_parallel_replicate") > 1
-                                    ? m_zero == 3 ? "HYBRID_SHARD" : "_HYBRID_SHARD_ZERO2"
-                                    : m_zero == 3 ? "FULL_SHARD"
-                                                  : "SHARD_GRAD_OP",
-                                m_offload == "parameters" ? ", cpu_offload=CPUOffload(offload_params=True)" : ""));
+        m_lines.add(fmt::format(
+            "model = FullyShardedDataParallel(model, {}sharding_strategy=ShardingStrategy.{}{})", wrapPolicy(),
+            integer("data_parallel_replicate") > 1 ? m_zero == 3 ? "HYBRID_SHARD" : "_HYBRID_SHARD_ZERO2"
+                : m_zero == 3                      ? "FULL_SHARD"
+                                                   : "SHARD_GRAD_OP",
+            m_offload == "parameters" ? ", cpu_offload=CPUOffload(offload_params=True)" : ""));
     } else if (replicas > 1) {
         m_lines.add(fmt::format(
             "model = torch.nn.parallel.DistributedDataParallel(model{})",

@@ -97,11 +97,13 @@ Variable DecoderNetwork::mask(bool isSliding)
     const BuildOptions& options = m_b.options();
     const std::int64_t keys = options.sequence + options.virtualTokens(AdapterKind::Prefix);
     if (options.attention != AttentionKernel::Eager && m_model.attentionSoftcap == 0) {
-        // FlashAttention called by itself takes the window as a number, and ranks pass keys round.
-        const bool isElsewhere = options.attention == AttentionKernel::Flash || options.contextParallel > 1;
+        // FlashAttention called by itself and engines take the window as a number; ranks pass keys round.
+        const bool isElsewhere =
+            options.attention == AttentionKernel::Flash || !options.gradient || options.contextParallel > 1;
         if (isLitGpt(m_model))
             return {};
-        return isSliding && keys >= m_model.slidingWindow && !isElsewhere ? windowMask(m_b, keys) : paddingMask(m_b, keys);
+        const bool isCut = isSliding && keys >= m_model.slidingWindow;
+        return isCut && !isElsewhere ? windowMask(m_b, keys) : paddingMask(m_b, keys);
     }
     return m_b.fill({options.batch, 1, options.sequence, keys},
                     m_model.architecture == "mpt" ? DType::Bool : options.weights);

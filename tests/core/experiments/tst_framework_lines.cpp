@@ -377,9 +377,9 @@ private slots:
               "  fsdp_reshard_after_forward: true\n", "  fsdp_activation_checkpointing: true\n"})
             QVERIFY2(second.contains(line), qPrintable(second));
         const QString first = yaml({"zero=2", "data_parallel=16", "sharding_implementation=fsdp1", "precision=bf16"});
-        for (const char* line : {"  fsdp_version: 1\n", "  fsdp_reshard_after_forward: SHARD_GRAD_OP\n",
-                                 "num_machines: 2\n", "mixed_precision: 'no'\n",
-                                 "  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n"})
+        for (const char* line :
+             {"  fsdp_version: 1\n", "  fsdp_reshard_after_forward: SHARD_GRAD_OP\n", "num_machines: 2\n",
+              "mixed_precision: 'no'\n", "  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n"})
             QVERIFY2(first.contains(line), qPrintable(first));
         const QString bySize = yaml({"zero=3", "data_parallel=2", "sharding_implementation=fsdp1", "fsdp_wrap=size"});
         QVERIFY(bySize.contains("  fsdp_auto_wrap_policy: SIZE_BASED_WRAP\n  fsdp_min_num_params: 100000000\n"));

@@ -311,6 +311,21 @@ private slots:
         QCOMPARE(enclosed, 33); // embedding and MLPs
     }
 
+    // FSDP 1 deletes what it has copied to the host when all of backward has ended (_flat_param.py,
+    // prepare_gradient_for_optim), FSDP 2 each piece behind its copy.
+    void piecesWaitForTheEndOfBackwardUnderFsdp1()
+    {
+        const auto pieces = [](ShardedBy implementation) {
+            TrainingSetup setup = overEight(implementation, 3, Precision::Bf16);
+            setup.step.plan.offload = Offload::Parameters;
+            const auto made = simulate(decoder(2048, 6), setup);
+            return made ? highestOf(made->trace, "reduce-scatter output") : 0;
+        };
+        const std::int64_t layer = 16 * 2048 * 2048 + 2 * 2048, root = 2 * 1000 * 2048 + 2048;
+        QCOMPARE(pieces(ShardedBy::Fsdp1), 2 * (6 * layer + root) / 8);
+        QCOMPARE(pieces(ShardedBy::Fsdp2), 2 * layer / 8);
+    }
+
     void whatAnImplementationHasNotIsRefused()
     {
         Plan plan;
