@@ -140,7 +140,9 @@ void addSharding(Idle& idle, const Parameters& parameters)
     idle.add("data_parallel_replicate", (isAlone || stage == 0) && isOneGroup);
     const bool isTraining = !idle.is("phase", "forward") && !idle.is("phase", "inference");
     idle.add("gradient_as_bucket_view", isAlone || stage > 0 || !isTraining);
-    idle.add("no_sync", !isFsdp || !isTraining || !parameters.has("accumulation") || idle.isOne("accumulation"));
+    const bool growsBatch = parameters.has("target_loss"); // then it is summed of micro-batches
+    const bool sumsNone = !parameters.has("accumulation") || (idle.isOne("accumulation") && !growsBatch);
+    idle.add("no_sync", !isFsdp || !isTraining || sumsNone);
     idle.add("reductions", isAlone || !isTraining);
     const bool isFloat =
         idle.is("precision", "fp32") || idle.is("precision", "bf16-autocast") || idle.is("precision", "fp16-autocast");
