@@ -6,8 +6,9 @@
 // (PyTorch 2.5 and later, ATen/native/transformers/attention.cpp: _scaled_dot_product_attention_math; SoftMax.cpp:
 // _safe_softmax). cuDNN's kernel keeps what FlashAttention does.
 //
-// A mask of Bool becomes zeros and −∞ of the queries' type at every call, which each layer keeps for backward; nothing
-// of what it hides is left out (attention.cpp: convert_boolean_attn_mask, pad_bias).
+// A mask of another type is taken as it is. A mask of Bool becomes zeros and −∞ of the queries' type at every call,
+// which each layer keeps for backward; nothing of what it hides is left out (attention.cpp: convert_boolean_attn_mask,
+// pad_bias).
 #include "core/base/rounding.h"
 #include "core/network/attention_path.h"
 #include "core/network/builder.h"
@@ -62,8 +63,8 @@ Variable NetworkBuilder::addedMask(const Variable& mask, DType dtype, bool isAli
 {
     if (!ok() || !mask)
         return {};
-    const Variable zero = fill({}, dtype);
-    Variable added = where(mask, zero);
+    const Variable zero = mask.dtype() == DType::Bool ? fill({}, dtype) : Variable();
+    Variable added = zero ? where(mask, zero) : cast(mask, dtype);
     const std::int64_t columns = mask.size(-1), more = roundedUp(columns, 8) - columns;
     return isAligned && more > 0 ? narrow(pad(std::move(added), 0, more), -1, columns) : added;
 }

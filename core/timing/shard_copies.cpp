@@ -39,8 +39,7 @@ double gathers(const ParameterTensor& parameter, const Plan& plan)
 {
     if (plan.phase != StepPhase::Training)
         return 1;
-    const bool staysWhole = plan.isByFsdp() && (plan.zeroStage == 2 || parameter.isEmbedding);
-    return (staysWhole ? 1 : 2) * double(plan.accumulation);
+    return (isGatheredOnce(parameter, plan) ? 1 : 2) * double(plan.accumulation);
 }
 
 } // namespace

@@ -265,6 +265,7 @@ private:
     std::unique_ptr<GatheredWeights> m_units;
     FsdpUnits* m_fsdp = nullptr;                    ///< the same, where it is one
     std::vector<std::uint32_t> m_parameterIndex;    ///< by tensor, of Graph::parameters
+    std::vector<BlockId> m_copiedPieces;            ///< of FSDP 1, whose copies the host has
     BlockId m_reduceBuffer = noBlock;               ///< FSDP 2's last reduce-scatter input, DeepSpeed's bucket
     std::int64_t m_filled = 0, m_flushed = 0;       ///< elements of gradients in the bucket, and before it
     bool m_isReplaying = false, m_isEnding = false; ///< a segment is recomputed; backward's last operator has run

@@ -4,6 +4,8 @@
 // again. What each node allocates is in backward_rules.cpp, what parameters keep in
 // parameter_gradients.cpp.
 #include "core/training/autograd.h"
+
+#include "core/training/fsdp_units.h"
 #include "core/training/host_activations.h"
 
 #include <algorithm>
@@ -202,6 +204,10 @@ void Autograd::replay(const Segment& segment)
     const LiveId generator = m_keepsGenerator ? generatorState() : 0;
     if (m_host)
         bringBackInputs(segment);
+    if (m_fsdp) {
+        enterUnit(m_graph.operators[replaysAll() ? segment.last - 1 : segment.trigger]);
+        m_fsdp->beginReplay();
+    }
     m_isReplaying = true;
     m_nextKept = m_firstInput[std::size_t(&segment - m_segments.data())] + keptFrom(segment);
     const bool isWhole = replaysAll() || m_rules.isBefore2;

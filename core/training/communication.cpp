@@ -15,7 +15,7 @@ struct Payload
     double gradients = 0; ///< B of the trained parameters' gradients
     double updated = 0;   ///< B of the trained parameters' weights
     double weights = 0;   ///< B of all weights, as they are gathered
-    double root = 0;      ///< of these, embeddings and head: FSDP gathers them once
+    double once = 0;      ///< of these, what forward gathers for backward, too
 };
 
 /// Of parameters that `wanted` takes.
@@ -31,7 +31,7 @@ Payload payloadOf(const std::vector<ParameterTensor>& parameters, const Plan& pl
         const auto bytes = double(wholeWeightBytes(parameter, plan));
         trained += parameter.isTrained ? double(parameter.elements) : 0;
         payload.weights += bytes;
-        payload.root += parameter.isEmbedding ? bytes : 0;
+        payload.once += isGatheredOnce(parameter, plan) ? bytes : 0;
     }
     payload.gradients = trained * double(plan.isByFsdp() ? plan.reducedBytes() : plan.gradientBytes());
     payload.updated = trained * weight;
@@ -60,10 +60,9 @@ std::vector<Collective> shardCommunication(const Payload& payload, const Plan& p
         return {{"gradients", ReduceScatter, payload.gradients, batches, degree},
                 {"updated weights", AllGather, payload.updated, 1, degree}};
     default:
-        return {
-            {"weights, forward", AllGather, payload.weights, batches, degree},
-            {"weights, backward", AllGather, payload.weights - (plan.isByFsdp() ? payload.root : 0), batches, degree},
-            {"gradients", ReduceScatter, payload.gradients, batches, degree}};
+        return {{"weights, forward", AllGather, payload.weights, batches, degree},
+                {"weights, backward", AllGather, payload.weights - payload.once, batches, degree},
+                {"gradients", ReduceScatter, payload.gradients, batches, degree}};
     }
 }
 

@@ -6,9 +6,9 @@
 //   stage 2  a reduce-scatter per micro-batch, one all-gather of weights    (m + 1) Ψ
 //   stage 3  per micro-batch two all-gathers of weights (forward, backward)
 //            and a reduce-scatter of gradients                              3 m Ψ
-// FSDP gathers its root (embeddings, head) in forward alone, its stage 2 everything: 2 m Ψ. Frozen matrices under QLoRA
-// travel in NF4. A ring moves (N - 1) / N of the payload per device in a gather or a scatter, twice that in an
-// all-reduce. Sources: Rajbhandari et al. 2020, section 7; Korthikanti et al. 2022, section 4.2.
+// FSDP gathers its root (what lies outside of its units) in forward alone, its stage 2 everything: 2 m Ψ. Frozen
+// matrices under QLoRA travel in NF4. A ring moves (N - 1) / N of the payload per device in a gather or a scatter,
+// twice that in an all-reduce. Sources: Rajbhandari et al. 2020, section 7; Korthikanti et al. 2022, section 4.2.
 //
 // Tensor parallelism reduces the activations (s b h) after attention and after the MLP, forward and
 // backward: four all-reduces per layer and micro-batch. Sequence parallelism replaces each by a

@@ -6,30 +6,6 @@
 
 namespace memscape {
 
-namespace {
-
-constexpr std::uint32_t noOwner = UINT32_MAX;
-
-/// The unit in whose operators each parameter is used; the root for those that several units share, or none uses.
-std::vector<std::uint32_t> owners(const Graph& graph, const LayerMap& layers)
-{
-    std::vector<std::uint32_t> ofStorage(graph.storages.size(), noOwner);
-    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
-        for (const TensorId tensor : graph.inputs(graph.operators[i])) {
-            std::uint32_t& owner = ofStorage[graph.tensors[tensor].storage];
-            owner = owner == noOwner || owner == layers.unitOf[i] ? layers.unitOf[i] : 0;
-        }
-    }
-    std::vector<std::uint32_t> all;
-    for (const NamedTensor& parameter : graph.parameters) {
-        const std::uint32_t owner = ofStorage[graph.tensors[parameter.tensor].storage];
-        all.push_back(owner == noOwner ? 0 : owner);
-    }
-    return all;
-}
-
-} // namespace
-
 FsdpUnits::FsdpUnits(const Graph& graph, const FsdpRules& rules, std::span<const std::int64_t> gathered, Trace& trace,
                      std::span<const ModuleId> modules)
     : m_rules(rules)
@@ -37,12 +13,11 @@ FsdpUnits::FsdpUnits(const Graph& graph, const FsdpRules& rules, std::span<const
     , m_name(trace.name("gathered weights"))
     , m_bufferName(trace.name("all-gather output"))
     , m_copyName(trace.name("half copy of the shard"))
-    , m_layers(graph, modules)
-    , m_owner(owners(graph, m_layers))
-    , m_units(m_layers.units())
+    , m_wrapping(graph, modules, rules.wrap, rules.wrappedElements)
+    , m_units(m_wrapping.units.size())
 {
     for (std::size_t i = 0; i < gathered.size(); ++i) {
-        Unit& unit = m_units[m_owner[i]];
+        Unit& unit = m_units[m_wrapping.ownerOf[i]];
         unit.parameters.push_back(gathered[i]);
         unit.bytes += gathered[i];
         unit.copied += rules.shares[i] * rules.copiedBytes;
@@ -79,29 +54,45 @@ void FsdpUnits::beginBackward()
 {
     m_isForward = m_isReplaying = false;
     m_current = 0;
-    m_begun = std::uint32_t(m_units.size());
+    for (Unit& unit : m_units)
+        unit.hasBegun = false;
     prepareBackward(0); // the root: its output's gradient is the first
+}
+
+bool FsdpUnits::runs(std::uint32_t unit, std::uint32_t op) const
+{
+    const FsdpUnit& one = m_wrapping.units[unit];
+    return unit == 0 || (op < one.last && op >= (m_isForward || m_isReplaying ? one.first : one.end));
 }
 
 void FsdpUnits::enter(std::uint32_t op, bool isReplay)
 {
-    m_current = m_layers.unitOf[op];
-    const bool startsReplay = !std::exchange(m_isReplaying, isReplay) && isReplay;
-    if (m_current == 0)
+    m_isReplaying = isReplay;
+    enterUnit(m_wrapping.unitOf[op], op);
+}
+
+void FsdpUnits::enterUnit(std::uint32_t unit, std::uint32_t op)
+{
+    if (unit == m_current || unit == 0)
         return;
-    if (!m_isForward && m_current < m_begun && (startsReplay || !isReplay))
-        prepareBackward(isReplay ? m_begun - 1 : m_current); // a segment is recomputed for its last layer
-    makeWhole(m_current);
+    enterUnit(m_wrapping.units[unit].parent, op);
+    if (!runs(unit, op))
+        return;
+    m_current = unit;
+    if (m_isForward || m_isReplaying || m_units[unit].hasBegun)
+        makeWhole(unit);
+    else
+        prepareBackward(unit);
 }
 
 /// The gradient of a unit's output is there.
 void FsdpUnits::prepareBackward(std::uint32_t unit)
 {
     makeWhole(unit);
-    if (unit != 0)
-        m_begun = unit;
-    if (m_begun > 1)
-        gather(m_begun - 1);
+    m_units[unit].hasBegun = true;
+    const std::uint32_t before = m_wrapping.units[unit].before;
+    if (m_units[unit].bytes > 0 && before != 0 && !m_units[before].hasBegun)
+        gather(before);
 }
 
 void FsdpUnits::gather(std::uint32_t index)
@@ -109,7 +100,7 @@ void FsdpUnits::gather(std::uint32_t index)
     Unit& unit = m_units[index];
     if (unit.isWhole() || unit.buffer != noBlock || unit.bytes == 0)
         return;
-    const ModuleId module = m_layers.moduleOf[index];
+    const ModuleId module = m_wrapping.units[index].module;
     const BlockId copy = m_trace.allocate(unit.copied, Category::Communication, m_copyName, module,
                                           m_rules.isFlat ? FsdpStreams::halfCopy : FsdpStreams::gather);
     unit.buffer = m_trace.allocate(unit.bytes, Category::Communication, m_rules.isFlat ? m_name : m_bufferName, module,
@@ -128,7 +119,7 @@ void FsdpUnits::makeWhole(std::uint32_t index)
     if (m_isForward)
         m_trace.free(std::exchange(m_held, noBlock));
     for (const std::int64_t bytes : unit.parameters)
-        unit.whole.push_back(m_trace.allocate(bytes, Category::Communication, m_name, m_layers.moduleOf[index]));
+        unit.whole.push_back(m_trace.allocate(bytes, Category::Communication, m_name, m_wrapping.units[index].module));
     const BlockId buffer = std::exchange(unit.buffer, noBlock);
     if (m_isForward)
         m_held = buffer;
@@ -144,10 +135,11 @@ void FsdpUnits::giveBack(std::uint32_t index)
 
 void FsdpUnits::leave()
 {
-    const bool stays = m_isForward ? !m_rules.reshardsAfterForward : m_isReplaying;
+    const bool keeps = !m_rules.reshardsAfterForward;
+    const bool stays = m_isForward ? keeps : m_isReplaying && (keeps || m_units[m_current].hasBegun);
     if (m_current != 0 && !stays)
         giveBack(m_current);
-    m_current = 0;
+    m_current = m_wrapping.units[m_current].parent;
 }
 
 void FsdpUnits::endForward()

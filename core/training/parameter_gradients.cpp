@@ -10,6 +10,9 @@
 //   DeepSpeed   a gradient is copied into the bucket and freed; a full bucket is reduced through a copy of it (stages
 //   1, 2:
 //               unless it lies in one device's partition)
+// Where the host has the pieces FSDP 1 keeps what it has copied there until all of backward has ended
+// (_accumulate_sharded_grad, prepare_gradient_for_optim); FSDP 2 frees each behind its copy.
+//
 // Under no_sync gradients stay whole: FSDP 2's as they are, in fp32 where they are reduced so; FSDP 1's flat, in the
 // type of the computation. The next micro-batch's are added into them. FSDP's root reduces its gradients at the end of
 // backward: until then they are whole. Sources: PyTorch 2.15, _fully_shard/_fsdp_collectives.py (foreach_reduce),
@@ -96,8 +99,10 @@ void Autograd::enterUnit(const Operator& op)
     if (!m_units)
         return;
     const auto index = std::uint32_t(&op - m_graph.operators.data());
-    if (m_units->isBorder(index))
+    if (!m_fsdp && m_units->isBorder(index))
         leaveUnit();
+    while (m_fsdp && m_fsdp->isBorder(index)) // units enclose each other
+        reduceUnit(m_fsdp->current());
     m_units->enter(index, m_isReplaying);
 }
 
@@ -105,8 +110,10 @@ void Autograd::leaveUnit()
 {
     if (!m_units)
         return;
+    while (m_fsdp && m_fsdp->current() != 0)
+        reduceUnit(m_fsdp->current());
     if (m_fsdp)
-        return reduceUnit(m_fsdp->current());
+        return;
     m_units->leave();
     reduceGradients();
 }
@@ -190,13 +197,13 @@ void Autograd::keepPieces(const std::vector<std::pair<TensorId, Gradient>>& grad
 {
     const FsdpRules& rules = *m_placement.fsdp;
     const bool isFirst = m_parameterGradient[gradients.front().first] == 0;
-    const bool isKept = m_keptGradient[gradients.front().first] > 0;
+    const bool isKept = m_keptGradient[gradients.front().first] > 0, isCopied = rules.isFlat && !isKept;
     BlockId output = noBlock;
     if (!isFirst || !isKept || rules.reducedBytes != rules.keptBytes)
         output = m_trace.allocate(shares * rules.reducedBytes, Category::Communication,
                                   m_trace.name("reduce-scatter output"), m_module, FsdpStreams::reduce);
     BlockId converted = noBlock;
-    if (!isFirst && rules.reducedBytes != rules.keptBytes)
+    if ((!isFirst || isCopied) && rules.reducedBytes != rules.keptBytes)
         converted = m_trace.allocate(shares * rules.keptBytes, Category::Temporary, m_trace.name("piece"), m_module,
                                      FsdpStreams::reduce);
     for (const auto& [tensor, whole] : gradients) {
@@ -205,6 +212,8 @@ void Autograd::keepPieces(const std::vector<std::pair<TensorId, Gradient>>& grad
             kept = m_live.allocate(m_keptGradient[tensor], Category::Gradients, m_gradientNames[tensor],
                                    m_moduleIds[m_graph.storageOf(tensor).module], FsdpStreams::reduce);
     }
+    if (isCopied)
+        m_copiedPieces.push_back(std::exchange(converted == noBlock ? output : converted, noBlock));
     m_trace.free(converted);
     m_trace.free(output);
     for (const auto& [tensor, whole] : gradients)
@@ -221,6 +230,8 @@ void Autograd::endReductions()
         m_units->endBackward();
     if (m_placement.deepspeed)
         flushBucket();
+    for (const BlockId piece : std::exchange(m_copiedPieces, {}))
+        m_trace.free(piece);
     m_flushed = 0;
     m_trace.free(std::exchange(m_reduceBuffer, noBlock));
     m_isEnding = false;

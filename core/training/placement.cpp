@@ -22,6 +22,8 @@ FsdpRules fsdpRules(const std::vector<ParameterTensor>& parameters, const Plan& 
     const PrecisionRule rule = precisionRule(plan.precision);
     FsdpRules rules;
     rules.isFlat = plan.shardedBy == ShardedBy::Fsdp1;
+    rules.wrap = plan.fsdpWrap;
+    rules.wrappedElements = plan.fsdpMinParams;
     rules.hooksInputs = rules.isFlat && plan.lora;
     rules.reshardsAfterForward = plan.zeroStage == 3;
     rules.devices = plan.shards();

@@ -15,6 +15,8 @@ namespace memscape {
 struct FsdpRules
 {
     bool isFlat = false; ///< FSDP 1: a unit's parameters are views of one
+    FsdpWrap wrap = FsdpWrap::Block;
+    std::int64_t wrappedElements = 0; ///< of FsdpWrap::Size: the least of a unit
     bool reshardsAfterForward = true;
     bool hooksInputs = false; ///< frozen flat parameters: inputs of a reentrant checkpoint stay until backward ends
     std::int64_t devices = 1;

@@ -80,6 +80,9 @@ constexpr Names<ShardedBy, 4> implementations{"sharding",
                                                 {ShardedBy::Fsdp1, "fsdp1"},
                                                 {ShardedBy::DeepSpeed, "deepspeed"}}}};
 
+constexpr Names<FsdpWrap, 3> wraps{
+    "fsdp_wrap", {{{FsdpWrap::Block, "block"}, {FsdpWrap::Size, "size"}, {FsdpWrap::Whole, "whole"}}}};
+
 constexpr Names<Fp8Scaling, 2> scalings{"fp8_scaling",
                                         {{{Fp8Scaling::Delayed, "delayed"}, {Fp8Scaling::Tensorwise, "tensorwise"}}}};
 
@@ -149,6 +152,15 @@ Result<UpdateStyle> updateStyleFromText(std::string_view text)
 std::vector<std::string> updateStyleNames()
 {
     return styles.all();
+}
+
+std::string_view fsdpWrapText(FsdpWrap wrap)
+{
+    return wraps.text(wrap);
+}
+Result<FsdpWrap> fsdpWrapFromText(std::string_view text)
+{
+    return wraps.value(text);
 }
 
 std::string_view shardedByText(ShardedBy implementation)
@@ -376,6 +388,9 @@ Result<void> checkPlan(const Plan& plan)
     if (isFsdp && plan.zeroStage > 1 && (plan.offload == Offload::Optimizer || plan.offload == Offload::Gradients))
         return fail("plan.combination", "FSDP offloads weights, gradients and the optimizer together or not at all",
                     "choose offload=parameters with ZeRO stage 3, or DeepSpeed");
+    if (plan.isByFsdp() && plan.fsdpWrap == FsdpWrap::Size && plan.shardedBy == ShardedBy::Fsdp2)
+        return fail("plan.combination", "modules are wrapped by their size under FSDP 1 alone",
+                    "choose sharding_implementation=fsdp1, or fsdp_wrap=block", "fsdp_wrap");
     if (plan.wholeMicroBatches() > 0 && plan.offload == Offload::Parameters)
         return fail("plan.combination",
                     "FSDP leaves whole gradients on the device, its offloaded optimizer is on the host",

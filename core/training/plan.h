@@ -87,12 +87,17 @@ std::vector<std::string> updateStyleNames();
 /// Whose code shards: it decides what is whole at which moment, and which buffers there are (sharding.h).
 enum class ShardedBy {
     Paper,    ///< ZeRO as Rajbhandari et al. describe it: pieces, and one layer whole at a time
-    Fsdp2,    ///< torch.distributed.fsdp.fully_shard, a unit for each layer; stages 2 and 3
-    Fsdp1,    ///< torch.distributed.fsdp.FullyShardedDataParallel, the same units in flat parameters
+    Fsdp2,    ///< torch.distributed.fsdp.fully_shard; stages 2 and 3
+    Fsdp1,    ///< torch.distributed.fsdp.FullyShardedDataParallel, units are flat parameters
     DeepSpeed ///< deepspeed.runtime.zero with its default sizes
 };
 std::string_view shardedByText(ShardedBy implementation); ///< "ideal", "fsdp2", "fsdp1", "deepspeed"
 Result<ShardedBy> shardedByFromText(std::string_view text);
+
+/// Which modules are units of FSDP (fsdp_wrapping.h).
+enum class FsdpWrap { Block, Size, Whole };
+std::string_view fsdpWrapText(FsdpWrap wrap); ///< "block", "size", "whole"
+Result<FsdpWrap> fsdpWrapFromText(std::string_view text);
 
 /// In which order ranks of a pipeline run micro-batches (pipeline_schedule.h).
 enum class PipelineSchedule { GPipe, OneForwardOneBackward, Interleaved };
@@ -151,10 +156,12 @@ struct Plan
 
     int zeroStage = 0; ///< 1 optimizer, 2 and gradients, 3 and weights (FSDP full shard)
     ShardedBy shardedBy = ShardedBy::Paper;
-    int dataParallel = 1;      ///< replicas, or shards of ZeRO
-    int replicateParallel = 1; ///< of these, groups that keep the same shards (HSDP)
-    int contextParallel = 1;   ///< ranks that share each sequence; parameters are sharded over them, too
-    int expertParallel = 1;    ///< of data × context parallel ranks, those that share the experts
+    FsdpWrap fsdpWrap = FsdpWrap::Block;
+    std::int64_t fsdpMinParams = 100'000'000; ///< of a unit that is wrapped by size
+    int dataParallel = 1;                     ///< replicas, or shards of ZeRO
+    int replicateParallel = 1;                ///< of these, groups that keep the same shards (HSDP)
+    int contextParallel = 1;                  ///< ranks that share each sequence; parameters are sharded over them, too
+    int expertParallel = 1;                   ///< of data × context parallel ranks, those that share the experts
     /// Tensor parallelism divides no expert (Megatron's --expert-tensor-parallel-size 1): its ranks are among those
     /// that share them.
     bool keepsExpertsWhole = false;

@@ -70,6 +70,13 @@ std::int64_t wholeWeightBytes(const ParameterTensor& parameter, const Plan& plan
     return isCast || parameter.storedBytes == 0 ? parameter.elements * rule.weight : parameter.storedBytes;
 }
 
+bool isGatheredOnce(const ParameterTensor& parameter, const Plan& plan)
+{
+    const bool isOutside =
+        plan.fsdpWrap == FsdpWrap::Whole || (plan.fsdpWrap == FsdpWrap::Block && parameter.isEmbedding);
+    return plan.isByFsdp() && (plan.zeroStage == 2 || isOutside);
+}
+
 std::int64_t gatheredBytes(const ParameterTensor& parameter, const Plan& plan)
 {
     if (!plan.shardsWeights() || (plan.shards() == 1 && plan.offload != Offload::Parameters)

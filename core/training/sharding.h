@@ -64,6 +64,10 @@ std::int64_t keptGradientBytes(const ParameterTensor& parameter, const Plan& pla
 /// Bytes of one parameter's weights on one device between steps; as they are stored beside adapters.
 std::int64_t weightBytes(const ParameterTensor& parameter, const Plan& plan);
 
+/// FSDP gathers it once for forward and backward: stage 2 all, stage 3 what lies outside of units. A few norms that a
+/// wrapping by size leaves outside are not counted.
+bool isGatheredOnce(const ParameterTensor& parameter, const Plan& plan);
+
 /// Bytes of a parameter's whole weight as other devices send it: half under FSDP's mixed precision, NF4 where it is so.
 std::int64_t wholeWeightBytes(const ParameterTensor& parameter, const Plan& plan);
 

@@ -135,10 +135,14 @@ void addSharding(Idle& idle, const Parameters& parameters)
         && (idle.is("sharding_implementation", "fsdp2") || idle.is("sharding_implementation", "fsdp1")
             || (idle.is("sharding_implementation", "auto") && stage == 3));
     idle.add("sharding_implementation", isAlone || stage == 0);
+    idle.add("fsdp_wrap", !isFsdp || stage < 2);
+    idle.add("fsdp_min_params", !isFsdp || stage < 2 || !idle.is("fsdp_wrap", "size"));
     idle.add("data_parallel_replicate", (isAlone || stage == 0) && isOneGroup);
     const bool isTraining = !idle.is("phase", "forward") && !idle.is("phase", "inference");
     idle.add("gradient_as_bucket_view", isAlone || stage > 0 || !isTraining);
-    idle.add("no_sync", !isFsdp || !isTraining || !parameters.has("accumulation") || idle.isOne("accumulation"));
+    const bool growsBatch = parameters.has("target_loss"); // then it is summed of micro-batches
+    const bool sumsNone = !parameters.has("accumulation") || (idle.isOne("accumulation") && !growsBatch);
+    idle.add("no_sync", !isFsdp || !isTraining || sumsNone);
     idle.add("reductions", isAlone || !isTraining);
     const bool isFloat =
         idle.is("precision", "fp32") || idle.is("precision", "bf16-autocast") || idle.is("precision", "fp16-autocast");

@@ -102,6 +102,9 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
         plan.lora = LoraPlan{parameters.integer("adapter_rank")};
     plan.zeroStage = static_cast<int>(parameters.integer("zero"));
     plan.shardedBy = sharded;
+    MEMSCAPE_TRY(wrap, fsdpWrapFromText(parameters.choice("fsdp_wrap")));
+    plan.fsdpWrap = wrap;
+    plan.fsdpMinParams = parameters.integer("fsdp_min_params");
     plan.dataParallel = static_cast<int>(parameters.integer("data_parallel"));
     plan.replicateParallel = static_cast<int>(parameters.integer("data_parallel_replicate"));
     plan.contextParallel = static_cast<int>(parameters.integer("context_parallel"));
@@ -223,6 +226,8 @@ std::string withoutCompile(const Plan& plan, const CheckpointPlan& checkpointing
         return "checkpointing=selective, which divides a layer";
     if (isWhole && plan.isSharded() && (plan.zeroStage > 1 || plan.isByFsdp()))
         return "sharded gradients or weights";
+    if (plan.isByFsdp() && plan.fsdpWrap == FsdpWrap::Size)
+        return "units of FSDP within a layer";
     if (plan.offload >= Offload::Gradients)
         return "gradients on the host";
     if (plan.tensorParallel > 1)
@@ -257,6 +262,19 @@ Result<void> setActivationOffload(TrainingSetup& setup, const Device& device, co
         return refused("a network that is compiled whole takes back at once all that it has sent to the host: "
                        "compile=layers takes it layer by layer");
     return {};
+}
+
+/// A nested backward ends a flat parameter that has gradients in it: the weights of the next segment are gone then.
+Result<void> checkWrap(const TrainingSetup& setup)
+{
+    const Plan& plan = setup.step.plan;
+    const bool isNested = plan.isByFsdp() && plan.shardedBy == ShardedBy::Fsdp1 && plan.fsdpWrap != FsdpWrap::Block;
+    if (!isNested || !setup.step.checkpointing.isReentrant)
+        return {};
+    return fail("plan.combination",
+                "behind the first reentrant checkpoint within a unit FSDP 1 gives back the weights of all (PyTorch "
+                "crashes)",
+                "choose checkpointing=block, or fsdp_wrap=block", "fsdp_wrap");
 }
 
 Result<void> setCompile(BuildOptions& build, const TrainingSetup& setup, const Device& device,
@@ -391,6 +409,7 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     setup.step.plan = std::move(plan);
     setup.step.checkpointing = checkpointingOf(parameters.choice("checkpointing"));
     setup.step.rules = build.rules;
+    MEMSCAPE_CHECK(checkWrap(setup));
     MEMSCAPE_CHECK(setActivationOffload(setup, device, parameters));
     MEMSCAPE_CHECK(setCompile(build, setup, device, parameters));
     setup.step.blasWorkspace = blasWorkspaceBytes(device);

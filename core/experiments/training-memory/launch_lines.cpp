@@ -118,7 +118,13 @@ Snippet accelerateConfig(const Parameters& parameters)
         } else {
             line("  fsdp_reshard_after_forward", yesOrNo(launch.stage == 3));
         }
-        line("  fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP");
+        const std::string& wrap = parameters.choice("fsdp_wrap");
+        line("  fsdp_auto_wrap_policy",
+             wrap == "size"        ? "SIZE_BASED_WRAP"
+                 : wrap == "whole" ? "NO_WRAP"
+                                   : "TRANSFORMER_BASED_WRAP");
+        if (wrap == "size")
+            line("  fsdp_min_num_params", parameters.integer("fsdp_min_params"));
         line("  fsdp_offload_params", yesOrNo(offload == "parameters"));
         line("  fsdp_state_dict_type", "SHARDED_STATE_DICT");
         line("  fsdp_cpu_ram_efficient_loading", "true");
@@ -188,10 +194,16 @@ Snippet torchrunLine(const Parameters& parameters)
     add("max_grad_norm", parameters.flag("clipping") ? "1.0" : "0.0");
     if (launch.isFsdp()) {
         text += " \\\n    --fsdp";
+        const std::string& wrap = parameters.choice("fsdp_wrap");
         add("fsdp_config",
-            fmt::format("'{{\"version\": {}, \"reshard_after_forward\": {}, \"cpu_offload\": {}}}'",
+            fmt::format("'{{\"version\": {}, \"reshard_after_forward\": {}, \"cpu_offload\": {}{}}}'",
                         launch.sharded == ShardedBy::Fsdp1 ? 1 : 2, yesOrNo(launch.stage == 3),
-                        yesOrNo(parameters.choice("offload") == "parameters")));
+                        yesOrNo(parameters.choice("offload") == "parameters"),
+                        wrap == "whole" ? ", \"auto_wrap_policy\": \"NO_WRAP\""
+                            : wrap == "size"
+                            ? fmt::format(", \"auto_wrap_policy\": \"SIZE_BASED_WRAP\", \"min_num_params\": {}",
+                                          parameters.integer("fsdp_min_params"))
+                            : ""));
         if (launch.reducesEach())
             add("accelerator_config", "'{\"gradient_accumulation_kwargs\": {\"sync_each_batch\": true}}'");
     } else if (launch.isDeepSpeed()) {

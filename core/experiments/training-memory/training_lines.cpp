@@ -226,17 +226,31 @@ void TrainingLines::writeDistribution()
         writeFullyShard();
     } else if (m_zero >= 2) {
         m_lines.import("from torch.distributed.fsdp import CPUOffload, FullyShardedDataParallel, ShardingStrategy");
-        m_lines.add(fmt::format("model = FullyShardedDataParallel(model, sharding_strategy=ShardingStrategy.{}{})",
-                                integer("data_parallel_replicate") > 1
-                                    ? m_zero == 3 ? "HYBRID_SHARD" : "_HYBRID_SHARD_ZERO2"
-                                    : m_zero == 3 ? "FULL_SHARD"
-                                                  : "SHARD_GRAD_OP",
-                                m_offload == "parameters" ? ", cpu_offload=CPUOffload(offload_params=True)" : ""));
+        m_lines.add(fmt::format(
+            "model = FullyShardedDataParallel(model, {}sharding_strategy=ShardingStrategy.{}{})", wrapPolicy(),
+            integer("data_parallel_replicate") > 1 ? m_zero == 3 ? "HYBRID_SHARD" : "_HYBRID_SHARD_ZERO2"
+                : m_zero == 3                      ? "FULL_SHARD"
+                                                   : "SHARD_GRAD_OP",
+            m_offload == "parameters" ? ", cpu_offload=CPUOffload(offload_params=True)" : ""));
     } else if (replicas > 1) {
         m_lines.add(fmt::format(
             "model = torch.nn.parallel.DistributedDataParallel(model{})",
             m_zero == 0 && m_parameters.flag("gradient_as_bucket_view") ? ", gradient_as_bucket_view=True" : ""));
     }
+}
+
+/// The argument that says which modules are units; nothing where none is but the model.
+std::string TrainingLines::wrapPolicy()
+{
+    if (is("fsdp_wrap", "whole"))
+        return "";
+    m_lines.import("import functools");
+    const bool isBySize = is("fsdp_wrap", "size");
+    const std::string policy = isBySize ? "size_based_auto_wrap_policy" : "transformer_auto_wrap_policy";
+    m_lines.import("from torch.distributed.fsdp.wrap import " + policy);
+    return fmt::format("auto_wrap_policy=functools.partial({}, {}), ", policy,
+                       isBySize ? fmt::format("min_num_params={}", integer("fsdp_min_params"))
+                                : "transformer_layer_cls={type(model.layers[0])}");
 }
 
 void TrainingLines::writeSharedWork()
@@ -287,8 +301,10 @@ void TrainingLines::writeFullyShard()
     }
     std::sort(names.begin(), names.end());
     m_lines.import("from torch.distributed.fsdp import " + join(names, ", "));
-    m_lines.add("for block in model.layers:  # yours: each block of the model is a unit, the rest the root");
-    m_lines.add(fmt::format("    fully_shard(block{})", arguments));
+    if (!is("fsdp_wrap", "whole")) {
+        m_lines.add("for block in model.layers:  # yours: each block of the model is a unit, the rest the root");
+        m_lines.add(fmt::format("    fully_shard(block{})", arguments));
+    }
     m_lines.add(fmt::format("fully_shard(model{})", arguments));
 }
 

@@ -44,6 +44,7 @@ private:
     std::string crossEntropy() const;
     void writeDistribution();
     /// What ranks of a pipeline, of a sequence and of experts need is in PyTorch, but not one wrapper.
+    std::string wrapPolicy();
     void writeSharedWork();
     void writeFullyShard();
     std::string styleArguments(const OptimizerName& name) const;

@@ -75,6 +75,13 @@ Variable paddingMask(NetworkBuilder& b, std::int64_t keys)
     return b.fill({options.batch, 1, options.sequence, keys}, isEager ? options.weights : DType::Bool);
 }
 
+Variable windowMask(NetworkBuilder& b, std::int64_t keys)
+{
+    const BuildOptions& options = b.options();
+    const bool isConverted = options.transformers >= Transformers::Before524;
+    return b.fill({options.batch, 1, options.sequence, keys}, isConverted ? DType::Bool : options.weights);
+}
+
 Variable attend(NetworkBuilder& b, const Variable& q, const Variable& k, const Variable& v, const AttentionStyle& style)
 {
     if (!b.ok())
@@ -98,8 +105,8 @@ Variable attend(NetworkBuilder& b, const Variable& q, const Variable& k, const V
         const Variable queries = b.cast(q, v.dtype()), keys = b.cast(k, v.dtype());
         context = b.contiguous(b.transpose(b.scaledDotProduct(queries, keys, v, style.isCausal), 1, 2));
     } else {
-        const bool isPadded = style.mask && style.mask.dtype() == DType::Bool;
-        context = b.scaledDotProduct(q, k, v, style.isCausal, isPadded ? style.mask : Variable());
+        const bool isGiven = style.mask && (style.isWindowed || style.mask.dtype() == DType::Bool);
+        context = b.scaledDotProduct(q, k, v, style.isCausal, isGiven ? style.mask : Variable());
         context = b.contiguous(b.transpose(std::move(context), 1, 2));
     }
     return b.ok() ? b.reshape(std::move(context), {batch, length, heads * v.size(3)}) : Variable();

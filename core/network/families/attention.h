@@ -19,7 +19,8 @@ struct AttentionStyle
     bool rotatesInFloat = false; ///< turned q and k are float: so are scores, and fused kernels get casts (GPT-NeoX)
     bool fillsMask = false;      ///< scores.masked_fill(mask, …), the mask of Bool (MPT)
     bool scalesScores = true;
-    bool isCausal = false; ///< what a fused kernel may leave out, beside the mask
+    bool isCausal = false;   ///< what a fused kernel may leave out, beside the mask
+    bool isWindowed = false; ///< the mask is windowMask(): a fused kernel gets it, of whichever type
     /// The caller's name for the probabilities, which transformers returns beside the context; on a GPU they are
     /// recorded without one.
     Variable* probabilities = nullptr;
@@ -35,6 +36,13 @@ Variable rotated(NetworkBuilder& b, const Variable& x, const Variable& cosine, c
 /// of Bool for fused kernels, else of the weights' type. Nothing without padding, or where FlashAttention called by
 /// itself takes the tokens alone. Left out: the parts that it is joined of, masks of Bool that die at once.
 Variable paddingMask(NetworkBuilder& b, std::int64_t keys);
+
+/// What transformers makes for F.scaled_dot_product_attention where a layer sees a window of tokens that the text
+/// fills, padded or not: (B, 1, S, keys) of Bool, before masking_utils.py (4.53) of the weights' type, which no layer
+/// converts. Left out: that B is 1 where no attention_mask is passed; passes without gradients, which stand for
+/// engines, too. Source: transformers 5.24, masking_utils.py (_ignore_causal_mask_sdpa, sdpa_mask); 4.49,
+/// modeling_attn_mask_utils.py.
+Variable windowMask(NetworkBuilder& b, std::int64_t keys);
 
 /// q (B, H, S, D), k and v with as many or fewer heads; result (B, S, H · Dv), dense.
 Variable attend(NetworkBuilder& b, const Variable& q, const Variable& k, const Variable& v,

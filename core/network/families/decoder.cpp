@@ -46,7 +46,7 @@ private:
     Variable embedded(const Variable& tokens);
     void makeMasks();
     void makeTables();
-    Variable mask();
+    Variable mask(bool isSliding);
     Variable norm(const char* name, Variable x) { return decoderNorm(m_b, m_model, name, std::move(x)); }
     Variable attention(std::int64_t index, const Variable& x);
     Variable feedForward(std::int64_t index, const Variable& x);
@@ -92,12 +92,19 @@ Variable DecoderNetwork::embedded(const Variable& tokens)
     return m_b.add(std::move(x), m_b.embedding(m_names.positions, positions, rows, m_model.hidden));
 }
 
-Variable DecoderNetwork::mask()
+Variable DecoderNetwork::mask(bool isSliding)
 {
     const BuildOptions& options = m_b.options();
     const std::int64_t keys = options.sequence + options.virtualTokens(AdapterKind::Prefix);
-    if (options.attention != AttentionKernel::Eager && m_model.attentionSoftcap == 0)
-        return isLitGpt(m_model) ? Variable() : paddingMask(m_b, keys);
+    if (options.attention != AttentionKernel::Eager && m_model.attentionSoftcap == 0) {
+        // FlashAttention called by itself and engines take the window as a number; ranks pass keys round.
+        const bool isElsewhere =
+            options.attention == AttentionKernel::Flash || !options.gradient || options.contextParallel > 1;
+        if (isLitGpt(m_model))
+            return {};
+        const bool isCut = isSliding && keys >= m_model.slidingWindow;
+        return isCut && !isElsewhere ? windowMask(m_b, keys) : paddingMask(m_b, keys);
+    }
     return m_b.fill({options.batch, 1, options.sequence, keys},
                     m_model.architecture == "mpt" ? DType::Bool : options.weights);
 }
@@ -108,9 +115,9 @@ void DecoderNetwork::makeMasks()
     for (std::int64_t i = 0; i < m_model.layers; ++i)
         (m_model.isSliding(i) ? sliding : full) = true;
     if (full)
-        m_tables.mask = mask();
+        m_tables.mask = mask(false);
     if (sliding)
-        m_tables.slidingMask = mask();
+        m_tables.slidingMask = mask(true);
 }
 
 void DecoderNetwork::makeTables()

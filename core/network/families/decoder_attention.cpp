@@ -175,6 +175,7 @@ Variable decoderAttention(NetworkBuilder& b, const ModelDescription& model, cons
     style.rotatesInFloat = rotatesInFloat(model, b.options().transformers);
     style.fillsMask = model.architecture == "mpt";
     style.isCausal = true;
+    style.isWindowed = isSliding;
     Variable context = attend(b, heads.q, heads.k, heads.v, style);
     return b.linear(names.output, std::move(context), model.hidden, model.biases.attentionOutput);
 }

@@ -231,6 +231,12 @@ private slots:
         row("zero=3 data_parallel=4 accumulation=4 no_sync=true", "model.set_requires_gradient_sync(is_last)");
         row("zero=3 data_parallel=4 accumulation=4 no_sync=true sharding_implementation=fsdp1",
             "with contextlib.nullcontext() if is_last else model.no_sync():");
+        row("zero=3 data_parallel=4 sharding_implementation=fsdp1",
+            "auto_wrap_policy=functools.partial(transformer_auto_wrap_policy, transformer_layer_cls={type(");
+        row("zero=3 data_parallel=4 sharding_implementation=fsdp1 fsdp_wrap=size fsdp_min_params=20000",
+            "auto_wrap_policy=functools.partial(size_based_auto_wrap_policy, min_num_params=20000), ");
+        row("zero=3 data_parallel=4 sharding_implementation=fsdp1 fsdp_wrap=whole",
+            "FullyShardedDataParallel(model, sharding_strategy=");
         row("data_parallel=4 gradient_as_bucket_view=true",
             "DistributedDataParallel(model, gradient_as_bucket_view=True)");
         row("offload=gradients", "CPUOffloadOptimizer(model.parameters(), torch.optim.AdamW, offload_gradients=True");
@@ -371,9 +377,14 @@ private slots:
               "  fsdp_reshard_after_forward: true\n", "  fsdp_activation_checkpointing: true\n"})
             QVERIFY2(second.contains(line), qPrintable(second));
         const QString first = yaml({"zero=2", "data_parallel=16", "sharding_implementation=fsdp1", "precision=bf16"});
-        for (const char* line : {"  fsdp_version: 1\n", "  fsdp_reshard_after_forward: SHARD_GRAD_OP\n",
-                                 "num_machines: 2\n", "mixed_precision: 'no'\n"})
+        for (const char* line :
+             {"  fsdp_version: 1\n", "  fsdp_reshard_after_forward: SHARD_GRAD_OP\n", "num_machines: 2\n",
+              "mixed_precision: 'no'\n", "  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n"})
             QVERIFY2(first.contains(line), qPrintable(first));
+        const QString bySize = yaml({"zero=3", "data_parallel=2", "sharding_implementation=fsdp1", "fsdp_wrap=size"});
+        QVERIFY(bySize.contains("  fsdp_auto_wrap_policy: SIZE_BASED_WRAP\n  fsdp_min_num_params: 100000000\n"));
+        const QString whole = yaml({"zero=3", "data_parallel=2", "fsdp_wrap=whole"});
+        QVERIFY(whole.contains("  fsdp_auto_wrap_policy: NO_WRAP\n") && !whole.contains("min_num_params"));
         const QString deepspeed = yaml({"zero=2", "data_parallel=4", "offload=optimizer", "accumulation=8"});
         for (const char* line :
              {"distributed_type: DEEPSPEED\n", "  zero_stage: 2\n", "  gradient_accumulation_steps: 8\n",
@@ -392,6 +403,7 @@ private slots:
         QVERIFY(one.startsWith("torchrun --nproc-per-node=8 train.py \\\n"));
         QVERIFY(one.contains("--per_device_train_batch_size 4 ") && one.contains("--max_grad_norm 1.0"));
         QVERIFY(one.contains("--fsdp \\\n    --fsdp_config '{\"version\": 2, \"reshard_after_forward\": true"));
+        QVERIFY(line({"zero=3", "data_parallel=8", "fsdp_wrap=whole"}).contains("\"auto_wrap_policy\": \"NO_WRAP\"}'"));
         QVERIFY(line({"data_parallel=32"}).startsWith("torchrun --nnodes=4 "));
         QVERIFY(line({"zero=1", "data_parallel=8"}).contains("--deepspeed deepspeed.json"));
         QVERIFY(!line({}).contains("fsdp"));

@@ -65,6 +65,8 @@ std::vector<Choice> trainingChoices()
     const Texts ranks[] = {
         {"model=gpt2", "attention=flash", "data_parallel=4", "zero=1"},
         {"model=gpt2", "data_parallel=4", "zero=3", "accumulation=2"},
+        {"model=gpt2", "data_parallel=4", "zero=3", "sharding_implementation=fsdp1", "fsdp_wrap=size"},
+        {"model=gpt2", "data_parallel=4", "zero=3", "sharding_implementation=fsdp1", "fsdp_wrap=whole"},
         {"model=gpt2", "tensor_parallel=4", "sequence_parallel=true"},
         {"model=gpt2", "pipeline_parallel=2", "accumulation=4"},
         {"model=gpt2", "pipeline_parallel=2", "pipeline_schedule=interleaved", "virtual_stages=3", "accumulation=4"}};

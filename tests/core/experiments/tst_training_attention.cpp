@@ -135,8 +135,8 @@ void TestTrainingAttention::transformersRepeatsHeadsBefore454()
 
 void TestTrainingAttention::theAnswerSaysWhichKernelAndWhy()
 {
-    const auto said = [](const char* device, std::vector<std::string> more) {
-        more.insert(more.end(), {"batch=1", "sequence=64", "advice=none"});
+    const auto said = [](const char* device, std::vector<std::string> more, const char* sequence = "sequence=64") {
+        more.insert(more.end(), {"batch=1", sequence, "advice=none"});
         const auto prediction = trainingMemory().predict(*findDevice(device), trainingWith(more));
         return prediction ? QString::fromStdString(prediction->detail.value("attention", "")) : QString();
     };
@@ -146,6 +146,11 @@ void TestTrainingAttention::theAnswerSaysWhichKernelAndWhy()
              QString("cuDNN's attention: 16 bits on Hopper or Blackwell"));
     QCOMPARE(said("nvidia-a100-80gb", {"model=llama-3.2-1b", "precision=fp32"}),
              QString("memory-efficient attention: FlashAttention takes 16 bits"));
+    // Phi-3's layers see 2,047 tokens: as many get a mask (transformers, _ignore_causal_mask_sdpa).
+    QCOMPARE(said("nvidia-a100-80gb", {"model=phi-3-mini", "precision=bf16"}, "sequence=2047"),
+             QString("memory-efficient attention: FlashAttention takes no mask"));
+    QCOMPARE(said("nvidia-a100-80gb", {"model=phi-3-mini", "precision=bf16"}, "sequence=2046"),
+             QString("FlashAttention: 16 bits on Ampere or later"));
     QVERIFY(said("nvidia-h200", {"model=bloom-560m", "precision=bf16"}).startsWith("written out: "));
     QCOMPARE(said("nvidia-h200", {"model=gpt2", "precision=bf16", "attention=flash"}), QString()); // as asked
 }

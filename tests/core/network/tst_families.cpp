@@ -17,11 +17,11 @@ using namespace memscape;
 
 namespace {
 
-Json measured()
+Json measured(const char* what = "results")
 {
     const auto text = readFile(TEST_DATA "/models/saved_bytes.json");
     const auto json = text ? parseJson(*text) : Result<Json>(tl::unexpected(text.error()));
-    return json ? (*json)["results"] : Json::array();
+    return json ? (*json)[what] : Json::array();
 }
 
 BuildOptions optionsOf(const Json& each)
@@ -67,6 +67,33 @@ private slots:
         const SavedBytes saved = savedBytes(*graph);
         QCOMPARE(saved.activations, each["activations"].get<std::int64_t>());
         QCOMPARE(saved.inputs, each["inputs"].get<std::int64_t>());
+    }
+
+    // A mask where the text is as long as the window or longer, which each such layer keeps, and heads that are copied.
+    void windowsKeepAMaskInEachLayer_data()
+    {
+        QTest::addColumn<int>("index");
+        const Json all = measured("windows");
+        QVERIFY(all.size() == 10);
+        for (std::size_t i = 0; i < all.size(); ++i)
+            QTest::addRow("%s, %d tokens, %s", all[i]["model_type"].get<std::string>().c_str(),
+                          all[i]["config"]["sliding_window"].get<int>(), all[i]["dtype"].get<std::string>().c_str())
+                << int(i);
+    }
+    void windowsKeepAMaskInEachLayer()
+    {
+        QFETCH(int, index);
+        const Json each = measured("windows")[std::size_t(index)];
+        Json config = each["config"];
+        config["model_type"] = each["model_type"];
+        const auto model = modelFromConfig(JsonReader(config), "measured");
+        QVERIFY2(model.has_value(), model ? "" : model.error().text().c_str());
+        BuildOptions options = optionsOf(each);
+        options.attention = AttentionKernel::Efficient;
+        options.rules.efficientSharesHeads = true;
+        const auto graph = buildNetwork(*model, options);
+        QVERIFY2(graph.has_value(), graph ? "" : graph.error().text().c_str());
+        QCOMPARE(savedBytes(*graph).activations, each["activations"].get<std::int64_t>());
     }
 
     void aDecoderFromScratchLeavesWhatARealOneLeft()

@@ -3,12 +3,14 @@
 // in order in forward, each phase's highest moment and what it leaves, to the byte. And what DeepSpeed's sizes mean,
 // against its documentation (https://www.deepspeed.ai/docs/config-json/).
 #include "core/network/model_config.h"
+#include "core/network/model_names.h"
 #include "core/network/network.h"
 #include "core/training/fsdp_units.h"
 #include "core/training/sharding.h"
 #include "core/training/simulation.h"
 #include "tests/support/real_steps.h"
 
+#include <map>
 #include <numeric>
 
 using namespace memscape;
@@ -35,6 +37,9 @@ TrainingSetup recordedSetup(const QJsonObject& measured)
     Plan& plan = setup.step.plan;
     plan.precision = !isHalf ? Precision::Fp32 : precision == "bf16" ? Precision::Bf16 : Precision::Bf16Mixed;
     plan.shardedBy = measured["fsdp"].toInt() == 2 ? ShardedBy::Fsdp2 : ShardedBy::Fsdp1;
+    if (measured["wrap"] != "block")
+        plan.fsdpWrap = measured["wrap"] == "whole" ? FsdpWrap::Whole : FsdpWrap::Size;
+    plan.fsdpMinParams = measured["wrap"].toInteger();
     plan.zeroStage = measured["reshard"].toBool() ? 3 : 2;
     plan.dataParallel = measured["ranks"].toInt();
     plan.fp32Gradients = measured["reduce"] == "fp32";
@@ -160,7 +165,8 @@ private slots:
         int row = 0;
         for (const QJsonValue& value : recordedSteps("sharded_steps.json"))
             QTest::addRow(
-                "%d FSDP %d, %s%s%s%s%s", row++, value["fsdp"].toInt(), qPrintable(value["precision"].toString()),
+                "%d FSDP %d, by %s, %s%s%s%s%s", row++, value["fsdp"].toInt(),
+                qPrintable(value["wrap"].toVariant().toString()), qPrintable(value["precision"].toString()),
                 value["reshard"].toBool() ? "" : ", kept whole", value["reduce"] == "fp32" ? ", fp32 reduction" : "",
                 value["checkpointed"].toBool() ? ", checkpointed" : "", value["no_sync"].toBool() ? ", no_sync" : "")
                 << value.toObject();
@@ -276,6 +282,50 @@ private slots:
                  qPrintable(QString::number(highest)));
     }
 
+    // What torch/distributed/fsdp/wrap.py makes of Llama 3.1 8B with 10^8 parameters (counted by hand): embedding and
+    // head, each MLP, and the model around its layers for attention and norms.
+    void unitsBySizeEncloseEachOther()
+    {
+        const auto model = readModel("llama-3.1-8b");
+        QVERIFY(model);
+        BuildOptions options;
+        options.sequence = 16;
+        options.weights = DType::BFloat16;
+        const auto graph = buildNetwork(*model, options);
+        QVERIFY(graph);
+        const std::vector<ModuleId> modules(graph->modules.size(), 0);
+        const FsdpWrapping wrapping(*graph, modules, FsdpWrap::Size, 100'000'000);
+        std::map<std::int64_t, int> unitsOfElements;
+        std::vector<std::int64_t> elements(wrapping.units.size(), 0);
+        for (std::size_t i = 0; i < graph->parameters.size(); ++i)
+            elements[wrapping.ownerOf[i]] += graph->layoutOf(graph->parameters[i].tensor).elements();
+        for (const std::int64_t one : elements)
+            ++unitsOfElements[one];
+        const std::int64_t attention = 2 * 4096 * 4096 + 2 * 4096 * 1024;
+        const std::map<std::int64_t, int> expected{
+            {0, 1}, {3 * 4096 * 14336, 32}, {128256 * 4096, 2}, {32 * (attention + 2 * 4096) + 4096, 1}};
+        QVERIFY(unitsOfElements == expected);
+        int enclosed = 0;
+        for (std::size_t i = 1; i < elements.size(); ++i)
+            enclosed += elements[wrapping.units[i].parent] == 32 * (attention + 2 * 4096) + 4096;
+        QCOMPARE(enclosed, 33); // embedding and MLPs
+    }
+
+    // FSDP 1 deletes what it has copied to the host when all of backward has ended (_flat_param.py,
+    // prepare_gradient_for_optim), FSDP 2 each piece behind its copy.
+    void piecesWaitForTheEndOfBackwardUnderFsdp1()
+    {
+        const auto pieces = [](ShardedBy implementation) {
+            TrainingSetup setup = overEight(implementation, 3, Precision::Bf16);
+            setup.step.plan.offload = Offload::Parameters;
+            const auto made = simulate(decoder(2048, 6), setup);
+            return made ? highestOf(made->trace, "reduce-scatter output") : 0;
+        };
+        const std::int64_t layer = 16 * 2048 * 2048 + 2 * 2048, root = 2 * 1000 * 2048 + 2048;
+        QCOMPARE(pieces(ShardedBy::Fsdp1), 2 * (6 * layer + root) / 8);
+        QCOMPARE(pieces(ShardedBy::Fsdp2), 2 * layer / 8);
+    }
+
     void whatAnImplementationHasNotIsRefused()
     {
         Plan plan;
@@ -288,6 +338,12 @@ private slots:
         plan.offload = Offload::Gradients;
         QVERIFY(checkPlan(plan).error().hint.find("DeepSpeed") != std::string::npos);
         plan.shardedBy = ShardedBy::DeepSpeed;
+        QVERIFY(checkPlan(plan));
+        plan.offload = Offload::None;
+        plan.fsdpWrap = FsdpWrap::Size;
+        plan.shardedBy = ShardedBy::Fsdp2;
+        QCOMPARE(checkPlan(plan).error().place, std::string("fsdp_wrap"));
+        plan.shardedBy = ShardedBy::Fsdp1;
         QVERIFY(checkPlan(plan));
     }
 };

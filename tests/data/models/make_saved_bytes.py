@@ -8,6 +8,9 @@ Each model runs one forward pass to its logits in training mode (dropout 0, eage
 torch.autograd.graph.saved_tensors_hooks. Bytes are counted once per storage and split as the graph of
 the program splits them: parameters, what the caller passed in, everything else ("activations");
 tensors without dimensions are left out.
+
+Models whose layers see a window of tokens run once more on fake tensors with the memory-efficient kernel, as CUDA runs
+F.scaled_dot_product_attention.
 """
 import json
 import pathlib
@@ -17,6 +20,11 @@ import torch
 import transformers
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "kernels/pytorch"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "pytorch"))
+
+from model_steps import CudaAttention
+from torch._subclasses.fake_tensor import FakeTensorMode
+from transformers import masking_utils
 
 TEXT = dict(vocab_size=96, hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=112,
             max_position_embeddings=64)
@@ -99,6 +107,14 @@ CASES = {
                 num_classes=10, learn_sigma=True),
 }
 BATCH, SEQUENCE = 2, 16
+WINDOWS = {
+    "mistral": dict(CASES["mistral"], sliding_window=8),
+    "mistral as long as the text": dict(CASES["mistral"], sliding_window=16),
+    "mistral beyond the text": dict(CASES["mistral"], sliding_window=17),
+    "gemma3_text": CASES["gemma3_text"],
+    "qwen2": dict(GROUPED, num_hidden_layers=3, sliding_window=8, use_sliding_window=True, max_window_layers=1,
+                  tie_word_embeddings=True, architectures=["Qwen2ForCausalLM"]),
+}
 
 
 def efficientnet(config):
@@ -138,7 +154,7 @@ def no_dropout(config):
             setattr(config, key, 0.0)
 
 
-def build(kind, values):
+def build(kind, values, attention="eager"):
     kind = kind.split()[0]
     if kind in LIBRARY:
         return LIBRARY[kind](values)
@@ -146,7 +162,7 @@ def build(kind, values):
                and (key != "image_size" or kind != "resnet")}
     config = transformers.AutoConfig.for_model(kind, **options)
     no_dropout(config)
-    config._attn_implementation = "eager"
+    config._attn_implementation = attention
     config.use_cache = False
     return getattr(transformers, values["architectures"][0])(config)
 
@@ -224,6 +240,31 @@ def measure(kind, values, dtype):
             "sequence": SEQUENCE, "parameter_count": count, **sums}, shapes
 
 
+def measure_window(kind, values, dtype):
+    masking_utils.find_packed_sequence_indices = lambda positions: None  # fake positions do not say that it is one text
+    sums = {"activations": 0}
+    seen, alive = set(), []
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        torch.set_default_dtype(dtype)
+        model = build(kind, values, "sdpa").train()
+        torch.set_default_dtype(torch.float32)
+        tokens = torch.empty(BATCH, SEQUENCE, dtype=torch.long)
+        seen.update(t.untyped_storage()._cdata for t in [*model.parameters(), *model.buffers(), tokens])
+
+        def pack(tensor):
+            storage = tensor.untyped_storage()
+            if tensor.dim() > 0 and storage._cdata not in seen:
+                seen.add(storage._cdata)
+                alive.append(tensor)
+                sums["activations"] += storage.nbytes()
+            return tensor
+
+        with CudaAttention("efficient"), torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+            assert model(input_ids=tokens) is not None
+    return {"model_type": kind.split()[0], "config": values, "dtype": str(dtype).removeprefix("torch."), "batch": BATCH,
+            "sequence": SEQUENCE, **sums}
+
+
 def main():
     results = []
     for kind, values in CASES.items():
@@ -233,8 +274,10 @@ def main():
             if len(sys.argv) > 1 and sys.argv[1] == kind:
                 for shape in shapes:
                     print(result["dtype"], shape, file=sys.stderr)
+    windows = [measure_window(kind, values, dtype) for kind, values in WINDOWS.items()
+               for dtype in (torch.float32, torch.bfloat16)]
     print(json.dumps({"made_by": "tests/data/models/make_saved_bytes.py", "torch": torch.__version__,
-                      "transformers": transformers.__version__, "results": results}, indent=1))
+                      "transformers": transformers.__version__, "results": results, "windows": windows}, indent=1))
 
 
 if __name__ == "__main__":

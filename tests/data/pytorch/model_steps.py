@@ -29,7 +29,7 @@ ATEN = torch.ops.aten
 
 
 class CudaAttention(TorchFunctionMode):
-    """F.scaled_dot_product_attention as CUDA runs it, with a causal mask and without dropout."""
+    """F.scaled_dot_product_attention as CUDA runs it, causal or with a mask of Bool, and without dropout."""
 
     def __init__(self, kernel):
         super().__init__()
@@ -40,10 +40,14 @@ class CudaAttention(TorchFunctionMode):
         if func is not F.scaled_dot_product_attention:
             return func(*args, **kwargs)
         q, k, v = args[:3]
-        assert kwargs.get("attn_mask") is None and not kwargs.get("dropout_p") and kwargs["is_causal"]
+        mask, keeps = kwargs.get("attn_mask"), torch.is_grad_enabled() and q.requires_grad
+        assert not kwargs.get("dropout_p") and kwargs["is_causal"] == (mask is None)
+        if mask is not None:  # convert_boolean_attn_mask(), rows of a multiple of 16
+            assert self.kernel == "efficient" and mask.dtype == torch.bool and mask.size(-1) % 16 == 0
+            bias = torch.where(mask, torch.zeros((), dtype=q.dtype), -torch.inf).expand(-1, q.size(1), -1, -1)
+            return ATEN._scaled_dot_product_efficient_attention(q, k, v, bias, keeps, 0.0, False)[0]
         if self.kernel == "flash":
             return ATEN._scaled_dot_product_flash_attention(q, k, v, 0.0, True, return_debug_mask=False)[0]
-        keeps = torch.is_grad_enabled() and q.requires_grad
         return ATEN._scaled_dot_product_efficient_attention(q, k, v, None, keeps, 0.0, True)[0]
 
 

@@ -12,6 +12,7 @@ A mode that watches operators does not see a storage resized: that call is wrapp
 Usage: sharded_steps.py > sharded_steps.json
 """
 import contextlib
+import functools
 import json
 import os
 import sys
@@ -26,7 +27,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import (FullyShardedDataParallel, MixedPrecision, MixedPrecisionPolicy, ShardingStrategy,
                                     fully_shard)
 from torch.distributed.tensor import DTensor
-from torch.distributed.fsdp.wrap import ModuleWrapPolicy
+from torch.distributed.fsdp.wrap import ModuleWrapPolicy, size_based_auto_wrap_policy
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch.utils.checkpoint import checkpoint
@@ -83,19 +84,22 @@ def local(t):
     return t._local_tensor if hasattr(t, "_local_tensor") else t
 
 
-def wrapped(model, mesh, fsdp, precision, reduce, reshard):
+def wrapped(model, mesh, fsdp, precision, reduce, reshard, wrap):
+    """`wrap`: "block", "whole", or a number of parameters for size_based_auto_wrap_policy."""
     block = type(model.model.layers[0])
     half = precision == "bf16-mixed"
     if fsdp == 2:
         policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16 if half else None,
                                       reduce_dtype=torch.float32 if reduce == "fp32" else None)
-        for layer in model.model.layers:
+        for layer in model.model.layers if wrap == "block" else ():
             fully_shard(layer, mesh=mesh, mp_policy=policy, **({} if reshard else {"reshard_after_forward": False}))
         return fully_shard(model, mesh=mesh, mp_policy=policy)
     policy = MixedPrecision(param_dtype=torch.bfloat16 if half else None,
                             reduce_dtype=torch.float32 if reduce == "fp32" else None)
+    units = None if wrap == "whole" else ModuleWrapPolicy({block}) if wrap == "block" else functools.partial(
+        size_based_auto_wrap_policy, min_num_params=wrap)
     return FullyShardedDataParallel(
-        model, auto_wrap_policy=ModuleWrapPolicy({block}), mixed_precision=policy, use_orig_params=False,
+        model, auto_wrap_policy=units, mixed_precision=policy, use_orig_params=False,
         sharding_strategy=ShardingStrategy.FULL_SHARD if reshard else ShardingStrategy.SHARD_GRAD_OP,
         device_id=torch.device("cpu"))
 
@@ -108,7 +112,8 @@ def unreduced(model, fsdp, is_unreduced):
     return contextlib.nullcontext()
 
 
-def step_case(mesh, fsdp, precision="fp32", reduce="same", reshard=True, accumulation=1, checkpointed=False, no_sync=False):
+def step_case(mesh, fsdp, precision="fp32", reduce="same", reshard=True, accumulation=1, checkpointed=False, no_sync=False,
+              wrap="block"):
     torch.manual_seed(0)
     config = CONFIG
     with FakeTensorMode(allow_non_fake_inputs=True):
@@ -121,7 +126,7 @@ def step_case(mesh, fsdp, precision="fp32", reduce="same", reshard=True, accumul
                 "use_reentrant": False, "preserve_rng_state": False,
                 "context_fn": lambda: (contextlib.nullcontext(), CudaAttention(kernel))})
             model.train()
-        model = wrapped(model, mesh, fsdp, precision, reduce, reshard)
+        model = wrapped(model, mesh, fsdp, precision, reduce, reshard, wrap)
         tokens = torch.empty(config["batch"], config["sequence"], dtype=torch.long)
         targets, positions = torch.empty_like(tokens), torch.empty(1, config["sequence"], dtype=torch.long)
         updater = torch.optim.AdamW(model.parameters(), lr=0.1, foreach=True)
@@ -152,7 +157,8 @@ def step_case(mesh, fsdp, precision="fp32", reduce="same", reshard=True, accumul
             kept = step(lambda name: events.__setitem__(name, recorder.taken()))
         del kept
     return {**config, "fsdp": fsdp, "precision": precision, "attention": kernel, "reduce": reduce, "reshard": reshard,
-            "ranks": RANKS, "accumulation": accumulation, "checkpointed": checkpointed, "no_sync": no_sync, "shards": shards, "events": events}
+            "ranks": RANKS, "accumulation": accumulation, "checkpointed": checkpointed, "no_sync": no_sync, "wrap": wrap,
+            "shards": shards, "events": events}
 
 
 def main():
@@ -164,9 +170,14 @@ def main():
                          {"precision": "bf16-mixed", "reduce": "fp32"}, {"reshard": False}, {"accumulation": 2},
                          {"precision": "bf16-mixed", "checkpointed": True}, {"accumulation": 3, "no_sync": True},
                          {"precision": "bf16", "accumulation": 2, "no_sync": True},
-                         {"precision": "bf16-mixed", "reduce": "fp32", "accumulation": 3, "no_sync": True}):
+                         {"precision": "bf16-mixed", "reduce": "fp32", "accumulation": 3, "no_sync": True},
+                         {"wrap": "whole"}, {"wrap": "whole", "precision": "bf16-mixed", "checkpointed": True}):
             print(fsdp, settings, file=sys.stderr)
             cases.append(step_case(mesh, fsdp, **settings))
+    for least in (20000, 4000):  # the MLP in a unit around all layers; matrices, k and v of a layer in one
+        for settings in ({}, {"precision": "bf16-mixed", "accumulation": 2}, {"reshard": False}, {"checkpointed": True}):
+            print(least, settings, file=sys.stderr)
+            cases.append(step_case(mesh, 1, **settings, wrap=least))
     print(json.dumps({"about": __doc__.strip(), "torch": torch.__version__, "cases": cases}, separators=(",", ":")))
 
 
