@@ -49,7 +49,7 @@ ReachedTiming::ReachedTiming(const Device& device, const Plan& plan, double held
         m_pytorch = pytorchOperations(device);
         m_options.pytorch = &*m_pytorch;
         m_host = m_pytorch->products;
-        m_dispatch = {m_pytorch->forwardCall, m_pytorch->backwardCall, 0}; // updateSeconds() has its own
+        m_dispatch = {m_pytorch->forwardCall, m_pytorch->backwardCall}; // updateSeconds() has its own
     }
     m_options.bandwidth = bandwidthOf(device, held, Operation::Copy, device.units).bytesPerSecond;
 }

@@ -59,10 +59,22 @@ private slots:
         Plan plan;
         plan.phase = StepPhase::Inference;
         const StepTime time = timeOf(graph, m_a100, plan);
-        QVERIFY2(std::fabs(time.total / 6.5e-3 - 1) < 0.3, qPrintable(QString::number(time.total)));
+        QVERIFY2(std::fabs(time.total / 6.53e-3 - 1) < 0.1, qPrintable(QString::number(time.total)));
         QVERIFY(time.dispatch > time.forward);
         plan.phase = StepPhase::Forward; // PyTorch's own part alone
         QVERIFY(timeOf(graph, m_a100, plan).dispatch < time.dispatch);
+    }
+
+    /// transformers' ViT, as above: 9.3 ms, though it has no more kernels than ResNet-50: most of them are products.
+    void productsAreMoreWorkForTheHost()
+    {
+        BuildOptions options;
+        options.gradient = false;
+        options.attention = AttentionKernel::Eager;
+        Plan plan;
+        plan.phase = StepPhase::Inference;
+        const StepTime time = timeOf(buildNetwork(*readModel("vit-b-16"), options).value(), m_a100, plan);
+        QVERIFY2(std::fabs(time.total / 9.32e-3 - 1) < 0.1, qPrintable(QString::number(time.total)));
     }
 
     void aSmallStepWaitsForTheHostAndALargeOneDoesNot()
