@@ -28,7 +28,7 @@
 // needs to call its operators (eager_calls.h) and to launch their kernels where that is longer: the difference is
 // `dispatch`.
 //
-// Left out: overlap of kernels, stragglers; products that add into gradients themselves
+// Left out: overlap of kernels; products that add into gradients themselves
 // (Megatron's gradient_accumulation_fusion), whose sums are counted as passes over memory here.
 #pragma once
 
