@@ -146,10 +146,10 @@ ProductSeconds productSeconds(const Device& device, double rate, const OperatorC
 
 } // namespace
 
-DeviceKernels::DeviceKernels(const Device& device, double efficiency)
+DeviceKernels::DeviceKernels(const Device& device, double efficiency, double slowest)
     : m_device(device)
     , m_efficiency(efficiency)
-    , m_tensorFloat32(device.flopRate("tf32") > 0 ? sustainedShare(device, Format::Tf32) : efficiency)
+    , m_tensorFloat32(device.flopRate("tf32") > 0 ? sustainedShare(device, Format::Tf32) / slowest : efficiency)
 {
     constexpr double ofFullClocks = 0.76; // of the dense rate, which an H100 SXM reaches in a short run
     m_clocks = std::min(1.0, sustainedShare(device, Format::Fp16) / ofFullClocks);

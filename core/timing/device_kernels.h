@@ -45,8 +45,9 @@ namespace memscape {
 class DeviceKernels
 {
 public:
-    /// Nothing of a device that is no GPU.
-    DeviceKernels(const Device& device, double efficiency);
+    /// Nothing of a device that is no GPU. `slowest`: times that the slowest rank's products take longer, which
+    /// `efficiency` has already.
+    DeviceKernels(const Device& device, double efficiency, double slowest = 1);
 
     /// s; `rates` are those of the device. What holds it is in the parts.
     TimeParts parts(const DeviceRates& rates, const OperatorCost& cost) const;

@@ -47,15 +47,15 @@ ReachedTiming::ReachedTiming(const Device& device, const Plan& plan, double held
                              std::span<const RecomputedRange> recomputed)
 {
     m_options.efficiency = sustainedShare(device, productFormat(plan.precision));
-    if (device.isGpu())
-        m_options.efficiency /= 1 + speedDeviation * largestOf(ranksOf(plan));
+    const double slowest = device.isGpu() ? 1 + speedDeviation * largestOf(ranksOf(plan)) : 1;
+    m_options.efficiency /= slowest;
     m_options.recomputed = recomputed;
     m_dispatch = eagerDispatch(plan.update);
     m_options.dispatch = &m_dispatch;
     m_options.machines = {plan.machineRanks, plan.network};
     if (device.isGpu()) {
         m_dispatch = dispatchOfGpu(device, plan);
-        m_kernels.emplace(device, m_options.efficiency);
+        m_kernels.emplace(device, m_options.efficiency, slowest);
         m_options.kernels = &*m_kernels;
         const Link* const peer = device.link("peer");
         const bool isSheet = peer && peer->bandwidth.evidence == Evidence::Specified && !isGiven(*peer);

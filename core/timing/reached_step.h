@@ -21,7 +21,7 @@
 // are 5.4 deviations apart. Of eight the slowest multiplies 2.1 % longer than the mean, of 64 3.5 %. What differs is
 // the clock that power leaves: passes over memory take the same on all.
 //
-// Left out: the slowest rank's products in TF32; see operator_time.h and device_kernels.h.
+// Left out: see operator_time.h and device_kernels.h.
 #pragma once
 
 #include "core/timing/device_kernels.h"
