@@ -146,10 +146,10 @@ ProductSeconds productSeconds(const Device& device, double rate, const OperatorC
 
 } // namespace
 
-DeviceKernels::DeviceKernels(const Device& device, double efficiency)
+DeviceKernels::DeviceKernels(const Device& device, double efficiency, double slowest)
     : m_device(device)
     , m_efficiency(efficiency)
-    , m_tensorFloat32(device.flopRate("tf32") > 0 ? sustainedShare(device, Format::Tf32) : efficiency)
+    , m_tensorFloat32(device.flopRate("tf32") > 0 ? sustainedShare(device, Format::Tf32) / slowest : efficiency)
 {
     constexpr double ofFullClocks = 0.76; // of the dense rate, which an H100 SXM reaches in a short run
     m_clocks = std::min(1.0, sustainedShare(device, Format::Fp16) / ofFullClocks);
@@ -227,7 +227,7 @@ constexpr double loopedUpdate = 27e-6, kernelsOfAdam = 8;
 
 Dispatch eagerDispatch(UpdateStyle style)
 {
-    Dispatch dispatch{.forward = 11.5e-6, .backward = 8.5e-6};
+    Dispatch dispatch{.forward = 11.5e-6, .backward = 8.5e-6, .call = 11.5e-6};
     switch (style) {
     case UpdateStyle::Fused: dispatch.update = 3.2e-6; break;
     case UpdateStyle::Foreach: dispatch.update = 16e-6; break;
@@ -241,11 +241,11 @@ Dispatch dispatchOfGpu(const Device& device, const Plan& plan)
     Dispatch dispatch = eagerDispatch(plan.update);
     const double token = std::max(0.0, decodeDispatchOfGpu(device) - device.launch.valueOr(0));
     if (plan.phase == StepPhase::Inference)
-        dispatch.forward = token;
+        dispatch.forward = dispatch.call = token;
     dispatch.waitsBeforeUpdate = plan.precision == Precision::Fp16Autocast || plan.precision == Precision::Fp16Mixed;
     if (plan.phase != StepPhase::Training)
         return dispatch;
-    dispatch.eager = std::max(1.0, token / dispatch.forward);
+    dispatch.call = std::max(dispatch.call, token);
     if (plan.update == UpdateStyle::Loop || plan.update == UpdateStyle::WrittenOut) {
         dispatch.update = 0;
         dispatch.updateKernel = loopedUpdate / kernelsOfAdam * token / decodeDispatch;

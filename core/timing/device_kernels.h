@@ -45,8 +45,9 @@ namespace memscape {
 class DeviceKernels
 {
 public:
-    /// Nothing of a device that is no GPU.
-    DeviceKernels(const Device& device, double efficiency);
+    /// Nothing of a device that is no GPU. `slowest`: times that the slowest rank's products take longer, which
+    /// `efficiency` has already.
+    DeviceKernels(const Device& device, double efficiency, double slowest = 1);
 
     /// s; `rates` are those of the device. What holds it is in the parts.
     TimeParts parts(const DeviceRates& rates, const OperatorCost& cost) const;
@@ -76,8 +77,8 @@ double issueSeconds(const Device& device, double instructions);
 /// update took 3.2 µs for each of 150 tensors of 8 elements more (AdamW), its loop over them on the processor included.
 struct Dispatch
 {
-    double forward = 0, backward = 0; ///< s per kernel
-    double eager = 1;                 ///< times these where no compiler made the kernels
+    double forward = 0, backward = 0; ///< s per kernel: of a compiler, and of all on a processor
+    double call = 0;                  ///< s per call of an operator that a GPU runs eagerly (eager_calls.h)
     double update = 0;                ///< s per updated tensor
     double updateKernel = 0;          ///< s more for each kernel of an update
     bool waitsBeforeUpdate = false;   ///< the host reads whether a loss scale has overflown
@@ -94,10 +95,10 @@ inline constexpr double decodeDispatch = 4.6e-6;
 /// benchmark/speed_benchmark.rst, A100 80 GB): 24. Here the one in the middle, unless the device's file knows its host
 /// (`eager_kernel`).
 double decodeDispatchOfGpu(const Device& device);
-/// Of a step whose kernels a GPU runs, one by one: forward takes the host what a token takes it, where that is more;
-/// backward and loops over tensors less, as on a processor (8.5 of 11.5 µs; 27 µs for the eight kernels of AdamW's loop
-/// against `decodeDispatch` each). A compiler's kernels are called without modules and autograd's nodes: they keep what
-/// a processor takes.
+/// Of a step whose kernels a GPU runs, one by one: a call takes the host what a kernel of LLaMA's token takes it, where
+/// that is more than on a processor; loops over tensors take less, as on a processor (27 µs for the eight kernels of
+/// AdamW's loop against `decodeDispatch` each). A compiler's kernels are called without modules and autograd's nodes:
+/// they keep what a processor takes.
 Dispatch dispatchOfGpu(const Device& device, const Plan& plan);
 /// s more for each 4-bit layer of bitsandbytes 0.50: 54 instead of 5.6 µs, 64 × 64, measured as above.
 inline constexpr double fourBitDispatch = 48e-6;

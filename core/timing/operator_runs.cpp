@@ -2,6 +2,7 @@
 #include "core/timing/operator_runs.h"
 
 #include "core/timing/device_kernels.h"
+#include "core/timing/eager_calls.h"
 #include "core/timing/eager_kernels.h"
 #include "core/timing/fp8_casts.h"
 #include "core/timing/pytorch_operations.h"
@@ -165,6 +166,7 @@ void OperatorClock::addPass(OperatorRun& run, double bytes, double kernels) cons
 {
     const OperatorRun pass = measured({0, bytes, kernels});
     run.kernels += pass.kernels;
+    run.calls += callsBeside * pass.kernels;
     run.parts.calls += pass.parts.calls;
     run.parts.memory += pass.parts.memory;
     run.parts.arithmetic += pass.parts.arithmetic;
@@ -239,6 +241,12 @@ OperatorRuns::OperatorRuns(const Graph& graph, const Plan& plan, const OperatorC
         const OperatorCost cost = isBackward ? backwardCost(graph, op) : forwardCost(graph, op);
         return clock.measured(costOf(cost, i, isBackward, {})).parts.total();
     };
+    const auto runOf = [&](const Operator& op, const OperatorCost& cost, EagerPass pass) {
+        OperatorRun run = clock.measured(cost);
+        run.calls = run.kernels > 0 || isView(op.kind) ? eagerCalls(op, pass) : 0;
+        return run;
+    };
+    const EagerPass onward = isTraining ? EagerPass::Forward : EagerPass::WithoutAutograd;
     const std::vector<FarBytes> far = farOf(graph, options, isTraining, nearSeconds);
     auto copied = graph.copies.begin();
     for (std::uint32_t i = 0; i < m_index.size(); ++i) {
@@ -252,8 +260,9 @@ OperatorRuns::OperatorRuns(const Graph& graph, const Plan& plan, const OperatorC
         const Operator& op = graph.operators[i];
         const bool ordersRows = op.kind == OperatorKind::Index && experts[op.module] > 1;
         const OperatorCost backward = ordersRows ? rowsBackward(graph, op) : backwardCost(graph, op);
-        m_runs.push_back({clock.measured(costOf(forwardOf(i), i, false, far[i])),
-                          isTraining ? clock.measured(costOf(backward, i, true, far[i])) : OperatorRun()});
+        m_runs.push_back(
+            {runOf(op, costOf(forwardOf(i), i, false, far[i]), onward),
+             isTraining ? runOf(op, costOf(backward, i, true, far[i]), EagerPass::Backward) : OperatorRun()});
         if (isTraining && isInFp8(graph, i, plan)) {
             const Fp8Casts forward = fp8CastsForward(graph, i, plan), back = fp8CastsBackward(graph, i, plan);
             clock.addPass(m_runs.back().first, forward.bytes, forward.kernels);

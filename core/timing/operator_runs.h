@@ -23,6 +23,7 @@ struct OperatorRun
     TimeParts parts;    ///< s; on a GPU all of it under what holds it
     double flops = 0;   ///< of a product
     double kernels = 0; ///< dispatched
+    double calls = 0;   ///< of eager PyTorch's host (eager_calls.h)
     bool isAttention = false;
 };
 

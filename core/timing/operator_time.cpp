@@ -67,17 +67,32 @@ bool isCompiled(const Graph& graph)
                        [](const Operator& op) { return op.kind == OperatorKind::Fused; });
 }
 
+/// What the host has to do for a pass.
+struct Dispatched
+{
+    double kernels = 0, calls = 0;
+
+    void add(const OperatorRun& run, double times)
+    {
+        kernels += times * run.kernels;
+        calls += times * run.calls;
+    }
+};
+
 /// What the passes and the update wait for the host that dispatches them, one pass after the other. Where nothing makes
 /// it wait for the device, the host has the update's kernels ready by as much as it was done with backward's before.
-double dispatchSeconds(const StepTime& time, const Dispatch& host, bool isCompiled, double launch, double forward,
-                       double backward, double recomputed, double updating)
+double dispatchSeconds(const StepTime& time, const Dispatch& host, bool isCompiled, double launch,
+                       const Dispatched& forward, const Dispatched& backward, const Dispatched& recomputed,
+                       double updating)
 {
     const auto waits = [](double dispatched, double device) { return std::max(0.0, dispatched - device); };
-    const double eager = isCompiled ? 1 : host.eager;
-    const double runs = eager * host.forward + launch;
-    const double returned = backward * (eager * host.backward + launch) + recomputed * runs;
+    const auto seconds = [&](const Dispatched& pass, double kernel) {
+        return (isCompiled ? pass.kernels * kernel : pass.calls * host.call) + pass.kernels * launch;
+    };
+    const double runs = seconds(forward, host.forward);
+    const double returned = seconds(backward, host.backward) + seconds(recomputed, host.forward);
     const double lead = host.waitsBeforeUpdate ? 0 : waits(time.backward + time.recomputation, returned);
-    return waits(forward * runs, time.forward) + waits(returned, time.backward + time.recomputation)
+    return waits(runs, time.forward) + waits(returned, time.backward + time.recomputation)
         + waits(updating, time.optimizer + lead);
 }
 
@@ -189,21 +204,21 @@ Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>
     const bool isTraining = plan.phase == StepPhase::Training;
     const double times = isTraining ? plan.accumulation : 1;
     const OperatorRuns runs(graph, plan, clock, options);
-    double forward = 0, backward = 0, recomputed = 0; // kernels
+    Dispatched forward, backward, recomputed;
     for (std::size_t i = 0; i < runs.size(); ++i) {
         time.forward += clock.book(runs.forward(i), times);
-        forward += times * runs.forward(i).kernels;
+        forward.add(runs.forward(i), times);
         if (!isTraining)
             continue;
         time.backward += clock.book(runs.backward(i), times);
-        backward += times * runs.backward(i).kernels;
+        backward.add(runs.backward(i), times);
     }
     time.modelFlops = time.executedFlops;
     if (isTraining)
         for (const RecomputedRange& range : options.recomputed)
             for (std::size_t i = range.first; i < range.last; ++i) {
                 time.recomputation += clock.book(runs.forward(i), times);
-                recomputed += times * runs.forward(i).kernels;
+                recomputed.add(runs.forward(i), times);
             }
     if (isTraining && plan.accumulation > 1) // later gradients are added into the first
         time.backward += (plan.accumulation - 1) * sumSeconds(parameters, plan, rates, options);
@@ -224,7 +239,7 @@ Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>
         time.dispatch = options.host == nullptr
             ? dispatchSeconds(time, host, isCompiled(graph), rates.launch, forward, backward, recomputed, updating)
             // A processor dispatches and computes in turn.
-            : (forward + recomputed) * host.forward + backward * host.backward + updating;
+            : (forward.kernels + recomputed.kernels) * host.forward + backward.kernels * host.backward + updating;
     }
     time.total = time.forward + time.backward + time.recomputation + time.optimizer + time.exposed + time.slowed
         + time.dispatch + (options.host != nullptr ? options.host->start : 0);

@@ -25,9 +25,10 @@
 //
 // With `kernels` and `dispatch` (reached_step.h sets them) operators of a GPU take what their shapes reach
 // (device_kernels.h), gradients that meet are added up (read twice, written once), and a pass takes as long as the host
-// needs to dispatch its kernels where that is longer: the difference is `dispatch`.
+// needs to call its operators (eager_calls.h) and to launch their kernels where that is longer: the difference is
+// `dispatch`.
 //
-// Left out: overlap of kernels, stragglers; products that add into gradients themselves
+// Left out: overlap of kernels; products that add into gradients themselves
 // (Megatron's gradient_accumulation_fusion), whose sums are counted as passes over memory here.
 #pragma once
 

@@ -59,10 +59,22 @@ private slots:
         Plan plan;
         plan.phase = StepPhase::Inference;
         const StepTime time = timeOf(graph, m_a100, plan);
-        QVERIFY2(std::fabs(time.total / 6.5e-3 - 1) < 0.3, qPrintable(QString::number(time.total)));
+        QVERIFY2(std::fabs(time.total / 6.53e-3 - 1) < 0.1, qPrintable(QString::number(time.total)));
         QVERIFY(time.dispatch > time.forward);
         plan.phase = StepPhase::Forward; // PyTorch's own part alone
         QVERIFY(timeOf(graph, m_a100, plan).dispatch < time.dispatch);
+    }
+
+    /// transformers' ViT, as above: 9.3 ms, though it has no more kernels than ResNet-50: most of them are products.
+    void productsAreMoreWorkForTheHost()
+    {
+        BuildOptions options;
+        options.gradient = false;
+        options.attention = AttentionKernel::Eager;
+        Plan plan;
+        plan.phase = StepPhase::Inference;
+        const StepTime time = timeOf(buildNetwork(*readModel("vit-b-16"), options).value(), m_a100, plan);
+        QVERIFY2(std::fabs(time.total / 9.32e-3 - 1) < 0.1, qPrintable(QString::number(time.total)));
     }
 
     void aSmallStepWaitsForTheHostAndALargeOneDoesNot()
@@ -103,6 +115,23 @@ private slots:
         QVERIFY(std::abs(tokenOf("nvidia-h100-sxm") / 24.4e-3 - 1) < 0.05);
         QVERIFY(tokenOf("nvidia-rtx-4090") <= 14.8e-3);
         QVERIFY(tokenOf("nvidia-a100-80gb") > tokenOf("nvidia-h100-sxm"));
+    }
+
+    /// BERT large accumulates so long that its reductions cost nothing. On a DGX A100 each of eight GPUs ran 1.1, 1.1,
+    /// 1.4 and 2.3 % longer than one alone (NVIDIA's DeepLearningExamples, BERT, NGC 21.11: 580 and 4,591, 317 and
+    /// 2,505, 210 and 1,657, 110 and 860 texts a second).
+    void aStepWaitsForTheSlowestOfItsRanks()
+    {
+        const Graph graph = gpt2Of(1024, 4, 32, 512, DType::Float16);
+        Plan plan;
+        plan.precision = Precision::Fp16Mixed;
+        plan.accumulation = 256;
+        const double one = timeOf(graph, m_a100, plan).total;
+        plan.dataParallel = 8;
+        const double eight = timeOf(graph, m_a100, plan).total;
+        QVERIFY2(eight > 1.005 * one && eight < 1.025 * one, qPrintable(QString::number(eight / one)));
+        plan.dataParallel = 64;
+        QVERIFY(timeOf(graph, m_a100, plan).total > 1.003 * eight);
     }
 
     /// What hides behind the passes keeps 24 of 108 multiprocessors from them.
