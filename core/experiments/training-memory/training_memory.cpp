@@ -167,8 +167,8 @@ Json detailOf(const Device& device, const TrainingAnswer& answer, const std::opt
     detail["tree"] = treeJson(simulation.trace, simulation.peak);
     detail["live_at_end"] = simulation.allocator.current.allocated;
     detail["textbook"] = textbookJson(textbookFigures(answer));
-    if (!simulation.graph->attention.empty())
-        detail["attention"] = simulation.graph->attention;
+    if (!simulation.graph->attention.text.empty())
+        detail["attention"] = simulation.graph->attention.text;
     detail["basis"] = device.basis;
     detail["capacity"] = capacityJson(device);
     return detail;

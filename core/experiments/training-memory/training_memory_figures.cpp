@@ -156,7 +156,7 @@ Why activationsWhy(const TrainingAnswer& answer, const TextbookFigures& textbook
         why.terms.push_back(
             {"textbook", *textbook.activations, Unit::Byte, textbook.activationsFormula, "Korthikanti et al. 2022"});
     why.source = tapeSource;
-    if (const std::string& attention = answer.simulation.graph->attention; !attention.empty())
+    if (const std::string& attention = answer.simulation.graph->attention.text; !attention.empty())
         why.source += fmt::format("; attention=auto is {}", attention);
     why.omits = {"buffers inside kernels"};
     return why;
