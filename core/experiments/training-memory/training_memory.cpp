@@ -95,7 +95,7 @@ public:
         return {"batch", {parameters.number("batch")}}; // the timeline is the curve; a sweep is asked for
     }
     Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const override;
-    Result<Prediction> predict(const Device& device, const Parameters& parameters) const override;
+    Result<Prediction> predict(const Device& device, const Parameters& parameters, PredictionContext&) const override;
     std::vector<Claim> claims(const Device& device, const Parameters& parameters,
                               const Measurement& measured) const override;
 
@@ -198,7 +198,7 @@ Result<std::vector<Point>> TrainingMemory::pointsOf(const Device& device, const 
     });
 }
 
-Result<Prediction> TrainingMemory::predict(const Device& device, const Parameters& parameters) const
+Result<Prediction> TrainingMemory::predict(const Device& device, const Parameters& parameters, PredictionContext&) const
 {
     Parameters own = parameters;
     own.setSweep({});
