@@ -258,6 +258,11 @@ std::string bytesText(double bytes, int digits)
     return quantityText(bytes, Unit::Byte, ByteStyle::Binary, digits);
 }
 
+std::string secondsText(double seconds)
+{
+    return quantityText(seconds, Unit::Second);
+}
+
 std::string shortNumber(double count, int digits)
 {
     return quantityText(count, Unit::One, ByteStyle::Binary, digits);

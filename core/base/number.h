@@ -52,6 +52,8 @@ std::string percentText(double share, int digits = 2);
 std::string signedPercentText(double share);
 /// With a binary prefix and four digits: "1.094 MiB".
 std::string bytesText(double bytes, int digits = 4);
+/// With a prefix and four digits: "1.094 ms".
+std::string secondsText(double seconds);
 /// Of what has no unit, with four digits.
 std::string shortNumber(double count, int digits = 4);
 

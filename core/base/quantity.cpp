@@ -43,9 +43,9 @@ std::string Figure::rangeText(ByteStyle style) const
     return (isAlike ? from.substr(0, name) : from) + " to " + to;
 }
 
-Figure figureOf(std::string key, std::string label, Unit unit, double value, Why why)
+Figure figureOf(std::string key, std::string label, Unit unit, std::variant<double, std::string> value, Why why)
 {
-    return {std::move(key), std::move(label), unit, value, {}, {}, std::move(why)};
+    return {std::move(key), std::move(label), unit, std::move(value), {}, {}, std::move(why)};
 }
 
 void markCounted(Figures& figures, std::initializer_list<std::string_view> keys)

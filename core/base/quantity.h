@@ -58,8 +58,8 @@ struct Figure
     std::string rangeText(ByteStyle style = ByteStyle::Binary) const;
 };
 
-/// A number and how it comes about.
-Figure figureOf(std::string key, std::string label, Unit unit, double value, Why why);
+/// A value and how it comes about.
+Figure figureOf(std::string key, std::string label, Unit unit, std::variant<double, std::string> value, Why why);
 
 using Figures = std::vector<Figure>; // in display order
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/knapsack.h"
 
+#include "core/base/rounding.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -21,7 +23,7 @@ void take(Selection& selection, const std::vector<KnapsackItem>& items, std::siz
 
 Result<Knapsack> Knapsack::make(std::vector<KnapsackItem> items, std::int64_t capacity, std::int64_t slots)
 {
-    const std::int64_t unit = slots > 0 ? std::max<std::int64_t>(1, (capacity + slots - 1) / slots) : 1;
+    const std::int64_t unit = slots > 0 ? std::max<std::int64_t>(1, quotientUp(capacity, slots)) : 1;
     const std::int64_t width = std::max<std::int64_t>(0, capacity) / unit;
     if (width > knapsackCellLimit / std::int64_t(std::max<std::size_t>(1, items.size())) - 1)
         return fail(

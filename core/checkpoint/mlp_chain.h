@@ -16,6 +16,7 @@
 // Left out, as in every chain: W, b, their gradients, and the workspace of a library's products.
 #pragma once
 
+#include "core/base/rounding.h"
 #include "core/checkpoint/chain.h"
 
 #include <string_view>
@@ -37,7 +38,7 @@ inline constexpr std::int64_t mlpBatchLimit = 1 << 20;
 inline constexpr std::int64_t poolGranularity = 512;
 constexpr std::int64_t pooledBytes(std::int64_t bytes)
 {
-    return (bytes + poolGranularity - 1) / poolGranularity * poolGranularity;
+    return roundedUp(bytes, poolGranularity);
 }
 
 /// The ways to save a stage, in the order of Stage::options.

@@ -103,7 +103,7 @@ Outcome outcomeFromPoints(const Experiment& experiment, const Device& device, co
     return outcome;
 }
 
-Result<Prediction> Experiment::predict(const Device& device, const Parameters& parameters) const
+Result<Prediction> Experiment::predict(const Device& device, const Parameters& parameters, PredictionContext&) const
 {
     const auto modelled = [&](const Parameters& point, std::size_t) { return predictPoint(device, point); };
     MEMSCAPE_TRY(points, predictedPoints(sweepOf(*this, device, parameters), parameters, modelled));
@@ -115,10 +115,10 @@ Result<Prediction> Experiment::predict(const Device& device, const Parameters& p
     return prediction;
 }
 
-Result<Prediction> Experiment::predictAgain(const Device& device, const Parameters& parameters,
-                                            PredictionContext&) const
+Result<Prediction> Experiment::predict(const Device& device, const Parameters& parameters) const
 {
-    return predict(device, parameters);
+    PredictionContext once;
+    return predict(device, parameters, once);
 }
 
 std::string Experiment::notMeasuredOn(const Device& device) const

@@ -103,13 +103,12 @@ public:
                                       const Measurement& measured = {}) const;
 
     /// The whole prediction: figures at the parameters' own values, series over the sweep. An
-    /// experiment overrides it when its curves are not over a parameter (a timeline), or when the
-    /// figures, the detail and the curves come from one simulation.
-    virtual Result<Prediction> predict(const Device& device, const Parameters& parameters) const;
-    /// The same answer, sooner where the last one left something for it. An experiment overrides it
-    /// when its prediction takes long.
-    virtual Result<Prediction> predictAgain(const Device& device, const Parameters& parameters,
-                                            PredictionContext& context) const;
+    /// experiment overrides it when its curves are not over a parameter (a timeline), when the
+    /// figures, the detail and the curves come from one simulation, or when it takes long: `context`
+    /// holds what the last answer left for this one.
+    virtual Result<Prediction> predict(const Device& device, const Parameters& parameters,
+                                       PredictionContext& context) const;
+    Result<Prediction> predict(const Device& device, const Parameters& parameters) const;
 };
 
 /// What a command or a link asks for: what it assigns, what that implies, and the schema's defaults.

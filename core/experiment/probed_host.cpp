@@ -99,7 +99,7 @@ std::string probedHostText(const Measurement& measured)
     for (std::size_t i = 0; i < std::size(worksOfState); ++i)
         text += fmt::format("{} {} {} times", i == 0 ? "" : ",", wordsOfState[i],
                             shortNumber(host->times.*worksOfState[i].second, 3));
-    text += fmt::format(". With these a step is predicted to take {}", quantityText(host->stepTime, Unit::Second));
+    text += fmt::format(". With these a step is predicted to take {}", secondsText(host->stepTime));
     if (const Figure* const step = stepTimeOf(measured.figures); step && step->number() > 0)
         text += fmt::format(", {} off what it took", percentText(std::fabs(host->stepTime / step->number() - 1)));
     return text + ".";

@@ -329,8 +329,7 @@ std::string ProbedLink::text() const
 {
     if (isWork())
         return fmt::format("{} at {} of their calibrated time", label, percentText(pace));
-    return fmt::format("{}, α {}, β {}", label, quantityText(latency, Unit::Second),
-                       quantityText(bandwidth, Unit::BytePerSecond));
+    return fmt::format("{}, α {}, β {}", label, secondsText(latency), quantityText(bandwidth, Unit::BytePerSecond));
 }
 
 std::string probedText(const std::optional<Measurement>& measured)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/base/rounding.h"
 #include "core/experiment/document.h"
 
 #include "core/base/file.h"
@@ -217,7 +218,7 @@ Result<std::vector<Record>> recordsFrom(const std::vector<JsonReader>& items, st
     for (const JsonPart& part : parts)
         partOf[part.element] = &part;
     std::vector<Result<Record>> read(items.size());
-    inParallel((items.size() + neighbours - 1) / neighbours, coreCount(), [&](std::size_t run) {
+    inParallel(quotientUp(items.size(), neighbours), coreCount(), [&](std::size_t run) {
         std::array<std::optional<Json>, neighbours> parsed;
         DeviceSource devices;
         for (std::size_t i = run * neighbours; i < std::min(items.size(), (run + 1) * neighbours); ++i) {
@@ -293,10 +294,10 @@ Result<Record> predictRecord(const Experiment& experiment, const Device& device,
 Result<Record> predictRecord(const Experiment& experiment, const Device& device, const Parameters& parameters,
                              PredictionContext& context)
 {
-    auto predicted = experiment.predictAgain(device, parameters, context);
+    auto predicted = experiment.predict(device, parameters, context);
     if (!predicted && parameters.sweep() && predicted.error().code != "predict.cancelled") {
         // The first point of a sweep is refused: the others stand without what the experiment adds to that one.
-        if (auto others = experiment.Experiment::predict(device, parameters))
+        if (auto others = experiment.Experiment::predict(device, parameters, context))
             predicted = std::move(others);
     }
     MEMSCAPE_TRY(prediction, std::move(predicted));

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -417,20 +416,6 @@ void writeDenseNet(const ModelDescription& model, CnnWriter& out)
 }
 
 } // namespace
-
-std::int64_t CnnLayer::macs() const
-{
-    std::int64_t product = 0;
-    if (kind == CnnLayerKind::Linear)
-        product = 1;
-    else if (kind == CnnLayerKind::Convolution)
-        product = kernel * kernel * size * size;
-    for (const std::int64_t factor : {inputs / groups, outputs}) {
-        if (__builtin_mul_overflow(product, factor, &product))
-            return std::numeric_limits<std::int64_t>::max();
-    }
-    return product;
-}
 
 Result<std::vector<CnnLayer>> cnnLayers(const ModelDescription& model)
 {

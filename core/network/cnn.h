@@ -52,10 +52,6 @@ struct CnnLayer
     std::int64_t kernel = 1, stride = 1, padding = 0, groups = 1;
     bool hasBias = false;
     std::int64_t size = 0; ///< side of its output picture; 1 after Flatten
-
-    /// Multiply-adds for one picture: convolutions and linear layers, without bias, norm and
-    /// pooling. INT64_MAX when there are more.
-    std::int64_t macs() const;
 };
 
 /// Errors: those of checkModel(), and model.contradiction when the picture shrinks to nothing.

@@ -2,6 +2,7 @@
 #include "core/network/gguf.h"
 
 #include "core/base/file.h"
+#include "core/base/rounding.h"
 #include "core/base/text.h"
 #include "core/network/gguf_types.h"
 
@@ -306,7 +307,7 @@ Result<GgufFile> readGgufFile(const std::filesystem::path& path)
             return wrongTensor(path, placed.tensor.name, "comes twice");
         tensors.push_back(std::move(placed));
     }
-    const std::uint64_t begin = (input.at() + alignment - 1) / alignment * alignment;
+    const std::uint64_t begin = roundedUp(input.at(), alignment);
     MEMSCAPE_CHECK(checkPlaces(tensors, begin < size ? size - begin : 0, path));
     StoredModel& model = file.stored;
     model.files = 1;

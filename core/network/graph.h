@@ -102,6 +102,13 @@ struct CompiledRegion
     std::vector<TensorId> results; ///< what it returns
 };
 
+/// What a library's attention chose for this network; empty where the caller chose.
+struct ChosenAttention
+{
+    std::string text; ///< "FlashAttention: 16 bits on Ampere or later"
+    bool isCudnns = false;
+};
+
 struct Graph
 {
     std::vector<Storage> storages;
@@ -125,8 +132,7 @@ struct Graph
     std::vector<TensorId> otherOutputs;  ///< made before it: logits in pieces
     /// The model returns both at once, `logits, loss = model(x)`; else the loop computes the loss.
     bool returnsLoss = false;
-    std::string attention = {};     ///< of a library's choice: "FlashAttention: 16 bits on Ampere or later"; else empty
-    bool attendsByCudnn = false;    ///< that choice is cuDNN's attention
+    ChosenAttention attention;
     bool hasAdapters = false;       ///< parameters have types of their own: a frozen base, adapters beside it
     bool dequantizesInHalf = false; ///< a 4-bit weight is made fp16 before it gets the type that is computed in
 

@@ -182,14 +182,13 @@ Result<Graph> buildNetwork(const ModelDescription& model, const BuildOptions& as
     if (graph)
         MEMSCAPE_CHECK(checkTotal(*graph));
     if (graph && isWrittenOut)
-        graph->attention = "written out: the model's code does not call scaled_dot_product_attention";
+        graph->attention.text = "written out: the model's code does not call scaled_dot_product_attention";
     if (graph && options.pipeline.ranks > 1)
         return pipelinePart(*graph, options.pipeline);
     if (graph && options.compiled != CompileScope::None) {
         MEMSCAPE_TRY(compiled, compiledGraph(*graph, options.compiled));
         compiled.padsProducts = options.padsProducts;
         compiled.attention = graph->attention;
-        compiled.attendsByCudnn = graph->attendsByCudnn;
         return compiled;
     }
     return graph;

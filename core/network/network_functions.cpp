@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -450,9 +449,9 @@ Results other(ProgramRunner& r)
                                  {a.keepsInputs, a.keepsResult, a.temporaries}, a.isInPlace));
 }
 
-const std::unordered_map<std::string_view, Function>& functions()
+const std::vector<NamedFunction>& functions()
 {
-    static const std::unordered_map<std::string_view, Function> all{
+    static const std::vector<NamedFunction> all{
         {"adaptive_avg_pool", pool<Kind::AdaptiveAveragePool>},
         {"add", binary<Kind::Add>},
         {"addmm", mm},
@@ -530,18 +529,6 @@ const std::unordered_map<std::string_view, Function>& functions()
     return all;
 }
 
-/// Beside networkFileOperators().
-const std::vector<Function>& functionTable()
-{
-    static const std::vector<Function> table = [] {
-        std::vector<Function> all;
-        for (const std::string_view name : networkFileOperators())
-            all.push_back(functions().at(name));
-        return all;
-    }();
-    return table;
-}
-
 std::string shapeText(const Shape& shape)
 {
     std::string result = "(";
@@ -551,5 +538,16 @@ std::string shapeText(const Shape& shape)
 }
 
 } // namespace program
+
+const std::vector<std::string_view>& networkFileOperators()
+{
+    static const std::vector<std::string_view> names = [] {
+        std::vector<std::string_view> all;
+        for (const program::NamedFunction& one : program::functions())
+            all.push_back(one.name);
+        return all;
+    }();
+    return names;
+}
 
 } // namespace memscape

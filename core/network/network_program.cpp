@@ -176,7 +176,7 @@ void ProgramRunner::runOperator(const FileStep& step)
     const bool needsInput = networkFileOperators()[step.op] != "fill";
     std::vector<Variable> results;
     if (!needsInput || hasInputs(1))
-        results = program::functionTable()[step.op](*this);
+        results = program::functions()[step.op].run(*this);
     m_builder.recordGradient(had);
     settle(step, std::move(results));
 }

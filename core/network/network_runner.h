@@ -7,6 +7,7 @@
 #include "core/network/network_program.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace memscape {
@@ -60,10 +61,14 @@ private:
 namespace program {
 
 using Results = std::vector<Variable>;
-using Function = Results (*)(ProgramRunner&);
+struct NamedFunction
+{
+    std::string_view name; ///< "addmm", in files
+    Results (*run)(ProgramRunner&);
+};
 
-/// By the operator's number in the file.
-const std::vector<Function>& functionTable();
+/// Sorted by name, as networkFileOperators().
+const std::vector<NamedFunction>& functions();
 std::string shapeText(const Shape& shape); ///< "(2, 5)"
 
 } // namespace program

@@ -125,8 +125,8 @@ Variable NetworkBuilder::scaledDotProduct(Variable q, Variable k, Variable v, bo
                                                         .isMasked = bool(mask),
                                                         .dropout = m_options.dropout});
         path = choice.path;
-        m_graph.attendsByCudnn = path == AttentionPath::Cudnn;
-        m_graph.attention = fmt::format("{}: {}", attentionPathText(path), choice.because);
+        m_graph.attention = {fmt::format("{}: {}", attentionPathText(path), choice.because),
+                             path == AttentionPath::Cudnn};
     }
     isCausal = isCausal && !mask;
     const Variable added = addedMask(mask, q.dtype(), path == AttentionPath::Efficient);

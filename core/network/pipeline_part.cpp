@@ -147,7 +147,6 @@ public:
         m_part.layouts = whole.layouts;
         m_part.modules = whole.modules;
         m_part.attention = whole.attention;
-        m_part.attendsByCudnn = whole.attendsByCudnn;
         m_part.hasAdapters = whole.hasAdapters;
         m_part.dequantizesInHalf = whole.dequantizesInHalf;
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/network/tensor_parallel.h"
 
+#include "core/base/rounding.h"
+
 #include <string>
 
 #include <fmt/format.h>
@@ -81,7 +83,7 @@ Result<ModelDescription> tensorParallelPart(const ModelDescription& model, int d
             MEMSCAPE_CHECK(divide(part.experts.ffn, "columns of an expert", devices));
         MEMSCAPE_CHECK(divide(part.experts.sharedFfn, "columns of the shared expert", devices));
     }
-    part.vocab = (part.vocab + devices - 1) / devices;
+    part.vocab = quotientUp(part.vocab, devices);
     return part;
 }
 

@@ -82,8 +82,7 @@ TextTable fitTable(const Json& detail, ByteStyle style)
         for (const Json& one : listOf(detail["make_it_fit"], list)) {
             table.rows.push_back(
                 {words(one, "label") + (isTrue(one, "keeps_training") ? "" : " (changes what is trained)"),
-                 bytesText(number(one, "device_total", 0), style),
-                 quantityText(number(one, "step_time", 0), Unit::Second)});
+                 bytesText(number(one, "device_total", 0), style), secondsText(number(one, "step_time", 0))});
         }
     }
     return table;
@@ -158,9 +157,9 @@ TextTable copiesTable(const Json& detail)
     TextTable table{{{"version of the copy", true}, {"time", true}, {"bandwidth", true}, {"what it does", false}}, {}};
     for (const Json& one : listOf(detail, "versions")) {
         if (!words(one, "lesson").empty())
-            table.rows.push_back(
-                {numberText(number(one, "version", 0)), quantityText(number(one, "time", 0), Unit::Second),
-                 quantityText(number(one, "bandwidth", 0), Unit::BytePerSecond), words(one, "lesson")});
+            table.rows.push_back({numberText(number(one, "version", 0)), secondsText(number(one, "time", 0)),
+                                  quantityText(number(one, "bandwidth", 0), Unit::BytePerSecond),
+                                  words(one, "lesson")});
     }
     return table;
 }

@@ -238,10 +238,10 @@ void findRetries(const FindingInput& input, std::vector<SnapshotFinding>& findin
     finding.title = retries.size() == 1
         ? "The cache was emptied once because the device was full"
         : fmt::format("The cache was emptied {} times because the device was full", retries.size());
-    finding.evidence = fmt::format(
-        "The driver refused, {} were given back and memory was taken anew{}. Each time waits for "
-        "the device.",
-        bytesText(released), time > 0 ? fmt::format(", which took {}", quantityText(time, Unit::Second)) : "");
+    finding.evidence =
+        fmt::format("The driver refused, {} were given back and memory was taken anew{}. Each time waits for "
+                    "the device.",
+                    bytesText(released), time > 0 ? fmt::format(", which took {}", secondsText(time)) : "");
     finding.remedy =
         "expandable_segments:True, garbage_collection_threshold:0.8, or a smaller micro-batch: some memory must "
         "stay free";

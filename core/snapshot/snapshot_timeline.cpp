@@ -2,6 +2,7 @@
 #include "core/snapshot/snapshot_timeline.h"
 
 #include "core/base/parallel.h"
+#include "core/base/rounding.h"
 
 #include <algorithm>
 #include <limits>
@@ -154,7 +155,7 @@ SnapshotTimeline::Extremes SnapshotTimeline::extremes(std::size_t first, std::si
             found.include({bytes.allocated, bytes.allocated, bytes.reserved, bytes.reserved});
         }
     };
-    const std::size_t inner = std::min(last, (first + leaf - 1) / leaf * leaf), innerEnd = last / leaf * leaf;
+    const std::size_t inner = std::min(last, roundedUp(first, leaf)), innerEnd = last / leaf * leaf;
     singly(first, inner);
     if (innerEnd < inner)
         return found;

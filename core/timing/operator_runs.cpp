@@ -219,7 +219,7 @@ OperatorRuns::OperatorRuns(const Graph& graph, const Plan& plan, const OperatorC
         if (options.kernels && cost.kernels > 0 && !isMegatrons)
             addEager(cost, eagerKernels(graph, op, isBackward, options.kernels->units(), options.kernels->cache()));
         cost.atOnce = experts[op.module];
-        cost.isCudnns = plan.attendsByCudnn || graph.attendsByCudnn;
+        cost.isCudnns = plan.attendsByCudnn || graph.attention.isCudnns;
         cost.mayUseTf32 = cost.isProduct && !cost.attention
             && (plan.tf32 == Tf32::All || (plan.tf32 == Tf32::Convolutions && cost.isConvolution));
         cost.turned = plan.isChannelsLast ? cost.turnedInNhwc : cost.turned;

@@ -2,6 +2,7 @@
 #include "core/trace/packing.h"
 
 #include "core/base/cancellation.h"
+#include "core/base/rounding.h"
 #include "core/trace/block_policy.h"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ Packing unplaced(const RequestTrace& trace)
     Packing packing;
     packing.offsets.resize(trace.blocks.size());
     for (const RequestedBlock& block : trace.blocks)
-        packing.sizes.push_back((block.bytes + packedAlignment - 1) / packedAlignment * packedAlignment);
+        packing.sizes.push_back(roundedUp(block.bytes, packedAlignment));
     return packing;
 }
 

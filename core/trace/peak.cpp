@@ -28,25 +28,6 @@ template <typename Counts> std::optional<Moment> highest(const Trace& trace, Cou
     return moment;
 }
 
-std::string label(const Trace& trace, const Event& event, Grouping grouping)
-{
-    switch (grouping) {
-    case Grouping::Category: return std::string(categoryText(event.category));
-    case Grouping::Name: return trace.names()[event.name];
-    case Grouping::Module: return trace.modules()[event.module];
-    case Grouping::ModuleKind: return moduleKind(trace.modules()[event.module]);
-    }
-    return {};
-}
-
-/// The id that decides which group a block belongs to, so that labels are made once per id.
-std::uint32_t groupId(const Event& event, Grouping grouping)
-{
-    if (grouping == Grouping::Category)
-        return std::uint32_t(event.category);
-    return grouping == Grouping::Name ? event.name : event.module;
-}
-
 } // namespace
 
 std::string moduleKind(std::string_view path)
@@ -85,42 +66,6 @@ std::vector<BlockId> liveAt(const Trace& trace, std::size_t moment)
         if (isLive[block])
             blocks.push_back(block);
     return blocks;
-}
-
-std::vector<LiveGroup> groupBlocks(const Trace& trace, const std::vector<BlockId>& blocks, Grouping grouping)
-{
-    std::unordered_map<std::uint32_t, std::size_t> groupOfId;
-    std::unordered_map<std::string, std::size_t> groupOfLabel;
-    std::vector<LiveGroup> groups;
-    for (const BlockId block : blocks) {
-        const Event& event = trace.allocation(block);
-        const auto [entry, isNew] = groupOfId.try_emplace(groupId(event, grouping), 0);
-        if (isNew) {
-            const std::string text = label(trace, event, grouping);
-            const auto [known, isNewLabel] = groupOfLabel.try_emplace(text, groups.size());
-            if (isNewLabel)
-                groups.push_back({text, 0, 0});
-            entry->second = known->second;
-        }
-        groups[entry->second].bytes += event.bytes;
-        ++groups[entry->second].blocks;
-    }
-    std::sort(groups.begin(), groups.end(), [](const LiveGroup& a, const LiveGroup& b) {
-        return a.bytes != b.bytes ? a.bytes > b.bytes : a.label < b.label;
-    });
-    return groups;
-}
-
-std::optional<Misfit> firstMisfit(const Trace& trace, std::int64_t capacity)
-{
-    std::int64_t held = 0;
-    const auto& events = trace.events();
-    for (std::size_t i = 0; i < events.size(); ++i) {
-        if (events[i].isAllocation() && events[i].bytes > capacity - held)
-            return Misfit{trace.momentOf(i), events[i].bytes, held};
-        held += events[i].change();
-    }
-    return std::nullopt;
 }
 
 } // namespace memscape

@@ -2,6 +2,7 @@
 #include "core/trace/touched_pages.h"
 
 #include "core/base/cancellation.h"
+#include "core/base/rounding.h"
 
 #include <algorithm>
 
@@ -35,7 +36,7 @@ void TouchedPages::touch(std::uint64_t address, std::int64_t bytes)
 /// Whole pages: one that is partly in use stays.
 void TouchedPages::forget(std::uint64_t address, std::int64_t bytes)
 {
-    const std::uint64_t begin = (address + hostPage - 1) / hostPage, end = (address + std::uint64_t(bytes)) / hostPage;
+    const std::uint64_t begin = quotientUp(address, hostPage), end = (address + std::uint64_t(bytes)) / hostPage;
     if (begin >= end)
         return;
     auto at = m_ranges.upper_bound(begin);

@@ -161,26 +161,6 @@ std::vector<Collective> pipelineCommunication(const Graph& graph, const Plan& pl
     return all;
 }
 
-std::vector<Collective> tensorParallelCommunication(double activationBytes, double layers, bool recomputesLayers,
-                                                    const Plan& plan)
-{
-    if (plan.tensorParallel == 1)
-        return {};
-    using enum CollectiveKind;
-    const bool isTraining = plan.phase == StepPhase::Training;
-    const double batches = isTraining ? plan.accumulation : 1;
-    const double forward = isTraining && recomputesLayers ? 4 : 2;
-    const double passes = (isTraining ? forward + 2 : 2) * layers * batches;
-    const int degree = plan.tensorParallel;
-    if (!plan.sequenceParallel)
-        return {{"activations", AllReduce, activationBytes, passes, degree}};
-    std::vector<Collective> collectives{{"activations", ReduceScatter, activationBytes, passes, degree},
-                                        {"activations", AllGather, activationBytes, passes, degree}};
-    if (isTraining)
-        collectives.push_back({"inputs of backward", AllGather, activationBytes, 2 * layers * batches, degree});
-    return collectives;
-}
-
 std::vector<Collective> offloadCommunication(const std::vector<ParameterTensor>& parameters, const Plan& plan)
 {
     if (plan.offload == Offload::None || plan.phase != StepPhase::Training)

@@ -74,11 +74,6 @@ std::vector<Collective> dataParallelCommunication(const std::vector<ParameterTen
 /// Of a pipeline's rank, by the chunks of its network; empty without one.
 std::vector<Collective> pipelineCommunication(const Graph& graph, const Plan& plan);
 
-/// Of tensor and sequence parallelism in a transformer; `activationBytes` is s b h × bytes of an
-/// element, `recomputesLayers` says that backward runs each layer's forward again.
-std::vector<Collective> tensorParallelCommunication(double activationBytes, double layers, bool recomputesLayers,
-                                                    const Plan& plan);
-
 /// Over the host link: gradients down, once a step or, when they are streamed, once a micro-batch;
 /// weights up for an optimizer on the host, twice per micro-batch when they live there too.
 std::vector<Collective> offloadCommunication(const std::vector<ParameterTensor>& parameters, const Plan& plan);

@@ -10,16 +10,6 @@ double zeroBytes(double parameters, double dataParallel, int stage)
     return share(weights, 3) + share(gradients, 2) + share(optimizer, 1);
 }
 
-double zeroVolume(int stage)
-{
-    return stage == 3 ? 3 : 2;
-}
-
-double zeroActivationElements(const Transformer& model)
-{
-    return 12 * model.hidden * model.batch * model.sequence * model.layers;
-}
-
 double attentionTerm(const Transformer& model)
 {
     return 5 * model.heads * model.sequence / model.hidden;
@@ -39,13 +29,6 @@ double layerBytes(const Transformer& model, Kept kept)
     return 0;
 }
 
-double outerBytes(const Transformer& model, double stages)
-{
-    const double unit = model.sequence * model.batch * model.hidden / model.tensorParallel;
-    const double last = stages == 1 ? 4 * (1 + model.vocabulary / model.hidden) : 0;
-    return unit * (stages + last);
-}
-
 double stepFlops(const Transformer& model, bool recomputesAttention)
 {
     const double attention = model.sequence / ((recomputesAttention ? 3 : 6) * model.hidden);
@@ -62,16 +45,6 @@ double parameters(const Transformer& model)
 double cachePerToken(double layers, double keyValueHeads, double headDimension, double elementBytes)
 {
     return 2 * layers * keyValueHeads * headDimension * elementBytes;
-}
-
-double latentCachePerToken(double layers, double latentRank, double rotaryDimension, double elementBytes)
-{
-    return (latentRank + rotaryDimension) * layers * elementBytes;
-}
-
-double normalFloatBits(bool isDoublyQuantized)
-{
-    return isDoublyQuantized ? 4 + 8.0 / 64 + 32.0 / (64 * 256) : 4 + 32.0 / 64;
 }
 
 } // namespace memscape::textbook

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/host/session.h"
 
+#include "core/base/rounding.h"
 #include "core/base/text.h"
 #include "kernels/host/common/streams.h"
 
@@ -114,7 +115,7 @@ Result<void> HostSession::flush()
         // Every thread needs more than its own caches hold, and all together twice the shared one.
         const auto shared = static_cast<std::size_t>(2 * largestCache());
         const std::size_t each = std::max(shared / threads, flushBlock);
-        const std::size_t bytes = (each + flushBlock - 1) / flushBlock * flushBlock * threads;
+        const std::size_t bytes = roundedUp(each, flushBlock) * threads;
         MEMSCAPE_CHECK(checkFits(static_cast<double>(bytes)));
         MEMSCAPE_SET(m_flushed, allocate(bytes, Pages::Huge, m_ownMemory));
         m_team.run([&](int thread) {

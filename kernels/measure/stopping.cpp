@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/measure/stopping.h"
 
+#include "core/base/rounding.h"
+
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -18,7 +20,7 @@ StoppingOptions StoppingOptions::perPass(int passes) const
 {
     StoppingOptions options = *this;
     const auto count = static_cast<std::size_t>(std::max(passes, 1));
-    options.minimumSamples = (minimumSamples + count - 1) / count;
+    options.minimumSamples = quotientUp(minimumSamples, count);
     options.minimumTime = minimumTime / static_cast<double>(count);
     options.wallLimit = wallLimit / static_cast<double>(count);
     return options;

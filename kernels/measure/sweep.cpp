@@ -74,8 +74,7 @@ std::string PassSamples::note(const std::string& what) const
     const auto [smallest, largest] = std::minmax_element(all.begin(), all.end());
     return fmt::format("{}: passes gave {} and {}, {} apart; something else used the machine or its "
                        "shared cache",
-                       what, quantityText(*smallest, Unit::Second), quantityText(*largest, Unit::Second),
-                       percentText(drift()));
+                       what, secondsText(*smallest), secondsText(*largest), percentText(drift()));
 }
 
 } // namespace memscape

@@ -28,7 +28,7 @@ std::optional<Figure> storedAs(const std::optional<double>& value)
 {
     if (!value)
         return {};
-    return Figure{"stored_value", "value as stored", Unit::One, *value, {}, {}, {}};
+    return Figure{"stored_value", "value as stored", Unit::One, *value};
 }
 
 class ProductInPytorch final : public ProbedMeasurement

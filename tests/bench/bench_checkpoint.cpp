@@ -112,7 +112,7 @@ void draggedBudget(benchmark::State& state)
     for (auto _ : state) {
         const std::string budget = fmt::format("budget={}", (60 + step++ % 30) << 20);
         const auto parameters = resolve(asked.schema(), std::vector<std::string>{chain, budget});
-        benchmark::DoNotOptimize(asked.predictAgain(device, *parameters, context));
+        benchmark::DoNotOptimize(asked.predict(device, *parameters, context));
     }
 }
 

@@ -94,13 +94,8 @@ public:
         MEMSCAPE_TRY(answer, answerOf(device, parameters, once, {}));
         return predictedAllocator(device, answer);
     }
-    Result<Prediction> predict(const Device& device, const Parameters& parameters) const override
-    {
-        PredictionContext once;
-        return predictAgain(device, parameters, once);
-    }
-    Result<Prediction> predictAgain(const Device& device, const Parameters& parameters,
-                                    PredictionContext& context) const override;
+    Result<Prediction> predict(const Device& device, const Parameters& parameters,
+                               PredictionContext& context) const override;
     std::vector<Claim> claims(const Device& device, const Parameters& parameters,
                               const Measurement& measured) const override
     {
@@ -188,8 +183,8 @@ std::vector<double> doubles(const std::vector<std::int64_t>& numbers)
     return {numbers.begin(), numbers.end()};
 }
 
-Result<Prediction> Allocator::predictAgain(const Device& device, const Parameters& parameters,
-                                           PredictionContext& context) const
+Result<Prediction> Allocator::predict(const Device& device, const Parameters& parameters,
+                                      PredictionContext& context) const
 {
     Parameters own = parameters;
     own.setSweep({});

@@ -137,7 +137,7 @@ Why timeWhy(const AllocatorAnswer& answer)
     Why why;
     why.formula = "time = driver calls × what one costs";
     const bool isAssumed = answer.asked.assumesDriverCall;
-    why.with = fmt::format("= {:.0f} × {}{}", calls, quantityText(answer.asked.driverCall, Unit::Second),
+    why.with = fmt::format("= {:.0f} × {}{}", calls, secondsText(answer.asked.driverCall),
                            isAssumed ? ", which is assumed: measure it, or give driver_call" : "");
     why.terms = {
         {"calls", calls, Unit::One, "of the driver", "replayed"},
@@ -191,27 +191,24 @@ Figures allocatorFigures(const Device& device, const AllocatorCase& asked, const
 {
     const auto notes = numbers.endReserved > 0 ? (numbers.endReserved - numbers.endAllocated) / numbers.endReserved : 0;
     const auto requests = double(asked.trace->count(RequestKind::Allocate) + asked.trace->count(RequestKind::Free));
-    const auto figure = [](const char* key, const char* label, Unit unit, double value) {
-        return Figure{key, label, unit, value, {}, {}, {}};
-    };
     Figures figures{
-        figure("peak_allocated", "peak allocated", Unit::Byte, numbers.peakAllocated),
-        figure("peak_reserved", "peak reserved", Unit::Byte, numbers.peakReserved),
-        figure("wasted", "reserved beyond allocated", Unit::Byte, numbers.peakReserved - numbers.peakAllocated),
-        figure("unusable", "not usable at the peak", Unit::One, numbers.unusable),
-        figure("notes_fragmentation", "\"fragmentation\" of the notes", Unit::One, notes),
-        figure("bound", "perfect packing", Unit::Byte, double(asked.peakLive)),
-        figure("segments", "segments", Unit::One, numbers.segments),
-        figure("driver_calls", "driver calls", Unit::One, numbers.driverCalls),
-        figure("retries", "cache emptied for a request", Unit::One, numbers.retries),
+        {"peak_allocated", "peak allocated", Unit::Byte, numbers.peakAllocated},
+        {"peak_reserved", "peak reserved", Unit::Byte, numbers.peakReserved},
+        {"wasted", "reserved beyond allocated", Unit::Byte, numbers.peakReserved - numbers.peakAllocated},
+        {"unusable", "not usable at the peak", Unit::One, numbers.unusable},
+        {"notes_fragmentation", "\"fragmentation\" of the notes", Unit::One, notes},
+        {"bound", "perfect packing", Unit::Byte, double(asked.peakLive)},
+        {"segments", "segments", Unit::One, numbers.segments},
+        {"driver_calls", "driver calls", Unit::One, numbers.driverCalls},
+        {"retries", "cache emptied for a request", Unit::One, numbers.retries},
         {"out_of_memory", "out of memory", Unit::One, numbers.outOfMemory},
         {"time", "time of all requests", Unit::Second, numbers.seconds, numbers.secondsLow, numbers.secondsHigh, {}},
-        figure("request_time", "time a request", Unit::Second, requests > 0 ? numbers.seconds / requests : nan),
+        {"request_time", "time a request", Unit::Second, requests > 0 ? numbers.seconds / requests : nan},
     };
     if (!device.isGpu()) {
-        figures.push_back(figure("first_touch", "first touch of the pages", Unit::Second, numbers.firstTouch));
-        figures.push_back(figure("page_faults", "page faults", Unit::One, numbers.pageFaults));
-        figures.push_back(figure("resident", "peak resident", Unit::Byte, numbers.resident));
+        figures.push_back({"first_touch", "first touch of the pages", Unit::Second, numbers.firstTouch});
+        figures.push_back({"page_faults", "page faults", Unit::One, numbers.pageFaults});
+        figures.push_back({"resident", "peak resident", Unit::Byte, numbers.resident});
     }
     markCounted(figures, {"bound"});
     return figures;

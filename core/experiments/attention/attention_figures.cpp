@@ -136,7 +136,7 @@ Why timeWhy(const AttentionAnswer& answer)
     why.formula = answer.cost.timeFormula;
     std::vector<std::string> parts;
     for (const AttentionStep& step : answer.cost.steps)
-        parts.push_back(fmt::format("{} ({})", quantityText(step.seconds, Unit::Second), step.name));
+        parts.push_back(fmt::format("{} ({})", secondsText(step.seconds), step.name));
     why.with = "= " + join(parts, " + ");
     why.terms = answer.cost.terms;
     why.source = answer.cost.timeSource;
@@ -150,7 +150,7 @@ void addKind(Figures& figures, const Device& device, const AttentionAnswer& answ
     const double flops = attentionFlops(answer.problem.shape, answer.problem.pass);
     const auto add = [&](std::string_view key, std::string_view label, Unit unit, double value, Why why) {
         figures.push_back(
-            {fmt::format("{}{}", prefix, key), labelOf(answer, label), unit, value, {}, {}, std::move(why)});
+            figureOf(fmt::format("{}{}", prefix, key), labelOf(answer, label), unit, value, std::move(why)));
     };
     add("time", "time", Unit::Second, answer.cost.seconds, timeWhy(answer));
     add("extra_peak", "extra memory", Unit::Byte, double(answer.memory.peak(answer.problem.pass)),
@@ -161,7 +161,7 @@ void addKind(Figures& figures, const Device& device, const AttentionAnswer& answ
     add("flops", "operations", Unit::One, flops, flopsWhy(answer));
     Why rate = timeWhy(answer);
     rate.formula = "rate = operations / time";
-    rate.with = fmt::format("= {} / {}", numberText(flops), quantityText(answer.cost.seconds, Unit::Second));
+    rate.with = fmt::format("= {} / {}", numberText(flops), secondsText(answer.cost.seconds));
     add("rate", "rate", Unit::FlopPerSecond, flops / answer.cost.seconds, rate);
     markCounted(figures, {"standard_flops", "flash_flops"});
 }
@@ -179,8 +179,8 @@ Figure otherWay(const AttentionAnswers& answers, std::string key, std::string la
     why.source = "the number of scores that the pattern keeps, stored as standard attention stores P";
     why.omits = {"indices of the pattern, blocks that are not full, and that its answer is another "
                  "one than attention's"};
-    return {std::move(key), std::move(label), Unit::Byte, double(shape.queryRows()) * perRow * e, {}, {},
-            std::move(why)};
+    return figureOf(std::move(key), std::move(label), Unit::Byte, double(shape.queryRows()) * perRow * e,
+                    std::move(why));
 }
 
 void addComparison(Figures& figures, const Device& device, const AttentionAnswers& answers)
@@ -188,11 +188,10 @@ void addComparison(Figures& figures, const Device& device, const AttentionAnswer
     const AttentionAnswer &standard = *answers.standard, &flash = *answers.flash;
     Why speed;
     speed.formula = "speedup = standard time / flash time";
-    speed.with = fmt::format("= {} / {}", quantityText(standard.cost.seconds, Unit::Second),
-                             quantityText(flash.cost.seconds, Unit::Second));
+    speed.with = fmt::format("= {} / {}", secondsText(standard.cost.seconds), secondsText(flash.cost.seconds));
     speed.source = "the two predictions";
     figures.push_back(
-        {"speedup", "flash is faster by", Unit::One, standard.cost.seconds / flash.cost.seconds, {}, {}, speed});
+        figureOf("speedup", "flash is faster by", Unit::One, standard.cost.seconds / flash.cost.seconds, speed));
     Why crossover;
     crossover.formula = "the shortest power of two from which flash time < standard time";
     crossover.with = "everything else as it is";
@@ -201,7 +200,7 @@ void addComparison(Figures& figures, const Device& device, const AttentionAnswer
     const auto found = attentionCrossover(device, answers);
     crossover.with = found > 0 ? fmt::format("from sequence {} on, everything else as it is", found)
                                : "flash is not faster at any length up to 131,072";
-    figures.push_back({"crossover", "flash is faster from", Unit::One, double(found), {}, {}, crossover});
+    figures.push_back(figureOf("crossover", "flash is faster from", Unit::One, double(found), crossover));
 }
 
 } // namespace

@@ -155,8 +155,8 @@ Figures predictedTimes(const BankCase& request, const BankAccess& access, const 
     bandwidth.with = fmt::format("= {} × {} / {} = {}", quantityText(request.usefulBytes(), Unit::Byte),
                                  quantityText(time.clock.value, Unit::Hertz), numberOf(time.cycles),
                                  quantityText(time.bandwidth, Unit::BytePerSecond));
-    Figures figures{{"cycles", "cycles / request", Unit::One, time.cycles, {}, {}, cycles},
-                    {"bandwidth", "bandwidth, one SM", Unit::BytePerSecond, time.bandwidth, {}, {}, bandwidth}};
+    Figures figures{figureOf("cycles", "cycles / request", Unit::One, time.cycles, cycles),
+                    figureOf("bandwidth", "bandwidth, one SM", Unit::BytePerSecond, time.bandwidth, bandwidth)};
     if (!std::isfinite(time.latencyCycles))
         return figures;
     Why latency;
@@ -169,7 +169,7 @@ Figures predictedTimes(const BankCase& request, const BankAccess& access, const 
                              "one dependent read of 4 bytes", time.latency.source});
     latency.source = time.latency.source;
     latency.omits = {"what a conflict costs beyond its wavefront: no source we found gives it for these GPUs"};
-    figures.push_back({"latency_cycles", "cycles, lone warp", Unit::One, time.latencyCycles, {}, {}, latency});
+    figures.push_back(figureOf("latency_cycles", "cycles, lone warp", Unit::One, time.latencyCycles, latency));
     return figures;
 }
 
@@ -218,7 +218,8 @@ public:
     Json predictDetail(const Device& device, const Parameters& parameters) const override;
     std::vector<Claim> claims(const Device& device, const Parameters& parameters,
                               const Measurement& measured) const override;
-    Result<Prediction> predict(const Device& device, const Parameters& parameters) const override;
+    Result<Prediction> predict(const Device& device, const Parameters& parameters,
+                               PredictionContext& context) const override;
 
 private:
     Schema m_schema;
@@ -298,9 +299,10 @@ std::vector<Claim> BankConflicts::claims(const Device& device, const Parameters&
 }
 
 /// Cycles, wavefronts and the rule of thumb are counts per request: they share an axis.
-Result<Prediction> BankConflicts::predict(const Device& device, const Parameters& parameters) const
+Result<Prediction> BankConflicts::predict(const Device& device, const Parameters& parameters,
+                                          PredictionContext& context) const
 {
-    MEMSCAPE_TRY(prediction, Experiment::predict(device, parameters));
+    MEMSCAPE_TRY(prediction, Experiment::predict(device, parameters, context));
     for (Series& series : prediction.series) {
         if (series.key == "cycles" || series.key == "wavefronts" || series.key == "gcd_wavefronts")
             series.yLabel = device.isGpu() ? "cycles / request" : "wavefronts / request";
@@ -394,23 +396,23 @@ int gcdWavefronts(const BankCase& request)
 Figures bankFigures(const BankCase& request, const BankAccess& access, Figures times)
 {
     Figures figures{
-        {"degree", "degree", Unit::One, double(access.degree), {}, {}, degreeWhy(access)},
-        {"wavefronts", "wavefronts", Unit::One, double(access.wavefronts), {}, {}, countWhy(request, access)}};
+        figureOf("degree", "degree", Unit::One, double(access.degree), degreeWhy(access)),
+        figureOf("wavefronts", "wavefronts", Unit::One, double(access.wavefronts), countWhy(request, access))};
     for (Figure& figure : times)
         figures.push_back(std::move(figure));
     Why conflicts;
     conflicts.formula = "conflicts = wavefronts − phases, as profilers count them";
     conflicts.with = fmt::format("= {} − {} = {}", access.wavefronts, access.phases.size(), access.conflicts());
     conflicts.source = "Nsight Compute, l1tex__data_bank_conflicts_pipe_lsu_mem_shared";
-    figures.push_back({"conflicts", "bank conflicts", Unit::One, double(access.conflicts()), {}, {}, conflicts});
+    figures.push_back(figureOf("conflicts", "bank conflicts", Unit::One, double(access.conflicts()), conflicts));
     if (const int rule = gcdWavefronts(request); rule > 0)
-        figures.push_back({"gcd_wavefronts", "by gcd(stride, 32)", Unit::One, double(rule), {}, {}, gcdWhy(request)});
+        figures.push_back(figureOf("gcd_wavefronts", "by gcd(stride, 32)", Unit::One, double(rule), gcdWhy(request)));
     Why bytes;
     bytes.formula = "tile = rows × (row length + padding) × width";
     bytes.with = fmt::format("= {} × ({} + {}) × {} B = {}", request.rows, request.tile.columns, request.tile.padding,
                              request.tile.width, quantityText(request.tileBytes(), Unit::Byte));
     bytes.omits = {"other arrays of the block"};
-    figures.push_back({"tile_bytes", "tile", Unit::Byte, double(request.tileBytes()), {}, {}, bytes});
+    figures.push_back(figureOf("tile_bytes", "tile", Unit::Byte, double(request.tileBytes()), bytes));
     markCounted(figures, {"degree", "wavefronts", "conflicts", "gcd_wavefronts", "tile_bytes"});
     return figures;
 }

@@ -80,13 +80,8 @@ public:
         MEMSCAPE_TRY(study, studyBatch(device, parameters, {}, once));
         return batchFigures(device, study, study.point);
     }
-    Result<Prediction> predict(const Device& device, const Parameters& parameters) const override
-    {
-        PredictionContext once;
-        return predictAgain(device, parameters, once);
-    }
-    Result<Prediction> predictAgain(const Device& device, const Parameters& parameters,
-                                    PredictionContext& context) const override;
+    Result<Prediction> predict(const Device& device, const Parameters& parameters,
+                               PredictionContext& context) const override;
     std::vector<Claim> claims(const Device& device, const Parameters& parameters,
                               const Measurement& measured) const override
     {
@@ -116,8 +111,8 @@ Result<std::vector<Point>> BatchSize::points(const Device& device, const Paramet
     });
 }
 
-Result<Prediction> BatchSize::predictAgain(const Device& device, const Parameters& parameters,
-                                           PredictionContext& context) const
+Result<Prediction> BatchSize::predict(const Device& device, const Parameters& parameters,
+                                      PredictionContext& context) const
 {
     Parameters own = parameters;
     own.setSweep({});

@@ -86,7 +86,7 @@ Why throughputWhy(const Device& device, const BatchPoint& point)
     Why why;
     const StepTime& time = point.time;
     why.formula = "examples of an update / time of the step";
-    why.with = fmt::format("= {} / {}", shortNumber(point.examples), quantityText(time.total, Unit::Second));
+    why.with = fmt::format("= {} / {}", shortNumber(point.examples), secondsText(time.total));
     why.terms = {{"arithmetic", time.arithmeticBound, Unit::Second, "in operators limited by arithmetic", "roofline"},
                  {"memory", time.memoryBound, Unit::Second, "in operators limited by memory", "roofline"},
                  {"launch", time.launchBound, Unit::Second, "in operators limited by their launch", "roofline"},
@@ -136,8 +136,7 @@ void addNoise(Figures& figures, const BatchStudy& study, const BatchPoint& point
     figures.push_back(
         figureOf("time_to_target", "time to the target", Unit::Second, steps * point.time.total,
                  {"steps × time of a step",
-                  known ? fmt::format("= {} × {}", shortNumber(steps), quantityText(point.time.total, Unit::Second))
-                        : std::string(),
+                  known ? fmt::format("= {} × {}", shortNumber(steps), secondsText(point.time.total)) : std::string(),
                   {},
                   paper,
                   {}}));
@@ -174,13 +173,8 @@ Figures batchFigures(const Device& device, const BatchStudy& study, const BatchP
         figureOf("step_time", "time of a step", Unit::Second, point.time.total, throughputWhy(device, point)));
     figures.push_back(figureOf("time_per_example", "time per example", Unit::Second, point.secondsPerExample(),
                                throughputWhy(device, point)));
-    figures.push_back({"bound",
-                       "limited by",
-                       Unit::One,
-                       std::string(boundText(point.bound, point.isHost)),
-                       {},
-                       {},
-                       throughputWhy(device, point)});
+    figures.push_back(figureOf("bound", "limited by", Unit::One, std::string(boundText(point.bound, point.isHost)),
+                               throughputWhy(device, point)));
     return figures;
 }
 

@@ -171,7 +171,7 @@ double secondsToTarget(const BatchStudy& study, const BatchPoint& point)
 std::string durationText(double seconds)
 {
     if (seconds < 600)
-        return quantityText(seconds, Unit::Second);
+        return secondsText(seconds);
     if (seconds < 7200)
         return quantityText(seconds / 60, Unit::One) + " min";
     if (seconds < 2 * 86400)

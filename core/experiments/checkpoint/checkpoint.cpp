@@ -70,13 +70,8 @@ public:
         MEMSCAPE_TRY(answer, answerCheckpoint(device, parameters));
         return checkpointFigures(answer);
     }
-    Result<Prediction> predict(const Device& device, const Parameters& parameters) const override
-    {
-        PredictionContext once;
-        return predictAgain(device, parameters, once);
-    }
-    Result<Prediction> predictAgain(const Device& device, const Parameters& parameters,
-                                    PredictionContext& context) const override;
+    Result<Prediction> predict(const Device& device, const Parameters& parameters,
+                               PredictionContext& context) const override;
     std::vector<Claim> claims(const Device& device, const Parameters& parameters, const Measurement&) const override
     {
         const auto answer = answerCheckpoint(device, parameters);
@@ -87,8 +82,8 @@ private:
     Schema m_schema = checkpointSchema();
 };
 
-Result<Prediction> Checkpoint::predictAgain(const Device& device, const Parameters& parameters,
-                                            PredictionContext& context) const
+Result<Prediction> Checkpoint::predict(const Device& device, const Parameters& parameters,
+                                       PredictionContext& context) const
 {
     Parameters own = parameters;
     own.setSweep({});

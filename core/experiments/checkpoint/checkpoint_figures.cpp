@@ -141,25 +141,15 @@ Figures checkpointFigures(const CheckpointAnswer& answer)
     const Unit memory = answer.memoryUnit(), time = answer.timeUnit();
     Why evaluations = forwardsWhy(answer);
     evaluations.formula = "every forward that runs, of any kind";
-    return {{"peak", "peak", memory, valueOr(answer, double(replayed.peak)), {}, {}, peakWhy(answer)},
-            {"makespan", "time of the step", time, valueOr(answer, replayed.makespan), {}, {}, makespanWhy(answer)},
-            {"recomputed_forwards",
-             "recomputed forwards",
-             Unit::One,
-             valueOr(answer, double(replayed.recomputed)),
-             {},
-             {},
-             forwardsWhy(answer)},
-            {"forward_evaluations",
-             "forward evaluations",
-             Unit::One,
-             valueOr(answer, double(replayed.forwards)),
-             {},
-             {},
-             evaluations},
-            {"feasible", "feasible", Unit::One, answer.chosen.isFeasible ? 1.0 : 0.0, {}, {}, feasibleWhy(answer)},
-            {"lower_bound_memory", "least memory", memory, double(answer.leastMemory), {}, {}, leastWhy(answer)},
-            {"solver_time", "solver time", Unit::Second, answer.chosen.solverTime, {}, {}, solverWhy(answer)}};
+    return {figureOf("peak", "peak", memory, valueOr(answer, double(replayed.peak)), peakWhy(answer)),
+            figureOf("makespan", "time of the step", time, valueOr(answer, replayed.makespan), makespanWhy(answer)),
+            figureOf("recomputed_forwards", "recomputed forwards", Unit::One,
+                     valueOr(answer, double(replayed.recomputed)), forwardsWhy(answer)),
+            figureOf("forward_evaluations", "forward evaluations", Unit::One,
+                     valueOr(answer, double(replayed.forwards)), evaluations),
+            figureOf("feasible", "feasible", Unit::One, answer.chosen.isFeasible ? 1.0 : 0.0, feasibleWhy(answer)),
+            figureOf("lower_bound_memory", "least memory", memory, double(answer.leastMemory), leastWhy(answer)),
+            figureOf("solver_time", "solver time", Unit::Second, answer.chosen.solverTime, solverWhy(answer))};
 }
 
 } // namespace memscape

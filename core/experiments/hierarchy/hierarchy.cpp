@@ -41,16 +41,16 @@ Why latencyWhy(const Device& device, const LatencyModel& model)
             continue;
         why.with += fmt::format("{} {}·{}", why.with == "=" ? "" : " +",
                                 quantityText(one.share, Unit::One, ByteStyle::Binary, 2),
-                                quantityText(one.level->latency.value, Unit::Second));
+                                secondsText(one.level->latency.value));
         why.terms.push_back({one.level->id, one.level->latency.value, Unit::Second,
                              fmt::format("{} holds {} of the accesses", one.level->label, percentText(one.share)),
                              one.level->latency.source});
     }
     if (model.translation > 0) {
-        why.with += fmt::format(" + {}", quantityText(model.translation, Unit::Second));
+        why.with += fmt::format(" + {}", secondsText(model.translation));
         why.terms.push_back({"translation", model.translation, Unit::Second, "TLB misses on these pages", "device"});
     }
-    why.with += fmt::format(" = {}", quantityText(model.seconds, Unit::Second));
+    why.with += fmt::format(" = {}", secondsText(model.seconds));
     why.source = model.served.empty() ? std::string() : "knee: " + model.served.front().level->knee.source;
     why.omits = {"other tenants of a shared cache",
                  device.isGpu() ? "which memory partition is near" : "NUMA distance"};
@@ -240,37 +240,26 @@ Result<Figures> Hierarchy::predictPoint(const Device& device, const Parameters& 
     level.formula = "the level that serves most accesses";
     level.with = fmt::format("{} in {} ({})", bytesText(workingSet), home->label, bytesText(home->capacity.value));
     Figures figures{
-        {"level", "level", Unit::One, home->id, {}, {}, level},
-        {"latency", "latency", Unit::Second, latency.seconds, {}, {}, latencyWhy(device, latency)},
-        {"cycles",
-         "cycles",
-         Unit::One,
-         latency.seconds * device.clock.value,
-         {},
-         {},
-         Why{"cycles = latency × clock",
-             fmt::format("= {} × {}", quantityText(latency.seconds, Unit::Second),
-                         quantityText(device.clock.value, Unit::Hertz)),
-             {},
-             device.clock.source,
-             {}}},
-        {"bandwidth",
-         "bandwidth",
-         Unit::BytePerSecond,
-         bandwidth.bytesPerSecond,
-         {},
-         {},
-         bandwidthWhy(device, bandwidth, triad ? Operation::Copy : operation, shape, triad)},
-        {"latency_huge", "huge pages", Unit::Second, variant(Pages::Huge), {}, {}, {}},
-        {"latency_4k", "4 KiB pages", Unit::Second, variant(Pages::Small), {}, {}, {}},
-        {"latency_window", "few pages at a time", Unit::Second, variant(Pages::Window), {}, {}, {}},
-        {"peak_memory",
-         "peak memory",
-         Unit::Byte,
-         workingSet,
-         {},
-         {},
-         Why{"peak memory = working set", fmt::format("= {}", bytesText(workingSet)), {}, {}, {"the program itself"}}},
+        figureOf("level", "level", Unit::One, home->id, level),
+        figureOf("latency", "latency", Unit::Second, latency.seconds, latencyWhy(device, latency)),
+        figureOf(
+            "cycles", "cycles", Unit::One, latency.seconds * device.clock.value,
+            Why{"cycles = latency × clock",
+                fmt::format("= {} × {}", secondsText(latency.seconds), quantityText(device.clock.value, Unit::Hertz)),
+                {},
+                device.clock.source,
+                {}}),
+        figureOf("bandwidth", "bandwidth", Unit::BytePerSecond, bandwidth.bytesPerSecond,
+                 bandwidthWhy(device, bandwidth, triad ? Operation::Copy : operation, shape, triad)),
+        {"latency_huge", "huge pages", Unit::Second, variant(Pages::Huge)},
+        {"latency_4k", "4 KiB pages", Unit::Second, variant(Pages::Small)},
+        {"latency_window", "few pages at a time", Unit::Second, variant(Pages::Window)},
+        figureOf("peak_memory", "peak memory", Unit::Byte, workingSet,
+                 Why{"peak memory = working set",
+                     fmt::format("= {}", bytesText(workingSet)),
+                     {},
+                     {},
+                     {"the program itself"}}),
     };
     return figures;
 }
@@ -327,7 +316,7 @@ std::vector<Claim> Hierarchy::claims(const Device& device, const Parameters&, co
             quotedClaim(quoted.id, holds ? "holds" : "does not hold",
                         fmt::format("{} here: {} cycles ({}{})", level->id,
                                     quantityText(cycles, Unit::One, ByteStyle::Binary, cycles < 1000 ? 3 : 4),
-                                    quantityText(latency, Unit::Second), std::isfinite(seen) ? ", measured" : "")));
+                                    secondsText(latency), std::isfinite(seen) ? ", measured" : "")));
     };
     if (device.isGpu())
         std::for_each(std::begin(gpu), std::end(gpu), add);

@@ -113,14 +113,14 @@ std::string rateSource(const Device& device, double workingSet)
 
 Why timeWhy(const Device& device, const InPlaceCase& asked, const ElementwisePass& pass, bool isInPlace)
 {
-    const auto text = [](double seconds) { return quantityText(seconds, Unit::Second); };
     Why why;
     why.formula = device.isGpu() ? "time = launches + copy + max(memory, instructions)"
                                  : "time = copy + max(memory, instructions)";
-    why.with = device.isGpu() ? fmt::format("= {} + {} + max({}, {}) = {}", text(pass.launch), text(pass.copy),
-                                            text(pass.memory), text(pass.issue), text(pass.seconds()))
-                              : fmt::format("= {} + max({}, {}) = {}", text(pass.copy), text(pass.memory),
-                                            text(pass.issue), text(pass.seconds()));
+    why.with = device.isGpu()
+        ? fmt::format("= {} + {} + max({}, {}) = {}", secondsText(pass.launch), secondsText(pass.copy),
+                      secondsText(pass.memory), secondsText(pass.issue), secondsText(pass.seconds()))
+        : fmt::format("= {} + max({}, {}) = {}", secondsText(pass.copy), secondsText(pass.memory),
+                      secondsText(pass.issue), secondsText(pass.seconds()));
     const bool writesOnly = isInPlace && !device.isGpu();
     why.terms = {{"working set", pass.workingSet, Unit::Byte, "what must stay in a cache for the next pass", "counted"},
                  {"memory", pass.memory, Unit::Second,
@@ -150,11 +150,6 @@ Why movedWhy(const Device& device, double bytes, bool isInPlace, bool copies)
     return why;
 }
 
-Figure numberOf(const char* key, const char* label, Unit unit, double value)
-{
-    return {key, label, unit, value, {}, {}, {}};
-}
-
 } // namespace
 
 MovedBytes movedBytes(const Device& device, const InPlaceCase& asked, bool isInPlace)
@@ -175,20 +170,19 @@ Figures inPlaceFigures(const Device& device, const InPlaceCase& asked, const InP
     const Overwriting rules = overwriting(asked);
     const auto n = double(asked.bytes);
     Figures figures{{"allowed", "in place", Unit::One, rules.isAllowed() ? "allowed" : "refused " + rules.at},
-                    numberOf("out_peak", "out-of-place peak", Unit::Byte, numbers.outPeak),
-                    numberOf("in_peak", "in-place peak", Unit::Byte, numbers.inPeak),
-                    numberOf("out_kept", "alive afterwards, out of place", Unit::Byte, n * rules.outAfter),
-                    numberOf("in_kept", "alive afterwards, in place", Unit::Byte, n * rules.inAfter),
-                    numberOf("out_moved", "moved, out of place", Unit::Byte, movedBytes(device, asked, false).total()),
-                    numberOf("in_moved", "moved, in place", Unit::Byte, movedBytes(device, asked, true).total())};
+                    {"out_peak", "out-of-place peak", Unit::Byte, numbers.outPeak},
+                    {"in_peak", "in-place peak", Unit::Byte, numbers.inPeak},
+                    {"out_kept", "alive afterwards, out of place", Unit::Byte, n * rules.outAfter},
+                    {"in_kept", "alive afterwards, in place", Unit::Byte, n * rules.inAfter},
+                    {"out_moved", "moved, out of place", Unit::Byte, movedBytes(device, asked, false).total()},
+                    {"in_moved", "moved, in place", Unit::Byte, movedBytes(device, asked, true).total()}};
     markCounted(figures, {"allowed", "out_kept", "in_kept", "out_moved", "in_moved"});
     const auto time = [&](const char* key, const char* label, const InPlaceTime& one) {
         figures.push_back({key, label, Unit::Second, one.seconds, one.low, one.high, {}});
     };
     time("out_time", "out-of-place time", numbers.outTime);
     time("in_time", "in-place time", numbers.inTime);
-    figures.push_back(
-        numberOf("speedup", "speedup in place", Unit::One, numbers.outTime.seconds / numbers.inTime.seconds));
+    figures.push_back({"speedup", "speedup in place", Unit::One, numbers.outTime.seconds / numbers.inTime.seconds});
     return figures;
 }
 
@@ -218,8 +212,7 @@ Result<Figures> predictedInPlace(const Device& device, const InPlaceCase& asked)
     explain(figures, "in_time", timeWhy(device, asked, in, true));
     Why speedup;
     speedup.formula = "time out of place / time in place";
-    speedup.with =
-        fmt::format("= {} / {}", quantityText(out.seconds(), Unit::Second), quantityText(in.seconds(), Unit::Second));
+    speedup.with = fmt::format("= {} / {}", secondsText(out.seconds()), secondsText(in.seconds()));
     explain(figures, "speedup", speedup);
     return figures;
 }

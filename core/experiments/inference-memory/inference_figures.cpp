@@ -20,24 +20,14 @@ namespace {
 Figure bytesFigure(std::string key, std::string label, double bytes, std::string formula, std::string with,
                    std::string source, std::vector<std::string> omits = {})
 {
-    return {std::move(key),
-            std::move(label),
-            Unit::Byte,
-            bytes,
-            {},
-            {},
-            Why{std::move(formula), std::move(with), {}, std::move(source), std::move(omits)}};
+    return figureOf(std::move(key), std::move(label), Unit::Byte, bytes,
+                    Why{std::move(formula), std::move(with), {}, std::move(source), std::move(omits)});
 }
 
 Figure countFigure(std::string key, std::string label, double value, std::string formula)
 {
-    return {std::move(key),
-            std::move(label),
-            Unit::One,
-            value,
-            {},
-            {},
-            Why{std::move(formula), {}, {}, "the simulated pass", {}}};
+    return figureOf(std::move(key), std::move(label), Unit::One, value,
+                    Why{std::move(formula), {}, {}, "the simulated pass", {}});
 }
 
 bool isQuantized(const StoredForm& form)

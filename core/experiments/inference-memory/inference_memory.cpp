@@ -51,8 +51,8 @@ Json detailOf(const Device& device, const ServingAnswer& answer)
     detail["fits"] = fits;
     detail["fit"] = fitText(fits, total, answer.capacity);
     detail["over"] = answer.capacity ? std::max<std::int64_t>(0, total - *answer.capacity) : 0;
-    if (!answer.pass.graph->attention.empty())
-        detail["attention"] = answer.pass.graph->attention;
+    if (!answer.pass.graph->attention.text.empty())
+        detail["attention"] = answer.pass.graph->attention.text;
     detail["peak"] = momentJson(answer.pass.trace, answer.pass.peak);
     detail["phase_peaks"] = phasePeaksJson(answer.pass.trace);
     detail["tree"] = treeJson(answer.pass.trace, answer.pass.peak);
@@ -129,7 +129,7 @@ public:
         const Figure* const rate = findFigure(figures, "tokens_per_second");
         if (rate && std::isfinite(rate->number()))
             answer.sentence += fmt::format(" {} tokens/s, {} a token.", quantityText(rate->number(), Unit::One),
-                                           quantityText(findFigure(figures, "token_time")->number(), Unit::Second));
+                                           secondsText(findFigure(figures, "token_time")->number()));
         answer.knobs = {"weight_precision", "kv_precision", "batch", "context", "sequence", "attention"};
         return answer;
     }
@@ -159,7 +159,7 @@ public:
         MEMSCAPE_TRY(answer, servingAnswer(device, parameters));
         return servingFigures(device, answer, parameters);
     }
-    Result<Prediction> predict(const Device& device, const Parameters& parameters) const override;
+    Result<Prediction> predict(const Device& device, const Parameters& parameters, PredictionContext&) const override;
     Json predictDetail(const Device& device, const Parameters& parameters) const override;
     std::vector<Claim> claims(const Device& device, const Parameters& parameters,
                               const Measurement& measured) const override;
@@ -168,7 +168,8 @@ private:
     Schema m_schema = inferenceSchema();
 };
 
-Result<Prediction> InferenceMemory::predict(const Device& device, const Parameters& parameters) const
+Result<Prediction> InferenceMemory::predict(const Device& device, const Parameters& parameters,
+                                            PredictionContext&) const
 {
     Parameters own = parameters;
     own.setSweep({});

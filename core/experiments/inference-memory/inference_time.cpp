@@ -191,17 +191,12 @@ Result<double> engineSeconds(const Device& device, const ModelDescription& model
 
 Figure timeFigure(std::string key, std::string label, Unit unit, double value, Why why, double low, double high)
 {
-    Figure figure{std::move(key), std::move(label), unit, value, {}, {}, std::move(why)};
+    Figure figure = figureOf(std::move(key), std::move(label), unit, value, std::move(why));
     if (std::isfinite(low) && std::isfinite(high)) {
         figure.low = low;
         figure.high = high;
     }
     return figure;
-}
-
-std::string seconds(double value)
-{
-    return quantityText(value, Unit::Second);
 }
 
 } // namespace
@@ -253,22 +248,23 @@ Figures servingTimeFigures(const ServingTime& time)
     const Serving& serving = time.of;
     const std::string source = "roofline: Williams, Waterman, Patterson 2009; rates of the device";
     const auto orMissing = [&](std::string with) { return time.missing ? time.missing->text() : std::move(with); };
-    Figures figures{timeFigure(
-        "prefill_time", "prefill", Unit::Second, time.prefill,
-        Why{"Σ over operators of one forward pass: max(FLOPs / reached rate, bytes / bandwidth) + launch",
-            orMissing(fmt::format("= {} for {} × {} tokens", seconds(time.prefill), serving.batch, serving.sequence)),
-            {},
-            source,
-            {"a prompt longer than one pass", "Python and dispatch on the host"}},
-        time.prefillLow, time.prefillHigh)};
+    Figures figures{
+        timeFigure("prefill_time", "prefill", Unit::Second, time.prefill,
+                   Why{"Σ over operators of one forward pass: max(FLOPs / reached rate, bytes / bandwidth) + launch",
+                       orMissing(fmt::format("= {} for {} × {} tokens", secondsText(time.prefill), serving.batch,
+                                             serving.sequence)),
+                       {},
+                       source,
+                       {"a prompt longer than one pass", "Python and dispatch on the host"}},
+                   time.prefillLow, time.prefillHigh)};
     if (!(serving.cacheRead > 0))
         return figures;
     const double decode = time.decode();
     figures.push_back(timeFigure(
         "token_time", "time per token", Unit::Second, decode,
         Why{"weights + cache + kernels + communication + host",
-            orMissing(fmt::format("= {} + {} + {} + {} + {}", seconds(time.weights), seconds(time.cache),
-                                  seconds(time.launches), seconds(time.exposed), seconds(time.between))),
+            orMissing(fmt::format("= {} + {} + {} + {} + {}", secondsText(time.weights), secondsText(time.cache),
+                                  secondsText(time.launches), secondsText(time.exposed), secondsText(time.between))),
             {{"weights", serving.weightsRead.bytes(), Unit::Byte,
               time.areWeightsArithmetic ? "read once a step, and quicker than their products: arithmetic rules"
                                         : "read once a step whatever the batch: bandwidth rules",
@@ -282,7 +278,7 @@ Figures servingTimeFigures(const ServingTime& time)
     figures.push_back(
         timeFigure("eager_token_time", "time per token, eager", Unit::Second, time.eagerDecode(),
                    Why{"max(the device's, the host's: kernels × dispatch, and more for each 4-bit layer)",
-                       orMissing(fmt::format("= max({}, {})", seconds(time.eagerDevice()), seconds(time.host))),
+                       orMissing(fmt::format("= max({}, {})", secondsText(time.eagerDevice()), secondsText(time.host))),
                        {{"dispatch", time.dispatch, Unit::Second, "for each kernel, Python and launch included",
                          time.dispatchSource},
                         {"4-bit", fourBitDispatch, Unit::Second, "for each layer of bitsandbytes",
@@ -292,7 +288,7 @@ Figures servingTimeFigures(const ServingTime& time)
                    time.eagerDecodeLow(), time.eagerDecodeHigh()));
     figures.push_back(timeFigure("tokens_per_second", "tokens per second", Unit::One, time.tokensPerSecond(),
                                  Why{"batch / time per token",
-                                     orMissing(fmt::format("= {} / {}", serving.batch, seconds(decode))),
+                                     orMissing(fmt::format("= {} / {}", serving.batch, secondsText(decode))),
                                      {},
                                      "the time per token",
                                      {"prefill"}},
@@ -301,8 +297,8 @@ Figures servingTimeFigures(const ServingTime& time)
         figures.push_back(timeFigure(
             "answer_time", "time of an answer", Unit::Second, time.answer(),
             Why{"prefill + (context − sequence) × time per token in the middle of the answer",
-                orMissing(fmt::format("= {} + {} × {}", seconds(time.prefill), time.answerTokens(),
-                                      seconds(time.answerToken()))),
+                orMissing(fmt::format("= {} + {} × {}", secondsText(time.prefill), time.answerTokens(),
+                                      secondsText(time.answerToken()))),
                 {},
                 "both times above",
                 {"a prompt longer than one pass"}},

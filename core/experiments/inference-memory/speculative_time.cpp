@@ -21,7 +21,6 @@ double SpeculativeTime::tokens() const
 
 Figures speculativeFigures(const SpeculativeTime& time, const ServingTime& plain)
 {
-    const auto seconds = [](double value) { return quantityText(value, Unit::Second); };
     const auto& missing = time.draft.missing ? time.draft.missing : time.check.missing;
     Figure round{"round_tokens", "tokens of a round", Unit::One, time.tokens()};
     round.why = Why{"(1 − α^(γ+1)) / (1 − α)",
@@ -35,7 +34,7 @@ Figures speculativeFigures(const SpeculativeTime& time, const ServingTime& plain
         "(γ × time per token of the draft + time of a pass of γ + 1 tokens) / tokens of a round",
         missing ? missing->text()
                 : fmt::format("= ({} × {} + {}) / {}, {} times as fast as without", time.proposed,
-                              seconds(time.draft.decode()), seconds(time.check.decode()),
+                              secondsText(time.draft.decode()), secondsText(time.check.decode()),
                               quantityText(time.tokens(), Unit::One),
                               quantityText(plain.decode() / time.perToken(), Unit::One, ByteStyle::Binary, 3)),
         {{"draft", time.draft.decode(), Unit::Second, "a token of the draft model", "its weights, cache and launches"},

@@ -52,7 +52,8 @@ public:
         MEMSCAPE_TRY(answer, answerLayout(device, parameters));
         return figuresOf(device, answer);
     }
-    Result<Prediction> predict(const Device& device, const Parameters& parameters) const override;
+    Result<Prediction> predict(const Device& device, const Parameters& parameters,
+                               PredictionContext& context) const override;
     std::vector<Claim> claims(const Device& device, const Parameters& parameters,
                               const Measurement& measured) const override
     {
@@ -77,7 +78,8 @@ private:
 };
 
 /// One walk answers every number of reads: the sweep over them is not asked point by point.
-Result<Prediction> LayoutExperiment::predict(const Device& device, const Parameters& parameters) const
+Result<Prediction> LayoutExperiment::predict(const Device& device, const Parameters& parameters,
+                                             PredictionContext& context) const
 {
     Parameters own = parameters;
     own.setSweep({});
@@ -96,7 +98,7 @@ Result<Prediction> LayoutExperiment::predict(const Device& device, const Paramet
         prediction.series = seriesFromPoints(series(), axis, points);
         prediction.figures = figuresOf(device, answer);
     } else {
-        MEMSCAPE_TRY(swept, Experiment::predict(device, parameters));
+        MEMSCAPE_TRY(swept, Experiment::predict(device, parameters, context));
         prediction = std::move(swept);
     }
     detail.update(prediction.detail.is_object() ? prediction.detail : Json::object());

@@ -118,8 +118,8 @@ std::optional<Claim> channelsClaim(const Device& device, const LayoutCase& asked
                            : "holds for reading this tensor pixel by pixel, which gains more; no convolution is run",
         fmt::format("predicted: reading pixel by pixel takes {} from NCHW ({} sectors a request) and {} from NHWC; the "
                     "conversion {}",
-                    quantityText(slow->seconds, Unit::Second), quantityText(requests->sectors, Unit::One),
-                    quantityText(fast->seconds, Unit::Second), quantityText(conversion->seconds, Unit::Second)));
+                    secondsText(slow->seconds), quantityText(requests->sectors, Unit::One), secondsText(fast->seconds),
+                    secondsText(conversion->seconds)));
 }
 
 } // namespace

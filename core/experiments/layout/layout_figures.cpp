@@ -11,11 +11,6 @@ namespace {
 
 constexpr const char* rules = "PyTorch: c10/core/Contiguity.h, ATen/TensorUtils.cpp (computeStride)";
 
-std::string secondsText(double seconds)
-{
-    return quantityText(seconds, Unit::Second);
-}
-
 std::string loopsText(const TensorWalk& walk)
 {
     std::string text;

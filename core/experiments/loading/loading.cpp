@@ -30,13 +30,12 @@ std::vector<Claim> loadingClaims(const Device& device, const Parameters& paramet
     const JudgedNumber read = judgedNumber(measured, "read_time", model->laneSeconds(LoadingStep::Read));
     const JudgedNumber convert = judgedNumber(measured, "convert_time", model->laneSeconds(LoadingStep::Convert));
     const JudgedNumber copy = judgedNumber(measured, "copy_time", model->laneSeconds(LoadingStep::Copy));
-    const auto text = [](double seconds) { return quantityText(seconds, Unit::Second); };
     const double others = std::max(convert.value, copy.value);
-    std::string ours = fmt::format("reading takes {}", text(read.value));
+    std::string ours = fmt::format("reading takes {}", secondsText(read.value));
     if (convert.value > 0)
-        ours += fmt::format(", converting {}", text(convert.value));
+        ours += fmt::format(", converting {}", secondsText(convert.value));
     if (copy.value > 0)
-        ours += fmt::format(", the link to the GPU {}", text(copy.value));
+        ours += fmt::format(", the link to the GPU {}", secondsText(copy.value));
     ours += fmt::format(" ({})", read.side());
     return {quotedClaim("disk-no-bottleneck",
                         asked->isWarm             ? "does not arise here: the file is in the page cache"

@@ -3,6 +3,7 @@
 // figures, made of predicted or of measured numbers.
 #pragma once
 
+#include "core/base/rounding.h"
 #include "core/device/media.h"
 #include "core/experiment/experiment.h"
 #include "core/network/dtype.h"
@@ -62,7 +63,7 @@ struct LoadingCase
     std::string folder = {}; ///< of the measured file; empty: chosen
     std::uint64_t limit = 0; ///< B of the measured file at most
 
-    std::uint64_t chunks() const { return (bytes + chunk - 1) / chunk; }
+    std::uint64_t chunks() const { return quotientUp(bytes, chunk); }
     std::uint64_t lastChunk() const { return bytes - (chunks() - 1) * chunk; }
     std::uint64_t chunkBytes(std::uint64_t index) const { return index + 1 == chunks() ? lastChunk() : chunk; }
     bool isMapped() const { return method == LoadingMethod::Mmap; }

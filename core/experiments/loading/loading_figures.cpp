@@ -17,16 +17,6 @@ namespace {
 
 constexpr std::size_t mostLoadingPieces = 192; ///< of a way that is drawn
 
-std::string inSeconds(double seconds)
-{
-    return quantityText(seconds, Unit::Second);
-}
-
-std::string inBytes(double bytes)
-{
-    return bytesText(bytes);
-}
-
 /// The name of the step that takes longest alone.
 std::string slowestOf(const LoadingCase& asked, const LoadingNumbers& numbers)
 {
@@ -59,15 +49,15 @@ Why laneWhy(const LoadingModel& model, const LoadingLane& lane)
     const double rate = 1 / (lane.perByte - (inPieces + lane.once) / bytes);
     const bool isOnce = lane.once > 0;
     const std::string pieces = inPieces > 0
-        ? fmt::format(" + {} × {}", countText(std::round(lane.pieces)), inSeconds(lane.perPiece))
+        ? fmt::format(" + {} × {}", countText(std::round(lane.pieces)), secondsText(lane.perPiece))
         : std::string();
     const std::string starts = isOnce
-        ? inSeconds(lane.once)
-        : fmt::format("{} × {}", countText(double(model.asked.chunks())), inSeconds(lane.fixed));
+        ? secondsText(lane.once)
+        : fmt::format("{} × {}", countText(double(model.asked.chunks())), secondsText(lane.fixed));
     Why why = loadingWhy(
         fmt::format("time = {}{} + bytes / β", isOnce ? "α" : "chunks × α", inPieces > 0 ? " + pieces × γ" : ""),
-        fmt::format("= {}{} + {} / {} = {}", starts, pieces, inBytes(bytes), quantityText(rate, Unit::BytePerSecond),
-                    inSeconds(model.laneSeconds(lane.step))),
+        fmt::format("= {}{} + {} / {} = {}", starts, pieces, bytesText(bytes), quantityText(rate, Unit::BytePerSecond),
+                    secondsText(model.laneSeconds(lane.step))),
         lane.source);
     why.terms = {{"α", isOnce ? lane.once : lane.fixed, Unit::Second,
                   isOnce ? "once: the kernel reads ahead over the borders of chunks" : "of each chunk", lane.source}};
@@ -103,19 +93,19 @@ Why timeWhy(const LoadingModel& model)
     std::string sum;
     double slowest = 0;
     for (const LaneTime& lane : model.times()) {
-        sum += (sum.empty() ? "" : " + ") + inSeconds(lane.chunk);
+        sum += (sum.empty() ? "" : " + ") + secondsText(lane.chunk);
         slowest = std::max(slowest, lane.chunk);
     }
     Why why;
     if (asked.depth > 1 && model.lanes.size() > 1)
         why = loadingWhy("time = Σ steps of a chunk + (chunks − 1) × slowest step",
                          fmt::format("= ({}) + {} × {} = {}", sum, countText(double(asked.chunks() - 1)),
-                                     inSeconds(slowest), inSeconds(model.seconds())),
+                                     secondsText(slowest), secondsText(model.seconds())),
                          "pipeline of chunks; exact for steps that do not disturb each other");
     else
         why = loadingWhy(
             "time = chunks × Σ steps",
-            fmt::format("= {} × ({}) = {}", countText(double(asked.chunks())), sum, inSeconds(model.seconds())),
+            fmt::format("= {} × ({}) = {}", countText(double(asked.chunks())), sum, secondsText(model.seconds())),
             "one step after the other");
     for (const LoadingLane& lane : model.lanes)
         why.terms.push_back(
@@ -132,7 +122,7 @@ Why memoryWhy(const LoadingCase& asked)
 {
     const double read = asked.readMemory(), converted = asked.convertedMemory();
     const auto part = [&](double bytes, bool isWhole) {
-        return isWhole || bytes == 0 ? inBytes(bytes) : inBytes(bytes) + " of buffers";
+        return isWhole || bytes == 0 ? bytesText(bytes) : bytesText(bytes) + " of buffers";
     };
     Why why =
         loadingWhy("memory = what is read into + what is converted into",
@@ -157,31 +147,31 @@ void explainLoading(Figures& figures, const LoadingModel& model)
     }
     explain(figures, "hidden_time",
             loadingWhy("hidden = max(0, reading + converting + copies − time)",
-                       "= " + inSeconds(findFigure(figures, "hidden_time")->number()), "the figures above",
+                       "= " + secondsText(findFigure(figures, "hidden_time")->number()), "the figures above",
                        {hiddenFromZero}));
     explain(figures, "bandwidth",
-            loadingWhy("bandwidth = bytes / time", fmt::format("= {} / {}", inBytes(bytes), inSeconds(model.seconds())),
-                       "the figures above"));
+            loadingWhy("bandwidth = bytes / time",
+                       fmt::format("= {} / {}", bytesText(bytes), secondsText(model.seconds())), "the figures above"));
     explain(figures, "bytes",
             loadingWhy(asked.file.empty()
                            ? "Σ over tensors: elements × bytes of their stored form, and scales; × touched"
                            : "the file's size × touched",
-                       fmt::format("= {} of {}, {} parameters", inBytes(bytes), inBytes(double(asked.fileBytes)),
+                       fmt::format("= {} of {}, {} parameters", bytesText(bytes), bytesText(double(asked.fileBytes)),
                                    countText(double(asked.elements))),
                        asked.file.empty() ? "the model's description" : asked.file, {"the header of the file"}));
     explain(figures, "gpu_bytes",
             loadingWhy("converted bytes / GPUs",
-                       fmt::format("= {} / {}", inBytes(asked.convertedBytes(bytes)), asked.gpus), "counted",
+                       fmt::format("= {} / {}", bytesText(asked.convertedBytes(bytes)), asked.gpus), "counted",
                        {"norms, of which every GPU has its own"}));
     explain(figures, "peak_host_memory", memoryWhy(asked));
     explain(figures, "page_cache",
             loadingWhy(asked.method == LoadingMethod::Direct ? "direct I/O leaves nothing in the page cache"
                                                              : "what is read stays in the page cache",
-                       "= " + inBytes(findFigure(figures, "page_cache")->number()), "Linux",
+                       "= " + bytesText(findFigure(figures, "page_cache")->number()), "Linux",
                        {"pages that the system takes back when memory is short"}));
     explain(figures, "disk_bytes",
             loadingWhy(asked.isWarm ? "the page cache has it all" : "every byte comes from the medium",
-                       "= " + inBytes(findFigure(figures, "disk_bytes")->number()), "counted",
+                       "= " + bytesText(findFigure(figures, "disk_bytes")->number()), "counted",
                        {"what is read ahead beyond the end"}));
     explain(figures, "faults", faultsWhy(model, findFigure(figures, "faults")->number()));
     explain(figures, "bottleneck",
@@ -192,7 +182,7 @@ void explainLoading(Figures& figures, const LoadingModel& model)
                        asked.serial.empty() ? "what was asked for" : asked.serial));
     explain(figures, "chunks",
             loadingWhy("chunks = ⌈bytes / chunk⌉",
-                       fmt::format("= ⌈{} / {}⌉", inBytes(bytes), inBytes(double(asked.chunk))), "counted"));
+                       fmt::format("= ⌈{} / {}⌉", bytesText(bytes), bytesText(double(asked.chunk))), "counted"));
 }
 
 LoadingNumbers numbersOf(const LoadingModel& model)
@@ -237,35 +227,32 @@ Figures loadingFigures(const LoadingCase& asked, const LoadingNumbers& numbers)
     const auto time = [](const char* key, const char* label, const LoadingTime& one) {
         return Figure{key, label, Unit::Second, one.seconds, one.low, one.high, {}};
     };
-    const auto amount = [](const char* key, const char* label, Unit unit, double value) {
-        return Figure{key, label, unit, value, {}, {}, {}};
-    };
     const LoadingTime none{0, {}, {}};
     const double convert = asked.hasConversion() ? numbers.convert.seconds : 0;
     const double copy = asked.goesToGpu ? numbers.copy.seconds : 0;
     const auto bytes = double(asked.bytes);
     const double hidden = hiddenSeconds(numbers.read.seconds + convert + copy, numbers.time.seconds);
-    Figure bandwidth = amount("bandwidth", "bandwidth", Unit::BytePerSecond, bytes / numbers.time.seconds);
+    Figure bandwidth{"bandwidth", "bandwidth", Unit::BytePerSecond, bytes / numbers.time.seconds};
     if (numbers.time.low && numbers.time.high) {
         bandwidth.low = bytes / *numbers.time.high;
         bandwidth.high = bytes / *numbers.time.low;
     }
-    Figures figures{time("time", "time", numbers.time),
-                    {"bottleneck", "bottleneck", Unit::One, slowestOf(asked, numbers), {}, {}, {}},
-                    amount("bytes", "bytes", Unit::Byte, bytes),
-                    amount("peak_host_memory", "peak host memory", Unit::Byte, numbers.hostMemory),
-                    time("read_time", "reading alone", numbers.read),
-                    time("convert_time", "converting alone", asked.hasConversion() ? numbers.convert : none),
-                    time("copy_time", "copies alone", asked.goesToGpu ? numbers.copy : none),
-                    amount("hidden_time", "hidden", Unit::Second, hidden),
-                    std::move(bandwidth),
-                    amount("gpu_bytes", "bytes on each GPU", Unit::Byte,
-                           asked.goesToGpu ? asked.convertedBytes(bytes) / asked.gpus : 0),
-                    amount("page_cache", "page cache", Unit::Byte, numbers.pageCache),
-                    amount("disk_bytes", "read from the disk", Unit::Byte, numbers.diskBytes),
-                    amount("faults", "page faults", Unit::One, numbers.faults),
-                    {"pipelined", "pipeline", Unit::One, pipelineText(asked), {}, {}, {}},
-                    amount("chunks", "chunks", Unit::One, double(asked.chunks()))};
+    Figures figures{
+        time("time", "time", numbers.time),
+        {"bottleneck", "bottleneck", Unit::One, slowestOf(asked, numbers)},
+        {"bytes", "bytes", Unit::Byte, bytes},
+        {"peak_host_memory", "peak host memory", Unit::Byte, numbers.hostMemory},
+        time("read_time", "reading alone", numbers.read),
+        time("convert_time", "converting alone", asked.hasConversion() ? numbers.convert : none),
+        time("copy_time", "copies alone", asked.goesToGpu ? numbers.copy : none),
+        {"hidden_time", "hidden", Unit::Second, hidden},
+        std::move(bandwidth),
+        {"gpu_bytes", "bytes on each GPU", Unit::Byte, asked.goesToGpu ? asked.convertedBytes(bytes) / asked.gpus : 0},
+        {"page_cache", "page cache", Unit::Byte, numbers.pageCache},
+        {"disk_bytes", "read from the disk", Unit::Byte, numbers.diskBytes},
+        {"faults", "page faults", Unit::One, numbers.faults},
+        {"pipelined", "pipeline", Unit::One, pipelineText(asked)},
+        {"chunks", "chunks", Unit::One, double(asked.chunks())}};
     markCounted(figures, {"bytes", "gpu_bytes", "pipelined", "chunks"});
     return figures;
 }

@@ -204,7 +204,8 @@ std::vector<ParameterSpec> parallelSpecs()
                  "Tensor parallelism also divides what lies between the matrices: norms, dropout, residuals."),
         flagSpec("async_tensor_parallel", "in pieces",
                  "Asynchronous tensor parallelism: what sequence parallelism gathers and scatters goes piece by piece, "
-                 "each beside the product of another piece (torchtitan, Inductor's micro-pipeline)."),
+                 "each beside the product of another piece (Megatron's --tp-comm-overlap, torchtitan, Inductor's "
+                 "micro-pipeline)."),
         countSpec(
             "data_parallel_replicate", "replicated shards",
             "Hybrid sharding (HSDP, PyTorch's HYBRID_SHARD): data-parallel ranks in so many groups, each of which "

@@ -189,14 +189,9 @@ void appendTextbook(Figures& figures, const TextbookFigures& textbook)
               {"temporaries, logits, the allocator, the context"}};
     if (!textbook.total)
         total.with = "no closed formula for the activations of this family, so none for the total";
-    figures.push_back({"textbook_activations",
-                       "textbook activations",
-                       Unit::Byte,
-                       textbook.activations.value_or(nan),
-                       {},
-                       {},
-                       activations});
-    figures.push_back({"textbook_total", "textbook total", Unit::Byte, textbook.total.value_or(nan), {}, {}, total});
+    figures.push_back(figureOf("textbook_activations", "textbook activations", Unit::Byte,
+                               textbook.activations.value_or(nan), activations));
+    figures.push_back(figureOf("textbook_total", "textbook total", Unit::Byte, textbook.total.value_or(nan), total));
 }
 
 Json textbookJson(const TextbookFigures& textbook)

@@ -16,11 +16,6 @@ namespace {
 
 constexpr std::size_t drawnNodes = 400, drawnPieces = 1200;
 
-std::string placementSecondsText(double seconds)
-{
-    return quantityText(seconds, Unit::Second);
-}
-
 /// What a program does, added up.
 struct ProgramSums
 {
@@ -106,9 +101,9 @@ Why timeWhyOf(const PlacementCase& asked, const ProgramSums& sums, const Placeme
 {
     const double hidden = hiddenOf(sums.numbers);
     Why why = placementWhy("time = longest path through the lanes = Σ compute + Σ copies − what overlaps",
-                           fmt::format("= {} + {} − {} = {}", placementSecondsText(sums.numbers.compute.seconds),
-                                       placementSecondsText(sums.numbers.transfer.seconds),
-                                       placementSecondsText(hidden), placementSecondsText(sums.numbers.time.seconds)),
+                           fmt::format("= {} + {} − {} = {}", secondsText(sums.numbers.compute.seconds),
+                                       secondsText(sums.numbers.transfer.seconds), secondsText(hidden),
+                                       secondsText(sums.numbers.time.seconds)),
                            "lanes run their steps in order; a step waits for what it reads",
                            {"lanes that slow each other down", "what the program around it costs"});
     why.terms = {{"α", rates.linkLatency, Unit::Second, "one copy of no bytes", rates.linkSource},
@@ -144,37 +139,36 @@ void explainPlacement(Figures& figures, const PlacementCase& asked, const Placem
     const ProgramSums sums = sumsOf(asked, placement);
     explain(figures, "time", timeWhyOf(asked, sums, rates));
     explain(figures, "peak", peakWhyOf(asked, placement));
-    explain(figures, "compute_time",
-            placementWhy("compute = Σ operators", "= " + placementSecondsText(sums.numbers.compute.seconds),
-                         rates.computeSource));
+    explain(
+        figures, "compute_time",
+        placementWhy("compute = Σ operators", "= " + secondsText(sums.numbers.compute.seconds), rates.computeSource));
     explain(figures, "transfer_time",
             placementWhy("copies = Σ (α + bytes / β), one piece each",
-                         fmt::format("= {} × {} + {} / {}", countText(sums.copies),
-                                     placementSecondsText(rates.linkLatency), bytesText(sums.numbers.transferred),
+                         fmt::format("= {} × {} + {} / {}", countText(sums.copies), secondsText(rates.linkLatency),
+                                     bytesText(sums.numbers.transferred),
                                      quantityText(rates.linkRate, Unit::BytePerSecond)),
                          rates.linkSource));
-    explain(figures, "hidden_time",
-            placementWhy("hidden = max(0, compute + copies − time)",
-                         fmt::format("= {} + {} − {}", placementSecondsText(sums.numbers.compute.seconds),
-                                     placementSecondsText(sums.numbers.transfer.seconds),
-                                     placementSecondsText(sums.numbers.time.seconds)),
-                         "lanes", {hiddenFromZero}));
+    explain(
+        figures, "hidden_time",
+        placementWhy("hidden = max(0, compute + copies − time)",
+                     fmt::format("= {} + {} − {}", secondsText(sums.numbers.compute.seconds),
+                                 secondsText(sums.numbers.transfer.seconds), secondsText(sums.numbers.time.seconds)),
+                     "lanes", {hiddenFromZero}));
     explain(
         figures, "transferred",
         placementWhy("bytes over the link, both directions", "= " + bytesText(sums.numbers.transferred), "counted"));
     explain(figures, "update_time",
             placementWhy("update = elements × 28 B / β of the host's memory",
-                         fmt::format("= {} at {}", placementSecondsText(sums.numbers.update.seconds),
+                         fmt::format("= {} at {}", secondsText(sums.numbers.update.seconds),
                                      quantityText(rates.updateRate, Unit::BytePerSecond)),
                          rates.updateSource,
                          {"Adam in one pass: p, m and v read and written, g read; in half precision 2 B fewer read "
                           "and 2 B more written",
                           "a root and a division for each element, which rule where the arrays are in a cache"}));
     explain(figures, "flop_rate",
-            placementWhy(
-                "rate = FLOPs of products / time; in training three times those of forward",
-                fmt::format("= {} / {}", operationsText(sums.flops), placementSecondsText(sums.numbers.time.seconds)),
-                "counted", {"what backward repeats of the forward pass is no useful work"}));
+            placementWhy("rate = FLOPs of products / time; in training three times those of forward",
+                         fmt::format("= {} / {}", operationsText(sums.flops), secondsText(sums.numbers.time.seconds)),
+                         "counted", {"what backward repeats of the forward pass is no useful work"}));
     const char* const rule = asked.strategy != PlacementStrategy::Cheapest ? "the strategy says where"
         : placement.isExact ? "dynamic programming: no placement of this chain is quicker within the limit"
                             : "heuristic: the best of the named placements, changed as long as that helps";
@@ -252,28 +246,22 @@ Figures placementFigures(const PlacementCase& asked, const Placement& placement,
     const double over = numbers.peak - double(asked.limit);
     Figures figures{
         time("time", "time", numbers.time),
-        {"peak", "peak on the device", Unit::Byte, numbers.peak, {}, {}, {}},
-        {"transferred", "moved over the link", Unit::Byte, numbers.transferred, {}, {}, {}},
-        {"hidden_time", "hidden", Unit::Second, hiddenOf(numbers), {}, {}, {}},
+        {"peak", "peak on the device", Unit::Byte, numbers.peak},
+        {"transferred", "moved over the link", Unit::Byte, numbers.transferred},
+        {"hidden_time", "hidden", Unit::Second, hiddenOf(numbers)},
         time("compute_time", "computing alone", numbers.compute),
         time("transfer_time", "copies alone", numbers.transfer),
-        {"fits",
-         "fits",
-         Unit::One,
-         over > 0 ? fmt::format("no: {} too much", bytesText(over, 3)) : std::string("yes"),
-         {},
-         {},
-         {}},
-        {"bottleneck", "most time goes to", Unit::One, bottleneckOf(numbers), {}, {}, {}},
+        {"fits", "fits", Unit::One, over > 0 ? fmt::format("no: {} too much", bytesText(over, 3)) : std::string("yes")},
+        {"bottleneck", "most time goes to", Unit::One, bottleneckOf(numbers)},
         time("host_time", "computing on the host", numbers.host),
         time("update_time", "optimizer on the host", numbers.update),
-        {"flop_rate", "useful products", Unit::FlopPerSecond, sums.flops / numbers.time.seconds, {}, {}, {}},
-        {"copies", "copies", Unit::One, sums.copies, {}, {}, {}},
-        {"waits", "copies that are waited for", Unit::One, sums.waits, {}, {}, {}},
-        {"resident", "weights that stay on the device", Unit::Byte, sums.resident, {}, {}, {}},
-        {"streamed", "weights that come up", Unit::Byte, sums.streamed, {}, {}, {}},
-        {"on_host", "operators on the host", Unit::One, sums.onHost, {}, {}, {}},
-        {"method", "found", Unit::One, methodText(asked, placement), {}, {}, {}}};
+        {"flop_rate", "useful products", Unit::FlopPerSecond, sums.flops / numbers.time.seconds},
+        {"copies", "copies", Unit::One, sums.copies},
+        {"waits", "copies that are waited for", Unit::One, sums.waits},
+        {"resident", "weights that stay on the device", Unit::Byte, sums.resident},
+        {"streamed", "weights that come up", Unit::Byte, sums.streamed},
+        {"on_host", "operators on the host", Unit::One, sums.onHost},
+        {"method", "found", Unit::One, methodText(asked, placement)}};
     markCounted(figures, {"copies", "waits", "resident", "streamed", "on_host", "method"});
     return figures;
 }

@@ -64,7 +64,8 @@ public:
         const PrecisionCase asked = precisionCase(parameters);
         return asked.trains() ? trainFigures(device, asked) : matmulFigures(device, asked);
     }
-    Result<Prediction> predict(const Device& device, const Parameters& parameters) const override;
+    Result<Prediction> predict(const Device& device, const Parameters& parameters,
+                               PredictionContext& context) const override;
     std::vector<Claim> claims(const Device& device, const Parameters& parameters,
                               const Measurement& measured) const override
     {
@@ -85,9 +86,10 @@ Sweep PrecisionExperiment::axis(const Device& device, const Parameters& paramete
     return sweep;
 }
 
-Result<Prediction> PrecisionExperiment::predict(const Device& device, const Parameters& parameters) const
+Result<Prediction> PrecisionExperiment::predict(const Device& device, const Parameters& parameters,
+                                                PredictionContext& context) const
 {
-    MEMSCAPE_TRY(prediction, Experiment::predict(device, parameters));
+    MEMSCAPE_TRY(prediction, Experiment::predict(device, parameters, context));
     if (!parameters.sweep() && precisionCase(parameters).trains()) // they do not hang on the scale
         std::erase_if(prediction.series, [](const Series& series) {
             return series.key == "step_time" || series.key == "peak_memory" || series.key == "speedup";

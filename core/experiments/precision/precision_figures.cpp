@@ -18,9 +18,9 @@ Why gemmWhy(const GemmTime& time, const GemmShape& shape, const NumberFormat& fo
     why.formula = "t = max(waves × 2 tm tn k / rate per SM, bytes / bandwidth) + overhead";
     if (time.tileRows == 0)
         why.formula = "t = max(2 m n k / reached rate, bytes / bandwidth)";
-    why.with = fmt::format("{} × {} × {} in {}: arithmetic {}, memory {}, overhead {}", shape.m, shape.n, shape.k,
-                           format.label, quantityText(time.arithmetic, Unit::Second),
-                           quantityText(time.memory, Unit::Second), quantityText(time.overhead, Unit::Second));
+    why.with =
+        fmt::format("{} × {} × {} in {}: arithmetic {}, memory {}, overhead {}", shape.m, shape.n, shape.k,
+                    format.label, secondsText(time.arithmetic), secondsText(time.memory), secondsText(time.overhead));
     why.terms = {{"P", time.rate.dense.value, Unit::FlopPerSecond, "dense rate", time.rate.dense.source},
                  {"P_reached", time.rate.reached.value, Unit::FlopPerSecond, "what large products reach",
                   time.rate.reached.source},

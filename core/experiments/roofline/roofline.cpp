@@ -87,7 +87,8 @@ public:
     }
     Sweep axis(const Device& device, const Parameters& parameters) const override;
     Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const override;
-    Result<Prediction> predict(const Device& device, const Parameters& parameters) const override;
+    Result<Prediction> predict(const Device& device, const Parameters& parameters,
+                               PredictionContext& context) const override;
     std::vector<Claim> claims(const Device& device, const Parameters& parameters,
                               const Measurement& measured) const override;
 
@@ -137,33 +138,31 @@ Result<Figures> Roofline::predictPoint(const Device& device, const Parameters& p
     const Why why = roofWhy("min(dense rate, intensity × bandwidth)", with);
     Figures figures;
     const auto add = [&](std::string key, std::string label, Unit unit, double value) {
-        figures.push_back({std::move(key), std::move(label), unit, value, {}, {}, why});
+        figures.push_back(figureOf(std::move(key), std::move(label), unit, value, why));
     };
     add("attainable", "attainable rate", Unit::FlopPerSecond, rooflineRoof(device, asked.format, {}, asked.intensity));
     add("cache_attainable", "attainable from " + levels.front().id, Unit::FlopPerSecond,
         rooflineRoof(device, asked.format, levels.front().id, asked.intensity));
     figures.push_back(
-        {"bound", "limited by", Unit::One, rooflineBound(device, asked.format, {}, asked.intensity), {}, {}, why});
+        figureOf("bound", "limited by", Unit::One, rooflineBound(device, asked.format, {}, asked.intensity), why));
     add("ridge", "ridge (FLOP/B)", Unit::One, ridge);
     for (const Format format : productFormats(device)) {
         const NumberFormat& numbers = numberFormat(format);
         const double dense = denseRate(device, format);
-        figures.push_back({fmt::format("ridge_{}", numbers.key),
-                           fmt::format("ridge, {} (FLOP/B)", numbers.label),
-                           Unit::One,
-                           dense / levels.back().bandwidth,
-                           {},
-                           {},
-                           roofWhy("dense rate / DRAM bandwidth",
-                                   fmt::format("= {} / {}", quantityText(dense, Unit::FlopPerSecond),
-                                               quantityText(levels.back().bandwidth, Unit::BytePerSecond)))});
+        figures.push_back(figureOf(fmt::format("ridge_{}", numbers.key),
+                                   fmt::format("ridge, {} (FLOP/B)", numbers.label), Unit::One,
+                                   dense / levels.back().bandwidth,
+                                   roofWhy("dense rate / DRAM bandwidth",
+                                           fmt::format("= {} / {}", quantityText(dense, Unit::FlopPerSecond),
+                                                       quantityText(levels.back().bandwidth, Unit::BytePerSecond)))));
     }
     return figures;
 }
 
-Result<Prediction> Roofline::predict(const Device& device, const Parameters& parameters) const
+Result<Prediction> Roofline::predict(const Device& device, const Parameters& parameters,
+                                     PredictionContext& context) const
 {
-    MEMSCAPE_TRY(prediction, Experiment::predict(device, parameters));
+    MEMSCAPE_TRY(prediction, Experiment::predict(device, parameters, context));
     Json points = Json::array();
     for (const RooflineKernel& kernel : rooflineKernels(device)) {
         const auto own = rooflineParameters(kernel);
@@ -260,7 +259,7 @@ void addRooflineFigures(Figures& figures, const Device& device, const RooflineKe
                                   shortNumber(point.intensity(), 3),
                                   rooflineBound(device, kernel.format, kernel.level, point.intensity())));
     why.source = "the experiment " + kernel.experiment;
-    figures.push_back({kernel.id + "_rate", kernel.label, Unit::FlopPerSecond, point.rate(), {}, {}, std::move(why)});
+    figures.push_back(figureOf(kernel.id + "_rate", kernel.label, Unit::FlopPerSecond, point.rate(), std::move(why)));
 }
 
 Json rooflineJson(const Device& device, const RooflineKernel& kernel, const RooflinePoint& point)

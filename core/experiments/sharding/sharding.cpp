@@ -87,13 +87,8 @@ public:
         MEMSCAPE_TRY(answer, answerSharding(device, parameters, once));
         return shardingFigures(answer);
     }
-    Result<Prediction> predict(const Device& device, const Parameters& parameters) const override
-    {
-        PredictionContext once;
-        return predictAgain(device, parameters, once);
-    }
-    Result<Prediction> predictAgain(const Device& device, const Parameters& parameters,
-                                    PredictionContext& context) const override;
+    Result<Prediction> predict(const Device& device, const Parameters& parameters,
+                               PredictionContext& context) const override;
     std::vector<Claim> claims(const Device& device, const Parameters& parameters, const Measurement&) const override
     {
         PredictionContext once;
@@ -116,8 +111,8 @@ std::vector<std::string> Sharding::idleParameters(const Device& device, const Pa
     return idle;
 }
 
-Result<Prediction> Sharding::predictAgain(const Device& device, const Parameters& parameters,
-                                          PredictionContext& context) const
+Result<Prediction> Sharding::predict(const Device& device, const Parameters& parameters,
+                                     PredictionContext& context) const
 {
     Parameters own = parameters;
     own.setSweep({});

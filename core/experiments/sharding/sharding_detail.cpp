@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the picture of `sharding` needs beside the figures: the bars of one rank and of one that has everything, and the
 // timeline. Neighbours of a lane that are alike are joined until what is left can be drawn.
+#include "core/base/rounding.h"
 #include "core/experiments/sharding/sharding.h"
 
 #include <algorithm>
@@ -40,7 +41,7 @@ bool areAlike(const ShardTask& a, const ShardTask& b)
 
 std::vector<Joined> joinedOf(const std::vector<ShardTask>& tasks, const std::vector<TaskSpan>& spans)
 {
-    const std::size_t each = (tasks.size() + mostShardSpans - 1) / mostShardSpans;
+    const std::size_t each = quotientUp(tasks.size(), mostShardSpans);
     std::vector<Joined> all;
     for (std::size_t i = 0; i < tasks.size(); ++i) {
         const auto& collective = tasks[i].collective;
@@ -89,7 +90,7 @@ Json shardingDetail(const ShardingAnswer& answer)
             spans.push_back(spanJson(lanes.size(), one, step.tasks[lane], *answer.network));
         lanes.push_back(laneNames[lane]);
     }
-    const std::size_t each = (step.gatheredOver.size() + mostShardSpans - 1) / mostShardSpans;
+    const std::size_t each = quotientUp(step.gatheredOver.size(), mostShardSpans);
     for (std::size_t i = 0; i < step.gatheredOver.size(); ++i) {
         if (each <= 1 || i % each == 0 || i + 1 == step.gatheredOver.size())
             gathered.push_back({step.gatheredOver[i].first, step.gatheredOver[i].second});

@@ -14,16 +14,6 @@ namespace {
 
 constexpr const char* zeroPaper = "Rajbhandari et al. 2020 (ZeRO), section 5 and 7";
 
-std::string shardSeconds(double seconds)
-{
-    return quantityText(seconds, Unit::Second);
-}
-
-std::string shardBytes(double bytes)
-{
-    return bytesText(bytes);
-}
-
 Term alphaTerm(const ShardingAnswer& answer)
 {
     const ShardingLink& link = answer.asked.link;
@@ -53,8 +43,8 @@ Why storedWhy(const ShardingAnswer& answer)
     const KeptBytes& kept = answer.kept;
     Why why;
     why.formula = "stored = weights + gradients + master weights + optimizer state, of one rank";
-    why.with = fmt::format("= {} + {} + {} + {}", shardBytes(double(kept.weights)), shardBytes(double(kept.gradients)),
-                           shardBytes(double(kept.master)), shardBytes(double(kept.state)));
+    why.with = fmt::format("= {} + {} + {} + {}", bytesText(double(kept.weights)), bytesText(double(kept.gradients)),
+                           bytesText(double(kept.master)), bytesText(double(kept.state)));
     const Plan& plan = answer.asked.plan();
     why.terms = {{"N", double(plan.dataParallel), Unit::One, dividedText(plan.zeroStage), zeroPaper}};
     if (plan.tensorParallel > 1)
@@ -72,8 +62,7 @@ Why gatheredWhy(const ShardingAnswer& answer)
     Why why;
     why.formula = "the most bytes of whole weights that a rank holds at one moment";
     why.with = answer.step.gathered > 0
-        ? fmt::format("= {}, {} layers at a time{}", shardBytes(double(answer.step.gathered)),
-                      answer.asked.prefetch + 1,
+        ? fmt::format("= {}, {} layers at a time{}", bytesText(double(answer.step.gathered)), answer.asked.prefetch + 1,
                       answer.asked.plan().isByFsdp() ? " beside the root (what lies outside of layers)" : "")
         : std::string("= 0 B: the weights that a rank uses are its own");
     why.source = "Zhao et al. 2023 (FSDP)";
@@ -104,7 +93,7 @@ std::vector<Term> collectiveTerms(const ShardingAnswer& answer)
     std::vector<Term> terms;
     for (const Sum& sum : sums)
         terms.push_back({sum.symbol, sum.sent, Unit::Byte,
-                         fmt::format("{} of them, {} together{}", countText(sum.times), shardBytes(sum.payload),
+                         fmt::format("{} of them, {} together{}", countText(sum.times), bytesText(sum.payload),
                                      sum.ranks > 1 ? fmt::format(", over {} ranks", sum.ranks) : std::string()),
                          "the plan"});
     return terms;
@@ -114,7 +103,7 @@ Why sentWhy(const ShardingAnswer& answer)
 {
     Why why;
     why.formula = "sent = Σ over collectives: steps × ⌈payload / N⌉; all-reduce 2 (N − 1) steps, others N − 1";
-    why.with = "= " + shardBytes(answer.step.sent);
+    why.with = "= " + bytesText(answer.step.sent);
     why.terms = collectiveTerms(answer);
     why.source = zeroPaper;
     if (answer.step.trees > 0)
@@ -128,7 +117,7 @@ Why communicationWhy(const ShardingAnswer& answer)
     Why why;
     const ShardStep& step = answer.step;
     why.formula = "Σ over collectives: steps × (α + ⌈payload / N⌉ / β)";
-    why.with = "= " + shardSeconds(step.communication);
+    why.with = "= " + secondsText(step.communication);
     why.terms = {alphaTerm(answer), betaTerm(answer)};
     if (step.trees > 0)
         why.terms.push_back({"trees", double(step.trees), Unit::One,
@@ -149,7 +138,7 @@ Why exposedWhy(const ShardingAnswer& answer)
     Why why;
     why.formula = "exposed = time of the step − what the rank computes";
     why.with =
-        fmt::format("= {} − {} = {}", shardSeconds(step.end), shardSeconds(step.compute), shardSeconds(step.exposed()));
+        fmt::format("= {} − {} = {}", secondsText(step.end), secondsText(step.compute), secondsText(step.exposed()));
     why.terms = {alphaTerm(answer), betaTerm(answer)};
     why.source = answer.asked.link.isSerial
         ? "the ranks' own cores move the bytes: nothing is computed meanwhile"
@@ -162,7 +151,7 @@ Why computeWhy(const ShardingAnswer& answer)
 {
     Why why;
     why.formula = "Σ over units: forward + backward (recomputation included), and the update";
-    why.with = "= " + shardSeconds(answer.step.compute);
+    why.with = "= " + secondsText(answer.step.compute);
     why.source = "each operator max(FLOPs / rate, bytes / bandwidth) + launch: Williams, Waterman, Patterson 2009";
     if (answer.asked.link.isSerial)
         why.source += "; a rank computes on one core";
@@ -175,7 +164,7 @@ Why ratioWhy(const ShardingAnswer& answer)
     const KeptBytes& alone = answer.network->alone;
     Why why;
     why.formula = "what one rank stores of the whole model / what each of the ranks stores";
-    why.with = fmt::format("= {} / {}", shardBytes(double(alone.device())), shardBytes(double(answer.kept.device())));
+    why.with = fmt::format("= {} / {}", bytesText(double(alone.device())), bytesText(double(answer.kept.device())));
     why.terms = {{"N", double(answer.asked.ranks()), Unit::One, dividedText(answer.asked.plan().zeroStage), zeroPaper}};
     why.source = zeroPaper;
     why.omits = {"activations, which data parallelism does not divide"};
@@ -187,17 +176,12 @@ Why speedupWhy(const ShardingAnswer& answer)
     Why why;
     why.formula = "examples a second of all ranks / of one rank that has everything";
     why.with = fmt::format("= {} × {} / {}", answer.asked.plan().dataParallel,
-                           shardSeconds(answer.network->aloneSeconds), shardSeconds(answer.step.end));
+                           secondsText(answer.network->aloneSeconds), secondsText(answer.step.end));
     why.source = "every data-parallel rank has its own batch";
     if (answer.asked.plan().zeroStage > 0)
         why.source += "; with ZeRO it updates its own part alone, so that more than N is possible";
     why.omits = {"whether one rank has the memory for it"};
     return why;
-}
-
-Figure shardFigure(std::string key, std::string label, Unit unit, double value)
-{
-    return {std::move(key), std::move(label), unit, value, {}, {}, {}};
 }
 
 /// B/s that each rank's link carries: what NCCL's tests call busbw.
@@ -211,7 +195,7 @@ Why partWhy(const ShardingAnswer& answer, double bytes)
 {
     Why why = storedWhy(answer);
     why.formula = "Σ over parameters: elements that a rank keeps × bytes";
-    why.with = "= " + shardBytes(bytes);
+    why.with = "= " + bytesText(bytes);
     return why;
 }
 
@@ -223,7 +207,7 @@ void addTimes(Figures& figures, const ShardingAnswer& answer)
     figures.push_back(figureOf("compute_time", "computing", Unit::Second, step.compute, computeWhy(answer)));
     Why hidden;
     hidden.formula = "hidden = collectives − exposed";
-    hidden.with = fmt::format("= {} − {}", shardSeconds(step.communication), shardSeconds(step.exposed()));
+    hidden.with = fmt::format("= {} − {}", secondsText(step.communication), secondsText(step.exposed()));
     hidden.source = "timeline";
     figures.push_back(figureOf("hidden_time", "hidden", Unit::Second, std::max(0.0, step.hidden()), std::move(hidden)));
     figures.push_back(figureOf("memory_ratio", "times less memory", Unit::One,
@@ -246,13 +230,13 @@ void addMemory(Figures& figures, const ShardingAnswer& answer)
     const double activations = double(answer.network->activations), gathered = double(answer.step.gathered);
     Why simulated;
     simulated.formula = "most bytes that results of the forward pass hold at one moment";
-    simulated.with = "= " + shardBytes(activations);
+    simulated.with = "= " + bytesText(activations);
     simulated.source = "the simulated step, as on the page Memory budget";
     figures.push_back(figureOf("activations", "activations", Unit::Byte, activations, std::move(simulated)));
     Why sum;
     sum.formula = "stored + gathered + activations";
     sum.with =
-        fmt::format("= {} + {} + {}", shardBytes(double(kept.device())), shardBytes(gathered), shardBytes(activations));
+        fmt::format("= {} + {} + {}", bytesText(double(kept.device())), bytesText(gathered), bytesText(activations));
     sum.source = "sum";
     sum.omits = {"temporaries, buckets and the allocator: see Memory budget",
                  "that their peaks are at different moments"};
@@ -261,7 +245,7 @@ void addMemory(Figures& figures, const ShardingAnswer& answer)
     part("on_host", "in the host's memory", kept.host);
     Why copied = sentWhy(answer);
     copied.formula = "Σ over copies to the host and from it";
-    copied.with = "= " + shardBytes(answer.step.copied);
+    copied.with = "= " + bytesText(answer.step.copied);
     figures.push_back(figureOf("copied", "over the host's link", Unit::Byte, answer.step.copied, std::move(copied)));
 }
 
@@ -276,14 +260,14 @@ void explainMeasured(Figures& figures, const ShardingAnswer& answer)
     explain(figures, "exposed_time", exposedWhy(answer));
     Why latency;
     latency.formula = "α of the link";
-    latency.with = "= " + shardSeconds(step.rate.latency);
+    latency.with = "= " + secondsText(step.rate.latency);
     latency.terms = {alphaTerm(answer)};
     latency.source = answer.asked.link.source;
     explain(figures, "latency", std::move(latency));
     Why bus;
     bus.formula =
         "sent / collectives: what NCCL's tests call bus bandwidth, 2 (N − 1) / N × payload / time of an all-reduce";
-    bus.with = fmt::format("= {} / {}", shardBytes(step.sent), shardSeconds(step.communication));
+    bus.with = fmt::format("= {} / {}", bytesText(step.sent), secondsText(step.communication));
     bus.terms = {betaTerm(answer)};
     bus.source = "nccl-tests, doc/PERFORMANCE.md";
     explain(figures, "bus_bandwidth", std::move(bus));
@@ -296,15 +280,15 @@ Figures measuredShardingFigures(const ShardingNumbers& numbers)
     const auto time = [](const char* key, const char* label, const ShardingNumbers::Time& value) {
         return Figure{key, label, Unit::Second, value.seconds, value.low, value.high, {}};
     };
-    Figure bus = shardFigure("bus_bandwidth", "bandwidth of each link", Unit::BytePerSecond,
-                             busBandwidth(numbers.sent, numbers.communication.seconds));
+    Figure bus{"bus_bandwidth", "bandwidth of each link", Unit::BytePerSecond,
+               busBandwidth(numbers.sent, numbers.communication.seconds)};
     if (numbers.communication.low && numbers.communication.high && numbers.sent > 0) {
         bus.low = busBandwidth(numbers.sent, *numbers.communication.high);
         bus.high = busBandwidth(numbers.sent, *numbers.communication.low);
     }
-    Figures figures{shardFigure("stored", "stored by each rank", Unit::Byte, numbers.stored),
-                    shardFigure("gathered", "gathered at most", Unit::Byte, numbers.gathered),
-                    shardFigure("sent", "sent by each rank", Unit::Byte, numbers.sent),
+    Figures figures{{"stored", "stored by each rank", Unit::Byte, numbers.stored},
+                    {"gathered", "gathered at most", Unit::Byte, numbers.gathered},
+                    {"sent", "sent by each rank", Unit::Byte, numbers.sent},
                     time("exposed_time", "exposed", numbers.exposed),
                     time("communication_time", "collectives", numbers.communication),
                     std::move(bus),
@@ -346,8 +330,8 @@ std::vector<Claim> shardingClaims(const ShardingAnswer& answer)
         : "does not hold here: more";
     return {quotedClaim(id, verdict,
                         fmt::format("each of {} ranks stores {}, one alone {}: {} times less", plan.dataParallel,
-                                    shardBytes(double(answer.kept.device())),
-                                    shardBytes(double(answer.network->alone.device())), shortNumber(ratio, 3)))};
+                                    bytesText(double(answer.kept.device())),
+                                    bytesText(double(answer.network->alone.device())), shortNumber(ratio, 3)))};
 }
 
 } // namespace memscape

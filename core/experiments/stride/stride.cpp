@@ -61,7 +61,7 @@ Why bandwidthWhy(const Device& device, const StrideCase& walk, const StrideTime&
     Why why;
     const double useful = walk.usefulBytes();
     why.formula = "useful bandwidth = bytes accessed / time";
-    why.with = fmt::format("= {} / {} = {}", bytesText(useful), quantityText(time.seconds, Unit::Second),
+    why.with = fmt::format("= {} / {} = {}", bytesText(useful), secondsText(time.seconds),
                            quantityText(useful / time.seconds, Unit::BytePerSecond));
     why.terms = {
         {"accessed", useful, Unit::Byte, "elements touched × element size, both ways for a copy", "the parameters"},
@@ -76,9 +76,8 @@ Why timeWhy(const Device& device, const StrideCase& walk, const StrideTime& time
     Why why;
     if (device.isGpu()) {
         why.formula = "time = launch + moved bytes / memory rate";
-        why.with = fmt::format("= {} + {} / {} = {}", quantityText(device.launch.valueOr(0), Unit::Second),
-                               bytesText(time.movedBytes), quantityText(time.memoryRate, Unit::BytePerSecond),
-                               quantityText(time.seconds, Unit::Second));
+        why.with = fmt::format("= {} + {} / {} = {}", secondsText(device.launch.valueOr(0)), bytesText(time.movedBytes),
+                               quantityText(time.memoryRate, Unit::BytePerSecond), secondsText(time.seconds));
         why.terms = {{"moved", time.movedBytes, Unit::Byte, "requests × sectors × 32 B", std::string(coalescingGuide)},
                      {"memory rate", time.memoryRate, Unit::BytePerSecond,
                       time.limit == StrideLimit::Latency ? "bytes in flight / latency (Little's law)"
@@ -91,11 +90,9 @@ Why timeWhy(const Device& device, const StrideCase& walk, const StrideTime& time
         why.with = time.limit == StrideLimit::Memory
             ? fmt::format("= {} lines / {} lines per s = {}",
                           quantityText(std::round(lineCount), Unit::One, ByteStyle::Binary, 4),
-                          quantityText(time.memoryRate, Unit::One, ByteStyle::Binary, 4),
-                          quantityText(time.seconds, Unit::Second))
+                          quantityText(time.memoryRate, Unit::One, ByteStyle::Binary, 4), secondsText(time.seconds))
             : fmt::format("= {} accesses / {} per s = {}", double(walk.accesses),
-                          quantityText(time.issueRate, Unit::One, ByteStyle::Binary, 4),
-                          quantityText(time.seconds, Unit::Second));
+                          quantityText(time.issueRate, Unit::One, ByteStyle::Binary, 4), secondsText(time.seconds));
         why.terms = {
             {"line rate", time.memoryRate, Unit::One, "lines per second of memory at this stride", time.rateSource},
             {"issue rate", time.issueRate, Unit::One, "accesses per second that the cores start",
@@ -223,19 +220,14 @@ Result<Figures> Stride::predictPoint(const Device& device, const Parameters& par
     MEMSCAPE_TRY(time, strideTime(device, walk));
     const double useful = walk.usefulBytes() / time.seconds;
     const double moved = time.movedBytes / time.seconds;
-    figures.push_back({"useful_bandwidth",
-                       "useful bandwidth",
-                       Unit::BytePerSecond,
-                       useful,
-                       {},
-                       {},
-                       bandwidthWhy(device, walk, time)});
+    figures.push_back(figureOf("useful_bandwidth", "useful bandwidth", Unit::BytePerSecond, useful,
+                               bandwidthWhy(device, walk, time)));
     Why movedWhy = timeWhy(device, walk, time);
     movedWhy.formula = "moved bandwidth = moved bytes / time";
-    movedWhy.with = fmt::format("= {} / {} = {}", bytesText(time.movedBytes), quantityText(time.seconds, Unit::Second),
+    movedWhy.with = fmt::format("= {} / {} = {}", bytesText(time.movedBytes), secondsText(time.seconds),
                                 quantityText(moved, Unit::BytePerSecond));
-    figures.push_back({"moved_bandwidth", "moved bandwidth", Unit::BytePerSecond, moved, {}, {}, movedWhy});
-    figures.push_back({"time", "time", Unit::Second, time.seconds, {}, {}, timeWhy(device, walk, time)});
+    figures.push_back(figureOf("moved_bandwidth", "moved bandwidth", Unit::BytePerSecond, moved, movedWhy));
+    figures.push_back(figureOf("time", "time", Unit::Second, time.seconds, timeWhy(device, walk, time)));
     if (!device.isGpu() && walk.operation == Operation::Read) {
         MEMSCAPE_TRY(lines, linesRead(device, walk));
         figures.push_back(std::move(lines));
@@ -245,7 +237,7 @@ Result<Figures> Stride::predictPoint(const Device& device, const Parameters& par
     memory.with =
         fmt::format("= {} × {} = {}", walk.arrays(), bytesText(double(walk.arrayBytes)), bytesText(walk.memoryBytes()));
     memory.omits = {"the program itself"};
-    figures.push_back({"peak_memory", "peak memory", Unit::Byte, walk.memoryBytes(), {}, {}, memory});
+    figures.push_back(figureOf("peak_memory", "peak memory", Unit::Byte, walk.memoryBytes(), memory));
     return figures;
 }
 

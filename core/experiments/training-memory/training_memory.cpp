@@ -95,7 +95,7 @@ public:
         return {"batch", {parameters.number("batch")}}; // the timeline is the curve; a sweep is asked for
     }
     Result<Figures> predictPoint(const Device& device, const Parameters& parameters) const override;
-    Result<Prediction> predict(const Device& device, const Parameters& parameters) const override;
+    Result<Prediction> predict(const Device& device, const Parameters& parameters, PredictionContext&) const override;
     std::vector<Claim> claims(const Device& device, const Parameters& parameters,
                               const Measurement& measured) const override;
 
@@ -167,8 +167,8 @@ Json detailOf(const Device& device, const TrainingAnswer& answer, const std::opt
     detail["tree"] = treeJson(simulation.trace, simulation.peak);
     detail["live_at_end"] = simulation.allocator.current.allocated;
     detail["textbook"] = textbookJson(textbookFigures(answer));
-    if (!simulation.graph->attention.empty())
-        detail["attention"] = simulation.graph->attention;
+    if (!simulation.graph->attention.text.empty())
+        detail["attention"] = simulation.graph->attention.text;
     detail["basis"] = device.basis;
     detail["capacity"] = capacityJson(device);
     return detail;
@@ -198,7 +198,7 @@ Result<std::vector<Point>> TrainingMemory::pointsOf(const Device& device, const 
     });
 }
 
-Result<Prediction> TrainingMemory::predict(const Device& device, const Parameters& parameters) const
+Result<Prediction> TrainingMemory::predict(const Device& device, const Parameters& parameters, PredictionContext&) const
 {
     Parameters own = parameters;
     own.setSweep({});

@@ -41,7 +41,7 @@ std::vector<std::string> omits(const TrainingAnswer& answer)
 
 Figure bytesFigure(std::string key, std::string label, double bytes, Why why)
 {
-    return {std::move(key), std::move(label), Unit::Byte, bytes, {}, {}, std::move(why)};
+    return figureOf(std::move(key), std::move(label), Unit::Byte, bytes, std::move(why));
 }
 
 /// What is frozen and what is trained, each in its own precision.
@@ -156,7 +156,7 @@ Why activationsWhy(const TrainingAnswer& answer, const TextbookFigures& textbook
         why.terms.push_back(
             {"textbook", *textbook.activations, Unit::Byte, textbook.activationsFormula, "Korthikanti et al. 2022"});
     why.source = tapeSource;
-    if (const std::string& attention = answer.simulation.graph->attention; !attention.empty())
+    if (const std::string& attention = answer.simulation.graph->attention.text; !attention.empty())
         why.source += fmt::format("; attention=auto is {}", attention);
     why.omits = {"buffers inside kernels"};
     return why;
@@ -181,7 +181,7 @@ std::vector<Term> stepTimeTerms(const TrainingAnswer& answer)
                                   quantityText(typicalHostBandwidth, Unit::BytePerSecond))
                     : "torch.optim, operator by operator");
     add("exposed", time.exposed,
-        fmt::format("of {} of communication, what does not hide", quantityText(time.communication, Unit::Second)),
+        fmt::format("of {} of communication, what does not hide", secondsText(time.communication)),
         isOffloaded                                       ? "layers as a pipeline: Ren et al. 2021"
             : answer.setup.step.checkpointing.sendsToHost ? "copies beside the passes; 0.68 of a link between GPUs"
                                                           : "0.68 of the link, as NCCL reaches among A100s");
@@ -203,8 +203,7 @@ void appendBand(Why& why, const StepBand& band)
 {
     for (const BandPart& part : band.parts)
         why.terms.push_back({part.what, part.expected, Unit::Second,
-                             fmt::format("{} to {}: {}", quantityText(part.low, Unit::Second),
-                                         quantityText(part.high, Unit::Second), part.why),
+                             fmt::format("{} to {}: {}", secondsText(part.low), secondsText(part.high), part.why),
                              "the band; not another summand"});
 }
 
@@ -236,9 +235,9 @@ Why stepTimeWhy(const TrainingAnswer& answer)
     } else {
         why.terms = stepTimeTerms(answer);
         for (const Term& term : why.terms)
-            why.with += fmt::format("{} {}", why.with.empty() ? "=" : " +", quantityText(term.value, Unit::Second));
-        why.with += fmt::format(", between {} and {}", quantityText(answer.timeBand.low, Unit::Second),
-                                quantityText(answer.timeBand.high, Unit::Second));
+            why.with += fmt::format("{} {}", why.with.empty() ? "=" : " +", secondsText(term.value));
+        why.with +=
+            fmt::format(", between {} and {}", secondsText(answer.timeBand.low), secondsText(answer.timeBand.high));
         appendParallel(why, answer);
         appendBand(why, answer.timeBand);
     }
@@ -278,18 +277,14 @@ Figures modelFigures(const TrainingAnswer& answer, const Inventory& tensors, std
     const Simulation& simulation = answer.simulation;
     const KeptBytes& kept = simulation.kept;
     const std::int64_t active = tensors.active + count - tensors.total; // adapters among experts are all counted
-    return {{"parameter_count", "parameters", Unit::One, double(count), {}, {}, countWhy(tensors, count)},
-            {"active_parameter_count",
-             "active parameters",
-             Unit::One,
-             double(active),
-             {},
-             {},
-             Why{"parameters that one token uses", fmt::format("= {}", active), {}, "the model's description", {}}},
-            keptFigure("weights", "weights", kept.weights, simulation, "the precision's recipe"),
-            keptFigure("master_weights", "master weights", kept.master, simulation, "fp32 copy of mixed precision"),
-            keptFigure("gradients", "gradients", kept.gradients, simulation, "between backward and zero_grad"),
-            keptFigure("optimizer_state", "optimizer state", kept.state, simulation, "torch.optim, bitsandbytes")};
+    return {
+        figureOf("parameter_count", "parameters", Unit::One, double(count), countWhy(tensors, count)),
+        figureOf("active_parameter_count", "active parameters", Unit::One, double(active),
+                 Why{"parameters that one token uses", fmt::format("= {}", active), {}, "the model's description", {}}),
+        keptFigure("weights", "weights", kept.weights, simulation, "the precision's recipe"),
+        keptFigure("master_weights", "master weights", kept.master, simulation, "fp32 copy of mixed precision"),
+        keptFigure("gradients", "gradients", kept.gradients, simulation, "between backward and zero_grad"),
+        keptFigure("optimizer_state", "optimizer state", kept.state, simulation, "torch.optim, bitsandbytes")};
 }
 
 Why reservedWhy(const TrainingAnswer& answer)
@@ -359,14 +354,13 @@ void appendHost(Figures& figures, const TrainingAnswer& answer)
     figures.push_back(bytesFigure("host_memory", "host's memory", double(host.memory), std::move(why)));
     if (host.nvme == 0)
         return;
-    figures.push_back(
-        bytesFigure("nvme", "on the NVMe", double(host.nvme),
-                    Why{"master weights, optimizer state and gradients in fp32",
-                        fmt::format("= {}; the update reads and writes it in {}", bytesText(double(host.nvme)),
-                                    quantityText(host.swapping, Unit::Second)),
-                        {},
-                        "ZeRO-Infinity: Rajbhandari et al. 2021; DeepSpeed 0.16.4",
-                        {"weights on an NVMe", "small tensors, which are not swapped"}}));
+    figures.push_back(bytesFigure("nvme", "on the NVMe", double(host.nvme),
+                                  Why{"master weights, optimizer state and gradients in fp32",
+                                      fmt::format("= {}; the update reads and writes it in {}",
+                                                  bytesText(double(host.nvme)), secondsText(host.swapping)),
+                                      {},
+                                      "ZeRO-Infinity: Rajbhandari et al. 2021; DeepSpeed 0.16.4",
+                                      {"weights on an NVMe", "small tensors, which are not swapped"}}));
 }
 
 /// What batches of several lengths leave reserved, after the first and after the last.
@@ -441,20 +435,15 @@ Figures stepFigures(const TrainingAnswer& answer, const TextbookFigures& textboo
     fits.with = answer.capacity
         ? fmt::format("{} of {}", bytesText(double(answer.deviceBytes())), bytesText(double(*answer.capacity)))
         : std::string("the device's memory is not known");
-    figures.push_back({"fits", "fits", Unit::One, answer.fits ? 1.0 : 0.0, {}, {}, fits});
-    figures.push_back({"fullest_rank",
-                       "fullest rank",
-                       Unit::One,
-                       double(answer.rank()),
-                       {},
-                       {},
-                       Why{"the rank of the pipeline that needs most; the first is 0",
-                           answer.ranks.empty() ? std::string("no pipeline: all ranks are alike")
-                                                : fmt::format("of {} ranks", answer.ranks.size()),
-                           {},
-                           std::string(tapeSource),
-                           {"experts that get more tokens than others"}}});
-    Figure time{"step_time", "step time", Unit::Second, answer.time.total, {}, {}, stepTimeWhy(answer)};
+    figures.push_back(figureOf("fits", "fits", Unit::One, answer.fits ? 1.0 : 0.0, fits));
+    figures.push_back(figureOf("fullest_rank", "fullest rank", Unit::One, double(answer.rank()),
+                               Why{"the rank of the pipeline that needs most; the first is 0",
+                                   answer.ranks.empty() ? std::string("no pipeline: all ranks are alike")
+                                                        : fmt::format("of {} ranks", answer.ranks.size()),
+                                   {},
+                                   std::string(tapeSource),
+                                   {"experts that get more tokens than others"}}));
+    Figure time = figureOf("step_time", "step time", Unit::Second, answer.time.total, stepTimeWhy(answer));
     if (!answer.timeMissing) {
         time.low = answer.timeBand.low;
         time.high = answer.timeBand.high;

@@ -6,6 +6,7 @@
 // networks.
 #include "core/experiments/transfer/transfer.h"
 
+#include "core/base/rounding.h"
 #include "core/claims/claim_quotes.h"
 #include "core/experiment/schema.h"
 #include "core/experiments/common/judged_number.h"
@@ -121,14 +122,14 @@ std::vector<Claim> transferClaims(const Device& device, const Parameters& parame
     const JudgedNumber time = judgedNumber(measured, "time", model->seconds());
     const JudgedNumber copy = judgedNumber(measured, "copy_time", model->copySeconds());
     const JudgedNumber kernel = judgedNumber(measured, "kernel_time", model->kernelSeconds());
-    const auto text = [](double seconds) { return quantityText(seconds, Unit::Second); };
     const double sum = copy.value + kernel.value;
-    std::vector<Claim> claims{quotedClaim("total-time",
-                                          !(kernel.value > 0)          ? "holds here: nothing is computed"
-                                              : time.value > 0.9 * sum ? "holds here: next to nothing overlaps"
-                                                                       : "does not hold here: the two overlap",
-                                          fmt::format("{} of copies and {} of kernels take {} ({})", text(copy.value),
-                                                      text(kernel.value), text(time.value), time.side()))};
+    std::vector<Claim> claims{
+        quotedClaim("total-time",
+                    !(kernel.value > 0)          ? "holds here: nothing is computed"
+                        : time.value > 0.9 * sum ? "holds here: next to nothing overlaps"
+                                                 : "does not hold here: the two overlap",
+                    fmt::format("{} of copies and {} of kernels take {} ({})", secondsText(copy.value),
+                                secondsText(kernel.value), secondsText(time.value), time.side()))};
     if (asked->kind == TransferKind::Pinned) {
         const JudgedNumber rate = judgedNumber(measured, "bandwidth", asked->moved() / model->copySeconds());
         const std::string rateText = quantityText(rate.value, Unit::BytePerSecond);
@@ -299,13 +300,12 @@ Result<TransferCase> transferCase(const Device& device, const Parameters& parame
     const auto chunk = std::uint64_t(parameters.integer("chunk"));
     asked.chunk = chunk == 0 || asked.kind == TransferKind::Mapped ? asked.bytes : std::min(chunk, asked.bytes);
     if (asked.chunks() > mostChunks)
-        return fail(
-            "predict.chunks",
-            fmt::format("{} in chunks of {} are {} chunks, and {} is the most", bytesText(double(asked.bytes)),
-                        bytesText(double(asked.chunk)), countText(double(asked.chunks())),
-                        countText(double(mostChunks))),
-            fmt::format("choose chunk={} or more, or 0 for one piece", (asked.bytes + mostChunks - 1) / mostChunks),
-            "chunk");
+        return fail("predict.chunks",
+                    fmt::format("{} in chunks of {} are {} chunks, and {} is the most", bytesText(double(asked.bytes)),
+                                bytesText(double(asked.chunk)), countText(double(asked.chunks())),
+                                countText(double(mostChunks))),
+                    fmt::format("choose chunk={} or more, or 0 for one piece", quotientUp(asked.bytes, mostChunks)),
+                    "chunk");
     asked.serial = serialReason(device, asked);
     asked.depth = asked.serial.empty() && asked.chunks() > 1 ? int(parameters.integer("streams")) : 1;
     return asked;

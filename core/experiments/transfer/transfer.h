@@ -3,6 +3,7 @@
 // its figures, made of predicted or of measured numbers.
 #pragma once
 
+#include "core/base/rounding.h"
 #include "core/experiment/experiment.h"
 #include "core/timing/pipeline.h"
 
@@ -42,7 +43,7 @@ struct TransferCase
     double work = 0;         ///< FLOP per byte
     std::string serial = {}; ///< why nothing overlaps although it was asked for; empty where it can
 
-    std::uint64_t chunks() const { return (bytes + chunk - 1) / chunk; }
+    std::uint64_t chunks() const { return quotientUp(bytes, chunk); }
     std::uint64_t lastChunk() const { return bytes - (chunks() - 1) * chunk; }
     bool hasKernel() const { return work > 0; }
     bool goesIn() const { return direction != TransferDirection::From; }

@@ -19,11 +19,6 @@ namespace {
 
 constexpr std::size_t mostPieces = 256; ///< of a way that is drawn
 
-std::string transferSeconds(double seconds)
-{
-    return quantityText(seconds, Unit::Second);
-}
-
 Term latencyTerm(const TransferModel& model)
 {
     return {"α", model.latency, Unit::Second, model.rule, model.source};
@@ -51,7 +46,7 @@ std::string lanesText(const TransferModel& model)
 {
     std::string sum;
     for (const LaneTime& lane : model.times())
-        sum += (sum.empty() ? "" : " + ") + transferSeconds(lane.chunk);
+        sum += (sum.empty() ? "" : " + ") + secondsText(lane.chunk);
     return sum;
 }
 
@@ -65,23 +60,23 @@ Why timeWhy(const TransferModel& model)
         slowest = std::max(slowest, lane.chunk);
     if (model.isFused) {
         why.formula = "time = launch + max(bytes / β, work)";
-        why.with = fmt::format("= {} + {} = {}", transferSeconds(model.latency),
-                               transferSeconds(model.seconds() - model.latency), transferSeconds(model.seconds()));
+        why.with = fmt::format("= {} + {} = {}", secondsText(model.latency),
+                               secondsText(model.seconds() - model.latency), secondsText(model.seconds()));
     } else if (chunks == 1 || asked.depth == 1) {
         why.formula = chunks == 1 ? "time = Σ lanes" : "time = chunks × Σ lanes";
         why.with = fmt::format("= {}{}({}) = {}", chunks == 1 ? "" : countText(double(chunks)),
-                               chunks == 1 ? "" : " × ", lanesText(model), transferSeconds(model.seconds()));
+                               chunks == 1 ? "" : " × ", lanesText(model), secondsText(model.seconds()));
     } else {
         why.formula = "time = Σ lanes of a chunk + (chunks − 1) × slowest lane";
         why.with = fmt::format("= ({}) + {} × {} = {}", lanesText(model), countText(double(chunks - 1)),
-                               transferSeconds(slowest), transferSeconds(model.seconds()));
+                               secondsText(slowest), secondsText(model.seconds()));
     }
     why.terms = {latencyTerm(model), bandwidthTerm(model)};
     for (const TransferLane& lane : model.lanes) {
         if (lane.isKernel)
             why.terms.push_back({"kernel", 1 / lane.perByte, Unit::BytePerSecond,
                                  fmt::format("the slower of memory and {} FLOP/B, after {} to start",
-                                             numberText(asked.work), transferSeconds(lane.fixed)),
+                                             numberText(asked.work), secondsText(lane.fixed)),
                                  "roofline"});
     }
     const std::uint64_t best = bestChunk(model);
@@ -110,9 +105,9 @@ Why copyWhy(const TransferModel& model)
     why.formula = hasPieces ? "copies = directions × (chunks × α + fillings × γ + bytes / β)"
                             : "copies = directions × (chunks × α + bytes / β)";
     why.with = fmt::format("= {} × ({} × {} + {}{} / {}) = {}", ways, countText(double(asked.chunks())),
-                           transferSeconds(model.latency), hasPieces ? transferSeconds(inPieces) + " + " : "",
+                           secondsText(model.latency), hasPieces ? secondsText(inPieces) + " + " : "",
                            bytesText(double(asked.bytes)), quantityText(model.bandwidth, Unit::BytePerSecond),
-                           transferSeconds(model.copySeconds()));
+                           secondsText(model.copySeconds()));
     why.terms = {latencyTerm(model), bandwidthTerm(model)};
     addPieceTerm(why, model);
     why.source = model.source;
@@ -123,7 +118,7 @@ Why kernelWhy(const TransferModel& model)
 {
     Why why;
     why.formula = "kernel = chunks × start + bytes × max(1 / memory rate, work / FP32 rate)";
-    why.with = "= " + transferSeconds(model.kernelSeconds());
+    why.with = "= " + secondsText(model.kernelSeconds());
     why.source = "roofline";
     why.omits = {"alone: what its lines cost when another core has just written them is a part of the time",
                  "a last wave of blocks that is not full"};
@@ -150,20 +145,20 @@ void explainTransfer(Figures& figures, const TransferModel& model)
     explain(figures, "kernel_time", kernelWhy(model));
     explain(figures, "bandwidth",
             simpleWhy("bandwidth = bytes moved / copies",
-                      fmt::format("= {} / {}", bytesText(asked.moved()), transferSeconds(copy)), model));
+                      fmt::format("= {} / {}", bytesText(asked.moved()), secondsText(copy)), model));
     explain(figures, "latency",
-            simpleWhy("α: what a transfer of no bytes takes", "= " + transferSeconds(model.latency), model));
+            simpleWhy("α: what a transfer of no bytes takes", "= " + secondsText(model.latency), model));
     explain(figures, "half_size",
             simpleWhy("half of β is reached where α = n/β: n = α β",
-                      fmt::format("= {} × {} = {}", transferSeconds(model.latency),
+                      fmt::format("= {} × {} = {}", secondsText(model.latency),
                                   quantityText(model.bandwidth, Unit::BytePerSecond),
                                   bytesText(model.latency * model.bandwidth)),
                       model));
-    explain(figures, "hidden_time",
-            simpleWhy("hidden = max(0, copies + kernel − time)",
-                      fmt::format("= {} + {} − {}", transferSeconds(copy), transferSeconds(kernel),
-                                  transferSeconds(model.seconds())),
-                      model, {hiddenFromZero}));
+    explain(
+        figures, "hidden_time",
+        simpleWhy("hidden = max(0, copies + kernel − time)",
+                  fmt::format("= {} + {} − {}", secondsText(copy), secondsText(kernel), secondsText(model.seconds())),
+                  model, {hiddenFromZero}));
     Why chunks;
     chunks.formula = "chunks = ⌈bytes / chunk⌉";
     chunks.with = fmt::format("= ⌈{} / {}⌉", bytesText(double(asked.bytes)), bytesText(double(asked.chunk)));
@@ -220,26 +215,21 @@ Figures transferFigures(const TransferCase& asked, const TransferNumbers& number
     const auto time = [](const char* key, const char* label, const TransferTime& one) {
         return Figure{key, label, Unit::Second, one.seconds, one.low, one.high, {}};
     };
-    Figure bandwidth{"bandwidth", "bandwidth", Unit::BytePerSecond, asked.moved() / numbers.copy.seconds, {}, {}, {}};
+    Figure bandwidth{"bandwidth", "bandwidth", Unit::BytePerSecond, asked.moved() / numbers.copy.seconds};
     if (numbers.copy.low && numbers.copy.high) {
         bandwidth.low = asked.moved() / *numbers.copy.high;
         bandwidth.high = asked.moved() / *numbers.copy.low;
     }
     const double kernel = asked.hasKernel() ? numbers.kernel.seconds : 0;
-    Figures figures{time("time", "time", numbers.time),
-                    std::move(bandwidth),
-                    time("latency", "latency α", numbers.latency),
-                    {"hidden_time",
-                     "hidden",
-                     Unit::Second,
-                     hiddenSeconds(numbers.copy.seconds + kernel, numbers.time.seconds),
-                     {},
-                     {},
-                     {}},
-                    time("copy_time", "copies alone", numbers.copy),
-                    time("kernel_time", "kernel alone", asked.hasKernel() ? numbers.kernel : TransferTime{0, {}, {}}),
-                    {"half_size", "half of β is reached at", Unit::Byte, numbers.halfSize, {}, {}, {}},
-                    {"chunks", "chunks", Unit::One, double(asked.chunks()), {}, {}, {}}};
+    Figures figures{
+        time("time", "time", numbers.time),
+        std::move(bandwidth),
+        time("latency", "latency α", numbers.latency),
+        {"hidden_time", "hidden", Unit::Second, hiddenSeconds(numbers.copy.seconds + kernel, numbers.time.seconds)},
+        time("copy_time", "copies alone", numbers.copy),
+        time("kernel_time", "kernel alone", asked.hasKernel() ? numbers.kernel : TransferTime{0, {}, {}}),
+        {"half_size", "half of β is reached at", Unit::Byte, numbers.halfSize},
+        {"chunks", "chunks", Unit::One, double(asked.chunks())}};
     markCounted(figures, {"chunks"});
     return figures;
 }

@@ -267,7 +267,7 @@ private:
         const Summary cycles = summarize(point.cycles);
         const Summary time = point.bandwidth.summary();
         const auto number = [](const char* key, const char* label, Unit unit, double value, double low, double high) {
-            Figure figure{key, label, unit, value, {}, {}, {}};
+            Figure figure{key, label, unit, value};
             if (std::isfinite(value)) {
                 figure.low = low;
                 figure.high = high;
@@ -277,7 +277,7 @@ private:
         const double bandwidth = time.empty() ? nan : point.bytesPerLaunch / time.median;
         Figures figures;
         figures.push_back(
-            {"level", "level", Unit::One, levelOf(m_plan.device.device, latency.median, point.workingSet), {}, {}, {}});
+            {"level", "level", Unit::One, levelOf(m_plan.device.device, latency.median, point.workingSet)});
         figures.push_back(number("latency", "latency", Unit::Second, latency.median, latency.minimum, latency.q3));
         figures.push_back(number("cycles", "cycles", Unit::One, cycles.median, cycles.minimum, cycles.q3));
         figures.push_back(number("bandwidth", "bandwidth", Unit::BytePerSecond, bandwidth,
@@ -285,7 +285,7 @@ private:
         figures.push_back(number("latency_huge", "latency, huge pages", Unit::Second, nan, 0, 0));
         figures.push_back(number("latency_4k", "latency, 4 KiB pages", Unit::Second, nan, 0, 0));
         figures.push_back(number("latency_window", "latency, few pages at a time", Unit::Second, nan, 0, 0));
-        figures.push_back({"peak_memory", "peak memory", Unit::Byte, point.latency.peak, {}, {}, {}});
+        figures.push_back({"peak_memory", "peak memory", Unit::Byte, point.latency.peak});
         return figures;
     }
 

@@ -142,15 +142,10 @@ private:
                                bytes / copy.minimum,
                                {}});
         } else {
-            figures.push_back({"copy_time", "contiguous()", Unit::Second, 0.0, {}, {}, {}});
+            figures.push_back({"copy_time", "contiguous()", Unit::Second, 0.0});
         }
-        figures.push_back({"pays_after",
-                           "copy pays off after (reads)",
-                           Unit::One,
-                           paysAfter(view.median, dense.median, copySeconds),
-                           {},
-                           {},
-                           {}});
+        figures.push_back({"pays_after", "copy pays off after (reads)", Unit::One,
+                           paysAfter(view.median, dense.median, copySeconds)});
         time("view_total", "all reads, through the view", reads * view.median, reads * view.minimum, reads * view.q3);
         const double least = point.copies ? copy.minimum : 0, most = point.copies ? copy.q3 : 0;
         time("contiguous_total", "all reads, copied first", copySeconds + reads * dense.median,

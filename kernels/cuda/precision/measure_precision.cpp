@@ -132,12 +132,12 @@ private:
         Figures figures{
             {"time", "time", Unit::Second, time.median, time.minimum, time.q3, {}},
             {"flop_rate", "rate", Unit::FlopPerSecond, flops / time.median, flops / time.q3, flops / time.minimum, {}},
-            {"speedup", "speedup", Unit::One, single.median / time.median, {}, {}, {}},
-            {"flops", "operations", Unit::One, flops, {}, {}, {}},
-            {"bytes", "bytes", Unit::Byte, bytes, {}, {}, {}},
-            {"intensity", "intensity (FLOP/B)", Unit::One, flops / bytes, {}, {}, {}}};
+            {"speedup", "speedup", Unit::One, single.median / time.median},
+            {"flops", "operations", Unit::One, flops},
+            {"bytes", "bytes", Unit::Byte, bytes},
+            {"intensity", "intensity (FLOP/B)", Unit::One, flops / bytes}};
         if (point.stored)
-            figures.push_back({"stored_value", "value as stored", Unit::One, *point.stored, {}, {}, {}});
+            figures.push_back({"stored_value", "value as stored", Unit::One, *point.stored});
         return figures;
     }
 

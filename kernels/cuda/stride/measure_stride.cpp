@@ -202,7 +202,7 @@ private:
         rate("useful_bandwidth", "useful bandwidth", point.walk.usefulBytes());
         rate("moved_bandwidth", "moved bandwidth", moved);
         figures.push_back({"time", "time", Unit::Second, time.median, time.minimum, time.q3, {}});
-        figures.push_back({"peak_memory", "peak memory", Unit::Byte, point.samples.peak, {}, {}, {}});
+        figures.push_back({"peak_memory", "peak memory", Unit::Byte, point.samples.peak});
         return figures;
     }
 };

@@ -75,7 +75,7 @@ public:
         const auto found = gpuStored(m_session, format, value);
         if (!found)
             return {};
-        return Figure{"stored_value", "value as stored", Unit::One, *found, {}, {}, {}};
+        return Figure{"stored_value", "value as stored", Unit::One, *found};
     }
 
 private:

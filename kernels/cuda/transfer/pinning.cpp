@@ -56,7 +56,7 @@ Json pinningToJson(const PinningCost& cost)
 std::string pinningText(const PinningCost& cost, const Device& device, const TransferCase& asked)
 {
     const auto rate = [&](double seconds) {
-        return fmt::format("{} ({})", quantityText(seconds, Unit::Second),
+        return fmt::format("{} ({})", secondsText(seconds),
                            quantityText(double(cost.bytes) / seconds, Unit::BytePerSecond));
     };
     std::string text = fmt::format("pinning {} takes {}, of memory that is there {}", bytesText(double(cost.bytes)),
@@ -73,7 +73,7 @@ std::string pinningText(const PinningCost& cost, const Device& device, const Tra
     if (saved > 0)
         text +=
             fmt::format("; a pageable copy takes {} longer by the device's rates, so that it is paid after {} copies",
-                        quantityText(saved, Unit::Second), countText(std::ceil(cost.allocated / saved)));
+                        secondsText(saved), countText(std::ceil(cost.allocated / saved)));
     return text;
 }
 

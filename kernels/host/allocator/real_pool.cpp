@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/host/allocator/real_pool.h"
 
+#include "core/base/rounding.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -259,7 +261,7 @@ AddressRange::~AddressRange()
 Result<AddressRange> AddressRange::reserve(std::size_t bytes)
 {
     AddressRange range;
-    bytes = (bytes + hostPage - 1) / hostPage * hostPage;
+    bytes = roundedUp(bytes, hostPage);
     void* const data = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (data == MAP_FAILED)
         return fail("run.memory",
@@ -274,7 +276,7 @@ Result<AddressRange> AddressRange::reserve(std::size_t bytes)
 bool AddressRange::open(std::size_t offset, std::size_t bytes, FirstTouch touch) const
 {
     const std::size_t begin = offset / hostPage * hostPage;
-    const std::size_t end = std::min(m_bytes, (offset + bytes + hostPage - 1) / hostPage * hostPage);
+    const std::size_t end = std::min(m_bytes, roundedUp(offset + bytes, hostPage));
     if (mprotect(m_data + begin, end - begin, PROT_READ | PROT_WRITE) != 0)
         return false;
     if (touch != FirstTouch::Eager)
@@ -290,7 +292,7 @@ bool AddressRange::open(std::size_t offset, std::size_t bytes, FirstTouch touch)
 
 void AddressRange::close(std::size_t offset, std::size_t bytes) const
 {
-    const std::size_t begin = (offset + hostPage - 1) / hostPage * hostPage;
+    const std::size_t begin = roundedUp(offset, hostPage);
     const std::size_t end =
         bytes > m_bytes - std::min(offset, m_bytes) ? m_bytes : (offset + bytes) / hostPage * hostPage;
     if (begin >= end)

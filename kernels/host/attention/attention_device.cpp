@@ -2,6 +2,7 @@
 #include "kernels/host/attention/attention_device.h"
 
 #include "core/base/number.h"
+#include "core/base/rounding.h"
 #include "core/checkpoint/mlp_chain.h"
 #include "kernels/host/precision/convert.h"
 #include "kernels/measure/counting_pool.h"
@@ -123,7 +124,7 @@ Result<void> HostAttentionDevice::fill(AttentionInputs kind)
         if (!m_tensors.contains(input))
             continue;
         const std::int64_t rows = rowsOf(input);
-        MEMSCAPE_CHECK(overPieces(m_session, (rows + rowsPerFill - 1) / rowsPerFill, [&](int, std::int64_t piece) {
+        MEMSCAPE_CHECK(overPieces(m_session, quotientUp(rows, rowsPerFill), [&](int, std::int64_t piece) {
             std::vector<float> row(d);
             const std::int64_t end = std::min((piece + 1) * rowsPerFill, rows);
             for (std::int64_t i = piece * rowsPerFill; i < end; ++i) {

@@ -4,6 +4,7 @@
 // part of O is multiplied by e^(m − m') whenever the maximum rises. Backward without a matrix and
 // without sharing: a sweep over keys makes dK and dV, one over queries dQ, and each computes S and
 // dP again: seven products where five would do.
+#include "core/base/rounding.h"
 #include "kernels/host/attention/attention_work.h"
 #include "kernels/host/precision/convert.h"
 
@@ -135,7 +136,7 @@ void RowAttention::keyGradients(const AttentionWork& work, std::int64_t keyRow) 
 /// body(row) for every row below `rows`, in pieces.
 template <typename Body> Result<void> overRows(HostSession& session, std::int64_t rows, const Body& body)
 {
-    return overPieces(session, (rows + rowsPerPiece - 1) / rowsPerPiece, [&](int, std::int64_t piece) {
+    return overPieces(session, quotientUp(rows, rowsPerPiece), [&](int, std::int64_t piece) {
         const std::int64_t end = std::min((piece + 1) * rowsPerPiece, rows);
         for (std::int64_t row = piece * rowsPerPiece; row < end; ++row)
             body(row);

@@ -9,6 +9,7 @@
 //
 // Halves are converted block by block into floats, multiplied, and rounded when a block of the
 // result is complete: sums run in float over the whole length.
+#include "core/base/rounding.h"
 #include "kernels/host/attention/attention_work.h"
 #include "kernels/host/attention/softmax.h"
 #include "kernels/host/precision/convert.h"
@@ -161,9 +162,9 @@ Result<void> StandardAttention::overSlabs(DType dtype, std::int64_t planes, std:
 {
     // Whole planes when there are many; slabs of a plane when a thread would wait.
     const std::int64_t threads = m_session.team().size();
-    const std::int64_t wanted = planes >= 2 * threads ? block : (rows + threads - 1) / threads;
+    const std::int64_t wanted = planes >= 2 * threads ? block : quotientUp(rows, threads);
     const std::int64_t slab = std::clamp<std::int64_t>(wanted, 1, block);
-    const std::int64_t slabs = (rows + slab - 1) / slab;
+    const std::int64_t slabs = quotientUp(rows, slab);
     return overPieces(m_session, planes * slabs, [&](int thread, std::int64_t index) {
         Multiplication work = make(index / slabs);
         const std::int64_t first = index % slabs * slab, size = elementBytes(dtype);
@@ -179,7 +180,7 @@ Result<void> StandardAttention::softmax(const AttentionWork& work, std::byte* fr
     const AttentionShape& shape = work.shape;
     const float scale = 1 / std::sqrt(float(shape.headDim));
     const std::int64_t rows = shape.queryRows();
-    return overPieces(m_session, (rows + softmaxRows - 1) / softmaxRows, [&](int thread, std::int64_t piece) {
+    return overPieces(m_session, quotientUp(rows, softmaxRows), [&](int thread, std::int64_t piece) {
         const auto keys = std::size_t(shape.keys);
         auto& line = m_blocks[std::size_t(thread)];
         line.resize(std::max(line.size(), keys));
@@ -199,7 +200,7 @@ Result<void> StandardAttention::softmaxBackward(const AttentionWork& work, std::
     const AttentionShape& shape = work.shape;
     const float scale = 1 / std::sqrt(float(shape.headDim));
     const std::int64_t rows = shape.queryRows();
-    return overPieces(m_session, (rows + softmaxRows - 1) / softmaxRows, [&](int thread, std::int64_t piece) {
+    return overPieces(m_session, quotientUp(rows, softmaxRows), [&](int thread, std::int64_t piece) {
         const auto keys = std::size_t(shape.keys);
         auto& lines = m_blocks[std::size_t(thread)];
         lines.resize(std::max(lines.size(), 2 * keys));

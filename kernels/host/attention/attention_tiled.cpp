@@ -11,6 +11,7 @@
 // into a dQ of its own, summed at the end in the order of the ranges.
 //
 // Head dimensions are multiples of 32: a row is then whole vectors.
+#include "core/base/rounding.h"
 #include "kernels/host/attention/attention_tiled_backward.h"
 #include "kernels/host/attention/attention_tiled_forward.h"
 
@@ -110,7 +111,7 @@ Result<void> TiledAttention::forward(const AttentionWork& work)
     const AttentionShape& shape = work.shape;
     const AttentionTile tile = m_version.tile(shape.headDim, AttentionPass::Forward);
     const std::size_t floats = forwardScratch(tile, std::size_t(shape.headDim));
-    const std::int64_t tiles = (shape.queries + tile.queries - 1) / tile.queries;
+    const std::int64_t tiles = quotientUp(shape.queries, tile.queries);
     return overPieces(m_session, work.planes() * tiles, [&](int thread, std::int64_t index) {
         // The last tiles of a causal problem are the longest: they go first.
         const std::int64_t first = (tiles - 1 - index % tiles) * tile.queries;
@@ -127,7 +128,7 @@ Result<void> TiledAttention::backward(const AttentionWork& work)
     const AttentionShape& shape = work.shape;
     const AttentionTile tile = m_version.tile(shape.headDim, AttentionPass::Backward);
     const std::size_t floats = backwardScratch(tile, std::size_t(shape.headDim));
-    const std::int64_t tiles = (shape.keys + tile.keys - 1) / tile.keys;
+    const std::int64_t tiles = quotientUp(shape.keys, tile.keys);
     MEMSCAPE_CHECK(overPieces(m_session, work.keyPlanes() * work.splits, [&](int thread, std::int64_t index) {
         const std::int64_t split = index % work.splits;
         const std::int64_t first = tiles * split / work.splits * tile.keys;
@@ -145,7 +146,7 @@ Result<void> TiledAttention::addSplits(const AttentionWork& work)
     const auto d = std::size_t(work.shape.headDim);
     constexpr std::int64_t rowsPerPiece = 64;
     const std::int64_t rows = work.shape.queryRows();
-    return overPieces(m_session, (rows + rowsPerPiece - 1) / rowsPerPiece, [&](int, std::int64_t piece) {
+    return overPieces(m_session, quotientUp(rows, rowsPerPiece), [&](int, std::int64_t piece) {
         const std::int64_t first = piece * rowsPerPiece;
         const auto count = std::size_t(std::min(rowsPerPiece, rows - first)) * d;
         float* const sums = work.dqSums + std::size_t(first) * d;

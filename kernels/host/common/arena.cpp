@@ -2,6 +2,7 @@
 #include "kernels/host/common/arena.h"
 
 #include "core/base/number.h"
+#include "core/base/rounding.h"
 
 #include <algorithm>
 #include <charconv>
@@ -57,7 +58,7 @@ Result<Buffer> allocate(std::size_t bytes, Pages pages, MemoryMeter& meter)
             "choose fewer bytes, or close other programs");
     buffer.m_mapping = mapping;
     const auto address = reinterpret_cast<std::uintptr_t>(mapping);
-    buffer.m_data = reinterpret_cast<std::byte*>((address + hugePage - 1) / hugePage * hugePage);
+    buffer.m_data = reinterpret_cast<std::byte*>(roundedUp(address, hugePage));
     buffer.m_bytes = bytes;
     buffer.m_meter = &meter;
     // A refusal (an old kernel, transparent_hugepage=never) shows in hugeShare().

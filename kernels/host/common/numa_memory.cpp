@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/host/common/numa_memory.h"
 
+#include "core/base/rounding.h"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -50,7 +52,7 @@ Result<void> bindToNode(const Buffer& buffer, int node)
 
 double shareOnNode(const Buffer& buffer, int node)
 {
-    const std::size_t pages = (buffer.bytes() + numaPage - 1) / numaPage;
+    const std::size_t pages = quotientUp(buffer.bytes(), numaPage);
     std::vector<void*> places;
     std::vector<int> found;
     std::size_t there = 0;

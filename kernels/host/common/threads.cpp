@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/host/common/threads.h"
 
+#include "core/base/rounding.h"
+
 #include <algorithm>
 #include <chrono>
 #include <fstream>
@@ -153,7 +155,7 @@ void ThreadTeam::work(int thread)
 
 Part partOf(std::size_t count, int thread, int threads, std::size_t grain)
 {
-    const std::size_t grains = (count + grain - 1) / grain;
+    const std::size_t grains = quotientUp(count, grain);
     const auto t = static_cast<std::size_t>(thread);
     const auto n = static_cast<std::size_t>(std::max(threads, 1));
     const auto edge = [&](std::size_t i) {

@@ -18,6 +18,7 @@
 // Left out: loads that are not aligned, other cores' dirty lines, NUMA distance.
 #include "kernels/host/hierarchy/chase.h"
 
+#include "core/base/rounding.h"
 #include "kernels/host/common/permutation.h"
 
 #include <algorithm>
@@ -51,7 +52,7 @@ std::string checkChase(std::span<const std::byte> memory, const ChaseOptions& op
     }
     if (at != 0)
         return "the cycle does not close";
-    const std::size_t windows = (count + window - 1) / window;
+    const std::size_t windows = quotientUp(count, window);
     if (options.windowBytes > 0 && windows > 1 && crossings > 2 * windows) // each is visited twice
         return fmt::format("{} steps leave a window, at most {} expected", crossings, 2 * windows);
     return {};

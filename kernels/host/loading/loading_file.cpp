@@ -2,6 +2,7 @@
 #include "kernels/host/loading/loading_file.h"
 
 #include "core/base/file.h"
+#include "core/base/rounding.h"
 #include "kernels/host/transfer/transfer_kernels.h"
 
 #include <algorithm>
@@ -191,7 +192,7 @@ std::uint64_t LoadingFile::cachedBytes(std::uint64_t bytes) const
         void* const mapping = ::mmap(nullptr, length, PROT_READ, MAP_SHARED, descriptor(), off_t(at));
         if (mapping == MAP_FAILED)
             return bytes; // not proved
-        pages.resize((length + pageOf - 1) / pageOf);
+        pages.resize(quotientUp(length, pageOf));
         const bool isKnown = ::mincore(mapping, length, pages.data()) == 0;
         ::munmap(mapping, length);
         if (!isKnown)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/host/loading/loading_run.h"
 
+#include "core/base/rounding.h"
 #include "kernels/host/loading/bus_guard.h"
 #include "kernels/host/loading/loading_kernels.h"
 #include "kernels/host/transfer/transfer_kernels.h"
@@ -24,16 +25,6 @@ namespace {
 
 constexpr std::size_t loadingBlock = 4096; ///< that direct I/O and pages are made of
 constexpr int mostReaders = 64;
-
-std::uint64_t wholeBlocks(std::uint64_t bytes)
-{
-    return (bytes + loadingBlock - 1) / loadingBlock * loadingBlock;
-}
-
-std::uint64_t wholeLines(std::uint64_t bytes)
-{
-    return (bytes + cacheLine - 1) / cacheLine * cacheLine;
-}
 
 /// Waits a moment, then sleeps for moments: the processor may be needed by the lane that is waited for.
 void waitQuietly(unsigned& turns)
@@ -101,12 +92,14 @@ Result<void> LoadingRun::openMemory()
     const auto chunks = m_asked.chunks(), depth = std::min<std::uint64_t>(std::uint64_t(m_asked.depth), chunks);
     const bool isWhole = m_asked.readsInPlace() && !m_asked.isMapped();
     const std::uint64_t read = m_asked.readMemory() > 0
-        ? (isWhole ? wholeBlocks(m_asked.chunk) * (chunks - 1) + wholeBlocks(m_asked.lastChunk())
-                   : wholeBlocks(m_asked.chunk) * depth)
+        ? (isWhole
+               ? roundedUp(m_asked.chunk, loadingBlock) * (chunks - 1) + roundedUp(m_asked.lastChunk(), loadingBlock)
+               : roundedUp(m_asked.chunk, loadingBlock) * depth)
         : 0;
     const std::uint64_t converted = m_asked.hasConversion()
-        ? (m_asked.convertsInPlace() ? convertedStride() * (chunks - 1) + wholeLines(convertedSize(chunks - 1))
-                                     : convertedStride() * depth)
+        ? (m_asked.convertsInPlace()
+               ? convertedStride() * (chunks - 1) + roundedUp(convertedSize(chunks - 1), cacheLine)
+               : convertedStride() * depth)
         : 0;
     MEMSCAPE_CHECK(m_session.checkFits(double(read + converted)));
     // What copies come from is the sink's, pinned or not; the rest is ours.
@@ -129,7 +122,7 @@ Result<void> LoadingRun::openMemory()
 std::byte* LoadingRun::readBuffer(std::uint64_t chunk) const
 {
     const bool isWhole = m_asked.readsInPlace() && !m_asked.isMapped();
-    return m_readAt + wholeBlocks(m_asked.chunk) * (isWhole ? chunk : chunk % std::uint64_t(m_asked.depth));
+    return m_readAt + roundedUp(m_asked.chunk, loadingBlock) * (isWhole ? chunk : chunk % std::uint64_t(m_asked.depth));
 }
 
 const std::byte* LoadingRun::readBytes(std::uint64_t chunk) const
@@ -139,7 +132,7 @@ const std::byte* LoadingRun::readBytes(std::uint64_t chunk) const
 
 std::uint64_t LoadingRun::convertedStride() const
 {
-    return wholeLines(std::max<std::uint64_t>(1, convertedSize(0)));
+    return roundedUp(std::max<std::uint64_t>(1, convertedSize(0)), cacheLine);
 }
 
 std::byte* LoadingRun::convertedBuffer(std::uint64_t chunk) const
@@ -198,7 +191,7 @@ void LoadingRun::readPart(int thread, std::uint64_t chunk)
     for (std::size_t at = part.begin; at < part.end;) {
         const std::size_t wanted = part.end - at;
         const ssize_t count =
-            ::pread(file, to + at, isDirect ? std::size_t(wholeBlocks(wanted)) : wanted, off_t(begin + at));
+            ::pread(file, to + at, isDirect ? std::size_t(roundedUp(wanted, loadingBlock)) : wanted, off_t(begin + at));
         if (count < 0 && errno == EINTR)
             continue;
         if (count < 0)

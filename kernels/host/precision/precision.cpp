@@ -212,7 +212,7 @@ std::optional<Figure> storedFigure(Format format, double value)
     float back = 0;
     narrowRow(format, &single, &bits, 1);
     widenRow(format, &bits, &back, 1);
-    return Figure{"stored_value", "value as stored", Unit::One, double(back), {}, {}, {}};
+    return Figure{"stored_value", "value as stored", Unit::One, double(back)};
 }
 
 Result<GemmChoice> fastestGemm(HostSession& session, Format format)

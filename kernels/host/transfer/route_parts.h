@@ -2,6 +2,7 @@
 // What the routes have in common: pages, the filled source, and a copy of any number of bytes.
 #pragma once
 
+#include "core/base/rounding.h"
 #include "kernels/host/common/streams.h"
 #include "kernels/host/transfer/transfer_route.h"
 
@@ -10,11 +11,6 @@
 namespace memscape::host {
 
 inline constexpr std::size_t pageBytes = 4096, hugeBytes = std::size_t(1) << 21;
-
-constexpr std::size_t roundedUp(std::size_t bytes, std::size_t to)
-{
-    return (bytes + to - 1) / to * to;
-}
 
 /// Filled with what fillSource() says. Errors: run.memory, run.cancelled.
 Result<Buffer> sourceOf(HostSession& session, const TransferCase& asked);

@@ -133,7 +133,7 @@ Figures BatchMeasurement::figures(const Parameters& point, const Summary& second
     const double update = asked.update(double(asked.batch));
     const Memory memory = m_memory.at({asked.batch, asked.accumulation});
     const auto bytes = [&](const char* key, const char* label, std::int64_t value) {
-        return Figure{key, label, Unit::Byte, double(value), {}, {}, {}};
+        return Figure{key, label, Unit::Byte, double(value)};
     };
     Figure throughput = rateFigure("throughput", "throughput (examples/s)", update, seconds);
     throughput.unit = Unit::One;
@@ -148,9 +148,9 @@ Figures BatchMeasurement::figures(const Parameters& point, const Summary& second
     const double steps = course != m_courses.end() && course->second.isReached
         ? course->second.steps
         : std::numeric_limits<double>::quiet_NaN();
-    figures.push_back({"examples_to_target", "examples to the target", Unit::One, steps * update, {}, {}, {}});
-    figures.push_back({"steps_to_target", "steps to the target", Unit::One, steps, {}, {}, {}});
-    figures.push_back({"time_to_target", "time to the target", Unit::Second, steps * seconds.median, {}, {}, {}});
+    figures.push_back({"examples_to_target", "examples to the target", Unit::One, steps * update});
+    figures.push_back({"steps_to_target", "steps to the target", Unit::One, steps});
+    figures.push_back({"time_to_target", "time to the target", Unit::Second, steps * seconds.median});
     return figures;
 }
 
@@ -205,7 +205,7 @@ void BatchMeasurement::addNoise(MeasuredRun& run) const
         if (course.noise.empty())
             continue;
         const NoiseScale scale = noiseScaleOf(course.noise);
-        Figure figure{"noise_scale", "noise scale", Unit::One, scale.corrected, {}, {}, {}};
+        Figure figure{"noise_scale", "noise scale", Unit::One, scale.corrected};
         if (std::isfinite(scale.standardError) && std::isfinite(scale.corrected)) {
             figure.low = scale.corrected - scale.standardError;
             figure.high = scale.corrected + scale.standardError;
@@ -221,7 +221,7 @@ void BatchMeasurement::addNoise(MeasuredRun& run) const
     const auto fitted = fitHyperbola(reached);
     if (!fitted)
         return;
-    run.measurement.figures.push_back({"critical_batch", "critical batch", Unit::One, fitted->critical(), {}, {}, {}});
+    run.measurement.figures.push_back({"critical_batch", "critical batch", Unit::One, fitted->critical()});
     run.measurement.detail["hyperbola"] = {{"fewest_steps", jsonNumber(fitted->fewestSteps)},
                                            {"fewest_examples", jsonNumber(fitted->fewestExamples)},
                                            {"critical_batch", jsonNumber(fitted->critical())},

@@ -122,9 +122,8 @@ Result<void> Run::estimate()
     m_total = m_task.schedule.size() * (1 + chainPasses * stepsPerPass)
         + (m_notCompared.empty() ? std::size_t(2 * m_length + 1) : 0);
     m_runner.sink.note("info", "run.length",
-                       fmt::format("a step takes about {}, the whole measurement about {}",
-                                   quantityText(step, Unit::Second),
-                                   quantityText(1.3 * checks + rounds, Unit::Second)));
+                       fmt::format("a step takes about {}, the whole measurement about {}", secondsText(step),
+                                   secondsText(1.3 * checks + rounds)));
     return {};
 }
 
@@ -256,8 +255,8 @@ Why profileWhy(const ChainRun& run)
 {
     Why why;
     why.formula = "Σ over the schedule: median time of the operation's form";
-    why.with = fmt::format("= {} for {} forwards and {} backwards", quantityText(run.profileMakespan, Unit::Second),
-                           run.step.forwards, run.chain.length());
+    why.with = fmt::format("= {} for {} forwards and {} backwards", secondsText(run.profileMakespan), run.step.forwards,
+                           run.chain.length());
     for (const auto& [form, samples] : run.profile.samples())
         why.terms.push_back({form, run.profile.median(form), Unit::Second,
                              fmt::format("median of {} samples", samples.merged().size()), "measured in this run"});
@@ -276,23 +275,15 @@ Result<ChainRun> runChain(const ChainTask& task, const ChainRunner& runner)
 
 Figures chainFigures(const ChainRun& run)
 {
-    const auto counted = [](const char* key, const char* label, Unit unit, double value) {
-        return Figure{key, label, unit, value, {}, {}, {}};
-    };
     const Summary steps = summarize(run.steps.merged());
-    Figures figures{counted("peak", "peak", Unit::Byte, double(run.step.peak))};
+    Figures figures{{"peak", "peak", Unit::Byte, double(run.step.peak)}};
     if (!steps.empty()) // a run that was stopped early has no time
         figures.push_back({"makespan", "time of the step", Unit::Second, steps.median, steps.minimum, steps.q3, {}});
     if (run.profile.isWhole())
-        figures.push_back({"profile_makespan",
-                           "makespan from the profile",
-                           Unit::Second,
-                           run.profileMakespan,
-                           {},
-                           {},
-                           profileWhy(run)});
-    figures.push_back(counted("recomputed_forwards", "recomputed forwards", Unit::One, double(run.step.recomputed)));
-    figures.push_back(counted("forward_evaluations", "forward evaluations", Unit::One, double(run.step.forwards)));
+        figures.push_back(figureOf("profile_makespan", "makespan from the profile", Unit::Second, run.profileMakespan,
+                                   profileWhy(run)));
+    figures.push_back({"recomputed_forwards", "recomputed forwards", Unit::One, double(run.step.recomputed)});
+    figures.push_back({"forward_evaluations", "forward evaluations", Unit::One, double(run.step.forwards)});
     return figures;
 }
 

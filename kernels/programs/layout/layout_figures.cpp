@@ -24,15 +24,10 @@ Figures sampledLayoutFigures(const LayoutCase& asked, const MergedSamples& sampl
         const double bytes = 2 * double(asked.view.elements()) * double(asked.itemBytes());
         figures.push_back(rateFigure("copy_bandwidth", "copy bandwidth", bytes, copy));
     } else {
-        figures.push_back({"copy_time", "contiguous()", Unit::Second, 0.0, {}, {}, {}});
+        figures.push_back({"copy_time", "contiguous()", Unit::Second, 0.0});
     }
-    figures.push_back({"pays_after",
-                       "copy pays off after (reads)",
-                       Unit::One,
-                       paysAfter(view.median, dense.median, asked.needsCopy() ? copy.median : 0),
-                       {},
-                       {},
-                       {}});
+    figures.push_back({"pays_after", "copy pays off after (reads)", Unit::One,
+                       paysAfter(view.median, dense.median, asked.needsCopy() ? copy.median : 0)});
     figures.push_back(timeFigure("view_total", "all reads, through the view", summaryOf("view_total"), false));
     figures.push_back(timeFigure("contiguous_total", "all reads, copied first", summaryOf("contiguous_total"), false));
     return figures;

@@ -19,9 +19,9 @@ Figures productFigures(const PrecisionCase& asked, const MergedSamples& samples,
     Figure speedup{"speedup", "speedup", Unit::One,
                    seconds.median > 0 ? single.median / seconds.median : std::numeric_limits<double>::quiet_NaN()};
     figures.push_back(std::move(speedup));
-    figures.push_back({"flops", "operations", Unit::One, flops, {}, {}, {}});
-    figures.push_back({"bytes", "bytes", Unit::Byte, bytes, {}, {}, {}});
-    figures.push_back({"intensity", "intensity (FLOP/B)", Unit::One, flops / bytes, {}, {}, {}});
+    figures.push_back({"flops", "operations", Unit::One, flops});
+    figures.push_back({"bytes", "bytes", Unit::Byte, bytes});
+    figures.push_back({"intensity", "intensity (FLOP/B)", Unit::One, flops / bytes});
     if (stored)
         figures.push_back(*stored);
     return figures;

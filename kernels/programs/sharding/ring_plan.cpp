@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/programs/sharding/ring_plan.h"
 
+#include "core/base/rounding.h"
+
 #include <algorithm>
 #include <map>
 #include <string_view>
@@ -99,7 +101,7 @@ std::vector<RingOperation> smallRings()
 RingPlan ringPlan(const std::vector<ShardCollective>& collectives, int zeroStage)
 {
     constexpr std::size_t line = 64;
-    const auto rounded = [](std::size_t bytes) { return (bytes + line - 1) / line * line; };
+    const auto rounded = [](std::size_t bytes) { return roundedUp(bytes, line); };
     RingPlan plan;
     std::size_t transient = 0;
     std::map<std::pair<std::string_view, std::size_t>, std::size_t> pieces; // what, unit: where

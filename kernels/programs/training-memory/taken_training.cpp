@@ -22,7 +22,7 @@ const AmpCourse& chosen(const TakenTraining& taken)
 
 Figure counted(std::string key, std::string label, double value)
 {
-    return {std::move(key), std::move(label), Unit::One, value, {}, {}, {}};
+    return {std::move(key), std::move(label), Unit::One, value};
 }
 
 Figures figuresOf(const TakenTraining& taken, const PrecisionCase& asked, double lossScale,
@@ -40,8 +40,8 @@ Figures figuresOf(const TakenTraining& taken, const PrecisionCase& asked, double
     Figures figures{timeFigure("step_time", "step", seconds, false),
                     timeFigure("fp32_step_time", "step in FP32", first, false),
                     counted("speedup", "speedup", gain),
-                    {"peak_memory", "peak memory", Unit::Byte, peak, {}, {}, {}},
-                    {"fp32_peak_memory", "peak memory in FP32", Unit::Byte, singlePeak, {}, {}, {}},
+                    {"peak_memory", "peak memory", Unit::Byte, peak},
+                    {"fp32_peak_memory", "peak memory in FP32", Unit::Byte, singlePeak},
                     counted("memory_ratio", "memory against FP32", peak / singlePeak),
                     counted("skipped_steps", "skipped steps", skipped),
                     counted("unscaled_underflow_share", "gradients lost without scaling", plain.underflow),

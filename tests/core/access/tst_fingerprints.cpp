@@ -11,15 +11,6 @@ using namespace memscape;
 
 namespace {
 
-class TestFingerprints : public QObject
-{
-    Q_OBJECT
-
-private slots:
-    void wordsMoveAsAListDoes();
-    void theMachinesFormMovesAsAListDoes();
-};
-
 /// Few values, so that many are equal.
 template <typename Prints> void moveAsAListDoes()
 {
@@ -55,14 +46,15 @@ template <typename Prints> void moveAsAListDoes()
     }
 }
 
-void TestFingerprints::wordsMoveAsAListDoes()
+class TestFingerprints : public QObject
 {
-    moveAsAListDoes<FingerprintWords>();
-}
-void TestFingerprints::theMachinesFormMovesAsAListDoes()
-{
-    moveAsAListDoes<Fingerprints>();
-}
+    Q_OBJECT
+
+private slots:
+    void wordsMoveAsAListDoes() { moveAsAListDoes<FingerprintWords>(); }
+
+    void theMachinesFormMovesAsAListDoes() { moveAsAListDoes<Fingerprints>(); }
+};
 
 } // namespace
 

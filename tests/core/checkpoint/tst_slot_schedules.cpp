@@ -12,19 +12,6 @@
 
 using namespace memscape;
 
-class TestSlotSchedules : public QObject
-{
-    Q_OBJECT
-
-private slots:
-    void everyBaselineIsTheReferences();
-    void revolveIsTheReferences();
-    void mixedIsTheReferences();
-    void theSplitHasFewestAdvancesAndWrites();
-    void longChains();
-    void binomialsDoNotOverflow();
-};
-
 namespace {
 
 void compareReplay(const Chain& chain, const Schedule& schedule, const QJsonObject& expected)
@@ -95,100 +82,106 @@ private:
 
 } // namespace
 
-void TestSlotSchedules::everyBaselineIsTheReferences()
+class TestSlotSchedules : public QObject
 {
-    const QJsonObject all = test::checkpointReferences();
-    int compared = 0;
-    for (const char* group : {"C_homogeneous_chain", "C_heterogeneous_chain"}) {
-        for (const QJsonValue& value : all[QLatin1String(group)].toArray()) {
-            const Chain chain = test::referenceChain(value.toObject());
-            const QJsonObject baselines = value["baselines"].toObject();
-            for (auto it = baselines.begin(); it != baselines.end(); ++it, ++compared)
-                compareReplay(chain, baseline(it.key(), chain.length()), it.value().toObject());
+    Q_OBJECT
+
+private slots:
+    void everyBaselineIsTheReferences()
+    {
+        const QJsonObject all = test::checkpointReferences();
+        int compared = 0;
+        for (const char* group : {"C_homogeneous_chain", "C_heterogeneous_chain"}) {
+            for (const QJsonValue& value : all[QLatin1String(group)].toArray()) {
+                const Chain chain = test::referenceChain(value.toObject());
+                const QJsonObject baselines = value["baselines"].toObject();
+                for (auto it = baselines.begin(); it != baselines.end(); ++it, ++compared)
+                    compareReplay(chain, baseline(it.key(), chain.length()), it.value().toObject());
+            }
+        }
+        QVERIFY2(compared > 150, qPrintable(QString::number(compared)));
+    }
+
+    void revolveIsTheReferences()
+    {
+        int compared = 0;
+        for (const QJsonValue& value : test::checkpointReferences()["A_B_homogeneous_slots"].toArray()) {
+            const int length = value["L"].toInt();
+            const Chain chain = uniformChain(length);
+            for (qsizetype i = 0; i < value["slots"].toArray().size(); ++i, ++compared) {
+                const std::int64_t states = value["slots"][i].toInteger();
+                QCOMPARE(revolveRepetitions(length, states), value["repetition_number_r"][i].toInteger());
+                QCOMPARE(revolveAdvances(length, states), value["advances"][i].toInteger());
+                const auto plan = revolve(length, states);
+                QVERIFY(plan.has_value());
+                QCOMPARE(plan->writes, value["min_checkpoint_writes"][i].toInteger());
+                const auto replayed = replay(chain, plan->schedule);
+                QVERIFY2(replayed.has_value(), replayed ? "" : replayed.error().text().c_str());
+                QCOMPARE(replayed->forwards, value["total_forward_executions"][i].toInteger());
+                QCOMPARE(replayed->makespan, value["makespan_fwd1_bwd2"][i].toDouble());
+            }
+        }
+        QVERIFY(compared > 100);
+    }
+
+    void mixedIsTheReferences()
+    {
+        for (const QJsonValue& value : test::checkpointReferences()["A_B_homogeneous_slots"].toArray()) {
+            const int length = value["L"].toInt();
+            const auto table = MixedTable::make(length, length - 1);
+            QVERIFY(table.has_value());
+            for (qsizetype i = 0; i < value["slots"].toArray().size(); ++i) {
+                const std::int64_t states = value["slots"][i].toInteger(),
+                                   expected = value["mixed_total_forward_executions"][i].toInteger();
+                QCOMPARE(table->forwards(states), expected);
+                const auto plan = table->plan(states);
+                QVERIFY(plan.has_value());
+                const auto replayed = replay(uniformChain(length, 1, 3), plan->schedule);
+                QVERIFY2(replayed.has_value(), replayed ? "" : replayed.error().text().c_str());
+                QCOMPARE(replayed->forwards, expected);
+            }
         }
     }
-    QVERIFY2(compared > 150, qPrintable(QString::number(compared)));
-}
 
-void TestSlotSchedules::revolveIsTheReferences()
-{
-    int compared = 0;
-    for (const QJsonValue& value : test::checkpointReferences()["A_B_homogeneous_slots"].toArray()) {
-        const int length = value["L"].toInt();
-        const Chain chain = uniformChain(length);
-        for (qsizetype i = 0; i < value["slots"].toArray().size(); ++i, ++compared) {
-            const std::int64_t states = value["slots"][i].toInteger();
-            QCOMPARE(revolveRepetitions(length, states), value["repetition_number_r"][i].toInteger());
-            QCOMPARE(revolveAdvances(length, states), value["advances"][i].toInteger());
-            const auto plan = revolve(length, states);
-            QVERIFY(plan.has_value());
-            QCOMPARE(plan->writes, value["min_checkpoint_writes"][i].toInteger());
-            const auto replayed = replay(chain, plan->schedule);
-            QVERIFY2(replayed.has_value(), replayed ? "" : replayed.error().text().c_str());
-            QCOMPARE(replayed->forwards, value["total_forward_executions"][i].toInteger());
-            QCOMPARE(replayed->makespan, value["makespan_fwd1_bwd2"][i].toDouble());
+    void theSplitHasFewestAdvancesAndWrites()
+    {
+        Search search;
+        for (int length = 1; length <= 60; ++length) {
+            for (int states = 1; states <= std::min(length + 1, 12); ++states) {
+                const auto [advances, writes] = search.best(length, states);
+                QCOMPARE(revolveAdvances(length, states), advances);
+                QCOMPARE(revolve(length, states)->writes, writes + 1); // and x_0
+            }
         }
     }
-    QVERIFY(compared > 100);
-}
 
-void TestSlotSchedules::mixedIsTheReferences()
-{
-    for (const QJsonValue& value : test::checkpointReferences()["A_B_homogeneous_slots"].toArray()) {
-        const int length = value["L"].toInt();
-        const auto table = MixedTable::make(length, length - 1);
-        QVERIFY(table.has_value());
-        for (qsizetype i = 0; i < value["slots"].toArray().size(); ++i) {
-            const std::int64_t states = value["slots"][i].toInteger(),
-                               expected = value["mixed_total_forward_executions"][i].toInteger();
-            QCOMPARE(table->forwards(states), expected);
-            const auto plan = table->plan(states);
-            QVERIFY(plan.has_value());
-            const auto replayed = replay(uniformChain(length, 1, 3), plan->schedule);
-            QVERIFY2(replayed.has_value(), replayed ? "" : replayed.error().text().c_str());
-            QCOMPARE(replayed->forwards, expected);
+    void longChains()
+    {
+        const auto wide = revolve(chainLengthLimit, chainLengthLimit);
+        QVERIFY(wide.has_value());
+        QCOMPARE(wide->forwards, std::int64_t(2) * chainLengthLimit - 1);
+        for (const auto& refused :
+             {revolve(chainLengthLimit, 1),
+              MixedTable::make(chainLengthLimit, 100).and_then([](auto table) { return table.plan(100); })}) {
+            QVERIFY(!refused);
+            QCOMPARE(refused.error().code, std::string("chain.length"));
+            QVERIFY(refused.error().hint.find("strategy=") != std::string::npos);
         }
+        QCOMPARE(squareRootSchedule(1), keepEverything(1));
+        QCOMPARE(everyStages(5, 1 << 30, LastSegment::Kept), keepEverything(5));
+        const auto replayed = replay(uniformChain(chainLengthLimit), squareRootSchedule(chainLengthLimit));
+        QVERIFY(replayed.has_value());
+        QVERIFY(double(replayed->peak) < 3 * std::sqrt(double(chainLengthLimit)));
     }
-}
 
-void TestSlotSchedules::theSplitHasFewestAdvancesAndWrites()
-{
-    Search search;
-    for (int length = 1; length <= 60; ++length) {
-        for (int states = 1; states <= std::min(length + 1, 12); ++states) {
-            const auto [advances, writes] = search.best(length, states);
-            QCOMPARE(revolveAdvances(length, states), advances);
-            QCOMPARE(revolve(length, states)->writes, writes + 1); // and x_0
-        }
+    void binomialsDoNotOverflow()
+    {
+        QCOMPARE(binomial(10, 3), std::int64_t(120));
+        QCOMPARE(binomial(62, 31), std::int64_t(465428353255261088));
+        QCOMPARE(binomial(200'000, 100'000), std::int64_t(1) << 62);
+        QCOMPARE(binomial(5, 6), std::int64_t(0));
     }
-}
-
-void TestSlotSchedules::longChains()
-{
-    const auto wide = revolve(chainLengthLimit, chainLengthLimit);
-    QVERIFY(wide.has_value());
-    QCOMPARE(wide->forwards, std::int64_t(2) * chainLengthLimit - 1);
-    for (const auto& refused :
-         {revolve(chainLengthLimit, 1),
-          MixedTable::make(chainLengthLimit, 100).and_then([](auto table) { return table.plan(100); })}) {
-        QVERIFY(!refused);
-        QCOMPARE(refused.error().code, std::string("chain.length"));
-        QVERIFY(refused.error().hint.find("strategy=") != std::string::npos);
-    }
-    QCOMPARE(squareRootSchedule(1), keepEverything(1));
-    QCOMPARE(everyStages(5, 1 << 30, LastSegment::Kept), keepEverything(5));
-    const auto replayed = replay(uniformChain(chainLengthLimit), squareRootSchedule(chainLengthLimit));
-    QVERIFY(replayed.has_value());
-    QVERIFY(double(replayed->peak) < 3 * std::sqrt(double(chainLengthLimit)));
-}
-
-void TestSlotSchedules::binomialsDoNotOverflow()
-{
-    QCOMPARE(binomial(10, 3), std::int64_t(120));
-    QCOMPARE(binomial(62, 31), std::int64_t(465428353255261088));
-    QCOMPARE(binomial(200'000, 100'000), std::int64_t(1) << 62);
-    QCOMPARE(binomial(5, 6), std::int64_t(0));
-}
+};
 
 QTEST_APPLESS_MAIN(TestSlotSchedules)
 #include "tst_slot_schedules.moc"

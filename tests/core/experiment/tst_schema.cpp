@@ -83,68 +83,68 @@ private slots:
             }
         }
     }
-    void everyChoiceCanBePredicted();
-};
 
-/// No choice is one that the model behind the schema does not know.
-void TestSchema::everyChoiceCanBePredicted()
-{
-    QFETCH(QString, experiment);
-    QFETCH(QString, assignment);
-    const Experiment& asked = **findExperiment(experiment.toStdString());
-    std::vector<std::string> assignments{assignment.toStdString()};
-    if (findParameter(asked.schema(), "advice"))
-        assignments.push_back("advice=none");
-    const char* model = assignment == "library=litgpt" ? "model=smollm2-135m" : "model=gpt2";
-    if (experiment == "training-memory" || experiment == "inference-memory")
-        assignments.push_back(model);
-    if (experiment == "training-memory")
-        assignments.push_back("sequence=64");
-    const bool needsTokens =
-        assignment.startsWith("loss=") || assignment.startsWith("adapter=") || assignment == "library=litgpt";
-    if (experiment == "batch-size" && needsTokens) {
-        assignments.push_back(model);
-        assignments.push_back("sequence=512");
-        assignments.push_back("precision=bf16");
+    /// No choice is one that the model behind the schema does not know.
+    void everyChoiceCanBePredicted()
+    {
+        QFETCH(QString, experiment);
+        QFETCH(QString, assignment);
+        const Experiment& asked = **findExperiment(experiment.toStdString());
+        std::vector<std::string> assignments{assignment.toStdString()};
+        if (findParameter(asked.schema(), "advice"))
+            assignments.push_back("advice=none");
+        const char* model = assignment == "library=litgpt" ? "model=smollm2-135m" : "model=gpt2";
+        if (experiment == "training-memory" || experiment == "inference-memory")
+            assignments.push_back(model);
+        if (experiment == "training-memory")
+            assignments.push_back("sequence=64");
+        const bool needsTokens =
+            assignment.startsWith("loss=") || assignment.startsWith("adapter=") || assignment == "library=litgpt";
+        if (experiment == "batch-size" && needsTokens) {
+            assignments.push_back(model);
+            assignments.push_back("sequence=512");
+            assignments.push_back("precision=bf16");
+        }
+        static const std::map<QString, std::string> together{
+            {"strategy=exhaustive", "chain=uniform:5"},
+            {"order=channels-last", "shape=2,3,4,5"},
+            {"offload=parameters", "zero=3"},
+            {"sharding_implementation=fsdp1", "zero=3"},
+            {"sharding_implementation=fsdp2", "zero=3"},
+            {"optimizer=adafactor", "zero=0"},
+            {"optimizer=muon", "zero=0"},
+            {"optimizer=galore", "zero=0"},
+            {"optimizer=galore-8bit", "zero=0"},
+            {"optimizer=apollo", "zero=0"},
+            {"fp8_scaling=tensorwise", "precision=fp8"},
+            {"tf32=all", "precision=fp32"},
+            {"tf32=none", "precision=fp32"},
+            {"dtype=float32", "implementation=standard"},
+            {"optimizer_implementation=written-out", "optimizer=adamw"},
+            {"operators=written-out", "optimizer=adamw"}};
+        // Ways within a host, which its calibration measures.
+        static const QStringList ofHosts{"kind=copy",   "kind=stream", "kind=fresh",  "kind=huge",
+                                         "kind=thread", "kind=pipe",   "kind=shared", "kind=numa"};
+        // What a choice is only offered with.
+        const auto other = together.find(assignment);
+        if (other != together.end() && findParameter(asked.schema(), other->second.substr(0, other->second.find('='))))
+            assignments.push_back(other->second);
+        const auto parameters = askedParameters(asked, assignments);
+        QVERIFY2(parameters, parameters ? "" : parameters.error().text().c_str());
+        auto device = findDevice("nvidia-h100-sxm");
+        QVERIFY(device);
+        if (experiment == "transfer" && ofHosts.contains(assignment)) {
+            device = findDevice("amd-epyc-9654");
+            const std::string kind = assignment.mid(5).toStdString();
+            device->links.insert(device->links.begin(),
+                                 Link{kind, kind, {8e9, Evidence::Measured}, {1e-6, Evidence::Measured}});
+        }
+        if (experiment == "sharding" && (assignment == "link=threads" || assignment == "link=processes"))
+            device = findDevice("amd-epyc-9654");
+        const auto predicted = asked.predict(*device, *parameters);
+        QVERIFY2(predicted, predicted ? "" : predicted.error().text().c_str());
     }
-    static const std::map<QString, std::string> together{{"strategy=exhaustive", "chain=uniform:5"},
-                                                         {"order=channels-last", "shape=2,3,4,5"},
-                                                         {"offload=parameters", "zero=3"},
-                                                         {"sharding_implementation=fsdp1", "zero=3"},
-                                                         {"sharding_implementation=fsdp2", "zero=3"},
-                                                         {"optimizer=adafactor", "zero=0"},
-                                                         {"optimizer=muon", "zero=0"},
-                                                         {"optimizer=galore", "zero=0"},
-                                                         {"optimizer=galore-8bit", "zero=0"},
-                                                         {"optimizer=apollo", "zero=0"},
-                                                         {"fp8_scaling=tensorwise", "precision=fp8"},
-                                                         {"tf32=all", "precision=fp32"},
-                                                         {"tf32=none", "precision=fp32"},
-                                                         {"dtype=float32", "implementation=standard"},
-                                                         {"optimizer_implementation=written-out", "optimizer=adamw"},
-                                                         {"operators=written-out", "optimizer=adamw"}};
-    // Ways within a host, which its calibration measures.
-    static const QStringList ofHosts{"kind=copy",   "kind=stream", "kind=fresh",  "kind=huge",
-                                     "kind=thread", "kind=pipe",   "kind=shared", "kind=numa"};
-    // What a choice is only offered with.
-    const auto other = together.find(assignment);
-    if (other != together.end() && findParameter(asked.schema(), other->second.substr(0, other->second.find('='))))
-        assignments.push_back(other->second);
-    const auto parameters = askedParameters(asked, assignments);
-    QVERIFY2(parameters, parameters ? "" : parameters.error().text().c_str());
-    auto device = findDevice("nvidia-h100-sxm");
-    QVERIFY(device);
-    if (experiment == "transfer" && ofHosts.contains(assignment)) {
-        device = findDevice("amd-epyc-9654");
-        const std::string kind = assignment.mid(5).toStdString();
-        device->links.insert(device->links.begin(),
-                             Link{kind, kind, {8e9, Evidence::Measured}, {1e-6, Evidence::Measured}});
-    }
-    if (experiment == "sharding" && (assignment == "link=threads" || assignment == "link=processes"))
-        device = findDevice("amd-epyc-9654");
-    const auto predicted = asked.predict(*device, *parameters);
-    QVERIFY2(predicted, predicted ? "" : predicted.error().text().c_str());
-}
+};
 
 QTEST_MAIN(TestSchema)
 #include "tst_schema.moc"

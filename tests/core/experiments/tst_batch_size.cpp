@@ -3,6 +3,7 @@
 // against steps simulated whole, the sweet spot and the front against a search, and input that is wrong.
 #include "core/device/catalogue.h"
 #include "core/experiments/batch-size/batch_size.h"
+#include "tests/support/asked_experiment.h"
 #include "tests/support/devices.h"
 
 #include <QtTest>
@@ -10,21 +11,11 @@
 #include <cmath>
 
 using namespace memscape;
+using namespace memscape::test;
 
 namespace {
 
-const Experiment& batchSize()
-{
-    return **findExperiment("batch-size");
-}
-
-Parameters with(std::vector<std::string> assignments)
-{
-    auto parameters = resolve(batchSize().schema(), assignments);
-    if (!parameters)
-        qFatal("%s", parameters.error().text().c_str());
-    return *parameters;
-}
+constexpr AskedExperiment batchSize{"batch-size"};
 
 Device gpu(const char* id = "nvidia-h200")
 {
@@ -33,7 +24,7 @@ Device gpu(const char* id = "nvidia-h200")
 
 Prediction batchOf(const std::vector<std::string>& assignments, const Device& device = gpu())
 {
-    auto made = batchSize().predict(device, with(assignments));
+    auto made = batchSize->predict(device, batchSize.with(assignments));
     if (!made)
         qFatal("%s", made.error().text().c_str());
     return *made;
@@ -42,18 +33,10 @@ Prediction batchOf(const std::vector<std::string>& assignments, const Device& de
 BatchStudy studied(const std::vector<std::string>& assignments, const Device& device = gpu())
 {
     PredictionContext once;
-    auto study = studyBatch(device, with(assignments), {}, once);
+    auto study = studyBatch(device, batchSize.with(assignments), {}, once);
     if (!study)
         qFatal("%s", study.error().text().c_str());
     return std::move(*study);
-}
-
-double batchFigure(const Prediction& prediction, const char* key)
-{
-    const Figure* figure = findFigure(prediction.figures, key);
-    if (!figure)
-        qFatal("no figure %s", key);
-    return figure->number();
 }
 
 const std::vector<std::string> gpt2{"model=gpt2", "sequence=1024", "precision=bf16-autocast", "optimizer=adamw"};
@@ -77,15 +60,14 @@ private slots:
         const Prediction prediction = batchOf({});
         for (const char* key :
              {"largest_batch", "sweet_spot", "critical_batch", "noise_scale", "throughput", "peak_allocated"}) {
-            QVERIFY2(batchFigure(prediction, key) > 0, key);
+            QVERIFY2(numberIn(prediction, key) > 0, key);
             QVERIFY2(!findFigure(prediction.figures, key)->why->formula.empty(), key);
         }
         for (const char* key : {"memory", "throughput", "examples_to_target", "pareto"})
             QVERIFY2(prediction.findSeries(key) && !prediction.findSeries(key)->y.empty(), key);
         const Prediction swept = batchOf({"batch=1:1024:x2"});
         QCOMPARE(swept.findSeries("memory")->y.size(), std::size_t(11));
-        QCOMPARE(swept.findSeries("memory")->y.front(),
-                 batchFigure(swept, "memory")); // a sweep's own value is its first
+        QCOMPARE(swept.findSeries("memory")->y.front(), numberIn(swept, "memory")); // a sweep's own value is its first
         for (const double memory : swept.findSeries("memory")->y)
             QVERIFY(memory > 0);
     }
@@ -122,10 +104,10 @@ private slots:
         const Experiment& budget = **findExperiment("training-memory");
         const auto memory = budget.predict(machine, *resolve(budget.schema(), theirs));
         QVERIFY2(memory, memory ? "" : memory.error().text().c_str());
-        QCOMPARE(batchFigure(ours, "largest_batch"), memory->detail["largest"]["batch"].get<double>());
-        QCOMPARE(batchFigure(ours, "peak_allocated"), findFigure(memory->figures, "peak_allocated")->number());
+        QCOMPARE(numberIn(ours, "largest_batch"), memory->detail["largest"]["batch"].get<double>());
+        QCOMPARE(numberIn(ours, "peak_allocated"), findFigure(memory->figures, "peak_allocated")->number());
         // It fits, and one more does not.
-        const int largest = int(batchFigure(ours, "largest_batch"));
+        const int largest = int(numberIn(ours, "largest_batch"));
         for (const int batch : {largest, largest + 1}) {
             std::vector<std::string> there = theirs;
             there[there.size() - 1] = "advice=none";
@@ -140,7 +122,7 @@ private slots:
         // No way to split the same examples is quicker than what it is made of.
         for (const char* model : {"model=mlp:256,512,64", "model=mlp:256,64", "model=gpt2"}) {
             const BatchStudy study = studied({model, "sequence=256"}, *findDevice("cpu"));
-            const Parameters training = trainingParameters(with({model, "sequence=256"}));
+            const Parameters training = trainingParameters(batchSize.with({model, "sequence=256"}));
             for (const BatchPoint& point : study.curve) {
                 const BatchPoint many = *batchPoint(*findDevice("cpu"), training, point.batch, 16, *study.memory);
                 QVERIFY(!(many.throughput() > 1.6 * study.curve.back().throughput()));
@@ -153,9 +135,9 @@ private slots:
     {
         const Device processor = test::twoCores();
         const Prediction prediction = batchOf({"model=mlp:1024,1024,1024", "batch=64"}, processor);
-        QCOMPARE(batchFigure(prediction, "memory"), batchFigure(prediction, "peak_allocated"));
-        QVERIFY(batchFigure(batchOf({"model=mlp:1024,1024,1024", "batch=64"}), "memory")
-                > batchFigure(prediction, "memory") + 500e6);
+        QCOMPARE(numberIn(prediction, "memory"), numberIn(prediction, "peak_allocated"));
+        QVERIFY(numberIn(batchOf({"model=mlp:1024,1024,1024", "batch=64"}), "memory")
+                > numberIn(prediction, "memory") + 500e6);
         const Experiment& budget = **findExperiment("training-memory");
         const auto figures = budget.predictPoint(
             processor, *resolve(budget.schema(), std::vector<std::string>{"model=gpt2", "sequence=64", "batch=1"}));
@@ -171,9 +153,9 @@ private slots:
         QCOMPARE(study.over, study.memory->smallest->deviceBytes() - *study.capacity);
         const Prediction prediction =
             batchOf({"model=llama-2-70b", "sequence=4096", "optimizer=adamw"}, gpu("nvidia-l4"));
-        QCOMPARE(batchFigure(prediction, "largest_batch"), 0.0);
+        QCOMPARE(numberIn(prediction, "largest_batch"), 0.0);
         QVERIFY(findFigure(prediction.figures, "largest_batch")->why->with.find("too many") != std::string::npos);
-        QVERIFY(std::isnan(batchFigure(prediction, "sweet_spot")));
+        QVERIFY(std::isnan(numberIn(prediction, "sweet_spot")));
     }
 
     void accumulationIsTheStepSimulatedWhole_data()
@@ -191,7 +173,7 @@ private slots:
         for (const QString& text : more)
             texts.push_back(text.toStdString());
         BatchStudy study = studied(texts);
-        const Parameters training = trainingParameters(with(texts));
+        const Parameters training = trainingParameters(batchSize.with(texts));
         for (const int steps : {1, 2, 3, 16}) {
             const auto point = batchPoint(gpu(), training, 4, steps, *study.memory);
             Parameters there = training;
@@ -232,7 +214,7 @@ private slots:
     {
         const BatchStudy study = studied(gpt2);
         QVERIFY(study.front.size() > 3);
-        const Parameters training = trainingParameters(with(gpt2));
+        const Parameters training = trainingParameters(batchSize.with(gpt2));
         for (const BatchPoint& point : study.curve) {
             for (const int steps : {1, 2, 4, 8, 16}) {
                 const BatchPoint made = *batchPoint(gpu(), training, point.batch, steps, *study.memory);
@@ -291,8 +273,8 @@ private slots:
         QFETCH(QString, target);
         const Prediction prediction =
             batchOf({"model=" + model.toStdString(), "target_loss=" + target.toStdString(), "sequence=1024"});
-        QVERIFY(std::isnan(batchFigure(prediction, "examples_to_target")));
-        QVERIFY(batchFigure(prediction, "peak_allocated") > 0);
+        QVERIFY(std::isnan(numberIn(prediction, "examples_to_target")));
+        QVERIFY(numberIn(prediction, "peak_allocated") > 0);
         const Json& noise = prediction.detail["noise"];
         QCOMPARE(noise["reached"].get<bool>(), false);
         QVERIFY(!noise["reason"].get<std::string>().empty()
@@ -304,11 +286,11 @@ private slots:
     {
         const Prediction prediction =
             batchOf({"model=resnet-50", "noise_scale=2000", "fewest_steps=10000", "batch=64"}, gpu());
-        QCOMPARE(batchFigure(prediction, "critical_batch"), 2000.0);
-        QVERIFY(std::abs(batchFigure(prediction, "steps_to_target") - 10000 * (1 + 2000.0 / 64)) < 1e-6);
+        QCOMPARE(numberIn(prediction, "critical_batch"), 2000.0);
+        QVERIFY(std::abs(numberIn(prediction, "steps_to_target") - 10000 * (1 + 2000.0 / 64)) < 1e-6);
         const Prediction unknown = batchOf({"model=resnet-50"});
-        QVERIFY(std::isnan(batchFigure(unknown, "critical_batch")));
-        QVERIFY(batchFigure(unknown, "sweet_spot") > 0); // by throughput
+        QVERIFY(std::isnan(numberIn(unknown, "critical_batch")));
+        QVERIFY(numberIn(unknown, "sweet_spot") > 0); // by throughput
         QVERIFY(unknown.detail["noise"]["remedy"].get<std::string>().find("noise_scale") != std::string::npos);
     }
 
@@ -317,20 +299,20 @@ private slots:
         const BatchStudy study = studied(gpt2With({"batch=4", "accumulation=8", "data_parallel=16"}));
         QCOMPARE(study.point.examples, 4.0 * 8 * 16);
         const Prediction prediction = batchOf(gpt2With({"batch=4", "accumulation=8", "data_parallel=16"}));
-        QVERIFY(std::abs(batchFigure(prediction, "steps_to_target") / study.noise.hyperbola.steps(512) - 1) < 1e-12);
+        QVERIFY(std::abs(numberIn(prediction, "steps_to_target") / study.noise.hyperbola.steps(512) - 1) < 1e-12);
     }
 
     void aDraggedBatchIsTheSameAnswer()
     {
         PredictionContext context;
-        const auto first = batchSize().predictAgain(gpu(), with(gpt2With({"batch=8"})), context);
-        const auto dragged = batchSize().predictAgain(gpu(), with(gpt2With({"batch=9"})), context);
-        const auto anew = batchSize().predict(gpu(), with(gpt2With({"batch=9"})));
+        const auto first = batchSize->predict(gpu(), batchSize.with(gpt2With({"batch=8"})), context);
+        const auto dragged = batchSize->predict(gpu(), batchSize.with(gpt2With({"batch=9"})), context);
+        const auto anew = batchSize->predict(gpu(), batchSize.with(gpt2With({"batch=9"})));
         QVERIFY(first && dragged && anew);
         QCOMPARE(outcomeToJson(*dragged).dump(), outcomeToJson(*anew).dump());
-        const auto other = batchSize().predictAgain(gpu("nvidia-l4"), with(gpt2With({"batch=9"})), context);
+        const auto other = batchSize->predict(gpu("nvidia-l4"), batchSize.with(gpt2With({"batch=9"})), context);
         QCOMPARE(outcomeToJson(*other).dump(),
-                 outcomeToJson(*batchSize().predict(gpu("nvidia-l4"), with(gpt2With({"batch=9"})))).dump());
+                 outcomeToJson(*batchSize->predict(gpu("nvidia-l4"), batchSize.with(gpt2With({"batch=9"})))).dump());
     }
 
     void claimsHaveOurNumbers()
@@ -367,7 +349,7 @@ private slots:
     {
         QFETCH(QString, assignment);
         QFETCH(QString, code);
-        const auto parameters = resolve(batchSize().schema(), std::vector{assignment.toStdString()});
+        const auto parameters = resolve(batchSize->schema(), std::vector{assignment.toStdString()});
         QVERIFY(!parameters);
         QVERIFY2(code.isEmpty() || parameters.error().code == code.toStdString(), parameters.error().text().c_str());
         QCOMPARE(QString::fromStdString(parameters.error().place), assignment.section('=', 0, 0));
@@ -375,10 +357,11 @@ private slots:
 
     void whatOverflowsIsAnError()
     {
-        const auto huge = batchSize().predict(gpu(), with({"model=mlp:1000000000,1000000000", "batch=1048576"}));
+        const auto huge =
+            batchSize->predict(gpu(), batchSize.with({"model=mlp:1000000000,1000000000", "batch=1048576"}));
         QVERIFY(!huge);
         QVERIFY2(!huge.error().message.empty(), huge.error().text().c_str());
-        const auto missing = batchSize().predict(gpu(), with({"model=gpt-2-hug"}));
+        const auto missing = batchSize->predict(gpu(), batchSize.with({"model=gpt-2-hug"}));
         QVERIFY(!missing);
         QCOMPARE(missing.error().code, std::string("model.unknown"));
     }

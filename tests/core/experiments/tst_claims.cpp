@@ -327,7 +327,7 @@ Measurement measuredAs(const std::vector<std::pair<const char*, double>>& figure
 {
     Measurement measured;
     for (const auto& [key, value] : figures)
-        measured.figures.push_back({key, key, Unit::One, value, {}, {}, {}});
+        measured.figures.push_back({key, key, Unit::One, value});
     return measured;
 }
 
@@ -338,160 +338,151 @@ class TestClaims : public QObject
     Q_OBJECT
 
 private slots:
-    void aVerdictIsComputed_data();
-    void aVerdictIsComputed();
-    void everyClaimHasACaseEachWay();
-    void aMeasurementIsPreferred_data();
-    void aMeasurementIsPreferred();
-    void aMeasuredCurveJudgesTheLevels();
-    void aRecordIsJudgedByItsMeasurement();
-    void aQuoteStandsOnlyWhereItIsMeant();
-    void withoutAFormulaThereIsNoTotal();
-};
-
-void TestClaims::aVerdictIsComputed_data()
-{
-    QTest::addColumn<int>("index");
-    for (int i = 0; i < int(cases().size()); ++i) {
-        const Case& one = cases()[std::size_t(i)];
-        QTest::addRow("%s %s %d", one.experiment, one.quote, i) << i;
+    void aVerdictIsComputed_data()
+    {
+        QTest::addColumn<int>("index");
+        for (int i = 0; i < int(cases().size()); ++i) {
+            const Case& one = cases()[std::size_t(i)];
+            QTest::addRow("%s %s %d", one.experiment, one.quote, i) << i;
+        }
     }
-}
+    void aVerdictIsComputed()
+    {
+        QFETCH(int, index);
+        const Case& one = cases()[std::size_t(index)];
+        const Claim claim = claimAbout(claimsOf(one.experiment, one.device, one.assignments), one.quote);
+        QVERIFY2(claim.verdict.starts_with(one.verdict), (claim.verdict + " | " + claim.ours).c_str());
+        QVERIFY2(claim.ours.find_first_of("0123456789") != std::string::npos || claim.verdict.starts_with("open"),
+                 claim.ours.c_str());
+    }
 
-void TestClaims::aVerdictIsComputed()
-{
-    QFETCH(int, index);
-    const Case& one = cases()[std::size_t(index)];
-    const Claim claim = claimAbout(claimsOf(one.experiment, one.device, one.assignments), one.quote);
-    QVERIFY2(claim.verdict.starts_with(one.verdict), (claim.verdict + " | " + claim.ours).c_str());
-    QVERIFY2(claim.ours.find_first_of("0123456789") != std::string::npos || claim.verdict.starts_with("open"),
-             claim.ours.c_str());
-}
-
-/// Of what the defaults show on a GPU and on a processor.
-void TestClaims::everyClaimHasACaseEachWay()
-{
-    // Judged by numbers that no parameter moves: the guide's own kernel, and the devices that are named.
-    const std::set<std::string> fixed{"Bank conflicts can slow a kernel down 32 times"};
-    for (const Experiment* experiment : experiments()) {
-        if (experiment->id() == "checkpoint" || experiment->id() == "hierarchy")
-            continue; // each level of the hierarchy is the same code
-        for (const char* device : {"nvidia-h200", "amd-epyc-9654"}) {
-            for (const Claim& claim : claimsOf(experiment->id().c_str(), device, {})) {
-                std::set<std::string> verdicts;
-                for (const Case& one : cases()) {
-                    if (experiment->id() == one.experiment
-                        && (claim.id == one.quote || claim.quote.find(one.quote) != std::string::npos))
-                        verdicts.insert(one.verdict);
+    /// Of what the defaults show on a GPU and on a processor.
+    void everyClaimHasACaseEachWay()
+    {
+        // Judged by numbers that no parameter moves: the guide's own kernel, and the devices that are named.
+        const std::set<std::string> fixed{"Bank conflicts can slow a kernel down 32 times"};
+        for (const Experiment* experiment : experiments()) {
+            if (experiment->id() == "checkpoint" || experiment->id() == "hierarchy")
+                continue; // each level of the hierarchy is the same code
+            for (const char* device : {"nvidia-h200", "amd-epyc-9654"}) {
+                for (const Claim& claim : claimsOf(experiment->id().c_str(), device, {})) {
+                    std::set<std::string> verdicts;
+                    for (const Case& one : cases()) {
+                        if (experiment->id() == one.experiment
+                            && (claim.id == one.quote || claim.quote.find(one.quote) != std::string::npos))
+                            verdicts.insert(one.verdict);
+                    }
+                    QVERIFY2(verdicts.size() > 1 || fixed.contains(claim.quote), claim.quote.c_str());
                 }
-                QVERIFY2(verdicts.size() > 1 || fixed.contains(claim.quote), claim.quote.c_str());
             }
         }
     }
-}
 
-void TestClaims::aMeasurementIsPreferred_data()
-{
-    QTest::addColumn<QByteArray>("experiment");
-    QTest::addColumn<QByteArray>("assignment");
-    QTest::addColumn<QByteArray>("quote");
-    QTest::addColumn<QByteArray>("key");
-    QTest::addColumn<double>("value");
-    QTest::addColumn<QByteArray>("verdict");
-    const auto row = [](const char* experiment, const char* assignment, const char* quote, const char* key,
-                        double value, const char* verdict) {
-        QTest::addRow("%s: %s = %g", quote, key, value)
-            << QByteArray(experiment) << QByteArray(assignment) << QByteArray(quote) << QByteArray(key) << value
-            << QByteArray(verdict);
-    };
-    const char* train = "operation=train";
-    row("precision", train, "tensor-core-speedup", "speedup", 2.5, "holds here");
-    row("precision", train, "tensor-core-speedup", "speedup", 1.1, "does not hold here: it gains less");
-    row("precision", "operation=matmul", "tensor-core-speedup", "speedup", 10.1, "does not hold here: it gains more");
-    row("precision", train, "half-memory", "memory_ratio", 0.5, "holds");
-    row("precision", train, "half-memory", "memory_ratio", 0.909, "does not hold: it saves less");
-    row("attention", "sequence=4096", "flash-faster", "speedup", 3.4, "holds here");
-    row("attention", "sequence=4096", "flash-faster", "speedup", 0.8, "does not hold here: it is slower");
-    row("in-place", "bytes=64MiB", "in-place-constant", "in_peak", 0x1p27, "does not hold here");
-    row("in-place", "operation=silu", "in-place-constant", "in_peak", 0x1p26, "holds here");
-    row("stride", "stride=1", "effective-bandwidth", "useful_bandwidth", 1e12, "does not hold here: the core");
-    row("stride", "stride=1", "effective-bandwidth", "useful_bandwidth", 4.8e12, "holds here");
-    row("bank-conflicts", "stride=32", "shared-cycles", "latency_cycles", 30, "holds");
-    row("bank-conflicts", "stride=32", "shared-cycles", "latency_cycles", 60, "holds for the banks; a lone");
-    row("batch-size", "batch=1024", "beyond-critical", "critical_batch", 100, "holds: this update is beyond");
-    row("batch-size", "batch=1024", "beyond-critical", "critical_batch", 1e6, "not reached");
-}
+    void aMeasurementIsPreferred_data()
+    {
+        QTest::addColumn<QByteArray>("experiment");
+        QTest::addColumn<QByteArray>("assignment");
+        QTest::addColumn<QByteArray>("quote");
+        QTest::addColumn<QByteArray>("key");
+        QTest::addColumn<double>("value");
+        QTest::addColumn<QByteArray>("verdict");
+        const auto row = [](const char* experiment, const char* assignment, const char* quote, const char* key,
+                            double value, const char* verdict) {
+            QTest::addRow("%s: %s = %g", quote, key, value)
+                << QByteArray(experiment) << QByteArray(assignment) << QByteArray(quote) << QByteArray(key) << value
+                << QByteArray(verdict);
+        };
+        const char* train = "operation=train";
+        row("precision", train, "tensor-core-speedup", "speedup", 2.5, "holds here");
+        row("precision", train, "tensor-core-speedup", "speedup", 1.1, "does not hold here: it gains less");
+        row("precision", "operation=matmul", "tensor-core-speedup", "speedup", 10.1,
+            "does not hold here: it gains more");
+        row("precision", train, "half-memory", "memory_ratio", 0.5, "holds");
+        row("precision", train, "half-memory", "memory_ratio", 0.909, "does not hold: it saves less");
+        row("attention", "sequence=4096", "flash-faster", "speedup", 3.4, "holds here");
+        row("attention", "sequence=4096", "flash-faster", "speedup", 0.8, "does not hold here: it is slower");
+        row("in-place", "bytes=64MiB", "in-place-constant", "in_peak", 0x1p27, "does not hold here");
+        row("in-place", "operation=silu", "in-place-constant", "in_peak", 0x1p26, "holds here");
+        row("stride", "stride=1", "effective-bandwidth", "useful_bandwidth", 1e12, "does not hold here: the core");
+        row("stride", "stride=1", "effective-bandwidth", "useful_bandwidth", 4.8e12, "holds here");
+        row("bank-conflicts", "stride=32", "shared-cycles", "latency_cycles", 30, "holds");
+        row("bank-conflicts", "stride=32", "shared-cycles", "latency_cycles", 60, "holds for the banks; a lone");
+        row("batch-size", "batch=1024", "beyond-critical", "critical_batch", 100, "holds: this update is beyond");
+        row("batch-size", "batch=1024", "beyond-critical", "critical_batch", 1e6, "not reached");
+    }
+    void aMeasurementIsPreferred()
+    {
+        QFETCH(QByteArray, experiment);
+        QFETCH(QByteArray, assignment);
+        QFETCH(QByteArray, quote);
+        QFETCH(QByteArray, key);
+        QFETCH(double, value);
+        QFETCH(QByteArray, verdict);
+        const Claim claim = claimAbout(claimsOf(experiment.constData(), "nvidia-h200", {assignment.toStdString()},
+                                                measuredAs({{key.constData(), value}})),
+                                       quote.constData());
+        QVERIFY2(claim.verdict.starts_with(verdict.constData()), (claim.verdict + " | " + claim.ours).c_str());
+    }
 
-void TestClaims::aMeasurementIsPreferred()
-{
-    QFETCH(QByteArray, experiment);
-    QFETCH(QByteArray, assignment);
-    QFETCH(QByteArray, quote);
-    QFETCH(QByteArray, key);
-    QFETCH(double, value);
-    QFETCH(QByteArray, verdict);
-    const Claim claim = claimAbout(claimsOf(experiment.constData(), "nvidia-h200", {assignment.toStdString()},
-                                            measuredAs({{key.constData(), value}})),
-                                   quote.constData());
-    QVERIFY2(claim.verdict.starts_with(verdict.constData()), (claim.verdict + " | " + claim.ours).c_str());
-}
+    /// L1 is judged by what was measured well inside of it, not by the catalogue.
+    void aMeasuredCurveJudgesTheLevels()
+    {
+        const Device device = *findDevice("amd-epyc-9654");
+        Measurement measured;
+        measured.series.push_back({"latency",
+                                   "latency",
+                                   {"working_set", "working set", Unit::Byte, AxisScale::Log2, {8192, 1 << 30}, {}},
+                                   "latency",
+                                   Unit::Second,
+                                   {9 / device.clock.value, 100 / device.clock.value},
+                                   {},
+                                   {}});
+        const auto claims = claimsOf("hierarchy", "amd-epyc-9654", {}, measured);
+        const Claim first = claimAbout(claims, "host-l1"), memory = claimAbout(claims, "host-ram");
+        QCOMPARE(first.verdict, std::string("does not hold"));
+        QVERIFY2(first.ours.find("9 cycles") != std::string::npos && first.ours.find("measured") != std::string::npos,
+                 first.ours.c_str());
+        QCOMPARE(memory.verdict, std::string("holds"));
+        QVERIFY(claimAbout(claims, "host-l2").ours.find("measured") == std::string::npos); // no point is inside of it
+    }
 
-/// L1 is judged by what was measured well inside of it, not by the catalogue.
-void TestClaims::aMeasuredCurveJudgesTheLevels()
-{
-    const Device device = *findDevice("amd-epyc-9654");
-    Measurement measured;
-    measured.series.push_back({"latency",
-                               "latency",
-                               {"working_set", "working set", Unit::Byte, AxisScale::Log2, {8192, 1 << 30}, {}},
-                               "latency",
-                               Unit::Second,
-                               {9 / device.clock.value, 100 / device.clock.value},
-                               {},
-                               {}});
-    const auto claims = claimsOf("hierarchy", "amd-epyc-9654", {}, measured);
-    const Claim first = claimAbout(claims, "host-l1"), memory = claimAbout(claims, "host-ram");
-    QCOMPARE(first.verdict, std::string("does not hold"));
-    QVERIFY2(first.ours.find("9 cycles") != std::string::npos && first.ours.find("measured") != std::string::npos,
-             first.ours.c_str());
-    QCOMPARE(memory.verdict, std::string("holds"));
-    QVERIFY(claimAbout(claims, "host-l2").ours.find("measured") == std::string::npos); // no point is inside of it
-}
+    /// A measured run found 0.0027 % of the gradients lost where 10.3 % were assumed.
+    void aRecordIsJudgedByItsMeasurement()
+    {
+        Record record;
+        record.experiment = "precision";
+        record.device = *findDevice("nvidia-a100-80gb");
+        record.parameters =
+            *resolve(experimentOf("precision").schema(),
+                     std::vector<std::string>{"operation=train", "format=fp16", "gradient_median=1e-7"});
+        QCOMPARE(claimAbout(memscape::claimsOf(record), "loss-scaling").verdict, std::string("holds"));
+        record.measured =
+            measuredAs({{"unscaled_underflow_share", 2.7e-5}, {"underflow_share", 0}, {"overflow_share", 0}});
+        const Claim judged = claimAbout(memscape::claimsOf(record), "loss-scaling");
+        QVERIFY2(judged.verdict.starts_with("not needed here"), judged.verdict.c_str());
+        QVERIFY2(judged.ours.find("the measured gradients 0.0027 %") != std::string::npos, judged.ours.c_str());
+    }
 
-/// A measured run found 0.0027 % of the gradients lost where 10.3 % were assumed.
-void TestClaims::aRecordIsJudgedByItsMeasurement()
-{
-    Record record;
-    record.experiment = "precision";
-    record.device = *findDevice("nvidia-a100-80gb");
-    record.parameters = *resolve(experimentOf("precision").schema(),
-                                 std::vector<std::string>{"operation=train", "format=fp16", "gradient_median=1e-7"});
-    QCOMPARE(claimAbout(memscape::claimsOf(record), "loss-scaling").verdict, std::string("holds"));
-    record.measured = measuredAs({{"unscaled_underflow_share", 2.7e-5}, {"underflow_share", 0}, {"overflow_share", 0}});
-    const Claim judged = claimAbout(memscape::claimsOf(record), "loss-scaling");
-    QVERIFY2(judged.verdict.starts_with("not needed here"), judged.verdict.c_str());
-    QVERIFY2(judged.ours.find("the measured gradients 0.0027 %") != std::string::npos, judged.ours.c_str());
-}
+    void aQuoteStandsOnlyWhereItIsMeant()
+    {
+        const auto claims =
+            claimsOf("training-memory", "nvidia-h200", {"model=llama-2-7b", "sequence=512", "precision=bf16-mixed"});
+        QVERIFY(claimAbout(claims, "seven-billion-single").quote.empty());
+    }
 
-void TestClaims::aQuoteStandsOnlyWhereItIsMeant()
-{
-    const auto claims =
-        claimsOf("training-memory", "nvidia-h200", {"model=llama-2-7b", "sequence=512", "precision=bf16-mixed"});
-    QVERIFY(claimAbout(claims, "seven-billion-single").quote.empty());
-}
-
-void TestClaims::withoutAFormulaThereIsNoTotal()
-{
-    const Experiment& memory = experimentOf("training-memory");
-    const auto figures = [&](const char* model) {
-        return memory
-            .predictPoint(*findDevice("nvidia-h200"),
-                          *resolve(memory.schema(), std::vector<std::string>{model, "sequence=64"}))
-            .value();
-    };
-    QVERIFY(std::isnan(findFigure(figures("model=mobilenet-v1"), "textbook_total")->number()));
-    QVERIFY(findFigure(figures("model=gpt2"), "textbook_total")->number() > 0);
-}
+    void withoutAFormulaThereIsNoTotal()
+    {
+        const Experiment& memory = experimentOf("training-memory");
+        const auto figures = [&](const char* model) {
+            return memory
+                .predictPoint(*findDevice("nvidia-h200"),
+                              *resolve(memory.schema(), std::vector<std::string>{model, "sequence=64"}))
+                .value();
+        };
+        QVERIFY(std::isnan(findFigure(figures("model=mobilenet-v1"), "textbook_total")->number()));
+        QVERIFY(findFigure(figures("model=gpt2"), "textbook_total")->number() > 0);
+    }
+};
 
 QTEST_APPLESS_MAIN(TestClaims)
 #include "tst_claims.moc"

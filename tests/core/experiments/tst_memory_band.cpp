@@ -17,7 +17,7 @@ private slots:
         band.addActivations(100);
         band.addTemporary(10);
         band.addAllocator(200);
-        Figure figure{"peak", "peak", Unit::Byte, 1000.0, {}, {}, Why{}};
+        Figure figure = figureOf("peak", "peak", Unit::Byte, 1000.0, Why{});
         band.giveTo(figure);
         QCOMPARE(*figure.low, 1000.0 - 10 - 4);
         QCOMPARE(*figure.high, 1000.0 + 15 + 4 + 40);
@@ -29,7 +29,7 @@ private slots:
         const auto width = [](bool areQuantized) {
             MemoryBand band;
             band.addWeights(1000, areQuantized);
-            Figure figure{"peak", "peak", Unit::Byte, 1000.0, {}, {}, Why{}};
+            Figure figure = figureOf("peak", "peak", Unit::Byte, 1000.0, Why{});
             band.giveTo(figure);
             return *figure.high - *figure.low;
         };
@@ -38,7 +38,7 @@ private slots:
 
     void whatIsCountedToTheByteHasNone()
     {
-        Figure figure{"peak", "peak", Unit::Byte, 1000.0, {}, {}, Why{}};
+        Figure figure = figureOf("peak", "peak", Unit::Byte, 1000.0, Why{});
         MemoryBand().giveTo(figure);
         QVERIFY(!figure.low && !figure.high);
     }

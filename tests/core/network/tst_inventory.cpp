@@ -5,8 +5,9 @@
 #include "core/base/file.h"
 #include "core/base/json.h"
 #include "core/network/inventory.h"
-#include "core/network/macs.h"
 #include "core/network/model_names.h"
+#include "core/network/network.h"
+#include "core/timing/operator_cost.h"
 
 #include <QtTest>
 
@@ -39,6 +40,24 @@ ModelDescription named(const char* name)
     if (!model)
         qFatal("%s", model.error().text().c_str());
     return *model;
+}
+
+/// Multiply-adds of the recorded network's products and convolutions.
+double forwardMacs(const ModelDescription& model, std::int64_t batch = 1, std::int64_t sequence = 1)
+{
+    BuildOptions options;
+    options.batch = batch;
+    options.sequence = sequence;
+    options.gradient = options.loss = false;
+    const auto graph = buildNetwork(model, options);
+    if (!graph)
+        qFatal("%s", graph.error().text().c_str());
+    double flops = 0;
+    for (const Operator& op : graph->operators) {
+        const OperatorCost cost = forwardCost(*graph, op);
+        flops += cost.isProduct ? cost.flops : 0;
+    }
+    return flops / 2;
 }
 
 } // namespace
@@ -215,9 +234,8 @@ private slots:
     void macsOfPictures()
     {
         QFETCH(double, billions);
-        const auto macs = forwardMacs(named(QTest::currentDataTag()), 1, 1);
-        QVERIFY(macs.has_value());
-        QVERIFY2(std::abs(double(*macs) / (billions * 1e9) - 1) < 0.005, std::to_string(*macs).c_str());
+        const double macs = forwardMacs(named(QTest::currentDataTag()));
+        QVERIFY2(std::abs(macs / (billions * 1e9) - 1) < 0.005, std::to_string(macs).c_str());
     }
 
     void separableConvolutionsCostLess()
@@ -225,9 +243,9 @@ private slots:
         // Howard et al. 2017, Table 4: 4866 million multiply-adds and 29.3 million parameters with
         // full convolutions, 569 and 4.2 with depthwise separable ones.
         const auto full = named("mobilenet-v1-standard"), separable = named("mobilenet-v1");
-        QVERIFY(std::abs(double(*forwardMacs(full, 1, 1)) / 4866e6 - 1) < 0.005);
+        QVERIFY(std::abs(forwardMacs(full) / 4866e6 - 1) < 0.005);
         QVERIFY(std::abs(double(inventory(full)->total) / 29.3e6 - 1) < 0.005);
-        QVERIFY(std::abs(double(*forwardMacs(separable, 1, 1)) / 569e6 - 1) < 0.005);
+        QVERIFY(std::abs(forwardMacs(separable) / 569e6 - 1) < 0.005);
     }
 
     void macsOfADecoder()
@@ -237,9 +255,8 @@ private slots:
         const auto model = named("gpt3-175b");
         const double tokens = 2048, layer = 12.0 * 12288 * 12288;
         const double expected = tokens * (96 * layer + 50257.0 * 12288) + 2 * 96 * tokens * tokens * 12288;
-        const auto macs = forwardMacs(model, 1, 2048);
-        QCOMPARE(double(*macs), expected);
-        QCOMPARE(*forwardMacs(model, 3, 2048), 3 * *macs);
+        QCOMPARE(forwardMacs(model, 1, 2048), expected);
+        QCOMPARE(forwardMacs(model, 3, 2048), 3 * expected);
     }
 
     void hugeSizesAreAnErrorNotAnOverflow()
@@ -251,9 +268,6 @@ private slots:
         const auto list = inventory(model);
         QVERIFY(!list.has_value());
         QCOMPARE(list.error().code, std::string("model.size"));
-        QVERIFY(!forwardMacs(named("vgg16"), std::int64_t(1) << 40, 1).has_value());
-        QVERIFY(!forwardMacs(named("gpt2"), 0, 1).has_value());
-        QVERIFY(!forwardMacs(named("gpt2"), 1, std::int64_t(1) << 40).has_value());
     }
 };
 

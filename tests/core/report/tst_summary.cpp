@@ -66,8 +66,8 @@ private slots:
     void figuresThatSayNothingAreLeftOut()
     {
         Record record = predictedRecord();
-        record.predicted->figures.push_back({"fullest_rank", "fullest rank", Unit::One, 0.0, {}, {}, {}});
-        record.predicted->figures.push_back({"communication", "communication", Unit::Byte, 0.0, {}, {}, {}});
+        record.predicted->figures.push_back({"fullest_rank", "fullest rank", Unit::One, 0.0});
+        record.predicted->figures.push_back({"communication", "communication", Unit::Byte, 0.0});
         QCOMPARE(figuresTable(record).rows.size(), predictedRecord().predicted->figures.size());
         record.predicted->detail["pipeline"] = Json::object();
         record.predicted->figures.back().value = 8.0; // bytes are sent

@@ -85,33 +85,8 @@ private slots:
 
     void whoIsAliveAtThePeak()
     {
-        Trace trace = smallStep();
-        const auto blocks = liveAt(trace, peakOf(trace)->event);
-        QCOMPARE(blocks, (std::vector<BlockId>{1, 3, 4}));
-        const auto modules = groupBlocks(trace, blocks, Grouping::Module);
-        QCOMPARE(modules.size(), std::size_t(2));
-        QCOMPARE(modules[0].label, std::string("fc"));
-        QCOMPARE(modules[0].bytes, std::int64_t(120));
-        QCOMPARE(modules[0].blocks, std::size_t(2));
-        QCOMPARE(modules[1].label, std::string("h.1"));
-        QCOMPARE(groupBlocks(trace, blocks, Grouping::Category)[1].label, std::string("activations"));
-        QCOMPARE(groupBlocks(trace, blocks, Grouping::Name)[2].label, std::string("weight.grad"));
-        // after event 2 both blocks h.0 and h.1 are alive: one kind of module
-        const auto kinds = groupBlocks(trace, liveAt(trace, 2), Grouping::ModuleKind);
-        QCOMPARE(kinds[1].label, std::string("h.*"));
-        QCOMPARE(kinds[1].bytes, std::int64_t(40));
-    }
-
-    void theFirstEventThatDoesNotFit()
-    {
         const Trace trace = smallStep();
-        QVERIFY(!firstMisfit(trace, 150));
-        const auto misfit = firstMisfit(trace, 149);
-        QVERIFY(misfit);
-        QCOMPARE(misfit->event, std::size_t(4));
-        QCOMPARE(misfit->wanted, std::int64_t(20));
-        QCOMPARE(misfit->held, std::int64_t(130));
-        QCOMPARE(firstMisfit(trace, 99)->event, std::size_t(0));
+        QCOMPARE(liveAt(trace, peakOf(trace)->event), (std::vector<BlockId>{1, 3, 4}));
     }
 
     void nothingIsAllocatedForNoBytes()

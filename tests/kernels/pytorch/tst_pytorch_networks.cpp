@@ -121,220 +121,212 @@ class TestPytorchNetworks : public QObject
     Q_OBJECT
 
 private slots:
-    void initTestCase();
-    void stepsAllocateWhatIsPredicted_data();
-    void stepsAllocateWhatIsPredicted();
+    void initTestCase()
+    {
+        const PythonTorch& torch = pythonWithTorch();
+        if (torch.python.empty())
+            QSKIP(noTorchHere);
+        qInfo("PyTorch %s of %s", torch.torch.c_str(), torch.python.c_str());
+        qputenv("DNNL_MAX_CPU_ISA",
+                "AVX2"); // oneDNN's products in bf16 for AVX-512 have scratch, which is not modelled
+        if (versionNumber(torch.torch) >= 201)
+            exportNetworks();
+        m_device = *findDevice("cpu");
+        m_device.id = "pytorch:cpu";
+        m_device.units = threadsOfSteps;
+        m_device.framework = Framework{"pytorch", torch.torch};
+        ChildCommand command = probeCommand(torch.python, "worker");
+        command.words = {torch.python, SOURCE_FOLDER "/tests/kernels/pytorch/live_networks.py", "worker"};
+        command.environment.emplace_back("OMP_NUM_THREADS", std::to_string(threadsOfSteps));
+        Listener listener;
+        const auto hello = m_worker.start(command, listener);
+        QVERIFY2(hello, hello ? "" : hello.error().text().c_str());
+    }
+
+    void stepsAllocateWhatIsPredicted_data()
+    {
+        QTest::addColumn<QString>("model");
+        QTest::addColumn<QString>("parameters");
+        QTest::addColumn<int>("since"); ///< version of PyTorch
+        QTest::addColumn<QString>("library");
+        const LiveNetwork networks[]{
+            {"mlp", "mlp:20,37,41,10", "batch=9"},
+            {"decoder", "from-scratch:hidden=48,layers=2,heads=4,ffn=128,vocab=200",
+             "batch=2 sequence=16 operators=written-out optimizer_implementation=loop"},
+            {"gpt2", written("config-gpt2.json", smallGpt2), "batch=2 sequence=20"},
+            {"llama of its own", "live:llama", "batch=3 sequence=16"},
+            {"recurrent", "live:recurrent", "batch=3 sequence=4", "", false},
+            {"odd", "live:odd", "batch=5"},
+            {"vit", "live:vit", "batch=3"},
+            {"convolutions", "live:convolutions", "batch=3", "", false},
+            {"llama", written("config-llama.json", smallLlama), "batch=2 sequence=20", "transformers"},
+            {"bert", written("config-bert.json", smallBert), "batch=2 sequence=20", "transformers"},
+        };
+        const std::pair<const char*, const char*> plans[]{
+            {"sgd", "precision=fp32 optimizer=sgd"},
+            {"adamw, accumulation, clipping", "precision=fp32 optimizer=adamw accumulation=2 clipping=true"},
+            {"momentum, checkpointed", "precision=fp32 optimizer=momentum checkpointing=block"},
+            {"adam, bf16", "precision=bf16 optimizer=adam"},
+            {"adamw, bf16 autocast", "precision=bf16-autocast optimizer=adamw"},
+        };
+        const auto add = [](const LiveNetwork& network, const char* name, const char* plan, int since = 113) {
+            QTest::addRow("%s, %s", network.name, name)
+                << QString::fromStdString(network.model) << QString("%1 %2").arg(network.parameters, plan) << since
+                << QString(network.library);
+        };
+        for (const LiveNetwork& network : networks)
+            for (const auto& [name, plan] : plans)
+                if (network.hasLayers || !QString(plan).contains("checkpointing"))
+                    add(network, name, plan);
+        for (const LiveNetwork& network : networks)
+            add(network, "adamw in backward", "precision=fp32 optimizer=adamw optimizer_in_backward=true", 201);
+        const LiveNetwork &mlp = networks[0], &decoder = networks[1], &gpt2 = networks[2], &llama = networks[8],
+                          &bert = networks[9];
+        add(mlp, "adam, all tensors at once", "precision=fp32 optimizer=adam optimizer_implementation=foreach");
+        add(mlp, "loss alone", "precision=fp32 optimizer=sgd accumulation=3 keeps_logits=false");
+        add(decoder, "attention checkpointed", "precision=fp32 optimizer=adam checkpointing=selective");
+        add(decoder, "every second block", "precision=fp32 optimizer=adam checkpointing=second");
+        add(decoder, "selective by operator", "precision=fp32 optimizer=adam checkpointing=operators", 204);
+        add(decoder, "selective by operator, autocast", "precision=bf16-autocast optimizer=sgd checkpointing=operators",
+            204);
+        add(decoder, "forward alone", "precision=fp32 phase=forward");
+        add(gpt2, "attention checkpointed", "precision=fp32 optimizer=adam attention=eager checkpointing=selective");
+        for (const LiveNetwork* const network : {&gpt2, &llama}) {
+            add(*network, "written out", "precision=fp32 optimizer=adamw attention=eager accumulation=2");
+            add(*network, "written out, bf16 autocast", "precision=bf16-autocast optimizer=adamw attention=eager");
+        }
+        add(llama, "no gradients", "precision=bf16 phase=inference");
+        add(llama, "Trainer of TRL", "precision=bf16-autocast optimizer=adamw library=trl clipping=true");
+        // A processor's kernel has no dropout, and takes one width: the math path, which computes in fp32.
+        add(gpt2, "dropout", "precision=fp32 optimizer=adamw dropout=0.1", 205);
+        add(gpt2, "dropout, bf16", "precision=bf16 optimizer=sgd dropout=0.1", 205);
+        add(gpt2, "dropout, bf16 autocast", "precision=bf16-autocast optimizer=adamw dropout=0.1", 205);
+        add(gpt2, "dropout, checkpointed", "precision=fp32 optimizer=sgd dropout=0.1 checkpointing=block");
+        for (const LiveNetwork* const network :
+             {&llama, &bert}) { // a mask, which each layer keeps in its queries' type
+            add(*network, "padded", "precision=fp32 optimizer=adamw padding=true", 205);
+            add(*network, "padded, bf16 autocast", "precision=bf16-autocast optimizer=sgd padding=true", 205);
+        }
+        add(bert, "padded, written out", "precision=fp32 optimizer=sgd padding=true attention=eager", 205);
+        add(gpt2, "two blocks a segment", "precision=fp32 optimizer=sgd checkpointing=every:2");
+        add(gpt2, "no gradients", "precision=bf16-autocast phase=inference");
+        add(gpt2, "flash", "precision=fp32 optimizer=adamw attention=flash", 203);
+        add(gpt2, "flash, bf16 autocast", "precision=bf16-autocast optimizer=sgd attention=flash", 203);
+        LiveNetwork fused = decoder;
+        fused.name = "decoder of fused operators";
+        fused.parameters = "batch=2 sequence=16";
+        add(fused, "sgd", "precision=fp32 optimizer=sgd", 204);
+        add(fused, "flash, selective by operator",
+            "precision=fp32 optimizer=adamw attention=flash checkpointing=operators", 204);
+        add(fused, "flash, checkpointed", "precision=fp32 optimizer=adamw attention=flash checkpointing=block", 204);
+    }
+    void stepsAllocateWhatIsPredicted()
+    {
+        QFETCH(QString, model);
+        QFETCH(QString, parameters);
+        QFETCH(int, since);
+        QFETCH(QString, library);
+        const int version = versionNumber(pythonWithTorch().torch);
+        if (version < since)
+            QSKIP("this PyTorch is older than what the plan needs");
+        if (!library.isEmpty() && !hasLibrary(library.toUtf8()))
+            QSKIP(qPrintable("no " + library + " here"));
+        std::vector<std::string> assignments{"model=" + networkFile(model.toStdString())};
+        for (const QString& one : parameters.split(' '))
+            assignments.push_back(one.toStdString());
+        const Parameters resolved = parametersOf(training(), assignments);
+        const auto ours = predicted(model.toStdString(), resolved);
+        QVERIFY2(ours, ours ? "" : ours.error().text().c_str());
+        const auto theirs = measured(model.toStdString(), resolved);
+        if (!theirs && theirs.error().code == "run.skipped")
+            QSKIP(theirs.error().text().c_str());
+        QVERIFY2(theirs, theirs ? "" : theirs.error().text().c_str());
+
+        if (const KnownDifference* const known = knownDifference(QTest::currentDataTag(), version)) {
+            const std::int64_t difference = theirs->peakBytes() - ours->peakBytes();
+            QVERIFY2(std::abs(difference) <= known->bytes, qPrintable(QString::number(difference)));
+            return;
+        }
+        QCOMPARE(bytesBefore(*ours), bytesBefore(*theirs));
+        for (int microBatch = 0; microBatch < int(resolved.integer("accumulation")); ++microBatch) {
+            for (const Phase phase : {Phase::Forward, Phase::Backward, Phase::Optimizer, Phase::ZeroGrad}) {
+                std::vector<Change> here = changesIn(*ours, phase, microBatch),
+                                    there = changesIn(*theirs, phase, microBatch);
+                if (!library.isEmpty() && phase == Phase::Optimizer) {
+                    here = bySize(std::move(here));
+                    there = bySize(std::move(there));
+                }
+                compareChanges(here, there);
+                if (QTest::currentTestFailed())
+                    QFAIL(qPrintable(QString("in %1 %2").arg(phaseText(phase).data()).arg(microBatch)));
+            }
+        }
+        QCOMPARE(ours->peakBytes(), theirs->peakBytes());
+    }
 
 private:
-    void exportNetworks();
-    std::string written(const char* name, const char* text) const;
-    std::string networkFile(const std::string& model) const;
-    bool hasLibrary(const char* name) const;
-    Result<Trace> measured(const std::string& model, const Parameters& parameters);
-    Result<Trace> predicted(const std::string& model, const Parameters& parameters) const;
+    void exportNetworks()
+    {
+        const auto said = outputOf({{pythonWithTorch().python, SOURCE_FOLDER "/tests/kernels/pytorch/live_networks.py",
+                                     "export", m_folder.path().toStdString()}},
+                                   240);
+        QVERIFY2(said, said ? "" : said.error().text().c_str());
+    }
+
+    std::string written(const char* name, const char* text) const
+    {
+        const QString path = m_folder.filePath(name);
+        QFile file(path);
+        if (!file.open(QFile::WriteOnly) || file.write(text) < 0)
+            qFatal("cannot write %s", qPrintable(path));
+        return path.toStdString();
+    }
+
+    std::string networkFile(const std::string& model) const
+    {
+        if (!model.starts_with("live:"))
+            return model;
+        const QString name = QString::fromStdString(model.substr(5)) + ".json";
+        const QString made = m_folder.filePath(name);
+        return (QFile::exists(made) ? made : QString(TEST_DATA) + "/pytorch/networks/live/" + name).toStdString();
+    }
+
+    bool hasLibrary(const char* name) const
+    {
+        const std::string code =
+            std::string("import importlib.util as u; print(u.find_spec('") + name + "') is not None)";
+        const auto said = outputOf({{pythonWithTorch().python, "-c", code}}, 20);
+        return said && said->starts_with("True");
+    }
+
+    Result<Trace> measured(const std::string& model, const Parameters& parameters)
+    {
+        Json words = parametersToJson(parameters);
+        words["model"] = model;
+        words["described"] = describedModel(model);
+        Listener listener;
+        MEMSCAPE_TRY(done,
+                     m_worker.run({++m_runs, "training-memory", "pytorch:cpu", std::move(words), true}, listener));
+        if (done.error)
+            return fail(*done.error);
+        for (const Json& note : done.result["detail"]["notes"])
+            qWarning("%s", note.dump().c_str());
+        return traceFromProbe(done.result["detail"]["trace"]);
+    }
+
+    Result<Trace> predicted(const std::string& model, const Parameters& parameters) const
+    {
+        MEMSCAPE_TRY(description, readModel(networkFile(model)));
+        MEMSCAPE_TRY(setup, trainingSetup(m_device, parameters));
+        MEMSCAPE_TRY(made, simulate(description, setup));
+        return std::move(made.trace);
+    }
 
     QTemporaryDir m_folder;
     Device m_device;
     WorkerProcess m_worker{5};
     std::int64_t m_runs = 0;
 };
-
-std::string TestPytorchNetworks::written(const char* name, const char* text) const
-{
-    const QString path = m_folder.filePath(name);
-    QFile file(path);
-    if (!file.open(QFile::WriteOnly) || file.write(text) < 0)
-        qFatal("cannot write %s", qPrintable(path));
-    return path.toStdString();
-}
-
-std::string TestPytorchNetworks::networkFile(const std::string& model) const
-{
-    if (!model.starts_with("live:"))
-        return model;
-    const QString name = QString::fromStdString(model.substr(5)) + ".json";
-    const QString made = m_folder.filePath(name);
-    return (QFile::exists(made) ? made : QString(TEST_DATA) + "/pytorch/networks/live/" + name).toStdString();
-}
-
-bool TestPytorchNetworks::hasLibrary(const char* name) const
-{
-    const std::string code = std::string("import importlib.util as u; print(u.find_spec('") + name + "') is not None)";
-    const auto said = outputOf({{pythonWithTorch().python, "-c", code}}, 20);
-    return said && said->starts_with("True");
-}
-
-void TestPytorchNetworks::exportNetworks()
-{
-    const auto said = outputOf({{pythonWithTorch().python, SOURCE_FOLDER "/tests/kernels/pytorch/live_networks.py",
-                                 "export", m_folder.path().toStdString()}},
-                               240);
-    QVERIFY2(said, said ? "" : said.error().text().c_str());
-}
-
-void TestPytorchNetworks::initTestCase()
-{
-    const PythonTorch& torch = pythonWithTorch();
-    if (torch.python.empty())
-        QSKIP(noTorchHere);
-    qInfo("PyTorch %s of %s", torch.torch.c_str(), torch.python.c_str());
-    qputenv("DNNL_MAX_CPU_ISA", "AVX2"); // oneDNN's products in bf16 for AVX-512 have scratch, which is not modelled
-    if (versionNumber(torch.torch) >= 201)
-        exportNetworks();
-    m_device = *findDevice("cpu");
-    m_device.id = "pytorch:cpu";
-    m_device.units = threadsOfSteps;
-    m_device.framework = Framework{"pytorch", torch.torch};
-    ChildCommand command = probeCommand(torch.python, "worker");
-    command.words = {torch.python, SOURCE_FOLDER "/tests/kernels/pytorch/live_networks.py", "worker"};
-    command.environment.emplace_back("OMP_NUM_THREADS", std::to_string(threadsOfSteps));
-    Listener listener;
-    const auto hello = m_worker.start(command, listener);
-    QVERIFY2(hello, hello ? "" : hello.error().text().c_str());
-}
-
-Result<Trace> TestPytorchNetworks::measured(const std::string& model, const Parameters& parameters)
-{
-    Json words = parametersToJson(parameters);
-    words["model"] = model;
-    words["described"] = describedModel(model);
-    Listener listener;
-    MEMSCAPE_TRY(done, m_worker.run({++m_runs, "training-memory", "pytorch:cpu", std::move(words), true}, listener));
-    if (done.error)
-        return fail(*done.error);
-    for (const Json& note : done.result["detail"]["notes"])
-        qWarning("%s", note.dump().c_str());
-    return traceFromProbe(done.result["detail"]["trace"]);
-}
-
-Result<Trace> TestPytorchNetworks::predicted(const std::string& model, const Parameters& parameters) const
-{
-    MEMSCAPE_TRY(description, readModel(networkFile(model)));
-    MEMSCAPE_TRY(setup, trainingSetup(m_device, parameters));
-    MEMSCAPE_TRY(made, simulate(description, setup));
-    return std::move(made.trace);
-}
-
-void TestPytorchNetworks::stepsAllocateWhatIsPredicted_data()
-{
-    QTest::addColumn<QString>("model");
-    QTest::addColumn<QString>("parameters");
-    QTest::addColumn<int>("since"); ///< version of PyTorch
-    QTest::addColumn<QString>("library");
-    const LiveNetwork networks[]{
-        {"mlp", "mlp:20,37,41,10", "batch=9"},
-        {"decoder", "from-scratch:hidden=48,layers=2,heads=4,ffn=128,vocab=200",
-         "batch=2 sequence=16 operators=written-out optimizer_implementation=loop"},
-        {"gpt2", written("config-gpt2.json", smallGpt2), "batch=2 sequence=20"},
-        {"llama of its own", "live:llama", "batch=3 sequence=16"},
-        {"recurrent", "live:recurrent", "batch=3 sequence=4", "", false},
-        {"odd", "live:odd", "batch=5"},
-        {"vit", "live:vit", "batch=3"},
-        {"convolutions", "live:convolutions", "batch=3", "", false},
-        {"llama", written("config-llama.json", smallLlama), "batch=2 sequence=20", "transformers"},
-        {"bert", written("config-bert.json", smallBert), "batch=2 sequence=20", "transformers"},
-    };
-    const std::pair<const char*, const char*> plans[]{
-        {"sgd", "precision=fp32 optimizer=sgd"},
-        {"adamw, accumulation, clipping", "precision=fp32 optimizer=adamw accumulation=2 clipping=true"},
-        {"momentum, checkpointed", "precision=fp32 optimizer=momentum checkpointing=block"},
-        {"adam, bf16", "precision=bf16 optimizer=adam"},
-        {"adamw, bf16 autocast", "precision=bf16-autocast optimizer=adamw"},
-    };
-    const auto add = [](const LiveNetwork& network, const char* name, const char* plan, int since = 113) {
-        QTest::addRow("%s, %s", network.name, name)
-            << QString::fromStdString(network.model) << QString("%1 %2").arg(network.parameters, plan) << since
-            << QString(network.library);
-    };
-    for (const LiveNetwork& network : networks)
-        for (const auto& [name, plan] : plans)
-            if (network.hasLayers || !QString(plan).contains("checkpointing"))
-                add(network, name, plan);
-    for (const LiveNetwork& network : networks)
-        add(network, "adamw in backward", "precision=fp32 optimizer=adamw optimizer_in_backward=true", 201);
-    const LiveNetwork &mlp = networks[0], &decoder = networks[1], &gpt2 = networks[2], &llama = networks[8],
-                      &bert = networks[9];
-    add(mlp, "adam, all tensors at once", "precision=fp32 optimizer=adam optimizer_implementation=foreach");
-    add(mlp, "loss alone", "precision=fp32 optimizer=sgd accumulation=3 keeps_logits=false");
-    add(decoder, "attention checkpointed", "precision=fp32 optimizer=adam checkpointing=selective");
-    add(decoder, "every second block", "precision=fp32 optimizer=adam checkpointing=second");
-    add(decoder, "selective by operator", "precision=fp32 optimizer=adam checkpointing=operators", 204);
-    add(decoder, "selective by operator, autocast", "precision=bf16-autocast optimizer=sgd checkpointing=operators",
-        204);
-    add(decoder, "forward alone", "precision=fp32 phase=forward");
-    add(gpt2, "attention checkpointed", "precision=fp32 optimizer=adam attention=eager checkpointing=selective");
-    for (const LiveNetwork* const network : {&gpt2, &llama}) {
-        add(*network, "written out", "precision=fp32 optimizer=adamw attention=eager accumulation=2");
-        add(*network, "written out, bf16 autocast", "precision=bf16-autocast optimizer=adamw attention=eager");
-    }
-    add(llama, "no gradients", "precision=bf16 phase=inference");
-    add(llama, "Trainer of TRL", "precision=bf16-autocast optimizer=adamw library=trl clipping=true");
-    // A processor's kernel has no dropout, and takes one width: the math path, which computes in fp32.
-    add(gpt2, "dropout", "precision=fp32 optimizer=adamw dropout=0.1", 205);
-    add(gpt2, "dropout, bf16", "precision=bf16 optimizer=sgd dropout=0.1", 205);
-    add(gpt2, "dropout, bf16 autocast", "precision=bf16-autocast optimizer=adamw dropout=0.1", 205);
-    add(gpt2, "dropout, checkpointed", "precision=fp32 optimizer=sgd dropout=0.1 checkpointing=block");
-    for (const LiveNetwork* const network : {&llama, &bert}) { // a mask, which each layer keeps in its queries' type
-        add(*network, "padded", "precision=fp32 optimizer=adamw padding=true", 205);
-        add(*network, "padded, bf16 autocast", "precision=bf16-autocast optimizer=sgd padding=true", 205);
-    }
-    add(bert, "padded, written out", "precision=fp32 optimizer=sgd padding=true attention=eager", 205);
-    add(gpt2, "two blocks a segment", "precision=fp32 optimizer=sgd checkpointing=every:2");
-    add(gpt2, "no gradients", "precision=bf16-autocast phase=inference");
-    add(gpt2, "flash", "precision=fp32 optimizer=adamw attention=flash", 203);
-    add(gpt2, "flash, bf16 autocast", "precision=bf16-autocast optimizer=sgd attention=flash", 203);
-    LiveNetwork fused = decoder;
-    fused.name = "decoder of fused operators";
-    fused.parameters = "batch=2 sequence=16";
-    add(fused, "sgd", "precision=fp32 optimizer=sgd", 204);
-    add(fused, "flash, selective by operator", "precision=fp32 optimizer=adamw attention=flash checkpointing=operators",
-        204);
-    add(fused, "flash, checkpointed", "precision=fp32 optimizer=adamw attention=flash checkpointing=block", 204);
-}
-
-void TestPytorchNetworks::stepsAllocateWhatIsPredicted()
-{
-    QFETCH(QString, model);
-    QFETCH(QString, parameters);
-    QFETCH(int, since);
-    QFETCH(QString, library);
-    const int version = versionNumber(pythonWithTorch().torch);
-    if (version < since)
-        QSKIP("this PyTorch is older than what the plan needs");
-    if (!library.isEmpty() && !hasLibrary(library.toUtf8()))
-        QSKIP(qPrintable("no " + library + " here"));
-    std::vector<std::string> assignments{"model=" + networkFile(model.toStdString())};
-    for (const QString& one : parameters.split(' '))
-        assignments.push_back(one.toStdString());
-    const Parameters resolved = parametersOf(training(), assignments);
-    const auto ours = predicted(model.toStdString(), resolved);
-    QVERIFY2(ours, ours ? "" : ours.error().text().c_str());
-    const auto theirs = measured(model.toStdString(), resolved);
-    if (!theirs && theirs.error().code == "run.skipped")
-        QSKIP(theirs.error().text().c_str());
-    QVERIFY2(theirs, theirs ? "" : theirs.error().text().c_str());
-
-    if (const KnownDifference* const known = knownDifference(QTest::currentDataTag(), version)) {
-        const std::int64_t difference = theirs->peakBytes() - ours->peakBytes();
-        QVERIFY2(std::abs(difference) <= known->bytes, qPrintable(QString::number(difference)));
-        return;
-    }
-    QCOMPARE(bytesBefore(*ours), bytesBefore(*theirs));
-    for (int microBatch = 0; microBatch < int(resolved.integer("accumulation")); ++microBatch) {
-        for (const Phase phase : {Phase::Forward, Phase::Backward, Phase::Optimizer, Phase::ZeroGrad}) {
-            std::vector<Change> here = changesIn(*ours, phase, microBatch),
-                                there = changesIn(*theirs, phase, microBatch);
-            if (!library.isEmpty() && phase == Phase::Optimizer) {
-                here = bySize(std::move(here));
-                there = bySize(std::move(there));
-            }
-            compareChanges(here, there);
-            if (QTest::currentTestFailed())
-                QFAIL(qPrintable(QString("in %1 %2").arg(phaseText(phase).data()).arg(microBatch)));
-        }
-    }
-    QCOMPARE(ours->peakBytes(), theirs->peakBytes());
-}
 
 QTEST_GUILESS_MAIN(TestPytorchNetworks)
 #include "tst_pytorch_networks.moc"
