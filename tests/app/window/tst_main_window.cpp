@@ -13,6 +13,8 @@
 #include <QMimeData>
 #include <QPushButton>
 #include <QScopeGuard>
+#include <QScrollArea>
+#include <QScrollBar>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QToolButton>
@@ -126,6 +128,35 @@ private slots:
                      qPrintable(field->accessibleName()));
         window.actions().at("view.zoomReset").trigger();
         QTRY_COMPARE(window.page()->inspector()->width(), before);
+    }
+
+    void theNarrowestWindowCutsNoField()
+    {
+        MainWindow window(quietWindow());
+        QVERIFY(window.showPage("training-memory"));
+        window.resize(window.minimumSizeHint());
+        window.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&window));
+        QTRY_VERIFY(window.page()->upToDate());
+        const Inspector* inspector = window.page()->inspector();
+        QVERIFY(inspector->form()->field("checkpointing")->isVisible());
+        for (const ParameterField* field : inspector->findChildren<ParameterField*>())
+            QVERIFY2(field->mapTo(inspector, QPoint(field->width(), 0)).x() <= inspector->width(),
+                     qPrintable(field->objectName()));
+    }
+
+    void theRailOpensAtItsBeginning()
+    {
+        MainWindow window(quietWindow());
+        QVERIFY(window.showPage("training-memory"));
+        window.resize(1280, 620);
+        window.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&window));
+        const auto* scroll = window.rail().findChild<QScrollArea*>();
+        QVERIFY(scroll->verticalScrollBar()->maximum() > 0);
+        QCOMPARE(scroll->verticalScrollBar()->value(), 0);
+        window.rail().button("claims")->click();
+        QVERIFY(!window.rail().button("claims")->visibleRegion().isEmpty());
     }
 
     void pagesAreMadeWhenWanted()
