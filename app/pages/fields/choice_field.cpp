@@ -37,6 +37,7 @@ ChoiceField::ChoiceField(const ParameterSpec& spec, QWidget* parent)
     m_swept->setVisible(false);
     auto* row = new QHBoxLayout;
     row->addWidget(label());
+    row->addSpacing(6);
     row->addStretch(1);
     column()->insertLayout(0, row);
     if (fitsAsChips(spec)) {
