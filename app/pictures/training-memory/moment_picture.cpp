@@ -41,11 +41,10 @@ MomentPicture::MomentPicture(QWidget* parent)
     connect(m_search, &QLineEdit::textChanged, this, &MomentPicture::search);
 }
 
-void MomentPicture::setState(const Experiment&, const Device&, const Parameters&, const Prediction* predicted,
-                             const Measurement*)
+void MomentPicture::read(const PictureValues& values)
 {
-    m_search->setVisible(predicted != nullptr);
-    if (predicted != nullptr)
+    m_search->setVisible(values.predicted != nullptr);
+    if (values.predicted != nullptr)
         return; // what is alive comes with setMoment()
     m_state.step.reset();
     setMoment({}, false);

@@ -27,8 +27,6 @@ class MomentPicture final : public Picture
 public:
     explicit MomentPicture(QWidget* parent = nullptr);
 
-    void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
-                  const Prediction* predicted, const Measurement* measured) override;
     /// The step's phases and capacity; the view goes back to all of it when the step has other events.
     void setTimeline(const MemoryTimeline& timeline);
     /// What is alive at the cursor.
@@ -58,6 +56,7 @@ signals:
     void cursorWanted(double event);
 
 protected:
+    void read(const PictureValues& values) override;
     void draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const override;
     QString toolTipAt(QPointF at) const override;
     bool eventFilter(QObject* watched, QEvent* event) override;

@@ -2,8 +2,7 @@
 // Lanes over banks: which lane is served in which wavefront, what keys, drags and clicks on a cure ask for, and
 // that nothing is drawn outside.
 #include "app/pictures/bank-conflicts/bank_picture.h"
-#include "core/device/catalogue.h"
-#include "core/experiment/experiment.h"
+#include "tests/support/picture_case.h"
 
 #include <QSignalSpy>
 #include <QtTest>
@@ -14,13 +13,9 @@ namespace {
 
 BankPicture* bankShown(QWidget& parent, const std::vector<std::string>& assignments, const char* device = "nvidia-h200")
 {
-    const Experiment* experiment = *findExperiment("bank-conflicts");
-    const Device found = *findDevice(device);
-    const Parameters parameters = *resolve(experiment->schema(), assignments);
-    const Prediction prediction = *experiment->predict(found, parameters);
     auto* picture = new BankPicture(&parent);
     picture->resize(760, 300);
-    picture->setState(*experiment, found, parameters, &prediction, nullptr);
+    PictureCase("bank-conflicts", assignments, device).show(*picture);
     return picture;
 }
 

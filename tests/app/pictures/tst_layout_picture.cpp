@@ -2,8 +2,7 @@
 // The picture of `layout`: addresses and lines of what is shown, what clicks, drags, keys and the field do to the
 // operations, the walk with its small cache, and that nothing is drawn outside.
 #include "app/pictures/layout/layout_picture.h"
-#include "core/device/catalogue.h"
-#include "core/experiment/experiment.h"
+#include "tests/support/picture_case.h"
 
 #include <QSignalSpy>
 #include <QtTest>
@@ -20,7 +19,7 @@ LayoutPicture* shown(QWidget& parent, const std::vector<std::string>& assignment
     const Parameters parameters = *resolve(experiment->schema(), assignments);
     auto* picture = new LayoutPicture(&parent);
     picture->resize(size);
-    picture->setState(*experiment, found, parameters, nullptr, nullptr);
+    picture->setState({*experiment, found, parameters});
     return picture;
 }
 
@@ -172,10 +171,8 @@ private slots:
                 QVERIFY(all.contains(layout.cellRect(cell.panel, cell.row, cell.column)));
             for (const QRectF& line : layout.lines)
                 QVERIFY(all.contains(line));
-            QImage image(size, QImage::Format_RGB32);
-            QPainter painter(&image);
-            picture->paintTo(painter, all, lightTheme());
-            picture->paintTo(painter, all, darkTheme());
+            exported(*picture, size, lightTheme());
+            exported(*picture, size, darkTheme());
         }
     }
 

@@ -5,14 +5,12 @@
 #include "app/pictures/roofline/roofline_picture.h"
 #include "app/plots/plot_style.h"
 #include "app/settings/theme.h"
-#include "core/device/catalogue.h"
-#include "core/experiment/experiment.h"
 #include "core/experiments/roofline/roofline.h"
 #include "tests/support/mouse.h"
+#include "tests/support/picture_case.h"
 
 #include <QImage>
 #include <QMouseEvent>
-#include <QPainter>
 #include <QSignalSpy>
 #include <QTest>
 
@@ -34,7 +32,7 @@ Prediction show(RooflinePicture& picture, const QString& device, const Measureme
     const Device known = *findDevice(device.toStdString());
     const Parameters parameters = resolve(roofline().schema(), std::vector<std::string>{}).value();
     Prediction prediction = roofline().predict(known, parameters).value();
-    picture.setState(roofline(), known, parameters, &prediction, measured);
+    picture.setState({roofline(), known, parameters, &prediction, measured});
     return prediction;
 }
 
@@ -266,11 +264,8 @@ private slots:
         QFETCH(QString, device);
         RooflinePicture picture;
         show(picture, device);
-        QImage image(size, QImage::Format_ARGB32_Premultiplied);
-        QPainter painter(&image);
         const Theme& theme = dark ? darkTheme() : lightTheme();
-        picture.paintTo(painter, QRectF(QPointF(0, 0), QSizeF(size)), theme);
-        painter.end();
+        const QImage image = exported(picture, size, theme);
         QVERIFY(image.save(QStringLiteral(SAMPLES "/roofline-%1-%2-%3.png")
                                .arg(dark ? "dark" : "light")
                                .arg(size.width())
