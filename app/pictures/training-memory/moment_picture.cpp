@@ -183,8 +183,7 @@ QString MomentPicture::shortcuts()
     return tr(
         "← → move the cursor event by event, with Shift in larger steps, Home and End to the ends, P to the peak; "
         "+ − zoom, 0 or Esc shows all; / searches, Esc ends it; ↑ ↓ scroll the list. The wheel zooms (Ctrl: events "
-        "only, "
-        "Shift: bytes only), a drag pans, a click on a module shows it alone.");
+        "only, Shift: bytes only), a drag pans, a click on a module shows it alone.");
 }
 
 QString MomentPicture::summary() const

@@ -49,7 +49,6 @@ public:
     const StepChart& chartNow() const;
     const StepView& view() const { return m_view; }
     void setView(const StepView& view); ///< kept within the step
-    QLineEdit* searchField() const { return m_search; }
 
 signals:
     void cursorKey(int key, Qt::KeyboardModifiers modifiers); ///< left, right, Home, End, P

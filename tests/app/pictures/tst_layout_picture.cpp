@@ -2,6 +2,7 @@
 // The picture of `layout`: addresses and lines of what is shown, what clicks, drags, keys and the field do to the
 // operations, the walk with its small cache, and that nothing is drawn outside.
 #include "app/pictures/layout/layout_picture.h"
+#include "tests/support/mouse.h"
 #include "tests/support/picture_case.h"
 
 #include <QSignalSpy>
@@ -21,19 +22,6 @@ LayoutPicture* shown(QWidget& parent, const std::vector<std::string>& assignment
     picture->resize(size);
     picture->setState({*experiment, found, parameters});
     return picture;
-}
-
-void send(QWidget& picture, QEvent::Type type, QPointF at, Qt::MouseButton button, Qt::MouseButtons buttons)
-{
-    QMouseEvent event(type, at, picture.mapToGlobal(at), button, buttons, {});
-    QApplication::sendEvent(&picture, &event);
-}
-
-void drag(QWidget& picture, QPointF from, QPointF to)
-{
-    send(picture, QEvent::MouseButtonPress, from, Qt::LeftButton, Qt::LeftButton);
-    send(picture, QEvent::MouseMove, to, Qt::NoButton, Qt::LeftButton);
-    send(picture, QEvent::MouseButtonRelease, to, Qt::LeftButton, Qt::NoButton);
 }
 
 std::string viewsOf(const QSignalSpy& spy)
@@ -97,12 +85,14 @@ private slots:
         auto* picture = shown(window, {"shape=4,6", "views=t();unsqueeze(0);flatten()"});
         QSignalSpy changes(picture, &Picture::changesWanted);
         const LayoutGeometry layout = picture->layoutNow();
-        send(*picture, QEvent::MouseButtonPress, layout.removeOf(1).center(), Qt::LeftButton, Qt::LeftButton);
+        test::mouse(*picture, QEvent::MouseButtonPress, layout.removeOf(1).center(), Qt::LeftButton);
         QCOMPARE(viewsOf(changes), std::string("t();flatten()"));
         QCOMPARE(changes.last().at(1).toString(), QStringLiteral("Remove unsqueeze(0)"));
-        drag(*picture, layout.chips[0].center(), layout.chips[2].center() + QPointF(layout.chips[2].width() / 3, 0));
+        test::drag(*picture, layout.chips[0].center(),
+                   layout.chips[2].center() + QPointF(layout.chips[2].width() / 3, 0));
         QCOMPARE(viewsOf(changes), std::string("unsqueeze(0);flatten();t()"));
-        drag(*picture, layout.chips[2].center(), layout.chips[0].center() - QPointF(layout.chips[0].width() / 3, 0));
+        test::drag(*picture, layout.chips[2].center(),
+                   layout.chips[0].center() - QPointF(layout.chips[0].width() / 3, 0));
         QCOMPARE(viewsOf(changes), std::string("flatten();t();unsqueeze(0)"));
         QTest::keyClick(picture, Qt::Key_Delete);
         QCOMPARE(viewsOf(changes), std::string("t();unsqueeze(0)"));

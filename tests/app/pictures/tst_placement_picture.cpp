@@ -128,9 +128,7 @@ void TestPlacementPicture::draggingPlacesByHand()
     const auto drag = [&](const char* name, int band) {
         const QPointF from = layout.nodes[nodeNamed(picture.state(), name)].center();
         const QPointF to(from.x(), layout.bands[std::size_t(band)].center().y());
-        test::mouse(picture, QEvent::MouseButtonPress, from, Qt::LeftButton);
-        test::mouse(picture, QEvent::MouseMove, to, Qt::LeftButton);
-        test::mouse(picture, QEvent::MouseButtonRelease, to, Qt::NoButton);
+        test::drag(picture, from, to);
     };
     drag("b", 1);
     QCOMPARE(edits.size(), 1);

@@ -8,7 +8,6 @@
 #include "tests/support/mouse.h"
 #include "tests/support/picture_case.h"
 
-#include <QMouseEvent>
 #include <QSignalSpy>
 #include <QTest>
 
@@ -69,9 +68,7 @@ private slots:
         show(picture, {"value=-1"});
         QSignalSpy edits(&picture, &Picture::parameterEdited), editing(&picture, &Picture::editing);
         const PrecisionLayout layout = layoutPrecision(QRectF(picture.rect()), plotUnit());
-        mouse(picture, QEvent::MouseButtonPress, {layout.lineX(-10), layout.line.center().y()}, Qt::LeftButton);
-        mouse(picture, QEvent::MouseMove, {layout.lineX(10), layout.line.center().y()}, Qt::LeftButton);
-        mouse(picture, QEvent::MouseButtonRelease, {layout.lineX(10), layout.line.center().y()}, Qt::NoButton);
+        drag(picture, {layout.lineX(-10), layout.line.center().y()}, {layout.lineX(10), layout.line.center().y()});
         QCOMPARE(edits.count(), 2);
         QCOMPARE(edits[0][0].toString(), QString("value"));
         const double dragged = edits[1][1].toString().toDouble();
@@ -105,9 +102,7 @@ private slots:
         QSignalSpy edits(&picture, &Picture::parameterEdited);
         const PrecisionLayout layout = layoutPrecision(QRectF(picture.rect()), plotUnit());
         const double y = layout.bars.center().y();
-        mouse(picture, QEvent::MouseButtonPress, {layout.barsX(-10), y}, Qt::LeftButton);
-        mouse(picture, QEvent::MouseMove, {layout.barsX(-4), y}, Qt::LeftButton);
-        mouse(picture, QEvent::MouseButtonRelease, {layout.barsX(-4), y}, Qt::NoButton);
+        drag(picture, {layout.barsX(-10), y}, {layout.barsX(-4), y});
         QCOMPARE(edits.count(), 1); // pressing alone moves nothing
         QCOMPARE(edits[0][0].toString(), QString("loss_scale"));
         QCOMPARE(edits[0][1].toString(), QString("65536")); // six octaves up

@@ -10,7 +10,6 @@
 #include "tests/support/picture_case.h"
 
 #include <QImage>
-#include <QMouseEvent>
 #include <QSignalSpy>
 #include <QTest>
 
@@ -209,9 +208,7 @@ private slots:
         picture.resize(900, 400);
         show(picture, "nvidia-h200");
         QSignalSpy edits(&picture, &Picture::parameterEdited), editing(&picture, &Picture::editing);
-        mouse(picture, QEvent::MouseButtonPress, {300, 60}, Qt::LeftButton);
-        mouse(picture, QEvent::MouseMove, {600, 60}, Qt::LeftButton);
-        mouse(picture, QEvent::MouseButtonRelease, {600, 60}, Qt::NoButton);
+        drag(picture, {300, 60}, {600, 60});
         QCOMPARE(edits.count(), 2);
         QCOMPARE(edits[1][0].toString(), QString("intensity"));
         QVERIFY(edits[1][1].toString().toDouble() > 4 * edits[0][1].toString().toDouble());
