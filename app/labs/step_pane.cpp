@@ -124,6 +124,7 @@ void StepPane::build()
     auto* runRow = new QHBoxLayout;
     runRow->addWidget(m_measure);
     runRow->addStretch(1);
+    m_runText->setObjectName(QStringLiteral("runText"));
     m_run->column()->addWidget(m_runText);
     m_run->column()->addLayout(runRow);
     m_run->column()->addWidget(m_obstacle);
@@ -432,11 +433,6 @@ QStringList StepPane::goals() const
 QString StepPane::footer() const
 {
     return m_footer->text();
-}
-
-QString StepPane::runText() const
-{
-    return m_runText->text();
 }
 
 } // namespace memscape

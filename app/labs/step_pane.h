@@ -44,11 +44,9 @@ public:
     QString footer() const;
     QPushButton* lockButton() const { return m_lock; }
     QPushButton* measureButton() const { return m_measure; }
-    QPushButton* replayButton() const { return m_replay; }
     QPushButton* hintButton() const { return m_hint; }
     QPushButton* nextButton() const { return m_next; }
     QPushButton* backButton() const { return m_back; }
-    QString runText() const;
     QStringList goals() const;
 
 signals:

@@ -7,6 +7,7 @@
 #include "app/pages/measurement_text.h"
 #include "app/pages/records/record_text.h"
 #include "app/pages/remedies.h"
+#include "app/pictures/common/json_values.h"
 #include "app/settings/words.h"
 #include "core/experiment/comparison.h"
 #include "core/experiment/gap_sentences.h"
@@ -131,7 +132,7 @@ void ExperimentPage::refreshInspector(const ShownMeasurement& now)
     m_inspector->setNote(noteFor(now));
     m_inspector->form()->setRefusal(m_predictionError);
     if (ParameterField* const attention = m_inspector->form()->field(QStringLiteral("attention")))
-        attention->setNote(predicted ? m_extension->attention() : QString());
+        attention->setNote(predicted ? textOf(predicted->detail, "attention") : QString());
     m_inspector->setClaims(claimsBeside(samePoint ? now : ShownMeasurement()), bytes);
     m_inspector->setFormulas(predicted ? m_extension->textbook() : std::vector<TextbookFormula>(), bytes);
     m_inspector->records()->model()->setShown(now.recordIndex);

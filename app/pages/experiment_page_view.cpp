@@ -52,8 +52,8 @@ void ExperimentPage::refreshOutputs()
                                                 : QString());
         const bool drawsPredicted = m_prediction && m_extension->drawsPredictedParameters();
         if (const Device* target = device())
-            m_picture->setState(m_experiment, *target, drawsPredicted ? m_prediction->parameters : asked,
-                                m_prediction ? &*m_prediction->predicted : nullptr, measured);
+            m_picture->setState({m_experiment, *target, drawsPredicted ? m_prediction->parameters : asked,
+                                 m_prediction ? &*m_prediction->predicted : nullptr, measured});
     }
     refreshAnswer(now);
     refreshPlot(now);

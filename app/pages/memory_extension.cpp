@@ -107,8 +107,6 @@ MemoryDetail::MemoryDetail(const Json& detail)
     const MemoryState state = readMemoryState(detail);
     outOfMemory = state.outOfMemory;
     knowsWhatFits = state.fits || !outOfMemory.isEmpty();
-    if (const auto said = detail.find("attention"); said != detail.end() && said->is_string())
-        attention = toQString(said->get<std::string>());
     caution = state.caution;
     if (!state.ranks.totals.empty())
         rank = MemoryExtension::tr(" on rank %1 of %2").arg(state.ranks.fullest).arg(state.ranks.totals.size());

@@ -23,7 +23,6 @@ struct MemoryDetail : Prepared
     std::vector<TextbookFormula> textbook;
     QString outOfMemory; ///< what does not fit, in words
     QString assumptions, caution;
-    QString attention;          ///< "FlashAttention: 16 bits on Ampere or later"
     QString rank;               ///< " on rank 0 of 4": of a pipeline
     bool knowsWhatFits = false; ///< that comes with the advice
 };
@@ -46,7 +45,6 @@ public:
     /// When the peak is and its largest part: "The peak is 3.1 GiB, in the backward phase of head; …".
     QString answer() const override;
     QString caution() const override { return m_detail->caution; }
-    QString attention() const override { return m_detail->attention; }
     QString basis() const override;
     std::vector<TextbookFormula> textbook() const override { return m_detail->textbook; }
     /// Which rank is the fullest, of one; what they send, if they send nothing.

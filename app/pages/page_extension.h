@@ -60,10 +60,9 @@ public:
     /// Comes before the picture and the plot get the same.
     virtual void setState(const ShownState&) { }
 
-    virtual QString answer() const { return {}; }    ///< of a further page: the sentence under its title
-    virtual QString caution() const { return {}; }   ///< what may make every number wrong
-    virtual QString attention() const { return {}; } ///< which kernel the library's choice is, and why
-    virtual QString basis() const { return {}; }     ///< lines about the prediction's basis
+    virtual QString answer() const { return {}; }  ///< of a further page: the sentence under its title
+    virtual QString caution() const { return {}; } ///< what may make every number wrong
+    virtual QString basis() const { return {}; }   ///< lines about the prediction's basis
     virtual std::vector<TextbookFormula> textbook() const { return {}; }
     /// What keeps the page from its answer, with what would help; nothing while there is one.
     virtual std::optional<InspectorNote> note(bool /*isMeasured*/) { return std::nullopt; }

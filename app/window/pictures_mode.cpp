@@ -85,20 +85,23 @@ void awaitWorker(MainWindow& window)
 /// Lets the event loop turn until the page has drawn what it was asked.
 bool settle(MainWindow& window)
 {
+    const auto isDone = [&window] {
+        return window.tool() ? window.tool()->isSettled()
+                             : window.page() && window.page()->upToDate() && !window.page()->isSeeking();
+    };
     QElapsedTimer timer;
     timer.start();
     while (timer.elapsed() < patience) {
         QApplication::processEvents(QEventLoop::AllEvents, 20);
-        const bool isDone = window.tool() ? window.tool()->isSettled()
-                                          : window.page() && window.page()->upToDate() && !window.page()->isSeeking();
-        if (isDone) {
-            // A text whose width changed asks for another height, which its card then asks for, too.
-            for (int level = 0; level < 4; ++level) {
-                QApplication::sendPostedEvents(nullptr, QEvent::LayoutRequest);
-                QApplication::processEvents(QEventLoop::AllEvents, 20);
-            }
-            return true;
+        if (!isDone())
+            continue;
+        // A text whose width changed asks for another height, which its card then asks for, too.
+        for (int level = 0; level < 4; ++level) {
+            QApplication::sendPostedEvents(nullptr, QEvent::LayoutRequest);
+            QApplication::processEvents(QEventLoop::AllEvents, 20);
         }
+        if (isDone()) // a device that came meanwhile is asked about again
+            return true;
     }
     return false;
 }

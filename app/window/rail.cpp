@@ -141,8 +141,21 @@ void Rail::setPage(const QString& experiment)
 {
     if (QPushButton* button = m_buttons.value(experiment)) {
         button->setChecked(true);
-        m_scroll->ensureWidgetVisible(button, 0, 24);
+        scrollToChosen();
     }
+}
+
+/// Out of sight the buttons have no places yet: a list that was scrolled by them would open without its beginning.
+void Rail::scrollToChosen()
+{
+    if (QAbstractButton* chosen = m_group->checkedButton(); chosen && isVisible())
+        m_scroll->ensureWidgetVisible(chosen, 0, 24);
+}
+
+void Rail::showEvent(QShowEvent* event)
+{
+    QFrame::showEvent(event);
+    scrollToChosen();
 }
 
 void Rail::setDevice(const std::string& id)

@@ -37,9 +37,11 @@ signals:
 
 protected:
     void changeEvent(QEvent* event) override;
+    void showEvent(QShowEvent* event) override;
 
 private:
     void fitWidth();
+    void scrollToChosen();
     QWidget* makeDeviceCard();
     void addPage(const PageInfo& page);
     void addGroup(const std::string& group, const QString& title, const std::vector<PageInfo>& pages);

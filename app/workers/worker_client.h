@@ -72,8 +72,6 @@ public:
     void cancel(qint64 id);
     /// Answer to silent(): ask again only after another silence.
     void keepWaiting();
-    /// The run that goes on now, 0 for none.
-    qint64 currentRun() const;
     /// The points of the run that goes on, newest of each, in the order of the first arrival.
     std::vector<Point> points() const;
 

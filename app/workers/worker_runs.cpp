@@ -47,11 +47,6 @@ std::optional<Measurement> partialMeasurement(const RunRequest& request, const s
 
 } // namespace
 
-qint64 WorkerClient::currentRun() const
-{
-    return m_active ? m_active->id : 0;
-}
-
 std::vector<Point> WorkerClient::points() const
 {
     return m_active ? m_active->points : std::vector<Point>();

@@ -14,4 +14,12 @@ inline void mouse(QWidget& widget, QEvent::Type type, QPointF at, Qt::MouseButto
     QApplication::sendEvent(&widget, &event);
 }
 
+/// From one place to another with the left button held.
+inline void drag(QWidget& widget, QPointF from, QPointF to)
+{
+    mouse(widget, QEvent::MouseButtonPress, from, Qt::LeftButton);
+    mouse(widget, QEvent::MouseMove, to, Qt::LeftButton);
+    mouse(widget, QEvent::MouseButtonRelease, to, Qt::NoButton);
+}
+
 } // namespace memscape::test

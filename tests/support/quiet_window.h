@@ -4,6 +4,10 @@
 
 #include "app/window/main_window.h"
 
+#include <QTest>
+
+#include <memory>
+
 namespace memscape {
 
 inline WindowOptions quietWindow()
@@ -14,6 +18,19 @@ inline WindowOptions quietWindow()
     options.autosave = false;
     options.remember = false;
     return options;
+}
+
+/// Shown in its usual size, with an empty study that nothing asks about.
+inline std::unique_ptr<MainWindow> shownWindow()
+{
+    auto window = std::make_unique<MainWindow>(quietWindow());
+    window->restore(false);
+    window->files().askSave = [] { return SaveAnswer::Discard; };
+    window->resize(1280, 800);
+    window->show();
+    if (!QTest::qWaitForWindowExposed(window.get()))
+        qWarning("the window was not exposed");
+    return window;
 }
 
 /// With a worker that is started by this command when the window is shown.

@@ -37,6 +37,7 @@ ChoiceField::ChoiceField(const ParameterSpec& spec, QWidget* parent)
     m_swept->setVisible(false);
     auto* row = new QHBoxLayout;
     row->addWidget(label());
+    row->addSpacing(6);
     row->addStretch(1);
     column()->insertLayout(0, row);
     if (fitsAsChips(spec)) {
@@ -79,6 +80,7 @@ void ChoiceField::buildList()
     m_list->setFocusPolicy(Qt::StrongFocus);
     m_list->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     m_list->setMinimumContentsLength(14); // lists below each other are equally wide
+    m_list->setMinimumWidth(96);          // in a narrow form the end of a long name may go, of the arrow nothing
     m_list->setAccessibleName(QString::fromStdString(spec().label));
     m_list->setAccessibleDescription(QString::fromStdString(spec().help));
     for (const ChoiceValue& choice : spec().choices) {

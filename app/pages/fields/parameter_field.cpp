@@ -33,6 +33,7 @@ ParameterField::ParameterField(const ParameterSpec& spec, QWidget* parent)
     m_error->setWordWrap(true);
     m_error->setVisible(false);
     m_error->setObjectName(QStringLiteral("error"));
+    m_note->setContentsMargins(0, 2, 0, 2);
     m_note->setProperty("tone", "dim");
     m_note->setWordWrap(true);
     m_note->setVisible(false);

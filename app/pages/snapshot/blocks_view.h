@@ -27,7 +27,6 @@ public:
 
     /// "Segments at event 1,204 …: 12 segments, 3 holes, the largest 412 MiB".
     QString title() const;
-    bool marksFree() const { return m_marksFree; }
     void setMarksFree(bool marks);
     const BlocksChart& chartNow() const;
     const SnapshotLayout& blocksNow() const;

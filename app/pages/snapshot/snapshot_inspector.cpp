@@ -157,14 +157,6 @@ void SnapshotInspector::setAlive(const std::vector<AliveRow>& rows, ByteStyle by
     }
 }
 
-QStringList SnapshotInspector::aliveTexts() const
-{
-    QStringList texts;
-    for (int i = 0; i < m_alive->count(); ++i)
-        texts << m_alive->itemAt(i)->layout()->itemAt(1)->widget()->toolTip();
-    return texts;
-}
-
 void SnapshotInspector::setRange(const QString& words, bool isSelected)
 {
     m_range->setText(words);

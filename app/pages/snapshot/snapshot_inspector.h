@@ -45,7 +45,6 @@ public:
     void setAlive(const std::vector<AliveRow>& rows, ByteStyle bytes);
     /// What figures and list are about; `isSelected`: it can be given up.
     void setRange(const QString& words, bool isSelected);
-    QStringList aliveTexts() const;
     QString rangeText() const { return m_range->text(); }
 
 signals:

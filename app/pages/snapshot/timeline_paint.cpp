@@ -2,6 +2,7 @@
 #include "app/pages/snapshot/snapshot_words.h"
 #include "app/pages/snapshot/timeline_view.h"
 #include "app/pictures/common/stairs.h"
+#include "app/pictures/common/timeline_picture.h"
 #include "app/plots/part_colours.h"
 #include "app/plots/plot_style.h"
 
@@ -184,20 +185,9 @@ void TimelineView::paintCursor(QPainter& painter, const TimelineChart& chart, co
     const std::size_t moment = shown().moment;
     if (moment < chart.sight.first || moment > chart.sight.last)
         return;
-    const double u = plotUnit();
     const double x = std::clamp(chart.x(double(moment)), chart.area.left(), chart.area.right());
-    painter.setPen(QPen(theme.highlight, 1.6 * u));
-    painter.drawLine(QPointF(x, chart.area.top()), QPointF(x, chart.area.bottom()));
-    const QString word = moment == shown().peak ? tr("peak") : tr("event %1").arg(eventsText(moment));
-    painter.setFont(plotFont(0.78, true));
-    const double width = QFontMetricsF(painter.font()).horizontalAdvance(word) + 12 * u;
-    QRectF pill(x - width / 2, chart.area.bottom() - 19 * u, width, 17 * u);
-    pill.moveLeft(std::clamp(pill.left(), chart.area.left(), std::max(chart.area.left(), chart.area.right() - width)));
-    painter.setPen(Qt::NoPen);
-    painter.setBrush(theme.highlightFill);
-    painter.drawRoundedRect(pill, 8 * u, 8 * u);
-    painter.setPen(theme.onHighlight);
-    painter.drawText(pill, Qt::AlignCenter, word);
+    paintNamedMoment(painter, x, chart.area,
+                     moment == shown().peak ? tr("peak") : tr("event %1").arg(eventsText(moment)), theme);
 }
 
 /// What is not selected is dimmed.

@@ -34,11 +34,10 @@ QString AllocatorPicture::shortcuts()
              "or takes it away.");
 }
 
-void AllocatorPicture::setState(const Experiment&, const Device&, const Parameters&, const Prediction* predicted,
-                                const Measurement*)
+void AllocatorPicture::read(const PictureValues& values)
 {
-    m_state = readAllocator(predicted, byteStyle());
-    if (predicted == nullptr)
+    m_state = readAllocator(values.predicted, byteStyle());
+    if (values.predicted == nullptr)
         m_state.missing = problem();
     m_piece = -1;
     setSteps(m_state.empty() ? 0 : m_state.last + 1, m_state.peak);

@@ -15,8 +15,6 @@ class AllocatorPicture final : public WalkPicture
 public:
     explicit AllocatorPicture(QWidget* parent = nullptr);
 
-    void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
-                  const Prediction* predicted, const Measurement* measured) override;
     QString title() const override { return m_state.title; }
     QString summary() const override;
     bool sharesHeight() const override { return true; }
@@ -29,6 +27,7 @@ public:
     static QString shortcuts(); ///< for the help
 
 protected:
+    void read(const PictureValues& values) override;
     QString wordsOf(int step) const override;
     bool isWalk(QPointF at) const override { return layoutNow().scrub.adjusted(-4, -4, 4, 4).contains(at); }
     int stepNear(QPointF at) const override { return layoutNow().requestAt(at.x(), m_state.last + 1); }

@@ -17,12 +17,11 @@ AttentionPicture::AttentionPicture(QWidget* parent)
     setAccessibleName(tr("Attention, tile by tile"));
 }
 
-void AttentionPicture::setState(const Experiment&, const Device&, const Parameters&, const Prediction* predicted,
-                                const Measurement* measured)
+void AttentionPicture::read(const PictureValues& values)
 {
     AttentionState state;
-    if (predicted)
-        state = readAttention(predicted->detail, measured ? measured->detail : Json());
+    if (values.predicted)
+        state = readAttention(values.predicted->detail, values.measured ? values.measured->detail : Json());
     state.byteStyle = byteStyle();
     setWalk(std::move(state));
 }

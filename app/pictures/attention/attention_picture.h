@@ -17,8 +17,6 @@ class AttentionPicture final : public WalkPicture
 public:
     explicit AttentionPicture(QWidget* parent = nullptr);
 
-    void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
-                  const Prediction* predicted, const Measurement* measured) override;
     void setWalk(AttentionState state); ///< in place of that of a prediction
     QString title() const override { return m_state.title; }
     QString summary() const override;
@@ -28,6 +26,7 @@ public:
     static QString shortcuts(); ///< for the help
 
 protected:
+    void read(const PictureValues& values) override;
     QString wordsOf(int step) const override { return m_state.words(step); }
     bool isWalk(QPointF at) const override { return layoutNow().matrix.contains(at); }
     int stepNear(QPointF at) const override;

@@ -25,12 +25,11 @@ BankPicture::BankPicture(QWidget* parent)
     setAccessibleName(tr("Lanes and banks, wavefront by wavefront"));
 }
 
-void BankPicture::setState(const Experiment&, const Device&, const Parameters&, const Prediction* predicted,
-                           const Measurement*)
+void BankPicture::read(const PictureValues& values)
 {
     BankState state;
-    if (predicted)
-        state = readBanks(predicted->detail);
+    if (values.predicted)
+        state = readBanks(values.predicted->detail);
     state.byteStyle = byteStyle();
     setRequest(std::move(state));
 }

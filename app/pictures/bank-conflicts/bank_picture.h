@@ -24,8 +24,6 @@ class BankPicture final : public WalkPicture
 public:
     explicit BankPicture(QWidget* parent = nullptr);
 
-    void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
-                  const Prediction* predicted, const Measurement* measured) override;
     void setRequest(BankState state); ///< in place of that of a prediction
     QString title() const override { return m_state.title(); }
     QString summary() const override;
@@ -35,6 +33,7 @@ public:
     static QString shortcuts(); ///< for the help
 
 protected:
+    void read(const PictureValues& values) override;
     QString wordsOf(int step) const override { return step < 0 ? QString() : m_state.words(step); }
     bool isWalk(QPointF at) const override { return layoutNow().strip.contains(at); }
     int stepNear(QPointF at) const override;

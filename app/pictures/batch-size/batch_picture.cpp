@@ -32,13 +32,10 @@ BatchPicture::BatchPicture(QWidget* parent)
     connect(&m_timer, &QTimer::timeout, this, &BatchPicture::advance);
 }
 
-void BatchPicture::setState(const Experiment&, const Device& device, const Parameters& parameters,
-                            const Prediction* predicted, const Measurement* measured)
+void BatchPicture::read(const PictureValues& values)
 {
-    m_state = batchState(device, parameters, predicted, measured);
+    m_state = batchState(values.device, values.parameters, values.predicted, values.measured);
     m_state.bytes = byteStyle();
-    setAccessibleDescription(summary());
-    update();
 }
 
 QString BatchPicture::title() const

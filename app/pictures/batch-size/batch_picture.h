@@ -18,8 +18,6 @@ class BatchPicture final : public Picture
 public:
     explicit BatchPicture(QWidget* parent = nullptr);
 
-    void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
-                  const Prediction* predicted, const Measurement* measured) override;
     QString title() const override;
     QString summary() const override;
     bool sharesHeight() const override { return true; }
@@ -32,6 +30,7 @@ public:
     double moment() const { return m_moment; }
 
 protected:
+    void read(const PictureValues& values) override;
     void draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const override;
     QString toolTipAt(QPointF at) const override;
     void mousePressEvent(QMouseEvent* event) override;

@@ -47,18 +47,17 @@ CheckpointPicture::CheckpointPicture(QWidget* parent)
     setAccessibleName(tr("Checkpoint schedule"));
 }
 
-void CheckpointPicture::setState(const Experiment&, const Device&, const Parameters& parameters,
-                                 const Prediction* predicted, const Measurement* measured)
+void CheckpointPicture::read(const PictureValues& values)
 {
     ScheduleState state;
-    if (predicted)
-        state = readSchedule(predicted->detail);
+    if (values.predicted)
+        state = readSchedule(values.predicted->detail);
     else
         state.missing = problem();
     state.units.bytes = byteStyle();
-    state.title = titleOf(state, parameters);
-    if (measured) {
-        state.measured = measuredPoints(*measured, state);
+    state.title = titleOf(state, values.parameters);
+    if (values.measured) {
+        state.measured = measuredPoints(*values.measured, state);
         for (const MeasuredPoint& point : state.measured)
             state.highest = std::max(state.highest, point.memory);
     }

@@ -18,8 +18,6 @@ class CheckpointPicture final : public WalkPicture
 public:
     explicit CheckpointPicture(QWidget* parent = nullptr);
 
-    void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
-                  const Prediction* predicted, const Measurement* measured) override;
     /// A schedule in place of that of a prediction; the cursor stays where it was, as a share of the whole.
     void setSchedule(ScheduleState state);
     QString title() const override { return m_state.title; }
@@ -32,6 +30,7 @@ public:
     static QString shortcuts(); ///< for the help
 
 protected:
+    void read(const PictureValues& values) override;
     QString wordsOf(int step) const override { return m_state.words(step); }
     bool isWalk(QPointF at) const override;
     int stepNear(QPointF at) const override { return layoutNow().stepAt(at.y()); }

@@ -53,6 +53,13 @@ QSize Picture::minimumSizeHint() const
     return {int(m_size.leastWidth * plotUnit()), int(m_size.leastHeight * plotUnit())};
 }
 
+void Picture::setState(const PictureValues& values)
+{
+    read(values);
+    setAccessibleDescription(summary());
+    update();
+}
+
 void Picture::setByteStyle(ByteStyle style)
 {
     if (m_byteStyle == style)

@@ -25,6 +25,16 @@ struct Outcome;
 using Prediction = Outcome;
 using Measurement = Outcome;
 
+/// What a picture draws.
+struct PictureValues
+{
+    const Experiment& experiment;
+    const Device& device;
+    const Parameters& parameters;
+    const Prediction* predicted = nullptr; ///< null before the first and after one that failed
+    const Measurement* measured = nullptr;
+};
+
 /// In px at the usual size of text.
 struct PictureSize
 {
@@ -42,9 +52,7 @@ public:
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override;
 
-    /// The values to draw; either outcome may be null.
-    virtual void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
-                          const Prediction* predicted, const Measurement* measured) = 0;
+    void setState(const PictureValues& values);
 
     /// Draws it into a rectangle of an export: nothing can be pressed there, nothing is under a pointer.
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const;
@@ -76,6 +84,8 @@ signals:
     void hoverText(const QString& text); ///< what lies under the pointer; empty when nothing does
 
 protected:
+    /// Keeps what it needs of them; its words and what is drawn follow.
+    virtual void read(const PictureValues& values) = 0;
     /// Everything but the background and the frame of the keyboard; `isScreen`: with what a hand can press, and what
     /// the pointer is over.
     virtual void draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const = 0;

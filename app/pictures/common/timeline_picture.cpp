@@ -3,9 +3,11 @@
 
 #include "app/plots/plot_style.h"
 
+#include <QFontMetricsF>
 #include <QMouseEvent>
 #include <QPainter>
 
+#include <algorithm>
 #include <cmath>
 
 namespace memscape {
@@ -72,6 +74,22 @@ void paintMoment(QPainter& painter, double x, const QRectF& lanes, double unit, 
 {
     painter.setPen(QPen(theme.highlightText, 1.5 * unit));
     painter.drawLine(QPointF(x, lanes.top()), QPointF(x, lanes.bottom()));
+}
+
+void paintNamedMoment(QPainter& painter, double x, const QRectF& chart, const QString& name, const Theme& theme)
+{
+    const double u = plotUnit();
+    painter.setPen(QPen(theme.highlight, 1.6 * u));
+    painter.drawLine(QPointF(x, chart.top()), QPointF(x, chart.bottom()));
+    painter.setFont(plotFont(0.78, true));
+    const double width = QFontMetricsF(painter.font()).horizontalAdvance(name) + 12 * u;
+    const double left = std::clamp(x - width / 2, chart.left(), std::max(chart.left(), chart.right() - width));
+    const QRectF pill(left, chart.bottom() - 19 * u, width, 17 * u);
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(theme.highlightFill);
+    painter.drawRoundedRect(pill, 8 * u, 8 * u);
+    painter.setPen(theme.onHighlight);
+    painter.drawText(pill, Qt::AlignCenter, name);
 }
 
 } // namespace memscape

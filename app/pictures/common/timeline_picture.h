@@ -43,5 +43,7 @@ private:
 void paintPlayButton(QPainter& painter, const QRectF& button, double unit, PlayButton play, const Theme& theme);
 /// The line at the moment, down the lanes.
 void paintMoment(QPainter& painter, double x, const QRectF& lanes, double unit, const Theme& theme);
+/// The same in a chart, with its name at the bottom.
+void paintNamedMoment(QPainter& painter, double x, const QRectF& chart, const QString& name, const Theme& theme);
 
 } // namespace memscape

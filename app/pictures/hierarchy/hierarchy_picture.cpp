@@ -49,26 +49,23 @@ HierarchyPicture::HierarchyPicture(QWidget* parent)
     connect(&m_frames, &QTimer::timeout, this, &HierarchyPicture::nextFrame);
 }
 
-void HierarchyPicture::setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
-                                const Prediction* predicted, const Measurement* measured)
+void HierarchyPicture::read(const PictureValues& values)
 {
-    const std::string& operation = parameters.choice("operation");
-    const int asked = static_cast<int>(parameters.integer("threads"));
-    const int all = device.isGpu() ? device.units : std::max(1, device.threads);
-    m_state = hierarchyState(device, parameters.number("working_set"),
+    const std::string& operation = values.parameters.choice("operation");
+    const int asked = static_cast<int>(values.parameters.integer("threads"));
+    const int all = values.device.isGpu() ? values.device.units : std::max(1, values.device.threads);
+    m_state = hierarchyState(values.device, values.parameters.number("working_set"),
                              operation == "triad" ? Operation::Copy : operationOf(operation),
-                             asked == 0 || device.isGpu() ? all : std::min(asked, all));
-    if (const ParameterSpec* spec = findParameter(experiment.schema(), "working_set")) {
+                             asked == 0 || values.device.isGpu() ? all : std::min(asked, all));
+    if (const ParameterSpec* spec = findParameter(values.experiment.schema(), "working_set")) {
         m_least = spec->minimum;
         m_most = spec->maximum;
     }
-    if (const Figure* latency = predicted ? findFigure(predicted->figures, "latency") : nullptr)
+    if (const Figure* latency = values.predicted ? findFigure(values.predicted->figures, "latency") : nullptr)
         m_state.latency = latency->number();
-    m_state.measured = measuredLatency(measured, m_state.workingSet);
+    m_state.measured = measuredLatency(values.measured, m_state.workingSet);
     m_goal = std::min(m_goal, m_state.levels.empty() ? 0 : m_state.levels.size() - 1);
-    setAccessibleDescription(summary());
     updateMotion();
-    update();
 }
 
 HierarchyState HierarchyPicture::state() const

@@ -22,8 +22,6 @@ class HierarchyPicture final : public Picture
 public:
     explicit HierarchyPicture(QWidget* parent = nullptr);
 
-    void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
-                  const Prediction* predicted, const Measurement* measured) override;
     QString title() const override;
     QString summary() const override;
 
@@ -31,6 +29,7 @@ public:
     bool moving() const { return m_frames.isActive(); }
 
 protected:
+    void read(const PictureValues& values) override;
     void draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const override;
     QString toolTipAt(QPointF at) const override;
     void showEvent(QShowEvent* event) override;

@@ -18,13 +18,10 @@ InPlacePicture::InPlacePicture(QWidget* parent)
     setAccessibleName(tr("Tensors alive out of place and in place"));
 }
 
-void InPlacePicture::setState(const Experiment& experiment, const Device&, const Parameters& parameters,
-                              const Prediction* predicted, const Measurement* measured)
+void InPlacePicture::read(const PictureValues& values)
 {
-    m_state = readInPlace(experiment, parameters, predicted, measured, byteStyle());
+    m_state = readInPlace(values.experiment, values.parameters, values.predicted, values.measured, byteStyle());
     m_block = -1;
-    setAccessibleDescription(summary());
-    update();
 }
 
 QString InPlacePicture::summary() const

@@ -16,8 +16,6 @@ class InPlacePicture final : public Picture
 public:
     explicit InPlacePicture(QWidget* parent = nullptr);
 
-    void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
-                  const Prediction* predicted, const Measurement* measured) override;
     QString title() const override { return m_state.title(); }
     QString summary() const override;
 
@@ -27,6 +25,7 @@ public:
     static QString shortcuts(); ///< for the help
 
 protected:
+    void read(const PictureValues& values) override;
     void draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const override;
     QString toolTipAt(QPointF at) const override;
     void mouseMoveEvent(QMouseEvent* event) override;

@@ -31,10 +31,9 @@ LayoutPicture::LayoutPicture(QWidget* parent)
     connect(m_editor, &QLineEdit::editingFinished, this, [this] { m_editor->hide(); });
 }
 
-void LayoutPicture::setState(const Experiment&, const Device& device, const Parameters& parameters, const Prediction*,
-                             const Measurement*)
+void LayoutPicture::read(const PictureValues& values)
 {
-    m_state = readTensor(device, parameters, byteStyle());
+    m_state = readTensor(values.device, values.parameters, byteStyle());
     m_hover = {};
     m_editor->hide();
     setSteps(int(m_state.steps.size()), int(m_state.steps.size()) / 3);

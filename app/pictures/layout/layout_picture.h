@@ -28,8 +28,6 @@ class LayoutPicture final : public WalkPicture
 public:
     explicit LayoutPicture(QWidget* parent = nullptr);
 
-    void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
-                  const Prediction* predicted, const Measurement* measured) override;
     QString title() const override { return m_state.title(); }
     QString summary() const override;
     bool sharesHeight() const override { return true; }
@@ -43,6 +41,7 @@ public:
     QLineEdit* editor() const { return m_editor; }
 
 protected:
+    void read(const PictureValues& values) override;
     QString wordsOf(int step) const override { return m_state.stepWords(step); }
     bool isWalk(QPointF at) const override;
     int stepNear(QPointF at) const override;

@@ -32,10 +32,9 @@ QString LoadingPicture::shortcuts()
              "other.");
 }
 
-void LoadingPicture::setState(const Experiment&, const Device&, const Parameters&, const Prediction* predicted,
-                              const Measurement* measured)
+void LoadingPicture::read(const PictureValues& values)
 {
-    m_state = readLoading(predicted, measured, byteStyle());
+    m_state = readLoading(values.predicted, values.measured, byteStyle());
     // At rest in the middle of what was asked for.
     setEnd(m_state.empty() ? 0 : m_state.longest,
            m_state.empty() ? 0 : 0.5 * m_state.askedWay().time / m_state.longest);

@@ -16,8 +16,6 @@ class LoadingPicture final : public TimelinePicture
 public:
     explicit LoadingPicture(QWidget* parent = nullptr);
 
-    void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
-                  const Prediction* predicted, const Measurement* measured) override;
     QString title() const override { return m_state.title; }
     QString summary() const override;
     QString hint() const override;
@@ -27,6 +25,7 @@ public:
     static QString shortcuts(); ///< for the help
 
 protected:
+    void read(const PictureValues& values) override;
     void drawTimeline(QPainter& painter, const QRectF& rect, PlayButton play, const Theme& theme) const override;
     double secondsAt(double x) const override { return layoutNow().secondsAt(x); }
     QString wordsAt(double seconds) const override { return m_state.wordsAt(seconds); }

@@ -25,15 +25,13 @@ QString PlacementPicture::shortcuts()
         "← and → choose an operator, ↑ places it on the device, ↓ on the host, Delete leaves it to the strategy.");
 }
 
-void PlacementPicture::setState(const Experiment&, const Device&, const Parameters& parameters,
-                                const Prediction* predicted, const Measurement* measured)
+void PlacementPicture::read(const PictureValues& values)
 {
-    m_state = readPlacement(parameters, predicted, measured, byteStyle());
+    m_state = readPlacement(values.parameters, values.predicted, values.measured, byteStyle());
     m_chosen = std::min(m_chosen, int(m_state.nodes.size()) - 1);
     m_dragged = std::min(m_dragged, int(m_state.nodes.size()) - 1);
     if (m_told = std::min(m_told, int(m_state.nodes.size()) - 1); m_told >= 0) // it may be elsewhere now
         emit hoverText(m_state.nodeWords(m_state.nodes[std::size_t(m_told)]));
-    update();
 }
 
 PlacementLayout PlacementPicture::layoutNow() const

@@ -43,14 +43,11 @@ PrecisionPicture::PrecisionPicture(QWidget* parent)
     setAccessibleName(tr("Bits of a value, and gradients over the range of a format"));
 }
 
-void PrecisionPicture::setState(const Experiment&, const Device&, const Parameters& parameters, const Prediction*,
-                                const Measurement* measured)
+void PrecisionPicture::read(const PictureValues& values)
 {
-    m_asked = precisionCase(parameters);
+    m_asked = precisionCase(values.parameters);
     m_assumed = histogramOf(m_asked.gradients, histogramFirst, histogramBars);
-    m_measured = histogramFrom(measured);
-    setAccessibleDescription(summary());
-    update();
+    m_measured = histogramFrom(values.measured);
 }
 
 QString PrecisionPicture::title() const

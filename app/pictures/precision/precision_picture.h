@@ -20,12 +20,11 @@ class PrecisionPicture final : public Picture
 public:
     explicit PrecisionPicture(QWidget* parent = nullptr);
 
-    void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
-                  const Prediction* predicted, const Measurement* measured) override;
     QString title() const override;
     QString summary() const override;
 
 protected:
+    void read(const PictureValues& values) override;
     void draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const override;
     QString toolTipAt(QPointF at) const override;
     void mousePressEvent(QMouseEvent* event) override;

@@ -68,25 +68,22 @@ RooflinePicture::RooflinePicture(QWidget* parent)
     setAccessibleName(tr("Kernels under the device's ceilings"));
 }
 
-void RooflinePicture::setState(const Experiment&, const Device& device, const Parameters& parameters,
-                               const Prediction* predicted, const Measurement* measured)
+void RooflinePicture::read(const PictureValues& values)
 {
     m_state = {};
-    m_state.device = QString::fromStdString(device.name);
-    m_state.intensity = parameters.number("intensity");
-    if (predicted) {
-        const Json& levels = member(predicted->detail, "levels");
+    m_state.device = QString::fromStdString(values.device.name);
+    m_state.intensity = values.parameters.number("intensity");
+    if (values.predicted) {
+        const Json& levels = member(values.predicted->detail, "levels");
         for (std::size_t i = 0; levels.is_array() && i < levels.size(); ++i)
             m_state.levels.push_back({textOf(levels[i], "id"), number(levels[i], "bandwidth", 0), false});
-        const Json& formats = member(predicted->detail, "formats");
+        const Json& formats = member(values.predicted->detail, "formats");
         for (std::size_t i = 0; formats.is_array() && i < formats.size(); ++i)
             m_state.formats.push_back({textOf(formats[i], "label"), number(formats[i], "rate", 0),
-                                       textOf(formats[i], "key").toStdString() == parameters.choice("format")});
+                                       textOf(formats[i], "key").toStdString() == values.parameters.choice("format")});
     }
-    addMarks(predicted, false, m_state.marks);
-    addMarks(measured, true, m_state.marks);
-    setAccessibleDescription(summary());
-    update();
+    addMarks(values.predicted, false, m_state.marks);
+    addMarks(values.measured, true, m_state.marks);
 }
 
 QString RooflinePicture::title() const

@@ -16,8 +16,6 @@ class RooflinePicture final : public Picture
 public:
     explicit RooflinePicture(QWidget* parent = nullptr);
 
-    void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
-                  const Prediction* predicted, const Measurement* measured) override;
     QString title() const override;
     QString summary() const override;
     bool isPlot() const override { return true; }
@@ -30,6 +28,7 @@ public:
     QPointF placeOf(const RooflineMark& mark, const QRectF& rect) const;
 
 protected:
+    void read(const PictureValues& values) override;
     void draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const override;
     QString toolTipAt(QPointF at) const override;
     void mousePressEvent(QMouseEvent* event) override;

@@ -23,10 +23,9 @@ QString ShardingPicture::shortcuts()
     return Player::shortcuts() + u' ' + tr("+ and − double and halve the ranks, 0 to 3 choose the stage of ZeRO.");
 }
 
-void ShardingPicture::setState(const Experiment&, const Device&, const Parameters&, const Prediction* predicted,
-                               const Measurement* measured)
+void ShardingPicture::read(const PictureValues& values)
 {
-    m_state = readSharding(predicted, measured, byteStyle());
+    m_state = readSharding(values.predicted, values.measured, byteStyle());
     // At rest in the middle of backward, where most of what travels does.
     setEnd(m_state.empty() ? 0 : m_state.end, 0.5);
 }

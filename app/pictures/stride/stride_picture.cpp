@@ -31,22 +31,21 @@ StridePicture::StridePicture(QWidget* parent)
     setAccessibleName(tr("Lanes and memory"));
 }
 
-void StridePicture::setState(const Experiment&, const Device& device, const Parameters& parameters, const Prediction*,
-                             const Measurement*)
+void StridePicture::read(const PictureValues& values)
 {
-    m_gpu = device.isGpu();
-    m_deviceName = device.name;
-    m_element = QString::fromStdString(parameters.choice("element"));
+    m_gpu = values.device.isGpu();
+    m_deviceName = values.device.name;
+    m_element = QString::fromStdString(values.parameters.choice("element"));
     m_access.reset();
-    const auto walk = strideCase(parameters);
+    const auto walk = strideCase(values.parameters);
     if (!walk) {
         m_problem = QString::fromStdString(walk.error().text());
     } else {
         m_walk = *walk;
         // A host fetches whole cache lines; its groups are pages.
-        const GranuleSizes sizes = m_gpu
-            ? GranuleSizes{static_cast<std::uint64_t>(device.sectorBytes), static_cast<std::uint64_t>(device.lineBytes)}
-            : GranuleSizes{static_cast<std::uint64_t>(device.lineBytes), 4096};
+        const GranuleSizes sizes = m_gpu ? GranuleSizes{static_cast<std::uint64_t>(values.device.sectorBytes),
+                                                        static_cast<std::uint64_t>(values.device.lineBytes)}
+                                         : GranuleSizes{static_cast<std::uint64_t>(values.device.lineBytes), 4096};
         const auto access = firstRequest(m_walk, sizes);
         if (access)
             m_access = *access;
@@ -54,8 +53,6 @@ void StridePicture::setState(const Experiment&, const Device& device, const Para
             m_problem = QString::fromStdString(access.error().text());
     }
     m_hover = {};
-    setAccessibleDescription(summary());
-    update();
 }
 
 QString StridePicture::title() const

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // How the step, its modules and the list of tensors alive are drawn.
+#include "app/pictures/common/timeline_picture.h"
 #include "app/pictures/training-memory/moment_picture.h"
 
 #include "app/plots/part_colours.h"
@@ -184,18 +185,8 @@ void MomentPicture::paintOver(QPainter& painter, const StepChart& chart, const M
         chart.x(std::max(m_state.moment.event + 0.5, m_state.whole().left)); // before the step: at its start
     if (x < chart.area.left() || x > chart.area.right())
         return;
-    painter.setPen(QPen(theme.highlight, 1.6 * u));
-    painter.drawLine(QPointF(x, chart.area.top()), QPointF(x, chart.area.bottom()));
-    const QString word = m_state.isPeak ? tr("peak") : tr("event %1").arg(m_state.moment.event);
-    painter.setFont(plotFont(0.78, true));
-    const double width = QFontMetricsF(painter.font()).horizontalAdvance(word) + 12 * u;
-    QRectF pill(x - width / 2, chart.area.bottom() - 19 * u, width, 17 * u);
-    pill.moveLeft(std::clamp(pill.left(), chart.area.left(), chart.area.right() - width));
-    painter.setPen(Qt::NoPen);
-    painter.setBrush(theme.highlightFill);
-    painter.drawRoundedRect(pill, 8 * u, 8 * u);
-    painter.setPen(theme.onHighlight);
-    painter.drawText(pill, Qt::AlignCenter, word);
+    paintNamedMoment(painter, x, chart.area, m_state.isPeak ? tr("peak") : tr("event %1").arg(m_state.moment.event),
+                     theme);
 }
 
 void MomentPicture::paintList(QPainter& painter, const MomentLayout& layout, const Theme& theme) const

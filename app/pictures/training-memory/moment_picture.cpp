@@ -41,11 +41,10 @@ MomentPicture::MomentPicture(QWidget* parent)
     connect(m_search, &QLineEdit::textChanged, this, &MomentPicture::search);
 }
 
-void MomentPicture::setState(const Experiment&, const Device&, const Parameters&, const Prediction* predicted,
-                             const Measurement*)
+void MomentPicture::read(const PictureValues& values)
 {
-    m_search->setVisible(predicted != nullptr);
-    if (predicted != nullptr)
+    m_search->setVisible(values.predicted != nullptr);
+    if (values.predicted != nullptr)
         return; // what is alive comes with setMoment()
     m_state.step.reset();
     setMoment({}, false);
@@ -184,8 +183,7 @@ QString MomentPicture::shortcuts()
     return tr(
         "← → move the cursor event by event, with Shift in larger steps, Home and End to the ends, P to the peak; "
         "+ − zoom, 0 or Esc shows all; / searches, Esc ends it; ↑ ↓ scroll the list. The wheel zooms (Ctrl: events "
-        "only, "
-        "Shift: bytes only), a drag pans, a click on a module shows it alone.");
+        "only, Shift: bytes only), a drag pans, a click on a module shows it alone.");
 }
 
 QString MomentPicture::summary() const

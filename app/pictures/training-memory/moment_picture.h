@@ -27,8 +27,6 @@ class MomentPicture final : public Picture
 public:
     explicit MomentPicture(QWidget* parent = nullptr);
 
-    void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
-                  const Prediction* predicted, const Measurement* measured) override;
     /// The step's phases and capacity; the view goes back to all of it when the step has other events.
     void setTimeline(const MemoryTimeline& timeline);
     /// What is alive at the cursor.
@@ -51,13 +49,13 @@ public:
     const StepChart& chartNow() const;
     const StepView& view() const { return m_view; }
     void setView(const StepView& view); ///< kept within the step
-    QLineEdit* searchField() const { return m_search; }
 
 signals:
     void cursorKey(int key, Qt::KeyboardModifiers modifiers); ///< left, right, Home, End, P
     void cursorWanted(double event);
 
 protected:
+    void read(const PictureValues& values) override;
     void draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const override;
     QString toolTipAt(QPointF at) const override;
     bool eventFilter(QObject* watched, QEvent* event) override;

@@ -132,18 +132,17 @@ TrainingMemoryPicture::TrainingMemoryPicture(QWidget* parent, bool advises)
     setAccessibleName(tr("Memory budget"));
 }
 
-void TrainingMemoryPicture::setState(const Experiment& experiment, const Device&, const Parameters& parameters,
-                                     const Prediction* predicted, const Measurement*)
+void TrainingMemoryPicture::read(const PictureValues& values)
 {
-    m_schema = &experiment.schema();
+    m_schema = &values.experiment.schema();
     m_state.advises = findParameter(*m_schema, "advice") != nullptr;
-    if (m_state.view == TrainingMemoryView::Fit && !(parameters == m_parameters)) {
+    if (m_state.view == TrainingMemoryView::Fit && !(values.parameters == m_parameters)) {
         m_state.view = TrainingMemoryView::Levers; // the answer was for other parameters
         m_state.memory.fit.reset();
     }
-    m_parameters = parameters;
-    if (predicted) {
-        MemoryState next = readMemoryState(predicted->detail);
+    m_parameters = values.parameters;
+    if (values.predicted) {
+        MemoryState next = readMemoryState(values.predicted->detail);
         if (!m_state.settled)
             next.levers = std::move(m_state.memory.levers);
         next.fit = std::move(m_state.memory.fit);
@@ -152,13 +151,11 @@ void TrainingMemoryPicture::setState(const Experiment& experiment, const Device&
         m_state.memory = {};
     }
     m_state.isFilling = false;
-    m_state.title = titleOf(m_state.memory, *m_schema, parameters);
-    m_state.reach = predicted ? reachOf(*predicted, parameters) : QString();
+    m_state.title = titleOf(m_state.memory, *m_schema, values.parameters);
+    m_state.reach = values.predicted ? reachOf(*values.predicted, values.parameters) : QString();
     refreshApplied();
     m_state.firstCard =
         std::clamp(m_state.firstCard, 0, std::max(0, int(m_state.memory.levers.size() + m_state.applied.size()) - 1));
-    setAccessibleDescription(summary());
-    update();
 }
 
 void TrainingMemoryPicture::addLever(const Json& lever)

@@ -18,8 +18,6 @@ public:
     /// `advises`: the experiment has levers; without them the bar stands alone.
     explicit TrainingMemoryPicture(QWidget* parent = nullptr, bool advises = true);
 
-    void setState(const Experiment& experiment, const Device& device, const Parameters& parameters,
-                  const Prediction* predicted, const Measurement* measured) override;
     /// False while something moves: the prediction comes without levers, and the old ones stay,
     /// dimmed.
     void setSettled(bool settled);
@@ -40,6 +38,7 @@ signals:
     void fitWanted(bool on); ///< "Make it fit", or its end
 
 protected:
+    void read(const PictureValues& values) override;
     void draw(QPainter& painter, const QRectF& rect, const Theme& theme, bool isScreen) const override;
     QString toolTipAt(QPointF at) const override;
     void mousePressEvent(QMouseEvent* event) override;

@@ -25,10 +25,9 @@ QString TransferPicture::shortcuts()
              "buffers in flight.");
 }
 
-void TransferPicture::setState(const Experiment&, const Device&, const Parameters& parameters,
-                               const Prediction* predicted, const Measurement* measured)
+void TransferPicture::read(const PictureValues& values)
 {
-    m_state = readTransfer(parameters, predicted, measured, byteStyle());
+    m_state = readTransfer(values.parameters, values.predicted, values.measured, byteStyle());
     setEnd(m_state.empty() ? 0 : m_state.longest, 0.25);
 }
 

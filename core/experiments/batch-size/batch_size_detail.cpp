@@ -138,6 +138,7 @@ Json batchDetail(const BatchStudy& study)
         {"largest", study.largest ? Json(*study.largest) : Json()},
         {"over", study.over},
         {"capacity", study.capacity ? Json(*study.capacity) : Json()},
+        {"attention", study.own.simulation.graph->attention.text},
         {"model",
          {{"name", study.memory->model.name},
           {"assumptions", study.memory->model.assumptions},

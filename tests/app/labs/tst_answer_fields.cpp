@@ -210,16 +210,12 @@ private slots:
                  qPrintable(QString("%1 %2 %3").arg(drawn[0]).arg(drawn[1]).arg(drawn[2])));
         // A correction of the right end leaves the left one.
         const std::vector<double> before = drawn;
-        test::mouse(*canvas, QEvent::MouseButtonPress, {right - 20, low}, Qt::LeftButton);
-        test::mouse(*canvas, QEvent::MouseMove, {right, low}, Qt::LeftButton);
-        test::mouse(*canvas, QEvent::MouseButtonRelease, {right, low}, Qt::NoButton);
+        test::drag(*canvas, {right - 20, low}, {right, low});
         QCOMPARE(drawn[0], before[0]);
         QVERIFY(drawn[2] < before[2]);
         board.setLocked(true);
         const std::vector<double> locked = board.values();
-        test::mouse(*canvas, QEvent::MouseButtonPress, {left, high}, Qt::LeftButton);
-        test::mouse(*canvas, QEvent::MouseMove, {right, high}, Qt::LeftButton);
-        test::mouse(*canvas, QEvent::MouseButtonRelease, {right, high}, Qt::NoButton);
+        test::drag(*canvas, {left, high}, {right, high});
         QCOMPARE(board.values(), locked);
     }
 

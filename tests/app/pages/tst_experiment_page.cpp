@@ -7,6 +7,7 @@
 
 #include <QAbstractButton>
 #include <QComboBox>
+#include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QScrollArea>
@@ -303,6 +304,22 @@ private slots:
         QVERIFY(height >= sheet.pictureHeight);
         sheet.figures.resize(2);
         QCOMPARE(roomFor(sheet, {800, 1000}), QSize(800, 1000)); // what is asked for, where that is enough
+    }
+
+    // PyTorch's documentation: FlashAttention takes 16 bits and compute capability 8.0, which a T4 (7.5) has not.
+    void attentionSaysWhichKernelPyTorchTakes()
+    {
+        for (const char* id : {"training-memory", "batch-size"}) {
+            auto page = open(id, "nvidia-a100-80gb");
+            QVERIFY(page->setText("model", "gpt2") && page->setText("precision", "fp16-autocast"));
+            const auto* note = page->inspector()->form()->field("attention")->findChild<QLabel*>("note");
+            QTRY_VERIFY2(note->text().startsWith("FlashAttention"), id);
+            QVERIFY(!note->isHidden());
+            m_fixture->document.setDevice(id, "nvidia-t4");
+            QTRY_VERIFY2(note->text().startsWith("memory-efficient"), id);
+            QVERIFY(page->setText("attention", "eager"));
+            QTRY_VERIFY2(note->isHidden(), id);
+        }
     }
 
     // A chain of layers of its own has neither tokens nor attention; a budget that is left open has no value.

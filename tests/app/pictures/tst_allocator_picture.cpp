@@ -5,12 +5,10 @@
 #include "app/pictures/allocator/allocator_picture.h"
 #include "app/plots/plot_style.h"
 #include "app/settings/theme.h"
-#include "core/device/catalogue.h"
-#include "core/experiment/experiment.h"
 #include "tests/support/mouse.h"
+#include "tests/support/picture_case.h"
 
 #include <QImage>
-#include <QPainter>
 #include <QSignalSpy>
 #include <QWheelEvent>
 #include <QtTest>
@@ -24,22 +22,11 @@ using namespace memscape::test;
 
 namespace {
 
-struct AllocatorValues
+struct AllocatorValues : PictureCase
 {
-    const Experiment* experiment = *findExperiment("allocator");
-    Device device = *findDevice("nvidia-h200");
-    Parameters parameters;
-    Prediction prediction;
-
     explicit AllocatorValues(const std::vector<std::string>& assignments)
-        : parameters(*resolve(experiment->schema(), assignments))
-        , prediction(*experiment->predict(device, parameters))
+        : PictureCase("allocator", assignments)
     { }
-    void show(AllocatorPicture& picture) const
-    {
-        picture.setState(*experiment, device, parameters, &prediction, nullptr);
-    }
-    double figure(const char* key) const { return findFigure(prediction.figures, key)->number(); }
 };
 
 const std::vector<std::string> smallTrace{"trace=alloc a 118MiB as weights; alloc b 30MiB; free a; alloc c 96MiB as "
@@ -309,10 +296,7 @@ private slots:
                 for (const QSize size : {QSize(740, 330), QSize(1400, 640)}) {
                     AllocatorPicture picture;
                     values.show(picture);
-                    QImage image(size, QImage::Format_ARGB32_Premultiplied);
-                    QPainter painter(&image);
-                    picture.paintTo(painter, QRectF(QPointF(0, 0), QSizeF(size)), *theme);
-                    painter.end();
+                    const QImage image = exported(picture, size, *theme);
                     QVERIFY(image.save(
                         QStringLiteral(SAMPLES "/allocator-%1-%2-%3.png").arg(name, theme->name).arg(size.width())));
                     QVERIFY(image.pixelColor(2, 2) == theme->background);

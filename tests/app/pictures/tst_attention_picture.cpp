@@ -2,8 +2,7 @@
 // The walk over attention's tiles: cells that a causal mask leaves, bytes that grow to the prediction's,
 // what keys and mouse do to the cursor, and that nothing is drawn outside.
 #include "app/pictures/attention/attention_picture.h"
-#include "core/device/catalogue.h"
-#include "core/experiment/experiment.h"
+#include "tests/support/picture_case.h"
 
 #include <QSignalSpy>
 #include <QtTest>
@@ -14,28 +13,11 @@ using namespace memscape;
 
 namespace {
 
-struct Shown
-{
-    const Experiment* experiment = *findExperiment("attention");
-    Device device = *findDevice("nvidia-h200");
-    Parameters parameters;
-    Prediction prediction;
-
-    explicit Shown(const std::vector<std::string>& assignments)
-        : parameters(*resolve(experiment->schema(), assignments))
-        , prediction(*experiment->predict(device, parameters))
-    { }
-    void show(AttentionPicture& picture) const
-    {
-        picture.setState(*experiment, device, parameters, &prediction, nullptr);
-    }
-};
-
 AttentionPicture* shown(QWidget& parent, const std::vector<std::string>& assignments)
 {
     auto* picture = new AttentionPicture(&parent);
     picture->resize(900, 300);
-    Shown(assignments).show(*picture);
+    PictureCase("attention", assignments).show(*picture);
     return picture;
 }
 
@@ -80,7 +62,7 @@ void TestAttentionPicture::aCausalWalkLeavesTheUpperHalf()
 void TestAttentionPicture::bytesEndAtThePrediction()
 {
     QWidget window;
-    const Shown values({"sequence=2048", "pass=forward"});
+    const PictureCase values("attention", {"sequence=2048", "pass=forward"});
     AttentionPicture picture(&window);
     values.show(picture);
     const AttentionState& state = picture.state();
@@ -127,7 +109,7 @@ void TestAttentionPicture::theCursorKeepsItsShare()
     QWidget window;
     auto* picture = shown(window, {"sequence=4096"});
     QTest::keyClick(picture, Qt::Key_End);
-    Shown({"sequence=1024"}).show(*picture);
+    PictureCase("attention", {"sequence=1024"}).show(*picture);
     QCOMPARE(picture->cursor(), int(picture->state().steps.size()) - 1);
 }
 

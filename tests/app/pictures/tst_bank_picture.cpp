@@ -2,8 +2,8 @@
 // Lanes over banks: which lane is served in which wavefront, what keys, drags and clicks on a cure ask for, and
 // that nothing is drawn outside.
 #include "app/pictures/bank-conflicts/bank_picture.h"
-#include "core/device/catalogue.h"
-#include "core/experiment/experiment.h"
+#include "tests/support/mouse.h"
+#include "tests/support/picture_case.h"
 
 #include <QSignalSpy>
 #include <QtTest>
@@ -14,25 +14,10 @@ namespace {
 
 BankPicture* bankShown(QWidget& parent, const std::vector<std::string>& assignments, const char* device = "nvidia-h200")
 {
-    const Experiment* experiment = *findExperiment("bank-conflicts");
-    const Device found = *findDevice(device);
-    const Parameters parameters = *resolve(experiment->schema(), assignments);
-    const Prediction prediction = *experiment->predict(found, parameters);
     auto* picture = new BankPicture(&parent);
     picture->resize(760, 300);
-    picture->setState(*experiment, found, parameters, &prediction, nullptr);
+    PictureCase("bank-conflicts", assignments, device).show(*picture);
     return picture;
-}
-
-void drag(BankPicture& picture, QPointF from, QPointF to)
-{
-    const auto send = [&](QEvent::Type type, QPointF at, Qt::MouseButton button, Qt::MouseButtons buttons) {
-        QMouseEvent event(type, at, picture.mapToGlobal(at), button, buttons, {});
-        QApplication::sendEvent(&picture, &event);
-    };
-    send(QEvent::MouseButtonPress, from, Qt::LeftButton, Qt::LeftButton);
-    send(QEvent::MouseMove, to, Qt::NoButton, Qt::LeftButton);
-    send(QEvent::MouseButtonRelease, to, Qt::LeftButton, Qt::NoButton);
 }
 
 } // namespace
@@ -135,7 +120,7 @@ private slots:
             QSignalSpy edited(picture, &Picture::parameterEdited), editing(picture, &Picture::editing);
             const BankLayout layout = picture->layoutNow();
             const QPointF from = layout.cell(4, 0).center();
-            drag(*picture, from, from + QPointF(3.0 * layout.cellWidth * width / 4, 0));
+            test::drag(*picture, from, from + QPointF(3.0 * layout.cellWidth * width / 4, 0));
             QCOMPARE(edited.size(), qsizetype(1));
             QCOMPARE(edited[0].at(0).toString(), QStringLiteral("stride"));
             QCOMPARE(edited[0].at(1).toString(), QStringLiteral("7")); // three elements further
@@ -145,7 +130,7 @@ private slots:
         auto* column = bankShown(window, {"pattern=column"});
         QSignalSpy none(column, &Picture::parameterEdited);
         const QPointF from = column->layoutNow().cell(0, 0).center();
-        drag(*column, from, from + QPointF(100, 0));
+        test::drag(*column, from, from + QPointF(100, 0));
         QCOMPARE(none.size(), qsizetype(0)); // a column's stride is its row
     }
 

@@ -3,11 +3,9 @@
 // with nothing or nonsense in them are drawn too.
 #include "app/pictures/batch-size/batch_picture.h"
 #include "app/plots/plot_style.h"
-#include "core/device/catalogue.h"
+#include "tests/support/picture_case.h"
 
 #include <QFontMetricsF>
-#include <QImage>
-#include <QPainter>
 #include <QSignalSpy>
 #include <QtTest>
 
@@ -17,28 +15,18 @@ using namespace memscape;
 
 namespace {
 
-const Experiment& batchSize()
-{
-    return **findExperiment("batch-size");
-}
-
 /// A picture of the experiment at these parameters.
-struct ShownBatch
+struct ShownBatch : PictureCase
 {
     BatchPicture picture;
-    Device device;
-    Parameters parameters;
-    Prediction prediction;
 
     explicit ShownBatch(const std::vector<std::string>& assignments = {"model=gpt2", "sequence=1024",
                                                                        "precision=bf16-autocast"},
-                        const char* deviceId = "nvidia-h200")
-        : device(*findDevice(deviceId))
-        , parameters(*resolve(batchSize().schema(), assignments))
-        , prediction(*batchSize().predict(device, parameters))
+                        const char* on = "nvidia-h200")
+        : PictureCase("batch-size", assignments, on)
     {
         picture.resize(740, 440);
-        picture.setState(batchSize(), device, parameters, &prediction, nullptr);
+        show(picture);
     }
     BatchLayout layout() const { return layoutBatch(picture.state(), QRectF(picture.rect())); }
 };
@@ -226,7 +214,7 @@ private slots:
             series.y = {10, 300, std::numeric_limits<double>::quiet_NaN()};
             measured.series.push_back(series);
         }
-        shown.picture.setState(batchSize(), shown.device, shown.parameters, &shown.prediction, &measured);
+        shown.show(shown.picture, &measured);
         QCOMPARE(shown.picture.state().measured.size(), std::size_t(3));
         QCOMPARE(shown.picture.state().measured[1].throughput, 300.0);
         QCOMPARE(shown.picture.state().measured[1].memory, 300.0);
@@ -251,12 +239,10 @@ private slots:
         ShownBatch shown;
         Prediction odd;
         odd.detail = Json::parse(detail.toStdString());
-        shown.picture.setState(batchSize(), shown.device, shown.parameters, &odd, nullptr);
-        QImage image(740, 440, QImage::Format_RGB32);
-        QPainter painter(&image);
-        shown.picture.paintTo(painter, QRectF(image.rect()), lightTheme());
-        shown.picture.setState(batchSize(), shown.device, shown.parameters, nullptr, nullptr);
-        shown.picture.paintTo(painter, QRectF(image.rect()), darkTheme());
+        shown.picture.setState({*shown.experiment, shown.device, shown.parameters, &odd});
+        exported(shown.picture, {740, 440}, lightTheme());
+        shown.picture.setState({*shown.experiment, shown.device, shown.parameters});
+        exported(shown.picture, {740, 440}, darkTheme());
         QTest::mouseClick(&shown.picture, Qt::LeftButton, {}, QPoint(200, 150));
         QTest::keyClick(&shown.picture, Qt::Key_Space);
         QVERIFY(!shown.picture.summary().isEmpty());

@@ -4,13 +4,11 @@
 #include "app/pictures/in-place/in_place_picture.h"
 #include "app/plots/plot_style.h"
 #include "app/settings/theme.h"
-#include "core/device/catalogue.h"
-#include "core/experiment/experiment.h"
 #include "tests/support/mouse.h"
+#include "tests/support/picture_case.h"
 #include "tests/support/pytorch_data.h"
 
 #include <QImage>
-#include <QPainter>
 #include <QSignalSpy>
 #include <QtTest>
 
@@ -21,24 +19,12 @@ using namespace memscape::test;
 
 namespace {
 
-struct InPlaceValues
+struct InPlaceValues : PictureCase
 {
-    const Experiment* experiment = *findExperiment("in-place");
-    Device device;
-    Parameters parameters;
-    Prediction prediction;
-
     explicit InPlaceValues(const std::vector<std::string>& assignments, const char* on = "amd-epyc-9654")
-        : device(*findDevice(on))
-        , parameters(*resolve(experiment->schema(), assignments))
-        , prediction(*experiment->predict(device, parameters))
+        : PictureCase("in-place", assignments, on)
     { }
-    void show(InPlacePicture& picture, const Measurement* measured = nullptr) const
-    {
-        picture.setState(*experiment, device, parameters, &prediction, measured);
-    }
     InPlaceState state() const { return readInPlace(*experiment, parameters, &prediction, nullptr, ByteStyle::Binary); }
-    double figure(const std::string& key) const { return findFigure(prediction.figures, key)->number(); }
 };
 
 /// Every kind of picture: plain, with a factor and a copy, refused at the call and in backward, no gradients.
@@ -57,16 +43,6 @@ const std::vector<QSizeF> inPlaceSizes{{400, 228}, {417, 230}, {738, 280}, {990,
 QRectF inPlaceArea(QSizeF size)
 {
     return {QPointF(0, 0), size};
-}
-
-int inPlacePixels(const QImage& image, const QColor& colour)
-{
-    int count = 0;
-    for (int y = 0; y < image.height(); ++y) {
-        for (int x = 0; x < image.width(); ++x)
-            count += image.pixelColor(x, y) == colour;
-    }
-    return count;
 }
 
 std::string inPlaceWord(const QJsonObject& row, const char* key)
@@ -217,12 +193,9 @@ private slots:
             InPlacePicture picture;
             InPlaceValues(assignments).show(picture);
             const QSize size(738, 280);
-            QImage image(size, QImage::Format_ARGB32_Premultiplied);
-            QPainter painter(&image);
-            picture.paintTo(painter, QRectF(QPointF(0, 0), QSizeF(size)), lightTheme());
-            painter.end();
+            const QImage image = exported(picture, size, lightTheme());
             const QRectF lane = layoutInPlace(picture.state(), inPlaceArea(size), plotUnit()).lanes[1].bars;
-            return inPlacePixels(image.copy(lane.toRect()), lightTheme().series(1));
+            return pixelsOf(image.copy(lane.toRect()), lightTheme().series(1));
         };
         QVERIFY(results({"input=sum"}) > 1000);
         QVERIFY(results({"input=sigmoid"}) > 1000); // it is made, and backward notices
@@ -274,7 +247,7 @@ private slots:
         }
         const QString copy = picture.accessibleDescription();
         const QImage marked = picture.grab().toImage();
-        QVERIFY(inPlacePixels(marked, currentTheme().highlight) > 50); // the rim around it
+        QVERIFY(pixelsOf(marked, currentTheme().highlight) > 50); // the rim around it
         QVERIFY(marked.save(QStringLiteral(SAMPLES "/in-place-marked.png")));
         QTest::keyClick(&picture, Qt::Key_Left);
         QTest::keyClick(&picture, Qt::Key_Right);
@@ -305,8 +278,8 @@ private slots:
         QVERIFY(!summaryAt("3MiB").contains("measured"));
         InPlacePicture picture;
         const QImage with = show(picture, "2MiB");
-        QVERIFY(inPlacePixels(with, currentTheme().measuredText) > 10);
-        QCOMPARE(inPlacePixels(show(picture, "3MiB"), currentTheme().measuredText), 0);
+        QVERIFY(pixelsOf(with, currentTheme().measuredText) > 10);
+        QCOMPARE(pixelsOf(show(picture, "3MiB"), currentTheme().measuredText), 0);
         QVERIFY(with.save(QStringLiteral(SAMPLES "/in-place-measured.png")));
     }
 
@@ -330,32 +303,20 @@ private slots:
         QVERIFY(picture.state().empty());
     }
 
-    void bothThemesAndSizes_data()
-    {
-        QTest::addColumn<bool>("dark");
-        QTest::addColumn<QSize>("size");
-        for (const bool dark : {false, true}) {
-            QTest::addRow("%s smallest", dark ? "dark" : "light") << dark << QSize(400, 228);
-            QTest::addRow("%s small", dark ? "dark" : "light") << dark << QSize(738, 280);
-            QTest::addRow("%s large", dark ? "dark" : "light") << dark << QSize(1380, 460);
-        }
-    }
+    void bothThemesAndSizes_data() { bothThemesIn({QSize(400, 228), QSize(738, 280), QSize(1380, 460)}); }
     void bothThemesAndSizes()
     {
-        QFETCH(bool, dark);
+        QFETCH(bool, isDark);
         QFETCH(QSize, size);
-        const Theme& theme = dark ? darkTheme() : lightTheme();
+        const Theme& theme = isDark ? darkTheme() : lightTheme();
         int number = 0;
         for (const auto& assignments : inPlaceKinds) {
             InPlacePicture picture;
             InPlaceValues(assignments).show(picture);
-            QImage image(size, QImage::Format_ARGB32_Premultiplied);
-            QPainter painter(&image);
-            picture.paintTo(painter, QRectF(QPointF(0, 0), QSizeF(size)), theme);
-            painter.end();
+            const QImage image = exported(picture, size, theme);
             QVERIFY(image.save(
                 QStringLiteral(SAMPLES "/in-place-%1-%2-%3.png").arg(theme.name).arg(size.width()).arg(number++)));
-            QVERIFY(inPlacePixels(image, theme.series(0)) > 500); // x in its own colour, out of place and before
+            QVERIFY(pixelsOf(image, theme.series(0)) > 500); // x in its own colour, out of place and before
         }
     }
 };

@@ -2,8 +2,8 @@
 // The picture of `layout`: addresses and lines of what is shown, what clicks, drags, keys and the field do to the
 // operations, the walk with its small cache, and that nothing is drawn outside.
 #include "app/pictures/layout/layout_picture.h"
-#include "core/device/catalogue.h"
-#include "core/experiment/experiment.h"
+#include "tests/support/mouse.h"
+#include "tests/support/picture_case.h"
 
 #include <QSignalSpy>
 #include <QtTest>
@@ -20,21 +20,8 @@ LayoutPicture* shown(QWidget& parent, const std::vector<std::string>& assignment
     const Parameters parameters = *resolve(experiment->schema(), assignments);
     auto* picture = new LayoutPicture(&parent);
     picture->resize(size);
-    picture->setState(*experiment, found, parameters, nullptr, nullptr);
+    picture->setState({*experiment, found, parameters});
     return picture;
-}
-
-void send(QWidget& picture, QEvent::Type type, QPointF at, Qt::MouseButton button, Qt::MouseButtons buttons)
-{
-    QMouseEvent event(type, at, picture.mapToGlobal(at), button, buttons, {});
-    QApplication::sendEvent(&picture, &event);
-}
-
-void drag(QWidget& picture, QPointF from, QPointF to)
-{
-    send(picture, QEvent::MouseButtonPress, from, Qt::LeftButton, Qt::LeftButton);
-    send(picture, QEvent::MouseMove, to, Qt::NoButton, Qt::LeftButton);
-    send(picture, QEvent::MouseButtonRelease, to, Qt::LeftButton, Qt::NoButton);
 }
 
 std::string viewsOf(const QSignalSpy& spy)
@@ -98,12 +85,14 @@ private slots:
         auto* picture = shown(window, {"shape=4,6", "views=t();unsqueeze(0);flatten()"});
         QSignalSpy changes(picture, &Picture::changesWanted);
         const LayoutGeometry layout = picture->layoutNow();
-        send(*picture, QEvent::MouseButtonPress, layout.removeOf(1).center(), Qt::LeftButton, Qt::LeftButton);
+        test::mouse(*picture, QEvent::MouseButtonPress, layout.removeOf(1).center(), Qt::LeftButton);
         QCOMPARE(viewsOf(changes), std::string("t();flatten()"));
         QCOMPARE(changes.last().at(1).toString(), QStringLiteral("Remove unsqueeze(0)"));
-        drag(*picture, layout.chips[0].center(), layout.chips[2].center() + QPointF(layout.chips[2].width() / 3, 0));
+        test::drag(*picture, layout.chips[0].center(),
+                   layout.chips[2].center() + QPointF(layout.chips[2].width() / 3, 0));
         QCOMPARE(viewsOf(changes), std::string("unsqueeze(0);flatten();t()"));
-        drag(*picture, layout.chips[2].center(), layout.chips[0].center() - QPointF(layout.chips[0].width() / 3, 0));
+        test::drag(*picture, layout.chips[2].center(),
+                   layout.chips[0].center() - QPointF(layout.chips[0].width() / 3, 0));
         QCOMPARE(viewsOf(changes), std::string("flatten();t();unsqueeze(0)"));
         QTest::keyClick(picture, Qt::Key_Delete);
         QCOMPARE(viewsOf(changes), std::string("t();unsqueeze(0)"));
@@ -172,10 +161,8 @@ private slots:
                 QVERIFY(all.contains(layout.cellRect(cell.panel, cell.row, cell.column)));
             for (const QRectF& line : layout.lines)
                 QVERIFY(all.contains(line));
-            QImage image(size, QImage::Format_RGB32);
-            QPainter painter(&image);
-            picture->paintTo(painter, all, lightTheme());
-            picture->paintTo(painter, all, darkTheme());
+            exported(*picture, size, lightTheme());
+            exported(*picture, size, darkTheme());
         }
     }
 

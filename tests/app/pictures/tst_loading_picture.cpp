@@ -2,37 +2,24 @@
 // The picture of `loading`: no byte is lost between the vessels, bars are as long as their times, what a hand and keys
 // change, what a foreign document leaves out; both themes and sizes are kept to look at (samples/).
 #include "app/pictures/loading/loading_picture.h"
-#include "core/device/catalogue.h"
-#include "core/experiment/experiment.h"
 #include "tests/support/mouse.h"
+#include "tests/support/picture_case.h"
 
 #include <nlohmann/json.hpp>
 
 #include <QtTest>
 
 #include <QImage>
-#include <QPainter>
 
 using namespace memscape;
 
 namespace {
 
-struct LoadingValues
+struct LoadingValues : PictureCase
 {
-    const Experiment* experiment = *findExperiment("loading");
-    Device device;
-    Parameters parameters;
-    Prediction prediction;
-
-    explicit LoadingValues(std::vector<std::string> assignments, const char* on = "nvidia-h200")
-        : device(*findDevice(on))
-        , parameters(resolve(experiment->schema(), assignments).value())
-        , prediction(experiment->predict(device, parameters).value())
+    explicit LoadingValues(const std::vector<std::string>& assignments, const char* on = "nvidia-h200")
+        : PictureCase("loading", assignments, on)
     { }
-    void show(LoadingPicture& picture, const Measurement* measured = nullptr) const
-    {
-        picture.setState(*experiment, device, parameters, &prediction, measured);
-    }
     LoadingState state() const { return readLoading(&prediction, nullptr, ByteStyle::Binary); }
 };
 
@@ -237,11 +224,7 @@ void TestLoadingPicture::foreignDetailDrawsNothing()
 
 void TestLoadingPicture::bothThemesAndSizes_data()
 {
-    QTest::addColumn<bool>("isDark");
-    QTest::addColumn<QSize>("size");
-    for (const bool isDark : {false, true})
-        for (const QSize size : {QSize(738, 320), QSize(1300, 500)})
-            QTest::addRow("%s %d", isDark ? "dark" : "light", size.width()) << isDark << size;
+    bothThemesIn({QSize(738, 320), QSize(1300, 500)});
 }
 
 void TestLoadingPicture::bothThemesAndSizes()
@@ -255,17 +238,10 @@ void TestLoadingPicture::bothThemesAndSizes()
                                     std::vector<std::string>{"method=mmap", "staging=pageable"}}) {
         LoadingPicture picture;
         LoadingValues(assignments).show(picture);
-        QImage image(size, QImage::Format_RGB32);
-        QPainter painter(&image);
-        picture.paintTo(painter, QRectF(QPointF(0, 0), size), theme);
-        painter.end();
+        const QImage image = exported(picture, size, theme);
         QVERIFY(image.save(
             QStringLiteral(SAMPLES "/loading-%1-%2-%3.png").arg(theme.name).arg(size.width()).arg(number++)));
-        int copies = 0;
-        for (int y = 0; y < image.height(); ++y)
-            for (int x = 0; x < image.width(); ++x)
-                copies += image.pixelColor(x, y) == theme.series(0);
-        QVERIFY(copies > 500);
+        QVERIFY(pixelsOf(image, theme.series(0)) > 500); // copies
     }
 }
 

@@ -3,10 +3,9 @@
 // motion that stops. Pictures to look at stay in the build folder (samples/).
 #include "app/pictures/hierarchy/hierarchy_picture.h"
 #include "app/pictures/stride/stride_picture.h"
-#include "core/device/catalogue.h"
-#include "core/experiment/experiment.h"
 #include "core/timing/working_set.h"
 #include "tests/support/mouse.h"
+#include "tests/support/picture_case.h"
 
 #include <QApplication>
 #include <QBuffer>
@@ -83,7 +82,7 @@ private slots:
             const auto predicted = one->predict(device, standard);
             if (!picture || !predicted)
                 continue;
-            picture->setState(*one, device, standard, &*predicted, nullptr);
+            picture->setState({*one, device, standard, &*predicted});
             QImage image(800, 600, QImage::Format_ARGB32_Premultiplied);
             image.fill(Qt::magenta);
             QPainter painter(&image);
@@ -109,12 +108,9 @@ private slots:
         QVERIFY(device);
         const auto drawn = [&](const char* operation) {
             HierarchyPicture picture;
-            picture.setState(experiment("hierarchy"), *device,
-                             parameters("hierarchy", {std::string("operation=") + operation}), nullptr, nullptr);
-            QImage image(900, 236, QImage::Format_ARGB32_Premultiplied);
-            QPainter painter(&image);
-            picture.paintTo(painter, image.rect(), lightTheme());
-            return image;
+            picture.setState(
+                {experiment("hierarchy"), *device, parameters("hierarchy", {std::string("operation=") + operation})});
+            return exported(picture, {900, 236}, lightTheme());
         };
         QVERIFY(drawn("read") != drawn("copy"));
         QCOMPARE(drawn("triad"), drawn("copy")); // two streams read, one written
@@ -131,8 +127,8 @@ private slots:
         measured.series = {latency};
         const auto summaryAt = [&](const char* bytes) {
             HierarchyPicture picture;
-            picture.setState(experiment("hierarchy"), *findDevice("nvidia-h200"),
-                             parameters("hierarchy", {std::string("working_set=") + bytes}), nullptr, &measured);
+            picture.setState({experiment("hierarchy"), *findDevice("nvidia-h200"),
+                              parameters("hierarchy", {std::string("working_set=") + bytes}), nullptr, &measured});
             return picture.summary();
         };
         QVERIFY2(summaryAt("2MiB").contains("measured 22 ns"), qPrintable(summaryAt("2MiB")));
@@ -213,7 +209,7 @@ private slots:
         }
         device.levels.clear();
         HierarchyPicture picture;
-        picture.setState(experiment("hierarchy"), device, parameters("hierarchy", {}), nullptr, nullptr);
+        picture.setState({experiment("hierarchy"), device, parameters("hierarchy", {})});
         picture.grab();
     }
 
@@ -222,8 +218,7 @@ private slots:
         HierarchyPicture picture;
         picture.resize(1000, 236);
         const Device device = *findDevice("nvidia-h200");
-        picture.setState(experiment("hierarchy"), device, parameters("hierarchy", {"working_set=24MiB"}), nullptr,
-                         nullptr);
+        picture.setState({experiment("hierarchy"), device, parameters("hierarchy", {"working_set=24MiB"})});
         const HierarchyState state = hierarchyState(device, 24 * 0x1p20, Operation::Read, device.units);
         const HierarchyLayout layout = layoutHierarchy(state, QRectF(picture.rect()), picture.title());
         QSignalSpy edited(&picture, &Picture::parameterEdited);
@@ -248,8 +243,7 @@ private slots:
     {
         HierarchyPicture picture;
         picture.resize(900, 236);
-        picture.setState(experiment("hierarchy"), *findDevice("nvidia-h200"), parameters("hierarchy", {}), nullptr,
-                         nullptr);
+        picture.setState({experiment("hierarchy"), *findDevice("nvidia-h200"), parameters("hierarchy", {})});
         QVERIFY(!picture.moving());
         picture.show();
         QVERIFY(QTest::qWaitForWindowExposed(&picture));
@@ -295,8 +289,7 @@ private slots:
         for (const QString& one : assignments.split(QLatin1Char(' ')))
             list.push_back(one.toStdString());
         StridePicture picture;
-        picture.setState(experiment("stride"), *findDevice("nvidia-h200"), parameters("stride", list), nullptr,
-                         nullptr);
+        picture.setState({experiment("stride"), *findDevice("nvidia-h200"), parameters("stride", list)});
         QString said = picture.summary();
         said = said.mid(said.indexOf(QStringLiteral(": ")) + 2);
         expected.replace(QStringLiteral(" fetched"), QStringLiteral(" fetched"));
@@ -338,7 +331,7 @@ private slots:
     {
         StridePicture picture;
         picture.resize(900, 206);
-        picture.setState(experiment("stride"), *findDevice("nvidia-h200"), parameters("stride", {}), nullptr, nullptr);
+        picture.setState({experiment("stride"), *findDevice("nvidia-h200"), parameters("stride", {})});
         QSignalSpy edited(&picture, &Picture::parameterEdited);
         QTest::keyClick(&picture, Qt::Key_Right);
         QCOMPARE(edited.count(), 1);
@@ -356,8 +349,7 @@ private slots:
     {
         StridePicture picture;
         picture.resize(900, 206);
-        picture.setState(experiment("stride"), *findDevice("nvidia-h200"), parameters("stride", {"stride=4"}), nullptr,
-                         nullptr);
+        picture.setState({experiment("stride"), *findDevice("nvidia-h200"), parameters("stride", {"stride=4"})});
         QSignalSpy hover(&picture, &Picture::hoverText);
         for (int y = 30; y < 150; y += 6)
             mouse(picture, QEvent::MouseMove, QPointF(440, y), Qt::NoButton);
@@ -394,7 +386,7 @@ private slots:
         const Parameters given = *resolve(experiment(id.c_str()).schema(), assignments);
         const auto predicted = experiment(id.c_str()).predict(device, given);
         QVERIFY2(predicted, predicted ? "" : predicted.error().message.c_str());
-        picture->setState(experiment(id.c_str()), device, given, &*predicted, nullptr);
+        picture->setState({experiment(id.c_str()), device, given, &*predicted});
         QBuffer drawing;
         QSvgGenerator generator;
         generator.setOutputDevice(&drawing);
@@ -428,16 +420,15 @@ private slots:
                                                        {"pattern=soa", "stride=5"},
                                                        {"stride=0"},
                                                        {"stride=3", "element=float4"}}) {
-                warp.setState(experiment("stride"), gpu, parameters("stride", assignments), nullptr, nullptr);
+                warp.setState({experiment("stride"), gpu, parameters("stride", assignments)});
                 save(warp, *theme, {840, 206}, QStringLiteral("warp-%1-%2.png").arg(theme->name).arg(n++));
             }
-            warp.setState(experiment("stride"), host, parameters("stride", {"stride=4"}), nullptr, nullptr);
+            warp.setState({experiment("stride"), host, parameters("stride", {"stride=4"})});
             save(warp, *theme, {640, 206}, QStringLiteral("warp-%1-host.png").arg(theme->name));
             HierarchyPicture levels;
             for (const char* id : {"nvidia-h200", "amd-mi300x", "amd-epyc-9654"}) {
                 const Device device = *findDevice(id);
-                levels.setState(experiment("hierarchy"), device, parameters("hierarchy", {"working_set=24MiB"}),
-                                nullptr, nullptr);
+                levels.setState({experiment("hierarchy"), device, parameters("hierarchy", {"working_set=24MiB"})});
                 for (const int width : {640, 840, 1300})
                     save(levels, *theme, {width, 236},
                          QStringLiteral("levels-%1-%2-%3.png")

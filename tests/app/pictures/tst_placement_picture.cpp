@@ -2,37 +2,24 @@
 // The picture of `placement`: nodes in the band where they run, bars as long as the program says, what a hand and keys
 // place, what a foreign document leaves out; both themes and sizes are kept to look at (samples/).
 #include "app/pictures/placement/placement_picture.h"
-#include "core/device/catalogue.h"
-#include "core/experiment/experiment.h"
 #include "tests/support/mouse.h"
+#include "tests/support/picture_case.h"
 
 #include <nlohmann/json.hpp>
 
 #include <QtTest>
 
 #include <QImage>
-#include <QPainter>
 
 using namespace memscape;
 
 namespace {
 
-struct PlacementValues
+struct PlacementValues : PictureCase
 {
-    const Experiment* experiment = *findExperiment("placement");
-    Device device;
-    Parameters parameters;
-    Prediction prediction;
-
-    explicit PlacementValues(std::vector<std::string> assignments, const char* on = "nvidia-h200")
-        : device(*findDevice(on))
-        , parameters(resolve(experiment->schema(), assignments).value())
-        , prediction(experiment->predict(device, parameters).value())
+    explicit PlacementValues(const std::vector<std::string>& assignments, const char* on = "nvidia-h200")
+        : PictureCase("placement", assignments, on)
     { }
-    void show(PlacementPicture& picture, const Measurement* measured = nullptr) const
-    {
-        picture.setState(*experiment, device, parameters, &prediction, measured);
-    }
     PlacementState state() const { return readPlacement(parameters, &prediction, nullptr, ByteStyle::Binary); }
 };
 
@@ -141,9 +128,7 @@ void TestPlacementPicture::draggingPlacesByHand()
     const auto drag = [&](const char* name, int band) {
         const QPointF from = layout.nodes[nodeNamed(picture.state(), name)].center();
         const QPointF to(from.x(), layout.bands[std::size_t(band)].center().y());
-        test::mouse(picture, QEvent::MouseButtonPress, from, Qt::LeftButton);
-        test::mouse(picture, QEvent::MouseMove, to, Qt::LeftButton);
-        test::mouse(picture, QEvent::MouseButtonRelease, to, Qt::NoButton);
+        test::drag(picture, from, to);
     };
     drag("b", 1);
     QCOMPARE(edits.size(), 1);
@@ -246,11 +231,7 @@ void TestPlacementPicture::foreignDetailDrawsNothing()
 
 void TestPlacementPicture::bothThemesAndSizes_data()
 {
-    QTest::addColumn<bool>("isDark");
-    QTest::addColumn<QSize>("size");
-    for (const bool isDark : {false, true})
-        for (const QSize size : {QSize(738, 300), QSize(1300, 480)})
-            QTest::addRow("%s %d", isDark ? "dark" : "light", size.width()) << isDark << size;
+    bothThemesIn({QSize(738, 300), QSize(1300, 480)});
 }
 
 void TestPlacementPicture::bothThemesAndSizes()
@@ -263,19 +244,10 @@ void TestPlacementPicture::bothThemesAndSizes()
                                     std::vector<std::string>{"graph=mlp:60x64", "limit=100KiB"}}) {
         PlacementPicture picture;
         PlacementValues(assignments).show(picture);
-        QImage image(size, QImage::Format_RGB32);
-        QPainter painter(&image);
-        picture.paintTo(painter, QRectF(QPointF(0, 0), size), theme);
-        painter.end();
+        const QImage image = exported(picture, size, theme);
         QVERIFY(image.save(
             QStringLiteral(SAMPLES "/placement-%1-%2-%3.png").arg(theme.name).arg(size.width()).arg(number++)));
-        const QRgb colour = theme.series(1).rgb();
-        int computes = 0;
-        for (int y = 0; y < image.height(); ++y) {
-            const auto* const row = reinterpret_cast<const QRgb*>(image.constScanLine(y));
-            computes += int(std::count(row, row + image.width(), colour));
-        }
-        QVERIFY(computes > 200);
+        QVERIFY(pixelsOf(image, theme.series(1)) > 200); // the device computes
     }
 }
 

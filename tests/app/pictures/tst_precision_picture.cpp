@@ -4,13 +4,10 @@
 #include "app/pictures/precision/precision_picture.h"
 #include "app/plots/plot_style.h"
 #include "app/settings/theme.h"
-#include "core/device/catalogue.h"
 #include "core/experiment/outcome.h"
 #include "tests/support/mouse.h"
+#include "tests/support/picture_case.h"
 
-#include <QImage>
-#include <QMouseEvent>
-#include <QPainter>
 #include <QSignalSpy>
 #include <QTest>
 
@@ -30,7 +27,7 @@ void show(PrecisionPicture& picture, const std::vector<std::string>& assignments
 {
     const Device device = *findDevice("nvidia-h200");
     const auto parameters = resolve(precision().schema(), assignments);
-    picture.setState(precision(), device, *parameters, nullptr, measured);
+    picture.setState({precision(), device, *parameters, nullptr, measured});
 }
 
 } // namespace
@@ -71,9 +68,7 @@ private slots:
         show(picture, {"value=-1"});
         QSignalSpy edits(&picture, &Picture::parameterEdited), editing(&picture, &Picture::editing);
         const PrecisionLayout layout = layoutPrecision(QRectF(picture.rect()), plotUnit());
-        mouse(picture, QEvent::MouseButtonPress, {layout.lineX(-10), layout.line.center().y()}, Qt::LeftButton);
-        mouse(picture, QEvent::MouseMove, {layout.lineX(10), layout.line.center().y()}, Qt::LeftButton);
-        mouse(picture, QEvent::MouseButtonRelease, {layout.lineX(10), layout.line.center().y()}, Qt::NoButton);
+        drag(picture, {layout.lineX(-10), layout.line.center().y()}, {layout.lineX(10), layout.line.center().y()});
         QCOMPARE(edits.count(), 2);
         QCOMPARE(edits[0][0].toString(), QString("value"));
         const double dragged = edits[1][1].toString().toDouble();
@@ -107,9 +102,7 @@ private slots:
         QSignalSpy edits(&picture, &Picture::parameterEdited);
         const PrecisionLayout layout = layoutPrecision(QRectF(picture.rect()), plotUnit());
         const double y = layout.bars.center().y();
-        mouse(picture, QEvent::MouseButtonPress, {layout.barsX(-10), y}, Qt::LeftButton);
-        mouse(picture, QEvent::MouseMove, {layout.barsX(-4), y}, Qt::LeftButton);
-        mouse(picture, QEvent::MouseButtonRelease, {layout.barsX(-4), y}, Qt::NoButton);
+        drag(picture, {layout.barsX(-10), y}, {layout.barsX(-4), y});
         QCOMPARE(edits.count(), 1); // pressing alone moves nothing
         QCOMPARE(edits[0][0].toString(), QString("loss_scale"));
         QCOMPARE(edits[0][1].toString(), QString("65536")); // six octaves up
@@ -162,35 +155,17 @@ private slots:
         }
     }
 
-    void bothThemesAndSizes_data()
-    {
-        QTest::addColumn<bool>("dark");
-        QTest::addColumn<QSize>("size");
-        for (const bool dark : {false, true}) {
-            QTest::addRow("%s small", dark ? "dark" : "light") << dark << QSize(760, 300);
-            QTest::addRow("%s large", dark ? "dark" : "light") << dark << QSize(1380, 460);
-        }
-    }
+    void bothThemesAndSizes_data() { bothThemesIn({QSize(760, 300), QSize(1380, 460)}); }
     void bothThemesAndSizes()
     {
-        QFETCH(bool, dark);
+        QFETCH(bool, isDark);
         QFETCH(QSize, size);
+        const Theme& theme = isDark ? darkTheme() : lightTheme();
         PrecisionPicture picture;
         show(picture, {"operation=train", "format=fp16", "value=0.1", "gradient_median=1e-7"});
-        QImage image(size, QImage::Format_ARGB32_Premultiplied);
-        QPainter painter(&image);
-        picture.paintTo(painter, QRectF(QPointF(0, 0), QSizeF(size)), dark ? darkTheme() : lightTheme());
-        painter.end();
-        QVERIFY(
-            image.save(QStringLiteral(SAMPLES "/precision-%1-%2.png").arg(dark ? "dark" : "light").arg(size.width())));
-        // Something of each colour is there: what is lost, what is stored.
-        const Theme& theme = dark ? darkTheme() : lightTheme();
-        int stored = 0;
-        for (int y = 0; y < image.height(); ++y) {
-            for (int x = 0; x < image.width(); ++x)
-                stored += image.pixelColor(x, y) == mix(theme.background, theme.predicted, 0.92);
-        }
-        QVERIFY2(stored > 200, qPrintable(QString::number(stored)));
+        const QImage image = exported(picture, size, theme);
+        QVERIFY(image.save(QStringLiteral(SAMPLES "/precision-%1-%2.png").arg(theme.name).arg(size.width())));
+        QVERIFY(pixelsOf(image, mix(theme.background, theme.predicted, 0.92)) > 200); // what is stored
     }
 };
 

@@ -5,14 +5,11 @@
 #include "app/pictures/roofline/roofline_picture.h"
 #include "app/plots/plot_style.h"
 #include "app/settings/theme.h"
-#include "core/device/catalogue.h"
-#include "core/experiment/experiment.h"
 #include "core/experiments/roofline/roofline.h"
 #include "tests/support/mouse.h"
+#include "tests/support/picture_case.h"
 
 #include <QImage>
-#include <QMouseEvent>
-#include <QPainter>
 #include <QSignalSpy>
 #include <QTest>
 
@@ -34,7 +31,7 @@ Prediction show(RooflinePicture& picture, const QString& device, const Measureme
     const Device known = *findDevice(device.toStdString());
     const Parameters parameters = resolve(roofline().schema(), std::vector<std::string>{}).value();
     Prediction prediction = roofline().predict(known, parameters).value();
-    picture.setState(roofline(), known, parameters, &prediction, measured);
+    picture.setState({roofline(), known, parameters, &prediction, measured});
     return prediction;
 }
 
@@ -211,9 +208,7 @@ private slots:
         picture.resize(900, 400);
         show(picture, "nvidia-h200");
         QSignalSpy edits(&picture, &Picture::parameterEdited), editing(&picture, &Picture::editing);
-        mouse(picture, QEvent::MouseButtonPress, {300, 60}, Qt::LeftButton);
-        mouse(picture, QEvent::MouseMove, {600, 60}, Qt::LeftButton);
-        mouse(picture, QEvent::MouseButtonRelease, {600, 60}, Qt::NoButton);
+        drag(picture, {300, 60}, {600, 60});
         QCOMPARE(edits.count(), 2);
         QCOMPARE(edits[1][0].toString(), QString("intensity"));
         QVERIFY(edits[1][1].toString().toDouble() > 4 * edits[0][1].toString().toDouble());
@@ -266,11 +261,8 @@ private slots:
         QFETCH(QString, device);
         RooflinePicture picture;
         show(picture, device);
-        QImage image(size, QImage::Format_ARGB32_Premultiplied);
-        QPainter painter(&image);
         const Theme& theme = dark ? darkTheme() : lightTheme();
-        picture.paintTo(painter, QRectF(QPointF(0, 0), QSizeF(size)), theme);
-        painter.end();
+        const QImage image = exported(picture, size, theme);
         QVERIFY(image.save(QStringLiteral(SAMPLES "/roofline-%1-%2-%3.png")
                                .arg(dark ? "dark" : "light")
                                .arg(size.width())

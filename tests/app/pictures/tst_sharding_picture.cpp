@@ -2,39 +2,23 @@
 // The picture of `sharding`: columns as high as the figures say, lanes as long as the timeline, what a hand and keys
 // change, what a foreign document leaves out; both themes and sizes are kept to look at (samples/).
 #include "app/pictures/sharding/sharding_picture.h"
-#include "core/device/catalogue.h"
-#include "core/experiment/experiment.h"
 #include "tests/support/mouse.h"
+#include "tests/support/picture_case.h"
 
 #include <nlohmann/json.hpp>
 
 #include <QtTest>
 
-#include <QImage>
-#include <QPainter>
-
 using namespace memscape;
 
 namespace {
 
-struct ShardingValues
+struct ShardingValues : PictureCase
 {
-    const Experiment* experiment = *findExperiment("sharding");
-    Device device;
-    Parameters parameters;
-    Prediction prediction;
-
     explicit ShardingValues(std::vector<std::string> assignments, const char* on = "nvidia-h200")
-        : device(*findDevice(on))
-        , parameters(resolve(experiment->schema(), withModel(std::move(assignments))).value())
-        , prediction(experiment->predict(device, parameters).value())
+        : PictureCase("sharding", withModel(std::move(assignments)), on)
     { }
-    void show(ShardingPicture& picture, const Measurement* measured = nullptr) const
-    {
-        picture.setState(*experiment, device, parameters, &prediction, measured);
-    }
     ShardingState state() const { return readSharding(&prediction, nullptr, ByteStyle::Binary); }
-    double figure(const char* key) const { return findFigure(prediction.figures, key)->number(); }
 
 private:
     static std::vector<std::string> withModel(std::vector<std::string> texts)
@@ -231,25 +215,16 @@ private slots:
         values.show(picture);
         QVERIFY(picture.state().empty());
         QCOMPARE(picture.cursor(), -1);
-        QImage image(600, 300, QImage::Format_RGB32);
-        QPainter painter(&image);
-        picture.paintTo(painter, QRectF(0, 0, 600, 300), lightTheme());
+        exported(picture, {600, 300}, lightTheme());
         QVERIFY(!picture.summary().isEmpty());
     }
 
-    void bothThemesAndSizes_data()
-    {
-        QTest::addColumn<QString>("theme");
-        QTest::addColumn<QSize>("size");
-        for (const char* theme : {"light", "dark"})
-            for (const QSize size : {QSize(720, 330), QSize(1320, 640)})
-                QTest::addRow("%s %d", theme, size.width()) << theme << size;
-    }
+    void bothThemesAndSizes_data() { bothThemesIn({QSize(720, 330), QSize(1320, 640)}); }
     void bothThemesAndSizes()
     {
-        QFETCH(QString, theme);
+        QFETCH(bool, isDark);
         QFETCH(QSize, size);
-        const Theme& used = theme == QLatin1String("light") ? lightTheme() : darkTheme();
+        const Theme& theme = isDark ? darkTheme() : lightTheme();
         int number = 0;
         for (const std::vector<std::string>& texts :
              {std::vector<std::string>{"zero=1", "data_parallel=8"},
@@ -258,12 +233,11 @@ private slots:
             const ShardingValues values(texts);
             ShardingPicture picture;
             values.show(picture);
-            QImage image(size, QImage::Format_RGB32);
-            QPainter painter(&image);
-            picture.paintTo(painter, QRectF(QPointF(0, 0), QSizeF(size)), used);
-            painter.end();
-            QVERIFY(image.save(
-                QStringLiteral(SAMPLES "/sharding-%1-%2-%3.png").arg(theme).arg(size.width()).arg(number++)));
+            QVERIFY(exported(picture, size, theme)
+                        .save(QStringLiteral(SAMPLES "/sharding-%1-%2-%3.png")
+                                  .arg(theme.name)
+                                  .arg(size.width())
+                                  .arg(number++)));
         }
     }
 };

@@ -2,38 +2,25 @@
 // The picture of `transfer`: bars as long as the pipeline says, what a hand and keys change, what a foreign document
 // leaves out; both themes and sizes are kept to look at (samples/).
 #include "app/pictures/transfer/transfer_picture.h"
-#include "core/device/catalogue.h"
-#include "core/experiment/experiment.h"
 #include "core/timing/pipeline.h"
 #include "tests/support/mouse.h"
+#include "tests/support/picture_case.h"
 
 #include <nlohmann/json.hpp>
 
 #include <QtTest>
 
 #include <QImage>
-#include <QPainter>
 
 using namespace memscape;
 
 namespace {
 
-struct TransferValues
+struct TransferValues : PictureCase
 {
-    const Experiment* experiment = *findExperiment("transfer");
-    Device device;
-    Parameters parameters;
-    Prediction prediction;
-
-    explicit TransferValues(std::vector<std::string> assignments, const char* on = "nvidia-h200")
-        : device(*findDevice(on))
-        , parameters(resolve(experiment->schema(), assignments).value())
-        , prediction(experiment->predict(device, parameters).value())
+    explicit TransferValues(const std::vector<std::string>& assignments, const char* on = "nvidia-h200")
+        : PictureCase("transfer", assignments, on)
     { }
-    void show(TransferPicture& picture, const Measurement* measured = nullptr) const
-    {
-        picture.setState(*experiment, device, parameters, &prediction, measured);
-    }
     TransferState state() const { return readTransfer(parameters, &prediction, nullptr, ByteStyle::Binary); }
 };
 
@@ -204,14 +191,7 @@ private slots:
         QVERIFY(!values.state().empty());
     }
 
-    void bothThemesAndSizes_data()
-    {
-        QTest::addColumn<bool>("isDark");
-        QTest::addColumn<QSize>("size");
-        for (const bool isDark : {false, true})
-            for (const QSize size : {QSize(738, 300), QSize(1300, 480)})
-                QTest::addRow("%s %d", isDark ? "dark" : "light", size.width()) << isDark << size;
-    }
+    void bothThemesAndSizes_data() { bothThemesIn({QSize(738, 300), QSize(1300, 480)}); }
     void bothThemesAndSizes()
     {
         QFETCH(bool, isDark);
@@ -224,17 +204,10 @@ private slots:
               std::vector<std::string>{"kind=pageable", "work=512"}}) {
             TransferPicture picture;
             TransferValues(assignments).show(picture);
-            QImage image(size, QImage::Format_RGB32);
-            QPainter painter(&image);
-            picture.paintTo(painter, QRectF(QPointF(0, 0), size), theme);
-            painter.end();
+            const QImage image = exported(picture, size, theme);
             QVERIFY(image.save(
                 QStringLiteral(SAMPLES "/transfer-%1-%2-%3.png").arg(theme.name).arg(size.width()).arg(number++)));
-            int copies = 0;
-            for (int y = 0; y < image.height(); ++y)
-                for (int x = 0; x < image.width(); ++x)
-                    copies += image.pixelColor(x, y) == theme.series(0);
-            QVERIFY(copies > 500);
+            QVERIFY(pixelsOf(image, theme.series(0)) > 500); // copies
         }
     }
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The whole window, offscreen: pages, panels, palette, titles, layouts of other versions, closing.
 #include "app/document/pages.h"
+#include "app/pages/fields/parameter_section.h"
 #include "app/pages/snapshot/snapshot_page.h"
 #include "app/settings/theme.h"
 #include "app/window/help_dialog.h"
@@ -126,6 +127,24 @@ private slots:
                      qPrintable(field->accessibleName()));
         window.actions().at("view.zoomReset").trigger();
         QTRY_COMPARE(window.page()->inspector()->width(), before);
+    }
+
+    void theNarrowestWindowCutsNoField()
+    {
+        MainWindow window(quietWindow());
+        QVERIFY(window.showPage("training-memory"));
+        window.resize(window.minimumSizeHint());
+        window.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&window));
+        QTRY_VERIFY(window.page()->upToDate());
+        const Inspector* inspector = window.page()->inspector();
+        for (ParameterSection* section : inspector->findChildren<ParameterSection*>())
+            section->setOpen(true);
+        QTRY_VERIFY(inspector->form()->field("adapter")->isVisible());
+        QTest::qWait(50);
+        for (const ParameterField* field : inspector->findChildren<ParameterField*>())
+            QVERIFY2(field->mapTo(inspector, QPoint(field->width(), 0)).x() <= inspector->width(),
+                     qPrintable(field->objectName()));
     }
 
     void pagesAreMadeWhenWanted()

@@ -51,13 +51,8 @@ class TestSnapshotWindow : public QObject
 private slots:
     void init()
     {
-        m_window = std::make_unique<MainWindow>(quietWindow());
+        m_window = shownWindow();
         m_window->settings().clearRecentFiles();
-        m_window->restore(false);
-        m_window->files().askSave = [] { return SaveAnswer::Discard; };
-        m_window->resize(1280, 800);
-        m_window->show();
-        QVERIFY(QTest::qWaitForWindowExposed(m_window.get()));
     }
     void cleanup() { m_window.reset(); }
 

@@ -278,12 +278,12 @@ private slots:
     {
         ClientFixture fixture(fake({QStringLiteral("child")}));
         QSignalSpy points(&fixture.client, &WorkerClient::pointsArrived);
-        fixture.client.run(request());
+        const qint64 run = fixture.client.run(request());
         QTRY_VERIFY(!points.isEmpty());
         QTRY_VERIFY(fixture.client.details().contains(QStringLiteral("child ")));
         const qint64 child = fixture.client.details().section(QStringLiteral("child "), -1).trimmed().toLongLong();
         QVERIFY(isAlive(child));
-        fixture.client.cancel(fixture.client.currentRun());
+        fixture.client.cancel(run);
         QTRY_VERIFY(!isAlive(child));
     }
 
@@ -293,14 +293,14 @@ private slots:
         options.silence = 200ms;
         ClientFixture fixture(options);
         QSignalSpy silent(&fixture.client, &WorkerClient::silent);
-        fixture.client.run(request());
+        const qint64 run = fixture.client.run(request());
         QTRY_COMPARE(silent.size(), 1);
         QTest::qWait(400);
         QCOMPARE(silent.size(), 1); // asked once
         fixture.client.keepWaiting();
         QTRY_COMPARE(silent.size(), 2);
         QCOMPARE(fixture.client.state(), State::Running);
-        fixture.client.cancel(fixture.client.currentRun());
+        fixture.client.cancel(run);
         QTRY_COMPARE(fixture.runs.size(), 1u);
     }
 
