@@ -18,9 +18,11 @@ constexpr double besideCollectives = 0.5; ///< twice the time
 
 constexpr double speedDeviation = 0.08 / 5.4; ///< of GPUs of a kind
 
-/// Mean of the largest of n numbers that are normally distributed, in deviations; 0 of one.
+/// Mean of the largest of n numbers that are normally distributed, in deviations.
 double largestOf(double n)
 {
+    if (n <= 1)
+        return 0;
     constexpr double step = 0.01, most = 8;
     double sum = 0;
     for (double x = step / 2; x < most; x += step) {
