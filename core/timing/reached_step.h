@@ -17,9 +17,9 @@
 // 147966). A Blackwell's share their tiles out as they go (NVIDIA/cutlass, issue 2471), as blocks of one tile each did.
 //
 // Ranks that wait for each other are as quick as the slowest: GPUs of one kind differ by 8 % on the average of programs
-// and five computing centres (Sinha et al. 2022, arXiv:2208.11035), here the whiskers of a normal distribution, which
-// are 5.4 deviations apart. Of eight the slowest multiplies 2.1 % longer than the mean, of 64 3.5 %. What differs is
-// the clock that power leaves: passes over memory take the same on all.
+// and five computing centres (Sinha et al. 2022, arXiv:2208.11035, abstract). Assumed: these are the whiskers of a
+// normal distribution, which are 5.4 deviations apart. Of eight the slowest multiplies 2.1 % longer than the mean, of
+// 64 3.5 %. What differs is the clock that power leaves: passes over memory take the same on all.
 //
 // Left out: see operator_time.h and device_kernels.h.
 #pragma once
