@@ -6,7 +6,7 @@ model of a training step from it; no network is run.
   convolutions forward and the gradients of input and weight, of windows of 1 × 1 to 7 × 7
   passes       an elementwise operator, norm, softmax, pooling …: forward, and backward through autograd
   calls        the same on 16 numbers, where nothing but dispatch is left; an optimizer's update of a small parameter
-  memory       copies from the nearest cache to memory, and pages that are touched for the first time
+  memory       copies from the nearest cache to memory, beyond the last one; pages that are touched for the first time
   cold         products and a pass whose operands lie in memory, as a network's weights do; how long a cache shared with others keeps
                what is not used
   state        works that a measurement takes again in turn with its steps (host_state.py)
@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 
 from . import machine
-from .host_state import HostState
+from .host_state import HostState, bytes_beyond_caches
 
 SAMPLES, FEWEST, LONGEST = 9, 3, 0.08  # of a probe; s of all its samples
 TOKENS, WIDTH = 1024, 256  # numbers of a pass: 1 MiB in fp32
@@ -32,11 +32,10 @@ CONVOLUTIONS = ((2, 3, 96, 32, 3, 2), (2, 3, 160, 48, 7, 2), (2, 32, 48, 48, 3, 
 CHANNELWISE = ((2, 96, 48, 3), (2, 192, 24, 3), (2, 192, 24, 5))  # pictures, channels, side, window
 LARGE = 1024  # side of a product that is large
 COLD = ((64, 512, 1024), (64, 768, 3072), (256, 512, 512), (256, 1024, 1024))  # rows, in, out
-FAR = 1 << 27  # B of operands in turn: whichever comes next has left the caches
 NEAR = 1 << 19  # numbers of a pass that a last cache holds
 LOOKS = 4  # at the state, before each part
 WAITS = (0.0005, 0.001, 0.002, 0.004, 0.008, 0.016)  # s
-COPIES = tuple(1 << power for power in range(16, 27))  # B of one array
+SMALLEST_COPY = 1 << 16  # B of one array
 
 
 def backward(result, inputs):
@@ -168,15 +167,17 @@ class Probes:
 
     # --- memory ---------------------------------------------------------------------------------------------------------------
     def memory(self):
-        for size in COPIES:
+        size = SMALLEST_COPY
+        while size <= bytes_beyond_caches() // 2:
             source, target = torch.ones(size // 4), torch.ones(size // 4)
             self.add("copy", self.repeated(lambda: target.copy_(source), max(1, (1 << 22) // size)), bytes=2 * size)
+            size *= 2
 
     # --- cold operands --------------------------------------------------------------------------------------------------------
     def in_turn(self, make, work):
         """The least seconds of work(*operands) on others each time."""
         first = make()
-        sets = [first] + [make() for _ in range(max(1, FAR // sum(4 * tensor.numel() for tensor in first)))]
+        sets = [first] + [make() for _ in range(max(1, bytes_beyond_caches() // sum(4 * tensor.numel() for tensor in first)))]
         turn = iter(range(1 << 30))
         return self.least(lambda: work(*sets[next(turn) % len(sets)]))
 

@@ -4,21 +4,30 @@ steps of a network (core/experiment/probed_host.h compares the two). Neighbours 
 minute. A step is a sum of thousands of operators, so that the mean of these works counts, interruptions included.
 
   core     a product of 256 × 512 by 512 × 1024 whose operands are near
-  memory   one pass in place over BLOCK bytes, which no near cache holds
+  memory   one pass in place over BLOCK bytes, each time others of so many that no cache holds them
   page     a pass that fills a new block of that size, by its pages. It is mapped, since malloc may have free memory whose
            pages are there; a second pass is taken off where what a page costs by itself is asked
   call     an operator on 16 numbers
 
-Left out: caches of more than BLOCK bytes, which make a pass of memory one of the cache, then and now."""
+Left out: machines whose free memory is not four times that, where a pass of memory is one of the cache, then and now."""
 import mmap
 import time
 
 import torch
 
+from . import machine
+
 BLOCK = 40 << 20  # B
+BEYOND = 2.5  # times the last cache: what is used again after so much comes from memory
 PAGE = mmap.PAGESIZE
 PRODUCTS, CALLS = 5, 40
 WORKS = ("core", "memory", "page", "call")
+
+
+def bytes_beyond_caches():
+    """Of works whose operands come from memory; at most a quarter of what is free."""
+    wanted, room = max(3 * BLOCK, int(BEYOND * machine.last_cache())), machine.available(torch.device("cpu"))
+    return wanted if room is None else max(BLOCK, min(wanted, room // 4))
 
 
 def seconds_of(work):
@@ -31,8 +40,9 @@ class HostState:
     def __init__(self):
         self.x, self.weight, self.small = torch.randn(256, 512), torch.randn(1024, 512), torch.ones(16, requires_grad=True)
         self.result = torch.empty(256, 1024)  # whose pages are there
+        self.far, self.turn = torch.ones(bytes_beyond_caches() // BLOCK, BLOCK // 4), 0
         self.samples = {name: [] for name in WORKS}
-        self.fills = []  # s of a pass that fills a block whose pages are there
+        self.fills, self.frees = [], []  # s of a pass that fills a block whose pages are there, and of giving them back
 
     def product(self):
         torch.mm(self.x, self.weight.t(), out=self.result)
@@ -54,8 +64,11 @@ class HostState:
         block = torch.frombuffer(pages, dtype=torch.float32)
         self.samples["page"].append(seconds_of(lambda: block.fill_(1)) / (BLOCK // PAGE))
         self.fills.append(seconds_of(lambda: block.fill_(1)))
-        self.samples["memory"].append(seconds_of(lambda: block.mul_(1)))
+        del block
+        self.frees.append(seconds_of(pages.close))
+        self.turn = (self.turn + 1) % len(self.far)
+        self.samples["memory"].append(seconds_of(lambda: self.far[self.turn].mul_(1)))
 
     def first_touch(self):
-        """s of a page without the pass over it."""
-        return max(0.0, min(self.samples["page"]) - min(self.fills) / (BLOCK // PAGE))
+        """s of a page without the pass over it, until it is given back."""
+        return max(0.0, min(self.samples["page"]) + (min(self.frees) - min(self.fills)) / (BLOCK // PAGE))

@@ -30,6 +30,12 @@ def read(path):
         return ""
 
 
+def last_cache():
+    """Bytes of the largest cache of the first processor; 0 where the system does not say."""
+    sizes = [read(path).strip() for path in pathlib.Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")]
+    return max((int(size[:-1]) << 10 for size in sizes if re.fullmatch(r"\d+K", size)), default=0)  # in KiB, whatever the size
+
+
 def high_water():
     """Bytes of the largest resident size of this process so far, or None."""
     found = re.search(r"^VmHWM:\s*(\d+) kB", read("/proc/self/status"), re.M)

@@ -21,7 +21,7 @@ except ImportError:
     print("skipped: this python3 has no torch")
     sys.exit(77)
 
-from memscape_probe import amp, attention, calibration, host_state, layout, networks, precision, sampling, timer, training
+from memscape_probe import amp, attention, calibration, host_state, layout, machine, networks, precision, sampling, timer, training
 from memscape_probe.problem import Problem
 
 torch.set_num_threads(1)
@@ -445,18 +445,17 @@ class Calibration(unittest.TestCase):
     def setUp(self):
         """Small and few: what is measured is the same."""
         self.kept = {name: getattr(calibration, name) for name in ("SAMPLES", "FEWEST", "LONGEST", "TOKENS", "WIDTH", "LAYERS", "ROWS",
-                                                                   "BATCHED", "CONVOLUTIONS", "CHANNELWISE", "COPIES", "COLD", "FAR",
-                                                                   "NEAR", "WAITS", "LOOKS", "LARGE")}
-        self.block, host_state.BLOCK = host_state.BLOCK, 1 << 16
+                                                                   "BATCHED", "CONVOLUTIONS", "CHANNELWISE", "COLD", "NEAR", "WAITS",
+                                                                   "LOOKS", "LARGE")}
+        self.enterContext(mock.patch.multiple(host_state, BLOCK=1 << 16, BEYOND=0))
         for name, value in dict(SAMPLES=1, FEWEST=1, LONGEST=0, TOKENS=64, WIDTH=64, LAYERS=((8, 16),), ROWS=(4,), BATCHED=((2, 8, 4),),
-                                CONVOLUTIONS=((1, 3, 8, 4, 3, 2),), CHANNELWISE=((1, 4, 8, 3),), COPIES=(1 << 12,), COLD=((4, 8, 16),),
-                                FAR=1 << 12, NEAR=1 << 8, WAITS=(0.0005,), LOOKS=1, LARGE=64).items():
+                                CONVOLUTIONS=((1, 3, 8, 4, 3, 2),), CHANNELWISE=((1, 4, 8, 3),), COLD=((4, 8, 16),),
+                                NEAR=1 << 8, WAITS=(0.0005,), LOOKS=1, LARGE=64).items():
             setattr(calibration, name, value)
 
     def tearDown(self):
         for name, value in self.kept.items():
             setattr(calibration, name, value)
-        host_state.BLOCK = self.block
 
     def test_every_kind_is_measured(self):
         result, machine = calibration.measure(Request({}))
@@ -487,15 +486,35 @@ class Calibration(unittest.TestCase):
         probes = calibration.Probes(Request({}))
         with mock.patch.multiple(calibration, SAMPLES=3, FEWEST=3):
             probes.in_turn(lambda: (torch.ones(256),), lambda tensor: seen.append(tensor.data_ptr()))
-        self.assertEqual(len(set(seen)), 4)  # FAR is four of them; a first time, and three samples
+        self.assertEqual(len(set(seen)), 4)  # a first time, and three samples
+
+    def test_copies_and_operands_in_turn_are_larger_than_the_last_cache(self):
+        """A cache of 260 MiB (Emerald Rapids) held both of 64 MiB, whose copy was twice as quick as memory."""
+        with mock.patch.multiple(host_state, BLOCK=1 << 12, BEYOND=2.5), mock.patch.object(machine, "last_cache", lambda: 1 << 18):
+            self.assertEqual(host_state.bytes_beyond_caches(), 5 << 17)
+            rows = calibration.measure(Request({}))[0]["detail"]["probes"]
+            copies = [row["bytes"] for row in rows if row["kind"] == "copy"]
+            state = host_state.HostState()
+        self.assertGreaterEqual(max(copies), 2 << 18)
+        self.assertGreater(state.far.numel() * 4, 2 << 18)
+        with mock.patch.object(machine, "available", lambda device: 1 << 20):
+            self.assertLessEqual(host_state.bytes_beyond_caches(), 1 << 18)
+
+    def test_each_pass_of_memory_takes_other_bytes(self):
+        state, taken = host_state.HostState(), []
+        for _ in range(3):
+            state.sample()
+            taken.append(state.turn)
+        self.assertEqual(taken, [1, 2, 0])
 
     def test_a_state_is_what_its_works_take(self):
         state = host_state.HostState()
         state.sample()
         state.sample()
         self.assertEqual({name: len(samples) for name, samples in state.samples.items()}, dict.fromkeys(host_state.WORKS, 2))
-        state.samples["page"], state.fills = [3e-6, 2e-6], [2e-5, 8e-6]  # of 16 pages
-        self.assertAlmostEqual(state.first_touch(), 1.5e-6, places=12)
+        self.assertEqual(len(state.frees), 2)
+        state.samples["page"], state.fills, state.frees = [3e-6, 2e-6], [2e-5, 8e-6], [4e-6, 1.6e-6]  # of 16 pages
+        self.assertAlmostEqual(state.first_touch(), 1.6e-6, places=12)
 
     def test_it_can_be_stopped(self):
         with self.assertRaises(Problem) as stopped:
@@ -517,7 +536,7 @@ class Steps(unittest.TestCase):
     def test_the_processor_is_looked_at_in_turn_and_no_step_behind_that_is_timed(self):
         loop = self.Loop()
         timed = training.Timed(Request({}), types.SimpleNamespace(device=torch.device("cpu")))
-        with mock.patch.object(host_state, "BLOCK", 1 << 16):
+        with mock.patch.multiple(host_state, BLOCK=1 << 16, BEYOND=0):
             timed.run(loop)
         looks = training.TIMED_STEPS // training.STATE_EVERY
         self.assertEqual({len(samples) for samples in timed.host_state.values()}, {looks})
