@@ -145,27 +145,6 @@ private slots:
         QVERIFY(head(50257, DType::Float32) < 1.05 * head(50304, DType::Float32)); // no tensor cores
     }
 
-    /// Scores and context of 1,024 heads of 64 for 197 tokens: PyTorch on an A100 takes 1.73 ms with scaling and
-    /// softmax (facebookresearch/xformers, pull request 434), which pass 0.21 GB.
-    void oddScoresTakeWhatXformersMeasured()
-    {
-        const DeviceRates rates = deviceRates(m_a100).value();
-        const DeviceKernels kernels(m_a100, sustainedShare(m_a100, Format::Fp16));
-        const auto product = [&](double tokens, double n, double k) {
-            OperatorCost cost;
-            cost.isProduct = true;
-            cost.dtype = DType::Float16;
-            cost.products[0] = {HostOperation::Forward, {tokens, n, k}, 1024, std::fmod(tokens, 8) == 0};
-            cost.flops = 2 * tokens * n * k * 1024;
-            return kernels.parts(rates, cost).arithmetic;
-        };
-        const auto attention = [&](double tokens) { return product(tokens, tokens, 64) + product(tokens, 64, tokens); };
-        const double others = 0.21e9 / rates.bandwidth;
-        QVERIFY2(std::fabs((attention(197) + others) / 1.731e-3 - 1) < 0.2,
-                 qPrintable(QString::number(attention(197) + others)));
-        QVERIFY(attention(200) < attention(197) / 5);
-    }
-
     /// ResNet-50's layers of 64 channels by hand: 3 × 3 windows of 64 channels at 56 × 56 positions.
     void aConvolutionIsAProductOfItsWindows()
     {
