@@ -132,8 +132,14 @@ bool isOddBatch(const Device& device, const ProductPart& part, DType dtype)
 {
     const auto isOdd = [](double size) { return std::fmod(size, 2) != 0; };
     const auto& [m, n, k] = part.shape;
-    return parseNumber(device.computeCapability).value_or(9) <= 8 && !part.isAligned && elementBytes(dtype) == 2
-        && part.count > 1 && m > 1 && (isOdd(m) || isOdd(n) || isOdd(k));
+    return !part.isAligned && elementBytes(dtype) == 2 && part.count > 1 && m > 1 && (isOdd(m) || isOdd(n) || isOdd(k))
+        && parseNumber(device.computeCapability).value_or(9) <= 8 && device.flopRate("fp32") > 0;
+}
+
+TileUnits laneUnits(const Device& device, DType dtype)
+{
+    const double rate = device.flopRate("fp32") * sustainedShare(device, Format::Fp32);
+    return tileUnits(device, Multipliers::Lanes, rate, double(elementBytes(dtype)));
 }
 
 ProductSeconds productSeconds(const Device& device, double rate, const OperatorCost& cost)
@@ -143,15 +149,14 @@ ProductSeconds productSeconds(const Device& device, double rate, const OperatorC
     const bool isLanes = runsOnLanes(device, cost);
     const TileUnits units = tileUnits(device, isLanes ? Multipliers::Lanes : Multipliers::TensorCores, rate,
                                       double(elementBytes(cost.dtype)));
-    const double laneRate = device.flopRate("fp32") * sustainedShare(device, Format::Fp32);
-    const TileUnits lanes = tileUnits(device, Multipliers::Lanes, laneRate, double(elementBytes(cost.dtype)));
     ProductSeconds all;
     double counted = 0;
     for (const ProductPart& part : cost.products) {
         if (part.count <= 0)
             continue;
-        const bool isSlow = !isLanes && laneRate > 0 && isOddBatch(device, part, cost.dtype);
-        const TiledTime time = splitTime(device, isSlow ? lanes : units, part, part.count * cost.atOnce);
+        const bool isSlow = !isLanes && isOddBatch(device, part, cost.dtype);
+        const TileUnits used = isSlow ? laneUnits(device, cost.dtype) : units;
+        const TiledTime time = splitTime(device, used, part, part.count * cost.atOnce);
         const double factor = isSlow ? oddBatchFactor
             : isLanes                ? 1 / part.saved
             : !part.isAligned        ? unalignedFactor
