@@ -16,7 +16,8 @@
 // ms a step against 152 ms of a ResNet-50 on a V100: sandeepkumar-skb/pytorch_experiments, torchvision_exp/README.md).
 // In fp32 they run on TF32's units or on lanes, whichever is faster, and so do matrix products where a program lets
 // them (Plan::tf32). Depthwise ones issue their instructions one by one, and are not turned. On tensor cores a product
-// whose rows do not start at multiples of 16 bytes (a vocabulary of 50,257) takes three times as long.
+// whose rows do not start at multiples of 16 bytes (a vocabulary of 50,257) takes three times as long, and a batched
+// one of odd rows twice what lanes take, but on GeForce boards since Ampere.
 //
 // Kernels of attention are compiled for some widths of a head, and pad the others: FlashAttention-2's for multiples of
 // 32 (Dao-AILab/flash-attention, csrc/flash_attn/flash_api.cpp, head_size_rounded), those of the first generation

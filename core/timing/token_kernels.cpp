@@ -52,9 +52,23 @@ double engineKernels(const ModelDescription& model)
     return kernels;
 }
 
+LoopedKernels awqLoop(const ModelDescription& model)
+{
+    const double attentionProducts = 2; // joined, and that of the output
+    const double products = attentionProducts + (model.gated ? 3 : 2);
+    const double attention = 1, residualSums = 2, activations = model.gated ? 2 : 1, norms = model.sharedNorm ? 1 : 2;
+    const double layers = double(model.layers);
+    return {layers * (products + attention + residualSums + activations + norms) + modelKernels, layers * products};
+}
+
 double engineKernelSeconds(const Device& device)
 {
     return graphPeriod * device.launch.valueOr(0) + waveFillSeconds;
+}
+
+double streamKernelSeconds(const Device& device)
+{
+    return device.launch.valueOr(0) + waveFillSeconds;
 }
 
 double decodingBandwidth(const Device& device, WeightBits bits)

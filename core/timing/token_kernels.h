@@ -4,6 +4,10 @@
 //     kernels    of a step, as engines join them: queries, keys and values are one product, so are gate and up; a norm
 //                adds its residual; all experts of a layer run in one grouped product
 //                (vllm/model_executor/models/llama.py and layers/fused_moe; gpt-fast's under torch.compile are as many)
+//     a loop     AutoAWQ's fused modules join queries, keys and values, positions, cache and attention, and leave the
+//                rest to PyTorch, whose host asks for each: norm, product, attention, product, sum, norm, two products,
+//                activation, their product, product, sum; behind each product in 4 bits, of eight parts, their sum
+//                (casper-hansen/AutoAWQ, awq/modules/fused @0392a82, @1b0af2d; gemm_forward_cuda of its kernels)
 //     each       the period of a captured graph, and the wave that fills and drains (gemm_time.h)
 //     bandwidth  products of a few rows, and attention of one query, keep less on its way than HBM needs: 0.79 of the
 //                datasheet's, of weights in 8 bits 0.7 and in 4 bits 0.57; boards with GDDR reach what a copy does
@@ -33,8 +37,21 @@ namespace memscape {
 
 /// Kernels of a decoding step.
 double engineKernels(const ModelDescription& model);
+
+/// A decoding step of AutoAWQ's fused modules, which Python runs one by one.
+struct LoopedKernels
+{
+    double calls = 0; ///< kernels that Python asks for
+    double sums = 0;  ///< of the parts that its product GEMM leaves: asked for in C++, behind the product
+    double kernels() const { return calls + sums; }
+    /// s of the host, which takes `dispatch` for a call of Python's and `launch` for a kernel of C++.
+    double hostSeconds(double dispatch, double launch) const { return calls * dispatch + sums * launch; }
+};
+LoopedKernels awqLoop(const ModelDescription& model);
 /// s from the start of one to that of the next, beside its bytes.
 double engineKernelSeconds(const Device& device);
+/// The same of kernels that are launched one by one.
+double streamKernelSeconds(const Device& device);
 enum class WeightBits : std::uint8_t { Sixteen, Eight, Four };
 /// B/s that a decoding step reads weights at, those in 16 bits like its cache; 0 where the memory's is not known.
 double decodingBandwidth(const Device& device, WeightBits bits);

@@ -27,6 +27,7 @@ Library libraryOf(std::string_view text)
         : text == "vllm-0.9"    ? Library::Vllm09
         : text == "engine-2023" ? Library::Engine2023
         : text == "llama.cpp"   ? Library::LlamaCpp
+        : text == "autoawq"     ? Library::AutoAwq
                                 : Library::Engine;
 }
 

@@ -134,9 +134,14 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
         time.eagerKernels += fourBitLayers;
     }
     time.eagerKernels += awqSums;
-    const bool isJoined = device.isGpu() && serving.library != Library::LlamaCpp;
-    time.kernels = isJoined ? engineKernels(model) : time.eagerKernels;
-    time.launches = time.kernels * (isJoined ? engineKernelSeconds(device) : rates.launch);
+    const bool isLoop = device.isGpu() && serving.library == Library::AutoAwq;
+    const bool isJoined = device.isGpu() && !isLoop && serving.library != Library::LlamaCpp;
+    const LoopedKernels looped = awqLoop(model);
+    time.kernels = isLoop ? looped.kernels() : isJoined ? engineKernels(model) : time.eagerKernels;
+    time.launches = time.kernels
+        * (isJoined       ? engineKernelSeconds(device)
+               : isLoop ? streamKernelSeconds(device)
+                        : rates.launch);
     time.eagerLaunches = time.eagerKernels * rates.launch;
     time.eagerPass = serving.weightsRead.quantized > 0 ? 0 : step.forward;
     time.between = device.isGpu() ? secondsBetween(serving.library) : 0;
@@ -144,6 +149,7 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
     time.dispatchSource = device.eagerKernel.known() ? device.eagerKernel.source
         : device.isGpu() ? "LitGPT's eager loop on an A100, between gpt-fast's and transformers'"
                          : "measured: transformers 5.24, PyTorch 2.15 on a Zen 4";
+    time.loopHost = isLoop ? looped.hostSeconds(time.dispatch, rates.launch) : 0;
     time.host = time.eagerKernels * time.dispatch + fourBitLayers * fourBitDispatch;
     time.exposed = step.exposed + waitsOfRanks(graph, plan, device, serving.library);
     return {};
@@ -217,7 +223,8 @@ ServingTime servingTime(const Device& device, const ModelDescription& model, con
     pass.dispatch = 0;
     const StepBand band = stepBand(pass, device, setup.step.plan);
     double beside = 0;
-    if (device.isGpu() && serving.cacheRead > 0 && serving.library != Library::LlamaCpp) {
+    const bool isJoined = serving.library != Library::LlamaCpp && serving.library != Library::AutoAwq;
+    if (device.isGpu() && serving.cacheRead > 0 && isJoined) {
         const bool isFloat8 = serving.isFloat8 && device.flopRate("fp8") > 0;
         beside = engineSeconds(device, model, setup, isFloat8, held).value_or(0)
             + waitsOfRanks(graph, setup.step.plan, device, serving.library);
@@ -264,7 +271,8 @@ Figures servingTimeFigures(const ServingTime& time)
         "token_time", "time per token", Unit::Second, decode,
         Why{"weights + cache + kernels + communication + host",
             orMissing(fmt::format("= {} + {} + {} + {} + {}", secondsText(time.weights), secondsText(time.cache),
-                                  secondsText(time.launches), secondsText(time.exposed), secondsText(time.between))),
+                                  secondsText(time.launches), secondsText(time.exposed), secondsText(time.between))
+                      + (time.loopHost > 0 ? ", or a loop's host: " + secondsText(time.loopHost) : "")),
             {{"weights", serving.weightsRead.bytes(), Unit::Byte,
               time.areWeightsArithmetic ? "read once a step, and quicker than their products: arithmetic rules"
                                         : "read once a step whatever the batch: bandwidth rules",

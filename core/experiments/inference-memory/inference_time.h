@@ -14,8 +14,9 @@
 // Kernels of 2023 read keys and values once for each query head that shares them: TensorRT-LLM before its XQA
 // (docs/source/blogs/XQA-kernel.md), vLLM's PagedAttention, FlashAttention 2.0 (pytorch.org, Flash-Decoding: 0.39 ms
 // with 16 query and 2 key heads, 0.06 ms once they were read together). vLLM's scheduler runs between tokens; llama.cpp
-// has a kernel for each operator. A loop of eager PyTorch takes max(decode, kernels × dispatch + 4-bit layers ×
-// theirs), measured constants (device_kernels.h).
+// has a kernel for each operator. AutoAWQ's fused modules wait for their Python where that is slower than the device
+// (awqLoop): on an A100 a token takes 10.6 ms behind 32 as behind 1,024 (its issue 276). A loop of eager PyTorch takes
+// max(decode, kernels × dispatch + 4-bit layers × theirs), measured constants (device_kernels.h).
 //
 // bitsandbytes has a kernel that reads 4-bit weights for one token alone; for more it writes them in half and
 // multiplies those (bitsandbytes/autograd/_functions.py, matmul_4bit). A cache that grows by copies is read and written
@@ -46,7 +47,8 @@ enum class Library : std::uint8_t {
     Vllm05,     ///< an engine whose scheduler runs, and outputs are processed, between tokens
     Vllm,       ///< of it the scheduler
     Vllm09,     ///< nothing: version 0.9 and later
-    LlamaCpp
+    LlamaCpp,
+    AutoAwq ///< its fused modules in a loop of Python
 };
 
 /// What is served; bytes are of one device.
@@ -79,6 +81,7 @@ struct ServingTime
     double weights = nan, cache = nan, launches = 0, exposed = 0; ///< s, the parts of a decoding step
     double kernels = 0;                                           ///< of a decoding step
     double between = 0;                                           ///< s of the host from a token to the next
+    double loopHost = 0;                                          ///< s of a loop's host meanwhile; 0: a graph
     double prefillLow = nan, prefillHigh = nan;                   ///< s, the band of the pass (step_band.h)
     double eagerKernels = 0, eagerLaunches = 0;                   ///< of a loop of eager PyTorch, s
     double eagerPass = 0;                                         ///< s, its operators one by one; 0: quantized weights
@@ -89,11 +92,18 @@ struct ServingTime
     bool areWeightsArithmetic = false; ///< products rule, not the bytes of the weights
     std::optional<Error> missing = {}; ///< why there is no time: a rate or a link
 
-    double decode() const { return weights + cache + launches + exposed + between; }
+    double onDevice() const { return weights + cache + launches + exposed + between; }
+    double decode() const { return std::max(onDevice(), loopHost); } ///< the device waits for the host, or it does
     /// Kernels reach 0.8 to 1.15 of the bandwidth that is taken, launches take 0.7 to 1.5 of their time, an engine's
     /// host up to 2.5 ms.
-    double decodeLow() const { return (weights + cache) / 1.15 + 0.7 * launches + exposed + 0.5 * between; }
-    double decodeHigh() const { return (weights + cache) / 0.8 + 1.5 * launches + 1.3 * exposed + 1.5 * between; }
+    double decodeLow() const
+    {
+        return std::max((weights + cache) / 1.15 + 0.7 * launches + exposed + 0.5 * between, 0.5 * loopHost);
+    }
+    double decodeHigh() const
+    {
+        return std::max((weights + cache) / 0.8 + 1.5 * launches + 1.3 * exposed + 1.5 * between, 1.5 * loopHost);
+    }
     /// Of an eager program: the device waits for its host, or the host for it.
     double eagerDevice() const { return std::max(weights + eagerLaunches, eagerPass) + cache + copies + exposed; }
     double eagerDecode() const { return std::max(eagerDevice(), host); }
@@ -103,7 +113,10 @@ struct ServingTime
 
     double answerTokens() const { return double(of.context - of.sequence); }
     /// With the cache of the middle of the answer.
-    double answerToken() const { return decode() - cache * answerTokens() / (2 * double(of.context)); }
+    double answerToken() const
+    {
+        return std::max(onDevice() - cache * answerTokens() / (2 * double(of.context)), loopHost);
+    }
     double answer() const { return prefill + answerTokens() * answerToken(); }
 };
 

@@ -80,7 +80,9 @@ Schema inferenceSchema()
              {"engine-2023", "an engine of 2023",
               "keys are read once for each query head, ranks reduce by NCCL: TensorRT-LLM before XQA, PagedAttention, "
               "FlashAttention 2.0"},
-             {"llama.cpp", "llama.cpp", "a kernel for each operator"}},
+             {"llama.cpp", "llama.cpp", "a kernel for each operator"},
+             {"autoawq", "AutoAWQ, fused",
+              "its fused modules and its product GEMM in a loop of Python, which the device waits for"}},
             "engine"),
         choiceSpec("cache_growth", "cache grows",
                    "How the cache gets room for a token. Prompt and last token are two moments of one that grows.",

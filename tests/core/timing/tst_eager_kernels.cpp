@@ -5,7 +5,9 @@
 #include "core/network/families/gpt2.h"
 #include "core/network/model_names.h"
 #include "core/network/network.h"
+#include "core/timing/device_kernels.h"
 #include "core/timing/eager_kernels.h"
+#include "core/timing/product_rates.h"
 #include "core/timing/reached_step.h"
 
 #include <nlohmann/json.hpp>
@@ -112,6 +114,7 @@ private slots:
     void rowsThatNoBlockKeeps();
     void likeOperandsAreHeldByBytes();
     void megatronsSoftmaxScalesAndMasks();
+    void scoresOfOddLengthsRunOnLanes();
 };
 
 /// torch.profiler, ten steps of 32 × 512 tokens on an A100 of 40 GB: kernels' mean times.
@@ -276,6 +279,27 @@ void TestEagerKernels::megatronsSoftmaxScalesAndMasks()
         QCOMPARE(of.of(kind).forward + of.of(kind).backward, 0.0);
     }
     QVERIFY(of.of(OperatorKind::Softmax).backward < 0.6 * alone.of(OperatorKind::Softmax).backward);
+}
+
+/// Scores and context of 1,024 heads of 64 for 197 tokens: PyTorch on an A100 takes 1.73 ms with scaling and softmax
+/// (facebookresearch/xformers, pull request 434), which pass 0.21 GB.
+void TestEagerKernels::scoresOfOddLengthsRunOnLanes()
+{
+    const Device a100 = findDevice("nvidia-a100-80gb").value();
+    const DeviceRates rates = deviceRates(a100).value();
+    const DeviceKernels kernels(a100, sustainedShare(a100, Format::Fp16));
+    const auto product = [&](double tokens, double n, double k) {
+        OperatorCost cost;
+        cost.isProduct = true;
+        cost.dtype = DType::Float16;
+        cost.products[0] = {HostOperation::Forward, {tokens, n, k}, 1024, std::fmod(tokens, 8) == 0};
+        cost.flops = 2 * tokens * n * k * 1024;
+        return kernels.parts(rates, cost).arithmetic;
+    };
+    const auto attention = [&](double tokens) { return product(tokens, tokens, 64) + product(tokens, 64, tokens); };
+    const double seconds = attention(197) + 0.21e9 / rates.bandwidth;
+    QVERIFY2(std::fabs(seconds / 1.731e-3 - 1) < 0.2, qPrintable(QString::number(seconds)));
+    QVERIFY(attention(200) < attention(197) / 5);
 }
 
 QTEST_GUILESS_MAIN(TestEagerKernels)

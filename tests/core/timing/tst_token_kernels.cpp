@@ -2,6 +2,7 @@
 // The kernels of a decoding step against the engines' own code and others' measurements of single kernels.
 #include "core/device/catalogue.h"
 #include "core/network/model_names.h"
+#include "core/timing/device_kernels.h"
 #include "core/timing/token_kernels.h"
 
 #include <QtTest>
@@ -31,6 +32,18 @@ private slots:
         mixtral.experts.count = 2;
         QCOMPARE(engineKernels(mixtral), eight);
         QCOMPARE(eight, 32 * 15 + 5.0);
+    }
+
+    // AutoAWQ's block.py, attn.py and mlp.py: two norms, attention, two sums, activation and its product, five products
+    // with a sum of parts each. Its own benchmark on an A100 has 10.6 ms a token (issue 276: 94.6 tokens/s).
+    void aLoopOfFusedModulesIsItsHosts()
+    {
+        const LoopedKernels llama = awqLoop(*readModel("llama-2-7b"));
+        QCOMPARE(llama.calls, 32 * 12 + 5.0);
+        QCOMPARE(llama.sums, 32 * 5.0);
+        const Device a100 = findDevice("nvidia-a100-80gb").value();
+        const double host = llama.hostSeconds(decodeDispatchOfGpu(a100), a100.launch.valueOr(0));
+        QVERIFY2(std::fabs(host * 94.6 - 1) < 0.1, qPrintable(QString::number(host)));
     }
 
     // Marlin, bench.py on Llama 13B's four products: 1,158 GB/s of an A100 (vllm-project/vllm, pull request 2497).
