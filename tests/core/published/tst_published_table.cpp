@@ -72,7 +72,7 @@ private slots:
         row["parameters"] = {"model=gpt2", "library=megatron", "clipping=false"};
         const Parameters said = PublishedFile(tableOf(Json::array({row}))).read()->front().parameters;
         QCOMPARE(said.number("dropout"), 0.1);
-        QVERIFY(!said.boolean("clipping")); // which is said
+        QVERIFY(!said.flag("clipping")); // which is said
     }
 
     void aRateIsTheTimeOfAStep()
