@@ -24,8 +24,9 @@ Variable eagerAttention(NetworkBuilder& b, const Variable& q, const Variable& k,
     const std::int64_t length = q.size(2);
     scores = b.matmul(q, b.transpose(k, -2, -1));
     if (!b.options().isAllFused) { // Megatron scales and masks within its softmax
+        scores = b.scale(std::move(scores));
         const Variable causal = b.narrow(b.narrow(mask, 2, length), 3, k.size(2));
-        scores = b.maskedFill(b.scale(std::move(scores)), b.equalsNumber(causal));
+        scores = b.maskedFill(std::move(scores), b.equalsNumber(causal));
     }
     scores = b.softmax(std::move(scores));
     scores = b.dropout(std::move(scores), b.options().dropout);
