@@ -11,9 +11,9 @@
 //     other orders      copies of permuted tensors, and elementwise kernels whose operands differ in shape or strides,
 //                       compute an offset for each operand and element and load one element at a time
 //     dropout           draws its numbers
-//     loss in place     of logits in fp32 it is Megatron's, in PyTorch's own kernels: their maximum, its difference, its
-//                       exponential, their sum, its quotient, and backward a product. Of half logits it is one kernel
-//                       that has them in fp32 in its registers (Unsloth's, FlashAttention's)
+//     loss in place     of logits in fp32 is Megatron's, in PyTorch's own kernels: their maximum, the difference, its
+//                       exponential, their sum, the quotient; backward a product. Of half logits it is one kernel,
+//                       which has them in fp32 in its registers (Unsloth's, FlashAttention's)
 //
 // Passes and kernels: aten/native/cuda/SoftMax.cu (Tensor tmp = grad * output; cunn_SoftMaxForward,
 // cunn_SoftMaxBackward; PyTorch's pull request 145866), layer_norm_kernel.cu (GammaBetaBackwardCUDAKernel: B / 32

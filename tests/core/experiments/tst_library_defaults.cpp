@@ -137,7 +137,8 @@ private slots:
     {
         for (const auto& [precision, isWide] :
              {std::pair{"precision=bf16-mixed", true}, {"precision=fp8", true}, {"precision=fp16-mixed", false}})
-            QCOMPARE(asked({"model=gpt2", "sequence=64", "library=megatron", precision}).flag("fp32_gradients"), isWide);
+            QCOMPARE(asked({"model=gpt2", "sequence=64", "library=megatron", precision}).flag("fp32_gradients"),
+                     isWide);
     }
 
     /// resid_pdrop, hidden_dropout_prob and dropout_rate are 0.1 in transformers' configurations; nanoGPT has 0.
