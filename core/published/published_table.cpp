@@ -74,7 +74,7 @@ Result<void> addParameters(PublishedRow& row, const std::string& experiment, std
         if (seen.insert(text->substr(0, text->find('='))).second)
             last.insert(last.begin(), std::move(*text));
     }
-    MEMSCAPE_TRY(parameters, resolve(found->schema(), last));
+    MEMSCAPE_TRY(parameters, askedParameters(*found, last));
     if (parameters.sweep())
         return fail("published.value", "a row sweeps no parameter", "write a row for each value", "parameters");
     row.experiment = found;

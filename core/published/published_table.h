@@ -9,9 +9,10 @@
 //                "value": 21.30, "unit": "GB", "parameters": ["model=llama-2-7b", "adapter=lora"]}]}
 //
 // `device`, `experiment` (training-memory where it is missing) and `parameters` of the file go for every row; a row's
-// own come after them and win. `model=models/x.json` is looked for beside the file. A rate ("token/s") says with
-// `per_step` how much of its work one step does, and becomes the step's time. `cannot` says why the program cannot
-// express a row; `note` what was assumed that the source does not say. Left out: sweeps.
+// own come after them and win, and imply for others what they imply in a command (a library its defaults).
+// `model=models/x.json` is looked for beside the file. A rate ("token/s") says with `per_step` how much of its work one
+// step does, and becomes the step's time. `cannot` says why the program cannot express a row; `note` what was assumed
+// that the source does not say. Left out: sweeps.
 #pragma once
 
 #include "core/experiment/experiment.h"

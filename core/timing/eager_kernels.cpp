@@ -81,6 +81,17 @@ EagerKernels softmaxKernels(const Graph& graph, const Operator& op, bool isBackw
     return kernels;
 }
 
+/// Reads and writes of the logits beside the one read that any loss has; backward is as it is counted for any.
+EagerKernels lossInPlace(const Graph& graph, const Operator& op, bool isBackward)
+{
+    const Tensor& logits = graph.tensors[graph.inputs(op)[0]];
+    if (isBackward || logits.dtype != DType::Float32)
+        return {};
+    constexpr double difference = 2, exponential = 2, sum = 1, quotient = 2;
+    const double pass = double(graph.layoutOf(graph.inputs(op)[0]).elements()) * double(elementBytes(logits.dtype));
+    return {.bytes = (difference + exponential + sum + quotient) * pass, .kernels = 4};
+}
+
 double layerNormBackward(double elements, double columns, int units)
 {
     const double busy = std::min(1.0, std::ceil(columns / columnsOfBlock) / std::max(units, 1));
@@ -104,6 +115,8 @@ EagerKernels eagerKernels(const Graph& graph, const Operator& op, bool isBackwar
         return kernels;
     if (op.kind == OperatorKind::Softmax || op.kind == OperatorKind::LogSoftmax)
         return softmaxKernels(graph, op, isBackward, units, cache);
+    if (op.kind == OperatorKind::InPlaceLoss)
+        return lossInPlace(graph, op, isBackward);
     if (op.kind == OperatorKind::LayerNorm) {
         const double elements = resultElements(graph, op);
         kernels.instructions = isBackward ? layerNormBackward(elements, double(resultOf(graph, op).shape.last()), units)

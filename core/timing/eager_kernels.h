@@ -11,11 +11,14 @@
 //     other orders      copies of permuted tensors, and elementwise kernels whose operands differ in shape or strides,
 //                       compute an offset for each operand and element and load one element at a time
 //     dropout           draws its numbers
+//     loss in place     of logits in fp32 is Megatron's, in PyTorch's own kernels: their maximum, the difference, its
+//                       exponential, their sum, the quotient; backward a product. Of half logits it is one kernel,
+//                       which has them in fp32 in its registers (Unsloth's, FlashAttention's)
 //
 // Passes and kernels: aten/native/cuda/SoftMax.cu (Tensor tmp = grad * output; cunn_SoftMaxForward,
 // cunn_SoftMaxBackward; PyTorch's pull request 145866), layer_norm_kernel.cu (GammaBetaBackwardCUDAKernel: B / 32
 // blocks; pull requests 68238 and 87445, before 148605 of 2025), Loops.cuh (vectorized_elementwise_kernel of contiguous
-// operands alone), Dropout.cu, Reduce.cuh.
+// operands alone), Dropout.cu, Reduce.cuh; Megatron-LM, core/tensor_parallel/cross_entropy.py.
 //
 // Instructions for each element: a profile by kernels (torch.profiler) of ten steps of BERT large in FP16, 32 × 512
 // tokens, on an A100 of 40 GB, which lies on GitHub; in which repository was not found out. Its pointwise kernels of

@@ -37,12 +37,6 @@ double ranksOf(const Plan& plan)
     return double(plan.copies()) * plan.tensorParallel * plan.pipelineParallel;
 }
 
-/// By the user, who says what the link does (withLink()).
-bool isGiven(const Link& link)
-{
-    return link.bandwidth.source.starts_with("given");
-}
-
 } // namespace
 
 ReachedTiming::ReachedTiming(const Device& device, const Plan& plan, double held,
@@ -60,7 +54,7 @@ ReachedTiming::ReachedTiming(const Device& device, const Plan& plan, double held
         m_kernels.emplace(device, m_options.efficiency, slowest);
         m_options.kernels = &*m_kernels;
         const Link* const peer = device.link("peer");
-        const bool isSheet = peer && peer->bandwidth.evidence == Evidence::Specified && !isGiven(*peer);
+        const bool isSheet = peer && peer->bandwidth.evidence == Evidence::Specified;
         m_options.linkShare = isSheet ? ringShare : 1;
         m_options.collectiveLatency = plan.phase == StepPhase::Training ? collectiveLatency : 0;
         m_options.collectiveUnits = collectiveBlocks / std::max(2 * collectiveBlocks, double(device.units));

@@ -25,6 +25,7 @@ enum class DefaultWhen {
     Alone,     ///< nothing is sharded
     Fsdp,      ///< FSDP shards weights or gradients
     FsdpHere,  ///< and nothing is on the host
+    NotFp16,   ///< precision: Megatron sums gradients in fp32 where they are bf16, and fp16 ones as they are
     Before21   ///< PyTorch: transformers takes its attention from 2.1.1 on
 };
 
@@ -171,7 +172,7 @@ const std::vector<TrainingLibrary>& libraries()
          {{"precision", "bf16-mixed"},
           {"operators", "all-fused"},
           {"loss", "in-place"},
-          {"fp32_gradients", "true"},
+          {"fp32_gradients", "true", DefaultWhen::NotFp16},
           {"dropout", "0.1"},
           {"clipping", "true"}}},
         {"lightning",
@@ -256,6 +257,7 @@ bool isWhen(DefaultWhen when, const Parameters& parameters)
     case DefaultWhen::Quantized: return isQuantizedForm(baseFormOf(parameters));
     case DefaultWhen::Alone: return isAlone;
     case DefaultWhen::Fsdp: return isByFsdp;
+    case DefaultWhen::NotFp16: return !parameters.choice("precision").starts_with("fp16");
     case DefaultWhen::Before21: {
         const std::string& version = parameters.choice("pytorch");
         return version != "2.14" && version != "2.1";

@@ -67,7 +67,7 @@ ParameterSpec attentionSpec()
 ParameterSpec linkBandwidthSpec()
 {
     return realSpec("link_bandwidth", "link bandwidth",
-                    "Between GPUs, in one direction: where the device's link is not known or is another.",
+                    "Between GPUs, in one direction, by a data sheet: where the device's is not known or is another.",
                     {.most = 1e15,
                      .unit = Unit::BytePerSecond,
                      .scale = Scale::Log2,

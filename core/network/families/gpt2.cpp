@@ -22,9 +22,12 @@ Variable eagerAttention(NetworkBuilder& b, const Variable& q, const Variable& k,
                         const Variable& mask, Variable& scores)
 {
     const std::int64_t length = q.size(2);
-    scores = b.scale(b.matmul(q, b.transpose(k, -2, -1)));
-    const Variable causal = b.narrow(b.narrow(mask, 2, length), 3, k.size(2));
-    scores = b.maskedFill(std::move(scores), b.equalsNumber(causal));
+    scores = b.matmul(q, b.transpose(k, -2, -1));
+    if (!b.options().isAllFused) { // Megatron scales and masks within its softmax
+        scores = b.scale(std::move(scores));
+        const Variable causal = b.narrow(b.narrow(mask, 2, length), 3, k.size(2));
+        scores = b.maskedFill(std::move(scores), b.equalsNumber(causal));
+    }
     scores = b.softmax(std::move(scores));
     scores = b.dropout(std::move(scores), b.options().dropout);
     return b.matmul(scores, v);

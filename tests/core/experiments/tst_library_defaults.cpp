@@ -132,6 +132,15 @@ private slots:
         QCOMPARE(asked({"model=gpt2", "sequence=64", "library=megatron"}).choice("loss"), std::string("in-place"));
     }
 
+    /// arguments.py: params of bf16 set accumulate_allreduce_grads_in_fp32; those of fp16 do not.
+    void megatronSumsHalfGradientsAsTheyAre()
+    {
+        for (const auto& [precision, isWide] :
+             {std::pair{"precision=bf16-mixed", true}, {"precision=fp8", true}, {"precision=fp16-mixed", false}})
+            QCOMPARE(asked({"model=gpt2", "sequence=64", "library=megatron", precision}).flag("fp32_gradients"),
+                     isWide);
+    }
+
     /// resid_pdrop, hidden_dropout_prob and dropout_rate are 0.1 in transformers' configurations; nanoGPT has 0.
     void transformersTrainsGpt2WithDropout()
     {

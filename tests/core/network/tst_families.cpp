@@ -11,6 +11,7 @@
 
 #include <QtTest>
 
+#include <algorithm>
 #include <map>
 
 using namespace memscape;
@@ -43,6 +44,26 @@ class TestFamilies : public QObject
     Q_OBJECT
 
 private slots:
+    /// Megatron-LM, fused_kernels/scaled_upper_triang_masked_softmax.h: one kernel scales, masks and normalizes scores.
+    void fusedScoresAreScaledAndMaskedWithinTheirSoftmax()
+    {
+        for (const bool isFused : {false, true}) {
+            BuildOptions options;
+            options.sequence = 64;
+            options.attention = AttentionKernel::Eager;
+            options.isAllFused = isFused;
+            const Graph graph = buildNetwork(*readModel("gpt2"), options).value();
+            const auto count = [&](OperatorKind kind) {
+                return std::count_if(graph.operators.begin(), graph.operators.end(), [&](const Operator& op) {
+                    return op.kind == kind && graph.layoutOf(graph.outputs(op)[0]).elements() == 12 * 64 * 64;
+                });
+            };
+            QCOMPARE(count(OperatorKind::Softmax), 12);
+            QCOMPARE(count(OperatorKind::Scale), isFused ? 0 : 12);
+            QCOMPARE(count(OperatorKind::MaskedFill), isFused ? 0 : 12);
+        }
+    }
+
     void keepWhatPyTorchKeeps_data()
     {
         QTest::addColumn<int>("index");

@@ -65,6 +65,16 @@ private slots:
         QCOMPARE(rows->front().parameters.choice("precision"), std::string("bf16")); // the row's, not its file's
     }
 
+    void aRowImpliesWhatItsCommandImplies()
+    {
+        Json row = weightsRow("one", 4);
+        row["unit"] = "GB";
+        row["parameters"] = {"model=gpt2", "library=megatron", "clipping=false"};
+        const Parameters said = PublishedFile(tableOf(Json::array({row}))).read()->front().parameters;
+        QCOMPARE(said.number("dropout"), 0.1);
+        QVERIFY(!said.flag("clipping")); // which is said
+    }
+
     void aRateIsTheTimeOfAStep()
     {
         Json row = weightsRow("fast", 24000);

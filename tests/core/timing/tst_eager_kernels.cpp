@@ -112,6 +112,7 @@ private slots:
     void encoderLayerOnAV100();
     void batchNormsOfResnet();
     void rowsThatNoBlockKeeps();
+    void lossesInPlace();
     void likeOperandsAreHeldByBytes();
     void megatronsSoftmaxScalesAndMasks();
     void scoresOfOddLengthsRunOnLanes();
@@ -243,6 +244,29 @@ void TestEagerKernels::rowsThatNoBlockKeeps()
     QCOMPARE(forward.bytes, 2 * pass);                                 // read three times instead of once
     QCOMPARE(eagerKernels(graph, *found, true, 108, 40e6).bytes, 0.0); // 22 MB of rows stay in L2
     QCOMPARE(eagerKernels(graph, *found, true, 80, 6e6).bytes, pass);
+}
+
+/// Megatron-LM, core/tensor_parallel/cross_entropy.py, reads and writes of logits behind their maximum: -=, exp(out=),
+/// sum(), div_(). Half logits are one kernel's.
+void TestEagerKernels::lossesInPlace()
+{
+    for (const bool isWide : {true, false}) {
+        BuildOptions options;
+        options.sequence = 64;
+        options.weights = DType::BFloat16;
+        options.lossForm = LossForm::InPlace;
+        options.logitsInFloat = isWide;
+        const Graph graph = gpt2({128, 2, 1, 0, 50304, 64}, options).value();
+        const auto found = std::find_if(graph.operators.begin(), graph.operators.end(),
+                                        [](const Operator& op) { return op.kind == OperatorKind::InPlaceLoss; });
+        QVERIFY(found != graph.operators.end());
+        const EagerKernels forward = eagerKernels(graph, *found, false, 108, 40e6);
+        const double logits = double(graph.layoutOf(graph.inputs(*found)[0]).elements());
+        QVERIFY(logits >= 63 * 50304);
+        QCOMPARE(forward.bytes, isWide ? (2 + 2 + 1 + 2) * 4 * logits : 0.0);
+        QCOMPARE(forward.kernels, isWide ? 4.0 : 0.0);
+        QCOMPARE(eagerKernels(graph, *found, true, 108, 40e6).bytes, 0.0);
+    }
 }
 
 void TestEagerKernels::likeOperandsAreHeldByBytes()
