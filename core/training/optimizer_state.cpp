@@ -269,8 +269,11 @@ KeptBytes keptBytes(const std::vector<ParameterTensor>& parameters, const Plan& 
         kept.master = kept.state = 0;
     }
     if (plan.offload == Offload::Parameters) {
-        kept.host += kept.weights;
-        kept.weights = 0;
+        std::int64_t scales = 0;
+        for (const ParameterTensor& parameter : parameters)
+            scales += scaleBytes(parameter, plan);
+        kept.host += kept.weights - scales;
+        kept.weights = scales;
     }
     return kept;
 }
