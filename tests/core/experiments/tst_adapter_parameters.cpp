@@ -144,10 +144,10 @@ private slots:
         QFETCH(QString, model);
         QFETCH(double, measured);
         const auto weights = [&](const char* ranks, const char* offload) {
-            const auto predicted =
-                predictedWith({"model=" + model.toStdString(), "batch=1", "sequence=64", "precision=fp16",
-                               "adapter=qlora", "base_precision=nf4-double", "kbit_preparation=none", "advice=none",
-                               "zero=3", "sharding_implementation=fsdp1", ranks, offload});
+            const auto predicted = predictedWith(
+                {"model=" + model.toStdString(), "batch=1", "sequence=64", "precision=fp16", "adapter=qlora",
+                 "adapter_targets=q_proj,k_proj,v_proj,o_proj", "base_precision=nf4-double", "kbit_preparation=none",
+                 "advice=none", "zero=3", "sharding_implementation=fsdp1", ranks, offload});
             return predicted ? findFigure(predicted->figures, "weights")->number() : memscape::nan;
         };
         const double two = weights("data_parallel=2", "offload=none"), one = weights("data_parallel=1", "offload=none");
