@@ -38,6 +38,8 @@ Passes passesOf(OptimizerKind optimizer, UpdateStyle style)
         if (style == UpdateStyle::WrittenOut)
             return adamWrittenOut;
         return isFused ? Passes{7, 1} : adamByOperators;
+    case OptimizerKind::PagedAdamW: return {7, 1};
+    case OptimizerKind::PagedAdam8bit:
     case OptimizerKind::Adam8bit: // g, p twice; two byte-sized moments twice and their scales
         return {3 + 4 * (1 + 4.0 / 256) / 4, 1};
     case OptimizerKind::Adam4bit: return {3 + 4 * (0.5 + 4.0 / 128) / 4, 1}; // the same of half a byte

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::int64_t fourBitBlock = 128, fp8Block = 256; ///< of torchao
 constexpr std::int64_t leastQuantized = 4096;              ///< elements: smaller tensors keep their moments as they are
+constexpr std::int64_t leastPaged = 100'000;               ///< elements: smaller tensors keep them on the device
 constexpr std::int64_t codeTable = 256 * 4, fourBitCodes = 16 * 4; // B
 
 StateTensors twoMoments(std::int64_t bytes, const Plan& plan)
@@ -23,12 +24,29 @@ StateTensors twoMoments(std::int64_t bytes, const Plan& plan)
     return state;
 }
 
+/// Of bitsandbytes, in fp32 whatever the weights are.
+StateTensors fp32Moments(std::int64_t elements)
+{
+    return {{"state1", 4 * elements}, {"state2", 4 * elements}};
+}
+
 StateTensors eightBitMoments(std::int64_t elements, std::int64_t block)
 {
     if (elements < leastQuantized)
-        return {{"state1", 4 * elements}, {"state2", 4 * elements}};
+        return fp32Moments(elements);
     const std::int64_t scales = 4 * piece(elements, block);
     return {{"state1", elements}, {"state2", elements}, {"absmax1", scales}, {"absmax2", scales}};
+}
+
+StateTensors unpaged(const StateTensors& all, std::int64_t pagedBytes)
+{
+    if (pagedBytes == 0)
+        return all;
+    StateTensors left;
+    for (const StateTensor& one : all)
+        if (!one.name.starts_with("state"))
+            left.push_back(one);
+    return left;
 }
 
 /// Of torchao, whose step counts are on the host.
@@ -101,6 +119,14 @@ bool isOrthogonalized(const ParameterTensor& parameter)
     return parameter.isMatrix() && !parameter.isEmbedding;
 }
 
+std::int64_t pagedStateBytes(const ParameterTensor& updated, const Plan& plan)
+{
+    const bool isIn8Bits = plan.optimizer == OptimizerKind::PagedAdam8bit;
+    if ((!isIn8Bits && plan.optimizer != OptimizerKind::PagedAdamW) || plan.isOnCpu || updated.elements < leastPaged)
+        return 0;
+    return 2 * updated.elements * (isIn8Bits ? 1 : 4);
+}
+
 StateTensors stateTensors(const ParameterTensor& updated, std::int64_t elementBytes, const Plan& plan)
 {
     if (!updated.isTrained || updated.elements == 0)
@@ -113,6 +139,9 @@ StateTensors stateTensors(const ParameterTensor& updated, std::int64_t elementBy
     case OptimizerKind::Adam:
     case OptimizerKind::AdamW: return twoMoments(bytes, plan);
     case OptimizerKind::Adam8bit: return eightBitMoments(updated.elements, plan.eightBitBlock);
+    case OptimizerKind::PagedAdamW: return unpaged(fp32Moments(updated.elements), pagedStateBytes(updated, plan));
+    case OptimizerKind::PagedAdam8bit:
+        return unpaged(eightBitMoments(updated.elements, plan.eightBitBlock), pagedStateBytes(updated, plan));
     case OptimizerKind::Adam4bit: return torchaoMoments(updated.elements, elementBytes, true, plan.isOnCpu);
     case OptimizerKind::AdamFp8: return torchaoMoments(updated.elements, elementBytes, false, plan.isOnCpu);
     case OptimizerKind::Adafactor: return factoredMoment(updated, elementBytes);
@@ -131,7 +160,8 @@ StateTensors stateTensors(const ParameterTensor& updated, std::int64_t elementBy
 std::int64_t sharedStateBytes(const std::vector<ParameterTensor>& updated, OptimizerKind optimizer)
 {
     const auto isQuantized = [](const ParameterTensor& tensor) { return tensor.elements >= leastQuantized; };
-    const bool isIn8Bits = optimizer == OptimizerKind::Adam8bit || optimizer == OptimizerKind::GaLore8bit;
+    const bool isIn8Bits = optimizer == OptimizerKind::Adam8bit || optimizer == OptimizerKind::PagedAdam8bit
+        || optimizer == OptimizerKind::GaLore8bit;
     const bool isNeeded = isIn8Bits && std::any_of(updated.begin(), updated.end(), isQuantized);
     return isNeeded ? 2 * codeTable : 0;
 }
@@ -230,6 +260,7 @@ KeptBytes keptBytes(const std::vector<ParameterTensor>& parameters, const Plan& 
             kept.master += updated.elements * rule.master;
             for (const StateTensor& tensor : stateTensors(updated, rule.updated(), plan))
                 kept.state += tensor.bytes;
+            kept.host += pagedStateBytes(updated, plan);
         }
         kept.state += sharedStateBytes(all, plan.optimizer);
     }
@@ -238,8 +269,11 @@ KeptBytes keptBytes(const std::vector<ParameterTensor>& parameters, const Plan& 
         kept.master = kept.state = 0;
     }
     if (plan.offload == Offload::Parameters) {
-        kept.host += kept.weights;
-        kept.weights = 0;
+        std::int64_t scales = 0;
+        for (const ParameterTensor& parameter : parameters)
+            scales += scaleBytes(parameter, plan);
+        kept.host += kept.weights - scales;
+        kept.weights = scales;
     }
     return kept;
 }

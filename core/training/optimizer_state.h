@@ -11,6 +11,9 @@
 //                  fp32 codes for each moment (torchao/optim/subclass_4bit.py); what is no whole number of blocks, or
 //                  below 4096 elements, has 2 n e
 //   adam-fp8       2 n + 2 × 4 n / 256: E4M3, an fp32 scale per block of 256 (subclass_fp8.py); else 2 n e
+//   paged-adamw    2 × 4 n in managed memory from 100,000 elements on, which PyTorch's counters do not see and whose
+//                  pages leave for the host when the device is full (bitsandbytes, Optimizer8bit.get_state_buffer)
+//   paged-adam-8bit the same of 2 n; its scales stay on the device
 //   adafactor      (n / columns + n / rows) e over the last two dimensions, n e for vectors
 //   lion           n e
 //   galore         matrices of m × n, rank r: two moments of r max(m, n) e, and the projection: in half r min(m, n) e,
@@ -24,7 +27,7 @@
 // Checked against the states that PyTorch itself makes.
 //
 // Left out: AMSGrad, Nesterov (no state), GradScaler's three scalars; that transformers' Trainer keeps
-// 32-bit state for embeddings under 8-bit Adam.
+// 32-bit state for embeddings under 8-bit Adam; when managed pages move, and how long that takes.
 #pragma once
 
 #include "core/base/few.h"
@@ -48,6 +51,9 @@ using StateTensors = Few<StateTensor, mostStateTensors>;
 /// The state of one updated tensor whose elements have `elementBytes`; empty for frozen ones.
 StateTensors stateTensors(const ParameterTensor& updated, std::int64_t elementBytes, const Plan& plan);
 
+/// B of the state of one updated tensor that lie in managed memory and are in no StateTensor; 0 unless it is paged.
+std::int64_t pagedStateBytes(const ParameterTensor& updated, const Plan& plan);
+
 /// State that belongs to the optimizer as a whole: the code tables of adam-8bit, made for the first
 /// tensor that is quantized.
 std::int64_t sharedStateBytes(const std::vector<ParameterTensor>& updated, OptimizerKind optimizer);
@@ -62,14 +68,14 @@ std::int64_t projectionRank(const ParameterTensor& matrix, const Plan& plan);
 /// flat piece of ceil(sum / degree) elements; with stage 3 a flat piece of each.
 std::vector<ParameterTensor> updatedTensors(const std::vector<ParameterTensor>& parameters, const Plan& plan);
 
-/// Bytes that one device keeps between steps. With offload, the bytes on the host are in `host`.
+/// Bytes that one device keeps between steps. With offload, the bytes on the host are in `host`, and paged state.
 struct KeptBytes
 {
     std::int64_t weights = 0;
     std::int64_t gradients = 0;
     std::int64_t master = 0;
     std::int64_t state = 0;
-    std::int64_t host = 0; ///< master copy and state (gradients, weights) that were offloaded
+    std::int64_t host = 0; ///< master copy and state (gradients, weights) that were offloaded or are paged
     std::int64_t device() const { return weights + gradients + master + state; }
 };
 /// The sum over parameters as the step simulator allocates them: gradients as they are between

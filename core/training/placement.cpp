@@ -55,8 +55,9 @@ ParameterPlacement placementOf(const std::vector<ParameterTensor>& parameters, c
     const PrecisionRule rule = precisionRule(plan.precision);
     const bool onHost = plan.offload == Offload::Parameters;
     if (plan.shardsWeights() || plan.lora || rule.fp8Copies > 0)
-        placement.weights = each(
-            parameters, [&](const ParameterTensor& parameter) { return onHost ? 0 : weightBytes(parameter, plan); });
+        placement.weights = each(parameters, [&](const ParameterTensor& parameter) {
+            return onHost ? scaleBytes(parameter, plan) : weightBytes(parameter, plan);
+        });
     if (gatheredBytes(parameters, plan) > 0)
         placement.gathered =
             each(parameters, [&](const ParameterTensor& parameter) { return gatheredBytes(parameter, plan); });

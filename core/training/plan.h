@@ -64,6 +64,8 @@ enum class OptimizerKind {
     Adam8bit,
     Adam4bit,
     AdamFp8,
+    PagedAdamW,
+    PagedAdam8bit,
     Adafactor,
     Lion,
     Muon,

@@ -165,7 +165,7 @@ std::int64_t matrixBytes(std::int64_t out, std::int64_t in, StoredForm form, std
     case StoredForm::Float16: return 2 * count;
     case StoredForm::Float8: return count + 4;
     case StoredForm::Int8: return count + 4 * out;
-    case StoredForm::Int4: return half + 2 * groups;
+    case StoredForm::Int4: return half + 4 * groups;
     case StoredForm::NormalFloat4: return normalFloatBytes(count, false);
     case StoredForm::NormalFloat4Double: return normalFloatBytes(count);
     case StoredForm::Gptq: return half + 2 * groups + piece(groups, 2) + 4 * in;

@@ -5,7 +5,8 @@
 // weights  linear matrices of layers, and the output head where it is asked for, in the chosen form; everything else
 //          (embeddings, norms, biases) in the precision that is computed in:
 //            int8   n + 4 B per output channel (bitsandbytes LLM.int8, fp32 scales)
-//            int4   n/2 + 2 B per group along the input (of 128 weights unless it is said)
+//            int4   n/2 + 4 B per group along the input (of 128 weights unless it is said): bf16 scale and zero point
+//                   (torchao and gpt-fast, pack_tinygemm_scales_and_zeros)
 //            nf4    n/2 + an fp32 scale per 64; nf4-double: the scales in 8 bits (core/network/quantized.h)
 //            gptq   n/2 + (2 + 1/2) B per group + 4 B per input (the order of groups, g_idx); in 8 bits n + (2 + 1) B
 //            awq    n/2 + (2 + 1/2) B per group

@@ -15,7 +15,19 @@ bool isPacked(const ParameterTensor& parameter)
     return parameter.elements > 0 && parameter.storedBytes % parameter.elements != 0;
 }
 
+/// B of the numbers of a packed matrix, without what stands beside them: half a byte or a byte each.
+std::int64_t packedBytes(const ParameterTensor& parameter)
+{
+    return parameter.storedBytes < parameter.elements ? piece(parameter.elements, 2) : parameter.elements;
+}
+
 } // namespace
+
+std::int64_t scaleBytes(const ParameterTensor& parameter, const Plan& plan)
+{
+    const bool keeps = plan.isByDeepSpeed() || (plan.isByFsdp() && plan.shardedBy == ShardedBy::Fsdp1);
+    return keeps && plan.shardsWeights() && isPacked(parameter) ? parameter.storedBytes - packedBytes(parameter) : 0;
+}
 
 std::int64_t piece(std::int64_t elements, std::int64_t degree)
 {
@@ -52,8 +64,9 @@ std::int64_t weightBytes(const ParameterTensor& parameter, const Plan& plan)
     const std::int64_t copies = parameter.isMatrix() && !parameter.isEmbedding ? rule.fp8Copies : 0;
     if (!isPacked(parameter))
         return weightElements(parameter, plan) * (rule.weight + copies);
-    const std::int64_t whole = parameter.storedBytes + parameter.elements * copies;
-    return plan.shardsWeights() ? piece(whole, plan.shards()) : whole;
+    const std::int64_t scales = scaleBytes(parameter, plan);
+    const std::int64_t whole = parameter.storedBytes - scales + parameter.elements * copies;
+    return scales + (plan.shardsWeights() ? piece(whole, plan.shards()) : whole);
 }
 
 bool isPersistent(const ParameterTensor& parameter, const Plan& plan)
@@ -64,7 +77,7 @@ bool isPersistent(const ParameterTensor& parameter, const Plan& plan)
 std::int64_t wholeWeightBytes(const ParameterTensor& parameter, const Plan& plan)
 {
     if (isPacked(parameter))
-        return parameter.storedBytes;
+        return parameter.storedBytes - scaleBytes(parameter, plan);
     const PrecisionRule rule = precisionRule(plan.precision);
     const bool isCast = plan.isByFsdp() && rule.master > 0; // MixedPrecision's param_dtype
     return isCast || parameter.storedBytes == 0 ? parameter.elements * rule.weight : parameter.storedBytes;

@@ -61,6 +61,11 @@ std::int64_t gradientElements(const ParameterTensor& parameter, const Plan& plan
 /// the update has already been.
 std::int64_t keptGradientBytes(const ParameterTensor& parameter, const Plan& plan);
 
+/// Of weightBytes, what each device has whole and keeps when weights are offloaded: the scales and tables of a frozen
+/// matrix in NF4 or int8, which bitsandbytes holds in the module (Linear4bit.quant_state), where neither FSDP 1 nor
+/// DeepSpeed sees them. FSDP 2 shards torchao's NF4Tensor with its scales. 0 where nothing is sharded.
+std::int64_t scaleBytes(const ParameterTensor& parameter, const Plan& plan);
+
 /// Bytes of one parameter's weights on one device between steps; as they are stored beside adapters.
 std::int64_t weightBytes(const ParameterTensor& parameter, const Plan& plan);
 

@@ -73,7 +73,7 @@ Schema loadingSchema()
                     {"fp16", "FP16", "2 B"},
                     {"fp8", "FP8", "1 B"},
                     {"int8", "INT8", "1 B and a scale a channel"},
-                    {"int4", "INT4", "half a byte and a scale for 128"},
+                    {"int4", "INT4", "half a byte, and a scale and a zero point for 128"},
                     {"nf4", "NF4", "bitsandbytes"},
                     {"gptq", "GPTQ", "4 bits, groups of 128"},
                     {"awq", "AWQ", "4 bits, groups of 128"}}),

@@ -28,7 +28,7 @@ Schema inferenceSchema()
                     {"fp16", "fp16", "2 bytes"},
                     {"fp8", "fp8", "1 byte, one scale per tensor"},
                     {"int8", "int8", "1 byte, one scale per output channel"},
-                    {"int4", "int4", "half a byte, an fp16 scale per group"},
+                    {"int4", "int4", "half a byte, a bf16 scale and zero point per group (torchao, gpt-fast)"},
                     {"nf4", "NF4", "half a byte, an fp32 scale per 64 (bitsandbytes)"},
                     {"nf4-double", "NF4, double", "the scales in 8 bits, too: 4.127 bits an element"},
                     {"gptq", "GPTQ 4 bit", "half a byte; scale and zero point per group, an index per input"},

@@ -216,7 +216,7 @@ template <std::size_t n> bool isModelOf(const std::string_view (&names)[n], cons
 bool runsBitsandbytes(const Parameters& parameters)
 {
     const std::string& optimizer = parameters.choice("optimizer");
-    return isQuantizedForm(baseFormOf(parameters)) || optimizer == "adam-8bit" || optimizer == "galore-8bit";
+    return isQuantizedForm(baseFormOf(parameters)) || optimizer.ends_with("-8bit");
 }
 
 std::string impliedValue(const LibraryDefault& one, const Parameters& parameters)

@@ -198,7 +198,9 @@ std::vector<ParameterSpec> parallelSpecs()
                  "reduced. Off, PyTorch's default, the buckets are a second copy of all gradients."),
         flagSpec("no_sync", "whole gradients",
                  "FSDP sums the gradients of micro-batches whole and reduces them behind the last one (no_sync(), "
-                 "set_requires_gradient_sync(False)), as Accelerate, transformers' Trainer and Lightning do. Off, each "
+                 "set_requires_gradient_sync(False)), as Accelerate, transformers' Trainer and Lightning do "
+                 "(Accelerate under "
+                 "FSDP 2 since its pull request 3762 of September 2025). Off, each "
                  "micro-batch reduces: torchtune, sync_each_batch=True."),
         flagSpec("sequence_parallel", "sequence parallel",
                  "Tensor parallelism also divides what lies between the matrices: norms, dropout, residuals."),
@@ -301,6 +303,9 @@ Schema trainingSchema()
                     {"adam-8bit", "8-bit Adam", "two moments of one byte, a scale per block of 256"},
                     {"adam-4bit", "4-bit Adam", "two moments of half a byte, a scale per block of 128 (torchao)"},
                     {"adam-fp8", "FP8 Adam", "two moments of one byte in E4M3, a scale per block of 256 (torchao)"},
+                    {"paged-adamw", "paged AdamW",
+                     "two moments of 4 bytes in managed memory, which PyTorch's counters do not see (bitsandbytes)"},
+                    {"paged-adam-8bit", "paged 8-bit Adam", "the same of one byte each; scales stay on the device"},
                     {"adafactor", "Adafactor", "row and column sums instead of a second moment"},
                     {"lion", "Lion", "one moment"},
                     {"muon", "Muon", "one moment for matrices, AdamW for the rest"},

@@ -181,7 +181,7 @@ Schema shardingSchema()
     };
     named("batch").standard = "1";
     std::erase_if(named("optimizer").choices, [](const auto& one) { // they have nothing to share
-        return one.key == "lomo" || one.key == "adalomo";
+        return one.key == "lomo" || one.key == "adalomo" || one.key.starts_with("paged-");
     });
     named("zero").standard = "1";
     named("sharding_implementation").standard = "ideal";

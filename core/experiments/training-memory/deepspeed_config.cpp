@@ -14,10 +14,17 @@ namespace {
 
 std::string_view optimizerLabel(std::string_view kind)
 {
-    constexpr std::pair<std::string_view, std::string_view> labels[] = {
-        {"adam-8bit", "8-bit Adam"}, {"adam-4bit", "4-bit Adam"},     {"adam-fp8", "FP8 Adam"}, {"lion", "Lion"},
-        {"galore", "GaLore"},        {"galore-8bit", "8-bit GaLore"}, {"apollo", "APOLLO"},     {"lomo", "LOMO"},
-        {"adalomo", "AdaLomo"}};
+    constexpr std::pair<std::string_view, std::string_view> labels[] = {{"adam-8bit", "8-bit Adam"},
+                                                                        {"adam-4bit", "4-bit Adam"},
+                                                                        {"adam-fp8", "FP8 Adam"},
+                                                                        {"lion", "Lion"},
+                                                                        {"galore", "GaLore"},
+                                                                        {"galore-8bit", "8-bit GaLore"},
+                                                                        {"apollo", "APOLLO"},
+                                                                        {"lomo", "LOMO"},
+                                                                        {"adalomo", "AdaLomo"},
+                                                                        {"paged-adamw", "paged AdamW"},
+                                                                        {"paged-adam-8bit", "paged 8-bit Adam"}};
     for (const auto& [name, label] : labels)
         if (name == kind)
             return label;

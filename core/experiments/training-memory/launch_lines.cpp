@@ -186,6 +186,10 @@ Snippet torchrunLine(const Parameters& parameters)
         add("optim", optimizer);
     else if (optimizer == "adam-8bit")
         add("optim", "adamw_bnb_8bit");
+    else if (optimizer == "paged-adam-8bit")
+        add("optim", "paged_adamw_8bit");
+    else if (optimizer == "paged-adamw")
+        add("optim", "paged_adamw_32bit");
     else if (optimizer == "adam-4bit")
         add("optim", "adamw_torch_4bit");
     else

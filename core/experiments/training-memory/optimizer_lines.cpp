@@ -27,6 +27,10 @@ OptimizerName optimizerName(const std::string& kind)
         return {"torch.optim.SGD", {}, ", momentum=0.9", true, true};
     if (kind == "adam-8bit")
         return {"bitsandbytes.optim.Adam8bit", "import bitsandbytes", {}};
+    if (kind == "paged-adam-8bit")
+        return {"bitsandbytes.optim.PagedAdam8bit", "import bitsandbytes", {}};
+    if (kind == "paged-adamw")
+        return {"bitsandbytes.optim.PagedAdamW", "import bitsandbytes", {}};
     if (kind == "adam-4bit")
         return {"torchao.optim.Adam4bit", "import torchao", {}};
     if (kind == "adam-fp8")

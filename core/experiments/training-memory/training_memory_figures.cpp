@@ -337,16 +337,18 @@ Figure deviceTotalFigure(const TrainingAnswer& answer, const Figure& reservedFig
     return figure;
 }
 
-/// What offloading puts elsewhere; nothing without it.
+/// What offloading and paged optimizers put elsewhere; nothing without them.
 void appendHost(Figures& figures, const TrainingAnswer& answer)
 {
     const HostShare& host = answer.host;
-    if (answer.setup.step.plan.offload == Offload::None)
+    const bool isPaged = answer.setup.step.plan.offload == Offload::None;
+    if (isPaged && host.memory == 0)
         return;
-    Why why{"what the plan keeps in the host's memory",
+    Why why{isPaged ? "the optimizer's state in managed memory: its pages are on the device while that has room"
+                    : "what the plan keeps in the host's memory",
             fmt::format("= {}", bytesText(double(host.memory))),
             {},
-            "ZeRO-Offload: Ren et al. 2021",
+            isPaged ? "bitsandbytes, Optimizer8bit.get_state_buffer" : "ZeRO-Offload: Ren et al. 2021",
             {"buffers through which copies pass", "the program, its libraries and its data"}};
     if (host.buffers > 0)
         why.terms.push_back({"buffers", double(host.buffers), Unit::Byte, "pinned: 4 of a sub-group in fp32",

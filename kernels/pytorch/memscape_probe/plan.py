@@ -40,7 +40,7 @@ NEEDS_MORE = (
     ("transformers", ("5.24", "4.54", "4.50"), "the probe's own models shift their labels", "choose transformers=4.54"),
     ("loss", ("library",), "the probe runs a model with its library's loss", "choose loss=library"),
     ("optimizer", ("adamw", "adam", "sgd", "momentum", "adafactor", "muon", "none"),
-     "torch.optim has no such optimizer (8-bit Adam: bitsandbytes, 4-bit and FP8 Adam: torchao, Lion: lion-pytorch, GaLore: galore-torch, "
+     "torch.optim has no such optimizer (8-bit and paged Adam: bitsandbytes, 4-bit and FP8 Adam: torchao, Lion: lion-pytorch, GaLore: galore-torch, "
      "APOLLO: apollo-torch, LOMO: lomo-optim)", "choose optimizer=adamw"),
 )
 

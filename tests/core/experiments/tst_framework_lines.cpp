@@ -199,6 +199,8 @@ private slots:
         row("optimizer=momentum optimizer_implementation=fused",
             "torch.optim.SGD(model.parameters(), lr=learning_rate, momentum=0.9, fused=True)");
         row("optimizer=adam-8bit", "bitsandbytes.optim.Adam8bit(");
+        row("optimizer=paged-adamw", "bitsandbytes.optim.PagedAdamW(");
+        row("optimizer=paged-adam-8bit", "bitsandbytes.optim.PagedAdam8bit(");
         row("optimizer=adam-4bit", "torchao.optim.Adam4bit(");
         row("optimizer=adam-fp8", "torchao.optim.AdamFp8(");
         row("optimizer=muon", "torch.optim.Muon(");

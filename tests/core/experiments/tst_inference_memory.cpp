@@ -118,7 +118,7 @@ private slots:
         const double other = 2 * (count - linear);
         const double rows = 32.0 * (4 * 4096 + 2 * 11008 + 4096), columns = 32.0 * (4 * 4096 + 2 * 4096 + 11008);
         QCOMPARE(bytes(StoredForm::Int8), other + linear + 4 * rows);
-        QCOMPARE(bytes(StoredForm::Int4), other + linear / 2 + 2 * linear / 128);
+        QCOMPARE(bytes(StoredForm::Int4), other + linear / 2 + 4 * linear / 128); // torchao: scale and zero
         QCOMPARE(bytes(StoredForm::Awq), other + linear / 2 + 2.5 * linear / 128);
         QCOMPARE(bytes(StoredForm::Gptq), other + linear / 2 + 2.5 * linear / 128 + 4 * columns);
         const double nf4 = bytes(StoredForm::NormalFloat4Double) - other;

@@ -98,7 +98,7 @@ private slots:
         asked[1] = "dtype=int4";
         const double nibble = loading.number(gpu, asked, "time");
         QVERIFY(isWithin(byte, half / 2, 0.02));
-        QVERIFY(isWithin(nibble, half / 4, 0.08)); // embeddings stay, scales come
+        QVERIFY(isWithin(nibble, half / 4, 0.11)); // embeddings stay, scales and zero points come
         // Dequantized by one core of the host, that is slower than the disk.
         QCOMPARE(loadingWord(gpu, with(asked, {"convert=bf16"}), "bottleneck"), std::string("conversion"));
         QVERIFY(isWithin(loading.number(gpu, with(asked, {"convert=bf16"}), "gpu_bytes"), 137.95e9, 1e-3));

@@ -67,6 +67,22 @@ private slots:
         QVERIFY(predictedValue(lomo, "peak_allocated") < predictedValue(sgd, "peak_allocated") + 8 * largest);
     }
 
+    /// What bitsandbytes pages is no tensor of the device: GPT-2's matrices; its vectors have 99,999 elements at most.
+    void pagedStateIsSaidToBeElsewhere()
+    {
+        const auto predicted = [](const char* optimizer) {
+            return *trainingMemory().predict(h200(),
+                                             trainingWith({"model=gpt2", "batch=1", "sequence=128", "precision=bf16",
+                                                           "advice=none", std::string("optimizer=") + optimizer}));
+        };
+        const Prediction paged = predicted("paged-adamw"), eight = predicted("adam-8bit");
+        QVERIFY(!findFigure(eight.figures, "host_memory"));
+        const double vectors = 12 * (2 * 768 + 2304 + 768 + 2 * 768 + 3072 + 768) + 2 * 768; // Hugging Face: gpt2
+        QCOMPARE(predictedValue(paged, "optimizer_state"), 8 * vectors);
+        QCOMPARE(predictedValue(paged, "host_memory"), 8 * (124439808 - vectors));
+        QVERIFY(predictedValue(paged, "peak_allocated") < predictedValue(eight, "peak_allocated") - 1.9 * 124e6);
+    }
+
     /// ZeRO-Infinity: 12 bytes a parameter of master weights and moments, and 4 of the gradient, are swapped through
     /// four buffers; the update waits for 2 · 12 + 4 bytes.
     void stateOnAnNvmeLeavesTheHost()

@@ -216,6 +216,27 @@ private slots:
         QCOMPARE(keptBytes({parameter("p", {4097})}, before).state, 2 * 4097 + 2 * 4 * 3 + 2 * 1024);
     }
 
+    // bitsandbytes, `Optimizer8bit.get_state_buffer`: below 100,000 elements state is a tensor like any other, from
+    // there on it is managed memory, which PyTorch does not count; the scales of 8 bits stay tensors.
+    void pagedStateIsNotOnTheDevice()
+    {
+        const auto kept = [](OptimizerKind optimizer, std::int64_t elements, bool isOnCpu = false) {
+            Plan plan;
+            plan.optimizer = optimizer;
+            plan.precision = Precision::Bf16;
+            plan.isOnCpu = isOnCpu;
+            return keptBytes({parameter("p", {elements})}, plan);
+        };
+        QCOMPARE(kept(OptimizerKind::PagedAdamW, 99'999).state, 8 * 99'999);
+        QCOMPARE(kept(OptimizerKind::PagedAdamW, 99'999).host, 0);
+        QCOMPARE(kept(OptimizerKind::PagedAdamW, 100'000).state, 0);
+        QCOMPARE(kept(OptimizerKind::PagedAdamW, 100'000).host, 8 * 100'000); // in fp32, whatever the weights are
+        QCOMPARE(kept(OptimizerKind::PagedAdam8bit, 102'400).state, 2 * 4 * 400 + 2 * 1024);
+        QCOMPARE(kept(OptimizerKind::PagedAdam8bit, 102'400).host, 2 * 102'400);
+        QCOMPARE(kept(OptimizerKind::PagedAdam8bit, 4096).state, kept(OptimizerKind::Adam8bit, 4096).state);
+        QCOMPARE(kept(OptimizerKind::PagedAdamW, 100'000, true).host, 0); // a processor has no pages to leave
+    }
+
     // torchao, `OptimState4bit.zeros` and `OptimStateFp8.zeros`: codes, scales and, in 4 bits, a table each; moments of
     // the weight's type for what is small or no whole number of blocks.
     void torchaoQuantizesWholeBlocks()

@@ -86,7 +86,7 @@ def build(config):
     values = {key: value for key, value in config.items() if key not in ("model_type", "architectures", "torch_dtype")}
     settings = transformers.AutoConfig.for_model(kind, **values)
     model = getattr(transformers, config["architectures"][0])(settings)
-    if kind == "t5" and not config["tie_word_embeddings"]:
+    if kind in ("t5", "mt5") and not config["tie_word_embeddings"]:
         # transformers 5 ties T5 always; the published checkpoints of v1.1 hold a head of their own.
         model.lm_head.weight = nn.Parameter(torch.empty_like(model.lm_head.weight))
     return model
