@@ -27,13 +27,7 @@ void reverse(Schedule& schedule, int first, int last)
         schedule.push_back({OperationKind::Backward, i, 0});
 }
 
-} // namespace
-
-Schedule keepEverything(int length)
-{
-    return segmentSchedule(length, {0}, LastSegment::Kept);
-}
-
+/// Segments that begin at `starts` (ascending, the first is 0, all below length).
 Schedule segmentSchedule(int length, const std::vector<int>& starts, LastSegment last)
 {
     assert(!starts.empty() && starts.front() == 0 && starts.back() < length);
@@ -50,6 +44,13 @@ Schedule segmentSchedule(int length, const std::vector<int>& starts, LastSegment
         reverse(schedule, starts[segment], end(segment));
     }
     return schedule;
+}
+
+} // namespace
+
+Schedule keepEverything(int length)
+{
+    return segmentSchedule(length, {0}, LastSegment::Kept);
 }
 
 Schedule everyStages(int length, int every, LastSegment last)

@@ -21,9 +21,6 @@ enum class LastSegment { Kept, Recomputed };
 /// No forward runs twice.
 Schedule keepEverything(int length);
 
-/// Segments that begin at `starts` (ascending, the first is 0, all below length).
-Schedule segmentSchedule(int length, const std::vector<int>& starts, LastSegment last);
-
 /// Segments of `every` stages; the last may be shorter. every ≥ 1; beyond the length it is one
 /// segment.
 Schedule everyStages(int length, int every, LastSegment last);

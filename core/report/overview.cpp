@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/overview.h"
 
+#include "core/base/number.h"
 #include "core/experiment/by_key.h"
 #include "core/report/memory_tables.h"
 #include "core/report/summary.h"
@@ -109,14 +110,6 @@ RecordOverview overviewOf(const Record& record)
     made.grade = grade.empty() ? "–" : grade;
     made.claims = claimsText(record);
     return made;
-}
-
-TextTable overviewTable(const std::vector<RecordOverview>& overviews)
-{
-    TextTable table{{{"record", false}, {"verdict", false}, {"median error", false}, {"measurement", false}}, {}};
-    for (const RecordOverview& one : overviews)
-        table.rows.push_back({one.title, one.verdict, one.medianError, one.grade});
-    return table;
 }
 
 } // namespace memscape

@@ -4,10 +4,8 @@
 #pragma once
 
 #include "core/experiment/record.h"
-#include "core/report/text_table.h"
 
 #include <string>
-#include <vector>
 
 namespace memscape {
 
@@ -22,9 +20,6 @@ struct RecordOverview
 };
 
 RecordOverview overviewOf(const Record& record);
-
-/// record | verdict | median error | grade.
-TextTable overviewTable(const std::vector<RecordOverview>& overviews);
 
 /// The curve that the page is about, its predicted and measured side; null where there is none.
 struct HeadlineCurve

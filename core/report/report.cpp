@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/report/overview.h"
+#include "core/report/text_table.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

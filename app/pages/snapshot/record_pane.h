@@ -25,7 +25,6 @@ public:
     PlotView* plot() const { return m_plot; }
     FindingsList* findings() const { return m_findings; }
     FiguresTable* figures() const { return m_figures; }
-    NumbersTable* holders() const { return m_holders; }
 
 private:
     PlotView* m_plot;

@@ -73,6 +73,38 @@ double seconds(const DeviceRates& rates, const MlpWork& work, double kernels)
     return operatorSeconds(rates, cost);
 }
 
+/// The times are those of a roofline of the device; without its rates, they are counted in forwards (forward 1).
+Result<ChainSource> mlpSource(const Device& device, std::string_view text, std::int64_t batch)
+{
+    MEMSCAPE_TRY(shape, parseMlpShape(text, batch));
+    MEMSCAPE_TRY(chain, mlpChain(shape));
+    ChainSource source;
+    source.chain = std::move(chain);
+    source.sizes = fmt::format("arrays of {} × {} floats, as the live run holds them", shape.batch, shape.width);
+    const auto rates = deviceRates(device);
+    source.chain.units.isSeconds = rates.has_value();
+    const auto time = [&](const MlpWork& work, double kernels, double otherwise) {
+        return rates ? seconds(*rates, work, kernels) : otherwise;
+    };
+    Stage stage = source.chain.stages.front();
+    SaveOption &all = stage.options[std::size_t(MlpSave::All)], &result = stage.options[std::size_t(MlpSave::Result)];
+    stage.forward = time(mlpForwardWork(shape, false), 2, 1);
+    all.forward = time(mlpForwardWork(shape, true), 2, 1);
+    result.forward = stage.forward;
+    all.backward = time(mlpBackwardWork(shape, MlpSave::All), 4, 2);
+    result.backward = time(mlpBackwardWork(shape, MlpSave::Result), 5, 3);
+    for (Stage& each : source.chain.stages) {
+        stage.name = each.name;
+        each = stage;
+    }
+    source.chain.lossTime = time(mlpLossWork(shape), 1, 0);
+    source.times = rates
+        ? fmt::format("roofline of {}: max(FLOPs / fp32 rate, bytes / bandwidth) + launches", device.name)
+        : fmt::format("counted in forwards: {}", rates.error().message);
+    source.omits = {"how far a library's product stays below the rate", "caches between operations"};
+    return source;
+}
+
 } // namespace
 
 Result<Chain> parseUniformChain(std::string_view text)
@@ -111,37 +143,6 @@ Result<Chain> parseUniformChain(std::string_view text)
                     "what a stage saves holds its result", "chain");
     MEMSCAPE_CHECK(checkChain(chain));
     return chain;
-}
-
-Result<ChainSource> mlpSource(const Device& device, std::string_view text, std::int64_t batch)
-{
-    MEMSCAPE_TRY(shape, parseMlpShape(text, batch));
-    MEMSCAPE_TRY(chain, mlpChain(shape));
-    ChainSource source;
-    source.chain = std::move(chain);
-    source.sizes = fmt::format("arrays of {} × {} floats, as the live run holds them", shape.batch, shape.width);
-    const auto rates = deviceRates(device);
-    source.chain.units.isSeconds = rates.has_value();
-    const auto time = [&](const MlpWork& work, double kernels, double otherwise) {
-        return rates ? seconds(*rates, work, kernels) : otherwise;
-    };
-    Stage stage = source.chain.stages.front();
-    SaveOption &all = stage.options[std::size_t(MlpSave::All)], &result = stage.options[std::size_t(MlpSave::Result)];
-    stage.forward = time(mlpForwardWork(shape, false), 2, 1);
-    all.forward = time(mlpForwardWork(shape, true), 2, 1);
-    result.forward = stage.forward;
-    all.backward = time(mlpBackwardWork(shape, MlpSave::All), 4, 2);
-    result.backward = time(mlpBackwardWork(shape, MlpSave::Result), 5, 3);
-    for (Stage& each : source.chain.stages) {
-        stage.name = each.name;
-        each = stage;
-    }
-    source.chain.lossTime = time(mlpLossWork(shape), 1, 0);
-    source.times = rates
-        ? fmt::format("roofline of {}: max(FLOPs / fp32 rate, bytes / bandwidth) + launches", device.name)
-        : fmt::format("counted in forwards: {}", rates.error().message);
-    source.omits = {"how far a library's product stays below the rate", "caches between operations"};
-    return source;
 }
 
 Result<ChainSource> chainSource(const Device& device, const Parameters& parameters)

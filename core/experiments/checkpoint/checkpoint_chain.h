@@ -32,10 +32,6 @@ Result<ChainSource> chainSource(const Device& device, const Parameters& paramete
 /// "uniform:64,saved=4". Errors: chain.syntax, chain.range.
 Result<Chain> parseUniformChain(std::string_view text);
 
-/// The MLP chain with the times of a roofline of the device; without its rates, in forwards
-/// (forward 1).
-Result<ChainSource> mlpSource(const Device& device, std::string_view text, std::int64_t batch);
-
 /// A network cut into blocks. Errors: those of readModel and buildNetwork, chain.length when it has
 /// no layers.
 Result<ChainSource> modelSource(const Device& device, std::string_view name, const Parameters& parameters);

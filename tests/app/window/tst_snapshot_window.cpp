@@ -136,7 +136,7 @@ private slots:
         QCOMPARE(shown->figures()->figures()->rows().size(), record.measured->figures.size());
         QCOMPARE(shown->findings()->findings().size(), record.measured->detail["findings"].size());
         QCOMPARE(shown->plot()->curves().size(), std::size_t(2));
-        QVERIFY(shown->holders()->model()->rowCount() > 0);
+        QVERIFY(shown->findChild<NumbersTable*>()->model()->rowCount() > 0);
         openExample(); // the snapshot itself takes its place
         QVERIFY(!shown->isVisibleTo(snapshot()));
     }
