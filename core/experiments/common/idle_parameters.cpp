@@ -347,7 +347,7 @@ std::vector<std::string> idleInferenceParameters(const Device& device, const Par
     idle.add("attention", !traits.hasAttention);
     addParallelism(idle, traits, parameters);
     const std::string& form = parameters.choice("weight_precision");
-    idle.add("library", !traits.hasCache || !device.isGpu() || ggufMixtureFromText(form).has_value());
+    idle.add("library", !traits.hasCache && !traits.hasLanguageHead); // else vLLM and llama.cpp imply others
     const bool isNormalFloat = form.starts_with("nf4");
     const bool hasGroups = form == "int4" || form.starts_with("gptq") || form == "awq";
     const bool isQuantized = isNormalFloat || hasGroups || form == "int8";
