@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How fast this processor is just now: the same few works whenever they are asked for, in a calibration and in turn with the
 steps of a network (core/experiment/probed_host.h compares the two). Neighbours on the machine change it from minute to
-minute. A step is a sum of thousands of operators, so that the mean of these works counts, interruptions included.
+minute. A step is a sum of thousands of operators, so that the mean of these works counts, interruptions included; but of one sample
+no more than MOST times the median: a host that backs a guest's memory for the first time takes hundreds of times, once.
 
   core     a product of 256 × 512 by 512 × 1024 whose operands are near
   memory   one pass in place over BLOCK bytes, each time others of so many that no cache holds them
@@ -11,6 +12,7 @@ minute. A step is a sum of thousands of operators, so that the mean of these wor
 
 Left out: machines whose free memory is not four times that, where a pass of memory is one of the cache, then and now."""
 import mmap
+import statistics
 import time
 
 import torch
@@ -19,6 +21,7 @@ from . import machine
 
 BLOCK = 40 << 20  # B
 BEYOND = 2.5  # times the last cache: what is used again after so much comes from memory
+MOST = 10  # times the median
 PAGE = mmap.PAGESIZE
 PRODUCTS, CALLS = 5, 40
 WORKS = ("core", "memory", "page", "call")
@@ -68,6 +71,10 @@ class HostState:
         self.frees.append(seconds_of(pages.close))
         self.turn = (self.turn + 1) % len(self.far)
         self.samples["memory"].append(seconds_of(lambda: self.far[self.turn].mul_(1)))
+
+    def limited(self):
+        """The samples, none of them above MOST times their median."""
+        return {name: [min(sample, MOST * statistics.median(samples)) for sample in samples] for name, samples in self.samples.items()}
 
     def first_touch(self):
         """s of a page without the pass over it, until it is given back."""

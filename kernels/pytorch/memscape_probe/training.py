@@ -21,7 +21,7 @@ from .trace import StepTrace
 
 WARM_UP, RECORDED_STEPS = 2, 2
 TIMED_STEPS, TIMED_SECONDS, LEAST_TIMED = 20, 8.0, 3
-STATE_EVERY = 2  # timed steps
+STATE_EVERY, STATE_SAMPLES = 2, 8  # timed steps between two looks at the processor; of each work at a look
 
 
 class Loop:
@@ -238,11 +238,12 @@ class Timed:
             self.seconds.append(time.perf_counter() - started)
             self.done = len(self.seconds)
             self.request.progress(self.done, self.total, f"step {self.done} of {self.total}")
-        self.host_state = state.samples if state else None
+        self.host_state = state.limited() if state else None
 
     def look(self, loop, state):
         """At the processor's state; a step that is not timed fills the caches again."""
-        guarded(state.sample)
+        for _ in range(STATE_SAMPLES):
+            guarded(state.sample)
         guarded(loop.step)
         loop.forget()
 

@@ -516,6 +516,11 @@ class Calibration(unittest.TestCase):
         state.samples["page"], state.fills, state.frees = [3e-6, 2e-6], [2e-5, 8e-6], [4e-6, 1.6e-6]  # of 16 pages
         self.assertAlmostEqual(state.first_touch(), 1.6e-6, places=12)
 
+    def test_one_sample_counts_no_more_than_ten_times_the_median(self):
+        state = host_state.HostState()
+        state.samples = {"core": [1.0, 1.0, 9.0, 1.0, 1.0], "page": [1.0, 2.0, 2.0, 3.0, 250.0]}
+        self.assertEqual(state.limited(), {"core": [1.0, 1.0, 9.0, 1.0, 1.0], "page": [1.0, 2.0, 2.0, 3.0, 20.0]})
+
     def test_it_can_be_stopped(self):
         with self.assertRaises(Problem) as stopped:
             calibration.measure(Request({}, after=5))
@@ -539,7 +544,7 @@ class Steps(unittest.TestCase):
         with mock.patch.multiple(host_state, BLOCK=1 << 16, BEYOND=0):
             timed.run(loop)
         looks = training.TIMED_STEPS // training.STATE_EVERY
-        self.assertEqual({len(samples) for samples in timed.host_state.values()}, {looks})
+        self.assertEqual({len(samples) for samples in timed.host_state.values()}, {looks * training.STATE_SAMPLES})
         self.assertEqual(len(timed.seconds), training.TIMED_STEPS)
         self.assertEqual(loop.steps, training.TIMED_STEPS + looks)
         self.assertEqual(loop.forgotten, loop.steps)
