@@ -12,8 +12,6 @@ namespace memscape {
 /// Everything may be different: another study was opened, made or reloaded.
 struct StudyReset
 { };
-struct TitleChanged
-{ };
 /// The page that is shown. Saved with the study; a step of the history only where a page led to another at a setting.
 struct PageChanged
 { };
@@ -57,8 +55,7 @@ struct FileChanged
 struct ModifiedChanged
 { };
 
-using ChangeEvent =
-    std::variant<StudyReset, TitleChanged, PageChanged, ParametersChanged, DeviceChanged, ViewChanged, RecordAdded,
-                 RecordRemoved, RecordRenamed, RecordChanged, FileChanged, ModifiedChanged>;
+using ChangeEvent = std::variant<StudyReset, PageChanged, ParametersChanged, DeviceChanged, ViewChanged, RecordAdded,
+                                 RecordRemoved, RecordRenamed, RecordChanged, FileChanged, ModifiedChanged>;
 
 } // namespace memscape

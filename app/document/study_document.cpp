@@ -188,16 +188,6 @@ void StudyDocument::setViewSetting(const std::string& experiment, const std::str
                                value, 0));
 }
 
-void StudyDocument::setTitle(const std::string& title, int gesture)
-{
-    if (title == m_study.title)
-        return;
-    push(new ChangeValue<std::string>(
-        tr("Change title"),
-        {"title", [this]() -> std::string& { return m_study.title; }, [this](bool) { emitEvent(TitleChanged{}); }},
-        title, gesture));
-}
-
 std::size_t StudyDocument::addRecord(Record record)
 {
     const QString text = tr("Add %1").arg(nameOf(record));

@@ -132,7 +132,6 @@ public:
     void setParameters(const std::string& experiment, const Parameters& parameters, const QString& text);
     void setDevice(const std::string& experiment, const std::string& device);
     void setViewSetting(const std::string& experiment, const std::string& key, const Json& value);
-    void setTitle(const std::string& title, int gesture = 0);
     /// At the end; returns its index.
     std::size_t addRecord(Record record);
     /// As one step, "Import 3 records".

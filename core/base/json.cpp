@@ -271,4 +271,12 @@ Result<std::int64_t> JsonReader::integer(std::string_view key, std::int64_t fall
     return value.integer();
 }
 
+Result<bool> JsonReader::boolean(std::string_view key, bool fallback) const
+{
+    if (!has(key))
+        return fallback;
+    MEMSCAPE_TRY(value, at(key));
+    return value.boolean();
+}
+
 } // namespace memscape

@@ -68,6 +68,7 @@ public:
     Result<double> number(std::string_view key, double fallback) const;
     Result<std::string> string(std::string_view key, std::string fallback) const;
     Result<std::int64_t> integer(std::string_view key, std::int64_t fallback) const;
+    Result<bool> boolean(std::string_view key, bool fallback) const;
 
     /// json.type at this path: "expected a number, found "12 GB"".
     tl::unexpected<Error> expected(std::string_view what) const;

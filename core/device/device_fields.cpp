@@ -67,8 +67,7 @@ bool Fields::boolean(std::string_view key, bool fallback) const
 {
     if (!has(key))
         return fallback;
-    const auto at = m_node.at(key);
-    const auto value = at ? at->boolean() : Result<bool>(tl::unexpected<Error>(at.error()));
+    const auto value = m_node.boolean(key, fallback);
     if (!value)
         refuse(value.error());
     return value.value_or(fallback);

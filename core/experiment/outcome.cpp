@@ -124,11 +124,7 @@ Result<Figure> figureFromJson(const std::string& key, const JsonReader& reader)
             *target = bound;
         }
     }
-    if (reader.has("counted")) {
-        MEMSCAPE_TRY(node, reader.at("counted"));
-        MEMSCAPE_TRY(counted, node.boolean());
-        figure.isCounted = counted;
-    }
+    MEMSCAPE_SET(figure.isCounted, reader.boolean("counted", figure.isCounted));
     if (reader.has("why")) {
         MEMSCAPE_TRY(node, reader.at("why"));
         MEMSCAPE_TRY(why, whyFromJson(node));

@@ -119,14 +119,6 @@ Result<std::optional<Outcome>> optionalOutcome(const JsonReader& reader, std::st
     return std::optional<Outcome>(std::move(outcome));
 }
 
-Result<bool> optionalFlag(const JsonReader& reader, std::string_view key)
-{
-    if (!reader.has(key))
-        return false;
-    MEMSCAPE_TRY(node, reader.at(key));
-    return node.boolean();
-}
-
 Result<void> readParameters(Record& record, const JsonReader& reader)
 {
     MEMSCAPE_TRY(node, reader.at("parameters"));
@@ -159,8 +151,8 @@ Result<Record> readRecordNode(const JsonReader& reader, DeviceSource& devices)
     MEMSCAPE_TRY(experiment, reader.string("experiment"));
     MEMSCAPE_TRY(name, reader.string("name", ""));
     MEMSCAPE_TRY(note, reader.string("note", ""));
-    MEMSCAPE_TRY(pinned, optionalFlag(reader, "pinned"));
-    MEMSCAPE_TRY(baseline, optionalFlag(reader, "baseline"));
+    MEMSCAPE_TRY(pinned, reader.boolean("pinned", false));
+    MEMSCAPE_TRY(baseline, reader.boolean("baseline", false));
     record.experiment = experiment;
     record.name = name;
     record.note = note;

@@ -45,14 +45,6 @@ Result<std::vector<std::string>> labWords(const JsonReader& reader, std::string_
     return words;
 }
 
-Result<bool> labFlag(const JsonReader& reader, std::string_view key)
-{
-    if (!reader.has(key))
-        return false;
-    MEMSCAPE_TRY(node, reader.at(key));
-    return node.boolean();
-}
-
 Result<std::string> labText(const JsonReader& reader, std::string_view key)
 {
     if (!reader.has(key))

@@ -35,8 +35,6 @@ Result<Kind> labKind(const JsonReader& reader, std::string_view key, std::string
 Result<std::vector<JsonReader>> labItems(const JsonReader& reader, std::string_view key, std::size_t most);
 /// Words and numbers of a list, as text.
 Result<std::vector<std::string>> labWords(const JsonReader& reader, std::string_view key, std::size_t most = 64);
-/// False without the key.
-Result<bool> labFlag(const JsonReader& reader, std::string_view key);
 /// A number or a text under the key, as text.
 Result<std::string> labText(const JsonReader& reader, std::string_view key);
 /// From `least` to a million.

@@ -69,7 +69,7 @@ Result<Lab> labFromJson(const Json& json, const fs::path& folder)
     MEMSCAPE_TRY(minutes, labAmount(reader, "minutes", 45, 1));
     lab.minutes = int(minutes);
     MEMSCAPE_SET(lab.points, labAmount(reader, "points", 0));
-    MEMSCAPE_SET(lab.isStudentPack, labFlag(reader, "student_pack"));
+    MEMSCAPE_SET(lab.isStudentPack, reader.boolean("student_pack", false));
     MEMSCAPE_TRY(hash, reader.string("hash", ""));
     lab.hash = lab.isStudentPack ? hash : std::string();
     const bool isPlain = std::ranges::all_of(
@@ -80,7 +80,7 @@ Result<Lab> labFromJson(const Json& json, const fs::path& folder)
     if (reader.has("needs")) {
         MEMSCAPE_TRY(needs, reader.at("needs"));
         MEMSCAPE_CHECK(onlyLabKeys(needs, {"gpu"}));
-        MEMSCAPE_SET(lab.needsGpu, labFlag(needs, "gpu"));
+        MEMSCAPE_SET(lab.needsGpu, needs.boolean("gpu", false));
     }
     MEMSCAPE_CHECK(readVariants(reader, lab));
     MEMSCAPE_TRY(predictions, labItems(reader, "predictions", 200));

@@ -67,14 +67,14 @@ Result<LabCheck> readLabCheck(const JsonReader& reader, const LabStep& step, boo
     MEMSCAPE_SET(check.relative, labAmount(reader, "rel", 0));
     MEMSCAPE_SET(check.decades, labAmount(reader, "decades", 0));
     MEMSCAPE_SET(check.curve, reader.string("curve", ""));
-    MEMSCAPE_SET(check.shape, labFlag(reader, "shape"));
-    MEMSCAPE_SET(check.smallest, labFlag(reader, "smallest_first"));
+    MEMSCAPE_SET(check.shape, reader.boolean("shape", false));
+    MEMSCAPE_SET(check.smallest, reader.boolean("smallest_first", false));
     MEMSCAPE_SET(check.tie, labAmount(reader, "tie", 0));
     MEMSCAPE_SET(check.source, reader.string("step", step.id));
     MEMSCAPE_SET(check.points, labAmount(reader, "points", isPack ? 0 : -1, isPack ? 0 : -1));
     if (check.points < 0)
         return fail("lab.points", "a check says its points", "add \"points\": 1", reader.path());
-    MEMSCAPE_SET(check.hidden, labFlag(reader, "hidden"));
+    MEMSCAPE_SET(check.hidden, reader.boolean("hidden", false));
     MEMSCAPE_SET(check.after, labWords(reader, "after"));
     MEMSCAPE_SET(check.because, reader.string("because", ""));
     for (std::string& one : check.after)

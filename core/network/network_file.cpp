@@ -200,12 +200,6 @@ Result<void> NetworkFileReader::readModules()
 Result<FileAttributes> NetworkFileReader::readAttributes(const JsonReader& step, std::string_view op)
 {
     FileAttributes found;
-    const auto flag = [&](const char* key) -> Result<bool> {
-        if (!step.has(key))
-            return false;
-        MEMSCAPE_TRY(at, step.at(key));
-        return at.boolean();
-    };
     const bool isNorm = op == "layer_norm";
     for (const char* key : {"dim", "dims", "order"}) {
         if (!step.has(key) || isNorm)
@@ -236,10 +230,10 @@ Result<FileAttributes> NetworkFileReader::readAttributes(const JsonReader& step,
     MEMSCAPE_TRY(probability, step.number("p", 0));
     if (probability < 0 || probability > 1)
         return wrongFile("size", step, fmt::format("{} is no probability", probability));
-    MEMSCAPE_TRY(keeps, flag("keep"));
-    MEMSCAPE_TRY(inPlace, flag("in_place"));
-    MEMSCAPE_TRY(noGradient, flag("no_grad"));
-    MEMSCAPE_TRY(bilinear, flag("bilinear"));
+    MEMSCAPE_TRY(keeps, step.boolean("keep", false));
+    MEMSCAPE_TRY(inPlace, step.boolean("in_place", false));
+    MEMSCAPE_TRY(noGradient, step.boolean("no_grad", false));
+    MEMSCAPE_TRY(bilinear, step.boolean("bilinear", false));
     MEMSCAPE_TRY(equation, step.string("equation", ""));
     MEMSCAPE_TRY(name, step.string("name", ""));
     MEMSCAPE_TRY(kept, step.string("keeps", ""));
@@ -320,11 +314,7 @@ Result<void> NetworkFileReader::readEnter(const JsonReader& step)
     FileStep made;
     made.kind = FileStep::Kind::Enter;
     made.module = known->second;
-    if (step.has("layer")) {
-        MEMSCAPE_TRY(layer, step.at("layer"));
-        MEMSCAPE_TRY(isLayer, layer.boolean());
-        made.isLayer = isLayer;
-    }
+    MEMSCAPE_SET(made.isLayer, step.boolean("layer", false));
     m_file.program.push_back(std::move(made));
     return {};
 }
@@ -376,11 +366,7 @@ Result<void> NetworkFileReader::readEnd()
     m_file.output = output, m_file.loss = loss;
     if (output == noFileTensor && loss == noFileTensor)
         return wrongFile("tensor", m_root, "the network has neither an output nor a loss");
-    if (m_root.has("returns_loss")) {
-        MEMSCAPE_TRY(at, m_root.at("returns_loss"));
-        MEMSCAPE_TRY(returns, at.boolean());
-        m_file.returnsLoss = returns;
-    }
+    MEMSCAPE_SET(m_file.returnsLoss, m_root.boolean("returns_loss", false));
     if (m_root.has("assumptions")) {
         MEMSCAPE_TRY(list, m_root.at("assumptions"));
         MEMSCAPE_TRY(items, list.items());

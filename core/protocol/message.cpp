@@ -250,11 +250,7 @@ Result<Command> decodeCommand(std::string_view text)
         Json parameters = reader.has("parameters") ? reader.node()["parameters"] : Json::object();
         if (!parameters.is_object())
             return JsonReader(parameters, "parameters").expected("an object");
-        bool isForced = false;
-        if (reader.has("force")) {
-            MEMSCAPE_TRY(force, reader.at("force"));
-            MEMSCAPE_SET(isForced, force.boolean());
-        }
+        MEMSCAPE_TRY(isForced, reader.boolean("force", false));
         return Command(Run{id, experiment, device, std::move(parameters), isForced});
     }
     return fail("protocol.command", fmt::format("no command \"{}\"", quotedForMessage(command)),

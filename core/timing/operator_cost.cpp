@@ -402,17 +402,4 @@ OperatorCost backwardCost(const Graph& graph, const Operator& op)
     return cost;
 }
 
-NetworkCost networkCost(const Graph& graph)
-{
-    NetworkCost sum;
-    for (const Operator& op : graph.operators) {
-        const OperatorCost forward = forwardCost(graph, op), backward = backwardCost(graph, op);
-        sum.forwardFlops += forward.isProduct ? forward.flops : 0;
-        sum.forwardBytes += forward.bytes;
-        sum.backwardFlops += backward.isProduct ? backward.flops : 0;
-        sum.backwardBytes += backward.bytes;
-    }
-    return sum;
-}
-
 } // namespace memscape

@@ -102,15 +102,4 @@ double windowSize(const Layout& kernels);
 OperatorCost forwardCost(const Graph& graph, const Operator& op);
 OperatorCost backwardCost(const Graph& graph, const Operator& op);
 
-/// Sums over a network's program, one forward and one backward pass: FLOPs of products, which is
-/// what utilisation is counted in, and all bytes.
-struct NetworkCost
-{
-    double forwardFlops = 0;
-    double backwardFlops = 0;
-    double forwardBytes = 0;
-    double backwardBytes = 0;
-};
-NetworkCost networkCost(const Graph& graph);
-
 } // namespace memscape

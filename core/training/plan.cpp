@@ -127,10 +127,6 @@ Result<Precision> precisionFromText(std::string_view text)
 {
     return precisions.value(text);
 }
-std::vector<std::string> precisionNames()
-{
-    return precisions.all();
-}
 std::string_view optimizerText(OptimizerKind kind)
 {
     return optimizers.text(kind);
@@ -139,27 +135,11 @@ Result<OptimizerKind> optimizerFromText(std::string_view text)
 {
     return optimizers.value(text);
 }
-std::vector<std::string> optimizerNames()
-{
-    return optimizers.all();
-}
-std::string_view updateStyleText(UpdateStyle style)
-{
-    return styles.text(style);
-}
 Result<UpdateStyle> updateStyleFromText(std::string_view text)
 {
     return styles.value(text);
 }
-std::vector<std::string> updateStyleNames()
-{
-    return styles.all();
-}
 
-std::string_view fsdpWrapText(FsdpWrap wrap)
-{
-    return wraps.text(wrap);
-}
 Result<FsdpWrap> fsdpWrapFromText(std::string_view text)
 {
     return wraps.value(text);
@@ -183,19 +163,11 @@ Result<PipelineSchedule> pipelineScheduleFromText(std::string_view text)
     return schedules.value(text);
 }
 
-std::string_view fp8ScalingText(Fp8Scaling scaling)
-{
-    return scalings.text(scaling);
-}
 Result<Fp8Scaling> fp8ScalingFromText(std::string_view text)
 {
     return scalings.value(text);
 }
 
-std::string_view tf32Text(Tf32 products)
-{
-    return tensorFloats.text(products);
-}
 Result<Tf32> tf32FromText(std::string_view text)
 {
     return tensorFloats.value(text);

@@ -40,7 +40,6 @@ enum class Precision {
 std::string_view precisionText(Precision precision); ///< "bf16-mixed", …
 /// Errors: plan.precision with the nearest names.
 Result<Precision> precisionFromText(std::string_view text);
-std::vector<std::string> precisionNames();
 
 /// Bytes of one element of what a recipe keeps per parameter.
 struct PrecisionRule
@@ -77,14 +76,11 @@ enum class OptimizerKind {
 };
 std::string_view optimizerText(OptimizerKind kind); ///< "adamw", "adam-8bit", …
 Result<OptimizerKind> optimizerFromText(std::string_view text);
-std::vector<std::string> optimizerNames();
 
 /// How the update is written: one tensor after the other, all tensors at once (PyTorch's default on
 /// CUDA), in one kernel, or as a textbook would write it, every expression out of place.
 enum class UpdateStyle { Loop, Foreach, Fused, WrittenOut };
-std::string_view updateStyleText(UpdateStyle style); ///< "loop", "foreach", "fused", "written-out"
-Result<UpdateStyle> updateStyleFromText(std::string_view text);
-std::vector<std::string> updateStyleNames();
+Result<UpdateStyle> updateStyleFromText(std::string_view text); ///< "loop", "foreach", "fused", "written-out"
 
 /// Whose code shards: it decides what is whole at which moment, and which buffers there are (sharding.h).
 enum class ShardedBy {
@@ -98,8 +94,7 @@ Result<ShardedBy> shardedByFromText(std::string_view text);
 
 /// Which modules are units of FSDP (fsdp_wrapping.h).
 enum class FsdpWrap { Block, Size, Whole };
-std::string_view fsdpWrapText(FsdpWrap wrap); ///< "block", "size", "whole"
-Result<FsdpWrap> fsdpWrapFromText(std::string_view text);
+Result<FsdpWrap> fsdpWrapFromText(std::string_view text); ///< "block", "size", "whole"
 
 /// In which order ranks of a pipeline run micro-batches (pipeline_schedule.h).
 enum class PipelineSchedule { GPipe, OneForwardOneBackward, Interleaved };
@@ -109,15 +104,13 @@ Result<PipelineSchedule> pipelineScheduleFromText(std::string_view text);
 /// How FP8 recipes find the scale of a tensor: from maxima of earlier steps (Transformer Engine), or its own, which is
 /// read before it is cast (torchao's tensorwise recipe, Transformer Engine's current scaling).
 enum class Fp8Scaling { Delayed, Tensorwise };
-std::string_view fp8ScalingText(Fp8Scaling scaling); ///< "delayed", "tensorwise"
-Result<Fp8Scaling> fp8ScalingFromText(std::string_view text);
+Result<Fp8Scaling> fp8ScalingFromText(std::string_view text); ///< "delayed", "tensorwise"
 
 /// Which products of operands in fp32 tensor cores multiply in TF32: by PyTorch's default those of convolutions alone
 /// (torch.backends.cudnn.allow_tf32), matrix products too where a program or a container says so
 /// (torch.set_float32_matmul_precision("high")), or none.
 enum class Tf32 { Convolutions, All, None };
-std::string_view tf32Text(Tf32 products); ///< "convolutions", "all", "none"
-Result<Tf32> tf32FromText(std::string_view text);
+Result<Tf32> tf32FromText(std::string_view text); ///< "convolutions", "all", "none"
 
 enum class StepPhase { Training, Forward, Inference };
 /// What is kept in the host's memory; each includes the one before it.

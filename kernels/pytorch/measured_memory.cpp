@@ -4,6 +4,7 @@
 #include "core/experiments/memory/memory_detail.h"
 #include "core/experiments/memory/memory_parameters.h"
 #include "core/trace/peak.h"
+#include "core/trace/timeline.h"
 #include "core/training/simulation.h"
 #include "kernels/measure/timed_figures.h"
 #include "kernels/pytorch/measured_trace.h"
@@ -84,12 +85,11 @@ void addTrace(MeasuredMemory& memory, const Device& device, const Trace& trace, 
     const auto held = std::max(peak->bytes, reserved >= 0 ? std::int64_t(reserved) : peak->bytes);
     Json& detail = memory.detail;
     detail["parts"] = partsJson(*peak, held, std::int64_t(context));
-    detail["timeline"] = timelineJson(trace, *peak, capacityOf(device), std::nullopt);
-    detail["peak"] = momentJson(trace, *peak);
-    detail["phase_peaks"] = phasePeaksJson(trace);
-    detail["tree"] = treeJson(trace, *peak);
+    const std::vector<Moment> line = timelineOf(trace, timelinePoints);
+    detail["timeline"] = timelineJson(trace, line, *peak, capacityOf(device), std::nullopt);
+    addPeaks(detail, trace, *peak);
     detail["live_at_end"] = trace.liveBytes();
-    memory.timeline = timelineSeries(trace);
+    memory.timeline = timelineSeries(line);
 }
 
 void addModel(Json& detail, const Device& device, const Parameters& parameters)

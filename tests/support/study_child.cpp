@@ -22,7 +22,6 @@ int main(int count, char** arguments)
     if (words.at(2) != QLatin1String("-") && !document.open(words.at(2)))
         return 1;
     document.addRecord(sample::record("not saved"));
-    document.setTitle("Before the kill");
     QTimer poll;
     QObject::connect(&poll, &QTimer::timeout, &document, [&] {
         document.setParameter("stride", "offset", document.parameters("stride").integer("offset") == 1 ? 2.0 : 1.0);

@@ -21,6 +21,30 @@ namespace memscape {
 
 namespace {
 
+Result<AttentionAnswer> answerOf(const Device& device, const AttentionPlan& plan)
+{
+    MEMSCAPE_TRY(memory,
+                 attentionMemory(plan.version, plan.problem.shape, plan.problem.dtype, plan.problem.pass,
+                                 std::max(device.units, 1)));
+    MEMSCAPE_TRY(cost, attentionCost(device, plan.version, plan.problem));
+    return AttentionAnswer{plan.problem, plan.version, memory, std::move(cost)};
+}
+
+/// Errors: attention.*, predict.device.
+Result<AttentionAnswers> answerAttention(const Device& device, const Parameters& parameters)
+{
+    MEMSCAPE_TRY(plans, attentionPlans(device, parameters));
+    AttentionAnswers answers;
+    answers.shape = plans.front().problem.shape;
+    answers.dtype = plans.front().problem.dtype;
+    answers.pass = plans.front().problem.pass;
+    for (const AttentionPlan& plan : plans) {
+        MEMSCAPE_TRY(answer, answerOf(device, plan));
+        (plan.problem.kind == AttentionKind::Standard ? answers.standard : answers.flash) = std::move(answer);
+    }
+    return answers;
+}
+
 class Attention final : public Experiment
 {
 public:
@@ -111,15 +135,6 @@ int fastestRecorded(const Device& device, AttentionPass pass)
     return own != 0 ? own : recordedVersion(device, "attention.forward");
 }
 
-Result<AttentionAnswer> answerOf(const Device& device, const AttentionPlan& plan)
-{
-    MEMSCAPE_TRY(memory,
-                 attentionMemory(plan.version, plan.problem.shape, plan.problem.dtype, plan.problem.pass,
-                                 std::max(device.units, 1)));
-    MEMSCAPE_TRY(cost, attentionCost(device, plan.version, plan.problem));
-    return AttentionAnswer{plan.problem, plan.version, memory, std::move(cost)};
-}
-
 } // namespace
 
 double attentionCapability(const Device& device)
@@ -162,20 +177,6 @@ Result<std::vector<AttentionPlan>> attentionPlans(const Device& device, const Pa
         plans.push_back({problem, std::move(found)});
     }
     return plans;
-}
-
-Result<AttentionAnswers> answerAttention(const Device& device, const Parameters& parameters)
-{
-    MEMSCAPE_TRY(plans, attentionPlans(device, parameters));
-    AttentionAnswers answers;
-    answers.shape = plans.front().problem.shape;
-    answers.dtype = plans.front().problem.dtype;
-    answers.pass = plans.front().problem.pass;
-    for (const AttentionPlan& plan : plans) {
-        MEMSCAPE_TRY(answer, answerOf(device, plan));
-        (plan.problem.kind == AttentionKind::Standard ? answers.standard : answers.flash) = std::move(answer);
-    }
-    return answers;
 }
 
 std::int64_t attentionCrossover(const Device& device, const AttentionAnswers& answers)

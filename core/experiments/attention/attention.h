@@ -45,9 +45,6 @@ struct AttentionPlan
 };
 Result<std::vector<AttentionPlan>> attentionPlans(const Device& device, const Parameters& parameters);
 
-/// Errors: attention.*, predict.device.
-Result<AttentionAnswers> answerAttention(const Device& device, const Parameters& parameters);
-
 /// The parameters of `attention`.
 Schema attentionSchema();
 

@@ -53,9 +53,7 @@ Json detailOf(const Device& device, const ServingAnswer& answer)
     detail["over"] = answer.capacity ? std::max<std::int64_t>(0, total - *answer.capacity) : 0;
     if (!answer.pass.graph->attention.text.empty())
         detail["attention"] = answer.pass.graph->attention.text;
-    detail["peak"] = momentJson(answer.pass.trace, answer.pass.peak);
-    detail["phase_peaks"] = phasePeaksJson(answer.pass.trace);
-    detail["tree"] = treeJson(answer.pass.trace, answer.pass.peak);
+    addPeaks(detail, answer.pass.trace, answer.pass.peak);
     return detail;
 }
 

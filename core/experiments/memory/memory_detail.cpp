@@ -2,7 +2,6 @@
 #include "core/experiments/memory/memory_detail.h"
 
 #include "core/base/number.h"
-#include "core/trace/timeline.h"
 
 #include <algorithm>
 #include <map>
@@ -94,8 +93,7 @@ Json categoriesJson(const std::vector<Moment>& line)
     return categories;
 }
 
-/// Modules of one kind are summed ("layers.*.mlp") where a list is read, kept apart in a tree.
-enum class Modules { Kinds, Each };
+constexpr std::size_t mostGroups = 60; ///< of a moment's list; the others are one entry
 
 struct LiveKey
 {
@@ -125,10 +123,10 @@ std::vector<ModuleId> firstOfKind(const Trace& trace)
     return first;
 }
 
-std::vector<Live> liveGroups(const Trace& trace, std::size_t moment, Modules modules)
+/// Modules of one kind are summed ("layers.*.mlp") where `kinds` are given, as in lists; a tree keeps each apart.
+std::vector<Live> liveGroups(const Trace& trace, std::size_t moment, const std::vector<ModuleId>& kinds = {})
 {
     std::map<LiveKey, std::pair<std::int64_t, std::size_t>> sums;
-    const std::vector<ModuleId> kinds = modules == Modules::Kinds ? firstOfKind(trace) : std::vector<ModuleId>();
     for (const BlockId block : liveAt(trace, moment)) {
         const Event& event = trace.allocation(block);
         const ModuleId module = kinds.empty() ? event.module : kinds[event.module];
@@ -209,6 +207,60 @@ Json nodeJson(std::string_view name, const Node& node)
     return json;
 }
 
+Json momentJson(const Trace& trace, const Moment& moment, const std::vector<ModuleId>& kinds)
+{
+    Json json{{"event", moment.event}, {"allocated", moment.bytes}, {"live", Json::array()}};
+    if (trace.events().empty())
+        return json;
+    const Event& event = trace.eventAt(moment.event);
+    json["phase"] = phaseText(event.phase);
+    json["micro_batch"] = moment.microBatch;
+    json["module"] = trace.modules()[event.module];
+    json["name"] = trace.names()[event.name];
+    const auto groups = liveGroups(trace, moment.event, kinds);
+    Live rest;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        if (i >= mostGroups) {
+            rest.bytes += groups[i].bytes;
+            rest.count += groups[i].count;
+            continue;
+        }
+        json["live"].push_back({{"category", categoryKey(groups[i].key.category)},
+                                {"module",
+                                 groups[i].count > 1 ? moduleKind(trace.modules()[groups[i].key.module])
+                                                     : trace.modules()[groups[i].key.module]},
+                                {"name", trace.names()[groups[i].key.name]},
+                                {"bytes", groups[i].bytes},
+                                {"count", groups[i].count}});
+    }
+    if (rest.count > 0)
+        json["rest"] = {{"bytes", rest.bytes}, {"count", rest.count}};
+    return json;
+}
+
+Json phasePeaksJson(const Trace& trace, const std::vector<ModuleId>& kinds)
+{
+    Json peaks = Json::array();
+    for (const Phase phase : {Phase::Forward, Phase::Backward, Phase::Optimizer}) {
+        if (const auto peak = peakOf(trace, phase))
+            peaks.push_back(momentJson(trace, *peak, kinds));
+    }
+    return peaks;
+}
+
+Json treeJson(const Trace& trace, const Moment& moment)
+{
+    Node root;
+    for (const Live& live : liveGroups(trace, moment.event)) {
+        Node& module = descend(root, trace.modules()[live.key.module], live.bytes);
+        const std::string& name = trace.names()[live.key.name];
+        Node& leaf = module.children[name.empty() ? categoryText(live.key.category) : name];
+        leaf.bytes += live.bytes;
+        leaf.category = live.key.category;
+    }
+    return nodeJson("", root);
+}
+
 } // namespace
 
 Json objectWithRoom(std::size_t members)
@@ -280,45 +332,17 @@ Json partsJson(const Moment& moment, std::int64_t reserved, std::int64_t context
     return parts;
 }
 
-Json momentJson(const Trace& trace, const Moment& moment, std::size_t most)
+Json momentJson(const Trace& trace, const Moment& moment)
 {
-    Json json{{"event", moment.event}, {"allocated", moment.bytes}, {"live", Json::array()}};
-    if (trace.events().empty())
-        return json;
-    const Event& event = trace.eventAt(moment.event);
-    json["phase"] = phaseText(event.phase);
-    json["micro_batch"] = moment.microBatch;
-    json["module"] = trace.modules()[event.module];
-    json["name"] = trace.names()[event.name];
-    const auto groups = liveGroups(trace, moment.event, Modules::Kinds);
-    Live rest;
-    for (std::size_t i = 0; i < groups.size(); ++i) {
-        if (i >= most) {
-            rest.bytes += groups[i].bytes;
-            rest.count += groups[i].count;
-            continue;
-        }
-        json["live"].push_back({{"category", categoryKey(groups[i].key.category)},
-                                {"module",
-                                 groups[i].count > 1 ? moduleKind(trace.modules()[groups[i].key.module])
-                                                     : trace.modules()[groups[i].key.module]},
-                                {"name", trace.names()[groups[i].key.name]},
-                                {"bytes", groups[i].bytes},
-                                {"count", groups[i].count}});
-    }
-    if (rest.count > 0)
-        json["rest"] = {{"bytes", rest.bytes}, {"count", rest.count}};
-    return json;
+    return momentJson(trace, moment, firstOfKind(trace));
 }
 
-Json phasePeaksJson(const Trace& trace, std::size_t most)
+void addPeaks(Json& detail, const Trace& trace, const Moment& peak)
 {
-    Json peaks = Json::array();
-    for (const Phase phase : {Phase::Forward, Phase::Backward, Phase::Optimizer}) {
-        if (const auto peak = peakOf(trace, phase))
-            peaks.push_back(momentJson(trace, *peak, most));
-    }
-    return peaks;
+    const std::vector<ModuleId> kinds = firstOfKind(trace);
+    detail["peak"] = momentJson(trace, peak, kinds);
+    detail["phase_peaks"] = phasePeaksJson(trace, kinds);
+    detail["tree"] = treeJson(trace, peak);
 }
 
 Json outOfMemoryJson(const Trace& trace, const OutOfMemory& refused)
@@ -338,10 +362,9 @@ Json outOfMemoryJson(const Trace& trace, const OutOfMemory& refused)
                          quantityText(double(event.bytes), Unit::Byte))}};
 }
 
-Json timelineJson(const Trace& trace, const Moment& peak, std::optional<std::int64_t> available,
-                  const std::optional<OutOfMemory>& outOfMemory, std::size_t points)
+Json timelineJson(const Trace& trace, const std::vector<Moment>& line, const Moment& peak,
+                  std::optional<std::int64_t> available, const std::optional<OutOfMemory>& outOfMemory)
 {
-    const std::vector<Moment> line = timelineOf(trace, points);
     Json events = Json::array();
     for (const Moment& moment : line)
         events.push_back(moment.event);
@@ -353,7 +376,7 @@ Json timelineJson(const Trace& trace, const Moment& peak, std::optional<std::int
             {"out_of_memory", outOfMemory ? outOfMemoryJson(trace, *outOfMemory) : Json()}};
 }
 
-Series timelineSeries(const Trace& trace, std::size_t points)
+Series timelineSeries(const std::vector<Moment>& line)
 {
     Series series;
     series.key = "timeline";
@@ -362,24 +385,11 @@ Series timelineSeries(const Trace& trace, std::size_t points)
     series.x.label = "event of the step";
     series.yLabel = "allocated";
     series.yUnit = Unit::Byte;
-    for (const Moment& moment : timelineOf(trace, points)) {
+    for (const Moment& moment : line) {
         series.x.values.push_back(double(moment.event));
         series.y.push_back(double(moment.bytes));
     }
     return series;
-}
-
-Json treeJson(const Trace& trace, const Moment& moment)
-{
-    Node root;
-    for (const Live& live : liveGroups(trace, moment.event, Modules::Each)) {
-        Node& module = descend(root, trace.modules()[live.key.module], live.bytes);
-        const std::string& name = trace.names()[live.key.name];
-        Node& leaf = module.children[name.empty() ? categoryText(live.key.category) : name];
-        leaf.bytes += live.bytes;
-        leaf.category = live.key.category;
-    }
-    return nodeJson("", root);
 }
 
 } // namespace memscape

@@ -15,6 +15,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace memscape {
 
@@ -51,23 +52,26 @@ Json modelJson(const ModelDescription& model);
 Json partsJson(const Moment& moment, std::int64_t reserved, std::int64_t context);
 
 /// {"event","phase","module","name","allocated","live":[…]}: who is alive, largest groups first, at
-/// most `most` of them and one for the rest.
-Json momentJson(const Trace& trace, const Moment& moment, std::size_t most = 60);
+/// most 60 of them and one for the rest.
+Json momentJson(const Trace& trace, const Moment& moment);
 
-/// The highest moment of each phase that allocates, as momentJson() says it, in the order of the phases.
-Json phasePeaksJson(const Trace& trace, std::size_t most = 60);
+/// Adds to a record's detail:
+///   "peak"         the step's highest moment, as momentJson() says it
+///   "phase_peaks"  the highest moment of each phase that allocates, in the order of the phases
+///   "tree"         bytes alive at the peak by module path, for a treemap: {"name","bytes","children":[…]}; leaves are
+///                  tensors of the same name. Of numbered modules inside numbered ones, the experts of a layer, 16
+///                  stand for themselves and the others are summed as "16 and on".
+void addPeaks(Json& detail, const Trace& trace, const Moment& peak);
 
-/// {"event":[…],"categories":[…],"phases":[…],"peak","capacity","out_of_memory"}, at most `points` moments.
-Json timelineJson(const Trace& trace, const Moment& peak, std::optional<std::int64_t> available,
-                  const std::optional<OutOfMemory>& outOfMemory, std::size_t points = 600);
+inline constexpr std::size_t timelinePoints = 600; ///< moments of a record's timeline, at most
+
+/// {"event":[…],"categories":[…],"phases":[…],"peak","capacity","out_of_memory"} at the moments of `line`, which is
+/// timelineOf(trace, timelinePoints).
+Json timelineJson(const Trace& trace, const std::vector<Moment>& line, const Moment& peak,
+                  std::optional<std::int64_t> available, const std::optional<OutOfMemory>& outOfMemory);
 
 /// The same curve as a series: bytes allocated over the events of the step.
-Series timelineSeries(const Trace& trace, std::size_t points = 600);
-
-/// Bytes alive at the moment by module path, for a treemap: {"name","bytes","children":[…]}; leaves are
-/// tensors of the same name. Of numbered modules inside numbered ones, the experts of a layer, 16 stand
-/// for themselves and the others are summed as "16 and on".
-Json treeJson(const Trace& trace, const Moment& moment);
+Series timelineSeries(const std::vector<Moment>& line);
 
 /// {"event","phase","module","name","bytes","explanation"}.
 Json outOfMemoryJson(const Trace& trace, const OutOfMemory& refused);

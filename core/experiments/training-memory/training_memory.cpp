@@ -18,6 +18,7 @@
 #include "core/experiments/memory/memory_parameters.h"
 #include "core/experiments/memory/memory_textbook.h"
 #include "core/timing/pipeline_time.h"
+#include "core/trace/timeline.h"
 
 #include <algorithm>
 
@@ -144,7 +145,8 @@ Json lengthsJson(const std::vector<StepOfLength>& lengths)
     return steps;
 }
 
-Json detailOf(const Device& device, const TrainingAnswer& answer, const std::optional<OutOfMemory>& outOfMemory)
+Json detailOf(const Device& device, const TrainingAnswer& answer, const std::vector<Moment>& line,
+              const std::optional<OutOfMemory>& outOfMemory)
 {
     const Simulation& simulation = answer.simulation;
     const std::int64_t over = answer.capacity ? std::max<std::int64_t>(0, answer.deviceBytes() - *answer.capacity) : 0;
@@ -161,10 +163,8 @@ Json detailOf(const Device& device, const TrainingAnswer& answer, const std::opt
     detail["fits"] = answer.fits;
     detail["fit"] = fitText(answer.fits, answer.deviceBytes(), answer.capacity);
     detail["over"] = over;
-    detail["timeline"] = timelineJson(simulation.trace, simulation.peak, available, outOfMemory);
-    detail["peak"] = momentJson(simulation.trace, simulation.peak);
-    detail["phase_peaks"] = phasePeaksJson(simulation.trace);
-    detail["tree"] = treeJson(simulation.trace, simulation.peak);
+    detail["timeline"] = timelineJson(simulation.trace, line, simulation.peak, available, outOfMemory);
+    addPeaks(detail, simulation.trace, simulation.peak);
     detail["live_at_end"] = simulation.allocator.current.allocated;
     detail["textbook"] = textbookJson(textbookFigures(answer));
     if (!simulation.graph->attention.text.empty())
@@ -207,9 +207,10 @@ Result<Prediction> TrainingMemory::predict(const Device& device, const Parameter
     MEMSCAPE_TRY(points, pointsOf(device, parameters, answer.networks, figures));
     Prediction prediction = outcomeFromPoints(*this, device, parameters, std::move(points));
     prediction.figures = std::move(figures);
-    prediction.series.insert(prediction.series.begin(), timelineSeries(answer.simulation.trace));
+    const std::vector<Moment> line = timelineOf(answer.simulation.trace, timelinePoints);
+    prediction.series.insert(prediction.series.begin(), timelineSeries(line));
     const std::optional<OutOfMemory> outOfMemory = outOfMemoryOf(answer);
-    setDetail(prediction, detailOf(device, answer, outOfMemory));
+    setDetail(prediction, detailOf(device, answer, line, outOfMemory));
     addAdvice(prediction.detail, device, own, answer, outOfMemory);
     if (own.choice("advice") != "none")
         prediction.detail["claims"] = claimsJson(claimsOf(answer, device, own));

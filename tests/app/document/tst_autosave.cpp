@@ -11,6 +11,7 @@
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QUndoStack>
 
 #include <unistd.h>
 
@@ -47,7 +48,7 @@ private slots:
         Autosave autosave(&document, recovery(), m_quick);
         QTest::qWait(60);
         QVERIFY(recoveryFiles().isEmpty()); // nothing to lose yet
-        document.setTitle("draft");
+        document.setDevice("stride", "draft");
         QTRY_VERIFY(QFile::exists(autosave.path()));
         QVERIFY(document.saveAs(path("saved.memscape")));
         QVERIFY(!QFile::exists(autosave.path()));
@@ -59,10 +60,9 @@ private slots:
     {
         StudyDocument document;
         Autosave autosave(&document, recovery(), m_quick);
-        const int gesture = document.newGesture();
-        document.setTitle("x", gesture);
+        document.setDevice("stride", "x");
         QTRY_VERIFY(QFile::exists(autosave.path()));
-        document.setTitle("", gesture);
+        document.undoStack()->undo();
         QVERIFY(!document.isModified());
         QTRY_VERIFY(!QFile::exists(autosave.path()));
     }
@@ -75,7 +75,7 @@ private slots:
         clock.start();
         int edits = 0;
         while (!QFile::exists(autosave.path()) && clock.elapsed() < 10000) {
-            document.setTitle(std::to_string(++edits));
+            document.setDevice("stride", std::to_string(++edits));
             QTest::qWait(5);
         }
         QVERIFY(QFile::exists(autosave.path()));
@@ -86,7 +86,7 @@ private slots:
         {
             StudyDocument document;
             Autosave autosave(&document, recovery(), m_quick);
-            document.setTitle("thrown away on purpose");
+            document.setDevice("stride", "thrown away on purpose");
             QVERIFY(autosave.saveNow());
             QVERIFY(!recoveryFiles().isEmpty());
         }
@@ -97,18 +97,18 @@ private slots:
     {
         StudyDocument document;
         Autosave autosave(&document, recovery(), m_quick);
-        document.setTitle("alive");
+        document.setDevice("stride", "alive");
         QVERIFY(autosave.saveNow());
         QVERIFY(recoverableStudies(recovery()).empty());
     }
 
     void aKilledProgramsStudyComesBack()
     {
-        StudyDocument saved;
-        saved.addRecord(sample::record("saved"));
-        QVERIFY(saved.saveAs(path("study.memscape")));
+        Study saved;
+        saved.title = "Before the kill";
+        saved.records = {sample::record("saved")};
+        QVERIFY(writeStudy(path("study.memscape").toStdString(), saved));
         const std::string onDisk = readFile(path("study.memscape").toStdString()).value();
-        saved.newStudy();
 
         editAndKill(path("study.memscape"));
         QCOMPARE(readFile(path("study.memscape").toStdString()).value(), onDisk);
@@ -193,9 +193,9 @@ private slots:
         StudyDocument document;
         Autosave autosave(&document, path("file") + QStringLiteral("/recovery"), m_quick);
         QSignalSpy failed(&autosave, &Autosave::failed);
-        document.setTitle("a");
+        document.setDevice("stride", "a");
         QTRY_COMPARE(failed.size(), 1);
-        document.setTitle("b");
+        document.setDevice("stride", "b");
         QTest::qWait(100);
         QCOMPARE(failed.size(), 1);
         QCOMPARE(failed[0].at(0).value<Error>().code, std::string("file.permission"));

@@ -27,7 +27,7 @@ public:
         const std::string text = std::to_string(pick(4));
         const auto index = static_cast<std::size_t>(pick(6)); // now and then beyond the end
         const int gesture = pick(2) == 0 ? 0 : 1 + pick(2);
-        switch (pick(12)) {
+        switch (pick(11)) {
         case 0: m_document.setParameter("stride", "stride", 1.0 + pick(3), gesture); break;
         case 1: m_document.setParameter("stride", "element", pickElement(), gesture); break;
         case 2: m_document.setParameter("hierarchy", "working_set", 4096.0 * (1 + pick(3)), gesture); break;
@@ -38,11 +38,10 @@ public:
         case 5:
             m_document.setViewSetting(pick(3) == 0 ? "" : page, "logX", pick(3) == 0 ? Json() : Json(pick(2) == 0));
             break;
-        case 6: m_document.setTitle(text, gesture); break;
-        case 7: m_document.addRecords({sample::record(text), sample::record("r" + text)}, QStringLiteral("two")); break;
-        case 8: m_document.removeRecord(index); break;
-        case 9: m_document.renameRecord(index, text); break;
-        case 10: m_document.setRecordNote(index, text, gesture); break;
+        case 6: m_document.addRecords({sample::record(text), sample::record("r" + text)}, QStringLiteral("two")); break;
+        case 7: m_document.removeRecord(index); break;
+        case 8: m_document.renameRecord(index, text); break;
+        case 9: m_document.setRecordNote(index, text, gesture); break;
         default: m_document.setRecordPinned(index, pick(2) == 0);
         }
     }

@@ -70,7 +70,6 @@ private slots:
         document.setParameters("stride", document.parameters("stride"), QStringLiteral("x"));
         document.setDevice("stride", "");
         document.setViewSetting("stride", "logX", Json());
-        document.setTitle("");
         QCOMPARE(document.undoStack()->count(), 0);
         QVERIFY(listener.events.empty());
     }

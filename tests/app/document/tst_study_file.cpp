@@ -82,7 +82,7 @@ private slots:
         QFETCH(QByteArray, code);
         write(path("bad.memscape"), content.toStdString());
         StudyDocument document;
-        document.setTitle("mine");
+        document.setDevice("stride", "mine");
         const std::string before = document.text();
         const auto opened = document.open(path("bad.memscape"));
         QVERIFY(!opened);
@@ -117,7 +117,7 @@ private slots:
         QVERIFY(!document.save().error().hint.empty());
         QVERIFY(document.saveAs(path("copy.memscape")));
         QVERIFY(!document.isReadOnly());
-        document.setTitle("now");
+        document.setDevice("stride", "now");
         QVERIFY(document.save());
         QVERIFY(contentOf(path("newer.memscape")).find("99") != std::string::npos);
     }
@@ -133,7 +133,7 @@ private slots:
         QVERIFY(second.isReadOnly());
         QCOMPARE(second.readOnlyReason()->code, std::string("document.locked"));
         QVERIFY(second.readOnlyReason()->message.find(std::to_string(::getpid())) != std::string::npos);
-        second.setTitle("second");
+        second.setDevice("stride", "second");
         QCOMPARE(second.save().error().code, std::string("document.locked"));
         QCOMPARE(second.saveAs(file).error().code, std::string("document.locked"));
         // Under a link it is the same file.
@@ -145,7 +145,7 @@ private slots:
         QVERIFY(second.saveAs(path("second.memscape")));
         QVERIFY(!second.isReadOnly());
         third.editAnyway();
-        third.setTitle("third");
+        third.setDevice("stride", "third");
         QVERIFY(third.save());
         first.reset();
         StudyDocument fourth;
@@ -173,7 +173,7 @@ private slots:
         const QString file = savedStudy("disk.memscape");
         StudyDocument document;
         QVERIFY(document.open(file));
-        document.setTitle("mine");
+        document.setDevice("stride", "mine");
         QSignalSpy changed(&document, &StudyDocument::changed);
         const std::string theirs = R"({"format": "memscape-study", "version": 1, "title": "theirs", "records": []})";
         write(file, theirs);
@@ -207,7 +207,7 @@ private slots:
         QTRY_VERIFY(document.changedOnDisk());
         write(file, ours);
         QTRY_VERIFY(!document.changedOnDisk());
-        document.setTitle("x");
+        document.setDevice("stride", "x");
         QVERIFY(document.save());
     }
 
@@ -218,7 +218,7 @@ private slots:
         QVERIFY(document.open(file));
         QVERIFY(QFile::remove(file));
         QTRY_VERIFY(document.changedOnDisk());
-        document.setTitle("again");
+        document.setDevice("stride", "again");
         QVERIFY(document.save());
         QCOMPARE(contentOf(file), document.text());
         QTest::qWait(250);
@@ -231,7 +231,7 @@ private slots:
         StudyDocument document;
         QVERIFY(document.open(file));
         for (int i = 0; i < 5; ++i) {
-            document.setTitle(std::to_string(i));
+            document.setDevice("stride", std::to_string(i));
             QVERIFY(document.save());
             QTest::qWait(60);
             QVERIFY(!document.changedOnDisk());
@@ -252,7 +252,7 @@ private slots:
     void aFailedSaveKeepsEverything()
     {
         StudyDocument document;
-        document.setTitle("kept");
+        document.setDevice("stride", "kept");
         QVERIFY(!document.saveAs(path("no-such-folder/x.memscape")));
         QVERIFY(!document.saveAs(m_folder.path())); // a folder
         QVERIFY(QFile::exists(QStringLiteral("/dev/full")));

@@ -27,9 +27,11 @@ private slots:
     void everythingComesBack()
     {
         const QString path = m_folder.filePath(QStringLiteral("all.memscape"));
+        Study study;
+        study.title = "Strides, ünïcode";
         StudyDocument written;
+        written.restore(study, {}, {});
         written.setPage("hierarchy");
-        written.setTitle("Strides, ünïcode");
         written.setSweep("stride", Sweep{"stride", {1.0, 2.0, 4.0}});
         written.setParameter("stride", "element", std::string("float64"));
         written.setDevice("stride", "nvidia-h200");

@@ -98,7 +98,7 @@ private slots:
         QVERIFY2(said().first().contains("with a long note") && said().first().contains("KiB"),
                  qPrintable(said().first()));
         m_window->banner().closeTopic("size"); // as the user does
-        m_window->document().setTitle("again");
+        m_window->document().setRecordPinned(0, true);
         QVERIFY(m_window->files().save());
         QVERIFY2(said().isEmpty(), qPrintable(said().join(u'\n')));
         m_window->files().newStudy();
@@ -234,7 +234,7 @@ private slots:
     {
         {
             StudyDocument left;
-            left.setTitle("draft");
+            left.addRecord(sampleRecord("stride", {}));
             Autosave autosave(&left);
             QVERIFY(autosave.saveNow());
             QFile::copy(autosave.path(),
@@ -256,7 +256,7 @@ private slots:
         QVERIFY(press("Undo"));
         QCOMPARE(recoverableStudies().size(), std::size_t(1));
         QVERIFY(press("Recover"));
-        QCOMPARE(m_window->document().title(), "draft");
+        QCOMPARE(m_window->document().records().size(), std::size_t(1));
     }
 
     void aFailedSaveIsForgottenOnceItIsSaved()

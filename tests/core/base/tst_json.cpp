@@ -16,6 +16,7 @@ class TestJson : public QObject
 
 private slots:
     void namesThePlaceOfAWrongType();
+    void onlyAMissingKeyTakesTheFallback();
     void namesLineAndColumn();
     void saysWhenTheTextWasCutOff();
     void refusesHostileShapes();
@@ -39,6 +40,16 @@ void TestJson::namesThePlaceOfAWrongType()
     QVERIFY(!value.has_value());
     QCOMPARE(value.error().text(), std::string("predicted.figures.peak.value: expected a number, found \"12 GB\""));
     QCOMPARE(peak.number("unit").error().text(), std::string("predicted.figures.peak.unit: is missing"));
+}
+
+void TestJson::onlyAMissingKeyTakesTheFallback()
+{
+    const auto json = parseJson(R"({"no": false, "one": 1, "nothing": null})");
+    const JsonReader reader(*json);
+    QCOMPARE(reader.boolean("missing", true).value(), true);
+    QCOMPARE(reader.boolean("no", true).value(), false);
+    QCOMPARE(reader.boolean("one", true).error().text(), std::string("one: expected true or false, found 1"));
+    QCOMPARE(reader.boolean("nothing", true).error().code, std::string("json.type"));
 }
 
 void TestJson::namesLineAndColumn()

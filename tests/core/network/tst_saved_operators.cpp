@@ -203,85 +203,78 @@ class TestSavedOperators : public QObject
     Q_OBJECT
 
 private slots:
-    void packWhatPyTorchPacks_data();
-    void packWhatPyTorchPacks();
-    void packIndicesOfLookups();
-    void packStatisticsOfBatchNorm();
-    void packNoiseOnTheCpu();
-    void packNothingWithoutGradient();
-};
-
-void TestSavedOperators::packWhatPyTorchPacks_data()
-{
-    QTest::addColumn<QJsonObject>("measured");
-    for (const QJsonValue& value : measuredSavedBytes()) {
-        const QString name = value["name"].toString();
-        if (name.startsWith("op:") && name != "op:embedding" && name != "op:batch_norm" && name != "op:dropout_cpu")
-            QTest::addRow("%s", qPrintable(name)) << value.toObject();
+    void packWhatPyTorchPacks_data()
+    {
+        QTest::addColumn<QJsonObject>("measured");
+        for (const QJsonValue& value : measuredSavedBytes()) {
+            const QString name = value["name"].toString();
+            if (name.startsWith("op:") && name != "op:embedding" && name != "op:batch_norm" && name != "op:dropout_cpu")
+                QTest::addRow("%s", qPrintable(name)) << value.toObject();
+        }
     }
-}
 
-void TestSavedOperators::packWhatPyTorchPacks()
-{
-    QFETCH(QJsonObject, measured);
-    const Case* const one = caseOf(measured["name"].toString().mid(3));
-    QVERIFY2(one, "an operator that was measured is not recorded here");
-    NetworkBuilder b(optionsFor(measured));
-    Variable x = b.input("x", one->input, b.options().weights, true);
-    const auto graph = b.finish(one->record(b, std::move(x)));
-    QVERIFY2(graph, graph ? "" : graph.error().text().c_str());
-    const SavedBytes saved = savedBytes(*graph);
-    const QByteArray found = text(saved).toUtf8();
-    // The index, mask and target tensors of these cases are made inside, as in the measurement.
-    QVERIFY2(saved.activations == measured["saved_activation_bytes"].toInteger(), found);
-    QVERIFY2(saved.inputs == measured["saved_model_input_bytes"].toInteger(), found);
-    QVERIFY2(saved.parameters == measured["saved_param_bytes"].toInteger(), found);
-    QCOMPARE(graph->parameterCount(), measured["params"].toInteger());
-    if (measured["name"] == "op:cross_entropy")
-        QCOMPARE(saved.scalars, measured["saved_scalar_bytes"].toInteger());
-}
+    void packWhatPyTorchPacks()
+    {
+        QFETCH(QJsonObject, measured);
+        const Case* const one = caseOf(measured["name"].toString().mid(3));
+        QVERIFY2(one, "an operator that was measured is not recorded here");
+        NetworkBuilder b(optionsFor(measured));
+        Variable x = b.input("x", one->input, b.options().weights, true);
+        const auto graph = b.finish(one->record(b, std::move(x)));
+        QVERIFY2(graph, graph ? "" : graph.error().text().c_str());
+        const SavedBytes saved = savedBytes(*graph);
+        const QByteArray found = text(saved).toUtf8();
+        // The index, mask and target tensors of these cases are made inside, as in the measurement.
+        QVERIFY2(saved.activations == measured["saved_activation_bytes"].toInteger(), found);
+        QVERIFY2(saved.inputs == measured["saved_model_input_bytes"].toInteger(), found);
+        QVERIFY2(saved.parameters == measured["saved_param_bytes"].toInteger(), found);
+        QCOMPARE(graph->parameterCount(), measured["params"].toInteger());
+        if (measured["name"] == "op:cross_entropy")
+            QCOMPARE(saved.scalars, measured["saved_scalar_bytes"].toInteger());
+    }
 
-void TestSavedOperators::packIndicesOfLookups()
-{
-    NetworkBuilder b({});
-    const Variable indices = b.input("x", {2, 5}, DType::Int64);
-    const Graph graph = b.finish(b.embedding("e", indices, 50, 16)).value();
-    const SavedBytes saved = savedBytes(graph);
-    QCOMPARE(saved.inputs, 80); // the measured row op:embedding
-    QCOMPARE(saved.parameters, 3200);
-    QCOMPARE(saved.activations, 0);
-}
+    void packIndicesOfLookups()
+    {
+        NetworkBuilder b({});
+        const Variable indices = b.input("x", {2, 5}, DType::Int64);
+        const Graph graph = b.finish(b.embedding("e", indices, 50, 16)).value();
+        const SavedBytes saved = savedBytes(graph);
+        QCOMPARE(saved.inputs, 80); // the measured row op:embedding
+        QCOMPARE(saved.parameters, 3200);
+        QCOMPARE(saved.activations, 0);
+    }
 
-void TestSavedOperators::packStatisticsOfBatchNorm()
-{
-    // The measured row op:batch_norm counts 48 bytes: the batch's mean and deviation, 12 each, and
-    // the running ones, which were loose tensors there and are buffers of a module here.
-    NetworkBuilder b({});
-    const Graph graph = b.finish(b.batchNorm("bn", b.input("x", picture, DType::Float32, true))).value();
-    const SavedBytes saved = savedBytes(graph);
-    QCOMPARE(saved.activations, 24);
-    QCOMPARE(saved.inputs, 864);
-    QCOMPARE(saved.parameters, 12);
-}
+    void packStatisticsOfBatchNorm()
+    {
+        // The measured row op:batch_norm counts 48 bytes: the batch's mean and deviation, 12 each, and
+        // the running ones, which were loose tensors there and are buffers of a module here.
+        NetworkBuilder b({});
+        const Graph graph = b.finish(b.batchNorm("bn", b.input("x", picture, DType::Float32, true))).value();
+        const SavedBytes saved = savedBytes(graph);
+        QCOMPARE(saved.activations, 24);
+        QCOMPARE(saved.inputs, 864);
+        QCOMPARE(saved.parameters, 12);
+    }
 
-void TestSavedOperators::packNoiseOnTheCpu()
-{
-    BuildOptions options;
-    options.rules = EagerRules::torch113OnCpu();
-    NetworkBuilder b(options);
-    const Graph graph = b.finish(b.dropout(b.input("x", rows, DType::Float32, true), 0.1)).value();
-    QCOMPARE(savedBytes(graph).activations, 640); // the measured row op:dropout_cpu
-}
+    void packNoiseOnTheCpu()
+    {
+        BuildOptions options;
+        options.rules = EagerRules::torch113OnCpu();
+        NetworkBuilder b(options);
+        const Graph graph = b.finish(b.dropout(b.input("x", rows, DType::Float32, true), 0.1)).value();
+        QCOMPARE(savedBytes(graph).activations, 640); // the measured row op:dropout_cpu
+    }
 
-void TestSavedOperators::packNothingWithoutGradient()
-{
-    BuildOptions options;
-    options.gradient = false;
-    NetworkBuilder b(options);
-    const Variable x = b.input("x", rows, DType::Float32, true);
-    const Graph graph = b.finish(b.linear("l", b.gelu(b.layerNorm("n", x)), 32)).value();
-    QCOMPARE(text(savedBytes(graph)), text(SavedBytes{}));
-}
+    void packNothingWithoutGradient()
+    {
+        BuildOptions options;
+        options.gradient = false;
+        NetworkBuilder b(options);
+        const Variable x = b.input("x", rows, DType::Float32, true);
+        const Graph graph = b.finish(b.linear("l", b.gelu(b.layerNorm("n", x)), 32)).value();
+        QCOMPARE(text(savedBytes(graph)), text(SavedBytes{}));
+    }
+};
 
 QTEST_GUILESS_MAIN(TestSavedOperators)
 #include "tst_saved_operators.moc"

@@ -76,75 +76,70 @@ class TestOffloadTime : public QObject
     Q_OBJECT
 
 private slots:
-    void zeroOffloadIsTheProgram();
-    void zeroInfinityIsTheProgram();
-    void gradientsThatStayHideNothing();
-    void nothingIsHiddenLongerThanItTakes();
-    void theHostIsThatOfPlacement();
-};
+    void zeroOffloadIsTheProgram()
+    {
+        for (const double pass : {0.1, 2.0, 30.0}) {
+            for (const double updateRate : {512.0, 4096.0, 1e6}) {
+                LayerSeconds seconds;
+                seconds.pass = pass;
+                seconds.updateRate = updateRate;
+                for (const std::uint32_t layers : {1U, 2U, 7U, 24U}) {
+                    const double expected = programSeconds(seconds, layers, false);
+                    QVERIFY(std::fabs(closedSeconds(seconds, layers, Offload::Gradients) / expected - 1) < 1e-9);
+                }
+            }
+        }
+    }
 
-void TestOffloadTime::zeroOffloadIsTheProgram()
-{
-    for (const double pass : {0.1, 2.0, 30.0}) {
-        for (const double updateRate : {512.0, 4096.0, 1e6}) {
+    /// The program's passes follow each other with copies on their way: what the closed form counts between them is at
+    /// most two copies.
+    void zeroInfinityIsTheProgram()
+    {
+        for (const double pass : {0.1, 2.0, 30.0}) {
             LayerSeconds seconds;
             seconds.pass = pass;
-            seconds.updateRate = updateRate;
-            for (const std::uint32_t layers : {1U, 2U, 7U, 24U}) {
-                const double expected = programSeconds(seconds, layers, false);
-                QVERIFY(std::fabs(closedSeconds(seconds, layers, Offload::Gradients) / expected - 1) < 1e-9);
-            }
+            const double expected = programSeconds(seconds, 24, true);
+            const double found = closedSeconds(seconds, 24, Offload::Parameters);
+            QVERIFY2(std::fabs(found - expected) <= 2 * layerBytes / layerLink + 1e-9,
+                     qPrintable(QString("%1, not %2").arg(found).arg(expected)));
         }
     }
-}
 
-/// The program's passes follow each other with copies on their way: what the closed form counts between them is at most
-/// two copies.
-void TestOffloadTime::zeroInfinityIsTheProgram()
-{
-    for (const double pass : {0.1, 2.0, 30.0}) {
+    void gradientsThatStayHideNothing()
+    {
         LayerSeconds seconds;
-        seconds.pass = pass;
-        const double expected = programSeconds(seconds, 24, true);
-        const double found = closedSeconds(seconds, 24, Offload::Parameters);
-        QVERIFY2(std::fabs(found - expected) <= 2 * layerBytes / layerLink + 1e-9,
-                 qPrintable(QString("%1, not %2").arg(found).arg(expected)));
+        seconds.updateRate = 1e6; // behind a slow update both hide
+        QVERIFY(closedSeconds(seconds, 12, Offload::Optimizer) > closedSeconds(seconds, 12, Offload::Gradients));
+        QCOMPARE(offloadTime({}, 1e9).exposed, 0.0);
+        QCOMPARE(offloadTime({}, 1e9).update, 0.0);
     }
-}
 
-void TestOffloadTime::gradientsThatStayHideNothing()
-{
-    LayerSeconds seconds;
-    seconds.updateRate = 1e6; // behind a slow update both hide
-    QVERIFY(closedSeconds(seconds, 12, Offload::Optimizer) > closedSeconds(seconds, 12, Offload::Gradients));
-    QCOMPARE(offloadTime({}, 1e9).exposed, 0.0);
-    QCOMPARE(offloadTime({}, 1e9).update, 0.0);
-}
-
-void TestOffloadTime::nothingIsHiddenLongerThanItTakes()
-{
-    for (const Offload offload : {Offload::Optimizer, Offload::Gradients, Offload::Parameters}) {
-        for (const double micro : {1.0, 4.0}) {
-            OffloadWork work{offload, 16, 3, 6, micro, 1000, 2000, 70};
-            for (const double link : {1.0, 100.0, 1e5}) {
-                const OffloadTime time = offloadTime(work, link);
-                QVERIFY(time.exposed >= 0);
-                QVERIFY(time.exposed <= 3000 / link + 1e-9);
+    void nothingIsHiddenLongerThanItTakes()
+    {
+        for (const Offload offload : {Offload::Optimizer, Offload::Gradients, Offload::Parameters}) {
+            for (const double micro : {1.0, 4.0}) {
+                OffloadWork work{offload, 16, 3, 6, micro, 1000, 2000, 70};
+                for (const double link : {1.0, 100.0, 1e5}) {
+                    const OffloadTime time = offloadTime(work, link);
+                    QVERIFY(time.exposed >= 0);
+                    QVERIFY(time.exposed <= 3000 / link + 1e-9);
+                }
             }
         }
     }
-}
 
-void TestOffloadTime::theHostIsThatOfPlacement()
-{
-    const Parameters parameters = resolve((*findExperiment("placement"))->schema(), std::vector<std::string>{}).value();
-    QCOMPARE(parameters.number("host_bandwidth"), typicalHostBandwidth);
-    ParameterTensor tensor;
-    tensor.elements = 1000;
-    tensor.shape = {1000};
-    Plan plan;
-    QCOMPARE(hostUpdateBytes({tensor}, plan), updateBytes * 1000);
-}
+    void theHostIsThatOfPlacement()
+    {
+        const Parameters parameters =
+            resolve((*findExperiment("placement"))->schema(), std::vector<std::string>{}).value();
+        QCOMPARE(parameters.number("host_bandwidth"), typicalHostBandwidth);
+        ParameterTensor tensor;
+        tensor.elements = 1000;
+        tensor.shape = {1000};
+        Plan plan;
+        QCOMPARE(hostUpdateBytes({tensor}, plan), updateBytes * 1000);
+    }
+};
 
 QTEST_GUILESS_MAIN(TestOffloadTime)
 #include "tst_offload_time.moc"

@@ -72,80 +72,70 @@ class TestPipeline : public QObject
     Q_OBJECT
 
 private slots:
-    void onePieceTakesTheSum();
-    void oneBufferTakesChunksInTurn();
-    void theSlowerLaneRules();
-    void threeLanesNeedThreeBuffers();
-    void theClosedFormIsWhatASimulationFinds();
-    void piecesAreTheSimulationDrawn();
+    void onePieceTakesTheSum() { QCOMPARE(pipelineSeconds({{9, 2}, {9, 3}}, 1, 8), 5.0); }
+
+    void oneBufferTakesChunksInTurn() { QCOMPARE(pipelineSeconds({{2, 2}, {3, 3}}, 4, 1), 20.0); }
+
+    void theSlowerLaneRules()
+    {
+        QCOMPARE(pipelineSeconds({{2, 2}, {3, 3}}, 4, 2), 2.0 + 4 * 3);
+        QCOMPARE(pipelineSeconds({{3, 3}, {2, 2}}, 4, 2), 4 * 3 + 2.0);
+        QCOMPARE(pipelineSeconds({{3, 3}, {2, 2}}, 4, 8), 4 * 3 + 2.0);
+    }
+
+    /// Copy in, work, copy out of equal length: with two buffers every other turn waits.
+    void threeLanesNeedThreeBuffers()
+    {
+        const std::vector<LaneTime> lanes{{1, 1}, {1, 1}, {1, 1}};
+        QCOMPARE(pipelineSeconds(lanes, 6, 3), 3.0 + 5);
+        QCOMPARE(pipelineSeconds(lanes, 6, 2), 3 * 3.0 + 1);
+    }
+
+    void theClosedFormIsWhatASimulationFinds()
+    {
+        std::mt19937 random(3);
+        const auto between = [&](int least, int most) {
+            return std::uniform_int_distribution<int>(least, most)(random);
+        };
+        for (int i = 0; i < 5000; ++i) {
+            std::vector<LaneTime> lanes;
+            const int part = between(1, 100); // of the last chunk, per cent
+            for (int lane = between(1, 3); lane > 0; --lane) {
+                const double fixed = between(0, 20), bytes = between(1, 100);
+                lanes.push_back({fixed + bytes, fixed + bytes * part / 100});
+            }
+            const auto chunks = std::uint64_t(between(1, 30));
+            const int depth = between(1, 8);
+            const double expected = simulatedPipeline(lanes, chunks, depth),
+                         found = pipelineSeconds(lanes, chunks, depth);
+            QVERIFY2(isSameTime(found, expected),
+                     qPrintable(QString("%1 lanes, %2 chunks, depth %3: %4, simulated %5")
+                                    .arg(lanes.size())
+                                    .arg(chunks)
+                                    .arg(depth)
+                                    .arg(found)
+                                    .arg(expected)));
+        }
+    }
+
+    void piecesAreTheSimulationDrawn()
+    {
+        const std::vector<LaneTime> lanes{{3, 1}, {2, 0.5}, {4, 2}};
+        for (const std::uint64_t chunks : {1u, 7u, 1000u}) {
+            const std::vector<LanePiece> pieces = pipelinePieces(lanes, chunks, 2, 60);
+            QVERIFY(pieces.size() <= 60);
+            double end = 0;
+            std::uint64_t covered = 0;
+            for (const LanePiece& piece : pieces) {
+                QVERIFY(piece.begin < piece.end);
+                end = std::max(end, piece.end);
+                covered += piece.lane == 1 ? piece.last - piece.first + 1 : 0;
+            }
+            QCOMPARE(covered, chunks);
+            QVERIFY(isSameTime(end, simulatedPipeline(lanes, chunks, 2)));
+        }
+    }
 };
-
-void TestPipeline::onePieceTakesTheSum()
-{
-    QCOMPARE(pipelineSeconds({{9, 2}, {9, 3}}, 1, 8), 5.0);
-}
-
-void TestPipeline::oneBufferTakesChunksInTurn()
-{
-    QCOMPARE(pipelineSeconds({{2, 2}, {3, 3}}, 4, 1), 20.0);
-}
-
-void TestPipeline::theSlowerLaneRules()
-{
-    QCOMPARE(pipelineSeconds({{2, 2}, {3, 3}}, 4, 2), 2.0 + 4 * 3);
-    QCOMPARE(pipelineSeconds({{3, 3}, {2, 2}}, 4, 2), 4 * 3 + 2.0);
-    QCOMPARE(pipelineSeconds({{3, 3}, {2, 2}}, 4, 8), 4 * 3 + 2.0);
-}
-
-/// Copy in, work, copy out of equal length: with two buffers every other turn waits.
-void TestPipeline::threeLanesNeedThreeBuffers()
-{
-    const std::vector<LaneTime> lanes{{1, 1}, {1, 1}, {1, 1}};
-    QCOMPARE(pipelineSeconds(lanes, 6, 3), 3.0 + 5);
-    QCOMPARE(pipelineSeconds(lanes, 6, 2), 3 * 3.0 + 1);
-}
-
-void TestPipeline::theClosedFormIsWhatASimulationFinds()
-{
-    std::mt19937 random(3);
-    const auto between = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };
-    for (int i = 0; i < 5000; ++i) {
-        std::vector<LaneTime> lanes;
-        const int part = between(1, 100); // of the last chunk, per cent
-        for (int lane = between(1, 3); lane > 0; --lane) {
-            const double fixed = between(0, 20), bytes = between(1, 100);
-            lanes.push_back({fixed + bytes, fixed + bytes * part / 100});
-        }
-        const auto chunks = std::uint64_t(between(1, 30));
-        const int depth = between(1, 8);
-        const double expected = simulatedPipeline(lanes, chunks, depth), found = pipelineSeconds(lanes, chunks, depth);
-        QVERIFY2(isSameTime(found, expected),
-                 qPrintable(QString("%1 lanes, %2 chunks, depth %3: %4, simulated %5")
-                                .arg(lanes.size())
-                                .arg(chunks)
-                                .arg(depth)
-                                .arg(found)
-                                .arg(expected)));
-    }
-}
-
-void TestPipeline::piecesAreTheSimulationDrawn()
-{
-    const std::vector<LaneTime> lanes{{3, 1}, {2, 0.5}, {4, 2}};
-    for (const std::uint64_t chunks : {1u, 7u, 1000u}) {
-        const std::vector<LanePiece> pieces = pipelinePieces(lanes, chunks, 2, 60);
-        QVERIFY(pieces.size() <= 60);
-        double end = 0;
-        std::uint64_t covered = 0;
-        for (const LanePiece& piece : pieces) {
-            QVERIFY(piece.begin < piece.end);
-            end = std::max(end, piece.end);
-            covered += piece.lane == 1 ? piece.last - piece.first + 1 : 0;
-        }
-        QCOMPARE(covered, chunks);
-        QVERIFY(isSameTime(end, simulatedPipeline(lanes, chunks, 2)));
-    }
-}
 
 QTEST_APPLESS_MAIN(TestPipeline)
 #include "tst_pipeline.moc"

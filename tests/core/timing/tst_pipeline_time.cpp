@@ -35,66 +35,60 @@ class TestPipelineTime : public QObject
     Q_OBJECT
 
 private slots:
-    void theBubbleIsThePapers_data();
-    void theBubbleIsThePapers();
-    void manyMicroBatchesTakeWhatTheyWouldPassByPass();
-    void theSlowestRankRules();
-    void sendsLengthenTheFillAndTheDrain();
+    void theBubbleIsThePapers_data()
+    {
+        QTest::addColumn<int>("schedule");
+        QTest::addColumn<int>("ranks");
+        QTest::addColumn<int>("chunks");
+        QTest::addColumn<int>("microBatches");
+        QTest::addRow("1f1b") << int(PipelineSchedule::OneForwardOneBackward) << 4 << 1 << 8;
+        QTest::addRow("1f1b, few") << int(PipelineSchedule::OneForwardOneBackward) << 8 << 1 << 2;
+        QTest::addRow("1f1b, many") << int(PipelineSchedule::OneForwardOneBackward) << 4 << 1 << 1000;
+        QTest::addRow("gpipe") << int(PipelineSchedule::GPipe) << 4 << 1 << 8;
+        QTest::addRow("two chunks") << int(PipelineSchedule::Interleaved) << 4 << 2 << 8;
+        QTest::addRow("four chunks") << int(PipelineSchedule::Interleaved) << 2 << 4 << 16;
+        QTest::addRow("chunks, many") << int(PipelineSchedule::Interleaved) << 4 << 2 << 1000;
+    }
+
+    void theBubbleIsThePapers()
+    {
+        QFETCH(int, schedule);
+        QFETCH(int, ranks);
+        QFETCH(int, chunks);
+        QFETCH(int, microBatches);
+        const Plan plan = planOf(PipelineSchedule(schedule), ranks, chunks, microBatches);
+        const double work = 3.0 * microBatches;
+        QCOMPARE(scheduleSeconds(plan, alike(plan), 0), work + 3.0 * (ranks - 1) / chunks);
+        QCOMPARE(idealBubble(plan), double(ranks - 1) / (microBatches * chunks));
+    }
+
+    void manyMicroBatchesTakeWhatTheyWouldPassByPass()
+    {
+        // 32 are run pass by pass, 48 are not: each round of four takes as long as the one before it.
+        std::vector<RankPasses> ranks = alike(planOf(PipelineSchedule::OneForwardOneBackward, 4, 1, 1));
+        ranks[2].forward = {1.5};
+        const auto seconds = [&](int microBatches) {
+            return scheduleSeconds(planOf(PipelineSchedule::OneForwardOneBackward, 4, 1, microBatches), ranks, 0.1);
+        };
+        QCOMPARE(seconds(48) - seconds(32), 16 * (seconds(32) - seconds(28)) / 4);
+    }
+
+    void theSlowestRankRules()
+    {
+        const Plan plan = planOf(PipelineSchedule::OneForwardOneBackward, 4, 1, 16);
+        std::vector<RankPasses> ranks = alike(plan);
+        ranks[3].backward = {5}; // the head
+        const double seconds = scheduleSeconds(plan, ranks, 0);
+        QVERIFY(seconds >= 16 * 6.0);
+        QCOMPARE(seconds, 16 * 6.0 + 3 * 1.0 + 3 * 2.0); // others fill before it and drain behind it
+    }
+
+    void sendsLengthenTheFillAndTheDrain()
+    {
+        const Plan plan = planOf(PipelineSchedule::GPipe, 4, 1, 8);
+        QCOMPARE(scheduleSeconds(plan, alike(plan), 0.25) - scheduleSeconds(plan, alike(plan), 0), 2 * 3 * 0.25);
+    }
 };
-
-void TestPipelineTime::theBubbleIsThePapers_data()
-{
-    QTest::addColumn<int>("schedule");
-    QTest::addColumn<int>("ranks");
-    QTest::addColumn<int>("chunks");
-    QTest::addColumn<int>("microBatches");
-    QTest::addRow("1f1b") << int(PipelineSchedule::OneForwardOneBackward) << 4 << 1 << 8;
-    QTest::addRow("1f1b, few") << int(PipelineSchedule::OneForwardOneBackward) << 8 << 1 << 2;
-    QTest::addRow("1f1b, many") << int(PipelineSchedule::OneForwardOneBackward) << 4 << 1 << 1000;
-    QTest::addRow("gpipe") << int(PipelineSchedule::GPipe) << 4 << 1 << 8;
-    QTest::addRow("two chunks") << int(PipelineSchedule::Interleaved) << 4 << 2 << 8;
-    QTest::addRow("four chunks") << int(PipelineSchedule::Interleaved) << 2 << 4 << 16;
-    QTest::addRow("chunks, many") << int(PipelineSchedule::Interleaved) << 4 << 2 << 1000;
-}
-
-void TestPipelineTime::theBubbleIsThePapers()
-{
-    QFETCH(int, schedule);
-    QFETCH(int, ranks);
-    QFETCH(int, chunks);
-    QFETCH(int, microBatches);
-    const Plan plan = planOf(PipelineSchedule(schedule), ranks, chunks, microBatches);
-    const double work = 3.0 * microBatches;
-    QCOMPARE(scheduleSeconds(plan, alike(plan), 0), work + 3.0 * (ranks - 1) / chunks);
-    QCOMPARE(idealBubble(plan), double(ranks - 1) / (microBatches * chunks));
-}
-
-void TestPipelineTime::manyMicroBatchesTakeWhatTheyWouldPassByPass()
-{
-    // 32 are run pass by pass, 48 are not: each round of four takes as long as the one before it.
-    std::vector<RankPasses> ranks = alike(planOf(PipelineSchedule::OneForwardOneBackward, 4, 1, 1));
-    ranks[2].forward = {1.5};
-    const auto seconds = [&](int microBatches) {
-        return scheduleSeconds(planOf(PipelineSchedule::OneForwardOneBackward, 4, 1, microBatches), ranks, 0.1);
-    };
-    QCOMPARE(seconds(48) - seconds(32), 16 * (seconds(32) - seconds(28)) / 4);
-}
-
-void TestPipelineTime::theSlowestRankRules()
-{
-    const Plan plan = planOf(PipelineSchedule::OneForwardOneBackward, 4, 1, 16);
-    std::vector<RankPasses> ranks = alike(plan);
-    ranks[3].backward = {5}; // the head
-    const double seconds = scheduleSeconds(plan, ranks, 0);
-    QVERIFY(seconds >= 16 * 6.0);
-    QCOMPARE(seconds, 16 * 6.0 + 3 * 1.0 + 3 * 2.0); // others fill before it and drain behind it
-}
-
-void TestPipelineTime::sendsLengthenTheFillAndTheDrain()
-{
-    const Plan plan = planOf(PipelineSchedule::GPipe, 4, 1, 8);
-    QCOMPARE(scheduleSeconds(plan, alike(plan), 0.25) - scheduleSeconds(plan, alike(plan), 0), 2 * 3 * 0.25);
-}
 
 QTEST_APPLESS_MAIN(TestPipelineTime)
 #include "tst_pipeline_time.moc"

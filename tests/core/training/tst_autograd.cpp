@@ -135,46 +135,43 @@ class TestAutograd : public QObject
     Q_OBJECT
 
 private slots:
-    void allocatesWhatPyTorchAllocates_data();
-    void allocatesWhatPyTorchAllocates();
+    void allocatesWhatPyTorchAllocates_data()
+    {
+        QTest::addColumn<QJsonObject>("measured");
+        int row = 0;
+        for (const QJsonValue& trace : measuredTraces())
+            QTest::addRow("%d %s", row++, qPrintable(trace["name"].toString())) << trace.toObject();
+    }
+
+    void allocatesWhatPyTorchAllocates()
+    {
+        QFETCH(QJsonObject, measured);
+        const QJsonObject config = measured["meta"].toObject();
+        const QString name = measured["name"].toString();
+        const BuildOptions options = measuredOptions(name, config["amp"].toString(), config);
+        const auto graph = measuredNetwork(name, config, options);
+        QVERIFY2(graph, graph ? "" : graph.error().text().c_str());
+
+        CheckpointPlan checkpointing;
+        if (config["checkpoint"] == "reentrant")
+            checkpointing = {Checkpointing::Layers, 1, true};
+        const auto network = preparedNetwork(*graph);
+        Trace trace(network->modules);
+        Autograd autograd(*graph, checkpointing, options.rules, trace, network->moduleIds);
+        const std::int64_t before = trace.liveBytes();
+        trace.enter(Phase::Forward);
+        autograd.forward();
+        trace.enter(Phase::Backward);
+        autograd.backward();
+
+        const QJsonArray events = measured["events"].toArray();
+        const bool sortsAllocations = name == "vgg_small"; // MKL-DNN: bias before weight, mask before result
+        compare(simulatedChanges(trace, Phase::Forward), measuredChanges(events, "forward0"), sortsAllocations);
+        if (!QTest::currentTestFailed())
+            compare(simulatedChanges(trace, Phase::Backward), measuredChanges(events, "backward0"), sortsAllocations);
+        QCOMPARE(trace.liveBytes() - before, graph->parameterBytes() + 4); // gradients and the loss
+    }
 };
-
-void TestAutograd::allocatesWhatPyTorchAllocates_data()
-{
-    QTest::addColumn<QJsonObject>("measured");
-    int row = 0;
-    for (const QJsonValue& trace : measuredTraces())
-        QTest::addRow("%d %s", row++, qPrintable(trace["name"].toString())) << trace.toObject();
-}
-
-void TestAutograd::allocatesWhatPyTorchAllocates()
-{
-    QFETCH(QJsonObject, measured);
-    const QJsonObject config = measured["meta"].toObject();
-    const QString name = measured["name"].toString();
-    const BuildOptions options = measuredOptions(name, config["amp"].toString(), config);
-    const auto graph = measuredNetwork(name, config, options);
-    QVERIFY2(graph, graph ? "" : graph.error().text().c_str());
-
-    CheckpointPlan checkpointing;
-    if (config["checkpoint"] == "reentrant")
-        checkpointing = {Checkpointing::Layers, 1, true};
-    const auto network = preparedNetwork(*graph);
-    Trace trace(network->modules);
-    Autograd autograd(*graph, checkpointing, options.rules, trace, network->moduleIds);
-    const std::int64_t before = trace.liveBytes();
-    trace.enter(Phase::Forward);
-    autograd.forward();
-    trace.enter(Phase::Backward);
-    autograd.backward();
-
-    const QJsonArray events = measured["events"].toArray();
-    const bool sortsAllocations = name == "vgg_small"; // MKL-DNN: bias before weight, mask before result
-    compare(simulatedChanges(trace, Phase::Forward), measuredChanges(events, "forward0"), sortsAllocations);
-    if (!QTest::currentTestFailed())
-        compare(simulatedChanges(trace, Phase::Backward), measuredChanges(events, "backward0"), sortsAllocations);
-    QCOMPARE(trace.liveBytes() - before, graph->parameterBytes() + 4); // gradients and the loss
-}
 
 QTEST_GUILESS_MAIN(TestAutograd)
 #include "tst_autograd.moc"

@@ -117,122 +117,118 @@ class TestCpuSteps : public QObject
     Q_OBJECT
 
 private slots:
-    void allocateWhatPyTorchAllocates_data();
-    void allocateWhatPyTorchAllocates();
-    void scratchpadsReachNoPeak();
-    void nothingIsCached();
-    void theVersionOfAFrameworkChoosesTheRules();
-};
-
-void TestCpuSteps::allocateWhatPyTorchAllocates_data()
-{
-    QTest::addColumn<QJsonObject>("file");
-    QTest::addColumn<QJsonObject>("measured");
-    for (const char* const name : {"cpu_steps_2.15.json", "cpu_steps_1.13.json"}) {
-        const QJsonObject file = recordedFile(name);
-        for (const QJsonValue& value : file["cases"].toArray())
-            QTest::addRow("%s, torch %s", qPrintable(value["name"].toString()), qPrintable(file["torch"].toString()))
-                << file << value.toObject();
-    }
-}
-
-void TestCpuSteps::allocateWhatPyTorchAllocates()
-{
-    QFETCH(QJsonObject, file);
-    QFETCH(QJsonObject, measured);
-    const auto trace = recordedTrace(file, measured);
-    QVERIFY2(trace, trace ? "" : trace.error().text().c_str());
-    const bool isOrdered = measured["compares"] != "peaks", isLibrary = measured["maker"] == "transformer";
-    const QJsonObject events = measured["events"].toObject();
-    const auto compare = [&](const std::vector<Change>& simulated, const std::vector<Change>& recorded, bool ordered) {
-        QCOMPARE(highestChange(simulated), highestChange(recorded));
-        if (isOrdered)
-            compareChanges(ordered ? simulated : changesBySize(simulated),
-                           ordered ? recorded : changesBySize(recorded));
-    };
-    for (const QString& name : events.keys()) {
-        const bool isForward = name.startsWith("forward");
-        if (!isForward && !name.startsWith("backward"))
-            continue;
-        const int microBatch = name.section(' ', 1).toInt();
-        compare(everyChange(*trace, isForward ? Phase::Forward : Phase::Backward, microBatch),
-                everyChange(events[name].toArray()), true);
-        if (QTest::currentTestFailed())
-            QFAIL(qPrintable("in " + name));
-    }
-    std::vector<Change> update = everyChange(events["clipping"].toArray());
-    for (const Change& change : everyChange(events["optimizer"].toArray()))
-        update.push_back(change);
-    compare(everyChange(*trace, Phase::Optimizer), update, !isLibrary);
-    compare(everyChange(*trace, Phase::ZeroGrad), everyChange(events["zero_grad"].toArray()), true);
-}
-
-void TestCpuSteps::scratchpadsReachNoPeak()
-{
-    int steps = 0;
-    for (const QJsonValue& measured : recordedSteps("cpu_steps_2.15.json")) {
-        if (measured["maker"] != "pictures")
-            continue;
-        ++steps;
-        for (const QJsonValue& phase : measured["events"].toObject()) {
-            const std::vector<Change> with = everyChange(phase.toArray(), Scratchpads::With);
-            QCOMPARE(highestChange(with), highestChange(everyChange(phase.toArray())));
+    void allocateWhatPyTorchAllocates_data()
+    {
+        QTest::addColumn<QJsonObject>("file");
+        QTest::addColumn<QJsonObject>("measured");
+        for (const char* const name : {"cpu_steps_2.15.json", "cpu_steps_1.13.json"}) {
+            const QJsonObject file = recordedFile(name);
+            for (const QJsonValue& value : file["cases"].toArray())
+                QTest::addRow("%s, torch %s", qPrintable(value["name"].toString()),
+                              qPrintable(file["torch"].toString()))
+                    << file << value.toObject();
         }
     }
-    QVERIFY(steps >= 3);
-}
 
-void TestCpuSteps::nothingIsCached()
-{
-    AllocatorOptions options;
-    options.caches = false;
-    options.deviceLimit = 1000;
-    CachingAllocator allocator(options);
-    const BlockIndex first = allocator.allocate(1), second = allocator.allocate(700);
-    QVERIFY(first && second);
-    QCOMPARE(allocator.statistics().current.reserved, 701);
-    QCOMPARE(allocator.statistics().current.segments, 2);
-    QCOMPARE(allocator.allocate(300), BlockIndex(0));
-    QCOMPARE(allocator.refusedBytes(), 300);
-    allocator.free(second);
-    QVERIFY(allocator.allocate(999));
-    QCOMPARE(allocator.statistics().current.allocated, 1000);
-    QCOMPARE(allocator.statistics().peak.reserved, 1000);
-
-    const QJsonArray steps = recordedSteps("cpu_steps_2.15.json");
-    const auto trace = recordedTrace(recordedFile("cpu_steps_2.15.json"), steps[0].toObject());
-    QVERIFY(trace);
-    const AllocatorStatistics statistics = replayTrace(*trace, {.caches = false}).statistics;
-    QCOMPARE(statistics.peak.allocated, trace->peakBytes());
-    QCOMPARE(statistics.peak.reserved, trace->peakBytes());
-    QCOMPARE(statistics.current.reserved, trace->liveBytes());
-}
-
-void TestCpuSteps::theVersionOfAFrameworkChoosesTheRules()
-{
-    const auto parameters = resolve(trainingSchema(), std::vector<std::string>{"attention=efficient"});
-    QVERIFY(parameters);
-    Device device;
-    device.units = 6;
-    for (const char* const version : {"1.13.1", "2.15.0+cu132"}) {
-        device.framework = Framework{"pytorch", version};
-        const auto setup = trainingSetup(device, *parameters);
-        QVERIFY(setup);
-        const bool isOld = device.framework->version.starts_with("1.");
-        QCOMPARE(setup->build.rules, EagerRules::onCpu(isOld, 6));
-        QCOMPARE(setup->step.rules, setup->build.rules);
-        QCOMPARE(setup->build.attention, isOld ? AttentionKernel::Eager : AttentionKernel::Flash);
-        QCOMPARE(setup->step.plan.update, UpdateStyle::Loop);
-        QVERIFY(!setup->allocator.caches);
+    void allocateWhatPyTorchAllocates()
+    {
+        QFETCH(QJsonObject, file);
+        QFETCH(QJsonObject, measured);
+        const auto trace = recordedTrace(file, measured);
+        QVERIFY2(trace, trace ? "" : trace.error().text().c_str());
+        const bool isOrdered = measured["compares"] != "peaks", isLibrary = measured["maker"] == "transformer";
+        const QJsonObject events = measured["events"].toObject();
+        const auto compare = [&](const std::vector<Change>& simulated, const std::vector<Change>& recorded,
+                                 bool ordered) {
+            QCOMPARE(highestChange(simulated), highestChange(recorded));
+            if (isOrdered)
+                compareChanges(ordered ? simulated : changesBySize(simulated),
+                               ordered ? recorded : changesBySize(recorded));
+        };
+        for (const QString& name : events.keys()) {
+            const bool isForward = name.startsWith("forward");
+            if (!isForward && !name.startsWith("backward"))
+                continue;
+            const int microBatch = name.section(' ', 1).toInt();
+            compare(everyChange(*trace, isForward ? Phase::Forward : Phase::Backward, microBatch),
+                    everyChange(events[name].toArray()), true);
+            if (QTest::currentTestFailed())
+                QFAIL(qPrintable("in " + name));
+        }
+        std::vector<Change> update = everyChange(events["clipping"].toArray());
+        for (const Change& change : everyChange(events["optimizer"].toArray()))
+            update.push_back(change);
+        compare(everyChange(*trace, Phase::Optimizer), update, !isLibrary);
+        compare(everyChange(*trace, Phase::ZeroGrad), everyChange(events["zero_grad"].toArray()), true);
     }
-    device.framework.reset(); // the newest
-    QCOMPARE(trainingSetup(device, *parameters)->build.rules, EagerRules::onCpu(false, 6));
-    QCOMPARE(trainingSetup(withOwnKernels(device), *parameters)->build.rules, EagerRules());
-    device.kind = DeviceKind::Gpu;
-    const auto gpu = trainingSetup(device, *parameters);
-    QCOMPARE(gpu->build.rules, EagerRules());
-    QVERIFY(gpu->allocator.caches);
-}
+
+    void scratchpadsReachNoPeak()
+    {
+        int steps = 0;
+        for (const QJsonValue& measured : recordedSteps("cpu_steps_2.15.json")) {
+            if (measured["maker"] != "pictures")
+                continue;
+            ++steps;
+            for (const QJsonValue& phase : measured["events"].toObject()) {
+                const std::vector<Change> with = everyChange(phase.toArray(), Scratchpads::With);
+                QCOMPARE(highestChange(with), highestChange(everyChange(phase.toArray())));
+            }
+        }
+        QVERIFY(steps >= 3);
+    }
+
+    void nothingIsCached()
+    {
+        AllocatorOptions options;
+        options.caches = false;
+        options.deviceLimit = 1000;
+        CachingAllocator allocator(options);
+        const BlockIndex first = allocator.allocate(1), second = allocator.allocate(700);
+        QVERIFY(first && second);
+        QCOMPARE(allocator.statistics().current.reserved, 701);
+        QCOMPARE(allocator.statistics().current.segments, 2);
+        QCOMPARE(allocator.allocate(300), BlockIndex(0));
+        QCOMPARE(allocator.refusedBytes(), 300);
+        allocator.free(second);
+        QVERIFY(allocator.allocate(999));
+        QCOMPARE(allocator.statistics().current.allocated, 1000);
+        QCOMPARE(allocator.statistics().peak.reserved, 1000);
+
+        const QJsonArray steps = recordedSteps("cpu_steps_2.15.json");
+        const auto trace = recordedTrace(recordedFile("cpu_steps_2.15.json"), steps[0].toObject());
+        QVERIFY(trace);
+        const AllocatorStatistics statistics = replayTrace(*trace, {.caches = false}).statistics;
+        QCOMPARE(statistics.peak.allocated, trace->peakBytes());
+        QCOMPARE(statistics.peak.reserved, trace->peakBytes());
+        QCOMPARE(statistics.current.reserved, trace->liveBytes());
+    }
+
+    void theVersionOfAFrameworkChoosesTheRules()
+    {
+        const auto parameters = resolve(trainingSchema(), std::vector<std::string>{"attention=efficient"});
+        QVERIFY(parameters);
+        Device device;
+        device.units = 6;
+        for (const char* const version : {"1.13.1", "2.15.0+cu132"}) {
+            device.framework = Framework{"pytorch", version};
+            const auto setup = trainingSetup(device, *parameters);
+            QVERIFY(setup);
+            const bool isOld = device.framework->version.starts_with("1.");
+            QCOMPARE(setup->build.rules, EagerRules::onCpu(isOld, 6));
+            QCOMPARE(setup->step.rules, setup->build.rules);
+            QCOMPARE(setup->build.attention, isOld ? AttentionKernel::Eager : AttentionKernel::Flash);
+            QCOMPARE(setup->step.plan.update, UpdateStyle::Loop);
+            QVERIFY(!setup->allocator.caches);
+        }
+        device.framework.reset(); // the newest
+        QCOMPARE(trainingSetup(device, *parameters)->build.rules, EagerRules::onCpu(false, 6));
+        QCOMPARE(trainingSetup(withOwnKernels(device), *parameters)->build.rules, EagerRules());
+        device.kind = DeviceKind::Gpu;
+        const auto gpu = trainingSetup(device, *parameters);
+        QCOMPARE(gpu->build.rules, EagerRules());
+        QVERIFY(gpu->allocator.caches);
+    }
+};
 
 QTEST_GUILESS_MAIN(TestCpuSteps)
 #include "tst_cpu_steps.moc"

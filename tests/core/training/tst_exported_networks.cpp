@@ -42,37 +42,34 @@ class TestExportedNetworks : public QObject
     Q_OBJECT
 
 private slots:
-    void allocateWhatPyTorchAllocates_data();
-    void allocateWhatPyTorchAllocates();
-};
-
-void TestExportedNetworks::allocateWhatPyTorchAllocates_data()
-{
-    QTest::addColumn<QJsonObject>("measured");
-    for (const QJsonValue& value : recordedSteps("exported_networks.json"))
-        QTest::addRow("%s batch %lld sequence %lld %s%s", qPrintable(value["network"].toString()),
-                      value["batch"].toInteger(), value["sequence"].toInteger(),
-                      qPrintable(value["precision"].toString()), value["layers"].toBool() ? " layers" : "")
-            << value.toObject();
-}
-
-void TestExportedNetworks::allocateWhatPyTorchAllocates()
-{
-    QFETCH(QJsonObject, measured);
-    const QString path = QString(TEST_DATA) + "/pytorch/networks/" + measured["network"].toString() + ".json";
-    const auto model = readModel(path.toStdString());
-    QVERIFY2(model, model ? "" : model.error().text().c_str());
-    const auto graph = buildNetwork(*model, exportedOptions(measured));
-    QVERIFY2(graph, graph ? "" : graph.error().text().c_str());
-    const auto trace = simulateStep(*graph, exportedSettings(measured));
-    QVERIFY2(trace, trace ? "" : trace.error().text().c_str());
-
-    const QJsonObject events = measured["events"].toObject();
-    for (const auto& [name, phase] : {std::pair{"forward", Phase::Forward}, {"backward", Phase::Backward}}) {
-        if (!QTest::currentTestFailed())
-            compareChanges(simulatedChanges(*trace, phase), measuredChanges(events[name].toArray()));
+    void allocateWhatPyTorchAllocates_data()
+    {
+        QTest::addColumn<QJsonObject>("measured");
+        for (const QJsonValue& value : recordedSteps("exported_networks.json"))
+            QTest::addRow("%s batch %lld sequence %lld %s%s", qPrintable(value["network"].toString()),
+                          value["batch"].toInteger(), value["sequence"].toInteger(),
+                          qPrintable(value["precision"].toString()), value["layers"].toBool() ? " layers" : "")
+                << value.toObject();
     }
-}
+
+    void allocateWhatPyTorchAllocates()
+    {
+        QFETCH(QJsonObject, measured);
+        const QString path = QString(TEST_DATA) + "/pytorch/networks/" + measured["network"].toString() + ".json";
+        const auto model = readModel(path.toStdString());
+        QVERIFY2(model, model ? "" : model.error().text().c_str());
+        const auto graph = buildNetwork(*model, exportedOptions(measured));
+        QVERIFY2(graph, graph ? "" : graph.error().text().c_str());
+        const auto trace = simulateStep(*graph, exportedSettings(measured));
+        QVERIFY2(trace, trace ? "" : trace.error().text().c_str());
+
+        const QJsonObject events = measured["events"].toObject();
+        for (const auto& [name, phase] : {std::pair{"forward", Phase::Forward}, {"backward", Phase::Backward}}) {
+            if (!QTest::currentTestFailed())
+                compareChanges(simulatedChanges(*trace, phase), measuredChanges(events[name].toArray()));
+        }
+    }
+};
 
 QTEST_GUILESS_MAIN(TestExportedNetworks)
 #include "tst_exported_networks.moc"

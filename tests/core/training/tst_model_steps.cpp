@@ -47,50 +47,47 @@ class TestModelSteps : public QObject
     Q_OBJECT
 
 private slots:
-    void allocateWhatPyTorchAllocates_data();
-    void allocateWhatPyTorchAllocates();
-};
-
-void TestModelSteps::allocateWhatPyTorchAllocates_data()
-{
-    QTest::addColumn<QJsonObject>("measured");
-    int row = 0;
-    for (const QJsonValue& value : recordedSteps("model_steps.json"))
-        QTest::addRow("%d %s %s %s %s%s%s", row++, qPrintable(value["model"].toString()),
-                      qPrintable(value["precision"].toString()), qPrintable(value["attention"].toString()),
-                      qPrintable(value["update"].toString()), value["checkpointed"].toBool() ? " checkpointed" : "",
-                      value["chunks"].toInt() > 0 ? " loss in chunks" : "")
-            << value.toObject();
-}
-
-void TestModelSteps::allocateWhatPyTorchAllocates()
-{
-    QFETCH(QJsonObject, measured);
-    const auto graph = networkOf(measured);
-    QVERIFY2(graph, graph ? "" : graph.error().text().c_str());
-    const auto trace = simulateStep(*graph, modelSettings(measured));
-    QVERIFY2(trace, trace ? "" : trace.error().text().c_str());
-
-    const QJsonObject events = measured["events"].toObject();
-    const auto recorded = [&](const QString& name) { return measuredChanges(events[name].toArray()); };
-    for (int i = 0; i < measured["accumulation"].toInt(); ++i) {
-        compareChanges(simulatedChanges(*trace, Phase::Forward, i), recorded(QString("forward %1").arg(i)));
-        if (QTest::currentTestFailed() || !events.contains("backward 0"))
-            return;
-        compareChanges(simulatedChanges(*trace, Phase::Backward, i), recorded(QString("backward %1").arg(i)));
-        if (QTest::currentTestFailed())
-            return;
+    void allocateWhatPyTorchAllocates_data()
+    {
+        QTest::addColumn<QJsonObject>("measured");
+        int row = 0;
+        for (const QJsonValue& value : recordedSteps("model_steps.json"))
+            QTest::addRow("%d %s %s %s %s%s%s", row++, qPrintable(value["model"].toString()),
+                          qPrintable(value["precision"].toString()), qPrintable(value["attention"].toString()),
+                          qPrintable(value["update"].toString()), value["checkpointed"].toBool() ? " checkpointed" : "",
+                          value["chunks"].toInt() > 0 ? " loss in chunks" : "")
+                << value.toObject();
     }
-    std::vector<Change> update = recorded("clipping");
-    for (const Change& change : recorded("optimizer"))
-        update.push_back(change);
-    std::vector<Change> simulated = simulatedChanges(*trace, Phase::Optimizer);
-    if (measured["model"] == "llama") // registers a layer's norms last: its temporaries in another order
-        for (std::vector<Change>* const changes : {&update, &simulated})
-            std::stable_sort(changes->begin(), changes->end(),
-                             [](const Change& a, const Change& b) { return a.bytes > b.bytes; });
-    compareChanges(simulated, update);
-}
+
+    void allocateWhatPyTorchAllocates()
+    {
+        QFETCH(QJsonObject, measured);
+        const auto graph = networkOf(measured);
+        QVERIFY2(graph, graph ? "" : graph.error().text().c_str());
+        const auto trace = simulateStep(*graph, modelSettings(measured));
+        QVERIFY2(trace, trace ? "" : trace.error().text().c_str());
+
+        const QJsonObject events = measured["events"].toObject();
+        const auto recorded = [&](const QString& name) { return measuredChanges(events[name].toArray()); };
+        for (int i = 0; i < measured["accumulation"].toInt(); ++i) {
+            compareChanges(simulatedChanges(*trace, Phase::Forward, i), recorded(QString("forward %1").arg(i)));
+            if (QTest::currentTestFailed() || !events.contains("backward 0"))
+                return;
+            compareChanges(simulatedChanges(*trace, Phase::Backward, i), recorded(QString("backward %1").arg(i)));
+            if (QTest::currentTestFailed())
+                return;
+        }
+        std::vector<Change> update = recorded("clipping");
+        for (const Change& change : recorded("optimizer"))
+            update.push_back(change);
+        std::vector<Change> simulated = simulatedChanges(*trace, Phase::Optimizer);
+        if (measured["model"] == "llama") // registers a layer's norms last: its temporaries in another order
+            for (std::vector<Change>* const changes : {&update, &simulated})
+                std::stable_sort(changes->begin(), changes->end(),
+                                 [](const Change& a, const Change& b) { return a.bytes > b.bytes; });
+        compareChanges(simulated, update);
+    }
+};
 
 QTEST_GUILESS_MAIN(TestModelSteps)
 #include "tst_model_steps.moc"

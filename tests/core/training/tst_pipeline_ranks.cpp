@@ -106,259 +106,241 @@ class TestPipelineRanks : public QObject
     Q_OBJECT
 
 private slots:
-    void passesAreInPytorchsOrder_data();
-    void passesAreInPytorchsOrder();
-    void ranksKeepWhatPytorchKept_data();
-    void ranksKeepWhatPytorchKept();
-    void asManyAreInFlightAsThePapersSay();
-    void theFirstRankKeepsAWholeModelsActivations();
-    void interleavedChunksKeepMore();
-    void gpipeKeepsEveryMicroBatch();
-    void checkpointingKeepsTheInputsOfWhatIsInFlight();
-    void laterMicroBatchesNeedNoMore();
-    void thePartsHaveTheLayersOfTheWhole_data();
-    void thePartsHaveTheLayersOfTheWhole();
-    void aTiedEmbeddingIsOnBothEnds();
-    void everythingIsGivenBack();
-    void whereStagesDoNotDivideTheEndsCount_data();
-    void whereStagesDoNotDivideTheEndsCount();
-    void tooManyPartsAreRefused_data();
-    void tooManyPartsAreRefused();
-};
-
-void TestPipelineRanks::passesAreInPytorchsOrder_data()
-{
-    QTest::addColumn<QJsonObject>("made");
-    for (const QJsonValue value : pytorchData("pipeline_schedules.json")["cases"].toArray()) {
-        const QJsonObject made = value.toObject();
-        QTest::addRow("%s, %d ranks, %d chunks, %d micro-batches", qPrintable(made["schedule"].toString()),
-                      made["ranks"].toInt(), made["chunks"].toInt(), made["micro_batches"].toInt())
-            << made;
-    }
-}
-
-void TestPipelineRanks::passesAreInPytorchsOrder()
-{
-    QFETCH(QJsonObject, made);
-    const int microBatches = made["micro_batches"].toInt(), ranks = made["ranks"].toInt();
-    const Plan plan = planOf(made["schedule"].toString().toUtf8(), ranks, made["chunks"].toInt(), microBatches);
-    for (int rank = 0; rank < ranks; ++rank) {
-        QStringList order;
-        for (const PipelineAction& action : pipelineActions(plan, rank, microBatches))
-            order << QString("%1%2.%3").arg(action.isForward ? 'F' : 'B').arg(action.chunk).arg(action.microBatch);
-        QCOMPARE(order.join(' '), made["orders"][rank].toString());
-    }
-}
-
-void TestPipelineRanks::ranksKeepWhatPytorchKept_data()
-{
-    QTest::addColumn<QJsonObject>("made");
-    for (const QJsonValue value : pytorchData("pipeline_memory.json")["cases"].toArray()) {
-        const QJsonObject made = value.toObject();
-        QTest::addRow("%s, %d ranks, %d chunks", qPrintable(made["schedule"].toString()), made["ranks"].toInt(),
-                      made["chunks"].toInt())
-            << made;
-    }
-}
-
-// A real run on the processes of one CPU: bytes that autograd keeps behind a forward. There the first rank packs slices
-// of the whole batch, whose storage is not counted here; the last keeps results for its caller.
-void TestPipelineRanks::ranksKeepWhatPytorchKept()
-{
-    QFETCH(QJsonObject, made);
-    const QJsonObject all = pytorchData("pipeline_memory.json");
-    const int ranks = made["ranks"].toInt(), microBatches = made["micro_batches"].toInt();
-    ModelDescription model;
-    model.name = model.architecture = "mlp";
-    model.family = Family::Mlp;
-    model.layers = all["layers"].toInteger();
-    model.activation = ActivationKind::Relu;
-    model.biases.feedForward = true;
-    model.mlpSizes.assign(std::size_t(all["layers"].toInt()) + 1, all["width"].toInt());
-    for (int rank = 0; rank + 1 < ranks; ++rank) {
-        TrainingSetup setup =
-            setupOf(planOf(made["schedule"].toString().toUtf8(), ranks, made["chunks"].toInt(), microBatches), rank);
-        setup.build.batch = all["batch"].toInteger();
-        const std::int64_t batch = rank == 0 ? microBatches * setup.build.batch * all["width"].toInteger() * 4 : 0;
-        QCOMPARE(keptBehindForwards(ranAs(model, setup).trace), made["kept"][rank].toInteger() - batch);
-    }
-}
-
-void TestPipelineRanks::asManyAreInFlightAsThePapersSay()
-{
-    for (const int microBatches : {4, 8, 16}) {
-        for (int rank = 0; rank < 4; ++rank) {
-            const Plan plain = planOf("1f1b", 4, 1, microBatches), chunks = planOf("interleaved", 4, 2, microBatches);
-            QCOMPARE(passesInFlight(plain, rank), std::min(4 - rank, microBatches));
-            QCOMPARE(passesInFlight(chunks, rank), std::min(2 * (3 - rank) + 4 + 1, 2 * microBatches));
-            QCOMPARE(passesInFlight(planOf("gpipe", 4, 1, microBatches), rank), microBatches);
-            for (const Plan& plan : {plain, chunks})
-                QCOMPARE(mostInFlight(pipelineActions(plan, rank, microBatches)), passesInFlight(plan, rank));
+    void passesAreInPytorchsOrder_data()
+    {
+        QTest::addColumn<QJsonObject>("made");
+        for (const QJsonValue value : pytorchData("pipeline_schedules.json")["cases"].toArray()) {
+            const QJsonObject made = value.toObject();
+            QTest::addRow("%s, %d ranks, %d chunks, %d micro-batches", qPrintable(made["schedule"].toString()),
+                          made["ranks"].toInt(), made["chunks"].toInt(), made["micro_batches"].toInt())
+                << made;
         }
     }
-}
 
-// Twice the layers keep twice as much of them: the difference is that of the layers alone. Korthikanti et al. 2022,
-// section 4.2.3: the first rank of p keeps p micro-batches of L / p layers.
-void TestPipelineRanks::theFirstRankKeepsAWholeModelsActivations()
-{
-    const auto layers = [](const Plan& plan, int rank) {
-        return activations(decoderOf(16), plan, rank) - activations(decoderOf(8), plan, rank);
-    };
-    const std::int64_t whole = layers(Plan(), 0);
-    const Plan plan = planOf("1f1b", 4, 1, 8);
-    QCOMPARE(layers(plan, 0), whole);
-    QCOMPARE(layers(plan, 1), whole * 3 / 4);
-    QCOMPARE(layers(plan, 3), whole / 4);
-}
-
-void TestPipelineRanks::interleavedChunksKeepMore()
-{
-    const auto layers = [](const Plan& plan) {
-        return activations(decoderOf(16), plan, 0) - activations(decoderOf(8), plan, 0);
-    };
-    const double share = double(layers(planOf("interleaved", 4, 2, 8))) / double(layers(Plan()));
-    QCOMPARE(share, 1 + 3.0 / (4 * 2)); // 1 + (p − 1) / (p v)
-}
-
-void TestPipelineRanks::gpipeKeepsEveryMicroBatch()
-{
-    const auto layers = [](const Plan& plan) {
-        return activations(decoderOf(8), plan, 1) - activations(decoderOf(4), plan, 1);
-    };
-    QCOMPARE(layers(planOf("gpipe", 2, 1, 6)), 6 * layers(planOf("1f1b", 2, 1, 6))); // where 1F1B keeps p − r = 1
-}
-
-void TestPipelineRanks::checkpointingKeepsTheInputsOfWhatIsInFlight()
-{
-    const auto kept = [](std::int64_t layers) {
-        TrainingSetup setup = setupOf(planOf("1f1b", 4, 1, 8), 0);
-        setup.step.checkpointing.kind = Checkpointing::Layers;
-        return highestBytes(ranAs(decoderOf(layers), setup).trace, Category::Activations);
-    };
-    const std::int64_t input = 2 * 64 * 64 * 4;  // s b h in fp32
-    QCOMPARE(kept(16) - kept(8), 4 * 2 * input); // of four micro-batches, two layers more
-}
-
-void TestPipelineRanks::laterMicroBatchesNeedNoMore()
-{
-    for (const auto& [schedule, chunks] : {std::pair("1f1b", 1), std::pair("interleaved", 2)}) {
-        const auto some = ranAs(decoderOf(8), setupOf(planOf(schedule, 4, chunks, 16), 0));
-        const auto many = ranAs(decoderOf(8), setupOf(planOf(schedule, 4, chunks, 4096), 0));
-        QCOMPARE(many.trace.peakBytes(), some.trace.peakBytes());
-        QCOMPARE(many.trace.events().size(), some.trace.events().size());
+    void passesAreInPytorchsOrder()
+    {
+        QFETCH(QJsonObject, made);
+        const int microBatches = made["micro_batches"].toInt(), ranks = made["ranks"].toInt();
+        const Plan plan = planOf(made["schedule"].toString().toUtf8(), ranks, made["chunks"].toInt(), microBatches);
+        for (int rank = 0; rank < ranks; ++rank) {
+            QStringList order;
+            for (const PipelineAction& action : pipelineActions(plan, rank, microBatches))
+                order << QString("%1%2.%3").arg(action.isForward ? 'F' : 'B').arg(action.chunk).arg(action.microBatch);
+            QCOMPARE(order.join(' '), made["orders"][rank].toString());
+        }
     }
-}
 
-void TestPipelineRanks::thePartsHaveTheLayersOfTheWhole_data()
-{
-    QTest::addColumn<int>("ranks");
-    QTest::addColumn<int>("chunks");
-    QTest::addRow("two ranks") << 2 << 1;
-    QTest::addRow("a layer on each") << 8 << 1;
-    QTest::addRow("two chunks") << 4 << 2;
-    QTest::addRow("four chunks") << 2 << 4;
-}
-
-void TestPipelineRanks::thePartsHaveTheLayersOfTheWhole()
-{
-    QFETCH(int, ranks);
-    QFETCH(int, chunks);
-    const ModelDescription model = decoderOf(8);
-    const Graph whole = partOf(model, {});
-    std::set<std::string> names;
-    std::int64_t parameters = 0, multiplications = 0, ofWhole = 0;
-    for (const Operator& op : whole.operators)
-        ofWhole += isMatrixProduct(op.kind);
-    for (int rank = 0; rank < ranks; ++rank) {
-        const Graph part = partOf(model, {ranks, chunks, rank});
-        QCOMPARE(part.chunks.size(), std::size_t(chunks));
-        QCOMPARE(part.chunks.front().received == noTensor, rank == 0);
-        QCOMPARE(part.chunks.back().sent == noTensor, rank + 1 == ranks);
-        QCOMPARE(part.loss == noTensor, rank + 1 != ranks);
-        parameters += part.parameterCount();
-        for (const NamedTensor& one : part.parameters)
-            QVERIFY(names.insert(part.path(one.module) + "." + one.name).second);
-        for (const Operator& op : part.operators)
-            multiplications += isMatrixProduct(op.kind);
+    void ranksKeepWhatPytorchKept_data()
+    {
+        QTest::addColumn<QJsonObject>("made");
+        for (const QJsonValue value : pytorchData("pipeline_memory.json")["cases"].toArray()) {
+            const QJsonObject made = value.toObject();
+            QTest::addRow("%s, %d ranks, %d chunks", qPrintable(made["schedule"].toString()), made["ranks"].toInt(),
+                          made["chunks"].toInt())
+                << made;
+        }
     }
-    QCOMPARE(parameters, whole.parameterCount());
-    QCOMPARE(multiplications, ofWhole);
-}
 
-void TestPipelineRanks::aTiedEmbeddingIsOnBothEnds()
-{
-    const ModelDescription model = decoderOf(4, true);
-    const std::int64_t table = 1000 * 64;
-    const Graph first = partOf(model, {2, 1, 0}), last = partOf(model, {2, 1, 1});
-    QCOMPARE(first.parameterCount() + last.parameterCount(), partOf(model, {}).parameterCount() + table);
-    for (const Graph* part : {&first, &last})
-        QCOMPARE(part->layoutOf(part->sharedParameter).elements(), table);
-    QCOMPARE(partOf(decoderOf(4), {2, 1, 1}).sharedParameter, noTensor);
-}
+    // A real run on the processes of one CPU: bytes that autograd keeps behind a forward. There the first rank packs
+    // slices of the whole batch, whose storage is not counted here; the last keeps results for its caller.
+    void ranksKeepWhatPytorchKept()
+    {
+        QFETCH(QJsonObject, made);
+        const QJsonObject all = pytorchData("pipeline_memory.json");
+        const int ranks = made["ranks"].toInt(), microBatches = made["micro_batches"].toInt();
+        ModelDescription model;
+        model.name = model.architecture = "mlp";
+        model.family = Family::Mlp;
+        model.layers = all["layers"].toInteger();
+        model.activation = ActivationKind::Relu;
+        model.biases.feedForward = true;
+        model.mlpSizes.assign(std::size_t(all["layers"].toInt()) + 1, all["width"].toInt());
+        for (int rank = 0; rank + 1 < ranks; ++rank) {
+            TrainingSetup setup = setupOf(
+                planOf(made["schedule"].toString().toUtf8(), ranks, made["chunks"].toInt(), microBatches), rank);
+            setup.build.batch = all["batch"].toInteger();
+            const std::int64_t batch = rank == 0 ? microBatches * setup.build.batch * all["width"].toInteger() * 4 : 0;
+            QCOMPARE(keptBehindForwards(ranAs(model, setup).trace), made["kept"][rank].toInteger() - batch);
+        }
+    }
 
-void TestPipelineRanks::everythingIsGivenBack()
-{
-    for (int rank = 0; rank < 2; ++rank) {
-        for (const auto& [schedule, chunks] :
-             {std::pair("gpipe", 1), std::pair("1f1b", 1), std::pair("interleaved", 2)}) {
-            const Simulation made = ranAs(decoderOf(8), setupOf(planOf(schedule, 2, chunks, 4), rank));
-            std::int64_t activations = 0, temporary = 0;
-            for (const Event& event : made.trace.events()) {
-                activations += event.category == Category::Activations ? event.change() : 0;
-                temporary += event.category == Category::Temporary ? event.change() : 0;
+    void asManyAreInFlightAsThePapersSay()
+    {
+        for (const int microBatches : {4, 8, 16}) {
+            for (int rank = 0; rank < 4; ++rank) {
+                const Plan plain = planOf("1f1b", 4, 1, microBatches),
+                           chunks = planOf("interleaved", 4, 2, microBatches);
+                QCOMPARE(passesInFlight(plain, rank), std::min(4 - rank, microBatches));
+                QCOMPARE(passesInFlight(chunks, rank), std::min(2 * (3 - rank) + 4 + 1, 2 * microBatches));
+                QCOMPARE(passesInFlight(planOf("gpipe", 4, 1, microBatches), rank), microBatches);
+                for (const Plan& plan : {plain, chunks})
+                    QCOMPARE(mostInFlight(pipelineActions(plan, rank, microBatches)), passesInFlight(plan, rank));
             }
-            QCOMPARE(activations, 0);
-            QCOMPARE(temporary, 0);
         }
     }
-}
 
-/// torchtitan's generate_llm_fqn_per_model_part: of 8 layers, embedding and head, 3 stages have 4, 3 and 3; 6 have 2,
-/// 2, 2, 2, 1 and 1.
-void TestPipelineRanks::whereStagesDoNotDivideTheEndsCount_data()
-{
-    QTest::addColumn<QList<int>>("layers");
-    QTest::addRow("three") << QList<int>{3, 3, 2};
-    QTest::addRow("six") << QList<int>{1, 2, 2, 2, 1, 0};
-}
-
-void TestPipelineRanks::whereStagesDoNotDivideTheEndsCount()
-{
-    QFETCH(QList<int>, layers);
-    for (int rank = 0; rank < layers.size(); ++rank) {
-        BuildOptions build = setupOf(Plan(), 0).build;
-        build.pipeline = {int(layers.size()), 1, rank};
-        const auto part = buildNetwork(decoderOf(8), build);
-        QVERIFY2(part, part ? "" : part.error().text().c_str());
-        QCOMPARE(std::count_if(part->blocks.begin(), part->blocks.end(),
-                               [](const Block& block) { return block.kind == Block::Kind::Layer; }),
-                 layers[rank]);
+    // Twice the layers keep twice as much of them: the difference is that of the layers alone. Korthikanti et al. 2022,
+    // section 4.2.3: the first rank of p keeps p micro-batches of L / p layers.
+    void theFirstRankKeepsAWholeModelsActivations()
+    {
+        const auto layers = [](const Plan& plan, int rank) {
+            return activations(decoderOf(16), plan, rank) - activations(decoderOf(8), plan, rank);
+        };
+        const std::int64_t whole = layers(Plan(), 0);
+        const Plan plan = planOf("1f1b", 4, 1, 8);
+        QCOMPARE(layers(plan, 0), whole);
+        QCOMPARE(layers(plan, 1), whole * 3 / 4);
+        QCOMPARE(layers(plan, 3), whole / 4);
     }
-}
 
-void TestPipelineRanks::tooManyPartsAreRefused_data()
-{
-    QTest::addColumn<int>("ranks");
-    QTest::addColumn<int>("chunks");
-    QTest::addColumn<QString>("said");
-    QTest::addRow("more ranks than layers") << 16 << 1 << "16 stages share the layers of a network that has 8";
-    QTest::addRow("more chunks than layers") << 4 << 3 << "12 stages share the layers of a network that has 8";
-}
+    void interleavedChunksKeepMore()
+    {
+        const auto layers = [](const Plan& plan) {
+            return activations(decoderOf(16), plan, 0) - activations(decoderOf(8), plan, 0);
+        };
+        const double share = double(layers(planOf("interleaved", 4, 2, 8))) / double(layers(Plan()));
+        QCOMPARE(share, 1 + 3.0 / (4 * 2)); // 1 + (p − 1) / (p v)
+    }
 
-void TestPipelineRanks::tooManyPartsAreRefused()
-{
-    QFETCH(int, ranks);
-    QFETCH(int, chunks);
-    QFETCH(QString, said);
-    BuildOptions build = setupOf(Plan(), 0).build;
-    build.pipeline = {ranks, chunks, 0};
-    const auto refused = buildNetwork(decoderOf(8), build);
-    QVERIFY(!refused);
-    QCOMPARE(QString::fromStdString(refused.error().message), said);
-    QCOMPARE(refused.error().place, std::string("pipeline_parallel"));
-    QVERIFY(!refused.error().hint.empty());
-}
+    void gpipeKeepsEveryMicroBatch()
+    {
+        const auto layers = [](const Plan& plan) {
+            return activations(decoderOf(8), plan, 1) - activations(decoderOf(4), plan, 1);
+        };
+        QCOMPARE(layers(planOf("gpipe", 2, 1, 6)), 6 * layers(planOf("1f1b", 2, 1, 6))); // where 1F1B keeps p − r = 1
+    }
+
+    void checkpointingKeepsTheInputsOfWhatIsInFlight()
+    {
+        const auto kept = [](std::int64_t layers) {
+            TrainingSetup setup = setupOf(planOf("1f1b", 4, 1, 8), 0);
+            setup.step.checkpointing.kind = Checkpointing::Layers;
+            return highestBytes(ranAs(decoderOf(layers), setup).trace, Category::Activations);
+        };
+        const std::int64_t input = 2 * 64 * 64 * 4;  // s b h in fp32
+        QCOMPARE(kept(16) - kept(8), 4 * 2 * input); // of four micro-batches, two layers more
+    }
+
+    void laterMicroBatchesNeedNoMore()
+    {
+        for (const auto& [schedule, chunks] : {std::pair("1f1b", 1), std::pair("interleaved", 2)}) {
+            const auto some = ranAs(decoderOf(8), setupOf(planOf(schedule, 4, chunks, 16), 0));
+            const auto many = ranAs(decoderOf(8), setupOf(planOf(schedule, 4, chunks, 4096), 0));
+            QCOMPARE(many.trace.peakBytes(), some.trace.peakBytes());
+            QCOMPARE(many.trace.events().size(), some.trace.events().size());
+        }
+    }
+
+    void thePartsHaveTheLayersOfTheWhole_data()
+    {
+        QTest::addColumn<int>("ranks");
+        QTest::addColumn<int>("chunks");
+        QTest::addRow("two ranks") << 2 << 1;
+        QTest::addRow("a layer on each") << 8 << 1;
+        QTest::addRow("two chunks") << 4 << 2;
+        QTest::addRow("four chunks") << 2 << 4;
+    }
+
+    void thePartsHaveTheLayersOfTheWhole()
+    {
+        QFETCH(int, ranks);
+        QFETCH(int, chunks);
+        const ModelDescription model = decoderOf(8);
+        const Graph whole = partOf(model, {});
+        std::set<std::string> names;
+        std::int64_t parameters = 0, multiplications = 0, ofWhole = 0;
+        for (const Operator& op : whole.operators)
+            ofWhole += isMatrixProduct(op.kind);
+        for (int rank = 0; rank < ranks; ++rank) {
+            const Graph part = partOf(model, {ranks, chunks, rank});
+            QCOMPARE(part.chunks.size(), std::size_t(chunks));
+            QCOMPARE(part.chunks.front().received == noTensor, rank == 0);
+            QCOMPARE(part.chunks.back().sent == noTensor, rank + 1 == ranks);
+            QCOMPARE(part.loss == noTensor, rank + 1 != ranks);
+            parameters += part.parameterCount();
+            for (const NamedTensor& one : part.parameters)
+                QVERIFY(names.insert(part.path(one.module) + "." + one.name).second);
+            for (const Operator& op : part.operators)
+                multiplications += isMatrixProduct(op.kind);
+        }
+        QCOMPARE(parameters, whole.parameterCount());
+        QCOMPARE(multiplications, ofWhole);
+    }
+
+    void aTiedEmbeddingIsOnBothEnds()
+    {
+        const ModelDescription model = decoderOf(4, true);
+        const std::int64_t table = 1000 * 64;
+        const Graph first = partOf(model, {2, 1, 0}), last = partOf(model, {2, 1, 1});
+        QCOMPARE(first.parameterCount() + last.parameterCount(), partOf(model, {}).parameterCount() + table);
+        for (const Graph* part : {&first, &last})
+            QCOMPARE(part->layoutOf(part->sharedParameter).elements(), table);
+        QCOMPARE(partOf(decoderOf(4), {2, 1, 1}).sharedParameter, noTensor);
+    }
+
+    void everythingIsGivenBack()
+    {
+        for (int rank = 0; rank < 2; ++rank) {
+            for (const auto& [schedule, chunks] :
+                 {std::pair("gpipe", 1), std::pair("1f1b", 1), std::pair("interleaved", 2)}) {
+                const Simulation made = ranAs(decoderOf(8), setupOf(planOf(schedule, 2, chunks, 4), rank));
+                std::int64_t activations = 0, temporary = 0;
+                for (const Event& event : made.trace.events()) {
+                    activations += event.category == Category::Activations ? event.change() : 0;
+                    temporary += event.category == Category::Temporary ? event.change() : 0;
+                }
+                QCOMPARE(activations, 0);
+                QCOMPARE(temporary, 0);
+            }
+        }
+    }
+
+    /// torchtitan's generate_llm_fqn_per_model_part: of 8 layers, embedding and head, 3 stages have 4, 3 and 3; 6 have
+    /// 2, 2, 2, 2, 1 and 1.
+    void whereStagesDoNotDivideTheEndsCount_data()
+    {
+        QTest::addColumn<QList<int>>("layers");
+        QTest::addRow("three") << QList<int>{3, 3, 2};
+        QTest::addRow("six") << QList<int>{1, 2, 2, 2, 1, 0};
+    }
+
+    void whereStagesDoNotDivideTheEndsCount()
+    {
+        QFETCH(QList<int>, layers);
+        for (int rank = 0; rank < layers.size(); ++rank) {
+            BuildOptions build = setupOf(Plan(), 0).build;
+            build.pipeline = {int(layers.size()), 1, rank};
+            const auto part = buildNetwork(decoderOf(8), build);
+            QVERIFY2(part, part ? "" : part.error().text().c_str());
+            QCOMPARE(std::count_if(part->blocks.begin(), part->blocks.end(),
+                                   [](const Block& block) { return block.kind == Block::Kind::Layer; }),
+                     layers[rank]);
+        }
+    }
+
+    void tooManyPartsAreRefused_data()
+    {
+        QTest::addColumn<int>("ranks");
+        QTest::addColumn<int>("chunks");
+        QTest::addColumn<QString>("said");
+        QTest::addRow("more ranks than layers") << 16 << 1 << "16 stages share the layers of a network that has 8";
+        QTest::addRow("more chunks than layers") << 4 << 3 << "12 stages share the layers of a network that has 8";
+    }
+
+    void tooManyPartsAreRefused()
+    {
+        QFETCH(int, ranks);
+        QFETCH(int, chunks);
+        QFETCH(QString, said);
+        BuildOptions build = setupOf(Plan(), 0).build;
+        build.pipeline = {ranks, chunks, 0};
+        const auto refused = buildNetwork(decoderOf(8), build);
+        QVERIFY(!refused);
+        QCOMPARE(QString::fromStdString(refused.error().message), said);
+        QCOMPARE(refused.error().place, std::string("pipeline_parallel"));
+        QVERIFY(!refused.error().hint.empty());
+    }
+};
 
 QTEST_APPLESS_MAIN(TestPipelineRanks)
 #include "tst_pipeline_ranks.moc"

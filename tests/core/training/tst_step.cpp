@@ -72,62 +72,59 @@ class TestStep : public QObject
     Q_OBJECT
 
 private slots:
-    void reachesThePeaksOfPyTorch_data();
-    void reachesThePeaksOfPyTorch();
-};
-
-void TestStep::reachesThePeaksOfPyTorch_data()
-{
-    QTest::addColumn<QJsonObject>("measured");
-    int row = 0;
-    for (const QJsonValue& value : measuredPeaks())
-        QTest::addRow("%d %s %s", row++, qPrintable(value["name"].toString()),
-                      qPrintable(value["optimizer"].toString()))
-            << value.toObject();
-}
-
-void TestStep::reachesThePeaksOfPyTorch()
-{
-    QFETCH(QJsonObject, measured);
-    const QString name = measured["name"].toString();
-    const QJsonObject config = measured["meta"].toObject();
-    const BuildOptions options = measuredOptions(name, {}, config);
-    const auto graph = measuredNetwork(name, config, options);
-    QVERIFY2(graph, graph ? "" : graph.error().text().c_str());
-    const auto trace = simulateStep(*graph, settingsFor(measured, options.rules));
-    QVERIFY2(trace, trace ? "" : trace.error().text().c_str());
-    QCOMPARE(graph->parameterBytes(), measured["param_bytes"].toInteger());
-
-    const QJsonObject peaks = measured["dynamic_peak_by_phase"].toObject();
-    const QJsonObject ends = measured["dynamic_live_at_phase_end"].toObject();
-    const bool hasScratch = config.contains("image");
-    const double randomState = config.contains("checkpoint") ? 5056. * config["L"].toInt() : 0;
-    for (const QString& phase : peaks.keys()) {
-        const bool isForward = phase.startsWith("forward");
-        if (!isForward && !phase.startsWith("backward") && phase != "optimizer")
-            continue;
-        if (phase == "optimizer" && measured["foreach"].toBool())
-            continue; // 1.13 kept two temporaries a parameter where 2.x keeps one
-        const Phase wanted = phase == "optimizer" ? Phase::Optimizer : isForward ? Phase::Forward : Phase::Backward;
-        const int microBatch = phase == "optimizer" ? 0 : phase.back().digitValue();
-        const PhaseBytes found = bytesOf(*trace, wanted, microBatch);
-        const auto agree = [&](std::int64_t ours, std::int64_t theirs, double artefact) {
-            return std::abs(double(ours) + artefact - double(theirs)) <= 0.001 * double(theirs);
-        };
-        const QByteArray text = QString("%1: peak %2 end %3, measured %4 %5")
-                                    .arg(phase)
-                                    .arg(found.peak)
-                                    .arg(found.end)
-                                    .arg(peaks[phase].toInteger())
-                                    .arg(ends[phase].toInteger())
-                                    .toUtf8();
-        const double inForward = isForward || phase == "backward0" ? randomState : 0;
-        if (phase == "optimizer" || !hasScratch)
-            QVERIFY2(agree(found.peak, peaks[phase].toInteger(), inForward), text);
-        if (phase != "optimizer") // its end is after zero_grad's start in the measurement
-            QVERIFY2(agree(found.end, ends[phase].toInteger(), inForward), text);
+    void reachesThePeaksOfPyTorch_data()
+    {
+        QTest::addColumn<QJsonObject>("measured");
+        int row = 0;
+        for (const QJsonValue& value : measuredPeaks())
+            QTest::addRow("%d %s %s", row++, qPrintable(value["name"].toString()),
+                          qPrintable(value["optimizer"].toString()))
+                << value.toObject();
     }
-}
+
+    void reachesThePeaksOfPyTorch()
+    {
+        QFETCH(QJsonObject, measured);
+        const QString name = measured["name"].toString();
+        const QJsonObject config = measured["meta"].toObject();
+        const BuildOptions options = measuredOptions(name, {}, config);
+        const auto graph = measuredNetwork(name, config, options);
+        QVERIFY2(graph, graph ? "" : graph.error().text().c_str());
+        const auto trace = simulateStep(*graph, settingsFor(measured, options.rules));
+        QVERIFY2(trace, trace ? "" : trace.error().text().c_str());
+        QCOMPARE(graph->parameterBytes(), measured["param_bytes"].toInteger());
+
+        const QJsonObject peaks = measured["dynamic_peak_by_phase"].toObject();
+        const QJsonObject ends = measured["dynamic_live_at_phase_end"].toObject();
+        const bool hasScratch = config.contains("image");
+        const double randomState = config.contains("checkpoint") ? 5056. * config["L"].toInt() : 0;
+        for (const QString& phase : peaks.keys()) {
+            const bool isForward = phase.startsWith("forward");
+            if (!isForward && !phase.startsWith("backward") && phase != "optimizer")
+                continue;
+            if (phase == "optimizer" && measured["foreach"].toBool())
+                continue; // 1.13 kept two temporaries a parameter where 2.x keeps one
+            const Phase wanted = phase == "optimizer" ? Phase::Optimizer : isForward ? Phase::Forward : Phase::Backward;
+            const int microBatch = phase == "optimizer" ? 0 : phase.back().digitValue();
+            const PhaseBytes found = bytesOf(*trace, wanted, microBatch);
+            const auto agree = [&](std::int64_t ours, std::int64_t theirs, double artefact) {
+                return std::abs(double(ours) + artefact - double(theirs)) <= 0.001 * double(theirs);
+            };
+            const QByteArray text = QString("%1: peak %2 end %3, measured %4 %5")
+                                        .arg(phase)
+                                        .arg(found.peak)
+                                        .arg(found.end)
+                                        .arg(peaks[phase].toInteger())
+                                        .arg(ends[phase].toInteger())
+                                        .toUtf8();
+            const double inForward = isForward || phase == "backward0" ? randomState : 0;
+            if (phase == "optimizer" || !hasScratch)
+                QVERIFY2(agree(found.peak, peaks[phase].toInteger(), inForward), text);
+            if (phase != "optimizer") // its end is after zero_grad's start in the measurement
+                QVERIFY2(agree(found.end, ends[phase].toInteger(), inForward), text);
+        }
+    }
+};
 
 QTEST_GUILESS_MAIN(TestStep)
 #include "tst_step.moc"
