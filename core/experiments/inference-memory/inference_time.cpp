@@ -139,7 +139,7 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
     const LoopedKernels looped = awqLoop(model);
     time.kernels = isLoop ? looped.kernels() : isJoined ? engineKernels(model) : time.eagerKernels;
     time.launches = time.kernels
-        * (isJoined       ? engineKernelSeconds(device)
+        * (isJoined     ? engineKernelSeconds(device)
                : isLoop ? streamKernelSeconds(device)
                         : rates.launch);
     time.eagerLaunches = time.eagerKernels * rates.launch;
