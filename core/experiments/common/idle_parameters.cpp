@@ -242,9 +242,7 @@ void addAdapters(Idle& idle, const Parameters& parameters)
     for (const std::string& key : adapterKeys())
         idle.add(key, key != "adapter" && key != "bitsandbytes" && idle.is("adapter", "none"));
     const bool isNormalFloat = isQuantizedForm(base) && base != BaseForm::Int8;
-    const bool isIn8Bits = idle.is("optimizer", "adam-8bit") || idle.is("optimizer", "paged-adam-8bit")
-        || idle.is("optimizer", "galore-8bit");
-    idle.add("bitsandbytes", !isNormalFloat && !isIn8Bits);
+    idle.add("bitsandbytes", !isNormalFloat && !parameters.choice("optimizer").ends_with("-8bit"));
     if (idle.is("adapter", "none"))
         return;
     const AdapterKind kind = adapterKindOf(parameters);

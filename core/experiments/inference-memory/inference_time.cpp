@@ -48,6 +48,12 @@ ReadRates readRates(const Device& device, const Serving& serving, double held)
             serving.readsKeysAgain() ? stream : plain};
 }
 
+/// As an engine does (engineKernels()).
+bool joinsKernels(Library library)
+{
+    return library != Library::LlamaCpp && library != Library::AutoAwq;
+}
+
 /// s of an engine's host from a token to the next. vLLM's of version 0.6: what Qwen2.5 0.5B takes beside its kernels
 /// (3.21 ms a token in BF16 on an A100: QwenLM/Qwen2.5, docs/source/benchmark/speed_benchmark.rst, vLLM 0.6.3); before,
 /// bubbles of 4 ms were seen (vllm-project/vllm, issue 6854, July 2024).
@@ -135,7 +141,7 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
     }
     time.eagerKernels += awqSums;
     const bool isLoop = device.isGpu() && serving.library == Library::AutoAwq;
-    const bool isJoined = device.isGpu() && !isLoop && serving.library != Library::LlamaCpp;
+    const bool isJoined = device.isGpu() && joinsKernels(serving.library);
     const LoopedKernels looped = awqLoop(model);
     time.kernels = isLoop ? looped.kernels() : isJoined ? engineKernels(model) : time.eagerKernels;
     time.launches = time.kernels
@@ -223,8 +229,7 @@ ServingTime servingTime(const Device& device, const ModelDescription& model, con
     pass.dispatch = 0;
     const StepBand band = stepBand(pass, device, setup.step.plan);
     double beside = 0;
-    const bool isJoined = serving.library != Library::LlamaCpp && serving.library != Library::AutoAwq;
-    if (device.isGpu() && serving.cacheRead > 0 && isJoined) {
+    if (device.isGpu() && serving.cacheRead > 0 && joinsKernels(serving.library)) {
         const bool isFloat8 = serving.isFloat8 && device.flopRate("fp8") > 0;
         beside = engineSeconds(device, model, setup, isFloat8, held).value_or(0)
             + waitsOfRanks(graph, setup.step.plan, device, serving.library);

@@ -199,9 +199,8 @@ std::vector<ParameterSpec> parallelSpecs()
         flagSpec("no_sync", "whole gradients",
                  "FSDP sums the gradients of micro-batches whole and reduces them behind the last one (no_sync(), "
                  "set_requires_gradient_sync(False)), as Accelerate, transformers' Trainer and Lightning do "
-                 "(Accelerate under "
-                 "FSDP 2 since its pull request 3762 of September 2025). Off, each "
-                 "micro-batch reduces: torchtune, sync_each_batch=True."),
+                 "(Accelerate under FSDP 2 since its pull request 3762 of September 2025). Off, each micro-batch "
+                 "reduces: torchtune, sync_each_batch=True."),
         flagSpec("sequence_parallel", "sequence parallel",
                  "Tensor parallelism also divides what lies between the matrices: norms, dropout, residuals."),
         flagSpec("async_tensor_parallel", "in pieces",
