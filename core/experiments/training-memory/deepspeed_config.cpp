@@ -2,6 +2,7 @@
 // The plan as DeepSpeed's configuration, with keys of its documentation alone
 // (https://www.deepspeed.ai/docs/config-json/). JSON has no comments: what it does not say is in the notes.
 #include "core/experiments/common/framework_lines.h"
+#include "core/experiments/memory/memory_parameters.h"
 
 #include <algorithm>
 
@@ -12,23 +13,13 @@ namespace memscape {
 
 namespace {
 
-std::string_view optimizerLabel(std::string_view kind)
+std::string optimizerLabel(std::string_view kind)
 {
-    constexpr std::pair<std::string_view, std::string_view> labels[] = {{"adam-8bit", "8-bit Adam"},
-                                                                        {"adam-4bit", "4-bit Adam"},
-                                                                        {"adam-fp8", "FP8 Adam"},
-                                                                        {"lion", "Lion"},
-                                                                        {"galore", "GaLore"},
-                                                                        {"galore-8bit", "8-bit GaLore"},
-                                                                        {"apollo", "APOLLO"},
-                                                                        {"lomo", "LOMO"},
-                                                                        {"adalomo", "AdaLomo"},
-                                                                        {"paged-adamw", "paged AdamW"},
-                                                                        {"paged-adam-8bit", "paged 8-bit Adam"}};
-    for (const auto& [name, label] : labels)
-        if (name == kind)
-            return label;
-    return kind;
+    const Schema schema = trainingSchema();
+    for (const ChoiceValue& one : findParameter(schema, "optimizer")->choices)
+        if (one.key == kind)
+            return one.label;
+    return std::string(kind);
 }
 
 class ConfigWriter
