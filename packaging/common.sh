@@ -36,7 +36,10 @@ install() {
     say "installing: ${missing[*]}"
     local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o=Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300
         -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold) # a changed configuration file stays, unasked
-    "${apt[@]}" update </dev/null >&2 || say "apt-get update failed: continuing with the present lists"
+    if [ -z "${MEMSCAPE_LISTS_ARE_NEW:-}" ]; then # once for this script and those that it calls
+        "${apt[@]}" update </dev/null >&2 || say "apt-get update failed: continuing with the present lists"
+        export MEMSCAPE_LISTS_ARE_NEW=1
+    fi
     "${apt[@]}" install -y --no-install-recommends "${missing[@]}" </dev/null >&2 ||
         stop "apt-get could not install: ${missing[*]} (is the network there? is this Debian 12 or newer?)"
 }

@@ -5,6 +5,7 @@
 
 archive_limit=${MEMSCAPE_ARCHIVE_LIMIT:-16777216} # bytes
 finishing=12 # s of the budget that are kept for the last step's end and the archive
+archive_every=${MEMSCAPE_ARCHIVE_EVERY:-20} # s: what a run loses at most when its machine is taken away
 
 say() { printf '%s\n' "$*" | tee -a "$work/summary.txt"; }
 stop() { printf 'tests/gpu/run: %s\n' "$2" >&2; exit "$1"; }
@@ -56,6 +57,7 @@ archive() {
         say "the archive would be larger than $archive_limit bytes: from here on $(what_is_left)"
     done
     mv "$OUT/results.part" "$OUT/results.tar.gz"
+    archived=$SECONDS
     [ "$OUT" = "$work" ] || cp "$work/summary.txt" "$OUT/summary.txt"
 }
 
@@ -206,7 +208,7 @@ step() {
         failed=$((failed + 1))
     else
         run_step "$name" "$seconds" "$@"
-        archive
+        [ $((SECONDS - archived)) -lt "$archive_every" ] || archive
     fi
 }
 
@@ -294,7 +296,7 @@ interrupted() {
 
 main() {
     arguments "$@"
-    failed=0 total=0 thinned=0 scripts=$root/tests/gpu
+    failed=0 total=0 thinned=0 archived=0 scripts=$root/tests/gpu
     choose_sizes
     if [ $dry = 1 ]; then
         cli=memscape-cli scripts=tests/gpu work=WORK

@@ -201,8 +201,8 @@ private slots:
         const Machine machine;
         QProcess process;
         QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
-        const Variables variables =
-            machine.variables({{"MEMSCAPE_FAKE_HANGS", "layout"}, {"MEMSCAPE_STEP_LIMIT", "30"}});
+        const Variables variables = machine.variables(
+            {{"MEMSCAPE_FAKE_HANGS", "layout"}, {"MEMSCAPE_STEP_LIMIT", "30"}, {"MEMSCAPE_ARCHIVE_EVERY", "0"}});
         for (auto one = variables.begin(); one != variables.end(); ++one)
             environment.insert(one.key(), one.value());
         process.setProcessEnvironment(environment);

@@ -161,7 +161,7 @@ __global__ void unscale_v1(AmpTensors tensors, float factor, int* infinite)
         atomicExch(infinite, 1);
 }
 
-__global__ void adam_v1(AmpTensors tensors, AdamStep step)
+__global__ void adam_v1(AmpTensors tensors, AmpAdamStep step)
 {
     adamThread<Floats>(placeInGrid(), tensors, int(blockIdx.y), step);
 }
@@ -333,7 +333,7 @@ cudaError_t launchAmpUnscale(const AmpTensors& tensors, float factor, int* infin
     return cudaGetLastError();
 }
 
-cudaError_t launchAmpAdam(const AmpTensors& tensors, const AdamStep& step, cudaStream_t stream)
+cudaError_t launchAmpAdam(const AmpTensors& tensors, const AmpAdamStep& step, cudaStream_t stream)
 {
     adam_v1<<<gridForTensors(tensors), 256, 0, stream>>>(tensors, step);
     return cudaGetLastError();

@@ -62,7 +62,7 @@ cudaError_t launchAmpLossBackward(const AmpValues& logProbabilities, const std::
                                   float factor, cudaStream_t stream);
 /// *infinite is set when a product is infinite or not a number, and else left alone.
 cudaError_t launchAmpUnscale(const AmpTensors& tensors, float factor, int* infinite, cudaStream_t stream);
-cudaError_t launchAmpAdam(const AmpTensors& tensors, const AdamStep& step, cudaStream_t stream);
+cudaError_t launchAmpAdam(const AmpTensors& tensors, const AmpAdamStep& step, cudaStream_t stream);
 /// *counts: zero before; every part is written.
 cudaError_t launchAmpCount(const AmpValues& gradients, double scale, AmpCounts* counts, cudaStream_t stream);
 

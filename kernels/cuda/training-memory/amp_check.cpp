@@ -197,7 +197,7 @@ void Passes::weights()
 {
     if (format != ElementFormat::Float32)
         return;
-    const AdamStep step{1e-3F, 0.9F, 0.999F, 1e-8F, 0.01F, 0.271F, 0.0547F};
+    const AmpAdamStep step{1e-3F, 0.9F, 0.999F, 1e-8F, 0.01F, 0.271F, 0.0547F};
     Array weights[2] = {filled(format, count, 54, 1), filled(format, width, 55, 1)};
     Array gradients[2] = {filled(format, count, 56, 64), filled(format, width, 57, 64)};
     Array moments[2] = {filled(format, count, 58, 1), filled(format, width, 59, 1)};

@@ -111,7 +111,7 @@ public:
         MEMSCAPE_CHECK(download(&infinite, &scalars()->infinite, sizeof infinite));
         return infinite != 0;
     }
-    Result<void> adam(const AdamStep& step, std::span<const AmpParameter> parameters) override;
+    Result<void> adam(const AmpAdamStep& step, std::span<const AmpParameter> parameters) override;
 
     Result<void> begin() override
     {
@@ -268,7 +268,7 @@ Result<void> CudaAmpDevice::unscale(std::span<const AmpArray> gradients, float f
     return queued(launchAmpUnscale(tensors, factor, &scalars()->infinite, stream()), "unscaling the gradients");
 }
 
-Result<void> CudaAmpDevice::adam(const AdamStep& step, std::span<const AmpParameter> parameters)
+Result<void> CudaAmpDevice::adam(const AmpAdamStep& step, std::span<const AmpParameter> parameters)
 {
     AmpTensors tensors;
     for (const AmpParameter& parameter : parameters) {

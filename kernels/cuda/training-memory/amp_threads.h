@@ -219,7 +219,7 @@ MEMSCAPE_AMP bool unscaleThread(const GridPlace& place, const AmpTensors& tensor
 }
 
 template <typename Numbers>
-MEMSCAPE_AMP void adamThread(const GridPlace& place, const AmpTensors& tensors, int tensor, const AdamStep& step)
+MEMSCAPE_AMP void adamThread(const GridPlace& place, const AmpTensors& tensors, int tensor, const AmpAdamStep& step)
 {
     overFours(place, tensors.elements[tensor], [&](std::uint64_t at, int inside) {
         float gradients[4] = {}, weights[4] = {}, moments[4] = {}, squares[4] = {};

@@ -174,7 +174,7 @@ bool scaleArray(ThreadTeam& team, const AmpArray& array, float factor)
     return std::ranges::all_of(isFinite, [](char one) { return one != 0; });
 }
 
-void adamArray(ThreadTeam& team, const AdamStep& step, const AmpParameter& parameter)
+void adamArray(ThreadTeam& team, const AmpAdamStep& step, const AmpParameter& parameter)
 {
     team.run([&](int thread) {
         const Part part = partOf(std::size_t(parameter.weights.elements), thread, team.size(), 64);

@@ -28,6 +28,6 @@ void lossBackward(const AmpArray& logProbabilities, const AmpArray& labels, cons
 
 /// FP32 × factor; whether all are finite.
 bool scaleArray(ThreadTeam& team, const AmpArray& array, float factor);
-void adamArray(ThreadTeam& team, const AdamStep& step, const AmpParameter& parameter);
+void adamArray(ThreadTeam& team, const AmpAdamStep& step, const AmpParameter& parameter);
 
 } // namespace memscape::host

@@ -125,7 +125,7 @@ public:
         return {};
     }
     Result<bool> foundInfinite() override { return m_isInfinite; }
-    Result<void> adam(const AdamStep& step, std::span<const AmpParameter> parameters) override
+    Result<void> adam(const AmpAdamStep& step, std::span<const AmpParameter> parameters) override
     {
         for (const AmpParameter& parameter : parameters)
             adamArray(team(), step, parameter);

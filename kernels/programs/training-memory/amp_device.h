@@ -90,7 +90,7 @@ public:
     /// FP32 × factor; foundInfinite() then returns whether any became infinite or not a number.
     virtual Result<void> unscale(std::span<const AmpArray> gradients, float factor) = 0;
     virtual Result<bool> foundInfinite() = 0; ///< waits
-    virtual Result<void> adam(const AdamStep& step, std::span<const AmpParameter> parameters) = 0;
+    virtual Result<void> adam(const AmpAdamStep& step, std::span<const AmpParameter> parameters) = 0;
 
     /// A step's time runs between these; end() waits, and leaves out what count() took.
     virtual Result<void> begin() = 0;

@@ -56,14 +56,14 @@ MEMSCAPE_AMP float ampLossGradient(float logProbability, bool isLabel, float fac
 
 // ---- AdamW ------------------------------------------------------------------------------------
 
-struct AdamStep
+struct AmpAdamStep
 {
     float rate, beta1, beta2, epsilon, decay;
     float correction1, correctionRoot2; ///< 1 − β1^t, √(1 − β2^t)
 };
 
 /// As torch.optim.AdamW: the decay first, then the step.
-MEMSCAPE_AMP void ampAdam(const AdamStep& step, float gradient, float& weight, float& moment, float& square)
+MEMSCAPE_AMP void ampAdam(const AmpAdamStep& step, float gradient, float& weight, float& moment, float& square)
 {
     moment += (gradient - moment) * (1 - step.beta1);
     square = square * step.beta2 + gradient * gradient * (1 - step.beta2);

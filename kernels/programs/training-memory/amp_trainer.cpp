@@ -287,13 +287,13 @@ Result<bool> ProgrammedTrainer::unscale()
 Result<void> ProgrammedTrainer::update()
 {
     ++m_updates;
-    const AdamStep adam{learningRate,
-                        beta1,
-                        beta2,
-                        epsilon,
-                        decay,
-                        1 - std::pow(beta1, float(m_updates)),
-                        std::sqrt(1 - std::pow(beta2, float(m_updates)))};
+    const AmpAdamStep adam{learningRate,
+                           beta1,
+                           beta2,
+                           epsilon,
+                           decay,
+                           1 - std::pow(beta1, float(m_updates)),
+                           std::sqrt(1 - std::pow(beta2, float(m_updates)))};
     std::vector<AmpParameter> parameters;
     for (const Layer& layer : m_layers) {
         parameters.push_back({layer.weight, layer.weightGradient, layer.weightMoment, layer.weightSquare});

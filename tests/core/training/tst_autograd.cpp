@@ -87,7 +87,7 @@ std::vector<Change> measuredChanges(const QJsonArray& events, const QString& pha
     return changes;
 }
 
-std::vector<Change> simulatedChanges(const Trace& trace, Phase phase)
+std::vector<Change> changesOf(const Trace& trace, Phase phase)
 {
     std::vector<Change> changes;
     for (const Event& event : trace.events())
@@ -166,9 +166,9 @@ private slots:
 
         const QJsonArray events = measured["events"].toArray();
         const bool sortsAllocations = name == "vgg_small"; // MKL-DNN: bias before weight, mask before result
-        compare(simulatedChanges(trace, Phase::Forward), measuredChanges(events, "forward0"), sortsAllocations);
+        compare(changesOf(trace, Phase::Forward), measuredChanges(events, "forward0"), sortsAllocations);
         if (!QTest::currentTestFailed())
-            compare(simulatedChanges(trace, Phase::Backward), measuredChanges(events, "backward0"), sortsAllocations);
+            compare(changesOf(trace, Phase::Backward), measuredChanges(events, "backward0"), sortsAllocations);
         QCOMPARE(trace.liveBytes() - before, graph->parameterBytes() + 4); // gradients and the loss
     }
 };

@@ -231,7 +231,7 @@ cudaError_t launchAmpUnscale(const AmpTensors& tensors, float factor, int* infin
     return passOver("unscale", 0, bytes);
 }
 
-cudaError_t launchAmpAdam(const AmpTensors& tensors, const AdamStep& step, cudaStream_t)
+cudaError_t launchAmpAdam(const AmpTensors& tensors, const AmpAdamStep& step, cudaStream_t)
 {
     std::uint64_t bytes = 0;
     for (int tensor = 0; tensor < tensors.count; ++tensor) {

@@ -66,13 +66,13 @@ private slots:
         double w = 0.5, m = 0, v = 0;
         for (int t = 1; t <= 20; ++t) {
             const float gradient = 0.1F * mlpUniform(5, std::uint64_t(t));
-            const AdamStep step{1e-3F,
-                                0.9F,
-                                0.999F,
-                                1e-8F,
-                                0.01F,
-                                1 - std::pow(0.9F, float(t)),
-                                std::sqrt(1 - std::pow(0.999F, float(t)))};
+            const AmpAdamStep step{1e-3F,
+                                   0.9F,
+                                   0.999F,
+                                   1e-8F,
+                                   0.01F,
+                                   1 - std::pow(0.9F, float(t)),
+                                   std::sqrt(1 - std::pow(0.999F, float(t)))};
             ampAdam(step, gradient, weight, moment, square);
             w *= 1 - 1e-3 * 0.01;
             m = 0.9 * m + 0.1 * double(gradient);
