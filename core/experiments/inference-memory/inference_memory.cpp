@@ -32,12 +32,12 @@ Json detailOf(const Device& device, const ServingAnswer& answer)
     const ServingMoment moment = answer.fullest(request.use()).value_or(ServingMoment());
     const std::int64_t caches = answer.caches(request.use()).value_or(0);
     const std::int64_t draftedCache = caches - cacheBytes(answer.model, request.cache, request.use()).value_or(0);
-    const std::int64_t drafted = answer.allWeights() - answer.weights + draftedCache;
+    const std::int64_t drafted = (answer.draft ? answer.draft->weights : 0) + draftedCache;
     const auto part = [](const char* key, const char* label, std::int64_t bytes) {
         return Json{{"key", key}, {"label", label}, {"bytes", bytes}};
     };
     detail["model"] = modelJson(answer.model);
-    detail["parts"] = Json::array({part("weights", "weights", answer.weights),
+    detail["parts"] = Json::array({part("weights", "weights", answer.weights - answer.hostWeights),
                                    part("key_value_cache", "KV cache", moment.cache - draftedCache),
                                    part("activations", "activations", moment.activations),
                                    part("context", "device context", request.deviceContext)});
@@ -47,10 +47,11 @@ Json detailOf(const Device& device, const ServingAnswer& answer)
         detail["parts"].push_back(part("draft_model", "draft model", drafted));
     const std::int64_t total = answer.allWeights() + moment.bytes() + request.deviceContext;
     detail["capacity"] = capacityJson(device);
-    const bool fits = !answer.capacity || total <= *answer.capacity;
+    const bool fits = answer.fits(total - request.deviceContext);
+    const std::int64_t needed = std::max(total, answer.loading.device + request.deviceContext);
     detail["fits"] = fits;
-    detail["fit"] = fitText(fits, total, answer.capacity);
-    detail["over"] = answer.capacity ? std::max<std::int64_t>(0, total - *answer.capacity) : 0;
+    detail["fit"] = fitText(fits, needed, answer.capacity);
+    detail["over"] = answer.capacity ? std::max<std::int64_t>(0, needed - *answer.capacity) : 0;
     if (!answer.pass.graph->attention.text.empty())
         detail["attention"] = answer.pass.graph->attention.text;
     addPeaks(detail, answer.pass.trace, answer.pass.peak);
@@ -74,6 +75,16 @@ std::vector<Claim> claimsAbout(const ServingAnswer& answer)
                     fmt::format("the rule gives {}, this model keeps {} in 16 bits", bytesText(naive),
                                 bytesText(double(*token)))});
     return made;
+}
+
+/// Where loading is the peak.
+std::string loadingSentence(const Figures& figures)
+{
+    const Figure* const load = findFigure(figures, "load_peak");
+    const Figure* const peak = findFigure(figures, "peak_allocated");
+    if (!load || !peak || !(load->number() > peak->number()))
+        return {};
+    return fmt::format(" Loading takes more than running: {}, before the device context.", bytesText(load->number()));
 }
 
 class InferenceMemory final : public Experiment
@@ -124,6 +135,7 @@ public:
     ShortAnswer shortAnswer(const Device& device, const Parameters&, const Figures& figures) const override
     {
         ShortAnswer answer = memoryAnswer(device, figures);
+        answer.sentence += loadingSentence(figures);
         const Figure* const rate = findFigure(figures, "tokens_per_second");
         if (rate && std::isfinite(rate->number()))
             answer.sentence += fmt::format(" {} tokens/s, {} a token.", quantityText(rate->number(), Unit::One),

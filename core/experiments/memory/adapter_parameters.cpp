@@ -63,6 +63,22 @@ ParameterSpec bitsandbytesSpec()
         "0.44");
 }
 
+ParameterSpec computePrecisionSpec()
+{
+    return choiceSpec("compute_precision", "4-bit compute type",
+                      "bnb_4bit_compute_dtype: what 4-bit weights are dequantized to, and their input is cast to.",
+                      {{"auto", "as usual", "the half type of the precision; fp32 in fp32"},
+                       {"bf16", "bf16", "2 bytes"},
+                       {"fp16", "fp16", "2 bytes"},
+                       {"fp32", "fp32", "4 bytes: what transformers takes where it is not told otherwise"}},
+                      "auto");
+}
+
+std::optional<DType> computePrecisionOf(const Parameters& parameters)
+{
+    return typeOf(parameters.choice("compute_precision"));
+}
+
 std::vector<ParameterSpec> adapterSpecs()
 {
     return {
@@ -111,13 +127,7 @@ std::vector<ParameterSpec> adapterSpecs()
              {"nf4", "NF4", "matrices of layers in 4 bits, an fp32 scale per 64"},
              {"nf4-double", "NF4, double", "the scales in 8 bits, too: 4.127 bits an element"}},
             "auto"),
-        choiceSpec("compute_precision", "4-bit compute type",
-                   "bnb_4bit_compute_dtype: what a 4-bit base is dequantized to.",
-                   {{"auto", "as usual", "the half type of the precision; fp32 in fp32"},
-                    {"bf16", "bf16", "2 bytes"},
-                    {"fp16", "fp16", "2 bytes"},
-                    {"fp32", "fp32", "4 bytes: the default of bitsandbytes"}},
-                   "auto"),
+        computePrecisionSpec(),
         choiceSpec(
             "kbit_preparation", "k-bit preparation",
             "What becomes of norms, embeddings and head beside a base in 4 or 8 bits. PEFT's "
@@ -263,7 +273,7 @@ Result<std::optional<AdapterOptions>> adaptersOf(const Parameters& parameters, P
     }
     if (isQuantizedForm(options.base) && options.base != BaseForm::Int8) {
         const DType standard = precision == Precision::Fp32 ? DType::Float32 : halfOf(precision);
-        options.compute = typeOf(parameters.choice("compute_precision")).value_or(standard);
+        options.compute = computePrecisionOf(parameters).value_or(standard);
     }
     options.keepsInputs = isOldBitsandbytes(parameters);
     options.dequantizesInHalf = parameters.choice("bitsandbytes") == "0.41";
