@@ -58,16 +58,23 @@ bool comesBefore(std::string_view first, std::string_view second)
     return first.empty() && !second.empty();
 }
 
+/// transformers 5 sends what LLM.int8 shall quantize to the device, back and there again.
+bool sendsBack(const LoadingPlan& plan)
+{
+    return plan.quantizes() && plan.form.kind == StoredForm::Int8 && plan.way != LoadingWay::InPlace
+        && plan.transformers == Transformers::From524;
+}
+
 /// B on the device while a matrix is quantized there, its quantized form included.
 std::int64_t quantizingBytes(const LoadedTensor& loaded, const LoadingPlan& plan)
 {
     const std::int64_t elements = piece(loaded.tensor->elements(), plan.tensorParallel);
-    switch (plan.form.kind) {
-    case StoredForm::Int8: return loaded.plain + 2 * elements + loaded.kept;
-    case StoredForm::NormalFloat4Double: // scales as fp32, then as bytes beside them
+    if (plan.form.kind == StoredForm::NormalFloat4Double) // scales as fp32, then as bytes beside them
         return loaded.plain + normalFloatBytes(elements, false) + piece(elements, 64);
-    default: return loaded.plain + loaded.kept;
-    }
+    if (plan.form.kind != StoredForm::Int8)
+        return loaded.plain + loaded.kept;
+    const std::int64_t sent = sendsBack(plan) ? loaded.plain : 0; // stays named beside its copy in fp16
+    return sent + 2 * elements + loaded.kept + (plan.transposesBytes ? elements : 0);
 }
 
 /// The most that tensors take which are quantized one by one, beside those that are done and `first`.
@@ -123,7 +130,7 @@ std::int64_t joinedBytes(const std::vector<LoadedTensor>& tensors, const Loading
 
 struct LoadedModel
 {
-    std::vector<LoadedTensor> tensors; ///< in the order of their names
+    std::vector<LoadedTensor> tensors; ///< in the order in which they are loaded
     std::int64_t kept = 0, plain = 0;
     std::int64_t largest = 0; ///< quantized matrix
     std::int64_t file = 0;
@@ -146,9 +153,10 @@ Result<LoadedModel> loadedModel(const Inventory& all, const ModelDescription& mo
             made.largest = std::max(made.largest, loaded.kept);
         made.tensors.push_back(loaded);
     }
-    std::ranges::stable_sort(made.tensors, [](const LoadedTensor& a, const LoadedTensor& b) {
-        return comesBefore(a.tensor->name, b.tensor->name);
-    });
+    if (plan.transformers == Transformers::From524)
+        std::ranges::stable_sort(made.tensors, [](const LoadedTensor& a, const LoadedTensor& b) {
+            return comesBefore(a.tensor->name, b.tensor->name);
+        });
     MEMSCAPE_SET(made.kept, servedWeights(model, plan.form, plan.computed, plan.tensorParallel));
     MEMSCAPE_SET(made.file, servedWeights(model, plan.file, plan.computed, 1));
     return made;
@@ -163,11 +171,9 @@ std::int64_t looseHeadBytes(const ModelDescription& model, const LoadingPlan& pl
     return servedTensorBytes(head, model, form, plan.computed, plan.tensorParallel);
 }
 
-/// bitsandbytes quantizes on the device alone.
-bool quantizesOnDevice(const LoadingPlan& plan)
+bool isQuantizedByBitsandbytes(const LoadingPlan& plan)
 {
-    return plan.quantizes()
-        && (plan.way == LoadingWay::Direct || plan.form.isNormalFloat() || plan.form.kind == StoredForm::Int8);
+    return plan.quantizes() && (plan.form.isNormalFloat() || plan.form.kind == StoredForm::Int8);
 }
 
 LoadingPeak directPeak(const LoadedModel& loaded, const LoadingPlan& plan, std::int64_t head)
@@ -177,7 +183,7 @@ LoadingPeak directPeak(const LoadedModel& loaded, const LoadingPlan& plan, std::
         peak.device = quantizedOneByOne(loaded.tensors, plan, head);
     if (loaded.isCast)
         peak.host = castBytes(loaded.tensors, plan);
-    if (plan.quantizes() && plan.form.kind == StoredForm::Int8) { // each is sent back
+    if (sendsBack(plan)) {
         for (const LoadedTensor& one : loaded.tensors)
             if (one.isQuantized)
                 peak.host = std::max(peak.host, one.plain);
@@ -206,9 +212,11 @@ LoadingPeak inPlacePeak(const LoadedModel& loaded, const LoadingPlan& plan)
     LoadingPeak peak{loaded.kept, 0, loaded.file};
     const bool isRepacked =
         plan.form.kind == StoredForm::Gptq || plan.form.kind == StoredForm::Gptq8 || plan.form.kind == StoredForm::Awq;
-    if (plan.quantizes() && plan.form.isNormalFloat())
-        peak.device = quantizedOneByOne(loaded.tensors, plan, 0);
-    else if (plan.quantizes())
+    if (isQuantizedByBitsandbytes(plan)) {
+        for (const LoadedTensor& one : loaded.tensors)
+            if (one.isQuantized)
+                peak.device = std::max(peak.device, loaded.kept + quantizingBytes(one, plan));
+    } else if (plan.quantizes())
         peak.device = loaded.plain + 2 * loaded.largest;
     else if (isRepacked)
         peak.device += 2 * loaded.largest;
@@ -230,7 +238,7 @@ Result<LoadingPeak> loadingPeak(const ModelDescription& model, const LoadingPlan
     loaded.file += looseHeadBytes(model, plan, plan.file);
     switch (plan.way) {
     case LoadingWay::Host:
-        if (!quantizesOnDevice(plan))
+        if (!isQuantizedByBitsandbytes(plan)) // which quantizes on the device alone
             return hostPeak(loaded, plan, head);
         break;
     case LoadingWay::StateDict: return LoadingPeak{loaded.kept, loaded.kept + loaded.file, 0};

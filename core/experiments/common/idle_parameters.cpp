@@ -353,8 +353,9 @@ std::vector<std::string> idleInferenceParameters(const Device& device, const Par
     const bool isQuantized = isNormalFloat || hasGroups || form == "int8";
     idle.add("group_size", !hasGroups);
     idle.add("quantized_head", !isQuantized || !traits.hasLanguageHead);
-    for (const char* key : {"bitsandbytes", "compute_precision"})
-        idle.add(key, !isNormalFloat || !idle.isOne("tensor_parallel"));
+    const bool isMadeWhole = isNormalFloat && idle.isOne("tensor_parallel");
+    idle.add("compute_precision", !isMadeWhole);
+    idle.add("bitsandbytes", !isMadeWhole && form != "int8");
     idle.add("output_head", !traits.isTied || !traits.hasLanguageHead);
     const bool isCalibrated = form.starts_with("gptq") || form == "awq";
     const bool isGguf = bool(ggufMixtureFromText(form));

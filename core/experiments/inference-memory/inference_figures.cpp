@@ -139,17 +139,21 @@ const char* hostFormula(const LoadingPlan& plan)
 Figures loadingFiguresOf(const ServingAnswer& answer)
 {
     const LoadingPeak& peak = answer.loading;
-    return {bytesFigure("load_peak", "peak while loading", double(peak.device), loadingFormula(answer.request.loading),
-                        fmt::format("= {}, {} of weights stay", bytesText(double(peak.device)),
-                                    bytesText(double(answer.weights - answer.hostWeights))),
-                        "core/training/loading_peak.h",
-                        {"temporary tensors of a library's own quantizing", "a draft model"}),
-            bytesFigure("load_host", "host memory while loading", double(peak.host),
-                        hostFormula(answer.request.loading), {}, "core/training/loading_peak.h",
-                        {"Python and its libraries", "the driver's buffers"}),
-            bytesFigure("load_mapped", "pages of the file", double(peak.mapped),
-                        "the file, where it is mapped: in memory while there is room, taken back when there is none",
-                        {}, "core/training/loading_peak.h")};
+    Figures figures{
+        bytesFigure("load_peak", "peak while loading", double(peak.device), loadingFormula(answer.request.loading),
+                    fmt::format("= {}, {} of weights stay", bytesText(double(peak.device)),
+                                bytesText(double(answer.weights - answer.hostWeights))),
+                    "core/training/loading_peak.h",
+                    {"temporary tensors of a library's own quantizing", "a draft model"}),
+        bytesFigure("load_host", "host memory while loading", double(peak.host), hostFormula(answer.request.loading),
+                    {}, "core/training/loading_peak.h", {"Python and its libraries", "the driver's buffers"}),
+        bytesFigure("load_mapped", "pages of the file", double(peak.mapped),
+                    "the file, where it is mapped: in memory while there is room, taken back when there is none", {},
+                    "core/training/loading_peak.h")};
+    MemoryBand band;
+    band.addWeights(double(peak.device), isQuantized(answer.request.weights));
+    band.giveTo(figures.front());
+    return figures;
 }
 
 /// All but the largest context and batch, which are searched for.

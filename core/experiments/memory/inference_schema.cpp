@@ -139,7 +139,7 @@ Schema inferenceSchema()
                     {"host", "through host memory", "from_pretrained(), then model.to(\"cuda\")"},
                     {"state-dict", "as a state dict", "torch.load() beside a model in host memory, then .to(\"cuda\")"},
                     {"on-device", "as one on the device", "torch.load(map_location=\"cuda\") beside the model there"},
-                    {"in-place", "in place", "parameters are made on the device and filled: vLLM"}},
+                    {"in-place", "in place", "parameters are made on the device and filled: vLLM, LitGPT"}},
                    "auto"),
         choiceSpec("file_precision", "in the file", "What the file holds.",
                    {{"auto", "as published", "int8, int4 and NF4 are made while 16 or 32 bits are loaded"},

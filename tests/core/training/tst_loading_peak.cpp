@@ -9,6 +9,8 @@
 
 #include <QtTest>
 
+#include <cmath>
+
 using namespace memscape;
 
 namespace {
@@ -118,6 +120,37 @@ private slots:
         QCOMPARE(eight.host, 2 * feedForward); // sent back
         plan.file = StoredForm::Int8;          // saved so
         QCOMPARE(peakOf("llama-2-7b", plan).device, *bytes);
+    }
+
+    /// Of 2023, transformers' page of long texts: OctoCoder, a StarCoder, load_in_8bit=True, 15.219234466552734 GiB.
+    void eightBitsOf2023HaveATransposedCopy()
+    {
+        LoadingPlan plan;
+        plan.form = StoredForm::Int8;
+        plan.file = StoredForm::Float16;
+        plan.transposesBytes = true;
+        plan.transformers = Transformers::Before445;
+        QVERIFY(std::abs(double(peakOf("starcoder", plan).device) / 0x1p30 / 15.219234466552734 - 1) < 0.003);
+    }
+
+    /// LitGPT prints 8.71 GB for its Falcon 7B in 8 bits (tutorials/quantize.md): all weights, and of its own head a
+    /// copy in fp16, the bytes and their transposed copy.
+    void lightningQuantizesBesideWhatItMade()
+    {
+        ModelDescription model = *readModel("falcon-7b");
+        model.tied = false;
+        LoadingPlan plan;
+        plan.way = LoadingWay::InPlace;
+        plan.form = StoredForm::Int8;
+        plan.form.quantizesHead = true;
+        plan.file = StoredForm::BFloat16;
+        plan.transposesBytes = true;
+        const std::int64_t head = 65024 * 4544, scales = 4 * 65024;
+        const auto weights = servedWeights(model, plan.form, 2, 1);
+        const auto peak = loadingPeak(model, plan);
+        QVERIFY(weights && peak);
+        QCOMPARE(peak->device, *weights + 4 * head + scales);
+        QVERIFY(std::abs(double(peak->device) / 8.71e9 - 1) < 0.01);
     }
 
     /// Qwen2.5's page has 0.68 GiB as the peak of a first token of its 0.5B in AWQ, cache and weights are 0.46
