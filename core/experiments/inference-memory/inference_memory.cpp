@@ -27,7 +27,7 @@ namespace {
 
 Json detailOf(const Device& device, const ServingAnswer& answer)
 {
-    Json detail = objectWithRoom(12);
+    Json detail = objectWithRoom(13);
     const ServingRequest& request = answer.request;
     const ServingMoment moment = answer.fullest(request.use()).value_or(ServingMoment());
     const std::int64_t caches = answer.caches(request.use()).value_or(0);
@@ -49,6 +49,7 @@ Json detailOf(const Device& device, const ServingAnswer& answer)
     detail["capacity"] = capacityJson(device);
     const bool fits = answer.fits(total - request.deviceContext);
     const std::int64_t needed = std::max(total, answer.loading.device + request.deviceContext);
+    detail["loading"] = answer.loading.device + request.deviceContext;
     detail["fits"] = fits;
     detail["fit"] = fitText(fits, needed, answer.capacity);
     detail["over"] = answer.capacity ? std::max<std::int64_t>(0, needed - *answer.capacity) : 0;
@@ -77,14 +78,22 @@ std::vector<Claim> claimsAbout(const ServingAnswer& answer)
     return made;
 }
 
-/// Where loading is the peak.
-std::string loadingSentence(const Figures& figures)
+/// Where loading is the peak: beside what `said` tells of the moment behind it, or in its place where that fits.
+std::string withLoading(const Device& device, const Figures& figures, std::string said)
 {
     const Figure* const load = findFigure(figures, "load_peak");
     const Figure* const peak = findFigure(figures, "peak_allocated");
-    if (!load || !peak || !(load->number() > peak->number()))
-        return {};
-    return fmt::format(" Loading takes more than running: {}, before the device context.", bytesText(load->number()));
+    const Figure* const total = findFigure(figures, "device_total");
+    const Figure* const fits = findFigure(figures, "fits");
+    if (!load || !peak || !total || !fits || !(load->number() > peak->number()))
+        return said;
+    const double needed = load->number() + total->number() - peak->number();
+    const double capacity = double(capacityOf(device).value_or(0));
+    if (fits->number() > 0 || total->number() > capacity)
+        return said + fmt::format(" Loading takes more: {}.", quantityText(needed, Unit::Byte));
+    return fmt::format("It does not fit while it is loaded: {} of {}; {} when it runs.",
+                       quantityText(needed, Unit::Byte), quantityText(capacity, Unit::Byte),
+                       quantityText(total->number(), Unit::Byte));
 }
 
 class InferenceMemory final : public Experiment
@@ -135,7 +144,7 @@ public:
     ShortAnswer shortAnswer(const Device& device, const Parameters&, const Figures& figures) const override
     {
         ShortAnswer answer = memoryAnswer(device, figures);
-        answer.sentence += loadingSentence(figures);
+        answer.sentence = withLoading(device, figures, answer.sentence);
         const Figure* const rate = findFigure(figures, "tokens_per_second");
         if (rate && std::isfinite(rate->number()))
             answer.sentence += fmt::format(" {} tokens/s, {} a token.", quantityText(rate->number(), Unit::One),
