@@ -46,6 +46,13 @@ LoadingWay loadingWayOf(const Parameters& parameters, const ServingRequest& requ
                               : LoadingWay::Direct;
 }
 
+/// A processor's memory is the host's.
+LoadingWay onHost(LoadingWay way)
+{
+    const bool isStateDict = way == LoadingWay::StateDict || way == LoadingWay::OnDevice;
+    return isStateDict ? LoadingWay::StateDict : way == LoadingWay::Mapped ? way : LoadingWay::Host;
+}
+
 /// bitsandbytes and torchao quantize as they load; the other forms are made once and published so.
 StoredForm filedForm(const Parameters& parameters, StoredForm kept)
 {
@@ -60,10 +67,12 @@ StoredForm filedForm(const Parameters& parameters, StoredForm kept)
                           : StoredForm::AsStored;
 }
 
-Result<LoadingPlan> loadingPlanOf(const Parameters& parameters, const ServingRequest& request)
+Result<LoadingPlan> loadingPlanOf(const Device& device, const Parameters& parameters, const ServingRequest& request)
 {
     LoadingPlan plan;
     plan.way = loadingWayOf(parameters, request);
+    if (!device.isGpu())
+        plan.way = onHost(plan.way);
     plan.form = request.weights;
     plan.file = filedForm(parameters, request.weights);
     plan.computed = elementBytes(request.computed);
@@ -113,7 +122,7 @@ Result<ServingRequest> servingRequest(const Device& device, const Parameters& pa
         request.draft = parameters.text("draft_model");
     }
     request.hasOwnHead = parameters.choice("output_head") == "own";
-    MEMSCAPE_SET(request.loading, loadingPlanOf(parameters, request));
+    MEMSCAPE_SET(request.loading, loadingPlanOf(device, parameters, request));
     request.deviceContext = device.isGpu() ? parameters.integer("device_context") : 0; // a processor has none
     return request;
 }
@@ -281,6 +290,8 @@ Result<ServingAnswer> servingAnswer(const Device& device, const Parameters& para
         answer.hostWeights = hostWeights(tensors, model, request.weights, request.tensorParallel);
     }
     MEMSCAPE_SET(answer.loading, loadingPeak(model, request.loading));
+    if (!device.isGpu())
+        answer.loading.device = std::max(answer.loading.device, answer.loading.host);
     answer.model = std::move(model);
     answer.request = request;
     answer.pass = std::move(pass);

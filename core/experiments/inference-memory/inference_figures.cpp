@@ -259,6 +259,15 @@ Result<Figures> servingFigures(const Device& device, const ServingAnswer& answer
         "the larger of a pass over its largest batch and sampling for all sequences, as vLLM profiles them; of other "
         "engines activations and device context",
         {"graphs that it captures afterwards"}));
+    if (answer.request.library == Library::Vllm || answer.request.library == Library::Vllm09) {
+        const double taken = answer.capacity ? answer.request.memoryShare * double(*answer.capacity) : nan;
+        figures.push_back(bytesFigure(
+            "engine_total", "an engine in all", taken + double(answer.request.deviceContext),
+            "memory_share × capacity + device context",
+            fmt::format("= {} + {}", bytesText(taken), bytesText(double(answer.request.deviceContext))),
+            "vLLM counts what is taken from after its context is there (worker: init_gpu_memory, init_snapshot)",
+            {"graphs that it captures afterwards"}));
+    }
     figures.push_back(countFigure("concurrent_sequences", "sequences at once", concurrentSequences(answer),
                                   "cache of an engine / whole pages of one sequence, the shared prefix once"));
     return figures;

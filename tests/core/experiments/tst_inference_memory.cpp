@@ -279,6 +279,28 @@ private slots:
         QCOMPARE(with("loading=on-device", "peak_allocated"), with("loading=direct", "peak_allocated"));
     }
 
+    /// vLLM reads what is free when its context is there already, and takes its share of all.
+    void aServersContextComesOnTopOfItsShare()
+    {
+        const auto with = [](const char* library, const char* key) {
+            return figureOn("nvidia-h100-sxm",
+                            {"model=llama-3.1-8b", library, "memory_share=0.5", "device_context=1GiB"}, key);
+        };
+        const double half = findDevice("nvidia-h100-sxm")->dram()->capacity.value / 2;
+        QCOMPARE(with("library=vllm-0.9", "engine_total"), half + 0x1p30);
+        QCOMPARE(with("library=engine", "engine_total"), -1.0);
+    }
+
+    void aProcessorLoadsIntoItsOwnMemory()
+    {
+        const auto with = [](const char* loading, const char* key) {
+            return figureOn("cpu", {"model=gpt2", "context=512", "weight_precision=bf16", loading}, key);
+        };
+        QCOMPARE(with("loading=direct", "load_peak"), with("loading=direct", "weights"));
+        QCOMPARE(with("loading=on-device", "load_peak"), 3 * with("loading=direct", "weights")); // fp32 in the file
+        QCOMPARE(with("loading=on-device", "load_host"), with("loading=on-device", "load_peak"));
+    }
+
     /// bnb_4bit_compute_dtype as transformers has it: the largest matrix of StarCoder's layers in fp16 and fp32 at once
     /// (6 B an element of 6144 × 24576), where 2 were enough.
     void fourBitsInFloatTakeMore()
