@@ -341,7 +341,6 @@ std::vector<std::string> idleInferenceParameters(const Device& device, const Par
         idle.add(key, !traits.hasCache || parameters.text("draft_model") == "none");
     idle.add("shared_prefix", !traits.hasCache || idle.isOne("batch"));
     idle.add("logits", !traits.hasLanguageHead);
-    idle.add("transformers", !traits.hasVersions);
     idle.add("sequence", !traits.hasTokens);
     idle.add("context", !traits.hasTokens);
     idle.add("attention", !traits.hasAttention);
@@ -360,6 +359,10 @@ std::vector<std::string> idleInferenceParameters(const Device& device, const Par
     const bool isCalibrated = form.starts_with("gptq") || form == "awq";
     const bool isGguf = bool(ggufMixtureFromText(form));
     idle.add("loading", isGguf);
+    const bool isStateDict = idle.is("loading", "state-dict") || idle.is("loading", "on-device");
+    const bool isThroughHost = idle.is("loading", "host") || (!device.isGpu() && !isStateDict);
+    const bool isMadeAsLoaded = (isQuantized && !isCalibrated) || form == "fp8";
+    idle.add("transformers", !traits.hasVersions && (isGguf || !(isThroughHost || isMadeAsLoaded)));
     idle.add("file_precision", isGguf || isCalibrated);
     idle.add("device_context", !device.isGpu());
     idle.add("allocator", true); // nothing is reserved here beyond what is allocated
