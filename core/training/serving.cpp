@@ -41,12 +41,6 @@ bool isPlain(StoredForm form)
     return form.kind <= StoredForm::Float16;
 }
 
-bool isQuantized(const ModelTensor& tensor, StoredForm form)
-{
-    const bool isWithin = tensor.layer >= 0 || form.quantizesHead || form.kind == StoredForm::Gguf;
-    return !isPlain(form) && tensor.role == TensorRole::Matrix && isWithin && tensor.shape.size() == 2;
-}
-
 constexpr std::int64_t mxfp4Block = 32, mxfp4BlockBytes = 17; ///< 32 elements of 4 bits, a scale of 8
 
 bool isMxfp4(const ModelTensor& tensor, const ModelDescription& model, StoredForm form)
@@ -64,7 +58,7 @@ std::int64_t tensorBytes(const ModelTensor& tensor, const ModelDescription& mode
     const std::int64_t count = isWhole ? tensor.elements() : piece(tensor.elements(), parallel);
     if (isMxfp4(tensor, model, form))
         return piece(count, mxfp4Block) * mxfp4BlockBytes;
-    if (!isQuantized(tensor, form))
+    if (!isQuantizedIn(tensor, form))
         return plain * count;
     return matrixBytes(piece(tensor.shape[0], parallel), tensor.shape[1], form, plain);
 }
@@ -154,6 +148,30 @@ LayerTokens keptTokens(const ModelDescription& model, std::int64_t layer, const 
 }
 
 } // namespace
+
+bool isQuantizedIn(const ModelTensor& tensor, StoredForm form)
+{
+    const bool isWithin = tensor.layer >= 0 || form.quantizesHead || form.kind == StoredForm::Gguf;
+    return !isPlain(form) && tensor.role == TensorRole::Matrix && isWithin && tensor.shape.size() == 2;
+}
+
+std::int64_t servedTensorBytes(const ModelTensor& tensor, const ModelDescription& model, StoredForm form,
+                               std::int64_t computed, std::int64_t tensorParallel)
+{
+    return tensorBytes(tensor, model, form, plainSize(model, form, computed), tensorParallel);
+}
+
+std::int64_t hostWeights(const Inventory& tensors, const ModelDescription& model, StoredForm form,
+                         std::int64_t tensorParallel)
+{
+    std::int64_t bytes = 0;
+    for (const ModelTensor& tensor : tensors.tensors) {
+        const bool isHead = model.tied && tensor.shape[0] == model.vocab;
+        if (form.kind == StoredForm::Gguf && tensor.role == TensorRole::Embedding && !isHead)
+            bytes += servedTensorBytes(tensor, model, form, 2, tensorParallel);
+    }
+    return bytes;
+}
 
 std::int64_t matrixBytes(std::int64_t out, std::int64_t in, StoredForm form, std::int64_t plain)
 {
@@ -246,7 +264,7 @@ Result<ReadWeights> weightsReadByStep(const ModelDescription& model, StoredForm 
         all += one * double(tensor.copies);
         if (isOfPrompt(tensor))
             continue;
-        double& bytes = isQuantized(tensor, form) || isMxfp4(tensor, model, form) ? read.quantized : read.plain;
+        double& bytes = isQuantizedIn(tensor, form) || isMxfp4(tensor, model, form) ? read.quantized : read.plain;
         bytes += isLookedUp ? one * std::min(1.0, double(batch) / double(std::max<std::int64_t>(tensor.shape[0], 1)))
                             : one * copiesRead(tensor, batch);
     }

@@ -78,6 +78,17 @@ std::int64_t matrixBytes(std::int64_t out, std::int64_t in, StoredForm form, std
 Result<std::int64_t> servedWeights(const ModelDescription& model, StoredForm form, std::int64_t computed,
                                    std::int64_t tensorParallel);
 
+/// Whether that form has the tensor in 8 bits or fewer.
+bool isQuantizedIn(const ModelTensor& tensor, StoredForm form);
+/// B of one copy of it on one of `tensorParallel` devices.
+std::int64_t servedTensorBytes(const ModelTensor& tensor, const ModelDescription& model, StoredForm form,
+                               std::int64_t computed, std::int64_t tensorParallel);
+
+/// Of these weights what stays in the host's memory though all layers are on a GPU, B: llama.cpp keeps the layer of
+/// inputs there, and has a second copy on the device of a table that is the head, too (src/llama-model.cpp).
+std::int64_t hostWeights(const Inventory& tensors, const ModelDescription& model, StoredForm form,
+                         std::int64_t tensorParallel);
+
 /// Weights that one step reads, B.
 struct ReadWeights
 {

@@ -126,6 +126,7 @@ MemoryState readMemoryState(const Json& detail)
     state.fits = isTrue(detail, "fits", true);
     state.isTight = textOf(detail, "fit") == QLatin1String("tight");
     state.over = number(detail, "over", 0);
+    state.loading = number(detail, "loading", 0);
     state.levers = list<LeverCard>(member(detail, "levers"), readLever);
     state.outOfMemory = textOf(member(detail, "out_of_memory"), "summary");
     state.fit = readFit(detail);

@@ -125,6 +125,7 @@ struct MemoryState
     bool fits = true;
     bool isTight = false; ///< it fits with less room than predictions may be off
     double over = 0;
+    double loading = 0; ///< B that a model takes while it is loaded; 0: not known
     std::vector<LeverCard> levers;
     QString outOfMemory;
     std::optional<FitAnswer> fit;

@@ -279,6 +279,9 @@ QString neededText(const MemoryState& state, ByteStyle bytes)
     if (state.fits)
         return (state.isTight ? tr("%1: tight, %2 free, and predictions may be 3 % off") : tr("%1: fits, %2 free"))
             .arg(needed, memoryText(free, bytes));
+    if (free >= 0 && state.loading > *state.capacity)
+        return tr("%1 while it is loaded: %2 too many")
+            .arg(memoryText(state.loading, bytes), memoryText(state.loading - *state.capacity, bytes));
     return free < 0 ? tr("%1: %2 too many").arg(needed, memoryText(-free, bytes)) : tr("%1: does not fit").arg(needed);
 }
 

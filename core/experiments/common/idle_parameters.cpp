@@ -41,6 +41,7 @@ struct ModelTraits
     bool hasLitGpts = true; ///< LitGPT has a network for it
     bool isGpt2 = true;     ///< of which nanoGPT has one, too
     bool isEncoder = false; ///< of text
+    bool isTied = true;     ///< its head is the embedding
 };
 
 bool cnnHasDropout(const ModelDescription& model)
@@ -65,6 +66,7 @@ ModelTraits traitsOf(const std::string& text)
     ModelTraits traits;
     traits.isUnknown = !model->caution.empty();
     traits.isEncoder = family == Family::Encoder;
+    traits.isTied = model->tied;
     const bool isByHand = model->architecture == "from-scratch";
     const bool isStateSpace = family == Family::StateSpace;
     const bool isDecoder = family == Family::Decoder || family == Family::EncoderDecoder;
@@ -339,7 +341,6 @@ std::vector<std::string> idleInferenceParameters(const Device& device, const Par
         idle.add(key, !traits.hasCache || parameters.text("draft_model") == "none");
     idle.add("shared_prefix", !traits.hasCache || idle.isOne("batch"));
     idle.add("logits", !traits.hasLanguageHead);
-    idle.add("transformers", !traits.hasVersions);
     idle.add("sequence", !traits.hasTokens);
     idle.add("context", !traits.hasTokens);
     idle.add("attention", !traits.hasAttention);
@@ -351,7 +352,18 @@ std::vector<std::string> idleInferenceParameters(const Device& device, const Par
     const bool isQuantized = isNormalFloat || hasGroups || form == "int8";
     idle.add("group_size", !hasGroups);
     idle.add("quantized_head", !isQuantized || !traits.hasLanguageHead);
-    idle.add("bitsandbytes", !isNormalFloat || !idle.isOne("tensor_parallel"));
+    const bool isMadeWhole = isNormalFloat && idle.isOne("tensor_parallel");
+    idle.add("compute_precision", !isMadeWhole);
+    idle.add("bitsandbytes", !isMadeWhole && form != "int8");
+    idle.add("output_head", !traits.isTied || !traits.hasLanguageHead);
+    const bool isCalibrated = form.starts_with("gptq") || form == "awq";
+    const bool isGguf = bool(ggufMixtureFromText(form));
+    idle.add("loading", isGguf);
+    const bool isStateDict = idle.is("loading", "state-dict") || idle.is("loading", "on-device");
+    const bool isThroughHost = idle.is("loading", "host") || (!device.isGpu() && !isStateDict);
+    const bool isMadeAsLoaded = (isQuantized && !isCalibrated) || form == "fp8";
+    idle.add("transformers", !traits.hasVersions && (isGguf || !(isThroughHost || isMadeAsLoaded)));
+    idle.add("file_precision", isGguf || isCalibrated);
     idle.add("device_context", !device.isGpu());
     idle.add("allocator", true); // nothing is reserved here beyond what is allocated
     idle.add("assume", !traits.isUnknown);

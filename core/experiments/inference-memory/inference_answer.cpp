@@ -2,6 +2,7 @@
 #include "core/experiments/inference-memory/inference_answer.h"
 
 #include "core/base/number.h"
+#include "core/experiments/memory/adapter_parameters.h"
 #include "core/experiments/memory/memory_detail.h"
 #include "core/experiments/memory/memory_parameters.h"
 #include "core/network/model_names.h"
@@ -29,6 +30,61 @@ Library libraryOf(std::string_view text)
         : text == "llama.cpp"   ? Library::LlamaCpp
         : text == "autoawq"     ? Library::AutoAwq
                                 : Library::Engine;
+}
+
+LoadingWay loadingWayOf(const Parameters& parameters, const ServingRequest& request)
+{
+    if (request.weights.kind == StoredForm::Gguf)
+        return LoadingWay::Mapped;
+    const std::string& way = parameters.choice("loading");
+    if (way == "auto")
+        return parameters.choice("library").starts_with("vllm") ? LoadingWay::InPlace : LoadingWay::Direct;
+    return way == "host"      ? LoadingWay::Host
+        : way == "state-dict" ? LoadingWay::StateDict
+        : way == "on-device"  ? LoadingWay::OnDevice
+        : way == "in-place"   ? LoadingWay::InPlace
+                              : LoadingWay::Direct;
+}
+
+/// A processor's memory is the host's.
+LoadingWay onHost(LoadingWay way)
+{
+    const bool isStateDict = way == LoadingWay::StateDict || way == LoadingWay::OnDevice;
+    return isStateDict ? LoadingWay::StateDict : way == LoadingWay::Mapped ? way : LoadingWay::Host;
+}
+
+/// bitsandbytes and torchao quantize as they load; the other forms are made once and published so.
+StoredForm filedForm(const Parameters& parameters, StoredForm kept)
+{
+    const std::string& said = parameters.choice("file_precision");
+    const bool isCalibrated = kept.kind == StoredForm::Gguf || kept.kind == StoredForm::Gptq
+        || kept.kind == StoredForm::Gptq8 || kept.kind == StoredForm::Awq;
+    if (isCalibrated || said == "quantized" || (said == "auto" && kept.kind == StoredForm::Float8))
+        return kept;
+    return said == "fp32" ? StoredForm::Float32
+        : said == "bf16"  ? StoredForm::BFloat16
+        : said == "fp16"  ? StoredForm::Float16
+                          : StoredForm::AsStored;
+}
+
+Result<LoadingPlan> loadingPlanOf(const Device& device, const Parameters& parameters, const ServingRequest& request)
+{
+    LoadingPlan plan;
+    plan.way = loadingWayOf(parameters, request);
+    if (!device.isGpu())
+        plan.way = onHost(plan.way);
+    plan.form = request.weights;
+    plan.file = filedForm(parameters, request.weights);
+    plan.computed = elementBytes(request.computed);
+    plan.tensorParallel = request.tensorParallel;
+    plan.transposesBytes = parameters.choice("bitsandbytes") != "0.44";
+    plan.hasLooseHead = parameters.choice("output_head") == "loaded";
+    plan.transformers = request.transformers;
+    const bool isStateDict = plan.way == LoadingWay::StateDict || plan.way == LoadingWay::OnDevice;
+    if (isStateDict && plan.quantizes())
+        return fail("plan.combination", "a state dict is loaded into weights of its own kind",
+                    "choose file_precision=quantized, or loading=direct", "loading");
+    return plan;
 }
 
 } // namespace
@@ -65,6 +121,8 @@ Result<ServingRequest> servingRequest(const Device& device, const Parameters& pa
                         "choose cache_growth=reserved, or draft_model=none", "cache_growth");
         request.draft = parameters.text("draft_model");
     }
+    request.hasOwnHead = parameters.choice("output_head") == "own";
+    MEMSCAPE_SET(request.loading, loadingPlanOf(device, parameters, request));
     request.deviceContext = device.isGpu() ? parameters.integer("device_context") : 0; // a processor has none
     return request;
 }
@@ -92,7 +150,10 @@ TrainingSetup servingSetup(const Device& device, const Parameters& parameters, c
         base.base =
             request.weights.kind == StoredForm::NormalFloat4 ? BaseForm::NormalFloat4 : BaseForm::NormalFloat4Double;
         base.quantizesHead = request.weights.quantizesHead;
-        base.dequantizesInHalf = request.isOldBitsandbytes;
+        base.compute = computePrecisionOf(parameters);
+        // dequantize_4bit() makes the type that was quantized, which is then cast (_functions.py, MatMul4Bit).
+        base.dequantizesInHalf =
+            request.isOldBitsandbytes || (base.compute == DType::Float32 && elementBytes(request.computed) == 2);
     }
     setup.step.plan.phase = StepPhase::Inference;
     setup.step.plan.precision = request.computed == DType::Float32 ? Precision::Fp32
@@ -216,12 +277,21 @@ Result<ServingAnswer> servingAnswer(const Device& device, const Parameters& para
     ServingAnswer answer;
     MEMSCAPE_TRY(model, askedModel(parameters));
     MEMSCAPE_TRY(request, servingRequest(device, parameters));
+    if (request.hasOwnHead)
+        model.tied = false;
     const std::int64_t limit = model.program || model.family == Family::Decoder ? model.tokenLimit() : 0;
     if (limit > 0 && request.context > limit)
         return fail(beyondPositions("context", request.context, limit));
     MEMSCAPE_TRY(pass, servingPass(device, model, parameters, request, request.batch));
     MEMSCAPE_TRY(weights,
                  servedWeights(model, request.weights, elementBytes(request.computed), request.tensorParallel));
+    if (device.isGpu()) {
+        MEMSCAPE_TRY(tensors, inventory(model));
+        answer.hostWeights = hostWeights(tensors, model, request.weights, request.tensorParallel);
+    }
+    MEMSCAPE_SET(answer.loading, loadingPeak(model, request.loading));
+    if (!device.isGpu())
+        answer.loading.device = std::max(answer.loading.device, answer.loading.host);
     answer.model = std::move(model);
     answer.request = request;
     answer.pass = std::move(pass);
@@ -239,6 +309,11 @@ Result<ServingAnswer> servingAnswer(const Device& device, const Parameters& para
     return answer;
 }
 
+bool ServingAnswer::fits(std::int64_t moment) const
+{
+    return !capacity || std::max(moment, loading.device) + request.deviceContext <= *capacity;
+}
+
 bool ServingAnswer::growsWithContext() const
 {
     const auto one = caches({.context = 1}), two = caches({.context = 2});
@@ -249,6 +324,8 @@ double largestServedContext(const ServingAnswer& answer)
 {
     if (!answer.capacity)
         return std::numeric_limits<double>::quiet_NaN();
+    if (!answer.fits(0))
+        return 0;
     const std::int64_t most = answer.model.maxPositions > 0 ? answer.model.maxPositions : 16777216;
     return double(largest(most, [&](std::int64_t context) {
         const auto total = answer.total(context);
@@ -290,7 +367,7 @@ double largestServedBatch(const Device& device, const ServingAnswer& answer, con
     };
     const auto fits = [&](std::int64_t batch) { return needs(batch) <= double(answer.available()); };
     const double one = needs(1), two = needs(2);
-    if (!(one <= double(answer.available())))
+    if (!answer.fits(0) || !(one <= double(answer.available())))
         return 0;
     std::int64_t guess = 1;
     if (two > one && std::isfinite(two))

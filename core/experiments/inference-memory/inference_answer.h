@@ -6,6 +6,7 @@
 #include "core/experiments/inference-memory/inference_time.h"
 #include "core/network/model.h"
 #include "core/trace/peak.h"
+#include "core/training/loading_peak.h"
 #include "core/training/serving.h"
 #include "core/training/simulation.h"
 
@@ -35,8 +36,10 @@ struct ServingRequest
     bool isOldBitsandbytes = false; ///< before 0.43: weights pass through fp16
     bool lastLogits = false;        ///< of the last token alone
     Transformers transformers = Transformers::From524;
-    double memoryShare = 1; ///< of the device, that an engine takes
-    std::string draft;      ///< a second, smaller model; empty: none
+    double memoryShare = 1;  ///< of the device, that an engine takes
+    std::string draft;       ///< a second, smaller model; empty: none
+    LoadingPlan loading;     ///< how the weights come from their file
+    bool hasOwnHead = false; ///< though the model ties it to the embedding
     std::int64_t deviceContext = 0;
 
     CacheUse use(std::int64_t sequences) const { return {sequences, context, tensorParallel, page, sharedPrefix}; }
@@ -82,6 +85,8 @@ struct ServingAnswer
     std::optional<DraftModel> draft = {};
     std::int64_t tokenActivations = 0; ///< of a single token's pass, where the cache grows
     std::int64_t start = 0;            ///< B beside the weights that an engine finds to be taken when it starts
+    std::int64_t hostWeights = 0;      ///< B of the weights that stay in the host's memory
+    LoadingPeak loading = {};
 
     /// Of a draft model, too.
     Result<std::int64_t> caches(const CacheUse& use) const;
@@ -89,7 +94,10 @@ struct ServingAnswer
     /// activations are copies of it.
     Result<ServingMoment> fullest(const CacheUse& use) const { return fullest(use, pass.activations); }
     Result<ServingMoment> fullest(const CacheUse& use, std::int64_t activations) const;
-    std::int64_t allWeights() const { return weights + (draft ? draft->weights : 0); }
+    /// On the device, of a draft model, too.
+    std::int64_t allWeights() const { return weights - hostWeights + (draft ? draft->weights : 0); }
+    /// With what is said of a moment, B, loading is within the device's memory.
+    bool fits(std::int64_t moment) const;
     /// With another context.
     Result<std::int64_t> total(std::int64_t context) const;
     /// False for pictures, encoders and state spaces, whose context needs nothing of its own.

@@ -110,6 +110,52 @@ const char* peakFormula(CacheGrowth growth)
           "of one token";
 }
 
+const char* loadingFormula(const LoadingPlan& plan)
+{
+    switch (plan.way) {
+    case LoadingWay::Host: return "the weights, one after the other from the host's memory";
+    case LoadingWay::StateDict: return "the weights, when the model is moved";
+    case LoadingWay::OnDevice: return "the model and the file's tensors beside it";
+    case LoadingWay::InPlace:
+        return "the parameters, made before they are filled, and what is quantized or repacked beside them";
+    case LoadingWay::Mapped: return "the weights that the device runs, copied from the mapped file";
+    case LoadingWay::Direct: break;
+    }
+    return plan.quantizes() ? "over tensors, by name: what is there already + one as loaded + its quantized form"
+                            : "the weights, and what is loaded only to be tied or joined";
+}
+
+const char* hostFormula(const LoadingPlan& plan)
+{
+    switch (plan.way) {
+    case LoadingWay::StateDict: return "the model + the file";
+    case LoadingWay::OnDevice: return "the model before it is moved";
+    case LoadingWay::Host: return "the model, as far as it is not pages of the mapped file";
+    case LoadingWay::Direct: return "tensors that are cast or sent back on the way, four at once";
+    default: return "nothing of its own: pages of the mapped file";
+    }
+}
+
+Figures loadingFiguresOf(const ServingAnswer& answer)
+{
+    const LoadingPeak& peak = answer.loading;
+    Figures figures{
+        bytesFigure("load_peak", "peak while loading", double(peak.device), loadingFormula(answer.request.loading),
+                    fmt::format("= {}, {} of weights stay", bytesText(double(peak.device)),
+                                bytesText(double(answer.weights - answer.hostWeights))),
+                    "core/training/loading_peak.h",
+                    {"temporary tensors of a library's own quantizing", "a draft model"}),
+        bytesFigure("load_host", "host memory while loading", double(peak.host), hostFormula(answer.request.loading),
+                    {}, "core/training/loading_peak.h", {"Python and its libraries", "the driver's buffers"}),
+        bytesFigure("load_mapped", "pages of the file", double(peak.mapped),
+                    "the file, where it is mapped: in memory while there is room, taken back when there is none", {},
+                    "core/training/loading_peak.h")};
+    MemoryBand band;
+    band.addWeights(double(peak.device), isQuantized(answer.request.weights));
+    band.giveTo(figures.front());
+    return figures;
+}
+
 /// All but the largest context and batch, which are searched for.
 Result<Figures> directFigures(const Device& device, const ServingAnswer& answer, const Parameters& parameters)
 {
@@ -119,10 +165,10 @@ Result<Figures> directFigures(const Device& device, const ServingAnswer& answer,
     MEMSCAPE_TRY(token, cacheBytes(answer.model, request.cache, {1, 1, request.tensorParallel}));
     MEMSCAPE_TRY(caches, answer.caches(request.use()));
     MEMSCAPE_TRY(moment, answer.fullest(request.use()));
-    const std::int64_t drafted = answer.allWeights() - answer.weights + caches - cache;
+    const std::int64_t drafted = (answer.draft ? answer.draft->weights : 0) + caches - cache;
     const std::int64_t total = answer.allWeights() + moment.bytes();
     const std::int64_t onDevice = total + request.deviceContext;
-    const bool fits = !answer.capacity || onDevice <= *answer.capacity;
+    const bool fits = answer.fits(total);
     const std::string note = servingNote(parameters);
     Figures figures{
         countFigure("parameter_count", "parameters", double(tensors.total), "Σ over tensors: product of the shape"),
@@ -134,7 +180,11 @@ Result<Figures> directFigures(const Device& device, const ServingAnswer& answer,
                                 quantityText(8 * double(answer.weights) * double(request.tensorParallel)
                                                  / double(tensors.total),
                                              Unit::One, ByteStyle::Binary, 4)),
-                    "formats of bitsandbytes, GPTQ, AWQ", {"padding to a kernel's tile"}),
+                    answer.hostWeights > 0
+                        ? fmt::format("formats of llama.cpp, whose layer of inputs, {}, stays in the host's memory",
+                                      bytesText(double(answer.hostWeights)))
+                        : "formats of bitsandbytes, GPTQ, AWQ",
+                    {"padding to a kernel's tile"}),
         bytesFigure(
             "kv_cache", "KV cache", double(cache), cacheFormula(answer.model),
             fmt::format("= {} per token, {} tokens × {}", bytesText(double(token)), request.context, request.batch),
@@ -157,7 +207,11 @@ Result<Figures> directFigures(const Device& device, const ServingAnswer& answer,
         bytesFigure("device_total", "device total", double(onDevice), "peak allocated + device context",
                     fmt::format("= {} + {}", bytesText(double(total)), bytesText(double(request.deviceContext))),
                     "the context is a setting"),
-        countFigure("fits", "fits", fits ? 1 : 0, "1 when the device total is within the device's memory, else 0")};
+        countFigure(
+            "fits", "fits", fits ? 1 : 0,
+            "1 when the device total, and loading with the device context, are within the device's memory, else 0")};
+    for (Figure& figure : loadingFiguresOf(answer))
+        figures.push_back(std::move(figure));
     MemoryBand band;
     band.addActivations(double(moment.activations));
     band.addWeights(double(answer.allWeights()), isQuantized(request.weights));
@@ -205,6 +259,15 @@ Result<Figures> servingFigures(const Device& device, const ServingAnswer& answer
         "the larger of a pass over its largest batch and sampling for all sequences, as vLLM profiles them; of other "
         "engines activations and device context",
         {"graphs that it captures afterwards"}));
+    if (answer.request.library == Library::Vllm || answer.request.library == Library::Vllm09) {
+        const double taken = answer.capacity ? answer.request.memoryShare * double(*answer.capacity) : nan;
+        figures.push_back(bytesFigure(
+            "engine_total", "an engine in all", taken + double(answer.request.deviceContext),
+            "memory_share × capacity + device context",
+            fmt::format("= {} + {}", bytesText(taken), bytesText(double(answer.request.deviceContext))),
+            "vLLM counts what is taken from after its context is there (worker: init_gpu_memory, init_snapshot)",
+            {"graphs that it captures afterwards"}));
+    }
     figures.push_back(countFigure("concurrent_sequences", "sequences at once", concurrentSequences(answer),
                                   "cache of an engine / whole pages of one sequence, the shared prefix once"));
     return figures;
@@ -219,10 +282,16 @@ Result<Figures> servingCurveFigures(const Device& device, const ServingAnswer& o
     MEMSCAPE_TRY(request, servingRequest(device, parameters));
     if (swept == "context" && request.chunk == own.request.chunk) {
         const ServingPass& pass = own.pass;
-        ServingAnswer there{
-            own.model,           request,      {Trace(), {}, pass.graph, pass.network, pass.activations},
-            own.weights,         own.capacity, own.draft,
-            own.tokenActivations};
+        ServingAnswer there{own.model,
+                            request,
+                            {Trace(), {}, pass.graph, pass.network, pass.activations},
+                            own.weights,
+                            own.capacity,
+                            own.draft,
+                            own.tokenActivations,
+                            own.start,
+                            own.hostWeights,
+                            own.loading};
         return directFigures(device, there, parameters);
     }
     MEMSCAPE_TRY(there, servingAnswer(device, parameters));

@@ -27,17 +27,17 @@ namespace {
 
 Json detailOf(const Device& device, const ServingAnswer& answer)
 {
-    Json detail = objectWithRoom(12);
+    Json detail = objectWithRoom(13);
     const ServingRequest& request = answer.request;
     const ServingMoment moment = answer.fullest(request.use()).value_or(ServingMoment());
     const std::int64_t caches = answer.caches(request.use()).value_or(0);
     const std::int64_t draftedCache = caches - cacheBytes(answer.model, request.cache, request.use()).value_or(0);
-    const std::int64_t drafted = answer.allWeights() - answer.weights + draftedCache;
+    const std::int64_t drafted = (answer.draft ? answer.draft->weights : 0) + draftedCache;
     const auto part = [](const char* key, const char* label, std::int64_t bytes) {
         return Json{{"key", key}, {"label", label}, {"bytes", bytes}};
     };
     detail["model"] = modelJson(answer.model);
-    detail["parts"] = Json::array({part("weights", "weights", answer.weights),
+    detail["parts"] = Json::array({part("weights", "weights", answer.weights - answer.hostWeights),
                                    part("key_value_cache", "KV cache", moment.cache - draftedCache),
                                    part("activations", "activations", moment.activations),
                                    part("context", "device context", request.deviceContext)});
@@ -47,10 +47,12 @@ Json detailOf(const Device& device, const ServingAnswer& answer)
         detail["parts"].push_back(part("draft_model", "draft model", drafted));
     const std::int64_t total = answer.allWeights() + moment.bytes() + request.deviceContext;
     detail["capacity"] = capacityJson(device);
-    const bool fits = !answer.capacity || total <= *answer.capacity;
+    const bool fits = answer.fits(total - request.deviceContext);
+    const std::int64_t needed = std::max(total, answer.loading.device + request.deviceContext);
+    detail["loading"] = answer.loading.device + request.deviceContext;
     detail["fits"] = fits;
-    detail["fit"] = fitText(fits, total, answer.capacity);
-    detail["over"] = answer.capacity ? std::max<std::int64_t>(0, total - *answer.capacity) : 0;
+    detail["fit"] = fitText(fits, needed, answer.capacity);
+    detail["over"] = answer.capacity ? std::max<std::int64_t>(0, needed - *answer.capacity) : 0;
     if (!answer.pass.graph->attention.text.empty())
         detail["attention"] = answer.pass.graph->attention.text;
     addPeaks(detail, answer.pass.trace, answer.pass.peak);
@@ -74,6 +76,24 @@ std::vector<Claim> claimsAbout(const ServingAnswer& answer)
                     fmt::format("the rule gives {}, this model keeps {} in 16 bits", bytesText(naive),
                                 bytesText(double(*token)))});
     return made;
+}
+
+/// Where loading is the peak: beside what `said` tells of the moment behind it, or in its place where that fits.
+std::string withLoading(const Device& device, const Figures& figures, std::string said)
+{
+    const Figure* const load = findFigure(figures, "load_peak");
+    const Figure* const peak = findFigure(figures, "peak_allocated");
+    const Figure* const total = findFigure(figures, "device_total");
+    const Figure* const fits = findFigure(figures, "fits");
+    if (!load || !peak || !total || !fits || !(load->number() > peak->number()))
+        return said;
+    const double needed = load->number() + total->number() - peak->number();
+    const double capacity = double(capacityOf(device).value_or(0));
+    if (fits->number() > 0 || total->number() > capacity)
+        return said + fmt::format(" Loading takes more: {}.", quantityText(needed, Unit::Byte));
+    return fmt::format("It does not fit while it is loaded: {} of {}; {} when it runs.",
+                       quantityText(needed, Unit::Byte), quantityText(capacity, Unit::Byte),
+                       quantityText(total->number(), Unit::Byte));
 }
 
 class InferenceMemory final : public Experiment
@@ -124,6 +144,7 @@ public:
     ShortAnswer shortAnswer(const Device& device, const Parameters&, const Figures& figures) const override
     {
         ShortAnswer answer = memoryAnswer(device, figures);
+        answer.sentence = withLoading(device, figures, answer.sentence);
         const Figure* const rate = findFigure(figures, "tokens_per_second");
         if (rate && std::isfinite(rate->number()))
             answer.sentence += fmt::format(" {} tokens/s, {} a token.", quantityText(rate->number(), Unit::One),

@@ -100,11 +100,18 @@ double madeWhole(const Device& device, double elements, double elementSize, doub
     return std::max(moved, device.isGpu() ? issueSeconds(device, elements * treeOfNormalFloat) : 0) + moved;
 }
 
+/// 4-bit layers that multiply in fp32 beside activations in 16 bits.
+bool computesInWiderType(const BuildOptions& build)
+{
+    return build.adapters && build.adapters->compute == DType::Float32 && elementBytes(build.weights) == 2;
+}
+
 /// Weights, cache and kernels of one token for each sequence.
 Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDescription& model, TrainingSetup setup,
                          const Serving& serving, double held)
 {
     setup.build.sequence = serving.tokens;
+    const bool isWidened = computesInWiderType(setup.build);
     setup.build.adapters.reset(); // kernels for one token read the 4 bits themselves
     MEMSCAPE_TRY(graph, buildNetwork(model, setup.build));
     MEMSCAPE_TRY(tensors, inventory(model));
@@ -118,10 +125,8 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
     const double rate = rates.rate(product) * reachedShare(device, format);
     const ReadRates reads = readRates(device, serving, held);
     const double share = 1 / double(std::max(1, plan.tensorParallel));
-    const double products = 2 * double(tensors.active) * share * double(serving.batch * serving.tokens) / rate;
+    double products = 2 * double(tensors.active) * share * double(serving.batch * serving.tokens) / rate;
     const double read = serving.weightsRead.plain / reads.plain + serving.weightsRead.quantized / reads.quantized;
-    time.weights = std::max(read, products);
-    time.areWeightsArithmetic = products > read;
     time.cache = std::max(serving.keysRead() / reads.keys, attentionFlops(model, serving) * share / rate);
     time.copies = copiesOfCache(device, serving, rates.bandwidth);
     double fourBitLayers = 0, fourBitWeights = 0, awqSums = 0;
@@ -135,7 +140,19 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
         const Layout& weight = graph.layoutOf(graph.inputs(op)[1]);
         fourBitWeights += weight[0] == model.vocab ? 0 : double(weight.elements());
     }
-    if (serving.batch * serving.tokens > 1) { // by a kernel of its own
+    const bool areMany = serving.batch * serving.tokens > 1;
+    if (areMany && isWidened) {
+        product.dtype = DType::Float32;
+        const double flops = 2 * fourBitWeights * double(serving.batch * serving.tokens);
+        products += flops / (rates.rate(product) * reachedShare(device, Format::Fp32)) - flops / rate;
+    }
+    time.weights = std::max(read, products);
+    time.areWeightsArithmetic = products > read;
+    if (isWidened) // its input and its result are cast
+        time.eagerKernels += 2 * fourBitLayers;
+    if (areMany) {                                  // by a kernel of its own, and in fp32 by a cast
+        constexpr double castBytes = 2 + 4 + 4 - 2; // read and written, and the product reads fp32
+        time.weights += isWidened ? fourBitWeights * castBytes / rates.bandwidth : 0;
         time.weights += madeWhole(device, fourBitWeights, double(elementBytes(setup.build.weights)), rates.bandwidth);
         time.eagerKernels += fourBitLayers;
     }

@@ -56,11 +56,29 @@ ParameterSpec bitsandbytesSpec()
         "bitsandbytes", "bitsandbytes",
         "Which version. Before 0.44 the input of each 4-bit layer is kept for as long as the loss is named, through "
         "checkpointing that isn't reentrant and into the next micro-batch's forward pass, and 8-bit Adam has a scale "
-        "per block of 2048. Before 0.43 weights are quantized from fp16, and made fp16 again on the way to bf16.",
+        "per block of 2048; weights in 8 bits are made with a transposed copy beside them. Before 0.43 weights in 4 "
+        "bits "
+        "are quantized from fp16, and made fp16 again on the way to bf16.",
         {{"0.44", "0.44 or newer", "a frozen layer's input is not kept"},
          {"0.43", "0.43", "ctx.tensors = (A, B)"},
          {"0.41", "0.41 or 0.42", "and weights pass through fp16"}},
         "0.44");
+}
+
+ParameterSpec computePrecisionSpec()
+{
+    return choiceSpec("compute_precision", "4-bit compute type",
+                      "bnb_4bit_compute_dtype: what 4-bit weights are dequantized to, and their input is cast to.",
+                      {{"auto", "as usual", "the half type of the precision; fp32 in fp32"},
+                       {"bf16", "bf16", "2 bytes"},
+                       {"fp16", "fp16", "2 bytes"},
+                       {"fp32", "fp32", "4 bytes: what transformers takes where it is not told otherwise"}},
+                      "auto");
+}
+
+std::optional<DType> computePrecisionOf(const Parameters& parameters)
+{
+    return typeOf(parameters.choice("compute_precision"));
 }
 
 std::vector<ParameterSpec> adapterSpecs()
@@ -111,13 +129,7 @@ std::vector<ParameterSpec> adapterSpecs()
              {"nf4", "NF4", "matrices of layers in 4 bits, an fp32 scale per 64"},
              {"nf4-double", "NF4, double", "the scales in 8 bits, too: 4.127 bits an element"}},
             "auto"),
-        choiceSpec("compute_precision", "4-bit compute type",
-                   "bnb_4bit_compute_dtype: what a 4-bit base is dequantized to.",
-                   {{"auto", "as usual", "the half type of the precision; fp32 in fp32"},
-                    {"bf16", "bf16", "2 bytes"},
-                    {"fp16", "fp16", "2 bytes"},
-                    {"fp32", "fp32", "4 bytes: the default of bitsandbytes"}},
-                   "auto"),
+        computePrecisionSpec(),
         choiceSpec(
             "kbit_preparation", "k-bit preparation",
             "What becomes of norms, embeddings and head beside a base in 4 or 8 bits. PEFT's "
@@ -263,7 +275,7 @@ Result<std::optional<AdapterOptions>> adaptersOf(const Parameters& parameters, P
     }
     if (isQuantizedForm(options.base) && options.base != BaseForm::Int8) {
         const DType standard = precision == Precision::Fp32 ? DType::Float32 : halfOf(precision);
-        options.compute = typeOf(parameters.choice("compute_precision")).value_or(standard);
+        options.compute = computePrecisionOf(parameters).value_or(standard);
     }
     options.keepsInputs = isOldBitsandbytes(parameters);
     options.dequantizesInHalf = parameters.choice("bitsandbytes") == "0.41";

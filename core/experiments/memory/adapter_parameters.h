@@ -18,10 +18,13 @@ std::vector<ParameterSpec> adapterSpecs();
 /// Their keys, `adapter` first.
 std::vector<std::string> adapterKeys();
 
-/// Two of them, which served weights have, too.
+/// Three of them, which served weights have, too.
 ParameterSpec quantizedHeadSpec();
+ParameterSpec computePrecisionSpec();
 ParameterSpec bitsandbytesSpec();
 
+/// Nothing where it is not said.
+std::optional<DType> computePrecisionOf(const Parameters& parameters);
 /// The base in 4 or 8 bits, or as the plan's weights.
 BaseForm baseFormOf(const Parameters& parameters);
 /// Of adapter=none that of LoRA.

@@ -123,6 +123,32 @@ Schema inferenceSchema()
                     {"none", "none", "one for each output (group_size = -1)"}},
                    "128"),
         quantizedHeadSpec(),
+        choiceSpec(
+            "output_head", "output head",
+            "Of a model that ties its head to the embedding: many checkpoints hold a head all the same.",
+            {{"model", "as the model says", "one matrix"},
+             {"loaded", "loaded, then tied",
+              "the file has a second one (Qwen's AWQ), which is let go when transformers ties it: peak of loading"},
+             {"own", "a matrix of its own",
+              "copied or loaded and never tied: torchao's untied embedding, programs that copy the weights one "
+              "by one"}},
+            "model"),
+        choiceSpec("loading", "loading", "How the weights get from their file to the device. GGUF is mapped.",
+                   {{"auto", "as the library does", "vLLM in place, others directly"},
+                    {"direct", "directly", "tensor by tensor from mapped safetensors: from_pretrained(device_map=…)"},
+                    {"host", "through host memory", "from_pretrained(), then model.to(\"cuda\")"},
+                    {"state-dict", "as a state dict", "torch.load() beside a model in host memory, then .to(\"cuda\")"},
+                    {"on-device", "as one on the device", "torch.load(map_location=\"cuda\") beside the model there"},
+                    {"in-place", "in place", "parameters are made on the device and filled: vLLM, LitGPT"}},
+                   "auto"),
+        choiceSpec("file_precision", "in the file", "What the file holds.",
+                   {{"auto", "as published", "int8, int4 and NF4 are made while 16 or 32 bits are loaded"},
+                    {"fp32", "fp32", "4 bytes"},
+                    {"bf16", "bf16", "2 bytes"},
+                    {"fp16", "fp16", "2 bytes"},
+                    {"quantized", "the quantized weights", "saved after they were quantized"}},
+                   "auto"),
+        computePrecisionSpec(),
         bitsandbytesSpec(),
         transformersSpec(),
         linkBandwidthSpec()};
@@ -132,8 +158,9 @@ Schema inferenceSchema()
              {"library", "cache_growth", "cache_page", "shared_prefix", "memory_share", "draft_model", "draft_tokens",
               "draft_acceptance"});
     setGroup(schema, "details",
-             {"precision", "attention", "logits", "transformers", "group_size", "quantized_head", "bitsandbytes",
-              "tensor_parallel", "link_bandwidth", "device_context", "allocator", "assume"});
+             {"precision", "attention", "logits", "transformers", "group_size", "quantized_head", "output_head",
+              "loading", "file_precision", "compute_precision", "bitsandbytes", "tensor_parallel", "link_bandwidth",
+              "device_context", "allocator", "assume"});
     return schema;
 }
 

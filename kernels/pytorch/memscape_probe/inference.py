@@ -34,6 +34,8 @@ def plan_of(parameters, device):
     if parameters.get("weight_precision", "stored") not in ("stored", precision):
         raise skipped(f"weight_precision={parameters['weight_precision']}: the probe runs the weights in what it computes in",
                       f"choose weight_precision={precision}")
+    if parameters.get("output_head", "model") == "own":
+        raise skipped("output_head=own: the probe's model ties its head as its configuration says", "choose output_head=model")
     plan = Plan({"precision": precision, "attention": parameters.get("attention", "auto"), "optimizer": "none", "phase": "inference",
                  "tensor_parallel": parameters.get("tensor_parallel", 1), "described": parameters.get("described")}, device)
     plan.keeps_cache, plan.keeps_last_logits = True, parameters.get("logits", "all") == "last"

@@ -265,6 +265,74 @@ private slots:
         QVERIFY(rate("nvidia-rtx-4090", "model=llama-2-13b", "context=4096", "library=autoawq") < geforce);
     }
 
+    /// 23.7 GiB hold Llama 3.1 8B in 16 bits, and not a state dict beside it.
+    void whatIsTooLargeToLoadDoesNotFit()
+    {
+        const auto with = [](const char* loading, const char* key) {
+            return figureOn("nvidia-rtx-4090",
+                            {"model=llama-3.1-8b", "batch=1", "context=1024", "weight_precision=bf16", loading}, key);
+        };
+        QCOMPARE(with("loading=direct", "fits"), 1.0);
+        QCOMPARE(with("loading=on-device", "fits"), 0.0);
+        QCOMPARE(with("loading=on-device", "largest_batch"), 0.0);
+        QCOMPARE(with("loading=on-device", "load_peak"), 2 * with("loading=direct", "weights"));
+        QCOMPARE(with("loading=on-device", "peak_allocated"), with("loading=direct", "peak_allocated"));
+    }
+
+    /// vLLM reads what is free when its context is there already, and takes its share of all.
+    void aServersContextComesOnTopOfItsShare()
+    {
+        const auto with = [](const char* library, const char* key) {
+            return figureOn("nvidia-h100-sxm",
+                            {"model=llama-3.1-8b", library, "memory_share=0.5", "device_context=1GiB"}, key);
+        };
+        const double half = findDevice("nvidia-h100-sxm")->dram()->capacity.value / 2;
+        QCOMPARE(with("library=vllm-0.9", "engine_total"), half + 0x1p30);
+        QCOMPARE(with("library=engine", "engine_total"), -1.0);
+    }
+
+    void aProcessorLoadsIntoItsOwnMemory()
+    {
+        const auto with = [](const char* loading, const char* key) {
+            return figureOn("cpu", {"model=gpt2", "context=512", "weight_precision=bf16", loading}, key);
+        };
+        QCOMPARE(with("loading=direct", "load_peak"), with("loading=direct", "weights"));
+        QCOMPARE(with("loading=on-device", "load_peak"), 3 * with("loading=direct", "weights")); // fp32 in the file
+        QCOMPARE(with("loading=on-device", "load_host"), with("loading=on-device", "load_peak"));
+    }
+
+    /// bnb_4bit_compute_dtype as transformers has it: the largest matrix of StarCoder's layers in fp16 and fp32 at once
+    /// (6 B an element of 6144 × 24576), where 2 were enough.
+    void fourBitsInFloatTakeMore()
+    {
+        const auto with = [](const char* type, const char* key) {
+            return servingValue(servingOf({"model=starcoder", "batch=1", "sequence=22", "context=82", "precision=fp16",
+                                           "weight_precision=nf4", type}),
+                                key);
+        };
+        const double more =
+            with("compute_precision=fp32", "activations") - with("compute_precision=fp16", "activations");
+        QVERIFY2(std::fabs(more / (4.0 * 6144 * 24576) - 1) < 0.01, qPrintable(QString::number(more)));
+        QVERIFY(with("compute_precision=fp32", "prefill_time") > 1.5 * with("compute_precision=fp16", "prefill_time"));
+        const auto decoding = [](const char* type) {
+            return figureOn("nvidia-a100-80gb",
+                            {"model=llama-2-7b", "batch=8", "sequence=1", "context=512", "weight_precision=nf4", type},
+                            "eager_token_time");
+        };
+        QVERIFY(decoding("compute_precision=fp32") > decoding("compute_precision=auto"));
+    }
+
+    /// torchao's untied embedding, and programs that copy the weights one by one.
+    void anOwnHeadIsAnotherMatrix()
+    {
+        const auto with = [](const char* head, const char* key) {
+            return servingValue(servingOf({"model=llama-3.2-1b", "context=1024", "weight_precision=bf16", head}), key);
+        };
+        QCOMPARE(with("output_head=own", "weights") - with("output_head=model", "weights"), 2.0 * 128256 * 2048);
+        QCOMPARE(with("output_head=loaded", "weights"), with("output_head=model", "weights"));
+        QCOMPARE(with("output_head=loaded", "load_peak"), with("output_head=own", "load_peak"));
+    }
+
     void theLargestContextAndBatchFit()
     {
         const std::vector<std::string> asked{"model=llama-3.1-8b", "context=8192", "batch=4"};
