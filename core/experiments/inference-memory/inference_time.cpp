@@ -3,6 +3,7 @@
 
 #include "core/network/inventory.h"
 #include "core/network/network.h"
+#include "core/timing/eager_kernels.h"
 #include "core/timing/reached_step.h"
 #include "core/timing/step_band.h"
 #include "core/timing/token_kernels.h"
@@ -74,18 +75,19 @@ double waitsOfRanks(const Graph& graph, const Plan& plan, const Device& device, 
 }
 
 /// s of a loop's copies of its cache beside reading it once: all of it is read and written for the next token, and
-/// written for every query head, whose attention has one block for each head of each sequence (pytorch.org,
-/// Flash-Decoding): where those are fewer than multiprocessors, they read with a share of the bandwidth.
-double copiesOfCache(const Device& device, const Serving& serving, double bandwidth)
+/// copied for every query head by a kernel that computes an offset for each element (repeat_kv; eager_kernels.h). Of a
+/// few heads FlashAttention splits the keys, so that all multiprocessors read them (its version 2.2 and PyTorch's).
+double copiesOfCache(const Device& device, const Serving& serving, double elementSize, double bandwidth)
 {
     if (!serving.isCacheCopied)
         return 0;
-    const double copied = serving.cacheRead / bandwidth;
+    const double appended = 2 * serving.cacheRead / bandwidth;
     if (!serving.areHeadsCopied || serving.queriesPerKey <= 1)
-        return 2 * copied;
-    const double blocks = serving.queryHeads * double(serving.batch);
-    const double busy = std::min(1.0, blocks / std::max(1, device.units));
-    return copied * (2 + serving.queriesPerKey + serving.queriesPerKey / busy);
+        return appended;
+    const double ofHeads = serving.cacheRead * serving.queriesPerKey;
+    const double offsets = device.isGpu() ? issueSeconds(device, permutedCopyInstructions * ofHeads / elementSize) : 0;
+    return appended + std::max((serving.cacheRead + ofHeads) / bandwidth, offsets)
+        + (ofHeads - serving.cacheRead) / bandwidth;
 }
 
 /// Lanes' instructions for an NF4 weight that bitsandbytes 0.45 makes 16 bits: a tree of 15 tests, of which a warp of
@@ -123,7 +125,8 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
     time.weights = std::max(read, products);
     time.areWeightsArithmetic = products > read;
     time.cache = std::max(serving.keysRead() / reads.keys, attentionFlops(model, serving) * share / rate);
-    time.copies = copiesOfCache(device, serving, rates.bandwidth);
+    const double elementSize = double(elementBytes(setup.build.weights));
+    time.copies = copiesOfCache(device, serving, elementSize, rates.bandwidth);
     double fourBitLayers = 0, fourBitWeights = 0, awqSums = 0;
     for (const Operator& op : graph.operators) {
         time.eagerKernels += forwardCost(graph, op).kernels;
@@ -136,7 +139,7 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
         fourBitWeights += weight[0] == model.vocab ? 0 : double(weight.elements());
     }
     if (serving.batch * serving.tokens > 1) { // by a kernel of its own
-        time.weights += madeWhole(device, fourBitWeights, double(elementBytes(setup.build.weights)), rates.bandwidth);
+        time.weights += madeWhole(device, fourBitWeights, elementSize, rates.bandwidth);
         time.eagerKernels += fourBitLayers;
     }
     time.eagerKernels += awqSums;

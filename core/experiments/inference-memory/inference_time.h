@@ -20,7 +20,8 @@
 //
 // bitsandbytes has a kernel that reads 4-bit weights for one token alone; for more it writes them in half and
 // multiplies those (bitsandbytes/autograd/_functions.py, matmul_4bit). A cache that grows by copies is read and written
-// for it; transformers before 4.48 also copied each key head for its query heads (repeat_kv), and attention read those.
+// for it; transformers before 4.48 also copied each key head for its query heads (repeat_kv), by PyTorch's kernel of
+// repeated operands, whose instructions hold it (eager_kernels.h), and attention read those.
 // An engine joins what stands between a prompt's products, too, which is predicted as torch.compile's kernels, and
 // weights in FP8 multiply it in FP8 where the device has that. Left out: kernels for quantized weights that stay below
 // the bandwidth, and what they take for a prompt; prompts longer than `sequence`, which take more such passes over a
