@@ -234,9 +234,15 @@ double DeviceKernels::sumSeconds(const OperatorCost& cost, double perByte) const
                     issueSeconds(m_device, rowSumInstructions * cost.summed));
 }
 
+double laneClocks(const Device& device)
+{
+    constexpr double ofFullClocks = 0.73; // of the dense rate, which an H100 SXM's lanes reach in a short run
+    return device.flopRate("fp32") > 0 ? std::min(1.0, sustainedShare(device, Format::Fp32) / ofFullClocks) : 1;
+}
+
 double issueSeconds(const Device& device, double instructions)
 {
-    const double rate = device.units * 4 * 32 * device.clock.valueOr(0);
+    const double rate = device.units * 4 * 32 * device.clock.valueOr(0) * laneClocks(device);
     return rate > 0 ? instructions / rate : 0;
 }
 

@@ -558,6 +558,18 @@ private slots:
         QCOMPARE(secondsOf(v100, Tf32::All), secondsOf(v100, Tf32::None));
     }
 
+    /// 70 W hold a T4's lanes at half of their rate (4.17 and 4.43 of 8.1 TFLOP/s:
+    /// zzc0721/torch-performance-test-data), where an A100 and a V100 keep theirs (18.1 of 19.5, 14.2 of 15.7).
+    void powerLowersTheClocksOfLanes()
+    {
+        QVERIFY(std::fabs(laneClocks(findDevice("nvidia-t4").value()) - 4.3 / 8.1 / 0.73) < 0.01);
+        QCOMPARE(laneClocks(m_a100), 1.0);
+        QCOMPARE(laneClocks(findDevice("nvidia-v100-sxm2").value()), 1.0);
+        const Device a10 = findDevice("nvidia-a10").value();
+        const double instructions = 1e12, lanes = a10.units * 128 * a10.clock.value;
+        QVERIFY(issueSeconds(a10, instructions) > 1.4 * instructions / lanes); // 150 W
+    }
+
     void aLongRunSustainsLess()
     {
         const Device b200 = findDevice("nvidia-b200").value();
