@@ -151,6 +151,8 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
         * (isJoined     ? engineKernelSeconds(device)
                : isLoop ? streamKernelSeconds(device)
                         : rates.launch);
+    if (serving.isMarlins() && device.isGpu())
+        time.launches += marlinSeconds(device, model, plan.tensorParallel);
     time.eagerLaunches = time.eagerKernels * rates.launch;
     time.eagerPass = serving.weightsRead.quantized > 0 ? 0 : step.forward;
     time.between = device.isGpu() ? secondsBetween(serving.library) : 0;

@@ -63,12 +63,19 @@ struct Serving
     bool isFourBit = false;   ///< weights in NF4
     bool isEightBit = false;  ///< quantized ones in 8 bits, not in fewer
     bool isAwq = false;
+    bool isGptq = false;         ///< in 4 bits
     bool isFloat8 = false;       ///< weights in FP8
     bool isCacheCopied = false;  ///< for every token, by a loop of eager PyTorch
     bool areHeadsCopied = false; ///< by that loop, for the query heads that share them
     Library library = Library::Engine;
     std::int64_t tokens = 1; ///< of each sequence in a decoding step
 
+    /// Its 4-bit products are Marlin's.
+    bool isMarlins() const
+    {
+        return (isAwq || isGptq)
+            && (library == Library::Vllm || library == Library::Vllm05 || library == Library::Vllm09);
+    }
     /// Keys are read again for each query head that shares them.
     bool readsKeysAgain() const { return library == Library::Engine2023 && queriesPerKey > 1; }
     /// B that attention reads.
