@@ -64,8 +64,9 @@ private:
 
     const Device& m_device;
     double m_efficiency;
-    double m_tensorFloat32; ///< efficiency of products in TF32
-    double m_clocks = 1;    ///< share of the full ones that power leaves to products
+    double m_perInstruction; ///< s, of one lane
+    double m_tensorFloat32;  ///< efficiency of products in TF32
+    double m_clocks = 1;     ///< share of the full ones that power leaves to products
     double m_cache = 0, m_cacheBandwidth = 1;
 };
 
