@@ -144,8 +144,6 @@ TileUnits laneUnits(const Device& device, DType dtype)
 
 ProductSeconds productSeconds(const Device& device, double rate, const OperatorCost& cost)
 {
-    if (cost.instructions > 0)
-        return {issueSeconds(device, cost.instructions)};
     const bool isLanes = runsOnLanes(device, cost);
     const TileUnits units = tileUnits(device, isLanes ? Multipliers::Lanes : Multipliers::TensorCores, rate,
                                       double(elementBytes(cost.dtype)));
@@ -175,6 +173,7 @@ ProductSeconds productSeconds(const Device& device, double rate, const OperatorC
 DeviceKernels::DeviceKernels(const Device& device, double efficiency, double slowest)
     : m_device(device)
     , m_efficiency(efficiency)
+    , m_perInstruction(issueSeconds(device, 1))
     , m_tensorFloat32(device.flopRate("tf32") > 0 ? sustainedShare(device, Format::Tf32) / slowest : efficiency)
 {
     constexpr double ofFullClocks = 0.76; // of the dense rate, which an H100 SXM reaches in a short run
@@ -203,11 +202,13 @@ TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& c
     const double perByte = std::max((1 - cost.near) / rates.bandwidth, cost.near / m_cacheBandwidth);
     const double passes = (cost.bytes - cost.summed * double(elementBytes(cost.dtype))) * perByte;
     const double waited = std::hypot(passes, waitingSeconds(m_device, cost));
-    const double memory = cost.isProduct ? passes : std::max(waited, issueSeconds(m_device, cost.instructions));
+    const double memory = cost.isProduct ? passes : std::max(waited, cost.instructions * m_perInstruction);
     const double launch = cost.kernels * rates.launch;
     ProductSeconds product;
     const bool isFloat = cost.dtype == DType::Float32;
-    if (cost.isProduct)
+    if (cost.isProduct && cost.instructions > 0)
+        product.multiplying = cost.instructions * m_perInstruction;
+    else if (cost.isProduct)
         product = productSeconds(
             m_device, rates.rate(cost) * (isFloat && cost.mayUseTf32 ? m_tensorFloat32 : m_efficiency), cost);
     else
@@ -231,12 +232,18 @@ TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& c
 double DeviceKernels::sumSeconds(const OperatorCost& cost, double perByte) const
 {
     return std::max(cost.summed * double(elementBytes(cost.dtype)) * perByte,
-                    issueSeconds(m_device, rowSumInstructions * cost.summed));
+                    rowSumInstructions * cost.summed * m_perInstruction);
+}
+
+double laneClocks(const Device& device)
+{
+    constexpr double ofFullClocks = 0.73; // of the dense rate, which an H100 SXM's lanes reach in a short run
+    return device.flopRate("fp32") > 0 ? std::min(1.0, sustainedShare(device, Format::Fp32) / ofFullClocks) : 1;
 }
 
 double issueSeconds(const Device& device, double instructions)
 {
-    const double rate = device.units * 4 * 32 * device.clock.valueOr(0);
+    const double rate = device.units * 4 * 32 * device.clock.valueOr(0) * laneClocks(device);
     return rate > 0 ? instructions / rate : 0;
 }
 

@@ -29,7 +29,8 @@
 // times what FlashAttention-2's shares would (facebookresearch/xformers, pull request 434: 16 heads of 40 for 16,384
 // tokens in 33.6 ms, 160 of 128 for 4,096 in 38.2 ms; an A100 takes 12.7 and 12.9 ms, 2.2 and 2.0 times: pull request
 // 412). Where power lowers the clocks of products it lowers those of attention by less, which keeps the units busy for
-// a part of its time (product_rates.h: P ~ units × f³).
+// a part of its time (product_rates.h: P ~ units × f³). Instructions are issued at the clocks that products of lanes
+// keep: 0.73 of an H100's dense rate is what full clocks give them, a T4 of 70 W keeps 0.53, an A10 of 150 W 0.47.
 //
 // cuDNN's attention is 1.7 to 2.3 times as quick as FlashAttention-2 for training's shapes on a Hopper, and no quicker
 // on an A100 or L40S (huggingface/transformers, pull request 48163): here twice. Transformer Engine runs it on a Hopper
@@ -63,11 +64,14 @@ private:
 
     const Device& m_device;
     double m_efficiency;
-    double m_tensorFloat32; ///< efficiency of products in TF32
-    double m_clocks = 1;    ///< share of the full ones that power leaves to products
+    double m_perInstruction; ///< s, of one lane
+    double m_tensorFloat32;  ///< efficiency of products in TF32
+    double m_clocks = 1;     ///< share of the full ones that power leaves to products
     double m_cache = 0, m_cacheBandwidth = 1;
 };
 
+/// The share of the full clock at which lanes multiply for long: power lowers it.
+double laneClocks(const Device& device);
 /// s of a kernel whose instructions, one for each lane, four schedulers of each multiprocessor issue, a warp of 32 a
 /// clock each; 0 where the clock is not known.
 double issueSeconds(const Device& device, double instructions);

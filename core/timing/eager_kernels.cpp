@@ -8,7 +8,7 @@ namespace memscape {
 
 namespace {
 
-constexpr double permutedCopy = 120, unlikeOperands = 88, dropout = 82, softmax = 62;
+constexpr double unlikeOperands = 88, dropout = 82, softmax = 62;
 constexpr double layerNorm = 85, layerNormInput = 107, layerNormWeights = 41;
 constexpr double columnsOfBlock = 32;
 constexpr double keptRow = 48 * 1024; ///< B of shared memory that any block may have
@@ -124,11 +124,11 @@ EagerKernels eagerKernels(const Graph& graph, const Operator& op, bool isBackwar
     } else if (op.kind == OperatorKind::Dropout) {
         kernels.instructions = isBackward ? 0 : dropout * resultElements(graph, op);
     } else if (op.kind == OperatorKind::Clone && !graph.layoutOf(graph.inputs(op)[0]).isContiguous()) {
-        kernels.instructions = permutedCopy * resultElements(graph, op);
+        kernels.instructions = permutedCopyInstructions * resultElements(graph, op);
     } else if (isElementwise(op.kind) && !op.inPlace && !hasLikeOperands(graph, op)) {
         kernels.instructions = isBackward ? elementwiseBackward(graph, op) : unlikeOperands * resultElements(graph, op);
     } else if (isBackward && (op.kind == OperatorKind::Narrow || op.kind == OperatorKind::Select)) {
-        kernels.instructions = permutedCopy * resultElements(graph, op); // into a part of zeros
+        kernels.instructions = permutedCopyInstructions * resultElements(graph, op); // into a part of zeros
     } else if (isBackward) {
         kernels.summed = biasSum(graph, op);
     }

@@ -57,5 +57,7 @@ EagerKernels eagerKernels(const Graph& graph, const Operator& op, bool isBackwar
 
 /// Instructions for each element of a sum over rows.
 inline constexpr double rowSumInstructions = 52;
+/// The same of a copy whose elements lie in another order or are repeated.
+inline constexpr double permutedCopyInstructions = 120;
 
 } // namespace memscape

@@ -17,7 +17,6 @@ constexpr const char* cublas = "cuBLAS product of 8192 × 8192 × 8192";
 constexpr const char* mamf = "the best matrix product over many shapes (MAMF)";
 constexpr const char* hopperSource = "waynehacking8/blackwell-tensorcore-kernels, bench.csv, H100 SXM, CUDA 13.1";
 constexpr const char* ampereSource = "gau-nernst/learn-cuda, 02b, A100 40 GB";
-constexpr const char* blackwell = "gau-nernst/learn-cuda, 02b, middle of 166 to 177 at 400 W";
 constexpr const char* sharedTable =
     "zzc0721/torch-performance-test-data, database.md @0785868: the best of PyTorch's products of 1024³ to 10240³";
 constexpr const char* sharedL4 = "zzc0721/torch-performance-test-data, issue 120";
@@ -44,12 +43,9 @@ constexpr const char* ga102Lanes = "an RTX 3090's × (84 / 82)^⅔ × ∛(300 W 
 constexpr const char* simumax =
     "MooreThreads/SimuMax, configs/system/b200_bf16_ceperm.json @e691807: 0.485 of 2250, the FLOPs of whole layers of "
     "Llama 3 70B (0.482) and 405B (0.488), forward and backward of 4,096 tokens, over the sum of their times";
-constexpr const char* forum =
-    "forums.developer.nvidia.com, About GPU peak performance (264462), where NVIDIA says that 70 W hold it";
-constexpr const char* likeVolta =
-    "the share of the dense rate that its FP16 sustains, 24 of 65, × what lanes keep of it beside tensor cores on a "
-    "V100S "
-    "(13.55 of 16.4 and 88.9 of 130 TFLOP/s in the table of zzc0208): multiprocessors and process are alike";
+constexpr const char* longT4 =
+    "24 (forums.developer.nvidia.com, About GPU peak performance, 264462, where NVIDIA says that 70 W hold it: 100 "
+    "products of 4096³) and 17.4 (samacoba, Chainer and Tensor Cores, 2019: 1,000 of them, on Colab's)";
 constexpr const char* orin = "infinigence/ApxInf doc/jetson-roofline.md @21ae1dc, at MAXN, middle of 33.4 to 34.1";
 
 struct Published
@@ -91,6 +87,8 @@ constexpr Published published[] = {
     {"nvidia-a100-80gb", "fp32", 19.2, Evidence::Measured, sharedTable, "PyTorch 2.8"},
     {"nvidia-v100-sxm2", "fp32", 14.2, Evidence::Measured, sharedV100, "PyTorch, middle of 14.06 and 14.38"},
     {"nvidia-v100-sxm2", "fp16", 96.1, Evidence::Measured, sharedV100, "PyTorch, middle of 94.84 and 97.36"},
+    {"nvidia-t4", "fp32", 4.3, Evidence::Measured, sharedTable, "middle of 4.17 and 4.43"},
+    {"nvidia-t4", "fp16", 42.3, Evidence::Measured, sharedTable, "middle of 41.9 and 42.7"},
     {"nvidia-l4", "fp32", 10.7, Evidence::Measured, sharedL4, thirty},
     {"nvidia-l4", "tf32", 25.7, Evidence::Measured, sharedL4, thirty},
     {"nvidia-l4", "fp16", 53.8, Evidence::Measured, sharedL4, thirty},
@@ -110,8 +108,8 @@ constexpr Published published[] = {
     {"nvidia-a10", "tf32", 35.33, Evidence::Measured, a10Table, cublas},
     {"nvidia-a10", "fp16", 70.7, Evidence::Derived, a10Table, a10Share},
     {"nvidia-a10", "bf16", 70.7, Evidence::Derived, a10Table, a10Share},
-    {"nvidia-rtx-5090", "bf16", 193.6, Evidence::Derived, blackwell, "171.5 × ∛(575 W / 400 W)"},
-    {"nvidia-rtx-5090", "fp16", 193.6, Evidence::Derived, blackwell, "171.5 × ∛(575 W / 400 W)"},
+    {"nvidia-rtx-5090", "bf16", 239, Evidence::Measured, sharedTable, "middle of 236.0 and 242.2"},
+    {"nvidia-rtx-5090", "fp16", 231, Evidence::Measured, sharedTable, "middle of 224.4 and 237.6"},
     {"nvidia-jetson-agx-orin-64gb", "bf16", 33.75, Evidence::Measured, orin, "large cuBLAS products"},
     {"nvidia-jetson-agx-orin-64gb", "fp16", 33.75, Evidence::Derived, orin, "large cuBLAS products"},
 };
@@ -127,8 +125,7 @@ constexpr Published sustained[] = {
     {"nvidia-l40s", "tf32", 80.6, Evidence::Derived, adaWatts, thirtyMore},
     {"nvidia-l40s", "fp16", 162, Evidence::Derived, adaWatts, thirtyMore},
     {"nvidia-l40s", "bf16", 175, Evidence::Derived, adaWatts, thirtyMore},
-    {"nvidia-t4", "fp16", 24, Evidence::Measured, forum, "cuBLAS, 100 products of 4096 × 4096 × 4096"},
-    {"nvidia-t4", "fp32", 3.61, Evidence::Derived, likeVolta, cublas},
+    {"nvidia-t4", "fp16", 20.7, Evidence::Measured, longT4, "cuBLAS, middle of 24 and 17.4"},
     {"nvidia-h100-sxm", "bf16", 730, Evidence::Measured, fryer, "cuBLAS in a long run"},
     {"nvidia-h100-sxm", "fp16", 677, Evidence::Derived, halfPower, "cuBLAS in a long run"},
     {"nvidia-h100-sxm", "tf32", 377, Evidence::Measured, sharedH100, thirtyMore},

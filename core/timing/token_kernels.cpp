@@ -4,6 +4,7 @@
 #include "core/timing/gemm_time.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace memscape {
 
@@ -80,6 +81,38 @@ double decodingBandwidth(const Device& device, WeightBits bits)
     const bool isStacked = dram->label.find("HBM") != std::string::npos;
     const bool isSheet = dram->bandwidth.evidence == Evidence::Specified;
     return isStacked && isSheet ? std::min(copied, shareOfHbm(bits) * dram->bandwidth.value) : copied;
+}
+
+double marlinHandovers(int units, double k, double n)
+{
+    constexpr double tile = 128;
+    const double rows = std::ceil(k / tile), columns = std::ceil(n / tile);
+    const double ofBlock = std::ceil(rows * columns / std::max(1, units));
+    double most = 0;
+    for (double column = 0; column < columns; ++column) {
+        const double first = std::floor(column * rows / ofBlock),
+                     last = std::floor(((column + 1) * rows - 1) / ofBlock);
+        most = std::max(most, last - first);
+    }
+    return most;
+}
+
+double marlinSeconds(const Device& device, const ModelDescription& model, int tensorParallel)
+{
+    constexpr double tripsOfHandover = 4;
+    const MemoryLevel* const cache = device.level("L2");
+    if (cache == nullptr || model.family == Family::StateSpace || model.latent.keyValueRank > 0)
+        return 0;
+    const double ranks = std::max(1, tensorParallel), hidden = double(model.hidden), ffn = double(model.ffn) / ranks;
+    const double queries = double(model.heads * model.queryHeadDim()) / ranks;
+    const double keys = double(model.kvHeads * model.queryHeadDim()) / ranks;
+    const auto handovers = [&](double k, double n) { return marlinHandovers(device.units, k, n); };
+    const double attention = handovers(hidden, queries + 2 * keys) + handovers(queries, hidden);
+    const double feedForward = handovers(hidden, (model.gated ? 2 : 1) * ffn) + handovers(ffn, hidden);
+    double all = 0;
+    for (std::int64_t layer = 0; layer < model.layers; ++layer)
+        all += attention + (model.experts.count > 0 && model.isSparse(layer) ? 0 : feedForward);
+    return all * tripsOfHandover * cache->latency.valueOr(0);
 }
 
 double smallReduceSeconds(const Device& device, int ranks, bool byRing)

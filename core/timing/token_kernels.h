@@ -15,6 +15,14 @@
 //                passes of the links (TensorRT-LLM's, vLLM's and PyTorch's own kernels); NCCL's ring passes 2 (N − 1)
 //                times
 //
+//     Marlin     one block for each multiprocessor, which takes as many tiles of 128 × 128 as any other, down the
+//     columns
+//                of a product: blocks that share a column add up its sums one behind the other, under a lock. A small
+//                product is cut finest, and waits longest ("barrier_acquire and barrier_release cost too many time":
+//                vllm-project/vllm, pull request 14138; csrc/quantization/gptq_marlin/gptq_marlin.cu). A hand-over is
+//                counted as four trips to L2: the lock is seen, sums are read, their writing is waited for (a fence),
+//                the lock is raised
+//
 // Sources. Graphs: small kernels follow each other after 1.34 instead of 2.7 µs on an A100, 1.27 instead of 2.47 on a
 // GH200, 0.96 instead of 1.59 on an L40 (te42kyfo/gpu-benches, gpu-small-kernels). Bandwidth: gpt-fast's Llama 2 70B in
 // bf16 reads 1,482 GB/s on each of two A100s (its README @0f925b5), 1,613 less what stands between its kernels; wider
@@ -55,6 +63,11 @@ double streamKernelSeconds(const Device& device);
 enum class WeightBits : std::uint8_t { Sixteen, Eight, Four };
 /// B/s that a decoding step reads weights at, those in 16 bits like its cache; 0 where the memory's is not known.
 double decodingBandwidth(const Device& device, WeightBits bits);
+/// Hand-overs of sums in Marlin's product of one row with a matrix of k × n, in the column that most blocks share.
+double marlinHandovers(int units, double k, double n);
+/// s of a decoding step that they take: of the four joined products of each layer that has no experts, divided among
+/// ranks.
+double marlinSeconds(const Device& device, const ModelDescription& model, int tensorParallel);
 /// s of an all-reduce beside its bytes, by a kernel of the engine's own or by NCCL's ring; 0 for one rank.
 double smallReduceSeconds(const Device& device, int ranks, bool byRing = false);
 

@@ -55,6 +55,7 @@ Result<Serving> servingOf(const ModelDescription& model, const ServingRequest& r
         || request.weights.kind == StoredForm::Gptq8
         || (request.weights.kind == StoredForm::Gguf && request.weights.mixture == GgufMixture::Q8_0);
     serving.isAwq = request.weights.kind == StoredForm::Awq;
+    serving.isGptq = request.weights.kind == StoredForm::Gptq;
     serving.queryHeads = headsOnDevice(model.heads, request.tensorParallel);
     if (model.kvHeads > 0 && model.latent.keyValueRank == 0)
         serving.queriesPerKey = serving.queryHeads / headsOnDevice(model.kvHeads, request.tensorParallel);

@@ -3,6 +3,7 @@
 
 #include "core/network/inventory.h"
 #include "core/network/network.h"
+#include "core/timing/eager_kernels.h"
 #include "core/timing/reached_step.h"
 #include "core/timing/step_band.h"
 #include "core/timing/token_kernels.h"
@@ -74,18 +75,19 @@ double waitsOfRanks(const Graph& graph, const Plan& plan, const Device& device, 
 }
 
 /// s of a loop's copies of its cache beside reading it once: all of it is read and written for the next token, and
-/// written for every query head, whose attention has one block for each head of each sequence (pytorch.org,
-/// Flash-Decoding): where those are fewer than multiprocessors, they read with a share of the bandwidth.
-double copiesOfCache(const Device& device, const Serving& serving, double bandwidth)
+/// copied for every query head by a kernel that computes an offset for each element (repeat_kv; eager_kernels.h). Of a
+/// few heads FlashAttention splits the keys, so that all multiprocessors read them (its version 2.2 and PyTorch's).
+double copiesOfCache(const Device& device, const Serving& serving, double elementSize, double bandwidth)
 {
     if (!serving.isCacheCopied)
         return 0;
-    const double copied = serving.cacheRead / bandwidth;
+    const double appended = 2 * serving.cacheRead / bandwidth;
     if (!serving.areHeadsCopied || serving.queriesPerKey <= 1)
-        return 2 * copied;
-    const double blocks = serving.queryHeads * double(serving.batch);
-    const double busy = std::min(1.0, blocks / std::max(1, device.units));
-    return copied * (2 + serving.queriesPerKey + serving.queriesPerKey / busy);
+        return appended;
+    const double ofHeads = serving.cacheRead * serving.queriesPerKey;
+    const double offsets = device.isGpu() ? issueSeconds(device, permutedCopyInstructions * ofHeads / elementSize) : 0;
+    return appended + std::max((serving.cacheRead + ofHeads) / bandwidth, offsets)
+        + (ofHeads - serving.cacheRead) / bandwidth;
 }
 
 /// Lanes' instructions for an NF4 weight that bitsandbytes 0.45 makes 16 bits: a tree of 15 tests, of which a warp of
@@ -99,6 +101,9 @@ double madeWhole(const Device& device, double elements, double elementSize, doub
     const double moved = elements * elementSize / bandwidth;
     return std::max(moved, device.isGpu() ? issueSeconds(device, elements * treeOfNormalFloat) : 0) + moved;
 }
+
+/// B an element that a cast of 16 bits to fp32 moves: it reads 2 and writes 4, and the product reads 4 instead of 2.
+constexpr double widenedBytes = 2 + 4 + 4 - 2;
 
 /// 4-bit layers that multiply in fp32 beside activations in 16 bits.
 bool computesInWiderType(const BuildOptions& build)
@@ -128,7 +133,8 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
     double products = 2 * double(tensors.active) * share * double(serving.batch * serving.tokens) / rate;
     const double read = serving.weightsRead.plain / reads.plain + serving.weightsRead.quantized / reads.quantized;
     time.cache = std::max(serving.keysRead() / reads.keys, attentionFlops(model, serving) * share / rate);
-    time.copies = copiesOfCache(device, serving, rates.bandwidth);
+    const double elementSize = double(elementBytes(setup.build.weights));
+    time.copies = copiesOfCache(device, serving, elementSize, rates.bandwidth);
     double fourBitLayers = 0, fourBitWeights = 0, awqSums = 0;
     for (const Operator& op : graph.operators) {
         time.eagerKernels += forwardCost(graph, op).kernels;
@@ -150,10 +156,9 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
     time.areWeightsArithmetic = products > read;
     if (isWidened) // its input and its result are cast
         time.eagerKernels += 2 * fourBitLayers;
-    if (areMany) {                                  // by a kernel of its own, and in fp32 by a cast
-        constexpr double castBytes = 2 + 4 + 4 - 2; // read and written, and the product reads fp32
-        time.weights += isWidened ? fourBitWeights * castBytes / rates.bandwidth : 0;
-        time.weights += madeWhole(device, fourBitWeights, double(elementBytes(setup.build.weights)), rates.bandwidth);
+    if (areMany) { // by a kernel of its own, and in fp32 by a cast
+        time.weights += isWidened ? fourBitWeights * widenedBytes / rates.bandwidth : 0;
+        time.weights += madeWhole(device, fourBitWeights, elementSize, rates.bandwidth);
         time.eagerKernels += fourBitLayers;
     }
     time.eagerKernels += awqSums;
@@ -165,6 +170,8 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
         * (isJoined     ? engineKernelSeconds(device)
                : isLoop ? streamKernelSeconds(device)
                         : rates.launch);
+    if (serving.isMarlins() && device.isGpu())
+        time.launches += marlinSeconds(device, model, plan.tensorParallel);
     time.eagerLaunches = time.eagerKernels * rates.launch;
     time.eagerPass = serving.weightsRead.quantized > 0 ? 0 : step.forward;
     time.between = device.isGpu() ? secondsBetween(serving.library) : 0;

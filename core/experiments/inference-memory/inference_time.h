@@ -20,7 +20,8 @@
 //
 // bitsandbytes has a kernel that reads 4-bit weights for one token alone; for more it writes them in half and
 // multiplies those (bitsandbytes/autograd/_functions.py, matmul_4bit). A cache that grows by copies is read and written
-// for it; transformers before 4.48 also copied each key head for its query heads (repeat_kv), and attention read those.
+// for it; transformers before 4.48 also copied each key head for its query heads (repeat_kv), by PyTorch's kernel of
+// repeated operands, whose instructions hold it (eager_kernels.h), and attention read those.
 // An engine joins what stands between a prompt's products, too, which is predicted as torch.compile's kernels, and
 // weights in FP8 multiply it in FP8 where the device has that. Left out: kernels for quantized weights that stay below
 // the bandwidth, and what they take for a prompt; prompts longer than `sequence`, which take more such passes over a
@@ -62,12 +63,19 @@ struct Serving
     bool isFourBit = false;   ///< weights in NF4
     bool isEightBit = false;  ///< quantized ones in 8 bits, not in fewer
     bool isAwq = false;
+    bool isGptq = false;         ///< in 4 bits
     bool isFloat8 = false;       ///< weights in FP8
     bool isCacheCopied = false;  ///< for every token, by a loop of eager PyTorch
     bool areHeadsCopied = false; ///< by that loop, for the query heads that share them
     Library library = Library::Engine;
     std::int64_t tokens = 1; ///< of each sequence in a decoding step
 
+    /// Its 4-bit products are Marlin's.
+    bool isMarlins() const
+    {
+        return (isAwq || isGptq)
+            && (library == Library::Vllm || library == Library::Vllm05 || library == Library::Vllm09);
+    }
     /// Keys are read again for each query head that shares them.
     bool readsKeysAgain() const { return library == Library::Engine2023 && queriesPerKey > 1; }
     /// B that attention reads.

@@ -217,10 +217,10 @@ private slots:
             for (const Format format : productFormats(device)) {
                 for (const std::int64_t size : {256, 1000, 4096, 16384}) {
                     const GemmTime time = gemmTime(device, format, {size, size, size}).value();
-                    // GeForce boards run up to 8 % above the clock that the dense rate is specified at.
-                    const double most = std::max(time.rate.dense.value, 1.02 * time.rate.reached.value); // fuller waves
+                    // GeForce boards run up to 15 % above the clock that the dense rate is specified at.
+                    const double most = std::max(time.rate.dense.value, 1.08 * time.rate.reached.value); // fuller waves
                     QVERIFY2(time.flops / time.seconds <= most, device.id.c_str());
-                    QVERIFY2(time.rate.reached.value <= 1.08 * time.rate.dense.value, device.id.c_str());
+                    QVERIFY2(time.rate.reached.value <= 1.15 * time.rate.dense.value, device.id.c_str());
                     QVERIFY(time.quantization > 0 && time.quantization <= 1);
                 }
             }

@@ -55,6 +55,20 @@ private slots:
         QCOMPARE(decodingBandwidth(geforce, WeightBits::Four), decodingBandwidth(geforce, WeightBits::Sixteen));
     }
 
+    // vllm-project/vllm, gptq_marlin.cu: stripes of ⌈k tiles × n tiles / blocks⌉ tiles. DeepSeek V3's keys and values,
+    // k = 7,168 and n = 576, are what its pull request 14138 names slow; few of Llama 70B's large ones wait.
+    void blocksOfMarlinHandSumsOn()
+    {
+        QCOMPARE(marlinHandovers(1, 4096, 4096), 0.0);   // one block adds up all
+        QCOMPARE(marlinHandovers(132, 896, 896), 6.0);   // a block for each of 7 tiles
+        QCOMPARE(marlinHandovers(108, 4096, 4096), 3.0); // stripes of ten tiles, columns of 32
+        QVERIFY(marlinHandovers(132, 7168, 576) > 15);   // 56 tiles, stripes of three
+        QVERIFY(marlinHandovers(132, 8192, 57344) <= 1);
+        const Device a100 = findDevice("nvidia-a100-80gb").value();
+        const double small = marlinSeconds(a100, *readModel("qwen2.5-0.5b"), 1);
+        QVERIFY(small > 0.2e-3 && small < 1e-3); // QwenLM/Qwen2.5: 3.8 ms a token in 4 bits, 3.3 in BF16
+    }
+
     // An H100's all-reduce of a few KB in a graph: 6 µs for two ranks (NVIDIA/nccl, issue 1259).
     void smallReductionsTakeMicroseconds()
     {
