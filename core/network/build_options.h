@@ -150,6 +150,7 @@ struct AdapterOptions
     std::optional<DType> weights = {};   ///< of the adapters; nothing: that of the network
     double dropout = 0;                  ///< in front of A
     bool isDecomposed = false;           ///< DoRA (Liu et al. 2024): a trained magnitude of each output
+    bool isDownFrozen = false;           ///< LoRA-FA (Zhang et al. 2023): B alone is trained, A is not
     std::vector<std::string> saved = {}; ///< modules_to_save: trained whole, beside the frozen original
     bool quantizesHead = false;          ///< linear layers outside of Layer blocks are in the base's form, too
     bool keepsInputs = false;            ///< MatMul4Bit's node has x as an attribute (bitsandbytes before 0.44)

@@ -269,6 +269,7 @@ private slots:
             "modules_to_save=[\"embed_tokens\", \"lm_head\"], use_dora=True)");
         row("adapter=lora adapter_targets=attention", "target_modules=[\"attn.c_attn\", \"attn.c_proj\"]");
         row("adapter=lora adapter_variant=rslora", "use_rslora=True");
+        row("adapter=lora adapter_variant=lora-fa", "if \"lora_A\" in name:");
         row("adapter=lora base_precision=int8", "quantization = BitsAndBytesConfig(load_in_8bit=True)");
         row("adapter=qlora", "bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=torch.bfloat16)");
         row("adapter=qlora", "LoraConfig(r=16, target_modules=\"all-linear\")");
