@@ -192,6 +192,7 @@ struct BuildOptions
     bool loss = true;           ///< ends in the training loss; false: in the logits
     bool lastLogits = false;    ///< without a loss: those of the last token alone, as generate() asks for them
     bool logitsInFloat = false; ///< `logits.float()` before the loss
+    double maskedShare = 0;     ///< of all tokens, those that the head of a masked language model sees; 0: all
     Transformers transformers = Transformers::From524;
     /// The training loop names what the model returned until the next step: `logits, loss = model(x)`
     /// (nanoGPT), `outputs = model(**batch)`. Not so in transformers' Trainer, whose compute_loss()

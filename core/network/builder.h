@@ -268,7 +268,8 @@ public:
 
     // --- lookups, pictures, losses ------------------------------------------------------------------
     Variable embedding(Variable indices, Variable weight);
-    Variable index(Variable x, Variable indices); ///< x[indices], along the first dimension
+    /// x[indices], along the first dimension; where they are the places of a `mask` of Bool, it is kept in their place.
+    Variable index(Variable x, Variable indices, const Variable& mask = {});
     Variable indexSelect(Variable x, int dimension, Variable indices);
     Variable gather(Variable x, Variable indices);
     Variable maxPool(Variable x, std::int64_t kernel, std::int64_t stride, std::int64_t padding = 0);

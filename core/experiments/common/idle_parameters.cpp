@@ -208,6 +208,7 @@ void addUpdate(Idle& idle, const ModelTraits& traits, const Parameters& paramete
     const bool isEarly = parameters.has("optimizer_in_backward") && parameters.flag("optimizer_in_backward");
     idle.add("optimizer_in_backward", (!updatesHere && !isEarly) || isLomo); // whose update is there
     idle.add("zero_grad_frees", !isTraining || isEarly || isLomo);
+    idle.add("masked_share", !isTraining || !traits.hasMaskedHead);
     idle.add("loss", !isTraining || (!traits.hasLanguageHead && idle.is("loss", "library")));
     const bool hasNoLogits = idle.is("loss", "liger") || idle.is("loss", "cut");
     idle.add("keeps_logits", !isTraining || hasNoLogits);
