@@ -244,7 +244,8 @@ public:
     /// leaves out what its mask hides; a `mask` of Bool (B, 1, S, keys) comes in place of that.
     Variable scaledDotProduct(Variable q, Variable k, Variable v, bool isCausal = false, const Variable& mask = {});
 
-    Variable bmm(Variable x, Variable y);                    ///< (B, n, k) and (B, k, m), as they are
+    /// (B, n, k) and (B, k, m), as they are. grouped_mm also keeps where each group of rows ends: `offsets` (B).
+    Variable bmm(Variable x, Variable y, const Variable& offsets = {});
     Variable mm(Variable x, Variable y, Variable bias = {}); ///< (n, k) and (k, m)
 
     // --- for programs of others (operators_general.cpp) -------------------------------------------
