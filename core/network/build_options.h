@@ -35,6 +35,7 @@ enum class LossForm : std::uint8_t {
 enum class Transformers : std::uint8_t {
     Before445, ///< tables of rotary positions in each layer
     Before446, ///< a model returns its logits in float
+    Before448, ///< models choose their attention themselves: Gemma 2 the written-out one
     Before450, ///< the loss takes a copy of the logits without the last token's
     Before454, ///< attention copies keys and values for the query heads that share them
     Before524, ///< its kernel shares them (enable_gqa)

@@ -2,6 +2,7 @@
 #include "core/network/families/attention.h"
 #include "core/network/families/decoder_parts.h"
 #include "core/network/litgpt.h"
+#include "core/network/network.h"
 
 namespace memscape {
 
@@ -140,6 +141,13 @@ Heads separateHeads(NetworkBuilder& b, const ModelDescription& model, const Vari
     return heads;
 }
 
+/// FlashAttention caps scores itself (flash_attn 2.6); F.scaled_dot_product_attention leaves the cap out.
+bool hasFusedCap(const ModelDescription& model, const BuildOptions& options)
+{
+    const bool isFlash = options.attention == AttentionKernel::Flash && !options.rules.isOnCpu;
+    return !isLitGpt(model) && (isFlash || callsFusedAttention(model, options.transformers));
+}
+
 /// softmax(…, dtype=float32) of eager attention; OPT had it in fp16 alone and GPT-NeoX not at all before they took the
 /// attention that models share (modeling_opt.py and modeling_gpt_neox.py of 4.43; GPT-NeoX's changed in 4.48).
 bool hasSoftmaxInFloat(const ModelDescription& model, Transformers version, const Variable& query)
@@ -182,7 +190,8 @@ Variable decoderAttention(NetworkBuilder& b, const ModelDescription& model, cons
         style.sinks = b.parameter("sinks", {model.heads});
     style.mask = isSliding ? tables.slidingMask : tables.mask;
     style.bias = tables.slopes;
-    style.softcap = model.attentionSoftcap;
+    if (b.options().attention == AttentionKernel::Eager || !hasFusedCap(model, b.options()))
+        style.softcap = model.attentionSoftcap;
     style.softmaxInFloat = hasSoftmaxInFloat(model, b.options().transformers, heads.q);
     style.clampsScores = model.architecture == "opt" && b.options().transformers < Transformers::Before454;
     style.scoresInFloat = model.architecture == "gptj";

@@ -289,6 +289,8 @@ private slots:
         row("adapter=prefix", "PrefixTuningConfig(task_type=\"CAUSAL_LM\", num_virtual_tokens=20)");
         row("model=llama-3.2-1b transformers=4.38", "# python3 -m pip install \"transformers>=4.38,<4.45\"");
         row("model=llama-3.2-1b transformers=4.45", "# python3 -m pip install \"transformers>=4.45,<4.46\"");
+        row("model=llama-3.2-1b transformers=4.49", "# python3 -m pip install \"transformers>=4.48,<4.50\"");
+        row("model=llama-3.2-1b transformers=4.54", "# python3 -m pip install \"transformers>=4.54,<5.24\"");
         row("allocator=expandable", "os.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = \"expandable_segments:True\"");
         row("compile=inductor", "model = torch.compile(model)");
         row("compile=inductor-2.0", "model = torch.compile(model)");
