@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/network/families/attention.h"
+#include "core/network/families/decoder.h"
 #include "core/network/families/decoder_parts.h"
 #include "core/network/litgpt.h"
 #include "core/network/network.h"

@@ -12,9 +12,9 @@
 #include "core/base/rounding.h"
 #include "core/network/families/decoder_parts.h"
 
-#include <fmt/format.h>
+#include <algorithm>
 
-#include <array>
+#include <fmt/format.h>
 
 namespace memscape {
 
