@@ -5,7 +5,8 @@
 // the weight for the gradient of x, but not x; A keeps x, B keeps the r columns between them, and both their weights.
 // x is cast to the type of A first, and the sum back to that of the base's result: beside half weights adapters in fp32
 // keep an fp32 copy of x. Beside quantized weights the result is cloned, and autocast is left to cast x
-// (peft/tuners/lora/layer.py, bnb.py). rsLoRA changes alpha / r alone.
+// (peft/tuners/lora/layer.py, bnb.py). rsLoRA changes alpha / r alone. LoRA-FA freezes A, which then has no use for x
+// (create_lorafa_optimizer of peft/optimizers/lorafa.py; left out: its optimizer's inverse of A Aᵀ, r × r).
 //
 // DoRA, after peft's DoraLinearLayer: (m / |W + s B A| − 1) W x + m / |W + s B A| · s B A x. The norm has no gradient,
 // but B A is made by running the identity through both, and W + s B A beside it: matrices as large as W. Both factors
@@ -229,16 +230,16 @@ Variable NetworkBuilder::adapted(Variable x, Variable result, const Variable& we
     const bool isAutocast = m_options.autocast && !m_options.rules.isOnCpu;
     const bool isBesideQuantized = isQuantizedHere(), isCast = !isBesideQuantized || !isAutocast;
     const DType type = adapters.weights.value_or(m_options.weights), before = result.dtype();
-    const auto matrix = [&](std::string_view part, const Shape& shape) {
+    const auto matrix = [&](std::string_view part, const Shape& shape, bool isTrained) {
         const ModuleScope scope(*this, part, "Linear");
-        return added("weight", shape, type, true);
+        return added("weight", shape, type, isTrained);
     };
     if (isBesideQuantized && adapters.base != BaseForm::Int8)
         result = clone(std::move(result));
     if (isCast)
         x = cast(std::move(x), type);
-    const Variable a = matrix("lora_A", {adapters.rank, inputs});
-    const Variable b = matrix("lora_B", {outputs, adapters.rank});
+    const Variable a = matrix("lora_A", {adapters.rank, inputs}, !adapters.isDownFrozen);
+    const Variable b = matrix("lora_B", {outputs, adapters.rank}, true);
     if (adapters.isDecomposed) {
         const bool hasDropout = adapters.dropout > 0;
         x = dropout(std::move(x), adapters.dropout);

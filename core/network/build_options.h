@@ -35,6 +35,7 @@ enum class LossForm : std::uint8_t {
 enum class Transformers : std::uint8_t {
     Before445, ///< tables of rotary positions in each layer
     Before446, ///< a model returns its logits in float
+    Before448, ///< models choose their attention themselves: Gemma 2 the written-out one
     Before450, ///< the loss takes a copy of the logits without the last token's
     Before454, ///< attention copies keys and values for the query heads that share them
     Before524, ///< its kernel shares them (enable_gqa)
@@ -150,6 +151,7 @@ struct AdapterOptions
     std::optional<DType> weights = {};   ///< of the adapters; nothing: that of the network
     double dropout = 0;                  ///< in front of A
     bool isDecomposed = false;           ///< DoRA (Liu et al. 2024): a trained magnitude of each output
+    bool isDownFrozen = false;           ///< LoRA-FA (Zhang et al. 2023): B alone is trained, A is not
     std::vector<std::string> saved = {}; ///< modules_to_save: trained whole, beside the frozen original
     bool quantizesHead = false;          ///< linear layers outside of Layer blocks are in the base's form, too
     bool keepsInputs = false;            ///< MatMul4Bit's node has x as an attribute (bitsandbytes before 0.44)
@@ -191,6 +193,7 @@ struct BuildOptions
     bool loss = true;           ///< ends in the training loss; false: in the logits
     bool lastLogits = false;    ///< without a loss: those of the last token alone, as generate() asks for them
     bool logitsInFloat = false; ///< `logits.float()` before the loss
+    double maskedShare = 0;     ///< of all tokens, those that the head of a masked language model sees; 0: all
     Transformers transformers = Transformers::From524;
     /// The training loop names what the model returned until the next step: `logits, loss = model(x)`
     /// (nanoGPT), `outputs = model(**batch)`. Not so in transformers' Trainer, whose compute_loss()

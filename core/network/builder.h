@@ -244,7 +244,8 @@ public:
     /// leaves out what its mask hides; a `mask` of Bool (B, 1, S, keys) comes in place of that.
     Variable scaledDotProduct(Variable q, Variable k, Variable v, bool isCausal = false, const Variable& mask = {});
 
-    Variable bmm(Variable x, Variable y);                    ///< (B, n, k) and (B, k, m), as they are
+    /// (B, n, k) and (B, k, m), as they are. grouped_mm also keeps where each group of rows ends: `offsets` (B).
+    Variable bmm(Variable x, Variable y, const Variable& offsets = {});
     Variable mm(Variable x, Variable y, Variable bias = {}); ///< (n, k) and (k, m)
 
     // --- for programs of others (operators_general.cpp) -------------------------------------------
@@ -268,7 +269,8 @@ public:
 
     // --- lookups, pictures, losses ------------------------------------------------------------------
     Variable embedding(Variable indices, Variable weight);
-    Variable index(Variable x, Variable indices); ///< x[indices], along the first dimension
+    /// x[indices], along the first dimension; where they are the places of a `mask` of Bool, it is kept in their place.
+    Variable index(Variable x, Variable indices, const Variable& mask = {});
     Variable indexSelect(Variable x, int dimension, Variable indices);
     Variable gather(Variable x, Variable indices);
     Variable maxPool(Variable x, std::int64_t kernel, std::int64_t stride, std::int64_t padding = 0);

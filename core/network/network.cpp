@@ -161,8 +161,11 @@ bool callsFusedAttention(const ModelDescription& model, Transformers version)
     if (version == Transformers::Before445
         && std::find(std::begin(later), std::end(later), model.architecture) != std::end(later))
         return false;
+    // Gemma 2's cap has no place there: it was left out where 4.48 to 5.0 chose for all models, and before 4.45.
+    const bool leavesOutCap = version == Transformers::Before445
+        || (version >= Transformers::Before450 && version <= Transformers::Before524);
     const bool isBiased = model.positions == PositionKind::Alibi || model.positions == PositionKind::RelativeBias;
-    return !isBiased && model.attentionSoftcap == 0 && model.architecture != "gpt_oss"
+    return !isBiased && (model.attentionSoftcap == 0 || leavesOutCap) && model.architecture != "gpt_oss"
         && model.architecture != "from-scratch";
 }
 

@@ -21,14 +21,15 @@ Variable NetworkBuilder::embedding(Variable indices, Variable weight)
     return settled(std::move(result), indices, weight);
 }
 
-Variable NetworkBuilder::index(Variable x, Variable indices)
+Variable NetworkBuilder::index(Variable x, Variable indices, const Variable& mask)
 {
     if (!ok())
         return {};
     Shape shape = indices.shape();
     for (int i = 1; i < x.shape().rank; ++i)
         shape.append(x.shape()[i]);
-    Variable result = record(OperatorKind::Index, {x.id(), indices.id()}, {Layout(shape), x.dtype()}, {indices.id()});
+    Variable result = record(OperatorKind::Index, {x.id(), indices.id()}, {Layout(shape), x.dtype()},
+                             {mask ? mask.id() : indices.id()});
     return settled(std::move(result), x, indices);
 }
 

@@ -81,7 +81,7 @@ Variable NetworkBuilder::product(Variable& x, const Variable& operand, const Var
     return {*this, result};
 }
 
-Variable NetworkBuilder::bmm(Variable x, Variable y)
+Variable NetworkBuilder::bmm(Variable x, Variable y, const Variable& offsets)
 {
     if (!ok())
         return {};
@@ -93,6 +93,8 @@ Variable NetworkBuilder::bmm(Variable x, Variable y)
         save(x.id());
     if (needsGradient(x))
         save(y.id());
+    if (offsets && (needsGradient(x) || needsGradient(y)))
+        save(offsets.id());
     return settled(Variable(*this, result), x, y);
 }
 

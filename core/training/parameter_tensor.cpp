@@ -36,6 +36,8 @@ void markEmbeddings(const Graph& graph, std::vector<ParameterTensor>& parameters
         const auto inputs = graph.inputs(op);
         if (isTableLookup(op.kind) && parameterOf(inputs[0]) != noParameter) {
             ParameterTensor& table = parameters[parameterOf(inputs[0])];
+            if (table.isExpert) // one of the matrices that lie in one parameter
+                continue;
             table.isEmbedding = true;
             words = std::max(words, table.shape[0]);
         } else if (isMatrixProduct(op.kind)) {
@@ -64,7 +66,7 @@ std::vector<ParameterTensor> parameterTensors(const Graph& graph, Trace& trace)
         parameter.elements = layout.elements();
         parameter.isTrained = graph.tensors[named.tensor].needsGradient;
         parameter.module = trace.module(path);
-        parameter.isExpert = path.find(".experts.") != std::string::npos;
+        parameter.isExpert = parameter.name.find(".experts.") != std::string::npos;
         if (graph.hasAdapters)
             parameter.storedBytes = graph.storageOf(named.tensor).bytes;
         parameters.push_back(std::move(parameter));

@@ -30,6 +30,7 @@ struct ModelTraits
     bool hasLanguageHead = true; ///< of a library's model, whose loss can be computed in other ways
     bool hasVersions = true;     ///< a decoder of transformers, which older versions ran otherwise
     bool hadTables = true;       ///< of positions, in each layer
+    bool hasOwnVersions = true;  ///< its attention or experts ran otherwise, whatever its loss
     bool castsLogits = true;     ///< before its loss, in some version
     bool castsLate = false;      ///< from transformers 4.49 on alone
     bool hasMaskedHead = false;  ///< BERT's, whose loss casts its logits from transformers 5.24 on
@@ -79,6 +80,7 @@ ModelTraits traitsOf(const std::string& text)
     traits.hasLanguageHead = traits.hasCache && !isByHand && model->head == HeadKind::LanguageModel;
     traits.hasVersions = family == Family::Decoder && traits.hasLanguageHead && model->architecture != "gpt2";
     traits.hadTables = traits.hasVersions && hadTablesInLayers(*model);
+    traits.hasOwnVersions = model->attentionSoftcap > 0 || model->architecture == "gpt_oss";
     traits.castsLogits = family == Family::Decoder || isStateSpace;
     traits.castsLate = traits.hasVersions && isOlderThanLlama(*model);
     traits.hasMaskedHead = model->head == HeadKind::MaskedLanguageModel;
@@ -210,14 +212,16 @@ void addUpdate(Idle& idle, const ModelTraits& traits, const Parameters& paramete
     const bool isEarly = parameters.has("optimizer_in_backward") && parameters.flag("optimizer_in_backward");
     idle.add("optimizer_in_backward", (!updatesHere && !isEarly) || isLomo); // whose update is there
     idle.add("zero_grad_frees", !isTraining || isEarly || isLomo);
+    idle.add("masked_share", !isTraining || !traits.hasMaskedHead);
     idle.add("loss", !isTraining || (!traits.hasLanguageHead && idle.is("loss", "library")));
     const bool hasNoLogits = idle.is("loss", "liger") || idle.is("loss", "cut");
     idle.add("keeps_logits", !isTraining || hasNoLogits);
     const bool hasOneLoss = isTraining && !idle.is("loss", "library");
     const bool isMasked = traits.hasMaskedHead && isTraining && !hasOneLoss;
-    idle.add("transformers", !isMasked && (!traits.hasVersions || (hasOneLoss && !traits.hadTables)));
-    const bool isBefore450 =
-        idle.is("transformers", "4.46") || idle.is("transformers", "4.45") || idle.is("transformers", "4.38");
+    idle.add("transformers",
+             !isMasked && (!traits.hasVersions || (hasOneLoss && !traits.hadTables && !traits.hasOwnVersions)));
+    const bool isBefore450 = idle.is("transformers", "4.48") || idle.is("transformers", "4.46")
+        || idle.is("transformers", "4.45") || idle.is("transformers", "4.38");
     const bool keepsType =
         isMasked ? !idle.is("transformers", "5.24") : !traits.castsLogits || (traits.castsLate && isBefore450);
     const bool hasLogits = isTraining && (traits.hasLanguageHead || isMasked) && !hasNoLogits;

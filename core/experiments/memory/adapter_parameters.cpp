@@ -104,7 +104,8 @@ std::vector<ParameterSpec> adapterSpecs()
             "adapter_variant", "LoRA variant", "What is made of the two thin matrices.",
             {{"lora", "LoRA", "W x + alpha / r · B A x"},
              {"rslora", "rsLoRA", "alpha / √r instead: the same bytes"},
-             {"dora", "DoRA", "a trained magnitude for each output; the norm of W + B A is computed in every pass"}},
+             {"dora", "DoRA", "a trained magnitude for each output; the norm of W + B A is computed in every pass"},
+             {"lora-fa", "LoRA-FA", "A stays as it is drawn: its input, as wide as the layer's, is not kept"}},
             "lora"),
         choiceSpec(
             "adapter_precision", "adapter precision",
@@ -216,9 +217,10 @@ Result<void> checkKind(const Parameters& parameters, AdapterKind kind)
         if (kind != AdapterKind::LowRank)
             return refused(fmt::format("adapter={} is not modelled in LitGPT's network", adapter),
                            "choose adapter=lora, or library=transformers", "adapter");
-        if (parameters.choice("adapter_variant") == "dora")
-            return refused("LitGPT has no DoRA", "choose adapter_variant=lora, or library=transformers",
-                           "adapter_variant");
+        const std::string& variant = parameters.choice("adapter_variant");
+        if (variant == "dora" || variant == "lora-fa")
+            return refused(fmt::format("LitGPT has no {}", variant == "dora" ? "DoRA" : "LoRA-FA"),
+                           "choose adapter_variant=lora, or library=transformers", "adapter_variant");
         if (trimmed(parameters.text("modules_to_save")) != "none")
             return refused("LitGPT saves no modules beside adapters",
                            "choose modules_to_save=none, or library=transformers", "modules_to_save");
@@ -258,6 +260,7 @@ Result<std::optional<AdapterOptions>> adaptersOf(const Parameters& parameters, P
     options.saved = std::move(saved);
     options.dropout = parameters.number("adapter_dropout");
     options.isDecomposed = parameters.choice("adapter_variant") == "dora";
+    options.isDownFrozen = parameters.choice("adapter_variant") == "lora-fa";
     options.base = baseFormOf(parameters);
     if (adapter == "qlora" && (base == "fp32" || base == "int8" || isHalfType(base)))
         return fail("plan.combination", fmt::format("QLoRA keeps its base in 4 bits, not in {}", base),

@@ -394,6 +394,7 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     build.gradient = plan.phase != StepPhase::Inference;
     build.loss = plan.phase == StepPhase::Training;
     build.logitsInFloat = plan.logitsInFp32;
+    build.maskedShare = parameters.has("masked_share") ? parameters.number("masked_share") : 0;
     build.keepsLogits = keepsLogitsOf(parameters);
     build.transformers = transformersOf(parameters);
     build.tensorParallel = plan.tensorParallel;

@@ -359,6 +359,12 @@ Schema trainingSchema()
         {realSpec("dropout", "dropout", "Probability; each dropout keeps a mask of one byte per element.",
                   {.most = 0.99}),
          operatorsSpec(), librarySpec(), compileSpec(), lossSpec(),
+         realSpec(
+             "masked_share", "masked tokens",
+             "Share of the tokens that the head and the loss of a masked language model see: the hidden states of "
+             "the others stop before the head (sparse_prediction of ModernBERT, dense_seq_output of NVIDIA's BERT). "
+             "0.15 is usual.",
+             {.most = 1, .words = {{"0", "all tokens", "logits of each, as transformers' BERT makes them"}}}),
          flagSpec("logits_fp32", "logits in fp32", "The loss is computed on a 32-bit copy of the logits.", true),
          transformersSpec(), pytorchSpec(), keepsLogitsSpec(),
          choiceSpec(
@@ -450,8 +456,8 @@ Schema trainingSchema()
              {"optimizer_implementation", "optimizer_rank", "dropout", "clipping", "optimizer_in_backward",
               "fp32_gradients", "keeps_logits", "zero_grad_frees", "shortest_sequence", "padding", "phase", "assume"});
     setGroup(schema, "kernels and library",
-             {"operators", "compile", "loss", "library", "transformers", "pytorch", "logits_fp32", "repeats_heads",
-              "fp8_scaling", "tf32", "channels_last"});
+             {"operators", "compile", "loss", "masked_share", "library", "transformers", "pytorch", "logits_fp32",
+              "repeats_heads", "fp8_scaling", "tf32", "channels_last"});
     setGroup(schema, "adapters",
              {"adapter", "adapter_rank", "virtual_tokens", "adapter_targets", "adapter_dropout", "adapter_variant",
               "adapter_precision", "modules_to_save", "base_precision", "compute_precision", "kbit_preparation",

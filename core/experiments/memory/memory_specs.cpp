@@ -108,12 +108,15 @@ ParameterSpec transformersSpec()
         "GPT-BigCode, Falcon, MPT and StableLM kept their type until 4.49. Before 4.45 each layer of Qwen 2, Mistral, "
         "Mixtral, Phi, StableLM, StarCoder 2, GPT-NeoX and Falcon had tables of sine and cosine for all positions; "
         "generate() took logits of all tokens of a prompt then (logits=all). Each layer of GPT-NeoX had a mask of all "
-        "positions until 4.48.",
+        "positions until 4.48. Gemma 2's attention is scaled_dot_product_attention, which leaves out its cap, before "
+        "4.45 and from 4.48 to 5.0, and else written out. Experts of GPT-OSS were copied out of one parameter one by "
+        "one in 4.55, and are multiplied at once in 5.24.",
         {{"5.24", "5.24 or newer", "BERT's loss is of logits in fp32, too"},
          {"4.54", "4.54 to 5.23", "attention's kernel shares keys and values"},
          {"4.50", "4.50 to 4.53", "labels are shifted, not logits"},
-         {"4.46", "4.46 to 4.49", "the loss copies the logits"},
-         {"4.45", "4.45", "and the model returns them in fp32"},
+         {"4.48", "4.48 and 4.49", "the loss copies the logits"},
+         {"4.46", "4.46 and 4.47", "and Gemma 2's attention is written out"},
+         {"4.45", "4.45", "and the model returns its logits in fp32"},
          {"4.38", "4.38 to 4.44", "and tables in each layer"}},
         "5.24");
 }
@@ -209,7 +212,8 @@ Transformers transformersOf(const Parameters& parameters)
     const std::string& version = parameters.choice("transformers");
     return version == "4.38" ? Transformers::Before445
         : version == "4.45"  ? Transformers::Before446
-        : version == "4.46"  ? Transformers::Before450
+        : version == "4.46"  ? Transformers::Before448
+        : version == "4.48"  ? Transformers::Before450
         : version == "4.50"  ? Transformers::Before454
         : version == "4.54"  ? Transformers::Before524
                              : Transformers::From524;

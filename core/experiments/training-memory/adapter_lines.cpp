@@ -45,6 +45,12 @@ public:
         m_lines.add(fmt::format("adapters = {}({})", configName(), arguments()));
         m_lines.add(
             fmt::format("model = get_peft_model(model, adapters{})", isWide ? "" : ", autocast_adapter_dtype=False"));
+        if (!is("adapter_variant", "lora-fa") || m_kind != AdapterKind::LowRank)
+            return;
+        m_lines.comment("As PEFT's create_lorafa_optimizer does, whose AdamW also corrects the gradient of B by A.");
+        m_lines.add("for name, parameter in model.named_parameters():");
+        m_lines.add("    if \"lora_A\" in name:");
+        m_lines.add("        parameter.requires_grad_(False)");
     }
 
 private:

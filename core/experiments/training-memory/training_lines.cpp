@@ -64,8 +64,13 @@ void TrainingLines::writeSizes()
 
 void TrainingLines::writeModel()
 {
-    if (means("transformers") && !is("transformers", "4.50")) {
-        const char* next = is("transformers", "4.38") ? "4.45" : is("transformers", "4.45") ? "4.46" : "4.50";
+    if (means("transformers") && !is("transformers", "5.24")) {
+        const char* next = is("transformers", "4.38") ? "4.45"
+            : is("transformers", "4.45")              ? "4.46"
+            : is("transformers", "4.46")              ? "4.48"
+            : is("transformers", "4.48")              ? "4.50"
+            : is("transformers", "4.50")              ? "4.54"
+                                                      : "5.24";
         m_lines.comment(
             fmt::format("python3 -m pip install \"transformers>={},<{}\"", m_parameters.choice("transformers"), next));
     }

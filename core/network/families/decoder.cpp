@@ -17,15 +17,16 @@ namespace memscape {
 namespace {
 
 /// Gemma's: everything in float, times (1 + weight), back. LitGPT's: times the weight.
-Variable normInFloat(NetworkBuilder& b, std::string_view name, const Variable& argument, bool isLitGpts)
+Variable normInFloat(NetworkBuilder& b, std::string_view name, const Variable& argument, const ModelDescription& model)
 {
     const ModuleScope scope(b, name, "RMSNorm");
     const Variable weight = b.parameter("weight", {argument.size(-1)});
     const Variable x = b.cast(argument, DType::Float32);
     Variable normed =
         b.multiply(x, b.unary(OperatorKind::ReciprocalRoot, b.shift(b.mean(b.unary(OperatorKind::Power, x), -1))));
-    Variable factor = b.cast(weight, DType::Float32);
-    if (!isLitGpts)
+    const bool isGptOss = model.architecture == "gpt_oss"; // whose weight multiplies as it is
+    Variable factor = isGptOss ? weight : b.cast(weight, DType::Float32);
+    if (!isGptOss && !isLitGpt(model))
         factor = b.shift(std::move(factor));
     normed = b.multiply(std::move(normed), std::move(factor));
     return b.cast(std::move(normed), argument.dtype());
@@ -131,7 +132,8 @@ void DecoderNetwork::makeTables()
     if (m_model.positions != PositionKind::Rotary)
         return;
     const std::int64_t full = m_model.latent.keyValueRank > 0 ? m_model.latent.ropeHeadDim : m_model.headDim;
-    const auto share = static_cast<std::int64_t>(static_cast<double>(full) * m_model.rotaryShare);
+    const bool areHalves = m_model.architecture == "gpt_oss"; // the same for both halves of a head
+    const auto share = static_cast<std::int64_t>(static_cast<double>(full) * m_model.rotaryShare) / (areHalves ? 2 : 1);
     // Where positions are of time, height and width (Qwen2-VL), every sequence has its own.
     const std::int64_t tables = m_model.vision.hasGrid() ? options.batch : 1;
     const Shape table{tables, 1, options.sequence, std::max<std::int64_t>(2, share)};
@@ -322,8 +324,9 @@ Variable decoderNorm(NetworkBuilder& b, const ModelDescription& model, std::stri
         return {};
     if (model.norm == NormKind::LayerNorm)
         return b.layerNorm(name, std::move(x), model.biases.norm);
-    if (model.architecture.starts_with("gemma") || isLitGpt(model))
-        return normInFloat(b, name, x, isLitGpt(model));
+    if (model.architecture.starts_with("gemma") || (model.architecture == "gpt_oss" && !b.options().isAllFused)
+        || isLitGpt(model))
+        return normInFloat(b, name, x, model);
     return b.rmsNorm(name, std::move(x));
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/network/families/attention.h"
+#include "core/network/families/decoder.h"
 #include "core/network/families/decoder_parts.h"
 #include "core/network/litgpt.h"
+#include "core/network/network.h"
 
 namespace memscape {
 
@@ -32,6 +34,19 @@ Variable joinedRotated(NetworkBuilder& b, const Variable& x, const Variable& cos
 {
     Variable turned = partlyRotated(b, x, cosine, sine);
     return b.ok() && cosine.size(-1) == x.size(-1) ? b.cat({std::move(turned)}, -1) : turned;
+}
+
+/// x1·cos − x2·sin and x2·cos + x1·sin of the halves of a head, joined; the tables are as wide as a half (GPT-OSS).
+Variable halvesRotated(NetworkBuilder& b, const Variable& x, const Variable& cosine, const Variable& sine)
+{
+    const std::vector<Variable> halves = b.chunk(x, 2, -1); // views of the same size
+    if (!b.ok())
+        return {};
+    Variable first = b.multiply(halves[0], cosine);
+    first = b.subtract(std::move(first), b.multiply(halves[1], sine));
+    Variable second = b.multiply(halves[1], cosine);
+    second = b.add(std::move(second), b.multiply(halves[0], sine));
+    return b.cat({std::move(first), std::move(second)}, -1);
 }
 
 /// GPT-J: tables of the halves are repeated for each call, and pairs of neighbours turn instead of halves.
@@ -127,6 +142,13 @@ Heads separateHeads(NetworkBuilder& b, const ModelDescription& model, const Vari
     return heads;
 }
 
+/// FlashAttention caps scores itself (flash_attn 2.6); F.scaled_dot_product_attention leaves the cap out.
+bool hasFusedCap(const ModelDescription& model, const BuildOptions& options)
+{
+    const bool isFlash = options.attention == AttentionKernel::Flash && !options.rules.isOnCpu;
+    return !isLitGpt(model) && (isFlash || callsFusedAttention(model, options.transformers));
+}
+
 /// softmax(…, dtype=float32) of eager attention; OPT had it in fp16 alone and GPT-NeoX not at all before they took the
 /// attention that models share (modeling_opt.py and modeling_gpt_neox.py of 4.43; GPT-NeoX's changed in 4.48).
 bool hasSoftmaxInFloat(const ModelDescription& model, Transformers version, const Variable& query)
@@ -151,6 +173,7 @@ Variable decoderAttention(NetworkBuilder& b, const ModelDescription& model, cons
         const Variable& sine = own ? tables.slidingSine : tables.sine;
         // One function rotates both; its arguments live until it returns.
         const auto turn = model.architecture == "gptj" ? pairwiseRotated
+            : model.architecture == "gpt_oss"          ? halvesRotated
             : isLitGpt(model)                          ? joinedRotated
                                                        : partlyRotated;
         Variable q = turn(b, heads.q, cosine, sine);
@@ -168,7 +191,8 @@ Variable decoderAttention(NetworkBuilder& b, const ModelDescription& model, cons
         style.sinks = b.parameter("sinks", {model.heads});
     style.mask = isSliding ? tables.slidingMask : tables.mask;
     style.bias = tables.slopes;
-    style.softcap = model.attentionSoftcap;
+    if (b.options().attention == AttentionKernel::Eager || !hasFusedCap(model, b.options()))
+        style.softcap = model.attentionSoftcap;
     style.softmaxInFloat = hasSoftmaxInFloat(model, b.options().transformers, heads.q);
     style.clampsScores = model.architecture == "opt" && b.options().transformers < Transformers::Before454;
     style.scoresInFloat = model.architecture == "gptj";
@@ -182,18 +206,15 @@ Variable decoderAttention(NetworkBuilder& b, const ModelDescription& model, cons
 
 namespace {
 
-/// DeepSeek's interleaved pairs: q1·cos − q2·sin and q2·cos + q1·sin, joined.
+/// DeepSeek's interleaved pairs, even and odd.
 Variable rotatedPairs(NetworkBuilder& b, const Variable& x, const DecoderTables& tables)
 {
-    const std::vector<Variable> halves = b.chunk(x, 2, -1); // even and odd, views of the same size
     if (!b.ok())
         return {};
     const std::int64_t width = x.size(-1) / 2;
     const Variable cosine = b.narrow(tables.cosine, -1, width);
     const Variable sine = b.narrow(tables.sine, -1, width);
-    Variable first = b.subtract(b.multiply(halves[0], cosine), b.multiply(halves[1], sine));
-    Variable second = b.add(b.multiply(halves[1], cosine), b.multiply(halves[0], sine));
-    return b.cat({std::move(first), std::move(second)}, -1);
+    return halvesRotated(b, x, cosine, sine);
 }
 
 } // namespace

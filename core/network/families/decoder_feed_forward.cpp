@@ -137,6 +137,8 @@ Variable sharedExpert(NetworkBuilder& b, const ModelDescription& model, const De
 Variable decoderExperts(NetworkBuilder& b, const ModelDescription& model, const DecoderNames& names,
                         const Variable& argument)
 {
+    if (hasStackedExperts(model, b.options()))
+        return stackedExperts(b, model, argument);
     const bool mixtral = model.architecture == "mixtral";
     const ModuleScope scope(b, mixtral ? "block_sparse_moe" : "mlp", "MoE");
     DecoderNames expertNames = names;

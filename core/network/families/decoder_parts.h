@@ -35,6 +35,12 @@ Variable decoderFeedForward(NetworkBuilder& b, const ModelDescription& model, co
 /// Router, the loop over experts and the shared part.
 Variable decoderExperts(NetworkBuilder& b, const ModelDescription& model, const DecoderNames& names, const Variable& x);
 
+/// Whether a network is built with experts that are one parameter: GPT-OSS' in training (stacked_experts.cpp). Left out
+/// beside a base in fewer bits, and where ranks share experts.
+bool hasStackedExperts(const ModelDescription& model, const BuildOptions& options);
+/// Router and experts of such a layer.
+Variable stackedExperts(NetworkBuilder& b, const ModelDescription& model, const Variable& x);
+
 /// Attention on the normed x (B, S, hidden); `isSliding` picks the mask.
 Variable decoderAttention(NetworkBuilder& b, const ModelDescription& model, const DecoderNames& names,
                           const DecoderTables& tables, bool isSliding, const Variable& x);

@@ -7,6 +7,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace memscape {
 
 namespace {
@@ -162,6 +165,41 @@ Variable maskedLanguageHead(NetworkBuilder& b, const ModelDescription& model, Va
     return b.linear(std::move(x), weight, bias);
 }
 
+/// Rows of hidden states and their labels.
+struct MaskedTokens
+{
+    Variable hidden, targets;
+};
+
+/// hidden[labels != -100] and labels[labels != -100], as ModernBERT's sparse_prediction has them
+/// (transformers/models/modernbert/modeling_modernbert.py). nonzero() makes indices of the mask for each; the mask is
+/// kept. Left out: that the host waits for nonzero().
+MaskedTokens maskedTokens(NetworkBuilder& b, const Variable& hidden)
+{
+    const std::int64_t tokens = hidden.size(0) * hidden.size(1);
+    const auto count = std::int64_t(std::llround(double(tokens) * b.options().maskedShare));
+    const Shape chosen{std::clamp<std::int64_t>(count, 1, tokens)};
+    const Variable labels = b.view(b.target("targets", {hidden.size(0), hidden.size(1)}, DType::Int64), {tokens});
+    const Variable rows = b.view(hidden, {tokens, hidden.size(2)});
+    const Variable mask = b.compare(labels);
+    MaskedTokens masked;
+    masked.hidden = b.index(rows, b.fill(chosen, DType::Int64), mask);
+    masked.targets = b.index(labels, b.fill(chosen, DType::Int64), mask);
+    return masked;
+}
+
+Result<Graph> finishMaskedModel(NetworkBuilder& b, const ModelDescription& model, Variable x,
+                                const Variable& tokenWeight)
+{
+    MaskedTokens masked;
+    if (b.options().loss && b.options().maskedShare > 0 && b.ok()) {
+        masked = maskedTokens(b, x);
+        x = std::move(masked.hidden);
+    }
+    return finishLanguageModel(b, maskedLanguageHead(b, model, std::move(x), tokenWeight), LogitsRule::Bert,
+                               std::move(masked.targets));
+}
+
 /// x[:, 0] through a linear layer and tanh.
 Variable pooled(NetworkBuilder& b, const ModelDescription& model, const Variable& x)
 {
@@ -193,7 +231,7 @@ Result<Graph> bert(const ModelDescription& model, const BuildOptions& options)
     x = stack(b, model, std::move(x), layer);
     mask.reset();
     if (model.head == HeadKind::MaskedLanguageModel)
-        return finishLanguageModel(b, maskedLanguageHead(b, model, std::move(x), tokenWeight), LogitsRule::Bert);
+        return finishMaskedModel(b, model, std::move(x), tokenWeight);
     if (model.head == HeadKind::None || !b.ok())
         return finishPooled(b, std::move(x));
     Variable output = pooled(b, model, x);

@@ -187,7 +187,7 @@ Result<Graph> finishLanguageModel(NetworkBuilder& b, Variable hidden, const Lang
                                      : finishFused(b, std::move(hidden), head);
 }
 
-Result<Graph> finishLanguageModel(NetworkBuilder& b, Variable logits, LogitsRule rule)
+Result<Graph> finishLanguageModel(NetworkBuilder& b, Variable logits, LogitsRule rule, Variable targets)
 {
     const bool isDecoder = rule == LogitsRule::Decoder || rule == LogitsRule::OldDecoder;
     const Transformers version = isDecoder ? b.options().transformers : Transformers::From524;
@@ -207,9 +207,10 @@ Result<Graph> finishLanguageModel(NetworkBuilder& b, Variable logits, LogitsRule
         logits = inLossPrecision(b, std::move(logits));
     const bool isShifted = version < Transformers::Before454 && logits.size(1) > 1;
     const std::int64_t length = logits.size(1) - (isShifted ? 1 : 0);
-    const Variable targets = b.target("targets", {logits.size(0), length}, DType::Int64);
+    if (!targets)
+        targets = b.target("targets", {logits.size(0), length}, DType::Int64);
     const Variable shifted = isShifted ? b.contiguous(b.narrow(logits, 1, length)) : logits;
-    const Shape rows{logits.size(0) * length, logits.size(-1)};
+    const Shape rows{targets.layout().elements(), logits.size(-1)};
     Variable loss = b.options().lossForm == LossForm::InPlace ? b.inPlaceLoss(b.view(shifted, rows), targets)
                                                               : b.crossEntropy(b.view(shifted, rows), targets);
     auto graph = b.finish(std::move(named), std::move(loss));

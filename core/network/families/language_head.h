@@ -43,8 +43,10 @@ struct LanguageHead
 /// every token. Errors: network.loss where the form of the loss does not take such a head.
 Result<Graph> finishLanguageModel(NetworkBuilder& b, Variable hidden, const LanguageHead& head);
 
-/// The same for a model that makes its logits itself: in the library's form alone.
-Result<Graph> finishLanguageModel(NetworkBuilder& b, Variable logits, LogitsRule rule = LogitsRule::Loop);
+/// The same for a model that makes its logits itself, (B, S, V) or rows (N, V): in the library's form alone. `targets`
+/// are their labels, or an input of the step.
+Result<Graph> finishLanguageModel(NetworkBuilder& b, Variable logits, LogitsRule rule = LogitsRule::Loop,
+                                  Variable targets = {});
 
 /// The same for a classifier's logits (B, classes) and one label each.
 Result<Graph> finishClassifier(NetworkBuilder& b, Variable logits);

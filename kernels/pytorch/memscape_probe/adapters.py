@@ -83,6 +83,10 @@ class Adapters:
             raise skipped(f"peft cannot be used: {str(error).splitlines()[0]}", "python3 -m pip install --upgrade peft")
         except ValueError as error:
             raise Problem("plan.lora", str(error).splitlines()[0], "choose other adapter_targets or modules_to_save")
+        if self.kind in ("lora", "qlora") and self.variant == "lora-fa":  # as PEFT's create_lorafa_optimizer does
+            for name, parameter in module.named_parameters():
+                if "lora_A" in name:
+                    parameter.requires_grad_(False)
 
     def config(self, module, peft):
         saved = self.own_names(self.saved) or None

@@ -269,6 +269,7 @@ private slots:
             "modules_to_save=[\"embed_tokens\", \"lm_head\"], use_dora=True)");
         row("adapter=lora adapter_targets=attention", "target_modules=[\"attn.c_attn\", \"attn.c_proj\"]");
         row("adapter=lora adapter_variant=rslora", "use_rslora=True");
+        row("adapter=lora adapter_variant=lora-fa", "if \"lora_A\" in name:");
         row("adapter=lora base_precision=int8", "quantization = BitsAndBytesConfig(load_in_8bit=True)");
         row("adapter=qlora", "bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=torch.bfloat16)");
         row("adapter=qlora", "LoraConfig(r=16, target_modules=\"all-linear\")");
@@ -288,6 +289,8 @@ private slots:
         row("adapter=prefix", "PrefixTuningConfig(task_type=\"CAUSAL_LM\", num_virtual_tokens=20)");
         row("model=llama-3.2-1b transformers=4.38", "# python3 -m pip install \"transformers>=4.38,<4.45\"");
         row("model=llama-3.2-1b transformers=4.45", "# python3 -m pip install \"transformers>=4.45,<4.46\"");
+        row("model=llama-3.2-1b transformers=4.49", "# python3 -m pip install \"transformers>=4.48,<4.50\"");
+        row("model=llama-3.2-1b transformers=4.54", "# python3 -m pip install \"transformers>=4.54,<5.24\"");
         row("allocator=expandable", "os.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = \"expandable_segments:True\"");
         row("compile=inductor", "model = torch.compile(model)");
         row("compile=inductor-2.0", "model = torch.compile(model)");

@@ -71,6 +71,10 @@ private slots:
                                            << "gemma-2-2b"
                                            << "bf16"
                                            << "eager";
+        QTest::newRow("a cap left out") << "nvidia-h200"
+                                        << "gemma-2-2b transformers=4.55"
+                                        << "bf16"
+                                        << "flash";
         QTest::newRow("scores with slopes") << "nvidia-h200"
                                             << "bloom-560m"
                                             << "bf16"

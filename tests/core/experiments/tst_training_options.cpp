@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What options of a training step change of its memory and time: updates in backward, optimizers without gradients, an
 // NVMe, torch.compile, activations on the host, batches of several lengths.
+#include "core/base/file.h"
 #include "core/device/catalogue.h"
 #include "core/experiments/training-memory/training_memory.h"
 #include "tests/support/devices.h"
 #include "tests/support/training_case.h"
 
+#include <QTemporaryDir>
 #include <QtTest>
 
 #include <algorithm>
@@ -49,6 +51,32 @@ private slots:
         const auto wrong = predicted("1024");
         QVERIFY(!wrong);
         QCOMPARE(wrong.error().place, std::string("shortest_sequence"));
+    }
+
+    void maskedTokensAloneMakeLogits()
+    {
+        const QTemporaryDir folder; // the published models are without a head
+        const std::string config = folder.filePath("config.json").toStdString();
+        QVERIFY(writeFileAtomically(config, R"({"model_type": "bert", "architectures": ["BertForMaskedLM"],
+            "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12})"));
+        const auto predicted = [&config](const char* share) {
+            return *trainingMemory().predict(
+                h200(),
+                trainingWith({"model=" + config, "batch=8", "sequence=512", "precision=fp32", "advice=none",
+                              std::string("masked_share=") + share}));
+        };
+        const Prediction all = predicted("0"), masked = predicted("0.15");
+        // The peak of either step is in its loss: logits of 30,522 words in fp32, their log-probabilities and the
+        // gradients of both, of 4,096 tokens and of 614 of them. The rest of the head is of 768 columns.
+        const double logits = 4.0 * 30522 * (4096 - 614);
+        const double less = predictedValue(all, "peak_allocated") - predictedValue(masked, "peak_allocated");
+        QVERIFY2(less > 4 * logits && less < 4.2 * logits, std::to_string(less / logits).c_str());
+        // Forward and backward of two matrices.
+        const double products = 3 * 2.0 * (4096 - 614) * 768 * (30522 + 768);
+        const double sooner = predictedValue(all, "step_time") - predictedValue(masked, "step_time");
+        QVERIFY2(sooner > products / h200().flopRate("fp32"), std::to_string(sooner).c_str());
+        const double counted = predictedValue(all, "parameter_count");
+        QCOMPARE(predictedValue(masked, "parameter_count"), counted);
     }
 
     /// Lv et al. 2023: weights alone are between steps, and a gradient of one parameter at a time.

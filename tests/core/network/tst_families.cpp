@@ -18,9 +18,9 @@ using namespace memscape;
 
 namespace {
 
-Json measured(const char* what = "results")
+Json measured(const char* what = "results", const char* file = "saved_bytes")
 {
-    const auto text = readFile(TEST_DATA "/models/saved_bytes.json");
+    const auto text = readFile(std::string(TEST_DATA "/models/") + file + ".json");
     const auto json = text ? parseJson(*text) : Result<Json>(tl::unexpected(text.error()));
     return json ? (*json)[what] : Json::array();
 }
@@ -115,6 +115,39 @@ private slots:
         const auto graph = buildNetwork(*model, options);
         QVERIFY2(graph.has_value(), graph ? "" : graph.error().text().c_str());
         QCOMPARE(savedBytes(*graph).activations, each["activations"].get<std::int64_t>());
+    }
+
+    // GPT-OSS' experts as a loop (transformers 4.55) and at once (5.24); BERT's head of masked tokens alone
+    // (tests/data/models/saved_training.json, made by make_saved_training.py beside it).
+    void keepInTrainingWhatPyTorchKeeps_data()
+    {
+        QTest::addColumn<int>("index");
+        const Json all = measured("results", "saved_training");
+        QCOMPARE(all.size(), std::size_t(8));
+        for (std::size_t i = 0; i < all.size(); ++i)
+            QTest::addRow("%s, transformers %s, %s, %g", all[i]["model_type"].get<std::string>().c_str(),
+                          all[i]["transformers"].get<std::string>().c_str(), all[i]["dtype"].get<std::string>().c_str(),
+                          all[i].value("masked_share", 0.0))
+                << int(i);
+    }
+    void keepInTrainingWhatPyTorchKeeps()
+    {
+        QFETCH(int, index);
+        const Json each = measured("results", "saved_training")[std::size_t(index)];
+        const bool isLoop = each["transformers"] == "4.55.4", isMasked = each.contains("masked_share");
+        Json config = each["config"];
+        config["model_type"] = each["model_type"];
+        const auto model = modelFromConfig(JsonReader(config), "measured");
+        QVERIFY2(model.has_value(), model ? "" : model.error().text().c_str());
+        BuildOptions options = optionsOf(each);
+        options.transformers = isLoop ? Transformers::Before524 : Transformers::From524;
+        options.loss = options.logitsInFloat = isMasked;
+        options.maskedShare = each.value("masked_share", 0.0);
+        const auto graph = buildNetwork(*model, options);
+        QVERIFY2(graph.has_value(), graph ? "" : graph.error().text().c_str());
+        const SavedBytes saved = savedBytes(*graph);
+        QCOMPARE(saved.activations, each["activations"].get<std::int64_t>());
+        QCOMPARE(saved.inputs, each["inputs"].get<std::int64_t>());
     }
 
     void aDecoderFromScratchLeavesWhatARealOneLeft()

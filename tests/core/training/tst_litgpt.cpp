@@ -124,6 +124,7 @@ private slots:
         QTest::newRow("a loss of others") << QStringList{"loss=liger"} << "loss";
         QTest::newRow("shared matrices") << QStringList{"tensor_parallel=2"} << "tensor_parallel";
         QTest::newRow("DoRA") << QStringList{"adapter=lora", "adapter_variant=dora"} << "adapter_variant";
+        QTest::newRow("LoRA-FA") << QStringList{"adapter=lora", "adapter_variant=lora-fa"} << "adapter_variant";
         QTest::newRow("IA3") << QStringList{"adapter=ia3"} << "adapter";
         QTest::newRow("saved modules") << QStringList{"adapter=lora", "modules_to_save=lm_head"} << "modules_to_save";
         QTest::newRow("an unknown part") << QStringList{"adapter=lora", "adapter_targets=queries"} << "adapter_targets";

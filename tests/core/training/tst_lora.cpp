@@ -84,6 +84,7 @@ BuildOptions optionsOfCase(const QJsonObject& one)
         adapters.saved = namesOf(lora["modules_to_save"], "");
     adapters.dropout = lora["lora_dropout"].toDouble(lora["vera_dropout"].toDouble());
     adapters.isDecomposed = lora["use_dora"].toBool();
+    adapters.isDownFrozen = one["lora_fa"].toBool();
     adapters.base = formOf(one["base"].toString());
     if (adapters.isQuantized() && adapters.base != BaseForm::Int8)
         adapters.compute = *dtypeFromText(one["compute"].toString("bfloat16").toStdString());
@@ -121,7 +122,7 @@ private slots:
     {
         QTest::addColumn<QJsonObject>("one");
         const QJsonArray results = peftData()["results"].toArray();
-        QCOMPARE(results.size(), 59);
+        QCOMPARE(results.size(), 62);
         for (int i = 0; i < results.size(); ++i) {
             const QJsonObject one = results[i].toObject();
             QTest::addRow("%d %s %s %s autocast %d %s %s%s", i, qPrintable(one["kind"].toString("lora")),

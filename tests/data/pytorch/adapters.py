@@ -96,6 +96,9 @@ CASES = [
     ("llama", "bfloat16", False, {}, {"kind": "prefix"}),
     ("gpt_neox", "bfloat16", False, {}, {"kind": "prefix"}),
     ("phi", "bfloat16", True, {}, {"kind": "prefix"}),
+    ("llama", "float32", False, {}, {"lora_fa": True}),
+    ("llama", "bfloat16", False, {"target_modules": "all-linear"}, {"lora_fa": True}),
+    ("llama", "bfloat16", True, {"target_modules": "all-linear", "lora_dropout": 0.1}, {"lora_fa": True}),
 ]
 BATCH, SEQUENCE, RANK, VIRTUAL = 2, 16, 4, 5
 
@@ -186,6 +189,8 @@ def measure(kind, dtype, autocast, lora, more=None):
         model = peft.prepare_model_for_kbit_training(model, use_gradient_checkpointing=False)
     adapters = config_of(more.get("kind"), lora)
     model = peft.get_peft_model(model, adapters, autocast_adapter_dtype=not more.get("as_weights", False)).train()
+    if more.get("lora_fa"):
+        peft.optimizers.create_lorafa_optimizer(model, r=RANK, lora_alpha=8, lr=1e-4)  # freezes A
     tokens = torch.randint(1, 96, (BATCH, SEQUENCE))
     sums, seen, alive, shapes = {"activations": 0, "inputs": 0, "parameters": 0, "buffers": 0}, set(), [], []
 
