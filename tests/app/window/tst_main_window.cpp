@@ -76,6 +76,19 @@ private slots:
         QVERIFY(window.rect().contains(QRect(inspector->mapTo(&window, QPoint()), inspector->size())));
     }
 
+    void aMessageStaysOnTopWhenThePageChanges()
+    {
+        MainWindow window(quietWindow());
+        window.show();
+        window.banner().put({BannerKind::Warning, "A study can be recovered"});
+        for (const char* id : {"transfer", "snapshot", "stride", "transfer"}) {
+            QVERIFY(window.showPage(id));
+            QCoreApplication::processEvents();
+            const QWidget* there = window.banner().parentWidget()->childAt(window.banner().geometry().center());
+            QVERIFY2(there == &window.banner() || window.banner().isAncestorOf(there), id);
+        }
+    }
+
     void pagesWithoutAnExperimentAreHostedAlike()
     {
         MainWindow window(quietWindow());
