@@ -388,7 +388,7 @@ private slots:
             QVERIFY(window.page()->plot()->view()->following()); // another study, not zoomed
             QVERIFY(window.files().openPath(folder.filePath("a.memscape")));
             window.page()->updateNow();
-            QCOMPARE(window.page()->plot()->view()->range(), range);
+            QTRY_COMPARE(window.page()->plot()->view()->range(), range);
             QVERIFY(window.close());
         }
         MainWindow again(options);
