@@ -185,13 +185,14 @@ PlotScene::PlotScene(QWidget* parent)
 
 bool PlotScene::isUnderPill(const Tick& tick) const
 {
+    constexpr double nextTo = 8; // px: ticks are made before the margins of a frame are final
     const PlotMapper map = mapper();
     const QFontMetricsF metrics(m_graphs->plot->xAxis->tickLabelFont());
     const QSizeF size = metrics.size(0, tick.text);
     const QRectF text(map.toX(tick.value) - size.width() / 2, map.rect.bottom() + 8, size.width(), size.height());
     for (std::size_t i = 0; i < m_state.markers.size(); ++i) {
         const QRectF pill = markerPill(m_state, i, map);
-        if (!pill.isEmpty() && pill.adjusted(-3, 0, 3, 0).intersects(text))
+        if (!pill.isEmpty() && pill.adjusted(-nextTo, 0, nextTo, 0).intersects(text))
             return true;
     }
     return false;
