@@ -76,6 +76,11 @@ Parameters StudyDocument::parameters(const std::string& experiment) const
     const PageState* state = findPage(experiment);
     if (state && state->parameters)
         return *state->parameters;
+    return standard(experiment);
+}
+
+Parameters StudyDocument::standard(const std::string& experiment) const
+{
     return m_standard ? m_standard(experiment) : defaultsOf(experiment);
 }
 
@@ -112,6 +117,12 @@ void StudyDocument::pushParameters(const std::string& experiment, Parameters par
     if (parameters == this->parameters(experiment))
         return;
     using Value = std::optional<Parameters>;
+    if (const PageState* const state = findPage(experiment); !state || !state->parameters)
+        m_firstEdit = {experiment, gesture};
+    Value next = std::move(parameters);
+    const bool isOneDrag = gesture != 0 && m_firstEdit == std::pair(experiment, gesture);
+    if (isOneDrag && *next == standard(experiment)) // it ends where the page opened
+        next.reset();
     push(new ChangeValue<Value>(text,
                                 {experiment + "/" + slot,
                                  [this, experiment]() -> Value& { return m_pages[experiment].parameters; },
@@ -119,7 +130,7 @@ void StudyDocument::pushParameters(const std::string& experiment, Parameters par
                                      show(experiment, byHand);
                                      emitEvent(ParametersChanged{experiment});
                                  }},
-                                std::move(parameters), gesture));
+                                std::move(next), gesture));
 }
 
 void StudyDocument::setParameter(const std::string& experiment, const std::string& key, const ParameterValue& value,

@@ -161,6 +161,7 @@ private:
     void pushRecordText(std::size_t index, const QString& text, std::string Record::*field, const std::string& value,
                         int gesture);
     const PageState* findPage(const std::string& experiment) const;
+    Parameters standard(const std::string& experiment) const; ///< of a page without parameters of its own
     void show(const std::string& experiment, bool byHand);
 
     void replaceStudy(Study study);
@@ -180,6 +181,7 @@ private:
     QUndoStack* m_undo;
     std::function<Parameters(const std::string&)> m_standard;
     int m_gesture = 0;
+    std::pair<std::string, int> m_firstEdit; ///< experiment and gesture that gave a page parameters of its own
     QString m_fileName;
     QByteArray m_hash; // of the file as we last read or wrote it
     std::optional<Error> m_readOnly;

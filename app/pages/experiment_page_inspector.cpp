@@ -61,6 +61,18 @@ double nearestMeasured(const Outcome& measured, double x)
     return best;
 }
 
+/// "Faster: %1", "Higher useful bandwidth: %1", "Less device total: %1": what the links after it lead to.
+QString betterText(const Figure& figure, bool wantsMore)
+{
+    if (figure.unit == Unit::Second && !wantsMore)
+        return ExperimentPage::tr("Faster: %1");
+    const QString form = figure.unit == Unit::Byte
+        ? (wantsMore ? ExperimentPage::tr("More %2: %1") : ExperimentPage::tr("Less %2: %1"))
+        : wantsMore ? ExperimentPage::tr("Higher %2: %1")
+                    : ExperimentPage::tr("Lower %2: %1");
+    return QString(form).replace(QStringLiteral("%2"), toQString(figure.label).toHtmlEscaped());
+}
+
 } // namespace
 
 /// The answer to the page's question, of what was measured where it was, and links to what would change it.
@@ -90,8 +102,7 @@ void ExperimentPage::refreshAnswer(const ShownMeasurement& now)
                              .arg(toQString(one.parameter).toHtmlEscaped(), toQString(one.value).toHtmlEscaped(),
                                   toQString(one.label).toHtmlEscaped(), toQString(one.after).toHtmlEscaped());
         }
-        const QString wanted =
-            (answer.wantsMore ? tr("More %1: %2") : tr("Less %1: %2")).arg(toQString(figure->label).toHtmlEscaped());
+        const QString wanted = betterText(*figure, answer.wantsMore);
         changes = wanted.arg(m_improvements.isBusy() ? tr("looking for changes…") // those found are of other parameters
                                  : links.isEmpty()   ? tr("no single change does this")
                                                      : links.join(QStringLiteral(" · ")));

@@ -149,8 +149,8 @@ void ExperimentPage::refreshPlot(const ShownMeasurement& now)
         view->setLines({});
         view->setPhases({});
         view->setCallouts({});
-        const bool pictureSays = m_picture && !m_picture->isHidden() && !m_picture->problem().isEmpty();
-        view->setEmptyText(m_predictionError && pictureSays ? tr("Nothing to draw: the picture says why.")
+        const bool isSaid = m_picture && !m_picture->isHidden() && !m_picture->problem().isEmpty();
+        view->setEmptyText(m_predictionError && isSaid ? tr("Nothing to draw: the heading says why.")
                                : m_predictionError ? QString::fromStdString(withBriefHint(*m_predictionError).text())
                                : m_isStopped       ? tr("The calculation was stopped.")
                                                    : tr("calculating…"));

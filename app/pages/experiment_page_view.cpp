@@ -21,7 +21,8 @@ void ExperimentPage::refreshInputs()
     const bool bases = m_services.settings.showBases();
     m_plot->setBases(bases);
     m_improvements.forgetQuestion();
-    if (const DeviceEntry* target = m_services.devices.find(deviceId())) {
+    const DeviceEntry* const target = m_services.devices.find(deviceId());
+    if (target && !target->isNameOnly()) {
         if (bases && m_extension->dependsOnRates())
             m_bases.request(m_id, *target, now);
         else
@@ -32,8 +33,11 @@ void ExperimentPage::refreshInputs()
     }
     m_bases.clear();
     m_prediction.reset();
-    m_predictionError = Error{
-        "device.unknown", "the device \"" + deviceId() + "\" is not available", {}, "pick another in the device menu"};
+    m_predictionError = target ? Error{"device.missing", target->missing.toStdString()}
+                               : Error{"device.unknown",
+                                       "the device \"" + deviceId() + "\" is not available",
+                                       {},
+                                       "pick another in the device menu"};
     refreshOutputs();
 }
 

@@ -38,12 +38,18 @@ PageHeader::PageHeader(const Experiment& experiment, const PageInfo& page, Devic
     m_export->setAccessibleName(tr("Export"));
     m_export->setToolTip(tr("Save or copy the plot, the page, the data or the whole study"));
 
-    auto* words = new QVBoxLayout;
-    words->setSpacing(2);
-    words->addWidget(title);
-    words->addWidget(question);
-    for (QLabel* line : {m_answer, m_changes, m_caution})
-        words->addWidget(line);
+    auto* top = new QHBoxLayout;
+    top->setSpacing(8);
+    top->addWidget(title, 1);
+    for (QWidget* control :
+         {static_cast<QWidget*>(m_device), static_cast<QWidget*>(m_measure), static_cast<QWidget*>(m_export)})
+        top->addWidget(control);
+    auto* column = new QVBoxLayout(this); // the answer has the whole width
+    column->setContentsMargins(20, 8, 20, 10);
+    column->setSpacing(2);
+    column->addLayout(top);
+    for (QLabel* line : {question, m_answer, m_changes, m_caution})
+        column->addWidget(line);
     m_answer->setObjectName(QStringLiteral("answer"));
     m_changes->setObjectName(QStringLiteral("changes"));
     m_changes->setAccessibleName(tr("The changes with the largest effect on the result"));
@@ -58,13 +64,6 @@ PageHeader::PageHeader(const Experiment& experiment, const PageInfo& page, Devic
     m_caution->setObjectName(QStringLiteral("caution"));
     m_caution->setWordWrap(true);
     m_caution->hide();
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(20, 12, 20, 12);
-    row->setSpacing(8);
-    row->addLayout(words, 1);
-    for (QWidget* control :
-         {static_cast<QWidget*>(m_device), static_cast<QWidget*>(m_measure), static_cast<QWidget*>(m_export)})
-        row->addWidget(control, 0, Qt::AlignVCenter);
 
     connect(m_measure, &QPushButton::clicked, this, [this] {
         if (m_runs.current() && m_runs.current()->experiment == m_experiment)

@@ -72,9 +72,9 @@ public:
                                                           : dots;
             m_points.insert(m_points.end(), points.begin(), points.end());
         }
-        for (const Marker& marker : state.markers) {
-            m_taken.push_back(markerPill(marker, map));
-            m_taken.emplace_back(map.toX(marker.x) - 1, map.rect.top(), 2, map.rect.height());
+        for (std::size_t i = 0; i < state.markers.size(); ++i) {
+            m_taken.push_back(markerPill(state, i, map));
+            m_taken.emplace_back(map.toX(state.markers[i].x) - 1, map.rect.top(), 2, map.rect.height());
         }
         for (const Callout& callout : state.callouts)
             m_taken.push_back(calloutCard(callout, map));
@@ -125,11 +125,14 @@ QRectF bandPlace(const Band& band, const PlotMapper& map, const QSizeF& size, co
     const auto box = [&](double x, int row) {
         return QRectF(QPointF(std::max(x, map.rect.left() + 3), map.rect.top() + 3 + row * size.height()), size);
     };
-    for (int row = 0; row < 4; ++row) {
-        for (const double x : {before, after}) {
-            const QRectF place = box(x, row);
-            if (!obstacles.hits(place) && place.left() > map.rect.left() && place.right() < map.rect.right())
-                return place;
+    // Where lines stand close together one may cross a name, but no name stands on another.
+    for (const auto isTaken : {&Obstacles::hits, &Obstacles::hitsWords}) {
+        for (int row = 0; row < 4; ++row) {
+            for (const double x : {before, after}) {
+                const QRectF place = box(x, row);
+                if (!(obstacles.*isTaken)(place) && place.left() > map.rect.left() && place.right() < map.rect.right())
+                    return place;
+            }
         }
     }
     return box(std::max(before, map.rect.left() + 3), 0);

@@ -47,7 +47,8 @@ int PlotView::Private::markerAt(QPointF position) const
     for (int i = static_cast<int>(markers.size()) - 1; i >= 0; --i) {
         const Marker& marker = markers[static_cast<std::size_t>(i)];
         const bool onLine = std::fabs(map.toX(marker.x) - position.x()) <= grabDistance && map.rect.contains(position);
-        if (marker.draggable && (onLine || markerPill(marker, map).contains(position)))
+        if (marker.draggable
+            && (onLine || markerPill(scene.state(), static_cast<std::size_t>(i), map).contains(position)))
             return i;
     }
     return -1;

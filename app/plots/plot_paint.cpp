@@ -68,15 +68,16 @@ void paintBars(QPainter& painter, const PlotState& state, const PlotMapper& map,
 
 void paintMarkers(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme)
 {
-    for (const Marker& marker : state.markers) {
+    for (std::size_t i = 0; i < state.markers.size(); ++i) {
+        const Marker& marker = state.markers[i];
         const double x = map.toX(marker.x);
         if (!std::isfinite(x) || x < map.rect.left() - 1 || x > map.rect.right() + 1)
             continue;
         painter.setPen(QPen(theme.highlight, 1.2));
         painter.drawLine(QPointF(x, map.rect.top()), QPointF(x, map.rect.bottom()));
-        if (marker.label.isEmpty())
+        const QRectF pill = markerPill(state, i, map);
+        if (pill.isEmpty())
             continue;
-        const QRectF pill = markerPill(marker, map);
         painter.setPen(Qt::NoPen);
         painter.setBrush(theme.highlightFill);
         painter.drawRoundedRect(pill, pill.height() / 2, pill.height() / 2);
@@ -88,14 +89,24 @@ void paintMarkers(QPainter& painter, const PlotState& state, const PlotMapper& m
 
 } // namespace
 
-QRectF markerPill(const Marker& marker, const PlotMapper& map)
+QRectF markerPill(const PlotState& state, std::size_t marker, const PlotMapper& map)
 {
+    const Marker& one = state.markers[marker];
+    const double x = map.toX(one.x);
+    if (one.label.isEmpty() || !(x >= map.rect.left() - 1) || !(x <= map.rect.right() + 1))
+        return {};
     const QFontMetricsF metrics(plotFont(0.85, true));
-    const double width = metrics.horizontalAdvance(marker.label + QStringLiteral(" ↔")) + 22 * plotUnit();
+    const double width = metrics.horizontalAdvance(one.label + QStringLiteral(" ↔")) + 22 * plotUnit();
     const double height = metrics.height() + 3 * plotUnit();
-    QRectF pill(map.toX(marker.x) - width / 2, map.rect.bottom() - height - 5, width, height);
+    const double inside = map.rect.bottom() - height - 5;
+    QRectF pill(x - width / 2, state.phases.empty() ? map.rect.bottom() + 4 : inside, width, height);
     pill.moveRight(std::min(pill.right(), map.rect.right() - 2));
     pill.moveLeft(std::max(pill.left(), map.rect.left() + 2));
+    for (std::size_t before = 0; before < marker; ++before) {
+        const QRectF other = markerPill(state, before, map);
+        if (other.intersects(pill))
+            pill.moveTop(std::min(inside, other.top() - height - 3));
+    }
     return pill;
 }
 
@@ -129,9 +140,12 @@ void paintAbove(QPainter& painter, const PlotState& state, const PlotMapper& map
     if (!note.isEmpty()) {
         painter.setFont(plotFont(0.8));
         painter.setPen(theme.textFaint);
-        // Above the markers' labels, which stand at the bottom.
-        const double below =
-            state.markers.empty() ? 3 : map.rect.bottom() - markerPill(state.markers.front(), map).top() + 2;
+        // Above the markers' labels, where they stand at the bottom.
+        double below = 3;
+        for (std::size_t i = 0; i < state.markers.size(); ++i) {
+            if (const QRectF pill = markerPill(state, i, map); !pill.isEmpty())
+                below = std::max(below, map.rect.bottom() - pill.top() + 2);
+        }
         painter.drawText(map.rect.adjusted(6, 0, -6, -below), Qt::AlignLeft | Qt::AlignBottom, note);
     }
     painter.restore();

@@ -61,8 +61,10 @@ void paintLabels(QPainter& painter, const PlotState& state, const PlotMapper& ma
 /// Over the curves: labels, markers with their pills, callouts, the note, the empty text.
 void paintAbove(QPainter& painter, const PlotState& state, const PlotMapper& map, const Theme& theme);
 
-/// Where a marker's pill stands, inside the axis rectangle at its foot.
-QRectF markerPill(const Marker& marker, const PlotMapper& map);
+/// Where a marker's pill stands: on the axis, in place of the numbers there, or at the foot of the plot where phases
+/// have their names there; above that of a marker before it which it would cover. Empty without a label, or where the
+/// marker is out of sight.
+QRectF markerPill(const PlotState& state, std::size_t marker, const PlotMapper& map);
 
 struct Crosshair
 {

@@ -7,8 +7,8 @@
 #include "app/plots/plot_scene.h"
 
 #include "app/plots/plot_dense.h"
-#include "app/plots/ticks.h"
 
+#include <QFontMetricsF>
 #include <qcustomplot.h>
 
 #include <algorithm>
@@ -46,6 +46,7 @@ class UnitTicker : public QCPAxisTicker
 public:
     AxisSpec axis;
     int wanted = 6;
+    std::function<bool(const Tick&)> isCovered; ///< by what stands on the axis: its text is left out
 
     void generate(const QCPRange& range, const QLocale&, QChar, int, QVector<double>& ticks, QVector<double>* subTicks,
                   QVector<QString>* labels) override
@@ -56,7 +57,7 @@ public:
         for (const Tick& tick : majorTicks(axis, range.lower, range.upper, wanted)) {
             ticks.append(tick.value);
             if (labels)
-                labels->append(tick.text);
+                labels->append(isCovered && isCovered(tick) ? QString() : tick.text);
         }
         if (subTicks) {
             const auto minor = minorTicks(axis, range.lower, range.upper, wanted);
@@ -178,7 +179,23 @@ PlotScene::PlotScene(QWidget* parent)
         prepare(canvas->size(), canvas->width() * canvas->bufferDevicePixelRatio());
     });
     QObject::connect(plot, &QCustomPlot::afterReplot, plot, [this] { ++m_replots; });
+    m_graphs->xTicker->isCovered = [this](const Tick& tick) { return isUnderPill(tick); };
     setTheme(currentTheme());
+}
+
+bool PlotScene::isUnderPill(const Tick& tick) const
+{
+    constexpr double nextTo = 8; // px: ticks are made before the margins of a frame are final
+    const PlotMapper map = mapper();
+    const QFontMetricsF metrics(m_graphs->plot->xAxis->tickLabelFont());
+    const QSizeF size = metrics.size(0, tick.text);
+    const QRectF text(map.toX(tick.value) - size.width() / 2, map.rect.bottom() + 8, size.width(), size.height());
+    for (std::size_t i = 0; i < m_state.markers.size(); ++i) {
+        const QRectF pill = markerPill(m_state, i, map);
+        if (!pill.isEmpty() && pill.adjusted(-nextTo, 0, nextTo, 0).intersects(text))
+            return true;
+    }
+    return false;
 }
 
 PlotScene::~PlotScene()

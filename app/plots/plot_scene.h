@@ -5,6 +5,7 @@
 #pragma once
 
 #include "app/plots/plot_paint.h"
+#include "app/plots/ticks.h"
 
 #include <QSize>
 
@@ -47,6 +48,8 @@ public:
 
 private:
     class Graphs;
+
+    bool isUnderPill(const Tick& tick) const; ///< of the x axis
 
     /// `columns`: how many pixels stand side by side; only a device without pixels has others.
     void prepare(QSize size, double columns);

@@ -194,6 +194,13 @@ std::vector<Tick> decadeTicks(const AxisSpec& axis, double low, double high, int
         values = decadePositions(low, high, {1}, stride);
     if (const auto decades = decadePositions(low, high, {1}, 1); values.size() < 2 && decades.size() >= 2)
         values = {decades.front(), decades.back()};
+    if (values.size() < 2) { // little more than one decade
+        auto finer = decadePositions(low, high, {1, 3}, 1);
+        if (finer.size() < 2)
+            finer = decadePositions(low, high, {1, 2, 5}, 1);
+        if (finer.size() >= 2)
+            values = {finer.front(), finer.back()};
+    }
     std::vector<Tick> ticks;
     for (const double value : values)
         ticks.push_back({value, axisValueText(axis, value, 3)});

@@ -121,8 +121,8 @@ bool MainWindow::showPage(const QString& id)
         ToolPage*& made = m_tools[id.toStdString()];
         if (made == nullptr)
             made = makeTool(id);
-        m_banner->setPage(id);
         shown(id, made);
+        m_banner->setPage(id); // over the page that came on top
         return true;
     }
     const auto experiment = findExperiment(experimentOfPage(id.toStdString()));
@@ -131,8 +131,8 @@ bool MainWindow::showPage(const QString& id)
     ExperimentPage*& made = m_pages[id.toStdString()];
     if (made == nullptr)
         made = makePage(**experiment, id);
-    m_banner->setPage(QString::fromStdString((*experiment)->id()));
     shown(id, made);
+    m_banner->setPage(QString::fromStdString((*experiment)->id()));
     return true;
 }
 

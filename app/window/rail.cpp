@@ -65,6 +65,7 @@ Rail::Rail(const std::vector<const Experiment*>& experiments, DeviceDirectory& d
     addGroup("learn", tr("LEARN"), pages);
     m_list->addStretch(1);
     scrollColumn(m_scroll, list);
+    m_scroll->viewport()->installEventFilter(this);
     column->addWidget(m_scroll, 1);
     column->addWidget(makeDeviceCard());
     fitWidth();
@@ -87,6 +88,14 @@ void Rail::changeEvent(QEvent* event)
     QFrame::changeEvent(event);
     if (event->type() == QEvent::FontChange || event->type() == QEvent::StyleChange)
         fitWidth();
+}
+
+/// A lower window, or a card below that says more, would push the chosen page out of sight.
+bool Rail::eventFilter(QObject* watched, QEvent* event)
+{
+    if (watched == m_scroll->viewport() && event->type() == QEvent::Resize)
+        QMetaObject::invokeMethod(this, &Rail::scrollToChosen, Qt::QueuedConnection); // once the list has its places
+    return QFrame::eventFilter(watched, event);
 }
 
 void Rail::addGroup(const std::string& group, const QString& title, const std::vector<PageInfo>& pages)
@@ -173,8 +182,8 @@ void Rail::setBusy(bool busy)
 void Rail::refreshDevice()
 {
     const DeviceEntry* entry = m_devices.find(m_device);
-    if (entry == nullptr) {
-        m_name->setText(QString::fromStdString(m_device));
+    if (entry == nullptr || entry->isNameOnly()) {
+        m_name->setText(entry ? entry->label : QString::fromStdString(m_device));
         m_details->setText(tr("not available"));
         m_state->clear();
         m_calibrate->setVisible(false);

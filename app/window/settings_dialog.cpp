@@ -93,7 +93,10 @@ QWidget* SettingsDialog::workersPage()
     auto* add = new QPushButton(tr("Add…"), page);
     auto* remove = new QPushButton(tr("Remove"), page);
     connect(add, &QPushButton::clicked, this, &SettingsDialog::addWorkerWanted);
+    remove->setObjectName(QStringLiteral("removeWorker"));
     connect(remove, &QPushButton::clicked, this, &SettingsDialog::removeWorker);
+    const auto enableRemove = [this, remove] { remove->setEnabled(m_workers->currentRow() >= 0); };
+    connect(m_workers, &QTableWidget::itemSelectionChanged, this, enableRemove);
     connect(&m_settings, &Settings::changed, this, [this](Settings::Key key) {
         if (key == Settings::Key::Workers)
             fillWorkers();
@@ -110,6 +113,7 @@ QWidget* SettingsDialog::workersPage()
                                 "dim", page));
     column->addLayout(pythonRow(page));
     fillWorkers();
+    enableRemove();
     return page;
 }
 

@@ -43,6 +43,8 @@ struct DeviceEntry
     std::optional<Device> uncalibrated = {}; ///< a calibrated one as catalogue or system has it
 
     bool measurable() const { return source == DeviceSource::Live && missing.isEmpty(); }
+    /// It is listed with the reason why it cannot be used, and nothing is known of it: no prediction either.
+    bool isNameOnly() const { return source == DeviceSource::Live && !missing.isEmpty() && device.levels.empty(); }
     bool calibrated() const { return device.calibration.has_value(); }
 };
 

@@ -2,10 +2,45 @@
 #include "core/base/quantity.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 namespace memscape {
+
+namespace {
+
+/// Figures without a unit that are said as shares of a whole, and as factors.
+constexpr std::array<std::string_view, 5> shares{"efficiency", "fragmentation", "unusable", "notes_fragmentation",
+                                                 "quantization"};
+constexpr std::array<std::string_view, 2> factors{"speedup", "memory_ratio"};
+
+bool isNamedIn(const auto& keys, const Figure& figure)
+{
+    return figure.unit == Unit::One && std::ranges::find(keys, figure.key) != keys.end();
+}
+
+bool isCount(const Figure& figure)
+{
+    return figure.unit == Unit::One && !isNamedIn(shares, figure) && !isNamedIn(factors, figure);
+}
+
+/// A value of `figure`, its own or an end of its band: "37.5 %", "2.91×", "1.92 TB/s".
+std::string saidOf(const Figure& figure, double value, ByteStyle style)
+{
+    if (isNamedIn(shares, figure))
+        return value == 0 ? "0 %" : percentText(value, 3);
+    if (isNamedIn(factors, figure))
+        return quantityText(value, figure.unit) + (std::isfinite(value) ? "×" : "");
+    if (figure.unit != Unit::One || !(std::fabs(value) >= 1e5) || !std::isfinite(value))
+        return quantityText(value, figure.unit, style);
+    std::string estimate = quantityText(value, Unit::Hertz); // 1.28 M, of the 1 279 348.86 examples in a second
+    estimate.resize(estimate.size() - unitText(Unit::Hertz).size());
+    return estimate;
+}
+
+} // namespace
 
 double Figure::number() const
 {
@@ -27,16 +62,16 @@ std::string Figure::text(ByteStyle style) const
     if (countsOperations())
         return operationsText(number());
     // Counts are exact: 6 738 415 616 parameters, 1024 tokens.
-    if (unit == Unit::One && number() == std::floor(number()) && std::fabs(number()) < 0x1p53)
+    if (isCount(*this) && number() == std::floor(number()) && std::fabs(number()) < 0x1p53)
         return countText(number());
-    return quantityText(number(), unit, style);
+    return saidOf(*this, number(), style);
 }
 
 std::string Figure::rangeText(ByteStyle style) const
 {
     if (!low || !high)
         return {};
-    const std::string from = quantityText(*low, unit, style), to = quantityText(*high, unit, style);
+    const std::string from = saidOf(*this, *low, style), to = saidOf(*this, *high, style);
     const std::size_t name = from.rfind(' '), other = to.rfind(' ');
     const bool isAlike =
         name != std::string::npos && other != std::string::npos && from.substr(name) == to.substr(other);

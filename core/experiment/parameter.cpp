@@ -175,6 +175,8 @@ std::string valueLabel(const ParameterSpec& spec, const ParameterValue& value, B
                 return choice.label;
         }
     }
+    if (const auto* flag = std::get_if<bool>(&value))
+        return *flag ? "on" : "off";
     return valueText(value);
 }
 

@@ -64,9 +64,14 @@ constexpr std::array<std::string_view, 5> studyKeys{"format", "version", "title"
 /// The version of a document, after checking its format word.
 Result<int> checkedVersion(const JsonReader& reader, std::string_view format)
 {
-    MEMSCAPE_TRY(found, documentFormat(reader.node()));
-    if (found != format) {
-        return fail("document.format", fmt::format("this is a {}, not a {}", found, format), {},
+    const auto found = documentFormat(reader.node());
+    if (!found) { // of a record in a study, the place says which
+        Error error = found.error();
+        error.place = error.place.empty() ? reader.path() : under(reader.path(), error.place);
+        return fail(std::move(error));
+    }
+    if (*found != format) {
+        return fail("document.format", fmt::format("this is a {}, not a {}", *found, format), {},
                     under(reader.path(), "format"));
     }
     MEMSCAPE_TRY(node, reader.at("version"));

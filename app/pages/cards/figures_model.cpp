@@ -56,9 +56,6 @@ void compareInto(FigureRow& row)
 
 QString figureText(const Figure& figure, ByteStyle bytes, bool isBrief)
 {
-    const bool isShare = figure.key == "efficiency" || figure.key == "fragmentation";
-    if (isShare && figure.isNumber())
-        return QString::fromStdString(percentText(figure.number()));
     const bool isLong = figure.isNumber() && figure.unit == Unit::One && std::fabs(figure.number()) >= 1e6;
     if (isBrief && isLong && !figure.countsOperations() && std::isfinite(figure.number()))
         return brief(figure.number());

@@ -33,7 +33,7 @@ ShownMeasurement fromRun(const RunningMeasurement& run, const Experiment& experi
             comparable.set(key, value);
     }
     comparable.setSweep(run.parameters.sweep());
-    shown.elsewhere = run.device != device.id || !(comparable == run.parameters);
+    shown.elsewhere = !(comparable == run.parameters);
     shown.device = device;
     shown.parameters = run.parameters;
     return shown;
@@ -47,7 +47,7 @@ ShownMeasurement shownMeasurement(const StudyDocument& document, const RunContro
 {
     const std::string id = experiment.id();
     const auto& run = runs.current();
-    if (run && run->experiment == id && !run->points.empty())
+    if (run && run->experiment == id && run->device == device.id && !run->points.empty())
         return fromRun(*run, experiment, device, parameters);
 
     const std::vector<Record>& records = document.records();

@@ -2,6 +2,7 @@
 #include "app/pages/snapshot/compare_pane.h"
 
 #include "app/pages/cards/card.h"
+#include "app/pages/fields/quiet_widgets.h"
 #include "app/pages/records/record_text.h"
 #include "app/pages/snapshot/snapshot_words.h"
 #include "app/settings/words.h"
@@ -60,7 +61,7 @@ Numbers numbersOf(const std::vector<SnapshotDifference>& differences, const QStr
 
 ComparePane::ComparePane(QWidget* parent)
     : QWidget(parent)
-    , m_by(new QComboBox(this))
+    , m_by(new QuietComboBox(this))
     , m_filter(new QLineEdit(this))
     , m_state(toneLabel({}, "dim", this, true))
     , m_table(new NumbersTable(this))

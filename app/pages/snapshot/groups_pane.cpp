@@ -2,6 +2,7 @@
 #include "app/pages/snapshot/groups_pane.h"
 
 #include "app/pages/cards/card.h"
+#include "app/pages/fields/quiet_widgets.h"
 #include "app/pages/snapshot/snapshot_words.h"
 #include "app/pictures/training-memory/memory_state.h"
 #include "app/plots/part_colours.h"
@@ -61,8 +62,8 @@ Numbers numbersOf(const std::vector<SnapshotGroup>& groups, SnapshotGrouping gro
 GroupsPane::GroupsPane(Kind kind, QWidget* parent)
     : QWidget(parent)
     , m_kind(kind)
-    , m_by(new QComboBox(this))
-    , m_of(new QComboBox(this))
+    , m_by(new QuietComboBox(this))
+    , m_of(new QuietComboBox(this))
     , m_filter(new QLineEdit(this))
     , m_summary(toneLabel({}, "dim", this))
     , m_flame(kind == Kind::Flame ? new FlameView(this) : nullptr)
@@ -95,7 +96,10 @@ GroupsPane::GroupsPane(Kind kind, QWidget* parent)
     column->setSpacing(6);
     column->addLayout(bar);
     column->addWidget(m_flame ? static_cast<QWidget*>(m_flame) : m_table, 1);
-    connect(m_by, &QComboBox::activated, this, &GroupsPane::refresh);
+    connect(m_by, &QComboBox::activated, this, [this] {
+        m_isChosen = true;
+        refresh();
+    });
     connect(m_of, &QComboBox::activated, this, &GroupsPane::refresh);
     connect(&m_work, &BackgroundWork::failed, this,
             [this](const Error& error) { m_summary->setText(QString::fromStdString(error.text())); });
@@ -176,6 +180,11 @@ void GroupsPane::show(const Answer& answer)
                            : QString());
     if (m_flame)
         return m_flame->setItems(answer.items);
+    const bool saysNothing = answer.groups.size() == 1 && answer.groups.front().label == "(unknown)";
+    if (saysNothing && !m_isChosen && grouping() == SnapshotGrouping::Module) { // recorded without module names
+        m_by->setCurrentIndex(m_by->findData(int(SnapshotGrouping::Line)));
+        return refresh();
+    }
     m_groups = answer.groups;
     if (m_shown.device)
         m_table->setNumbers(numbersOf(m_groups, grouping(), m_shown.device->categories()), m_shown.bytes);

@@ -54,6 +54,7 @@ private:
     FlameView* m_flame;
     NumbersTable* m_table;
     std::vector<SnapshotGroup> m_groups; ///< rows of the table
+    bool m_isChosen = false;             ///< by hand, by what they are summed
     bool m_isStale = false;              ///< summed when it is seen
     BackgroundWork m_work;
 };

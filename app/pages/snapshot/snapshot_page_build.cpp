@@ -3,6 +3,7 @@
 #include "app/pages/snapshot/snapshot_page.h"
 
 #include "app/pages/cards/card.h"
+#include "app/pages/fields/quiet_widgets.h"
 #include "app/plots/plot_style.h"
 #include "app/settings/words.h"
 #include "core/device/catalogue.h"
@@ -99,7 +100,7 @@ QWidget* SnapshotPage::buildHeader()
     m_notes = toneLabel({}, "warning", header, true);
     m_notes->setObjectName(QStringLiteral("notes"));
     m_notes->hide();
-    m_devices = new QComboBox(header);
+    m_devices = new QuietComboBox(header);
     m_devices->setAccessibleName(tr("Device within the snapshot"));
     m_devices->setToolTip(tr("The snapshot holds several devices: which one is shown"));
     m_devices->hide();

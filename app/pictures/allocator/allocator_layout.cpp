@@ -12,6 +12,7 @@ namespace {
 
 constexpr int mostOwnRows = 8; ///< more segments than that flow
 constexpr double leastWindow = 1e-4;
+constexpr double leastCard = 108;   ///< units: what holds a name and the bytes
 constexpr double leastPiece = 0.35; ///< px; what is narrower shows in its neighbours alone
 
 /// Segments one behind the other.
@@ -160,13 +161,22 @@ void placeElsewhere(AllocatorLayout& layout, const AllocatorState& state, const 
     const double high = 36 * u;
     const int wanted = std::clamp(int(inside.width() / (158 * u)), 2, 6); // columns
     const int room = std::max(2, int(inside.height() * 0.4 / (high + gap)));
-    const int rows = std::min(room, (count + wanted - 1) / wanted), columns = (count + rows - 1) / rows;
+    const int rows = std::min(room, (count + wanted - 1) / wanted), needed = (count + rows - 1) / rows;
+    const int fitting = std::max(2, int((inside.width() + gap) / (leastCard * u + gap)));
+    const int columns = std::min(needed, fitting);
     const double width = (inside.width() - gap * (columns - 1)) / columns;
     const double top = inside.bottom() - rows * high - (rows - 1) * gap;
     layout.cardsTitle = {inside.left(), top - 20 * u, inside.width(), 18 * u};
-    for (int i = 0; i < count; ++i)
-        layout.cards.emplace_back(inside.left() + (i % columns) * (width + gap), top + (i / columns) * (high + gap),
-                                  width, high);
+    layout.cards.resize(std::size_t(count));
+    const auto chosen = std::ranges::find_if(state.cards, &ElsewhereCard::isChosen) - state.cards.begin();
+    for (int i = 0, place = 0; i < count && place < rows * columns; ++i) {
+        const bool isLast = place + 1 == rows * columns;
+        if (isLast && chosen < count && chosen > i)
+            i = int(chosen); // where not all have room the chosen one has
+        layout.cards[std::size_t(i)] = {inside.left() + (place % columns) * (width + gap),
+                                        top + (place / columns) * (high + gap), width, high};
+        ++place;
+    }
 }
 
 } // namespace

@@ -38,8 +38,8 @@ struct AllocatorLayout
     std::vector<QString> labelTexts;
     std::vector<AllocatorFrame> frames;
     std::vector<AllocatorPiece> pieces;
-    std::vector<QRectF> cards;
-    QRectF scrub; ///< the strip that stands for all requests
+    std::vector<QRectF> cards; ///< as many as the state has; empty where there is no room for one
+    QRectF scrub;              ///< the strip that stands for all requests
     double unit = 1, bytesOnTape = 0;
     bool isFlow = false;
 

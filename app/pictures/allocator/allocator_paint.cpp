@@ -2,6 +2,7 @@
 // How segments, blocks and what a request did are drawn.
 #include "app/pictures/allocator/allocator_picture.h"
 
+#include "app/pictures/common/fitting_text.h"
 #include "app/plots/part_colours.h"
 #include "app/plots/plot_style.h"
 #include "app/settings/words.h"
@@ -17,7 +18,7 @@ namespace memscape {
 
 namespace {
 
-constexpr double muchUnusable = 0.05, leastShown = 1e-4;
+constexpr double muchUnusable = 0.05, leastShown = 1e-3;
 
 QColor blockColour(const AllocatorState& state, const PolicyBlock& block, const Theme& theme)
 {
@@ -28,7 +29,7 @@ QColor blockColour(const AllocatorState& state, const PolicyBlock& block, const 
 
 QString percentOf(double share)
 {
-    return share >= leastShown ? QString::fromStdString(percentText(share)) : tr("0 %");
+    return share >= leastShown ? QString::fromStdString(percentText(share)) : share > 0 ? tr("< 0.1 %") : tr("0 %");
 }
 
 /// What the request is about: the block that was made or freed, and the free part behind it.
@@ -251,7 +252,8 @@ void AllocatorPen::words() const
     painter.setFont(plotFont(0.9));
     painter.setPen(moment->act.kind == ActKind::Refused ? theme.bad : theme.text);
     painter.drawText(layout.words, Qt::AlignLeft | Qt::AlignVCenter | Qt::TextWordWrap,
-                     moment->words.join(QStringLiteral(" · ")));
+                     fittingText(moment->words.join(QStringLiteral(" · ")), painter.font(), layout.words.width(),
+                                 layout.words.height()));
 }
 
 void AllocatorPen::card(const QRectF& rect, const ElsewhereCard& one) const
@@ -275,12 +277,16 @@ void AllocatorPen::card(const QRectF& rect, const ElsewhereCard& one) const
         return;
     }
     painter.setPen(theme.textDim);
-    fitted(below, Qt::AlignLeft | Qt::AlignVCenter, state.bytes(one.reserved));
-    const bool isMuch = one.unusable > muchUnusable;
-    painter.setPen(isMuch ? theme.warning : theme.good);
+    const QString reserved = state.bytes(one.reserved);
+    fitted(below, Qt::AlignLeft | Qt::AlignVCenter, reserved);
+    if (one.key.isEmpty())
+        return;
+    const double room = below.width() - QFontMetricsF(painter.font()).horizontalAdvance(reserved) - 6 * u;
+    painter.setPen(one.unusable > muchUnusable ? theme.warning : theme.good);
     painter.setFont(plotFont(0.8, true));
+    const QString share = percentOf(one.unusable), words = tr("%1 not usable").arg(share);
     painter.drawText(below, Qt::AlignRight | Qt::AlignVCenter,
-                     one.key.isEmpty() ? QString() : tr("%1 not usable").arg(percentOf(one.unusable)));
+                     QFontMetricsF(painter.font()).horizontalAdvance(words) <= room ? words : share);
 }
 
 void AllocatorPen::cards() const
@@ -291,8 +297,10 @@ void AllocatorPen::cards() const
     painter.setPen(theme.text);
     painter.drawText(layout.cardsTitle, Qt::AlignLeft | Qt::AlignVCenter,
                      tr("the same requests elsewhere: most bytes reserved"));
-    for (std::size_t i = 0; i < layout.cards.size(); ++i)
-        card(layout.cards[i], state.cards[i]);
+    for (std::size_t i = 0; i < layout.cards.size(); ++i) {
+        if (!layout.cards[i].isEmpty())
+            card(layout.cards[i], state.cards[i]);
+    }
 }
 
 void AllocatorPen::all() const

@@ -21,6 +21,12 @@ QString countOf(double value)
     return QString::fromStdString(quantityText(value, Unit::One, ByteStyle::Binary, 4));
 }
 
+/// Cells share tiles out evenly: "2.7" where they do not come out whole.
+QString tilesOf(double count)
+{
+    return QString::fromStdString(quantityText(count, Unit::One, ByteStyle::Binary, 2));
+}
+
 /// The first wording that is no wider than there is room, longest first; else the last.
 QString fitting(const QStringList& wordings, const QFont& font, double room)
 {
@@ -80,7 +86,7 @@ void AttentionPen::head() const
     const bool isCoarse = state.tilesPerRow > 1 || state.tilesPerColumn > 1;
     line(layout.keys,
          isCoarse
-             ? tr("keys →   a cell is %1 × %2 tiles").arg(countOf(state.tilesPerRow), countOf(state.tilesPerColumn))
+             ? tr("keys →   a cell is %1 × %2 tiles").arg(tilesOf(state.tilesPerRow), tilesOf(state.tilesPerColumn))
              : tr("keys →   a cell is a tile"),
          0.8, theme.textFaint);
 }
@@ -157,8 +163,10 @@ void AttentionPen::parts(const QRectF& area) const
             : part.name == QLatin1String("S") ? QString()
                                               : QString::number(at().column);
         line(cell.adjusted(4, 2, -4, -cell.height() / 2), part.name + index, 0.9, ink, true, Qt::AlignCenter);
-        line(cell.adjusted(2, cell.height() / 2, -2, -2), QStringLiteral("%1×%2").arg(part.rows).arg(part.columns),
-             0.72, ink, false, Qt::AlignCenter);
+        const QString shape = QStringLiteral("%1×%2").arg(part.rows).arg(part.columns);
+        const QRectF below = cell.adjusted(1, cell.height() / 2, -1, -2);
+        if (QFontMetricsF(plotFont(0.72)).horizontalAdvance(shape) <= below.width()) // else the words have it
+            line(below, shape, 0.72, ink, false, Qt::AlignCenter);
         left += width + gap;
     }
 }

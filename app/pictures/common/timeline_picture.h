@@ -39,6 +39,26 @@ private:
     double m_end = 0;
 };
 
+/// One whose state has a title and words for a moment, and whose layout has a play button and an axis of time.
+template <typename State, typename Layout> class TimelineOf : public TimelinePicture
+{
+public:
+    QString title() const override { return m_state.title; }
+    const State& state() const { return m_state; }
+    Layout layoutNow() const { return layoutIn(QRectF(rect())); }
+
+protected:
+    using TimelinePicture::TimelinePicture;
+
+    virtual Layout layoutIn(const QRectF& rect) const = 0;
+    double secondsAt(double x) const override { return layoutNow().secondsAt(x); }
+    QString wordsAt(double seconds) const override { return m_state.wordsAt(seconds); }
+    bool isWalk(QPointF at) const override { return layoutNow().times.contains(at); }
+    QRectF playButton() const override { return layoutNow().button; }
+
+    State m_state;
+};
+
 /// Two bars or a triangle in the middle of `button`; nothing in an export.
 void paintPlayButton(QPainter& painter, const QRectF& button, double unit, PlayButton play, const Theme& theme);
 /// The line at the moment, down the lanes.

@@ -13,7 +13,7 @@ void placeVessels(LoadingLayout& layout, const LoadingState& state, const QRectF
     std::vector<VesselKind> kinds{VesselKind::Medium, VesselKind::Host};
     if (state.gpus > 0)
         kinds.push_back(VesselKind::Gpu);
-    const double arrow = 56 * u;
+    const double arrow = 66 * u; // a rate has room above it
     const double room = area.width() - arrow * double(kinds.size() - 1);
     const double width = std::max(20 * u, room / double(kinds.size()));
     double x = area.left();

@@ -20,7 +20,7 @@ constexpr std::int64_t leastLoadingChunk = 4096;
 } // namespace
 
 LoadingPicture::LoadingPicture(QWidget* parent)
-    : TimelinePicture({320, 240}, parent)
+    : LoadingTimeline({320, 240}, parent)
 {
     setAccessibleName(tr("Disk, host memory and GPU filling over time"));
 }
@@ -40,14 +40,14 @@ void LoadingPicture::read(const PictureValues& values)
            m_state.empty() ? 0 : 0.5 * m_state.askedWay().time / m_state.longest);
 }
 
-LoadingLayout LoadingPicture::layoutNow() const
+LoadingLayout LoadingPicture::layoutIn(const QRectF& rect) const
 {
-    return layoutLoading(m_state, QRectF(rect()), plotUnit());
+    return layoutLoading(m_state, rect, plotUnit());
 }
 
 void LoadingPicture::drawTimeline(QPainter& painter, const QRectF& rect, PlayButton play, const Theme& theme) const
 {
-    paintLoading(painter, m_state, layoutLoading(m_state, rect, plotUnit()), cursorSeconds(), play, theme);
+    paintLoading(painter, m_state, layoutIn(rect), cursorSeconds(), play, theme);
 }
 
 QString LoadingPicture::summary() const
@@ -108,14 +108,14 @@ void LoadingPicture::mousePressEvent(QMouseEvent* event)
 {
     const int way = m_state.empty() ? -1 : layoutNow().headAt(event->position());
     if (event->button() != Qt::LeftButton || way < 0 || m_state.ways.size() < 2)
-        return TimelinePicture::mousePressEvent(event);
+        return LoadingTimeline::mousePressEvent(event);
     setDepth(m_state.ways[std::size_t(way)].key == QLatin1String("serial") ? 1 : std::max(2, m_state.depth));
 }
 
 void LoadingPicture::keyPressEvent(QKeyEvent* event)
 {
     if (m_state.empty())
-        return TimelinePicture::keyPressEvent(event);
+        return LoadingTimeline::keyPressEvent(event);
     switch (event->key()) {
     case Qt::Key_Plus:
     case Qt::Key_Equal: return setChunk(std::min(std::int64_t(m_state.bytes), m_state.chunk * 2));
@@ -124,7 +124,7 @@ void LoadingPicture::keyPressEvent(QKeyEvent* event)
     }
     if (event->key() >= Qt::Key_1 && event->key() <= Qt::Key_8)
         return setDepth(event->key() - Qt::Key_0);
-    TimelinePicture::keyPressEvent(event);
+    LoadingTimeline::keyPressEvent(event);
 }
 
 } // namespace memscape

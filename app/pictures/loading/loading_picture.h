@@ -9,28 +9,24 @@
 
 namespace memscape {
 
-class LoadingPicture final : public TimelinePicture
+using LoadingTimeline = TimelineOf<LoadingState, LoadingLayout>;
+
+class LoadingPicture final : public LoadingTimeline
 {
     Q_OBJECT
 
 public:
     explicit LoadingPicture(QWidget* parent = nullptr);
 
-    QString title() const override { return m_state.title; }
     QString summary() const override;
     QString hint() const override;
-
-    const LoadingState& state() const { return m_state; }
-    LoadingLayout layoutNow() const;
     static QString shortcuts(); ///< for the help
 
 protected:
     void read(const PictureValues& values) override;
+    LoadingLayout layoutIn(const QRectF& rect) const override;
     void drawTimeline(QPainter& painter, const QRectF& rect, PlayButton play, const Theme& theme) const override;
-    double secondsAt(double x) const override { return layoutNow().secondsAt(x); }
-    QString wordsAt(double seconds) const override { return m_state.wordsAt(seconds); }
     bool isWalk(QPointF at) const override { return layoutNow().times.contains(at) && layoutNow().headAt(at) < 0; }
-    QRectF playButton() const override { return layoutNow().button; }
     bool isButton(QPointF at) const override;
     QString toolTipAt(QPointF at) const override;
     void mousePressEvent(QMouseEvent* event) override;
@@ -39,8 +35,6 @@ protected:
 private:
     void setDepth(int depth);
     void setChunk(std::int64_t chunk);
-
-    LoadingState m_state;
 };
 
 /// loading_paint.cpp: everything, with the cursor at so many seconds (below zero: at the end).

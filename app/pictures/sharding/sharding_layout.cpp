@@ -133,7 +133,7 @@ ShardingLayout layoutSharding(const ShardingState& state, const QRectF& rect, do
     const double top = layout.title.bottom() + 6 * unit;
     const double lanesHeight = std::min(24.0 * unit * double(state.lanes.size()), 0.35 * (layout.foot.top() - top));
     const double lanesTop = layout.foot.top() - 3 * unit - lanesHeight;
-    const double trackRow = 26 * unit;
+    const double trackRow = 30 * unit;
     const double legendWidth = std::min(190 * unit, 0.34 * inside.width());
     layout.columnsArea = {inside.left(), top, inside.width() - legendWidth - 16 * unit,
                           std::max(30 * unit, lanesTop - trackRow - 6 * unit - top)};

@@ -110,7 +110,7 @@ struct ShardingPen : WordPen
         painter.fillRect(layout.track, theme.grid);
         for (std::int64_t ranks = 1; ranks <= layout.most; ranks *= 2) {
             const double x = layout.trackX(ranks);
-            line(QRectF(x - 20 * u, layout.track.bottom() + 1 * u, 40 * u, 11 * u), QString::number(ranks), 0.7,
+            line(QRectF(x - 20 * u, layout.track.bottom() + 5 * u, 40 * u, 11 * u), QString::number(ranks), 0.7,
                  theme.textFaint, false, Qt::AlignHCenter);
         }
         painter.setPen(QPen(theme.text, u));

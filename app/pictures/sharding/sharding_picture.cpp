@@ -13,7 +13,7 @@
 namespace memscape {
 
 ShardingPicture::ShardingPicture(QWidget* parent)
-    : TimelinePicture({340, 240}, parent)
+    : ShardingTimeline({340, 240}, parent)
 {
     setAccessibleName(tr("What each rank stores, over the collectives of a step"));
 }
@@ -33,11 +33,6 @@ void ShardingPicture::read(const PictureValues& values)
 ShardingLayout ShardingPicture::layoutIn(const QRectF& rect) const
 {
     return layoutSharding(m_state, rect, plotUnit(), m_state.gatheredAt(cursorSeconds()));
-}
-
-ShardingLayout ShardingPicture::layoutNow() const
-{
-    return layoutIn(QRectF(rect()));
 }
 
 void ShardingPicture::drawTimeline(QPainter& painter, const QRectF& rect, PlayButton play, const Theme& theme) const
@@ -110,7 +105,7 @@ void ShardingPicture::mousePressEvent(QMouseEvent* event)
 {
     const ShardingLayout layout = layoutNow();
     if (event->button() != Qt::LeftButton || m_state.empty() || !isOnTrack(layout, event->position()))
-        return TimelinePicture::mousePressEvent(event);
+        return ShardingTimeline::mousePressEvent(event);
     hold();
     drag(event->position());
 }
@@ -126,13 +121,13 @@ void ShardingPicture::mouseMoveEvent(QMouseEvent* event)
 {
     if (isHeld())
         return drag(event->position());
-    TimelinePicture::mouseMoveEvent(event);
+    ShardingTimeline::mouseMoveEvent(event);
 }
 
 void ShardingPicture::keyPressEvent(QKeyEvent* event)
 {
     if (m_state.empty())
-        return TimelinePicture::keyPressEvent(event);
+        return ShardingTimeline::keyPressEvent(event);
     switch (event->key()) {
     case Qt::Key_Plus:
     case Qt::Key_Equal: return setRanks(m_state.dataParallel * 2);
@@ -144,7 +139,7 @@ void ShardingPicture::keyPressEvent(QKeyEvent* event)
             emit parameterEdited(QStringLiteral("zero"), QString::number(zero));
         return;
     }
-    TimelinePicture::keyPressEvent(event);
+    ShardingTimeline::keyPressEvent(event);
 }
 
 } // namespace memscape

@@ -266,6 +266,17 @@ void placeCards(const TrainingMemoryState& state, TrainingMemoryLayout& layout, 
     }
 }
 
+/// A long name gives way in its middle, so that batch and tokens stay; where they have no room either, at the end.
+QString titleIn(double width, const QString& title, const QFontMetricsF& metrics)
+{
+    const QString separator = QStringLiteral(" · ");
+    const QString name = title.section(separator, 0, 0), rest = separator + title.section(separator, 1);
+    const double room = width - metrics.horizontalAdvance(rest);
+    if (metrics.horizontalAdvance(title) <= width || room < width / 3)
+        return metrics.elidedText(title, Qt::ElideRight, width);
+    return metrics.elidedText(name, Qt::ElideMiddle, room) + rest;
+}
+
 } // namespace
 
 QString neededText(const MemoryState& state, ByteStyle bytes)
@@ -322,7 +333,7 @@ TrainingMemoryLayout layoutTrainingMemory(const TrainingMemoryState& state, cons
                       layout.title.height());
     if (leads)
         layout.title.setRight(link.left() - 10 * u);
-    layout.titleText = head.elidedText(state.title, Qt::ElideRight, layout.title.width());
+    layout.titleText = titleIn(layout.title.width(), state.title, head);
     layout.bar = column.take(std::clamp(area.height() * 0.17, 34 * u, 52 * u), 6 * u);
     placeParts(state, layout);
     placeTotals(state, layout, column);

@@ -13,7 +13,7 @@
 namespace memscape {
 
 TransferPicture::TransferPicture(QWidget* parent)
-    : TimelinePicture({300, 240}, parent)
+    : TransferTimeline({300, 240}, parent)
 {
     setAccessibleName(tr("Lanes of copies and kernels over time"));
 }
@@ -31,14 +31,14 @@ void TransferPicture::read(const PictureValues& values)
     setEnd(m_state.empty() ? 0 : m_state.longest, 0.25);
 }
 
-TransferLayout TransferPicture::layoutNow() const
+TransferLayout TransferPicture::layoutIn(const QRectF& rect) const
 {
-    return layoutTransfer(m_state, QRectF(rect()), plotUnit());
+    return layoutTransfer(m_state, rect, plotUnit());
 }
 
 void TransferPicture::drawTimeline(QPainter& painter, const QRectF& rect, PlayButton play, const Theme& theme) const
 {
-    paintTransfer(painter, m_state, layoutTransfer(m_state, rect, plotUnit()), cursorSeconds(), play, theme);
+    paintTransfer(painter, m_state, layoutIn(rect), cursorSeconds(), play, theme);
 }
 
 QString TransferPicture::summary() const
@@ -114,10 +114,10 @@ void TransferPicture::mousePressEvent(QMouseEvent* event)
     const TransferLayout layout = layoutNow();
     const QPointF at = event->position();
     if (event->button() != Qt::LeftButton || m_state.empty())
-        return TimelinePicture::mousePressEvent(event);
+        return TransferTimeline::mousePressEvent(event);
     const bool isChunk = layout.handle.adjusted(-3, 0, 3, 0).contains(at);
     if (!isChunk && layout.depthAt(at) <= 0)
-        return TimelinePicture::mousePressEvent(event);
+        return TransferTimeline::mousePressEvent(event);
     m_handle = isChunk ? Handle::Chunk : Handle::Depth;
     hold();
     drag(at);
@@ -127,13 +127,13 @@ void TransferPicture::mouseMoveEvent(QMouseEvent* event)
 {
     if (isHeld())
         return drag(event->position());
-    TimelinePicture::mouseMoveEvent(event);
+    TransferTimeline::mouseMoveEvent(event);
 }
 
 void TransferPicture::keyPressEvent(QKeyEvent* event)
 {
     if (m_state.empty())
-        return TimelinePicture::keyPressEvent(event);
+        return TransferTimeline::keyPressEvent(event);
     switch (event->key()) {
     case Qt::Key_Plus:
     case Qt::Key_Equal: return setChunk(std::min(m_state.bytes, m_state.chunk * 2));
@@ -143,7 +143,7 @@ void TransferPicture::keyPressEvent(QKeyEvent* event)
     }
     if (event->key() >= Qt::Key_1 && event->key() <= Qt::Key_8)
         return setDepth(event->key() - Qt::Key_0);
-    TimelinePicture::keyPressEvent(event);
+    TransferTimeline::keyPressEvent(event);
 }
 
 } // namespace memscape

@@ -9,28 +9,23 @@
 
 namespace memscape {
 
-class TransferPicture final : public TimelinePicture
+using TransferTimeline = TimelineOf<TransferState, TransferLayout>;
+
+class TransferPicture final : public TransferTimeline
 {
     Q_OBJECT
 
 public:
     explicit TransferPicture(QWidget* parent = nullptr);
 
-    QString title() const override { return m_state.title; }
     QString summary() const override;
     QString hint() const override;
-
-    const TransferState& state() const { return m_state; }
-    TransferLayout layoutNow() const;
     static QString shortcuts(); ///< for the help
 
 protected:
     void read(const PictureValues& values) override;
+    TransferLayout layoutIn(const QRectF& rect) const override;
     void drawTimeline(QPainter& painter, const QRectF& rect, PlayButton play, const Theme& theme) const override;
-    double secondsAt(double x) const override { return layoutNow().secondsAt(x); }
-    QString wordsAt(double seconds) const override { return m_state.wordsAt(seconds); }
-    bool isWalk(QPointF at) const override { return layoutNow().times.contains(at); }
-    QRectF playButton() const override { return layoutNow().button; }
     bool isButton(QPointF at) const override;
     QString toolTipAt(QPointF at) const override;
     void mousePressEvent(QMouseEvent* event) override;
@@ -44,7 +39,6 @@ private:
     void setChunk(std::int64_t chunk);
     void setDepth(int depth);
 
-    TransferState m_state;
     Handle m_handle = Handle::Chunk; ///< that is held
 };
 

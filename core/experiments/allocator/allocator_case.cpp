@@ -333,16 +333,15 @@ Schema allocatorSchema()
                      .words = {{"0", "automatic",
                                 "a GPU's memory, none on a processor; of setting=recorded what the run had, where the "
                                 "driver refused something"}}}),
-        realSpec(
-            "fraction", "process fraction",
-            "torch.cuda.set_per_process_memory_fraction(): without it garbage_collection_threshold does nothing. 0: "
-            "not called.",
-            {.most = 1}),
+        realSpec("fraction", "process fraction",
+                 "torch.cuda.set_per_process_memory_fraction(): without it garbage_collection_threshold does nothing.",
+                 {.most = 1, .words = {{"0", "not set", "it is not called"}}}),
         realSpec("driver_call", "a driver's call",
-                 "Seconds that one cudaMalloc or cudaFree takes, when you know it: a measurement says it. 0: assumed, "
-                 "100 us "
-                 "on a GPU and 10 us on a processor.",
-                 {.most = 1, .standard = "0", .unit = Unit::Second}),
+                 "Seconds that one cudaMalloc or cudaFree takes, when you know it: a measurement says it.",
+                 {.most = 1,
+                  .standard = "0",
+                  .unit = Unit::Second,
+                  .words = {{"0", "assumed", "100 us on a GPU, 10 us on a processor"}}}),
         integerSpec("scale", "sizes divided by", "So that a large trace fits a small machine.",
                     {.most = 1 << 20,
                      .standard = "0",

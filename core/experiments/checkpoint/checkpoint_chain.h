@@ -23,7 +23,8 @@ struct ChainSource
     std::string sizes; ///< where the sizes are from
     std::string times; ///< where the times are from
     std::vector<std::string> omits;
-    bool isUniform = false; ///< uniform:L: a budget may count states
+    std::string attention = {}; ///< which kernel a model's attention runs in, and why; empty without one
+    bool isUniform = false;     ///< uniform:L: a budget may count states
 };
 
 /// Errors: parameter.*, chain.*, model.*, json.*, file.* with `chain` or the place in the file.

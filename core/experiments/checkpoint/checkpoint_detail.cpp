@@ -9,6 +9,7 @@
 //   chain       names and arrays, as a memscape-chain document; its units say what they are
 //   budget      {"value","given","states","minimum","without_recomputation",
 //               "makespan_without_recomputation"}
+//   attention   which kernel a model's attention runs in, and why
 #include "core/checkpoint/schedule_json.h"
 #include "core/experiments/checkpoint/checkpoint.h"
 
@@ -73,6 +74,8 @@ Json checkpointDetail(const CheckpointAnswer& answer, const std::vector<Strategy
     Json detail{{"chain", chainToJson(answer.chain())}, {"budget", budgetJson(answer)}};
     detail["chain"]["sizes_from"] = answer.source.sizes;
     detail["chain"]["times_from"] = answer.source.times;
+    if (!answer.source.attention.empty())
+        detail["attention"] = answer.source.attention;
     detail["strategy"] = strategyJson(answer.chosen);
     const bool isShort = answer.chosen.schedule.size() <= writtenOperationLimit;
     detail["schedule"] = isShort ? scheduleJson(answer.chosen.schedule, answer.chosen.replay) : Json::array();

@@ -337,6 +337,7 @@ Result<ChainSource> modelSource(const Device& device, std::string_view name, con
     source.sizes = "the recorded network and its simulated step, operator by operator";
     source.times = times.isKnown() ? fmt::format("roofline of {}, operator by operator", device.name)
                                    : "FLOPs: the device's rates are not known";
+    source.attention = graph.attention.text;
     source.omits = {"tensors without a gradient that all layers share", "overlap of kernels",
                     "Python and dispatch on the host"};
     return source;

@@ -134,10 +134,12 @@ ShortAnswer layoutAnswer(const Figures& figures)
                       copy = said.text("copy_time");
     const Figure* pays = findFigure(figures, "pays_after");
     const bool everPays = pays && std::isfinite(pays->number());
+    const std::string reads = everPays && pays->number() > 1
+        ? fmt::format("when it is read {} times or more", factorText(pays->number()))
+        : "even to read it once";
     return said.answer(
-        everPays ? fmt::format(
-            "Copy it when it is read {} or more: {} a read through the view, {} after contiguous(), which takes {}.",
-            counted(pays->number(), "time", "times"), view, dense, copy)
+        everPays ? fmt::format("Copy it {}: {} a read through the view, {} after contiguous(), which takes {}.", reads,
+                               view, dense, copy)
                  : fmt::format("Leave it a view: a read takes {}, after contiguous() {}, which takes {} first.", view,
                                dense, copy),
         "view_time", false, {"walk", "order", "dtype"});

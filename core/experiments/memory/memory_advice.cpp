@@ -270,19 +270,29 @@ std::vector<std::size_t> orderByNetwork(const Device& device, const Parameters& 
     return indices;
 }
 
-std::vector<Lever> leversFor(const Parameters& parameters, const TrainingAnswer&)
+bool isHostMemory(const Device& device)
+{
+    return !device.isGpu() || device.sharesHostMemory;
+}
+
+std::vector<Lever> leversFor(const Device& device, const Parameters& parameters)
 {
     std::vector<Lever> levers;
     addActivationLevers(levers, parameters);
     addStateLevers(levers, parameters);
-    addParallelLevers(levers, parameters);
-    std::erase_if(levers, [&](const Lever& one) { return isInForce(parameters, one.changes); });
+    if (device.isGpu())
+        addParallelLevers(levers, parameters);
+    std::erase_if(levers, [&](const Lever& one) {
+        const auto offloads = [](const auto& change) { return change.first == "offload"; };
+        const bool isMoot = isHostMemory(device) && std::ranges::any_of(one.changes, offloads);
+        return isMoot || isInForce(parameters, one.changes);
+    });
     return levers;
 }
 
 std::vector<LeverOutcome> tryLevers(const Device& device, const Parameters& parameters, const TrainingAnswer& answer)
 {
-    const std::vector<Lever> levers = leversFor(parameters, answer);
+    const std::vector<Lever> levers = leversFor(device, parameters);
     std::vector<Changes> changes;
     for (const Lever& one : levers)
         changes.push_back(one.changes);
@@ -316,7 +326,7 @@ Result<std::vector<LeverOutcome>> leversAt(const Device& device, const Parameter
 {
     MEMSCAPE_TRY(answer, answerTraining(device, parameters));
     std::vector<LeverOutcome> outcomes;
-    for (const Lever& lever : leversFor(parameters, answer)) { // whole steps: totals know no phases
+    for (const Lever& lever : leversFor(device, parameters)) { // whole steps: totals know no phases
         MEMSCAPE_CHECK(checkWanted());
         const auto then = changed(parameters, lever.changes);
         const auto result = then ? answerTraining(device, *then, answer.networks) : fail(then.error());

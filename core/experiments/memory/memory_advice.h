@@ -40,8 +40,11 @@ struct LeverOutcome
     bool fits = false;
 };
 
-/// The changes that make sense for these parameters; those already in force are left out.
-std::vector<Lever> leversFor(const Parameters& parameters, const TrainingAnswer& answer);
+/// Its memory is the host's: what is kept "on the host" is kept in it.
+bool isHostMemory(const Device& device);
+
+/// The changes that make sense for these parameters on that device; those already in force are left out.
+std::vector<Lever> leversFor(const Device& device, const Parameters& parameters);
 
 /// Parameters with the changes applied. Errors: parameter.*.
 Result<Parameters> changed(const Parameters& parameters, const Changes& changes);

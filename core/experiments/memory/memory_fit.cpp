@@ -111,10 +111,10 @@ std::vector<Alternatives> passGroups(const Parameters& parameters)
     return groups;
 }
 
-std::vector<Alternatives> updateGroups(const Parameters& parameters)
+std::vector<Alternatives> updateGroups(const Device& device, const Parameters& parameters)
 {
     return {others(parameters, "optimizer_implementation", {{"fused", "fused optimizer"}}),
-            parameters.choice("offload") == "none"
+            parameters.choice("offload") == "none" && !isHostMemory(device)
                 ? others(parameters, "offload", {{"optimizer", "optimizer on the host"}})
                 : Alternatives{{}}};
 }
@@ -176,7 +176,7 @@ struct Candidate
 std::vector<Candidate> candidates(const Device& device, const Parameters& parameters, const TrainingAnswer& answer)
 {
     std::vector<Update> updates;
-    for (const Alternative& one : product(updateGroups(parameters))) {
+    for (const Alternative& one : product(updateGroups(device, parameters))) {
         if (auto update = updateOf(device, parameters, one, answer.simulation.parameters()))
             updates.push_back(std::move(*update));
     }
@@ -274,7 +274,7 @@ Alternative together(Alternative first, const Alternative& second)
 /// Levers that change the training, alone and on top of `least`, that fit.
 std::vector<LeverOutcome> changingTraining(const Trial& whole, const Alternative& least)
 {
-    std::vector<Lever> levers = leversFor(whole.parameters, whole.answer);
+    std::vector<Lever> levers = leversFor(whole.device, whole.parameters);
     std::erase_if(levers, [](const Lever& lever) { return lever.keepsTraining; });
     std::vector<std::optional<LeverOutcome>> tried(levers.size());
     inParallel(levers.size(), stepsAtOnce(whole.answer), [&](std::size_t i) {
@@ -307,6 +307,8 @@ void fitAtAnyCost(FitOutcome& fit, const Trial& whole, const Alternative& least)
                                  {"weights on the host", {{"offload", "parameters"}, {"zero", "3"}}}};
     Alternative smallest = least;
     for (const Alternative& host : hosts) {
+        if (isHostMemory(whole.device) && !host.changes.empty())
+            continue;
         const Alternative both = together(least, host);
         auto outcome = whole(both);
         fit.tried += !host.changes.empty();

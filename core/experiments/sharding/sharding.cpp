@@ -148,10 +148,12 @@ ShortAnswer Sharding::shortAnswer(const Device&, const Parameters& parameters, c
         answer.sentence = fmt::format("One rank keeps {} and sends nothing.", stored);
         return answer;
     }
-    const std::string ratio = text("memory_ratio");
+    const Figure* const ratio = findFigure(figures, "memory_ratio");
+    const std::string less = text("memory_ratio").empty()
+        ? std::string()
+        : fmt::format(", {} times less than one alone", quantityText(ratio->number(), Unit::One));
     answer.sentence = fmt::format("Each of {} ranks keeps {}{}, sends {} a step and waits {} for it.", ranks, stored,
-                                  ratio.empty() ? std::string() : fmt::format(", {} times less than one alone", ratio),
-                                  sent, exposed);
+                                  less, sent, exposed);
     return answer;
 }
 

@@ -178,7 +178,7 @@ struct ShardingNumbers
 Figures measuredShardingFigures(const ShardingNumbers& numbers);
 /// All of them, with their reasons.
 Figures shardingFigures(const ShardingAnswer& answer);
-/// {"ranks", "alone": {…}, "rank": {…}, "lanes": […], "spans": […], "gathered": […], …}
+/// {"ranks", "alone": {…}, "rank": {…}, "lanes": […], "spans": […], "gathered": […], "attention", …}
 Json shardingDetail(const ShardingAnswer& answer);
 std::vector<Claim> shardingClaims(const ShardingAnswer& answer);
 

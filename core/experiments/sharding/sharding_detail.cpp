@@ -100,25 +100,28 @@ Json shardingDetail(const ShardingAnswer& answer)
     rank["gathered"] = step.gathered;
     Json alone = keptJson(answer.network->alone);
     alone["activations"] = answer.network->aloneActivations;
-    return {{"ranks", answer.asked.ranks()},
-            {"data_parallel", plan.dataParallel},
-            {"tensor_parallel", plan.tensorParallel},
-            {"zero", plan.zeroStage},
-            {"model", answer.network->model.name},
-            {"alone", std::move(alone)},
-            {"rank", std::move(rank)},
-            {"link",
-             {{"way", shardingWayKey(answer.asked.link.way)},
-              {"label", answer.asked.link.label},
-              {"latency", jsonNumber(step.rate.latency)},
-              {"bandwidth", jsonNumber(step.rate.bandwidth)}}},
-            {"serial", answer.asked.link.isSerial},
-            {"end", step.end},
-            {"compute", step.compute},
-            {"exposed", step.exposed()},
-            {"lanes", std::move(lanes)},
-            {"spans", std::move(spans)},
-            {"gathered", std::move(gathered)}};
+    Json detail{{"ranks", answer.asked.ranks()},
+                {"data_parallel", plan.dataParallel},
+                {"tensor_parallel", plan.tensorParallel},
+                {"zero", plan.zeroStage},
+                {"model", answer.network->model.name},
+                {"alone", std::move(alone)},
+                {"rank", std::move(rank)},
+                {"link",
+                 {{"way", shardingWayKey(answer.asked.link.way)},
+                  {"label", answer.asked.link.label},
+                  {"latency", jsonNumber(step.rate.latency)},
+                  {"bandwidth", jsonNumber(step.rate.bandwidth)}}},
+                {"serial", answer.asked.link.isSerial},
+                {"end", step.end},
+                {"compute", step.compute},
+                {"exposed", step.exposed()},
+                {"lanes", std::move(lanes)},
+                {"spans", std::move(spans)},
+                {"gathered", std::move(gathered)}};
+    if (const std::string& kernel = answer.network->graph->attention.text; !kernel.empty())
+        detail["attention"] = kernel;
+    return detail;
 }
 
 } // namespace memscape

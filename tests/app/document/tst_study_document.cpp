@@ -94,6 +94,21 @@ private slots:
         QCOMPARE(document.parameters("stride").integer("stride"), 32);
     }
 
+    void aDragFromAndToWhereAPageOpensLeavesNothing()
+    {
+        StudyDocument document;
+        const double opened = double(document.parameters("stride").integer("stride"));
+        const int drag = document.newGesture();
+        for (const double stride : {opened * 2, opened * 4, opened})
+            document.setParameter("stride", "stride", stride, drag);
+        QCOMPARE(document.undoStack()->count(), 0);
+        QVERIFY(!document.isModified());
+        document.setParameter("stride", "stride", opened * 2, drag); // the same drag goes on
+        QVERIFY(document.isModified());
+        document.undoStack()->undo();
+        QCOMPARE(double(document.parameters("stride").integer("stride")), opened);
+    }
+
     void twoDragsAndTwoParametersStayApart()
     {
         StudyDocument document;

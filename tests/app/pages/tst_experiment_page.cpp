@@ -309,9 +309,11 @@ private slots:
     // PyTorch's documentation: FlashAttention takes 16 bits and compute capability 8.0, which a T4 (7.5) has not.
     void attentionSaysWhichKernelPyTorchTakes()
     {
-        for (const char* id : {"training-memory", "batch-size"}) {
+        for (const char* id : {"training-memory", "batch-size", "sharding", "checkpoint"}) {
             auto page = open(id, "nvidia-a100-80gb");
-            QVERIFY(page->setText("model", "gpt2") && page->setText("precision", "fp16-autocast"));
+            QVERIFY(id == std::string("checkpoint") ? page->setText("chain", "model:gpt2")
+                                                    : page->setText("model", "gpt2"));
+            QVERIFY(page->setText("precision", "fp16-autocast"));
             const auto* note = page->inspector()->form()->field("attention")->findChild<QLabel*>("note");
             QTRY_VERIFY2(note->text().startsWith("FlashAttention"), id);
             QVERIFY(!note->isHidden());

@@ -1,138 +1,29 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The page Snapshot as a person uses it: open a file, look at it from all sides, select, undo, compare, put a
-// prediction beside it; and what it says of files that are broken, missing, or stopped on the way.
+// The page Snapshot opens files: steps of the history, stopped or overtaken on the way, broken or missing; and what
+// stands beside them, and how the whole looks.
 #include "app/pages/snapshot/preview_curve.h"
-#include "app/pages/snapshot/snapshot_page.h"
-#include "app/settings/theme.h"
 #include "core/device/catalogue.h"
 #include "core/experiments/training-memory/memory_history.h"
-#include "core/snapshot/pickle_writer.h"
-#include "tests/support/page_fixture.h"
+#include "tests/support/snapshot_bench.h"
 
 #include <QClipboard>
-#include <QComboBox>
-#include <QFile>
 #include <QLabel>
-#include <QLineEdit>
 #include <QPushButton>
 #include <QSignalSpy>
-#include <QTemporaryDir>
-#include <QTest>
 #include <QToolButton>
 #include <QUndoStack>
-#include <QWheelEvent>
 
 #include <algorithm>
 
 using namespace memscape;
 
-namespace {
-
-constexpr std::size_t exampleEntries = 1767; ///< of the example, as its writer noted
-
-QString exampleFile()
-{
-    return QString::fromStdString((resourcesFolder() / "records" / "gpt2-tiny.pickle").string());
-}
-
-QByteArray exampleBytes()
-{
-    QFile file(exampleFile());
-    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
-}
-
-/// A trace of 200,000 pairs of an allocation and its free, over one block that stays.
-QByteArray largeBytes()
-{
-    QByteArray bytes;
-    PickleWriter out([&](std::string_view piece) {
-        bytes.append(piece.data(), qsizetype(piece.size()));
-        return true;
-    });
-    const auto event = [&](const char* action, std::int64_t address, std::int64_t size) {
-        out.beginDictionary();
-        out.key("action");
-        out.text(action);
-        out.key("addr");
-        out.integer(address);
-        out.key("size");
-        out.integer(size);
-        out.endDictionary();
-    };
-    out.beginDictionary();
-    out.key("device_traces");
-    out.beginList();
-    out.beginList();
-    event("alloc", 1 << 20, 5 << 20);
-    for (int i = 0; i < 200'000; ++i) {
-        event("alloc", 1 << 24, 1 << 20);
-        event("free_completed", 1 << 24, 1 << 20);
-    }
-    out.endList();
-    out.endList();
-    out.key("segments");
-    out.beginList();
-    out.endList();
-    out.endDictionary();
-    return out.finish() ? bytes : QByteArray();
-}
-
-void turnWheel(QWidget& widget, QPointF at, int delta, Qt::KeyboardModifiers modifiers = {})
-{
-    QWheelEvent event(at, widget.mapToGlobal(at), {}, {0, delta}, Qt::NoButton, modifiers, Qt::NoScrollPhase, false);
-    QCoreApplication::sendEvent(&widget, &event);
-}
-
-void dragOver(QWidget& widget, QPointF from, QPointF to, Qt::MouseButton button = Qt::LeftButton)
-{
-    const auto send = [&](QEvent::Type type, QPointF at, Qt::MouseButton pressed, Qt::MouseButtons held) {
-        QMouseEvent event(type, at, widget.mapToGlobal(at), pressed, held, {});
-        QCoreApplication::sendEvent(&widget, &event);
-    };
-    send(QEvent::MouseButtonPress, from, button, button);
-    send(QEvent::MouseMove, (from + to) / 2, Qt::NoButton, button);
-    send(QEvent::MouseMove, to, Qt::NoButton, button);
-    send(QEvent::MouseButtonRelease, to, button, Qt::NoButton);
-}
-
-} // namespace
-
-class TestSnapshotPage : public QObject
+class TestSnapshotPage : public QObject, private SnapshotBench
 {
     Q_OBJECT
 
-    std::unique_ptr<PageFixture> m_fixture;
-    std::unique_ptr<SnapshotPage> m_page;
-
-    void open(const QString& path = exampleFile())
-    {
-        m_page->open(path);
-        QTRY_VERIFY(m_page->isSettled());
-    }
-    QString written(const QString& name, const QByteArray& content)
-    {
-        const QString path = m_folder.filePath(name);
-        QFile file(path);
-        if (file.open(QIODevice::WriteOnly))
-            file.write(content);
-        return path;
-    }
-    QTemporaryDir m_folder;
-
 private slots:
-    void init()
-    {
-        applyTheme(*qApp, QStringLiteral("dark"));
-        m_fixture = std::make_unique<PageFixture>();
-        m_page = std::make_unique<SnapshotPage>(m_fixture->services());
-        m_page->resize(1280, 900);
-        m_page->show();
-    }
-    void cleanup()
-    {
-        m_page.reset();
-        m_fixture.reset();
-    }
+    void init() { begin(); }
+    void cleanup() { end(); }
 
     void anEmptyPageSaysHowToRecord()
     {
@@ -330,183 +221,6 @@ private slots:
         QCOMPARE(m_page->opened().path, second);
     }
 
-    void theWheelZoomsAndADoubleClickShowsAll()
-    {
-        open();
-        TimelineView& timeline = *m_page->timeline();
-        const TimelineSight whole = timeline.sight();
-        const QPointF middle = timeline.chartNow().area.center();
-        turnWheel(timeline, middle, 480);
-        QVERIFY(timeline.sight().last - timeline.sight().first < whole.last / 2);
-        QCOMPARE(timeline.sight().top, whole.top);
-        turnWheel(timeline, middle, 240, Qt::ShiftModifier);
-        QVERIFY(timeline.sight().top - timeline.sight().bottom < whole.top);
-        dragOver(timeline, middle, middle + QPointF(60, 0), Qt::RightButton);
-        QVERIFY(timeline.sight() != whole);
-        QTest::mouseDClick(&timeline, Qt::LeftButton, {}, middle.toPoint());
-        QVERIFY(timeline.sight() == whole);
-        QVERIFY(!m_page->shown().isSelected);
-        for (int notch = 0; notch < 60; ++notch) // over the outline
-            turnWheel(timeline, {middle.x(), timeline.chartNow().area.top() + 2}, 120, Qt::ShiftModifier);
-        const TimelineSight near = timeline.sight();
-        const std::size_t peak = m_page->shown().device->timeline().peakReserved(near.first, near.last);
-        QVERIFY(near.bottom < double(m_page->shown().device->lifetimes().bytesAt(peak).reserved));
-        QTest::keyClick(&timeline, Qt::Key_Escape);
-        QVERIFY(timeline.sight() == whole);
-    }
-
-    void aDragSelectsARangeThatCanBeUndone()
-    {
-        open();
-        TimelineView& timeline = *m_page->timeline();
-        const QRectF area = timeline.chartNow().area;
-        const std::size_t first = timeline.chartNow().momentAt(area.left() + 100);
-        dragOver(timeline, {area.left() + 100, area.center().y()}, {area.left() + 300, area.center().y()});
-        QVERIFY(m_page->shown().isSelected);
-        QCOMPARE(m_page->shown().range.first, first);
-        QTRY_VERIFY(m_page->isSettled());
-        const std::size_t peak = m_page->shown().device->timeline().peakAllocated(first, m_page->shown().range.last);
-        QCOMPARE(findFigure(m_page->figures(), "peak_allocated")->number(),
-                 double(m_page->shown().device->lifetimes().bytesAt(peak).allocated));
-        QVERIFY(m_page->inspector()->rangeText().startsWith("of events"));
-        m_fixture->document.undoStack()->undo();
-        QVERIFY(!m_page->shown().isSelected);
-        m_fixture->document.undoStack()->redo();
-        QVERIFY(m_page->shown().isSelected);
-        QTest::keyClick(&timeline, Qt::Key_Escape);
-        QVERIFY(!m_page->shown().isSelected);
-    }
-
-    void aClickSetsTheMomentOfAllViews()
-    {
-        open();
-        TimelineView& timeline = *m_page->timeline();
-        const QRectF area = timeline.chartNow().area;
-        QTest::mouseClick(&timeline, Qt::LeftButton, {}, QPoint(int(area.left()) + 150, int(area.center().y())));
-        const std::size_t moment = m_page->shown().moment;
-        QCOMPARE(moment, timeline.chartNow().peakAt(int(area.left()) + 150));
-        QCOMPARE(m_page->blocks()->shown().moment, moment);
-        QCOMPARE(m_page->strip()->shown().moment, moment);
-        QCOMPARE(m_page->flame()->flame()->shown().moment, moment);
-    }
-
-    void keysMoveTheMoment()
-    {
-        open();
-        TimelineView& timeline = *m_page->timeline();
-        QTest::keyClick(&timeline, Qt::Key_Home);
-        QCOMPARE(m_page->shown().moment, std::size_t(0));
-        QTest::keyClick(&timeline, Qt::Key_Left);
-        QCOMPARE(m_page->shown().moment, std::size_t(0));
-        QTest::keyClick(&timeline, Qt::Key_Right);
-        QCOMPARE(m_page->shown().moment, std::size_t(1));
-        QTest::keyClick(&timeline, Qt::Key_End);
-        QCOMPARE(m_page->shown().moment, exampleEntries);
-        QTest::keyClick(&timeline, Qt::Key_P);
-        QCOMPARE(m_page->shown().moment, m_page->shown().peak);
-        const TimelineSight whole = timeline.sight();
-        QTest::keyClick(&timeline, Qt::Key_Plus);
-        QVERIFY(timeline.sight() != whole);
-        QTest::keyClick(&timeline, Qt::Key_0);
-        QVERIFY(timeline.sight() == whole);
-    }
-
-    void blocksAreWalkedWithTheKeyboard()
-    {
-        open();
-        m_page->setKind("blocks");
-        BlocksView& blocks = *m_page->blocks();
-        QTest::keyClick(&blocks, Qt::Key_Right);
-        const QString first = m_page->statusText();
-        QVERIFY(!first.isEmpty());
-        for (int i = 0; i < 5; ++i)
-            QTest::keyClick(&blocks, Qt::Key_Right);
-        QVERIFY(blocks.accessibleDescription().contains("before it"));
-        const QImage unmarked = blocks.grab().toImage();
-        QTest::keyClick(&blocks, Qt::Key_F);
-        QVERIFY(blocks.grab().toImage() != unmarked);
-        QTest::keyClick(&blocks, Qt::Key_F);
-        QCOMPARE(blocks.grab().toImage(), unmarked);
-        turnWheel(blocks, {200, 100}, 480);
-        QVERIFY(blocks.sight().zoom > 1);
-        QTest::mouseDClick(&blocks, Qt::LeftButton, {}, {200, 100});
-        QCOMPARE(blocks.sight().zoom, 1.0);
-        turnWheel(blocks, {200, 100}, 480);
-        QVERIFY(blocks.sight().zoom > 1);
-        QTest::keyClick(&blocks, Qt::Key_Escape);
-        QCOMPARE(blocks.sight().zoom, 1.0);
-    }
-
-    void aClickInTheFlameGraphShowsOneAlone()
-    {
-        open();
-        m_page->setKind("flame");
-        QTRY_VERIFY(m_page->isSettled());
-        FlameView& flame = *m_page->flame()->flame();
-        const auto boxes = flame.boxesNow();
-        QVERIFY(boxes.size() > 2);
-        QTest::mouseClick(&flame, Qt::LeftButton, {}, boxes[1].rect.center().toPoint());
-        QCOMPARE(flame.root(), boxes[1].item);
-        QTest::keyClick(&flame, Qt::Key_Backspace);
-        QCOMPARE(flame.root(), 0u);
-    }
-
-    void theTableIsFilteredAndCopied()
-    {
-        open();
-        m_page->setKind("table");
-        QTRY_VERIFY(m_page->isSettled());
-        GroupsPane& pane = *m_page->table();
-        pane.by()->setCurrentIndex(pane.by()->findData(int(SnapshotGrouping::Category)));
-        emit pane.by()->activated(pane.by()->currentIndex());
-        QTRY_VERIFY(m_page->isSettled());
-        const int all = pane.table()->model()->rowCount();
-        QVERIFY(all > 0);
-        pane.filter()->setText("no such name");
-        QCOMPARE(pane.table()->model()->rowCount(), 0);
-        pane.filter()->clear();
-        QCOMPARE(pane.table()->model()->rowCount(), all);
-        QVERIFY(m_page->data().startsWith("category\tbytes\tshare\tblocks\tlargest\n"));
-    }
-
-    void aSnapshotEqualsItself()
-    {
-        open();
-        m_page->compareWith(exampleFile());
-        QTRY_VERIFY(m_page->comparison()->comparison() != nullptr);
-        QCOMPARE(m_page->kind(), QString("compare"));
-        for (const NumbersRow& row : m_page->comparison()->table()->numbers()->numbers().rows)
-            QCOMPARE(row.values.front(), 0.0);
-        m_fixture->document.undoStack()->undo();
-        QCOMPARE(m_page->kind(), QString("timeline"));
-        QVERIFY(m_page->comparison()->other().isEmpty());
-    }
-
-    void aBrokenSecondFileLeavesTheFirst()
-    {
-        open();
-        m_page->compareWith(written("broken.pickle", "hello"));
-        QTRY_VERIFY(m_page->comparison()->stateText().contains("could not be opened"));
-        QVERIFY(m_page->shown().device);
-    }
-
-    void aFindingLeadsToItsPlace()
-    {
-        open(QStringLiteral(TEST_DATA "/snapshots/random_oom_pending.p4.pickle"));
-        const auto& findings = m_page->findings()->findings();
-        const auto failed = std::ranges::find(findings, "out-of-memory", &SnapshotFinding::id);
-        QVERIFY(failed != findings.end());
-        m_page->setKind("table");
-        auto* card = m_page->findings()->findChild<QWidget*>("finding.out-of-memory");
-        QVERIFY(card && card->accessibleName().contains("Out of memory"));
-        QTest::keyClick(card, Qt::Key_Return);
-        QCOMPARE(m_page->kind(), QString("timeline"));
-        QCOMPARE(m_page->shown().moment, failed->firstEvent);
-        QVERIFY(m_page->timeline()->sight().first <= failed->firstEvent);
-        QVERIFY(m_page->timeline()->sight().last >= failed->firstEvent);
-    }
-
-    // What `predict --as memory_viz` writes was never run.
     void aPredictedStepIsNotCalledMeasured()
     {
         const Parameters parameters = *resolve((*findExperiment("training-memory"))->schema(),

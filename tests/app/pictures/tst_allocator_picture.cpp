@@ -135,7 +135,14 @@ private slots:
                 const AllocatorLayout layout = layoutAt(state, state.peak, {}, size);
                 std::vector<QRectF> parts{layout.title,   layout.button, layout.scrub,
                                           layout.caption, layout.words,  layout.cardsTitle};
-                parts.insert(parts.end(), layout.cards.begin(), layout.cards.end());
+                const auto chosen = std::ranges::find_if(state.cards, &ElsewhereCard::isChosen) - state.cards.begin();
+                QVERIFY(!layout.cards.at(std::size_t(chosen)).isEmpty());
+                for (const QRectF& card : layout.cards) {
+                    if (card.isEmpty())
+                        continue;
+                    QVERIFY2(card.width() >= 100, qPrintable(QString::number(card.width()))); // name and bytes
+                    parts.push_back(card);
+                }
                 parts.insert(parts.end(), layout.labels.begin(), layout.labels.end());
                 parts.insert(parts.end(), layout.rows.begin(), layout.rows.end());
                 for (std::size_t a = 0; a < parts.size(); ++a) {

@@ -71,6 +71,16 @@ private slots:
             QVERIFY(layout.bar.adjusted(-0.5, -0.5, 1, 0.5).contains(box.rect));
     }
 
+    void aLongNameLeavesRoomForWhatIsAsked()
+    {
+        TrainingMemoryState state = budget(memoryDetail());
+        state.title =
+            QStringLiteral("llama-3.1-8b-instruct-finetuned-on-something/config.json · batch 8 · 1024 tokens");
+        const QString title = layoutTrainingMemory(state, QRectF(0, 0, 620, 230)).titleText;
+        QVERIFY2(title.startsWith("llama-3.1") && title.endsWith("batch 8 · 1024 tokens"), qPrintable(title));
+        QVERIFY(title.contains(QChar(0x2026)));
+    }
+
     void ranksOfAPipelineStandUnderTheBar()
     {
         Json detail = memoryDetail();

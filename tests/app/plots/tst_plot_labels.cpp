@@ -149,7 +149,7 @@ private slots:
         const auto labels = labelsOf(state, map);
         QCOMPARE(labels.size(), std::size_t(7));
         for (std::size_t i = 0; i < labels.size(); ++i) {
-            QVERIFY2(!labels[i].box.intersects(markerPill(state.markers[0], map)), qPrintable(labels[i].text));
+            QVERIFY2(!labels[i].box.intersects(markerPill(state, 0, map)), qPrintable(labels[i].text));
             QVERIFY2(!labels[i].box.intersects(calloutCard(state.callouts[0], map)), qPrintable(labels[i].text));
             for (std::size_t j = 0; j < i; ++j)
                 QVERIFY2(!labels[i].box.intersects(labels[j].box),
@@ -160,18 +160,38 @@ private slots:
                      qPrintable(labels[i].text));
     }
 
-    void pillsAndCardsStayInside()
+    void namesOfLinesThatStandCloseDoNotMeet()
+    {
+        PlotState state = stateOf({peaked(CurveRole::Predicted, 1)});
+        state.bands = {{400, 400, QStringLiteral("L2")}, {480, 480, QStringLiteral("L2 far")}};
+        state.markers = {{QStringLiteral("x"), 520, QStringLiteral("64 MiB")}};
+        for (const int width : {300, 340, 400, 900}) {
+            const auto labels = labelsOf(state, mapperOf(state, {width, 220}));
+            QVERIFY2(labels.size() >= 2 && !labels[0].box.intersects(labels[1].box),
+                     qPrintable(QString::number(width)));
+        }
+    }
+
+    void pillsCoverNoCurveAndCardsStayInside()
     {
         PlotState state = stateOf({peaked(CurveRole::Predicted, 1)});
         const PlotMapper map = mapperOf(state, {420, 260});
         for (const double x : {0.0, 3.0, 500.0, 1000.0}) {
-            const Marker marker{QStringLiteral("batch"), x, QStringLiteral("1024 tokens")};
-            QVERIFY(map.rect.contains(markerPill(marker, map)));
+            state.markers = {{QStringLiteral("batch"), x, QStringLiteral("1024 tokens")}};
+            const QRectF pill = markerPill(state, 0, map);
+            QVERIFY(pill.left() >= map.rect.left() && pill.right() <= map.rect.right());
+            QVERIFY(!pill.intersects(map.rect)); // it is on the axis
+            state.phases = {{0, 1000, QStringLiteral("forward")}};
+            QVERIFY(map.rect.contains(markerPill(state, 0, map))); // the axis has names
+            state.phases.clear();
+            state.markers.push_back({QStringLiteral("event"), x + 1, QStringLiteral("request 897")});
+            QVERIFY(!markerPill(state, 1, map).intersects(pill));
+            QVERIFY(map.rect.contains(markerPill(state, 1, map)));
             for (const double y : {0.0, 0.05, 0.5, 1.1}) {
                 const QRectF card =
                     calloutCard({x, y, QStringLiteral("Out of memory here"), QStringLiteral("to")}, map);
                 QVERIFY(map.rect.contains(card));
-                QVERIFY2(!card.intersects(markerPill(marker, map)), qPrintable(QString::number(y)));
+                QVERIFY2(!card.intersects(pill), qPrintable(QString::number(y)));
             }
         }
     }

@@ -1,115 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The plot as a person uses it: shown offscreen, driven by mouse, wheel and keys.
-#include "app/plots/plot_style.h"
-#include "app/plots/plot_view.h"
+// What a plot shows: data as it comes, once drawn for many changes, without points that mean nothing.
+#include "tests/support/plot_bench.h"
 
 #include <QAccessible>
-#include <QApplication>
-#include <QClipboard>
-#include <QContextMenuEvent>
-#include <QMenu>
-#include <QMouseEvent>
 #include <QSignalSpy>
-#include <QTest>
-#include <QTimer>
-#include <QWheelEvent>
 
 #include <cmath>
 
 using namespace memscape;
 
-namespace {
-
-AxisSpec xSpec()
-{
-    AxisSpec axis;
-    axis.label = QStringLiteral("stride");
-    axis.log = 2;
-    return axis;
-}
-
-AxisSpec ySpec()
-{
-    AxisSpec axis;
-    axis.label = QStringLiteral("useful bandwidth");
-    axis.unit = Unit::BytePerSecond;
-    axis.fromZero = true;
-    return axis;
-}
-
-std::vector<Curve> strides(double scale = 1)
-{
-    Curve predicted;
-    predicted.key = predicted.name = QStringLiteral("predicted");
-    Curve measured;
-    measured.key = measured.name = QStringLiteral("measured");
-    measured.role = CurveRole::Measured;
-    for (int s = 1; s <= 128; s *= 2) {
-        predicted.x.push_back(s);
-        predicted.y.push_back(scale * 4e12 / s);
-        measured.x.push_back(s);
-        measured.y.push_back(scale * 3.9e12 / s);
-        measured.low.push_back(scale * 3.7e12 / s);
-        measured.high.push_back(scale * 4.1e12 / s);
-    }
-    return {predicted, measured};
-}
-
-} // namespace
-
-class TestPlotView : public QObject
+class TestPlotView : public QObject, private PlotBench
 {
     Q_OBJECT
 
-    std::unique_ptr<PlotView> m_view;
-    QWidget* m_canvas = nullptr;
-
-    // The drawing area, for places to click at.
-    QPointF at(double shareX, double shareY) const { return {m_canvas->width() * shareX, m_canvas->height() * shareY}; }
-
-    void mouse(QEvent::Type type, QPointF place, Qt::MouseButtons buttons, Qt::MouseButton button = Qt::LeftButton,
-               Qt::KeyboardModifiers modifiers = {})
-    {
-        QMouseEvent event(type, place, m_canvas->mapToGlobal(place), button, buttons, modifiers);
-        QApplication::sendEvent(m_canvas, &event);
-    }
-
-    void drag(QPointF from, QPointF to)
-    {
-        mouse(QEvent::MouseButtonPress, from, Qt::LeftButton);
-        for (int i = 1; i <= 10; ++i)
-            mouse(QEvent::MouseMove, from + (to - from) * i / 10.0, Qt::LeftButton, Qt::NoButton);
-        mouse(QEvent::MouseButtonRelease, to, Qt::NoButton);
-        settle();
-    }
-
-    void wheel(QPointF place, int steps, Qt::KeyboardModifiers modifiers = {})
-    {
-        QWheelEvent event(place, m_canvas->mapToGlobal(place), {}, {0, 120 * steps}, Qt::NoButton, modifiers,
-                          Qt::NoScrollPhase, false);
-        QApplication::sendEvent(m_canvas, &event);
-        settle();
-    }
-
-    static void settle() { QTest::qWait(40); }
-
-    // Pixels that are nearly of that colour.
-    static int coloured(const QImage& image, const QColor& colour)
-    {
-        int count = 0;
-        for (int y = 0; y < image.height(); ++y) {
-            for (int x = 0; x < image.width(); ++x) {
-                const QColor pixel = image.pixelColor(x, y);
-                count += std::abs(pixel.red() - colour.red()) < 24 && std::abs(pixel.green() - colour.green()) < 24
-                        && std::abs(pixel.blue() - colour.blue()) < 24
-                    ? 1
-                    : 0;
-            }
-        }
-        return count;
-    }
-
 private slots:
+    void initTestCase() { applyTheme(*qApp, QStringLiteral("dark")); }
+    void init() { begin(); }
+
     void dotsThatWouldTouchAreLeftToTheirLine()
     {
         const auto inked = [&](int points) {
@@ -159,21 +66,6 @@ private slots:
         QCOMPARE(lines(media), 3);
         QCOMPARE(lines(AxisSpec()), 1);
         QCOMPARE(lines(media), 3); // the same points again
-    }
-
-    void initTestCase() { applyTheme(*qApp, QStringLiteral("dark")); }
-
-    void init()
-    {
-        m_view = std::make_unique<PlotView>();
-        m_view->resize(900, 500);
-        m_view->setAxes(xSpec(), ySpec());
-        m_view->setCurves(strides());
-        m_view->show();
-        QVERIFY(QTest::qWaitForWindowExposed(m_view.get()));
-        settle();
-        m_canvas = m_view->findChild<QWidget*>();
-        QVERIFY(m_canvas);
     }
 
     void manyChangesAreOneReplot()
@@ -252,157 +144,6 @@ private slots:
         QVERIFY(!m_view->following());
     }
 
-    void wheelZoomsBothOrOneAxis()
-    {
-        const PlotRange before = m_view->range();
-        wheel(at(0.5, 0.5), 1);
-        const PlotRange both = m_view->range();
-        QVERIFY(both.xLow > before.xLow && both.xHigh < before.xHigh);
-        QVERIFY(both.yHigh < before.yHigh);
-        wheel(at(0.5, 0.5), 1, Qt::ControlModifier);
-        const PlotRange x = m_view->range();
-        QVERIFY(x.xLow > both.xLow);
-        QCOMPARE(x.yHigh, both.yHigh);
-        wheel(at(0.5, 0.5), 1, Qt::ShiftModifier);
-        const PlotRange y = m_view->range();
-        QCOMPARE(y.xLow, x.xLow);
-        QVERIFY(y.yHigh < x.yHigh);
-        mouse(QEvent::MouseButtonDblClick, at(0.5, 0.5), Qt::LeftButton);
-        QCOMPARE(m_view->range(), before);
-    }
-
-    void dragPans()
-    {
-        const PlotRange before = m_view->range();
-        drag(at(0.6, 0.5), at(0.4, 0.6));
-        const PlotRange after = m_view->range();
-        QVERIFY(after.xLow > before.xLow);   // the content went left
-        QVERIFY(after.yHigh > before.yHigh); // and down
-        // The same distance on the logarithmic axis: a ratio, not a difference.
-        QVERIFY(std::fabs(std::log(after.xHigh / after.xLow) - std::log(before.xHigh / before.xLow)) < 1e-9);
-    }
-
-    void dragOnAnAxisPansThatAxis()
-    {
-        const PlotRange before = m_view->range();
-        drag(QPointF(m_canvas->width() * 0.5, m_canvas->height() - 30),
-             QPointF(m_canvas->width() * 0.4, m_canvas->height() - 90));
-        QVERIFY(m_view->range().xLow > before.xLow);
-        QCOMPARE(m_view->range().yHigh, before.yHigh);
-    }
-
-    void rubberBandZooms()
-    {
-        m_view->setRubberBand(true);
-        const PlotRange before = m_view->range();
-        drag(at(0.5, 0.5), at(0.51, 0.505)); // a slip
-        QCOMPARE(m_view->range(), before);
-        drag(at(0.4, 0.4), at(0.6, 0.6));
-        const PlotRange after = m_view->range();
-        QVERIFY(after.xLow > before.xLow && after.xHigh < before.xHigh);
-        QVERIFY(after.yLow > before.yLow && after.yHigh < before.yHigh);
-    }
-
-    void markersAreDragged()
-    {
-        m_view->setMarkers({{QStringLiteral("stride"), 8, QStringLiteral("stride 8")}});
-        settle();
-        QSignalSpy dragged(m_view.get(), &PlotView::markerDragged);
-        QSignalSpy released(m_view.get(), &PlotView::markerReleased);
-        // Where x = 8 is: found with the crosshair's own arithmetic, by trying every pixel.
-        double x8 = 0;
-        const PlotRange range = m_view->range();
-        const double share = std::log(8 / range.xLow) / std::log(range.xHigh / range.xLow);
-        const double left = 58 * m_canvas->fontInfo().pixelSize() / 13.0;
-        const double right = m_canvas->width() - 26 * m_canvas->fontInfo().pixelSize() / 13.0;
-        x8 = left + share * (right - left);
-        mouse(QEvent::MouseMove, QPointF(x8, m_canvas->height() * 0.5), Qt::NoButton, Qt::NoButton);
-        QVERIFY(m_view->readout().contains(QStringLiteral("stride 8:")));
-        drag(QPointF(x8, m_canvas->height() * 0.5), QPointF(x8 + 120, m_canvas->height() * 0.5));
-        QVERIFY(dragged.count() >= 8);
-        QCOMPARE(released.count(), 1);
-        QCOMPARE(released[0][0].toString(), QStringLiteral("stride"));
-        const double x = released[0][1].toDouble();
-        QVERIFY2(x > 12 && x < 64, qPrintable(QString::number(x)));
-        QCOMPARE(m_view->range(), range); // the plot itself stood still
-        // The crosshair reads where the drag ended, not where it began.
-        const double read = m_view->readout().section(u' ', 1, 1).chopped(1).toDouble();
-        QVERIFY2(std::abs(std::log2(read / x)) <= 0.5, qPrintable(m_view->readout()));
-    }
-
-    void crosshairReadsAllSeries()
-    {
-        QSignalSpy readout(m_view.get(), &PlotView::readoutChanged);
-        m_view->showCrosshairAt(4.4);
-        QCOMPARE(m_view->readout(),
-                 QStringLiteral("stride 4: predicted 1 TB/s · measured 975 GB/s (925 GB/s to 1.02 TB/s)"));
-        QCOMPARE(readout.count(), 1);
-        m_view->setCurves(strides(2)); // new points under a standing crosshair
-        QVERIFY(m_view->readout().contains(QStringLiteral("2 TB/s")));
-        m_view->hideCrosshair();
-        QCOMPARE(m_view->readout(), QString());
-    }
-
-    void crosshairSaysHowFarItIsFromTheBaseline()
-    {
-        std::vector<Curve> curves = strides();
-        Curve baseline = curves[1];
-        baseline.key = QStringLiteral("pinned0.measured");
-        baseline.name = QStringLiteral("before");
-        baseline.role = CurveRole::Pinned;
-        baseline.low = baseline.high = {};
-        for (double& y : baseline.y)
-            y /= 1.25;
-        curves[1].against = baseline.key;
-        curves.push_back(baseline);
-        m_view->setCurves(curves);
-        m_view->showCrosshairAt(4.4);
-        const QString text = m_view->readout();
-        QVERIFY2(text.contains(QStringLiteral("1.02 TB/s), +25 % vs baseline · before")), qPrintable(text));
-        QCOMPARE(text.count(QStringLiteral("vs baseline")), 1); // not the prediction, not itself
-        curves.pop_back();
-        m_view->setCurves(curves); // one that is not drawn is left out
-        QVERIFY2(!m_view->readout().contains(QStringLiteral("baseline")), qPrintable(m_view->readout()));
-    }
-
-    void crosshairDrawsOnlyTheOverlay()
-    {
-        const int before = m_view->replotCount();
-        for (int i = 0; i < 50; ++i)
-            mouse(QEvent::MouseMove, at(0.2 + 0.01 * i, 0.5), Qt::NoButton, Qt::NoButton);
-        settle();
-        QCOMPARE(m_view->replotCount(), before);
-        QVERIFY(!m_view->readout().isEmpty());
-    }
-
-    void keys()
-    {
-        const PlotRange before = m_view->range();
-        QTest::keyClick(m_view.get(), Qt::Key_Plus);
-        QVERIFY(m_view->range().xHigh < before.xHigh);
-        QTest::keyClick(m_view.get(), Qt::Key_0);
-        QCOMPARE(m_view->range(), before);
-        QTest::keyClick(m_view.get(), Qt::Key_Y);
-        QCOMPARE(m_view->range().xHigh, before.xHigh);
-        QVERIFY(m_view->range().yHigh < before.yHigh);
-        QTest::keyClick(m_view.get(), Qt::Key_Y, Qt::ShiftModifier);
-        QTest::keyClick(m_view.get(), Qt::Key_Right);
-        QVERIFY(m_view->range().xLow > before.xLow);
-        QTest::keyClick(m_view.get(), Qt::Key_Home);
-        QTest::keyClick(m_view.get(), Qt::Key_L);
-        QCOMPARE(m_view->yAxis().log, 10);
-        QTest::keyClick(m_view.get(), Qt::Key_L, Qt::ShiftModifier);
-        QCOMPARE(m_view->xAxis().log, 0);
-        // Space puts the crosshair, arrows walk it from point to point.
-        QTest::keyClick(m_view.get(), Qt::Key_Space);
-        const QString first = m_view->readout();
-        QVERIFY(!first.isEmpty());
-        QTest::keyClick(m_view.get(), Qt::Key_Right);
-        QVERIFY(m_view->readout() != first);
-        QTest::keyClick(m_view.get(), Qt::Key_Escape);
-        QCOMPARE(m_view->readout(), QString());
-    }
-
     void logarithmsHideWhatTheyCannotShow()
     {
         Curve zeros = strides()[0];
@@ -456,40 +197,6 @@ private slots:
         }
     }
 
-    void legendTogglesCurves()
-    {
-        // The legend stands at the right of the title's row: its last entry comes first.
-        for (int x = m_canvas->width() - 10; x > 0 && m_view->curves()[1].visible; x -= 20) {
-            mouse(QEvent::MouseButtonPress, QPointF(x, 14), Qt::LeftButton);
-            mouse(QEvent::MouseButtonRelease, QPointF(x, 14), Qt::NoButton);
-        }
-        QVERIFY(m_view->curves()[0].visible);
-        QVERIFY(!m_view->curves()[1].visible);
-    }
-
-    void copies()
-    {
-        m_view->copyData();
-        const QString text = QApplication::clipboard()->text();
-        QVERIFY(text.startsWith(QStringLiteral("stride\tpredicted [B/s]\tmeasured [B/s]")));
-        QCOMPARE(text.count(QLatin1Char('\n')), 9);
-        m_view->copyImage();
-        QCOMPARE(QApplication::clipboard()->image().size(), m_view->size() * 2);
-    }
-
-    void menuOffersEverything()
-    {
-        QMenu menu;
-        m_view->fillMenu(menu);
-        QStringList texts;
-        for (const QAction* action : menu.actions())
-            texts << action->text();
-        const QString all = texts.join(QLatin1Char('\n'));
-        for (const char* word :
-             {"Copy plot", "Copy data", "Export", "Logarithmic x", "Logarithmic y", "Show everything"})
-            QVERIFY2(all.contains(QLatin1String(word)), word);
-    }
-
     void hasTextForScreenReaders()
     {
         m_view->setTitle(QStringLiteral("Effective bandwidth by stride"));
@@ -532,21 +239,6 @@ private slots:
             const int before = m_view->replotCount();
             QTRY_VERIFY(m_view->replotCount() > before);
         }
-    }
-
-    void theMouseOpensTheMenu()
-    {
-        bool opened = false;
-        QTimer::singleShot(0, m_view.get(), [&] {
-            if (QWidget* menu = QApplication::activePopupWidget()) {
-                opened = qobject_cast<QMenu*>(menu) && !menu->actions().isEmpty();
-                menu->close();
-            }
-        });
-        QContextMenuEvent event(QContextMenuEvent::Mouse, at(0.5, 0.5).toPoint(),
-                                m_canvas->mapToGlobal(at(0.5, 0.5)).toPoint());
-        QApplication::sendEvent(m_canvas, &event); // a right click is one of the canvas
-        QVERIFY(opened);
     }
 };
 

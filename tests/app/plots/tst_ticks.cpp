@@ -62,6 +62,8 @@ private slots:
         QTest::newRow("two ends where one multiple of the step is in sight")
             << byte << 2 << false << 2048.0 << 8192.0 << 2 << "2 KiB | 8 KiB";
         QTest::newRow("two ends of three decades") << rate << 10 << false << 9e8 << 1.3e11 << 2 << "1 GB/s | 100 GB/s";
+        QTest::newRow("two ends of little more than one")
+            << second << 10 << false << 25e-6 << 5e-4 << 2 << "30 µs | 300 µs";
         QTest::newRow("strides") << one << 2 << false << 1.0 << 128.0 << 8 << "1 | 2 | 4 | 8 | 16 | 32 | 64 | 128";
         QTest::newRow("large powers") << one << 2 << false << 65536.0 << 1048576.0 << 8
                                       << "65536 | 131072 | 262144 | 524288 | 1048576";

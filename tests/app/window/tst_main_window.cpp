@@ -76,6 +76,19 @@ private slots:
         QVERIFY(window.rect().contains(QRect(inspector->mapTo(&window, QPoint()), inspector->size())));
     }
 
+    void aMessageStaysOnTopWhenThePageChanges()
+    {
+        MainWindow window(quietWindow());
+        window.show();
+        window.banner().put({BannerKind::Warning, "A study can be recovered"});
+        for (const char* id : {"transfer", "snapshot", "stride", "transfer"}) {
+            QVERIFY(window.showPage(id));
+            QCoreApplication::processEvents();
+            const QWidget* there = window.banner().parentWidget()->childAt(window.banner().geometry().center());
+            QVERIFY2(there == &window.banner() || window.banner().isAncestorOf(there), id);
+        }
+    }
+
     void pagesWithoutAnExperimentAreHostedAlike()
     {
         MainWindow window(quietWindow());
@@ -375,7 +388,7 @@ private slots:
             QVERIFY(window.page()->plot()->view()->following()); // another study, not zoomed
             QVERIFY(window.files().openPath(folder.filePath("a.memscape")));
             window.page()->updateNow();
-            QCOMPARE(window.page()->plot()->view()->range(), range);
+            QTRY_COMPARE(window.page()->plot()->view()->range(), range);
             QVERIFY(window.close());
         }
         MainWindow again(options);

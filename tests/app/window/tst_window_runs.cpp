@@ -62,6 +62,36 @@ private slots:
         QCOMPARE(window.document().records().size(), std::size_t(0));
     }
 
+    void aRunIsOfItsOwnDeviceWhenThePageTurnsToAnother()
+    {
+        MainWindow window(withWorker("slow"));
+        openOnCpu(window);
+        window.page()->measure();
+        QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current()->points.empty(), 10000);
+        const auto measured = [&] {
+            window.page()->updateNow();
+            const auto& curves = window.page()->plot()->view()->curves();
+            return std::ranges::count_if(curves, [](const Curve& curve) { return curve.role == CurveRole::Measured; });
+        };
+        QVERIFY(measured() > 0);
+        window.document().setDevice("stride", "nvidia-h200");
+        QTRY_COMPARE(measured(), 0); // these points are the CPU's
+        window.runs().stop();
+        QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current(), 3000);
+        QCOMPARE(window.document().records().front().device.id, std::string("cpu"));
+    }
+
+    void aDeviceThatIsNotThereSaysWhy()
+    {
+        MainWindow window(withWorker("slow"));
+        openOnCpu(window);
+        window.document().setDevice("stride", "cuda:0");
+        window.page()->updateNow();
+        QTRY_VERIFY2(window.page()->inspector()->noteText().contains("no driver"), // as the worker says
+                     qPrintable(window.page()->inspector()->noteText()));
+        QVERIFY(!window.page()->prediction());
+    }
+
     void aCrashKeepsThePointsAndSaysWhat()
     {
         MainWindow window(withWorker("crash"));

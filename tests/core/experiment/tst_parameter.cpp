@@ -442,6 +442,28 @@ private slots:
         QCOMPARE(Figure({"fits", "fits", Unit::One, 1.0}).text(), std::string("yes")); // 1 in documents
         QCOMPARE(Figure({"fits", "fits", Unit::One, 0.0}).text(), std::string("no"));
     }
+
+    void sharesFactorsAndEstimatesAreSaidAsSuch()
+    {
+        const auto text = [](const char* key, double value) { return Figure({key, key, Unit::One, value}).text(); };
+        QCOMPARE(text("efficiency", 0.125), std::string("12.5 %"));
+        QCOMPARE(text("efficiency", 1), std::string("100 %"));
+        QCOMPARE(text("unusable", 0), std::string("0 %"));
+        QCOMPARE(text("memory_ratio", 32.0 / 11), std::string("2.91×"));
+        QCOMPARE(text("speedup", 1), std::string("1×"));
+        QCOMPARE(text("speedup", memscape::nan), std::string("–"));
+        QCOMPARE(text("throughput", 1279348.86), std::string("1.28 M")); // no more digits than a model has
+        QCOMPARE(text("throughput", 12793.5), std::string("12794"));
+        const Figure share{"unusable", "not usable", Unit::One, 0.25, 0.2, 0.3};
+        QCOMPARE(share.rangeText(), std::string("20 to 30 %"));
+    }
+
+    void aFlagIsOnOrOff()
+    {
+        const ParameterSpec causal = flagSpec("causal", "causal", "", true);
+        QCOMPARE(valueLabel(causal, true), std::string("on"));
+        QCOMPARE(valueLabel(causal, false), std::string("off"));
+    }
 };
 
 QTEST_GUILESS_MAIN(TestParameter)

@@ -14,6 +14,14 @@ class TestRecord : public QObject
     Q_OBJECT
 
 private slots:
+    void aStudySaysWhichRecordIsNone()
+    {
+        Json study{{"format", "memscape-study"}, {"version", 1}, {"records", {{{"experiment", "stride"}}}}};
+        QCOMPARE(studyFromJson(study).error().place, std::string("records[0].format"));
+        study["records"][0] = "stride";
+        QCOMPARE(studyFromJson(study).error().place, std::string("records[0]"));
+    }
+
     void initTestCase()
     {
         const auto device = findDevice("nvidia-h200");

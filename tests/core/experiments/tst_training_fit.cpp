@@ -55,6 +55,23 @@ private slots:
         }
     }
 
+    /// A processor has no host to send anything to, and no GPUs beside it; Apple's GPUs share the host's memory.
+    void aProcessorIsNotOfferedAHostOrMoreGpus()
+    {
+        const auto offered = [](const char* device) {
+            QStringList labels;
+            for (const Lever& lever : leversFor(*findDevice(device), trainingWith(tiny)))
+                labels << QString::fromStdString(lever.label);
+            return labels.join(u';');
+        };
+        QVERIFY(offered("nvidia-h200").contains("Optimizer on the host"));
+        QVERIFY(offered("nvidia-h200").contains("ZeRO-3 over 8 GPUs"));
+        QVERIFY2(!offered("amd-epyc-9654").contains("host"), qPrintable(offered("amd-epyc-9654")));
+        QVERIFY2(!offered("amd-epyc-9654").contains("GPUs"), qPrintable(offered("amd-epyc-9654")));
+        QVERIFY(offered("amd-epyc-9654").contains("8-bit Adam"));
+        QVERIFY(!offered("apple-m1").contains("host"));
+    }
+
     void whatMakesItFitFits()
     {
         const Parameters parameters = trainingWith(tiny);
