@@ -113,8 +113,11 @@ QString reachOf(const Prediction& predicted, const Parameters& parameters)
     const Figure* fits = findFigure(predicted.figures, "fits");
     const bool endsTheModel = fits && fits->isNumber() && fits->number() > 0
         && context->number() < parameters.number("context"); // more would fit than it has positions
+    const auto positions = predicted.detail.value(nlohmann::json::json_pointer("/model/positions"), std::int64_t(0));
     const QString first = endsTheModel
         ? TrainingMemoryPicture::tr("The model has %1 positions").arg(count(context->number()))
+        : positions > 0 && context->number() == double(positions)
+        ? TrainingMemoryPicture::tr("At batch %1 all %2 positions of the model fit").arg(now, count(context->number()))
         : context->number() > 0
         ? TrainingMemoryPicture::tr("At batch %1 up to %2 tokens fit").arg(now, count(context->number()))
         : TrainingMemoryPicture::tr("At batch %1 no context fits").arg(now);

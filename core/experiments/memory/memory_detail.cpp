@@ -305,6 +305,7 @@ Json modelJson(const ModelDescription& model)
             {"family", familyText(model.family)},
             {"architecture", model.architecture},
             {"layers", model.layers},
+            {"positions", model.maxPositions}, // 0: as many as one likes
             {"source", model.source},
             {"assumptions", model.assumptions},
             {"caution", model.caution}};

@@ -226,7 +226,7 @@ MEMSCAPE_KERNEL void maskTransposed(Machine& m, Sums<strips, blocks>& scores, co
         for (int b = 0; b < blocks; ++b) {
             MEMSCAPE_UNROLL
             for (int r = 0; r < 4; ++r) {
-                const Place place = placeInD(m.thread() % 32, r);
+                const TilePlace place = placeInD(m.thread() % 32, r);
                 if (!sees(s, query + b * mmaColumns + place.column, key + strip * mmaRows + place.row))
                     scores.at[strip][b][r] = -INFINITY;
             }

@@ -112,7 +112,7 @@ MEMSCAPE_KERNEL void addOverQueries(Machine& m, typename Tile::OfKeys::Part& sum
     using Layout = typename Tile::WeightLayout;
     const int thread = m.threadAnew();
     const typename Tile::OfKeys share(thread);
-    const Place place = matrixRowAcrossFirst(thread % 32);
+    const TilePlace place = matrixRowAcrossFirst(thread % 32);
     const std::uint32_t left =
         Layout::further(weights + Layout::at(place.row, place.column), share.row / chunkElements);
     const std::uint32_t right = valuesOfLane<typename Tile::Layout>(m, rows, share.chunk);
@@ -180,7 +180,7 @@ MEMSCAPE_KERNEL void keepPart(Machine& m, const typename Tile::Scores& part, std
     using Layout = typename Tile::WeightLayout;
     using Share = typename Tile::OfScores;
     const Share share(m.thread());
-    const Place place = placeInD(m.thread() % 32, 0);
+    const TilePlace place = placeInD(m.thread() % 32, 0);
     const std::uint32_t lane = tile + Layout::at(share.row + place.row, share.chunk) + std::uint32_t(place.column * 2);
     MEMSCAPE_UNROLL
     for (int half = 0; half < 2 * Share::strips; ++half) {
@@ -207,7 +207,7 @@ MEMSCAPE_KERNEL void addToSums(Machine& m, const typename Tile::OfQueries::Part&
     using Share = typename Tile::OfQueries;
     const int thread = m.threadAnew();
     const Share share(thread);
-    const Place place = placeInD(thread % 32, 0);
+    const TilePlace place = placeInD(thread % 32, 0);
     MEMSCAPE_UNROLL
     for (int half = 0; half < 2 * Share::strips; ++half) {
         const int row = firstRow + share.row + half * 8 + place.row;
@@ -262,7 +262,7 @@ MEMSCAPE_KERNEL void writeKeys(Machine& m, const typename Tile::OfKeys::Part& pa
 {
     using Share = typename Tile::OfKeys;
     const Share share(m.thread());
-    const Place place = placeInD(m.thread() % 32, 0);
+    const TilePlace place = placeInD(m.thread() % 32, 0);
     MEMSCAPE_UNROLL
     for (int half = 0; half < 2 * Share::strips; ++half) {
         const int key = firstKey + share.row + half * 8 + place.row;

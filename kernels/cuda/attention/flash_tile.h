@@ -128,7 +128,7 @@ template <typename Tile> struct KeyWalk
 
     template <typename Machine> MEMSCAPE_KERNEL KeyWalk(Machine& m, const FlashBlock<Tile>& block)
     {
-        const Place place = firstChunk<chunks>(m.thread());
+        const TilePlace place = firstChunk<chunks>(m.thread());
         const int at = (place.row * chunks + place.column) * chunkElements;
         key = block.key.data + at;
         value = block.value.data + at;

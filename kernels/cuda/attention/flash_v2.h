@@ -43,7 +43,7 @@ MEMSCAPE_KERNEL void gatheredScores(Machine& m, typename Tile::Scores& scores, s
         std::uint32_t a[4];
         MEMSCAPE_UNROLL
         for (int r = 0; r < 4; ++r) {
-            const Place place = placeInA(lane, r);
+            const TilePlace place = placeInA(lane, r);
             a[r] = gatherRow<Layout>(m, queryTile, warpRow + place.row, step * mmaDepth + place.column);
         }
         MEMSCAPE_UNROLL
@@ -51,7 +51,7 @@ MEMSCAPE_KERNEL void gatheredScores(Machine& m, typename Tile::Scores& scores, s
             std::uint32_t b[2]; // B is K transposed: its rows are K's columns
             MEMSCAPE_UNROLL
             for (int r = 0; r < 2; ++r) {
-                const Place place = placeInB(lane, r);
+                const TilePlace place = placeInB(lane, r);
                 b[r] = gatherRow<Layout>(m, keyTile, block * mmaColumns + place.column, step * mmaDepth + place.row);
             }
             m.template multiply<typename Tile::Element>(scores.at[0][block], a, b[0], b[1]);
@@ -74,7 +74,7 @@ MEMSCAPE_KERNEL void gatheredValues(Machine& m, typename Tile::Output& output, c
             std::uint32_t b[2];
             MEMSCAPE_UNROLL
             for (int r = 0; r < 2; ++r) {
-                const Place place = placeInB(lane, r);
+                const TilePlace place = placeInB(lane, r);
                 b[r] =
                     gatherColumn<Layout>(m, valueTile, step * mmaDepth + place.row, block * mmaColumns + place.column);
             }

@@ -21,26 +21,26 @@ namespace memscape::cuda {
 constexpr int mmaRows = 16, mmaColumns = 8, mmaDepth = 16;
 constexpr int chunkBytes = 16, chunkElements = 8; ///< of 16-bit elements
 
-struct Place
+struct TilePlace
 {
     int row;
     int column;
 };
 
 /// The first of the two elements of register `r` of A.
-MEMSCAPE_BOTH Place placeInA(int lane, int r)
+MEMSCAPE_BOTH TilePlace placeInA(int lane, int r)
 {
-    return Place{lane / 4 + r % 2 * 8, lane % 4 * 2 + r / 2 * 8};
+    return TilePlace{lane / 4 + r % 2 * 8, lane % 4 * 2 + r / 2 * 8};
 }
 /// The first of the two elements of register `r` of B; the second is one row further down.
-MEMSCAPE_BOTH Place placeInB(int lane, int r)
+MEMSCAPE_BOTH TilePlace placeInB(int lane, int r)
 {
-    return Place{lane % 4 * 2 + r * 8, lane / 4};
+    return TilePlace{lane % 4 * 2 + r * 8, lane / 4};
 }
 /// Float `r` of D.
-MEMSCAPE_BOTH Place placeInD(int lane, int r)
+MEMSCAPE_BOTH TilePlace placeInD(int lane, int r)
 {
-    return Place{lane / 4 + r / 2 * 8, lane % 4 * 2 + r % 2};
+    return TilePlace{lane / 4 + r / 2 * 8, lane % 4 * 2 + r % 2};
 }
 
 /// Where chunk `chunk` of row `row` lies among the chunks of its row, which are 2, 4, or 8 and more:
@@ -82,20 +82,20 @@ template <int chunks, bool isSwizzled = true> struct TileLayout
 
 /// What lane `lane` points at for ldmatrix.x4 over 16 rows × 2 chunks: matrices 0, 1 above each
 /// other, then 2, 3 beside them. As A; or transposed as B, where rows run along the depth.
-MEMSCAPE_BOTH Place matrixRowDownFirst(int lane)
+MEMSCAPE_BOTH TilePlace matrixRowDownFirst(int lane)
 {
-    return Place{lane / 8 % 2 * 8 + lane % 8, lane / 16};
+    return TilePlace{lane / 8 % 2 * 8 + lane % 8, lane / 16};
 }
 /// The same with matrices 0, 1 beside each other, then 2, 3 below: as B, rows along the columns.
-MEMSCAPE_BOTH Place matrixRowAcrossFirst(int lane)
+MEMSCAPE_BOTH TilePlace matrixRowAcrossFirst(int lane)
 {
-    return Place{lane / 16 * 8 + lane % 8, lane / 8 % 2};
+    return TilePlace{lane / 16 * 8 + lane % 8, lane / 8 % 2};
 }
 
 /// The first chunk that a thread copies of a tile: neighbours in a warp copy neighbours in memory.
-template <int chunksPerRow> MEMSCAPE_BOTH Place firstChunk(int thread)
+template <int chunksPerRow> MEMSCAPE_BOTH TilePlace firstChunk(int thread)
 {
-    return Place{thread / chunksPerRow, thread % chunksPerRow};
+    return TilePlace{thread / chunksPerRow, thread % chunksPerRow};
 }
 /// How many rows further down its next chunk lies, in the same column. A multiple of the eight rows
 /// after which a swizzle repeats, so that one address in shared memory serves for all of them.

@@ -53,13 +53,13 @@ MEMSCAPE_BOTH bool alignedForChunks(const TensorProductArguments& w, bool aTrans
 
 /// Tile (row, column) of C that block `index` computes: eight rows of tiles are walked together, so
 /// that blocks that run at the same time share strips of both A and B.
-MEMSCAPE_BOTH Place productTile(int index, int rowTiles, int columnTiles)
+MEMSCAPE_BOTH TilePlace productTile(int index, int rowTiles, int columnTiles)
 {
     constexpr int together = 8;
     const int group = index / (together * columnTiles), inGroup = index % (together * columnTiles);
     const int left = rowTiles - group * together;
     const int height = left < together ? left : together;
-    return Place{group * together + inGroup % height, inGroup / height};
+    return TilePlace{group * together + inGroup % height, inGroup / height};
 }
 
 // ---- strips through shared memory -------------------------------------------------------------
@@ -122,7 +122,7 @@ MEMSCAPE_KERNEL void copyPart(Machine& m, std::uint32_t at, const BytesOfMatrix&
 {
     constexpr int chunks = Layout::chunksPerRow, step = threads / chunks, wordBytes = int(sizeof(Word));
     static_assert(threads % chunks == 0 && rows % step == 0, "every thread copies equally many chunks");
-    const Place place = firstChunk<chunks>(m.thread());
+    const TilePlace place = firstChunk<chunks>(m.thread());
     const int row = firstRow + place.row, column = chunk0 + place.column;
     const int rowsLeft = column < int((matrix.rowBytes + chunkBytes - 1) / chunkBytes) ? matrix.rows - row : 0;
     const std::uint32_t to = at + Layout::at(place.row, place.column);
@@ -172,7 +172,8 @@ template <typename TheElement, bool isATransposed, bool isBTransposed, bool areC
 
 /// Both strips from depth `deep` on.
 template <typename Tile, bool isAligned, typename Machine>
-MEMSCAPE_KERNEL void copyStrips(Machine& m, const TensorProductArguments& w, Place tile, std::uint32_t stage, int deep)
+MEMSCAPE_KERNEL void copyStrips(Machine& m, const TensorProductArguments& w, TilePlace tile, std::uint32_t stage,
+                                int deep)
 {
     using Element = typename Tile::Element;
     constexpr int bytes = int(sizeof(Element));
@@ -195,7 +196,7 @@ MEMSCAPE_KERNEL void copyStrips(Machine& m, const TensorProductArguments& w, Pla
 template <typename Tile, typename Machine>
 MEMSCAPE_KERNEL void loadStrips(Machine& m, std::uint32_t (&a)[Tile::strips][4], std::uint32_t at, int row, int step)
 {
-    const Place across = matrixRowAcrossFirst(m.thread() % 32), down = matrixRowDownFirst(m.thread() % 32);
+    const TilePlace across = matrixRowAcrossFirst(m.thread() % 32), down = matrixRowDownFirst(m.thread() % 32);
     MEMSCAPE_UNROLL
     for (int s = 0; s < Tile::strips; ++s) {
         if (Tile::aTransposed) {
@@ -224,12 +225,12 @@ MEMSCAPE_KERNEL void multiplyStage(Machine& m, typename Tile::Result& sums, std:
         for (int block = 0; block < Tile::blocks; block += 2) {
             std::uint32_t right[4];
             if (Tile::bTransposed) {
-                const Place place = matrixRowAcrossFirst(m.thread() % 32);
+                const TilePlace place = matrixRowAcrossFirst(m.thread() % 32);
                 const std::uint32_t lane = b + Tile::B::at(column + place.row, place.column);
                 m.loadMatrices(
                     right, Tile::B::further(lane, 2 * step) + std::uint32_t(block * mmaColumns * Tile::B::rowBytes));
             } else {
-                const Place place = matrixRowDownFirst(m.thread() % 32);
+                const TilePlace place = matrixRowDownFirst(m.thread() % 32);
                 const std::uint32_t lane = b + Tile::B::at(place.row, column / chunkElements + place.column);
                 m.loadMatricesTransposed(
                     right, Tile::B::further(lane, block) + std::uint32_t(step * mmaDepth * Tile::B::rowBytes));
@@ -246,7 +247,7 @@ MEMSCAPE_KERNEL void multiplyStage(Machine& m, typename Tile::Result& sums, std:
 /// Rounds the block's sums into C, two neighbours at a time where they are aligned.
 template <typename Tile, typename Machine>
 MEMSCAPE_KERNEL void writeResult(Machine& m, const TensorProductArguments& w, const typename Tile::Result& sums,
-                                 Place tile)
+                                 TilePlace tile)
 {
     using Element = typename Tile::Element;
     auto* c = static_cast<Element*>(w.c) + m.blockY() * w.cBatch;
@@ -258,7 +259,7 @@ MEMSCAPE_KERNEL void writeResult(Machine& m, const TensorProductArguments& w, co
         for (int block = 0; block < Tile::blocks; ++block) {
             MEMSCAPE_UNROLL
             for (int r = 0; r < 4; r += 2) {
-                const Place place = placeInD(m.thread() % 32, r);
+                const TilePlace place = placeInD(m.thread() % 32, r);
                 const int row = tile.row * Tile::side + warp / 2 * Tile::warpSide + s * mmaRows + place.row;
                 const int column =
                     tile.column * Tile::side + warp % 2 * Tile::warpSide + block * mmaColumns + place.column;
@@ -283,7 +284,7 @@ MEMSCAPE_KERNEL void writeResult(Machine& m, const TensorProductArguments& w, co
 template <typename Tile, bool isAligned, typename Machine>
 MEMSCAPE_KERNEL void tensorProduct(Machine& m, const TensorProductArguments& w)
 {
-    const Place tile = productTile(m.blockX(), over(w.sizes.rows, Tile::side), over(w.sizes.columns, Tile::side));
+    const TilePlace tile = productTile(m.blockX(), over(w.sizes.rows, Tile::side), over(w.sizes.columns, Tile::side));
     typename Tile::Result sums;
     sums.clear(m);
     throughStrips<Tile::stageBytes, Tile::isAsync>(

@@ -53,7 +53,7 @@ MEMSCAPE_KERNEL void copyTile(Machine& m, std::uint32_t at, const Rows<Element>&
 {
     constexpr int chunks = Layout::chunksPerRow, step = rowsPerTurn<chunks, threads>();
     static_assert(rows % step == 0, "every thread copies equally many chunks");
-    const Place place = firstChunk<chunks>(m.thread());
+    const TilePlace place = firstChunk<chunks>(m.thread());
     const int row = firstRow + place.row;
     const Element* source = from.data + (std::int64_t(row) * chunks + place.column) * chunkElements;
     const std::uint32_t to = at + Layout::at(place.row, place.column);
@@ -72,7 +72,7 @@ MEMSCAPE_KERNEL void copyTileAsync(Machine& m, std::uint32_t at, const Rows<Elem
 {
     constexpr int chunks = Layout::chunksPerRow, step = rowsPerTurn<chunks, threads>();
     static_assert(rows % step == 0, "every thread copies equally many chunks");
-    const Place place = firstChunk<chunks>(m.thread());
+    const TilePlace place = firstChunk<chunks>(m.thread());
     const int row = firstRow + place.row;
     const Element* source = from.data + (std::int64_t(row) * chunks + place.column) * chunkElements;
     const std::uint32_t to = at + Layout::at(place.row, place.column);
@@ -88,7 +88,7 @@ MEMSCAPE_KERNEL void copyTileAsync(Machine& m, std::uint32_t at, const Rows<Elem
 template <typename Layout, typename Machine>
 MEMSCAPE_KERNEL std::uint32_t leftOfLane(Machine& m, std::uint32_t at, int row)
 {
-    const Place place = matrixRowDownFirst(m.thread() % 32);
+    const TilePlace place = matrixRowDownFirst(m.thread() % 32);
     return at + Layout::at(row + place.row, place.column);
 }
 /// A: 16 rows from `row` on, 16 elements of depth from chunk `chunk` on.
@@ -113,7 +113,7 @@ template <typename Element, typename Layout, int strips, int blocks, typename Ma
 MEMSCAPE_KERNEL void addScores(Machine& m, Sums<strips, blocks>& sums, const std::uint32_t (&a)[strips][4],
                                std::uint32_t at, int chunk)
 {
-    const Place place = matrixRowAcrossFirst(m.thread() % 32);
+    const TilePlace place = matrixRowAcrossFirst(m.thread() % 32);
     const std::uint32_t lane = Layout::further(at + Layout::at(place.row, place.column), chunk);
     MEMSCAPE_UNROLL
     for (int b = 0; b < blocks; b += 2) {
@@ -131,7 +131,7 @@ MEMSCAPE_KERNEL void addScores(Machine& m, Sums<strips, blocks>& sums, const std
 template <typename Layout, typename Machine>
 MEMSCAPE_KERNEL std::uint32_t valuesOfLane(Machine& m, std::uint32_t at, int chunk)
 {
-    const Place place = matrixRowDownFirst(m.thread() % 32);
+    const TilePlace place = matrixRowDownFirst(m.thread() % 32);
     return Layout::further(at + Layout::at(place.row, place.column), chunk);
 }
 /// O += P T for 16 rows of the tile, from `row` on; the columns of T are those of O, from where `lane`
@@ -181,7 +181,7 @@ MEMSCAPE_KERNEL void maskScores(Machine& m, Sums<strips, blocks>& scores, const 
         for (int b = 0; b < blocks; ++b) {
             MEMSCAPE_UNROLL
             for (int r = 0; r < 4; ++r) {
-                const Place place = placeInD(m.thread() % 32, r);
+                const TilePlace place = placeInD(m.thread() % 32, r);
                 if (!sees(s, row + strip * 16 + place.row, key + b * 8 + place.column))
                     scores.at[strip][b][r] = -INFINITY;
             }
@@ -265,7 +265,7 @@ MEMSCAPE_KERNEL void writeRows(Machine& m, const Sums<strips, blocks>& sums, con
     for (int s = 0; s < strips; ++s) {
         MEMSCAPE_UNROLL
         for (int half = 0; half < 2; ++half) {
-            const Place place = placeInD(m.thread() % 32, 2 * half);
+            const TilePlace place = placeInD(m.thread() % 32, 2 * half);
             const int row = firstRow + s * 16 + place.row;
             if (row >= rowCount)
                 continue;

@@ -84,7 +84,7 @@ MEMSCAPE_KERNEL std::uint32_t rightAt(Machine& m, std::uint32_t b, int column, i
 {
     const int lane = m.thread() % 32;
     if (Tile::bTransposed) {
-        const Place place = matrixRowAcrossFirst(lane);
+        const TilePlace place = matrixRowAcrossFirst(lane);
         return Tile::A::further(b + Tile::A::at(column + place.row, place.column), 2 * step);
     }
     return b + std::uint32_t((step * Tile::stepRows + lane % 4) * Tile::B::rowBytes + (column + lane / 4) * 4);
@@ -108,7 +108,7 @@ template <typename Tile, typename Machine, typename Sums>
 MEMSCAPE_KERNEL void multiplyBytes(Machine& m, Sums& sums, std::uint32_t stage)
 {
     const int warp = m.thread() / 32, row = warp / 2 * Tile::warpSide, column = warp % 2 * Tile::warpSide;
-    const Place place = matrixRowDownFirst(m.thread() % 32);
+    const TilePlace place = matrixRowDownFirst(m.thread() % 32);
     MEMSCAPE_NO_UNROLL // Hopper widens FP8 to halves: more than one step at once does not fit the registers
         for (int step = 0; step < Tile::steps; ++step)
     {
@@ -145,7 +145,7 @@ MEMSCAPE_KERNEL void formatProduct(Machine& m, const FormatArguments& w)
 {
     using Numbers = typename Tile::Numbers;
     using Result = typename Numbers::Result;
-    const Place tile = productTile(m.blockX(), over(w.rows, Tile::side), over(w.columns, Tile::side));
+    const TilePlace tile = productTile(m.blockX(), over(w.rows, Tile::side), over(w.columns, Tile::side));
     const int firstRow = tile.row * Tile::side, firstColumn = tile.column * Tile::side;
     const std::int64_t aRow = std::int64_t(w.inner) * Numbers::bytes,
                        bRow = std::int64_t(Tile::bTransposed ? w.inner : w.columns) * Numbers::bytes;
@@ -173,7 +173,7 @@ MEMSCAPE_KERNEL void formatProduct(Machine& m, const FormatArguments& w)
         for (int block = 0; block < Tile::blocks; ++block) {
             MEMSCAPE_UNROLL
             for (int r = 0; r < 4; ++r) {
-                const Place place = placeInD(m.thread() % 32, r);
+                const TilePlace place = placeInD(m.thread() % 32, r);
                 const int row = row0 + s * mmaRows + place.row, column = column0 + block * mmaColumns + place.column;
                 if (row < w.rows && column < w.columns)
                     m.store(static_cast<Result*>(w.c) + (std::int64_t(row) * w.columns + column),
@@ -215,7 +215,7 @@ MEMSCAPE_KERNEL void multiplyDoubles(Machine& m, Sums& sums, std::uint32_t stage
 template <bool isAligned, typename Machine> MEMSCAPE_KERNEL void doubleProduct(Machine& m, const FormatArguments& w)
 {
     using Tile = DoubleTile;
-    const Place tile = productTile(m.blockX(), over(w.rows, Tile::side), over(w.columns, Tile::side));
+    const TilePlace tile = productTile(m.blockX(), over(w.rows, Tile::side), over(w.columns, Tile::side));
     const int firstRow = tile.row * Tile::side, firstColumn = tile.column * Tile::side;
     double sums[Tile::strips][Tile::blocks][2] = {};
     const std::int64_t aRow = std::int64_t(w.inner) * 8, bRow = std::int64_t(w.columns) * 8;

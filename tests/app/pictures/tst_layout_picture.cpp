@@ -12,8 +12,8 @@ using namespace memscape;
 
 namespace {
 
-LayoutPicture* shown(QWidget& parent, const std::vector<std::string>& assignments, const char* device = "cpu",
-                     QSize size = {760, 370})
+LayoutPicture* shownLayout(QWidget& parent, const std::vector<std::string>& assignments, const char* device = "cpu",
+                           QSize size = {760, 370})
 {
     const Experiment* experiment = *findExperiment("layout");
     const Device found = *findDevice(device);
@@ -39,7 +39,7 @@ private slots:
     void elementsKnowTheirAddressAndTheirNeighbours()
     {
         QWidget window;
-        const LayoutState& state = shown(window, {"shape=4,6", "views=t()"})->state();
+        const LayoutState& state = shownLayout(window, {"shape=4,6", "views=t()"})->state();
         QVERIFY(state.isWhole);
         QCOMPARE(state.rows, 6);
         QCOMPARE(state.columns, 4);
@@ -55,11 +55,11 @@ private slots:
     {
         QWidget window;
         // A corner of 16 columns, each in a line of its own: more than the cache has room for.
-        const LayoutState& view = shown(window, {"shape=2048,2048", "views=t()"})->state();
+        const LayoutState& view = shownLayout(window, {"shape=2048,2048", "views=t()"})->state();
         QCOMPARE(view.steps.back().fetched, int(view.steps.size()));
-        const LayoutState& dense = shown(window, {"shape=2048,2048", "views="})->state();
+        const LayoutState& dense = shownLayout(window, {"shape=2048,2048", "views="})->state();
         QCOMPARE(dense.steps.back().fetched, int(dense.lines.size()));
-        const LayoutState& first = shown(window, {"shape=2048,2048", "views=t()", "walk=first-fastest"})->state();
+        const LayoutState& first = shownLayout(window, {"shape=2048,2048", "views=t()", "walk=first-fastest"})->state();
         QCOMPARE(first.steps.back().fetched, int(first.lines.size()));
         QCOMPARE(first.cells[std::size_t(first.steps[1].cell)].row, 1);
         QVERIFY(view.cachedAfter(40).size() <= LayoutState::cacheRoom);
@@ -68,13 +68,13 @@ private slots:
     void chipsSayWhatPyTorchSays()
     {
         QWidget window;
-        const LayoutState& state = shown(window, {"shape=6,8", "views=t();view(48);reshape(48)"})->state();
+        const LayoutState& state = shownLayout(window, {"shape=6,8", "views=t();view(48);reshape(48)"})->state();
         QCOMPARE(state.chips.size(), std::size_t(3));
         QCOMPARE(state.chips[0].strides, QStringLiteral("[1, 8]"));
         QCOMPARE(state.chips[0].verdict, QStringLiteral("view"));
         QVERIFY(state.chips[1].isRefused && state.chips[1].tip.contains(QStringLiteral("not compatible")));
         QVERIFY(state.refusal().contains(QStringLiteral("not compatible"))); // in words, not only by its edge
-        QVERIFY(shown(window, {"shape=6,8", "views=t()"})->state().refusal().isEmpty());
+        QVERIFY(shownLayout(window, {"shape=6,8", "views=t()"})->state().refusal().isEmpty());
         QVERIFY(state.chips[2].isCopy);
         QVERIFY(state.pytorch.startsWith(QStringLiteral("x.t().reshape(48)")));
     }
@@ -82,7 +82,7 @@ private slots:
     void operationsAreRemovedMovedAndEdited()
     {
         QWidget window;
-        auto* picture = shown(window, {"shape=4,6", "views=t();unsqueeze(0);flatten()"});
+        auto* picture = shownLayout(window, {"shape=4,6", "views=t();unsqueeze(0);flatten()"});
         QSignalSpy changes(picture, &Picture::changesWanted);
         const LayoutGeometry layout = picture->layoutNow();
         test::mouse(*picture, QEvent::MouseButtonPress, layout.removeOf(1).center(), Qt::LeftButton);
@@ -149,7 +149,7 @@ private slots:
             assignments.push_back(one.toStdString());
         QWidget window;
         for (const QSize size : {QSize(480, 300), QSize(760, 370), QSize(1300, 620)}) {
-            auto* picture = shown(window, assignments, device.toUtf8().constData(), size);
+            auto* picture = shownLayout(window, assignments, device.toUtf8().constData(), size);
             const QRectF all(QPointF(0, 0), QSizeF(size));
             const LayoutGeometry layout = picture->layoutNow();
             for (const QRectF& chip : layout.chips)
@@ -172,7 +172,7 @@ private slots:
         QWidget window;
         for (const QSize size : {QSize(756, 400), QSize(1396, 700)}) { // of windows of 1280 × 800 and 1920 × 1200
             const LayoutGeometry layout =
-                shown(window, {"shape=2048,2048", "views=transpose(0,1)"}, "nvidia-h200", size)->layoutNow();
+                shownLayout(window, {"shape=2048,2048", "views=transpose(0,1)"}, "nvidia-h200", size)->layoutNow();
             const double bottom = layout.playButton.top(), height = bottom - layout.gridTitle.bottom();
             QVERIFY2(bottom - layout.grid.bottom() < 0.25 * height,
                      qPrintable(QString::number(bottom - layout.grid.bottom())));
@@ -185,7 +185,7 @@ private slots:
     void whatCannotBeReadIsAProblem()
     {
         QWidget window;
-        auto* picture = shown(window, {"views=transpoze(0"});
+        auto* picture = shownLayout(window, {"views=transpoze(0"});
         picture->setProblem(QStringLiteral("no operation is called transpoze"));
         QVERIFY(!picture->state().isValid);
         QCOMPARE(picture->summary(), QStringLiteral("no operation is called transpoze"));

@@ -74,11 +74,11 @@ template <typename Word> void compareReads(std::uint32_t padding, std::uint32_t 
 }
 
 /// Wavefronts of one ldmatrix.x4 whose lanes point at rows of a tile from (row, chunk) on.
-template <typename Layout> int matrixWavefronts(Place (*placeOf)(int), int row, int chunk)
+template <typename Layout> int matrixWavefronts(TilePlace (*placeOf)(int), int row, int chunk)
 {
     std::vector<std::uint32_t> addresses;
     for (int lane = 0; lane < 32; ++lane) {
-        const Place place = placeOf(lane);
+        const TilePlace place = placeOf(lane);
         addresses.push_back(Layout::at(row + place.row, chunk + place.column));
     }
     return resolveBanks(addresses, 16)->wavefronts;
@@ -107,7 +107,7 @@ template <int chunks> void expectNoConflicts()
     for (int warp = 0; warp < 4; ++warp) {
         std::vector<std::uint32_t> stored;
         for (int lane = 0; lane < 32; ++lane) {
-            const Place place = firstChunk<chunks>(warp * 32 + lane);
+            const TilePlace place = firstChunk<chunks>(warp * 32 + lane);
             stored.push_back(Swizzled::at(place.row, place.column));
         }
         QCOMPARE(resolveBanks(stored, 16)->conflicts(), 0);

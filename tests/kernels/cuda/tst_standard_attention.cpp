@@ -264,7 +264,7 @@ private slots:
             for (const int columns : {1, 3, 16}) {
                 std::set<std::pair<int, int>> seen;
                 for (int i = 0; i < rows * columns; ++i) {
-                    const Place tile = productTile(i, rows, columns);
+                    const TilePlace tile = productTile(i, rows, columns);
                     QVERIFY(tile.row < rows && tile.column < columns);
                     seen.insert({tile.row, tile.column});
                 }
