@@ -197,7 +197,7 @@ void ExperimentPage::refreshPlot(const ShownMeasurement& now)
     const SeriesAxis* axis = axisOf(*lead, group);
     const bool hasLevels = target && m_experiment.isThroughMemory(*target);
     view->setBands(hasLevels && axis ? capacityBands(*target, *axis) : std::vector<Band>());
-    view->setLines(hasLevels ? datasheetLines(*target, group.unit, bytes) : std::vector<HorizontalLine>());
+    view->setLines(hasLevels ? datasheetLines(*target, group.unit, bytes) : m_extension->limits(group));
     view->setPhases({});
     view->setCallouts({});
     if (isOwn)

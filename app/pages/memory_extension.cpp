@@ -108,6 +108,7 @@ MemoryDetail::MemoryDetail(const Json& detail)
     outOfMemory = state.outOfMemory;
     knowsWhatFits = state.fits || !outOfMemory.isEmpty();
     caution = state.caution;
+    available = state.available;
     if (!state.ranks.totals.empty())
         rank = MemoryExtension::tr(" on rank %1 of %2").arg(state.ranks.fullest).arg(state.ranks.totals.size());
     assumptions = QStringList(state.assumptions.begin(), state.assumptions.end()).join(QStringLiteral("; "));
@@ -197,8 +198,16 @@ void MemoryExtension::dressPlot(PlotView& view) const
 {
     view.setTitle(tr("One training step, byte by byte"));
     view.setPhases(m_timelinePlot.phases);
-    view.setLines(m_timelinePlot.lines);
     view.setCallouts(m_timelinePlot.callouts);
+}
+
+std::vector<HorizontalLine> MemoryExtension::limits(const SeriesGroup& group) const
+{
+    const bool isOfPeak = std::ranges::find(group.series, "peak_allocated") != group.series.end();
+    if (!m_detail->available || !(isOfPeak || group.key == QLatin1String(timelineKey)))
+        return {};
+    const double bytes = *m_detail->available;
+    return {{bytes, tr("%1 for PyTorch on this device").arg(memoryText(bytes, m_bytes)), true}};
 }
 
 QString MemoryExtension::basis() const

@@ -23,8 +23,9 @@ struct MemoryDetail : Prepared
     std::vector<TextbookFormula> textbook;
     QString outOfMemory; ///< what does not fit, in words
     QString assumptions, caution;
-    QString rank;               ///< " on rank 0 of 4": of a pipeline
-    bool knowsWhatFits = false; ///< that comes with the advice
+    std::optional<double> available; ///< B for PyTorch on the device
+    QString rank;                    ///< " on rank 0 of 4": of a pipeline
+    bool knowsWhatFits = false;      ///< that comes with the advice
 };
 
 class MemoryExtension : public PageExtension
@@ -56,6 +57,8 @@ public:
     /// Areas, and curves of other steps in their places, beside what every plot has.
     void dressCurves(std::vector<Curve>& curves, const CurveInput& input) const override;
     void dressPlot(PlotView& view) const override;
+    /// What the device has for PyTorch, over peaks.
+    std::vector<HorizontalLine> limits(const SeriesGroup& group) const override;
     std::optional<std::vector<Marker>> markers(const QString& group, const SeriesAxis* axis) const override;
     bool moveMarker(const QString& key, double event) override;
 

@@ -10,9 +10,6 @@ namespace memscape {
 
 namespace {
 
-/// A peak below that share of the capacity would be flat beneath its line.
-constexpr double nearShare = 0.3;
-
 struct Stretch
 {
     double begin, end;
@@ -99,13 +96,8 @@ MemoryPlot memoryPlot(const MemoryTimeline& timeline, ByteStyle bytes)
         plot.areas.push_back(std::move(area));
     }
     plot.phases = phaseBands(timeline);
-    const std::vector<double> totals = timeline.totals();
-    const double highest = totals.empty() ? 0 : *std::ranges::max_element(totals);
-    if (timeline.capacity && highest > nearShare * *timeline.capacity)
-        plot.lines.push_back(
-            {*timeline.capacity, tr("%1 for PyTorch on this device").arg(memoryText(*timeline.capacity, bytes)), true});
     if (timeline.outOfMemory && !timeline.event.empty())
-        plot.callouts.push_back(callout(timeline, totals, bytes));
+        plot.callouts.push_back(callout(timeline, timeline.totals(), bytes));
     return plot;
 }
 

@@ -19,7 +19,6 @@ struct MemoryPlot
 {
     std::vector<Curve> areas;
     std::vector<Band> phases;
-    std::vector<HorizontalLine> lines;
     std::vector<Callout> callouts;
 };
 

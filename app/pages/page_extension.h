@@ -76,6 +76,8 @@ public:
     virtual void dressAxes(AxisSpec&, AxisSpec&) const { }
     virtual void dressCurves(std::vector<Curve>&, const CurveInput&) const { }
     virtual void dressPlot(PlotView&) const { }
+    /// Lines over a plot whose values may not pass them.
+    virtual std::vector<HorizontalLine> limits(const SeriesGroup& /*group*/) const { return {}; }
 
     /// Instead of the marker of a parameter; nothing: that one. `axis`: of the plot's x, null without one.
     virtual std::optional<std::vector<Marker>> markers(const QString& /*group*/, const SeriesAxis* /*axis*/) const

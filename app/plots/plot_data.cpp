@@ -33,6 +33,9 @@ struct Extent
     bool empty() const { return !(low <= high); }
 };
 
+/// Curves below that share of a limit would be flat beneath its line, which is then left out of the range.
+constexpr double nearShare = 0.3, nearShareOfLog = 0.01;
+
 // Limits around what there is: a share of padding, more room for a single value.
 AxisRange padded(const Extent& extent, const AxisSpec& axis, double before, double after)
 {
@@ -146,8 +149,11 @@ AxisRange yRange(const AxisSpec& axis, const std::vector<Curve>& curves, bool lo
     for (const double total : areaTotals(curves))
         extent.add(total, log);
     if (!extent.empty()) {
-        for (const HorizontalLine& line : lines)
-            extent.add(line.y, log);
+        const double highest = extent.high;
+        for (const HorizontalLine& line : lines) {
+            if (!line.limit || highest > (log ? nearShareOfLog : nearShare) * line.y)
+                extent.add(line.y, log);
+        }
     }
     return padded(extent, axis, 0.06, 0.08);
 }

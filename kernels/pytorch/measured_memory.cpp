@@ -96,7 +96,7 @@ void addModel(Json& detail, const Device& device, const Parameters& parameters)
 {
     if (const auto model = askedModel(parameters))
         detail["model"] = modelJson(*model);
-    detail["capacity"] = capacityJson(device);
+    detail["capacity"] = capacityJson(device, device.isGpu() ? parameters.integer("device_context") : 0);
     detail["basis"] = device.basis;
 }
 

@@ -122,6 +122,7 @@ MemoryState readMemoryState(const Json& detail)
     }
     state.ranks = readRanks(member(detail, "pipeline"));
     state.capacity = optionalNumber(member(detail, "capacity"), "bytes");
+    state.available = optionalNumber(member(detail, "capacity"), "available");
     state.device = textOf(member(detail, "capacity"), "label");
     state.fits = isTrue(detail, "fits", true);
     state.isTight = textOf(detail, "fit") == QLatin1String("tight");

@@ -120,7 +120,7 @@ struct MemoryState
     std::vector<QString> assumptions;
     QString caution; ///< what may make every number wrong
     std::vector<MemoryPart> parts;
-    std::optional<double> capacity;
+    std::optional<double> capacity, available; ///< B: all, and for PyTorch
     QString device;
     bool fits = true;
     bool isTight = false; ///< it fits with less room than predictions may be off

@@ -46,7 +46,7 @@ Json detailOf(const Device& device, const ServingAnswer& answer)
     if (answer.draft)
         detail["parts"].push_back(part("draft_model", "draft model", drafted));
     const std::int64_t total = answer.allWeights() + moment.bytes() + request.deviceContext;
-    detail["capacity"] = capacityJson(device);
+    detail["capacity"] = capacityJson(device, request.deviceContext);
     const bool fits = answer.fits(total - request.deviceContext);
     const std::int64_t needed = std::max(total, answer.loading.device + request.deviceContext);
     detail["loading"] = answer.loading.device + request.deviceContext;

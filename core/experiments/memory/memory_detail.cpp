@@ -287,12 +287,12 @@ std::optional<std::int64_t> capacityOf(const Device& device)
     return static_cast<std::int64_t>(std::min(gpus, dram->capacity.value));
 }
 
-Json capacityJson(const Device& device)
+Json capacityJson(const Device& device, std::int64_t context)
 {
     const auto bytes = capacityOf(device);
     if (!bytes)
         return {};
-    Json capacity{{"bytes", *bytes}, {"label", device.name}};
+    Json capacity{{"bytes", *bytes}, {"available", *bytes - context}, {"label", device.name}};
     if (device.sharesHostMemory && !device.gpuMemory.known())
         capacity["shared"] = true;
     return capacity;

@@ -170,7 +170,7 @@ Json detailOf(const Device& device, const TrainingAnswer& answer, const std::vec
     if (!simulation.graph->attention.text.empty())
         detail["attention"] = simulation.graph->attention.text;
     detail["basis"] = device.basis;
-    detail["capacity"] = capacityJson(device);
+    detail["capacity"] = capacityJson(device, answer.setup.context);
     return detail;
 }
 
