@@ -11,6 +11,7 @@
 #include <QSplitter>
 
 #include <algorithm>
+#include <iterator>
 
 namespace memscape {
 
@@ -197,7 +198,10 @@ void ExperimentPage::refreshPlot(const ShownMeasurement& now)
     const SeriesAxis* axis = axisOf(*lead, group);
     const bool hasLevels = target && m_experiment.isThroughMemory(*target);
     view->setBands(hasLevels && axis ? capacityBands(*target, *axis) : std::vector<Band>());
-    view->setLines(hasLevels ? datasheetLines(*target, group.unit, bytes) : m_extension->limits(group));
+    std::vector<HorizontalLine> lines = m_extension->limits(group);
+    if (hasLevels)
+        std::ranges::copy(datasheetLines(*target, group.unit, bytes), std::back_inserter(lines));
+    view->setLines(std::move(lines));
     view->setPhases({});
     view->setCallouts({});
     if (isOwn)

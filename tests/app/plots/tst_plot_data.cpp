@@ -116,6 +116,20 @@ private slots:
         QCOMPARE(yRange({}, {c}, false, {}).high, 1.0);
     }
 
+    void aLimitFarAboveAllCurvesIsLeftOut()
+    {
+        const Curve c = curve({1, 2}, {10, 20});
+        const auto highest = [&](double limit, int log) {
+            AxisSpec spec;
+            spec.log = log;
+            return yRange(spec, {c}, false, {{limit, QStringLiteral("139 GiB for PyTorch"), true}}).high;
+        };
+        QVERIFY(highest(50, 0) >= 50);
+        QVERIFY(highest(100, 0) < 30);
+        QVERIFY(highest(1500, 1) >= 1500);
+        QVERIFY(highest(5000, 1) < 100);
+    }
+
     void sharesAndBack()
     {
         for (const bool log : {false, true}) {
