@@ -32,8 +32,8 @@ inline constexpr const char* aliveAtThePeak = "alive at the peak";
 /// The memory that a program can have on this device, B; nothing when the device does not say.
 std::optional<std::int64_t> capacityOf(const Device& device);
 
-/// {"bytes","available","label"}: all of it, and without the device's context; and "shared": true where the CPU's programs and the system use these bytes too; null
-/// when unknown.
+/// {"bytes","available","label"}: all of it, and without the device's context; and "shared": true where the CPU's
+/// programs and the system use these bytes too; null when unknown.
 Json capacityJson(const Device& device, std::int64_t context);
 
 /// Predicted peaks of whole steps differ by up to 3 % from what PyTorch reserves (resources/help/accuracy.md):
