@@ -108,7 +108,7 @@ std::int64_t castBytes(const std::vector<LoadedTensor>& tensors, const LoadingPl
     return most;
 }
 
-bool endsWithPart(std::string_view name, std::string_view part)
+bool hasPart(std::string_view name, std::string_view part)
 {
     const std::size_t at = name.find(part);
     return at != std::string_view::npos && at > 0 && name[at - 1] == '.';
@@ -122,7 +122,7 @@ std::int64_t joinedBytes(const std::vector<LoadedTensor>& tensors, const Loading
     std::int64_t most = 0;
     for (const LoadedTensor& loaded : tensors) {
         const std::string& name = loaded.tensor->name;
-        if (loaded.copies() > 1 && (endsWithPart(name, "gate_proj.") || endsWithPart(name, "w1.")))
+        if (loaded.copies() > 1 && (hasPart(name, "gate_proj.") || hasPart(name, "w1.")))
             most = std::max(most, 2 * loaded.all());
     }
     return most;
@@ -140,6 +140,7 @@ struct LoadedModel
 Result<LoadedModel> loadedModel(const Inventory& all, const ModelDescription& model, const LoadingPlan& plan)
 {
     LoadedModel made;
+    MEMSCAPE_CHECK(servedWeights(model, StoredForm::Float32, 4, 1)); // no sum below is more
     for (const ModelTensor& tensor : all.tensors) {
         LoadedTensor loaded{&tensor, 0, 0, 0, isQuantizedIn(tensor, plan.form)};
         loaded.kept = servedTensorBytes(tensor, model, plan.form, plan.computed, plan.tensorParallel);

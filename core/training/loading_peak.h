@@ -48,7 +48,7 @@ struct LoadingPlan
     StoredForm file = {}; ///< of the file; a type that is not quantized where they are quantized as they come
     std::int64_t computed = 2, tensorParallel = 1;
     bool hasLooseHead = false;    ///< a head in the file that the model ties when all is loaded
-    bool transposesBytes = false; ///< LLM.int8 of bitsandbytes before 0.45 makes a transposed copy, too (CBt)
+    bool transposesBytes = false; ///< LLM.int8 of old bitsandbytes makes a transposed copy, too (CBt)
     Transformers transformers = Transformers::From524;
 
     /// What is loaded is not what stays.

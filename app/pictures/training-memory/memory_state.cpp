@@ -111,6 +111,7 @@ MemoryState readMemoryState(const Json& detail)
     if (state.model.isEmpty())
         state.model = textOf(model, "name");
     state.family = textOf(model, "family");
+    state.positions = number(model, "positions", 0);
     state.caution = textOf(model, "caution");
     state.assumptions = list<QString>(member(model, "assumptions"), [](const Json& one) {
         return one.is_string() ? QString::fromStdString(one.get<std::string>()) : QString();

@@ -117,6 +117,7 @@ struct MemoryState
 {
     PipelineRanks ranks;
     QString model, family;
+    double positions = 0; ///< of the model; 0: as many as one likes
     std::vector<QString> assumptions;
     QString caution; ///< what may make every number wrong
     std::vector<MemoryPart> parts;

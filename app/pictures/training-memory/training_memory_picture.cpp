@@ -93,7 +93,7 @@ ParameterChanges textsOf(const Parameters& parameters, const ParameterChanges& o
 }
 
 /// What the longest context and the largest batch are that fit; empty where that is not asked.
-QString reachOf(const Prediction& predicted, const Parameters& parameters)
+QString reachOf(const Prediction& predicted, double positions, const Parameters& parameters)
 {
     const Figure* context = findFigure(predicted.figures, "largest_context");
     const Figure* batch = findFigure(predicted.figures, "largest_batch");
@@ -113,10 +113,9 @@ QString reachOf(const Prediction& predicted, const Parameters& parameters)
     const Figure* fits = findFigure(predicted.figures, "fits");
     const bool endsTheModel = fits && fits->isNumber() && fits->number() > 0
         && context->number() < parameters.number("context"); // more would fit than it has positions
-    const auto positions = predicted.detail.value(nlohmann::json::json_pointer("/model/positions"), std::int64_t(0));
     const QString first = endsTheModel
         ? TrainingMemoryPicture::tr("The model has %1 positions").arg(count(context->number()))
-        : positions > 0 && context->number() == double(positions)
+        : context->number() > 0 && context->number() == positions
         ? TrainingMemoryPicture::tr("At batch %1 all %2 positions of the model fit").arg(now, count(context->number()))
         : context->number() > 0
         ? TrainingMemoryPicture::tr("At batch %1 up to %2 tokens fit").arg(now, count(context->number()))
@@ -155,7 +154,8 @@ void TrainingMemoryPicture::read(const PictureValues& values)
     }
     m_state.isFilling = false;
     m_state.title = titleOf(m_state.memory, *m_schema, values.parameters);
-    m_state.reach = values.predicted ? reachOf(*values.predicted, values.parameters) : QString();
+    m_state.reach =
+        values.predicted ? reachOf(*values.predicted, m_state.memory.positions, values.parameters) : QString();
     refreshApplied();
     m_state.firstCard =
         std::clamp(m_state.firstCard, 0, std::max(0, int(m_state.memory.levers.size() + m_state.applied.size()) - 1));

@@ -77,7 +77,7 @@ Result<LoadingPlan> loadingPlanOf(const Device& device, const Parameters& parame
     plan.file = filedForm(parameters, request.weights);
     plan.computed = elementBytes(request.computed);
     plan.tensorParallel = request.tensorParallel;
-    plan.transposesBytes = parameters.choice("bitsandbytes") != "0.44";
+    plan.transposesBytes = isOldBitsandbytes(parameters);
     plan.hasLooseHead = parameters.choice("output_head") == "loaded";
     plan.transformers = request.transformers;
     const bool isStateDict = plan.way == LoadingWay::StateDict || plan.way == LoadingWay::OnDevice;

@@ -57,8 +57,7 @@ ParameterSpec bitsandbytesSpec()
         "Which version. Before 0.44 the input of each 4-bit layer is kept for as long as the loss is named, through "
         "checkpointing that isn't reentrant and into the next micro-batch's forward pass, and 8-bit Adam has a scale "
         "per block of 2048; weights in 8 bits are made with a transposed copy beside them. Before 0.43 weights in 4 "
-        "bits "
-        "are quantized from fp16, and made fp16 again on the way to bf16.",
+        "bits are quantized from fp16, and made fp16 again on the way to bf16.",
         {{"0.44", "0.44 or newer", "a frozen layer's input is not kept"},
          {"0.43", "0.43", "ctx.tensors = (A, B)"},
          {"0.41", "0.41 or 0.42", "and weights pass through fp16"}},

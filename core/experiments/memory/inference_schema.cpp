@@ -130,8 +130,8 @@ Schema inferenceSchema()
              {"loaded", "loaded, then tied",
               "the file has a second one (Qwen's AWQ), which is let go when transformers ties it: peak of loading"},
              {"own", "a matrix of its own",
-              "copied or loaded and never tied: torchao's untied embedding, programs that copy the weights one "
-              "by one"}},
+              "copied or loaded and never tied: torchao's untied embedding, programs that copy the weights one by "
+              "one"}},
             "model"),
         choiceSpec("loading", "loading", "How the weights get from their file to the device. GGUF is mapped.",
                    {{"auto", "as the library does", "vLLM in place, others directly"},
