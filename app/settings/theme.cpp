@@ -186,10 +186,13 @@ void applyTheme(QApplication& application, const QString& name, double fontScale
     const Theme& theme = themeByName(name);
     state().theme = theme.name;
     const QFont font = baseFont(fontScale);
+    const QString sheet = styleSheetFor(theme, font);
+    if (sheet == application.styleSheet() && font == application.font())
+        return; // as it is: Qt would style every widget of every page again, which takes seconds
     application.setStyle(new IndicatorStyle); // the application takes it
     application.setFont(font);
     application.setPalette(paletteFor(theme));
-    application.setStyleSheet(styleSheetFor(theme, font));
+    application.setStyleSheet(sheet);
 }
 
 QPalette paletteFor(const Theme& t)

@@ -448,8 +448,8 @@ void MainWindow::applySettings(Settings::Key key)
 {
     switch (key) {
     case Settings::Key::Theme:
-    case Settings::Key::FontZoom:
-    case Settings::Key::ReducedMotion: applyLook(); break;
+    case Settings::Key::FontZoom: applyLook(); break;
+    case Settings::Key::ReducedMotion: setMotionAllowed(!m_settings.reducedMotion()); break;
     case Settings::Key::Workers:
         setWorkersFromSettings();
         m_devices.startAll();

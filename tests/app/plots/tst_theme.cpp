@@ -140,6 +140,26 @@ private slots:
                 || themeByName(QStringLiteral("system")).name == QLatin1String("dark"));
     }
 
+    void whatStandsIsNotAppliedAgain()
+    {
+        applyTheme(*qApp, QStringLiteral("light"));
+        struct Restyled : QWidget
+        {
+            int times = 0;
+            bool event(QEvent* event) override
+            {
+                times += event->type() == QEvent::StyleChange;
+                return QWidget::event(event);
+            }
+        } widget;
+        widget.ensurePolished();
+        widget.times = 0;
+        applyTheme(*qApp, QStringLiteral("light"));
+        QCOMPARE(widget.times, 0);
+        applyTheme(*qApp, QStringLiteral("dark"));
+        QVERIFY(widget.times > 0);
+    }
+
     void fontsFollowTheZoom()
     {
         applyTheme(*qApp, QStringLiteral("dark"), 1.0);
