@@ -234,8 +234,8 @@ std::string withoutCompile(const Plan& plan, const CheckpointPlan& checkpointing
         return "tensor parallelism";
     if (plan.pipelineParallel > 1 || plan.contextParallel > 1 || plan.expertParallel > 1)
         return "ranks that share layers, sequences or experts";
-    if (build.isProductInFp8)
-        return "precision=fp8, whose copies are made by kernels of their own";
+    if (build.isProductInFp8 && build.keepsFp8)
+        return "precision=fp8 with delayed scaling, whose copies are made by kernels of their own";
     if (build.adapters && build.adapters->base == BaseForm::Int8)
         return "a base in int8, whose kernels are not the compiler's";
     return {};
@@ -401,6 +401,7 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     MEMSCAPE_CHECK(setLoss(build, device, parameters));
     build.sequenceParallel = plan.sequenceParallel;
     build.isProductInFp8 = plan.precision == Precision::Fp8;
+    build.keepsFp8 = plan.fp8Scaling == Fp8Scaling::Delayed;
     build.rules = rulesOn(device, parameters);
     setup.linkBandwidth = parameters.number("link_bandwidth");
     MEMSCAPE_TRY(nvme, nvmeOf(parameters, plan));

@@ -51,12 +51,14 @@ ParameterSpec precisionSpec()
 
 ParameterSpec fp8ScalingSpec()
 {
-    return choiceSpec("fp8_scaling", "FP8 scaling",
-                      "Where the scale of a tensor comes from that is cast to FP8: it decides how often it is read.",
-                      {{"delayed", "delayed", "from maxima of earlier steps: Transformer Engine, Megatron"},
-                       {"tensorwise", "its own",
-                        "the tensor's own maximum, which takes a pass before the cast: torchao, torchtitan"}},
-                      "delayed");
+    return choiceSpec(
+        "fp8_scaling", "FP8 scaling",
+        "Where the scale of a tensor comes from that is cast to FP8: it decides how often it is read, and what is "
+        "kept for backward: the casts, or as torchao does the tensors themselves.",
+        {{"delayed", "delayed", "from maxima of earlier steps: Transformer Engine, Megatron"},
+         {"tensorwise", "its own",
+          "the tensor's own maximum, which takes a pass before the cast: torchao, torchtitan"}},
+        "delayed");
 }
 
 ParameterSpec tf32Spec()

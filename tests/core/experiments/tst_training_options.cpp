@@ -317,6 +317,29 @@ private slots:
         QCOMPARE(answer("nvidia-a100-80gb").error().place, std::string("precision"));
     }
 
+    /// torchao, float8_linear.py: save_for_backward(input_hp, weight_hp_t), which are what bf16 keeps, and no copy of a
+    /// weight; its casts are there for a product. Transformer Engine keeps an input's byte, and two of a weight's.
+    void torchaosFp8KeepsWhatBf16Keeps()
+    {
+        const auto figureOf = [](const char* key, std::vector<std::string> more) {
+            more.insert(more.end(),
+                        {"model=llama-3.2-1b", "batch=2", "sequence=512", "attention=flash", "loss=chunked:8",
+                         "keeps_logits=false", "advice=none"});
+            return predictedValue(*trainingMemory().predict(h200(), trainingWith(more)), key);
+        };
+        const double matrices = 16. * (2048 * 2048 * 2 + 2 * 2048 * 512 + 3 * 2048 * 8192), embedding = 128256. * 2048;
+        const double half = figureOf("weights", {"precision=bf16-mixed"});
+        QCOMPARE(figureOf("weights", {"precision=fp8", "fp8_scaling=tensorwise"}), half);
+        QVERIFY(figureOf("weights", {"precision=fp8"}) - half >= 2 * matrices);
+        QVERIFY(figureOf("weights", {"precision=fp8"}) - half <= 2 * (matrices + embedding));
+        const double kept = figureOf("activations", {"precision=bf16-mixed"});
+        const double own = figureOf("activations", {"precision=fp8", "fp8_scaling=tensorwise"});
+        QVERIFY(own >= kept && own - kept <= 2 * 512 * 8192); // a cast of the widest input
+        QVERIFY(figureOf("activations", {"precision=fp8"}) < kept);
+        QVERIFY(trainingMemory().predict(
+            h200(), trainingWith({"precision=fp8", "fp8_scaling=tensorwise", "compile=layers", "advice=none"})));
+    }
+
     void activationsGoToTheHostAndBack()
     {
         // 16 layers keep their input, 2 · 512 · 2048 in bf16 = 4 MiB each. The last norm packs its input in fp32 for
