@@ -72,7 +72,7 @@ Result<UpdateStyle> updateOf(const Device& device, const Parameters& parameters,
     if (parameters.choice("operators") == "written-out")
         return UpdateStyle::WrittenOut;
     const bool isAdam = plan.optimizer == OptimizerKind::Adam || plan.optimizer == OptimizerKind::AdamW;
-    if (plan.isByDeepSpeed() && isAdam && !followsCpuRules(device))
+    if (plan.zeroStage > 0 && plan.shardedBy == ShardedBy::DeepSpeed && isAdam && !followsCpuRules(device))
         return UpdateStyle::Fused;
     const bool goesOneByOne = followsCpuRules(device) || pytorchOf(device, parameters) <= PyTorch::Before20;
     return goesOneByOne ? UpdateStyle::Loop : UpdateStyle::Foreach;

@@ -111,6 +111,24 @@ private slots:
         QVERIFY(predictedValue(paged, "peak_allocated") < predictedValue(eight, "peak_allocated") - 1.9 * 124e6);
     }
 
+    /// DeepSpeed builds its FusedAdam for one GPU, too (DeepSpeedEngine::_configure_basic_optimizer); FSDP leaves
+    /// torch.optim's own choice.
+    void deepspeedFusesAdamOnOneGpu()
+    {
+        const auto peak = [](const char* by, const char* style) {
+            const auto predicted = trainingMemory().predict(
+                h200(),
+                trainingWith({"model=gpt2", "batch=1", "sequence=16", "precision=bf16-mixed", "optimizer=adamw",
+                              "zero=3", "advice=none", std::string("sharding_implementation=") + by,
+                              std::string("optimizer_implementation=") + style}));
+            return predicted ? predictedValue(*predicted, "peak_allocated") : -1;
+        };
+        QVERIFY(peak("deepspeed", "fused") > 0);
+        QCOMPARE(peak("deepspeed", "auto"), peak("deepspeed", "fused"));
+        QVERIFY(peak("deepspeed", "auto") < peak("deepspeed", "foreach"));
+        QCOMPARE(peak("fsdp2", "auto"), peak("fsdp2", "foreach"));
+    }
+
     /// ZeRO-Infinity: 12 bytes a parameter of master weights and moments, and 4 of the gradient, are swapped through
     /// four buffers; the update waits for 2 · 12 + 4 bytes.
     void stateOnAnNvmeLeavesTheHost()
