@@ -392,7 +392,8 @@ Schema trainingSchema()
          integerSpec("shortest_sequence", "shortest sequence",
                      "Batches are padded to their longest text. From here to `sequence` lengths are drawn, each as "
                      "likely as another (seed 1), and 32 steps are run one after the other in the same allocator: what "
-                     "the first and all of them leave reserved. 0: every batch is `sequence` long.",
+                     "the first and all of them leave reserved. One draw of many: another may leave half as much or "
+                     "twice. 0: every batch is `sequence` long.",
                      {.most = 16777216,
                       .scale = Scale::Log2,
                       .suffix = "tokens",
