@@ -26,8 +26,9 @@
 // of x; its node keeps x itself. Backward dequantizes the weight. Left out: columns of outliers.
 //
 // FP8, after Transformer Engine's Linear (transformer_engine/pytorch/module/linear.py): x is cast to
-// FP8, one byte an element, and that copy is packed instead of x; gradients of x are in half. Left
-// out: its scales, a few floats a layer.
+// FP8, one byte an element, and that copy is packed instead of x; gradients of x are in half. torchao's Float8Linear
+// packs x itself (matmul_with_hp_or_float8_args: save_for_backward(input_hp, weight_hp_t)) and casts it again. Left
+// out: their scales, a few floats a layer.
 //
 // Left out: adapters of convolutions, of embeddings and of experts that are one parameter; the scales of NF4 while
 // they are dequantized; gradients of the embeddings' output (enable_input_require_grads), which reach the first norm.

@@ -115,6 +115,15 @@ ModelDescription stableLm()
     return model;
 }
 
+/// Of 2023, as its own modeling_qwen.py has it (QwenLM/Qwen): queries, keys and values are one matrix.
+/// Left out: queries and keys are turned in float, and cast back.
+ModelDescription qwen()
+{
+    ModelDescription model = decoder({151936, 11008, 32, 0, 0, 8192});
+    model.biases.query = model.biases.key = model.biases.value = true;
+    return model;
+}
+
 ModelDescription qwen2()
 {
     ModelDescription model = decoder({151936, 22016, 32, 32, 0, 32768});
@@ -346,6 +355,7 @@ constexpr Entry entries[] = {
      [] {
          return decoder({32064, 8192, 32, 0, 0, 4096});
      }},
+    {"qwen", qwen},
     {"qwen2", qwen2},
     {"qwen2_moe", qwen2Moe},
     {"qwen3", [] { return qwen3(false); }},

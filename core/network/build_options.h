@@ -207,7 +207,8 @@ struct BuildOptions
     int expertParallel = 1;     ///< this is one of so many that share the experts
     bool dividesExperts = true; ///< tensor parallelism divides each of them, too; else each device sends its own tokens
     PipelinePart pipeline = {};
-    bool isProductInFp8 = false; ///< layers' linear operators keep FP8 copies of their inputs
+    bool isProductInFp8 = false; ///< layers' linear operators cast their inputs to FP8
+    bool keepsFp8 = true;        ///< and keep the casts for backward instead of the inputs
     std::optional<AdapterOptions> adapters = {};
     /// Virtual tokens of a kind; a prompt's are among `sequence`.
     std::int64_t virtualTokens(AdapterKind kind) const

@@ -100,6 +100,8 @@ void readFeedForward(ConfigFields& fields, ModelDescription& model)
                                       4 * model.hidden));
         model.ffn = ffn.value_or(4 * model.hidden);
     }
+    if (model.architecture == "qwen" && fields.has({"intermediate_size"}))
+        model.ffn /= 2; // counts both of its matrices (modeling_qwen.py: QWenMLP)
     const std::string projection = fields.word({"feed_forward_proj"});
     if (projection.starts_with("gated")) {
         model.gated = true;

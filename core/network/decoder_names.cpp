@@ -18,6 +18,9 @@ DecoderNames decoderNames(const ModelDescription& model)
         return {"transformer", "wte", "", "h",    "norm_1", "norm_2", "attn", "qkv",
                 "proj",        "mlp", "", "fc_1", up,       "proj",   "ln_f", "lm_head"};
     }
+    if (architecture == "qwen")
+        return {"transformer", "wte", "", "h",  "ln_1", "ln_2",   "attn", "c_attn",
+                "c_proj",      "mlp", "", "w2", "w1",   "c_proj", "ln_f", "lm_head"};
     if (architecture == "gptj")
         return {"transformer", "wte", "", "h", "ln_1",  "",       "attn", "",
                 "out_proj",    "mlp", "", "",  "fc_in", "fc_out", "ln_f", "lm_head"};

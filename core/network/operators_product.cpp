@@ -60,7 +60,7 @@ Variable NetworkBuilder::linear(Variable x, Variable weight, Variable bias)
     if (!x.layout().viewed(rows))
         x = contiguous(std::move(x));
     const Variable copy = fp8Copy(x);
-    Variable result = product(x, weight, copy ? copy : x, weight, bias);
+    Variable result = product(x, weight, copy && m_options.keepsFp8 ? copy : x, weight, bias);
     return settled(std::move(result), x, weight, bias);
 }
 

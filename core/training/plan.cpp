@@ -204,6 +204,8 @@ bool isHalf(Precision precision)
 PrecisionRule Plan::kept() const
 {
     PrecisionRule rule = precisionRule(precision);
+    if (fp8Scaling == Fp8Scaling::Tensorwise)
+        rule.fp8Copies = 0;
     if (isByFsdp() && rule.master)
         rule = {rule.master, rule.master, 0, rule.fp8Copies};
     return rule;

@@ -12,7 +12,8 @@
 //   bf16            2 + 2 + 0 + 4     pure half: everything in half, moments too
 //   fp8             2 + 2 + 4 + 8     as bf16-mixed, and each matrix keeps an FP8 copy and its
 //                                     transpose (1 + 1) for the step, as Transformer Engine
-//                                     does; FP8 tensor cores read both operands row-major
+//                                     does; FP8 tensor cores read both operands row-major. With
+//                                     scales of its own (torchao) each product casts it anew
 #pragma once
 
 #include "core/base/result.h"

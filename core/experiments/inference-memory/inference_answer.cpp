@@ -196,7 +196,9 @@ Result<std::int64_t> startBytes(const Device& device, const ServingAnswer& answe
 {
     ServingRequest request = answer.request;
     const bool isRecent = request.library == Library::Vllm09;
-    const std::int64_t context = isRecent ? 0 : request.deviceContext; // later ones count what came after it
+    // What is taken is counted from a snapshot behind the context since 0.6.5 (memory_profiling, pull request 10511).
+    const bool countsContext = request.library != Library::Vllm && !isRecent;
+    const std::int64_t context = countsContext ? request.deviceContext : 0;
     if (!isVllm(request.library))
         return answer.pass.activations + context;
     const bool isA100 = device.id.find("a100") != std::string::npos;

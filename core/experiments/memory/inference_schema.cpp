@@ -73,7 +73,7 @@ Schema inferenceSchema()
             "given: the answer says what.",
             {{"engine", "an engine",
               "TensorRT-LLM, LMDeploy, SGLang, gpt-fast, torch.compile: joined kernels in a graph"},
-             {"vllm", "vLLM 0.6", "an engine whose scheduler runs on the host between tokens: 1.7 ms"},
+             {"vllm", "vLLM 0.6 to 0.8", "an engine whose scheduler runs on the host between tokens: 1.7 ms"},
              {"vllm-0.9", "vLLM since 0.9",
               "the host is hidden behind kernels; at its start it samples for 1024 sequences on GPUs of 70 GiB"},
              {"vllm-0.5", "vLLM before 0.6", "outputs are processed between tokens, too: 4 ms"},

@@ -72,7 +72,7 @@ Result<UpdateStyle> updateOf(const Device& device, const Parameters& parameters,
     if (parameters.choice("operators") == "written-out")
         return UpdateStyle::WrittenOut;
     const bool isAdam = plan.optimizer == OptimizerKind::Adam || plan.optimizer == OptimizerKind::AdamW;
-    if (plan.isByDeepSpeed() && isAdam && !followsCpuRules(device))
+    if (plan.zeroStage > 0 && plan.shardedBy == ShardedBy::DeepSpeed && isAdam && !followsCpuRules(device))
         return UpdateStyle::Fused;
     const bool goesOneByOne = followsCpuRules(device) || pytorchOf(device, parameters) <= PyTorch::Before20;
     return goesOneByOne ? UpdateStyle::Loop : UpdateStyle::Foreach;
@@ -234,8 +234,8 @@ std::string withoutCompile(const Plan& plan, const CheckpointPlan& checkpointing
         return "tensor parallelism";
     if (plan.pipelineParallel > 1 || plan.contextParallel > 1 || plan.expertParallel > 1)
         return "ranks that share layers, sequences or experts";
-    if (build.isProductInFp8)
-        return "precision=fp8, whose copies are made by kernels of their own";
+    if (build.isProductInFp8 && build.keepsFp8)
+        return "precision=fp8 with delayed scaling, whose copies are made by kernels of their own";
     if (build.adapters && build.adapters->base == BaseForm::Int8)
         return "a base in int8, whose kernels are not the compiler's";
     return {};
@@ -401,6 +401,7 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     MEMSCAPE_CHECK(setLoss(build, device, parameters));
     build.sequenceParallel = plan.sequenceParallel;
     build.isProductInFp8 = plan.precision == Precision::Fp8;
+    build.keepsFp8 = plan.fp8Scaling == Fp8Scaling::Delayed;
     build.rules = rulesOn(device, parameters);
     setup.linkBandwidth = parameters.number("link_bandwidth");
     MEMSCAPE_TRY(nvme, nvmeOf(parameters, plan));

@@ -51,12 +51,14 @@ ParameterSpec precisionSpec()
 
 ParameterSpec fp8ScalingSpec()
 {
-    return choiceSpec("fp8_scaling", "FP8 scaling",
-                      "Where the scale of a tensor comes from that is cast to FP8: it decides how often it is read.",
-                      {{"delayed", "delayed", "from maxima of earlier steps: Transformer Engine, Megatron"},
-                       {"tensorwise", "its own",
-                        "the tensor's own maximum, which takes a pass before the cast: torchao, torchtitan"}},
-                      "delayed");
+    return choiceSpec(
+        "fp8_scaling", "FP8 scaling",
+        "Where the scale of a tensor comes from that is cast to FP8: it decides how often it is read, and what is "
+        "kept for backward: the casts, or as torchao does the tensors themselves.",
+        {{"delayed", "delayed", "from maxima of earlier steps: Transformer Engine, Megatron"},
+         {"tensorwise", "its own",
+          "the tensor's own maximum, which takes a pass before the cast: torchao, torchtitan"}},
+        "delayed");
 }
 
 ParameterSpec tf32Spec()
@@ -390,7 +392,8 @@ Schema trainingSchema()
          integerSpec("shortest_sequence", "shortest sequence",
                      "Batches are padded to their longest text. From here to `sequence` lengths are drawn, each as "
                      "likely as another (seed 1), and 32 steps are run one after the other in the same allocator: what "
-                     "the first and all of them leave reserved. 0: every batch is `sequence` long.",
+                     "the first and all of them leave reserved. One draw of many: another may leave half as much or "
+                     "twice. 0: every batch is `sequence` long.",
                      {.most = 16777216,
                       .scale = Scale::Log2,
                       .suffix = "tokens",

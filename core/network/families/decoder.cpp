@@ -303,7 +303,7 @@ bool isOlderThanLlama(const ModelDescription& model)
 {
     const std::string& name = model.architecture;
     return name == "opt" || name == "bloom" || name == "gpt_neox" || name == "gpt_bigcode" || name == "falcon"
-        || name == "mpt" || name == "stablelm";
+        || name == "mpt" || name == "stablelm" || name == "qwen";
 }
 
 bool rotatesInFloat(const ModelDescription& model, Transformers version)

@@ -111,6 +111,24 @@ private slots:
         QVERIFY(predictedValue(paged, "peak_allocated") < predictedValue(eight, "peak_allocated") - 1.9 * 124e6);
     }
 
+    /// DeepSpeed builds its FusedAdam for one GPU, too (DeepSpeedEngine::_configure_basic_optimizer); FSDP leaves
+    /// torch.optim's own choice.
+    void deepspeedFusesAdamOnOneGpu()
+    {
+        const auto peak = [](const char* by, const char* style) {
+            const auto predicted = trainingMemory().predict(
+                h200(),
+                trainingWith({"model=gpt2", "batch=1", "sequence=16", "precision=bf16-mixed", "optimizer=adamw",
+                              "zero=3", "advice=none", std::string("sharding_implementation=") + by,
+                              std::string("optimizer_implementation=") + style}));
+            return predicted ? predictedValue(*predicted, "peak_allocated") : -1;
+        };
+        QVERIFY(peak("deepspeed", "fused") > 0);
+        QCOMPARE(peak("deepspeed", "auto"), peak("deepspeed", "fused"));
+        QVERIFY(peak("deepspeed", "auto") < peak("deepspeed", "foreach"));
+        QCOMPARE(peak("fsdp2", "auto"), peak("fsdp2", "foreach"));
+    }
+
     /// ZeRO-Infinity: 12 bytes a parameter of master weights and moments, and 4 of the gradient, are swapped through
     /// four buffers; the update waits for 2 · 12 + 4 bytes.
     void stateOnAnNvmeLeavesTheHost()
@@ -315,6 +333,29 @@ private slots:
         QVERIFY(answer("nvidia-rtx-4090"));
         QVERIFY(!answer("nvidia-a100-80gb"));
         QCOMPARE(answer("nvidia-a100-80gb").error().place, std::string("precision"));
+    }
+
+    /// torchao, float8_linear.py: save_for_backward(input_hp, weight_hp_t), which are what bf16 keeps, and no copy of a
+    /// weight; its casts are there for a product. Transformer Engine keeps an input's byte, and two of a weight's.
+    void torchaosFp8KeepsWhatBf16Keeps()
+    {
+        const auto figureOf = [](const char* key, std::vector<std::string> more) {
+            more.insert(more.end(),
+                        {"model=llama-3.2-1b", "batch=2", "sequence=512", "attention=flash", "loss=chunked:8",
+                         "keeps_logits=false", "advice=none"});
+            return predictedValue(*trainingMemory().predict(h200(), trainingWith(more)), key);
+        };
+        const double matrices = 16. * (2048 * 2048 * 2 + 2 * 2048 * 512 + 3 * 2048 * 8192), embedding = 128256. * 2048;
+        const double half = figureOf("weights", {"precision=bf16-mixed"});
+        QCOMPARE(figureOf("weights", {"precision=fp8", "fp8_scaling=tensorwise"}), half);
+        QVERIFY(figureOf("weights", {"precision=fp8"}) - half >= 2 * matrices);
+        QVERIFY(figureOf("weights", {"precision=fp8"}) - half <= 2 * (matrices + embedding));
+        const double kept = figureOf("activations", {"precision=bf16-mixed"});
+        const double own = figureOf("activations", {"precision=fp8", "fp8_scaling=tensorwise"});
+        QVERIFY(own >= kept && own - kept <= 2 * 512 * 8192); // a cast of the widest input
+        QVERIFY(figureOf("activations", {"precision=fp8"}) < kept);
+        QVERIFY(trainingMemory().predict(
+            h200(), trainingWith({"precision=fp8", "fp8_scaling=tensorwise", "compile=layers", "advice=none"})));
     }
 
     void activationsGoToTheHostAndBack()

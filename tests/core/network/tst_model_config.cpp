@@ -73,6 +73,28 @@ private slots:
         QVERIFY(read(llama(R"("hidden_size": 100, "head_dim": 16)")).has_value());
     }
 
+    /// Qwen's configurations count both of the feed-forward layer's matrices, and have no key/value heads. Totals:
+    /// Hugging Face, Qwen-1_8B, Qwen-7B and Qwen-72B.
+    void qwenOf2023()
+    {
+        const auto qwen = [](std::string sizes) {
+            return read(R"({"model_type": "qwen", "kv_channels": 128, "no_bias": true, "tie_word_embeddings": false, )"
+                        + std::move(sizes) + "}");
+        };
+        const auto small = qwen(R"("hidden_size": 2048, "intermediate_size": 11008, "num_hidden_layers": 24,
+            "num_attention_heads": 16, "vocab_size": 151936)");
+        QVERIFY2(small.has_value(), small ? "" : small.error().text().c_str());
+        QCOMPARE(small->ffn, std::int64_t(5504));
+        QCOMPARE(total(*small), std::int64_t(1836828672));
+        QCOMPARE(total(*qwen(R"("hidden_size": 4096, "intermediate_size": 22016, "num_hidden_layers": 32,
+            "num_attention_heads": 32, "vocab_size": 151936)")),
+                 std::int64_t(7721324544));
+        const auto large = qwen(R"("hidden_size": 8192, "intermediate_size": 49152, "num_hidden_layers": 80,
+            "num_attention_heads": 64, "vocab_size": 152064)");
+        QCOMPARE(large->kvHeads, std::int64_t(64));
+        QCOMPARE(total(*large), std::int64_t(72287920128));
+    }
+
     void findsTheLanguageModelInsideAnother()
     {
         const auto model = read(R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text",
