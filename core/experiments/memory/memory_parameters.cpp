@@ -128,7 +128,8 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
     MEMSCAPE_TRY(tf32, tf32FromText(parameters.choice("tf32")));
     plan.tf32 = tf32;
     plan.attendsByCudnn = isCudnnAsked(parameters)
-        || (parameters.choice("attention") == "auto" && precision == Precision::Fp8 && scaling == Fp8Scaling::Delayed);
+        || (parameters.choice("attention") == "auto" && precision == Precision::Fp8
+            && scaling != Fp8Scaling::Tensorwise);
     plan.offload = offloadOf(parameters);
     plan.isOnCpu = followsCpuRules(device);
     plan.isBefore2 = rulesOn(device, parameters).isBefore2;
