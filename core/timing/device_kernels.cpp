@@ -38,8 +38,8 @@ double earlierClocks(const Device& device, const AttentionProblem& problem)
 constexpr double cudnnOnHopper = 0.5; ///< of FlashAttention-2's time
 
 /// FlashAttention-2's, whose shares do not depend on which of our versions runs, and what the generation before it
-/// takes longer. `clocks`: share of the full ones that power leaves to products of so many FLOP/s.
-double attentionSeconds(const Device& device, const OperatorCost& cost, double clocks, double rate)
+/// takes longer, at the clocks that power leaves to it.
+double attentionSeconds(const Device& device, const OperatorCost& cost)
 {
     AttentionProblem problem = *cost.attention;
     problem.shape.headDim = paddedHead(problem.shape.headDim, cost.isFirstGeneration);
@@ -51,10 +51,7 @@ double attentionSeconds(const Device& device, const OperatorCost& cost, double c
     const bool isCudnns = cost.isCudnns && device.architecture == "Hopper";
     const double earlier = cost.isFirstGeneration && unitClocks > 0 ? earlierClocks(device, problem) / unitClocks : 0;
     const double seconds = flash->seconds * (isCudnns ? cudnnOnHopper : 1) + earlier;
-    const double flops = (problem.pass == AttentionPass::Forward ? 4 : 10) * problem.shape.visibleScores()
-        * double(problem.shape.headDim);
-    const double busy = std::min(1.0, flops / seconds / (rate / clocks)); // P ~ busy × f³
-    return seconds / std::min(1.0, clocks / std::cbrt(busy));
+    return seconds / sustainedClocks(device, problem.dtype == DType::BFloat16 ? Format::Bf16 : Format::Fp16);
 }
 
 /// What a product takes longer where rows start anywhere, so that no load is one of 16 bytes: "tripling" a head of
@@ -176,8 +173,6 @@ DeviceKernels::DeviceKernels(const Device& device, double efficiency, double slo
     , m_perInstruction(issueSeconds(device, 1))
     , m_tensorFloat32(device.flopRate("tf32") > 0 ? sustainedShare(device, Format::Tf32) / slowest : efficiency)
 {
-    constexpr double ofFullClocks = 0.76; // of the dense rate, which an H100 SXM reaches in a short run
-    m_clocks = std::min(1.0, sustainedShare(device, Format::Fp16) / ofFullClocks);
     const MemoryLevel* cache = device.level("L2");
     m_cache = cache && cache->bandwidth.valueOr(0) > 0 ? cache->capacity.valueOr(0) : 0;
     m_cacheBandwidth = m_cache > 0 ? cache->bandwidth.value : 1;
@@ -214,8 +209,7 @@ TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& c
     else
         product.multiplying = cost.flops / rates.rate(cost);
     if (cost.attention)
-        if (const double seconds = attentionSeconds(m_device, cost, m_clocks, rates.rate(cost) * m_efficiency);
-            seconds > 0)
+        if (const double seconds = attentionSeconds(m_device, cost); seconds > 0)
             product.multiplying = seconds;
     TimeParts parts;
     const bool isShort = launch + product.once > std::max(product.multiplying, memory);

@@ -28,9 +28,11 @@
 // MmaMultistage: NVIDIA/cutlass, pull request 147) and with half the products in an instruction: on a V100 it takes 2.7
 // times what FlashAttention-2's shares would (facebookresearch/xformers, pull request 434: 16 heads of 40 for 16,384
 // tokens in 33.6 ms, 160 of 128 for 4,096 in 38.2 ms; an A100 takes 12.7 and 12.9 ms, 2.2 and 2.0 times: pull request
-// 412). Where power lowers the clocks of products it lowers those of attention by less, which keeps the units busy for
-// a part of its time (product_rates.h: P ~ units × f³). Instructions are issued at the clocks that products of lanes
-// keep: 0.73 of an H100's dense rate is what full clocks give them, a T4 of 70 W keeps 0.53, an A10 of 150 W 0.47.
+// 412). Power lowers its clocks as those of products (product_rates.h): on Meta's H100s, of 500 W (pytorch/FBGEMM,
+// pull request 2546), FlashAttention-2 runs at 301 TFLOP/s forward and 246 backward of the 362 and 307 that are
+// modelled at full clocks (pytorch/pytorch, pull request 128888), cuDNN's at 582 (meta-pytorch/tritonbench, issue 141).
+// Instructions are issued at the clocks that products of lanes keep: 0.73 of an H100's dense rate is what full clocks
+// give them, a T4 of 70 W keeps 0.53, an A10 of 150 W 0.47.
 //
 // cuDNN's attention is 1.7 to 2.3 times as quick as FlashAttention-2 for training's shapes on a Hopper, and no quicker
 // on an A100 or L40S (huggingface/transformers, pull request 48163): here twice. Transformer Engine runs it on a Hopper
@@ -66,7 +68,6 @@ private:
     double m_efficiency;
     double m_perInstruction; ///< s, of one lane
     double m_tensorFloat32;  ///< efficiency of products in TF32
-    double m_clocks = 1;     ///< share of the full ones that power leaves to products
     double m_cache = 0, m_cacheBandwidth = 1;
 };
 

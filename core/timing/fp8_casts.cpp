@@ -10,11 +10,10 @@ namespace {
 /// B for each element.
 constexpr double readForMaximum = 2, oneCast = 2 + 1, castBothWays = 2 + 1 + 1, castByNorm = 1 + 1 + 1 - 2, turned = 2;
 
-/// Of what ranks cast before they gather it.
-double gatheredBytes(const Plan& plan)
+/// Of what ranks cast before they gather it; `hasMaximum`: the kernel that wrote it has found its maximum.
+double gatheredBytes(const Plan& plan, bool hasMaximum)
 {
-    const double cast = oneCast + (plan.fp8Scaling == Fp8Scaling::Delayed ? 0 : readForMaximum);
-    return cast / plan.tensorParallel + turned;
+    return (oneCast + (hasMaximum ? 0 : readForMaximum)) / plan.tensorParallel + turned;
 }
 
 /// The product in FP8 whose result a collective scatters, or that reads what it gathered.
@@ -45,6 +44,7 @@ double elementsIn(const Graph& graph, TensorId tensor)
 double inputBytes(const Graph& graph, std::size_t product, const Plan& plan)
 {
     const bool isDelayed = plan.fp8Scaling == Fp8Scaling::Delayed;
+    const bool findsInNorms = plan.fp8Scaling != Fp8Scaling::Tensorwise;
     const TensorId input = graph.inputs(graph.operators[product])[0];
     for (std::size_t i = product; i-- > 0;) {
         const Operator& op = graph.operators[i];
@@ -54,9 +54,11 @@ double inputBytes(const Graph& graph, std::size_t product, const Plan& plan)
         if (std::find(outputs.begin(), outputs.end(), input) == outputs.end())
             continue;
         if (op.kind == OperatorKind::AllGather)
-            return gatheredBytes(plan);
+            return gatheredBytes(plan, findsInNorms); // of a norm's result
         const bool isNorm = op.kind == OperatorKind::LayerNorm || op.kind == OperatorKind::RmsNorm;
-        return !isDelayed ? readForMaximum + castBothWays : isNorm ? castByNorm : castBothWays;
+        if (isDelayed)
+            return isNorm ? castByNorm : castBothWays;
+        return isNorm && findsInNorms ? castBothWays : readForMaximum + castBothWays;
     }
     return isDelayed ? castBothWays : readForMaximum + castBothWays;
 }
@@ -76,11 +78,14 @@ bool isInFp8(const Graph& graph, std::size_t op, const Plan& plan)
 Fp8Casts fp8CastsForward(const Graph& graph, std::size_t product, const Plan& plan)
 {
     const auto inputs = graph.inputs(graph.operators[product]);
-    const bool isDelayed = plan.fp8Scaling == Fp8Scaling::Delayed;
     const double input = inputBytes(graph, product, plan) * elementsIn(graph, inputs[0]);
     const double weight = elementsIn(graph, inputs[1]);
-    return isDelayed ? Fp8Casts{input + castBothWays * weight / plan.accumulation, 1 + 1.0 / plan.accumulation}
-                     : Fp8Casts{input + (readForMaximum + oneCast) * weight, 6};
+    const double once = 1.0 / plan.accumulation;
+    switch (plan.fp8Scaling) {
+    case Fp8Scaling::Delayed: return {input + castBothWays * weight * once, 1 + once};
+    case Fp8Scaling::Current: return {input + (readForMaximum + castBothWays) * weight * once, 2 + 2 * once};
+    default: return {input + (readForMaximum + oneCast) * weight, 6};
+    }
 }
 
 Fp8Casts fp8CastsBackward(const Graph& graph, std::size_t product, const Plan& plan)
@@ -89,8 +94,9 @@ Fp8Casts fp8CastsBackward(const Graph& graph, std::size_t product, const Plan& p
     const double gradient = elementsIn(graph, graph.outputs(op)[0]), weight = elementsIn(graph, graph.inputs(op)[1]);
     const bool isGathered = isScattered(graph, product);
     if (plan.fp8Scaling == Fp8Scaling::Delayed)
-        return {(isGathered ? gatheredBytes(plan) : castBothWays) * gradient, 1};
-    return {(isGathered ? gatheredBytes(plan) : readForMaximum + castBothWays) * gradient + oneCast * weight, 4};
+        return {(isGathered ? gatheredBytes(plan, true) : castBothWays) * gradient, 1};
+    const double cast = (isGathered ? gatheredBytes(plan, false) : readForMaximum + castBothWays) * gradient;
+    return plan.fp8Scaling == Fp8Scaling::Current ? Fp8Casts{cast, 2} : Fp8Casts{cast + oneCast * weight, 4};
 }
 
 double sharedAs(const Graph& graph, std::size_t collective, const Plan& plan, bool isBackward)

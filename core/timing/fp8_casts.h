@@ -11,7 +11,9 @@
 // Delayed scaling takes the scale from earlier maxima and keeps this one's on the way; dynamic scaling must have read
 // all of a tensor before it casts any of it, so that torch.compile fuses its casts, but not the maximum. Transformer
 // Engine's norms write their results in FP8 at once, a byte less than bf16, of which the other order is made: 1 B.
-// Products that read the same input share its cast.
+// Its current scaling reads a tensor twice, too (its documentation, FP8 Delayed Scaling), weights once a step; norms
+// write bf16 and find the maximum on the way (its pull request 2013): 4 B. Products that read the same input share its
+// cast.
 //
 // Sequence parallelism casts the part that a rank has, and gathers FP8: inputs forward, gradients backward
 // (transformer_engine/pytorch/module/layernorm_linear.py; torchtitan, docs/float8.md); what came is turned into the

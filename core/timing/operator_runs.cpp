@@ -46,14 +46,15 @@ void addEager(OperatorCost& cost, const EagerKernels& eager)
 }
 
 /// Scores that a rank of tensor parallelism, which is Megatron's, scales and masks within its softmax
-/// (megatron/fused_kernels/scaled_upper_triang_masked_softmax.h): square matrices of all heads.
+/// (megatron/fused_kernels/scaled_upper_triang_masked_softmax.h): square matrices of all heads, in halves.
 bool isWithinSoftmax(const Graph& graph, const Operator& op, const Plan& plan)
 {
     const bool scores = op.kind == OperatorKind::Scale || op.kind == OperatorKind::MaskedFill;
     if (plan.tensorParallel < 2 || !scores)
         return false;
-    const Layout& layout = graph.layoutOf(graph.outputs(op)[0]);
-    return layout.rank() == 4 && layout[2] == layout[3];
+    const TensorId result = graph.outputs(op)[0];
+    const Layout& layout = graph.layoutOf(result);
+    return graph.tensors[result].dtype != DType::Float32 && layout.rank() == 4 && layout[2] == layout[3];
 }
 
 /// By module: the experts of a rank, which run together, that it belongs to one of; else 1.

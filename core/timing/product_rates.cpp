@@ -245,6 +245,17 @@ double sustainedShare(const Device& device, Format format)
     return shareOfDense(device, format, &ProductRate::sustained);
 }
 
+double sustainedClocks(const Device& device, Format format)
+{
+    constexpr double atFullClocks = 0.76;
+    // A B200's sustained rate is one of whole layers, which tells nothing of its clocks: 1,237 of 1,450 TFLOP/s are
+    // left to FlashAttention-4 after 70 runs of it (flashinfer-ai/flashinfer, pull request 2899).
+    constexpr double attentionOfB200 = 1237.0 / 1450;
+    if (device.id == "nvidia-b200" && device.basis == "catalogue")
+        return attentionOfB200;
+    return std::min(1.0, sustainedShare(device, format) / atFullClocks);
+}
+
 Format productFormat(Precision recipe)
 {
     switch (recipe) {

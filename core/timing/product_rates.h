@@ -36,6 +36,9 @@ Result<ProductRate> productRate(const Device& device, Format format);
 double reachedShare(const Device& device, Format format);
 /// The same in a long run.
 double sustainedShare(const Device& device, Format format);
+/// The share of the full clocks that power leaves in a long run to kernels that keep the tensor cores busy, products or
+/// attention; at full clocks an H100 SXM's products reach 0.76 of the dense rate.
+double sustainedClocks(const Device& device, Format format);
 /// The format that a training recipe's products run in.
 Format productFormat(Precision recipe);
 /// The formats that the device has a rate for, in the order of numberFormats().

@@ -85,8 +85,9 @@ constexpr Names<ShardedBy, 4> implementations{"sharding",
 constexpr Names<FsdpWrap, 3> wraps{
     "fsdp_wrap", {{{FsdpWrap::Block, "block"}, {FsdpWrap::Size, "size"}, {FsdpWrap::Whole, "whole"}}}};
 
-constexpr Names<Fp8Scaling, 2> scalings{"fp8_scaling",
-                                        {{{Fp8Scaling::Delayed, "delayed"}, {Fp8Scaling::Tensorwise, "tensorwise"}}}};
+constexpr Names<Fp8Scaling, 3> scalings{
+    "fp8_scaling",
+    {{{Fp8Scaling::Delayed, "delayed"}, {Fp8Scaling::Current, "current"}, {Fp8Scaling::Tensorwise, "tensorwise"}}}};
 
 constexpr Names<Tf32, 3> tensorFloats{
     "tf32", {{{Tf32::Convolutions, "convolutions"}, {Tf32::All, "all"}, {Tf32::None, "none"}}}};

@@ -103,9 +103,9 @@ std::string_view pipelineScheduleText(PipelineSchedule schedule); ///< "gpipe", 
 Result<PipelineSchedule> pipelineScheduleFromText(std::string_view text);
 
 /// How FP8 recipes find the scale of a tensor: from maxima of earlier steps (Transformer Engine), or its own, which is
-/// read before it is cast (torchao's tensorwise recipe, Transformer Engine's current scaling).
-enum class Fp8Scaling { Delayed, Tensorwise };
-Result<Fp8Scaling> fp8ScalingFromText(std::string_view text); ///< "delayed", "tensorwise"
+/// read before it is cast (Transformer Engine's current scaling; torchao's tensorwise recipe).
+enum class Fp8Scaling { Delayed, Current, Tensorwise };
+Result<Fp8Scaling> fp8ScalingFromText(std::string_view text); ///< "delayed", "current", "tensorwise"
 
 /// Which products of operands in fp32 tensor cores multiply in TF32: by PyTorch's default those of convolutions alone
 /// (torch.backends.cudnn.allow_tf32), matrix products too where a program or a container says so

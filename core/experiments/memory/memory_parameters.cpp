@@ -128,7 +128,8 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
     MEMSCAPE_TRY(tf32, tf32FromText(parameters.choice("tf32")));
     plan.tf32 = tf32;
     plan.attendsByCudnn = isCudnnAsked(parameters)
-        || (parameters.choice("attention") == "auto" && precision == Precision::Fp8 && scaling == Fp8Scaling::Delayed);
+        || (parameters.choice("attention") == "auto" && precision == Precision::Fp8
+            && scaling != Fp8Scaling::Tensorwise);
     plan.offload = offloadOf(parameters);
     plan.isOnCpu = followsCpuRules(device);
     plan.isBefore2 = rulesOn(device, parameters).isBefore2;
@@ -235,7 +236,7 @@ std::string withoutCompile(const Plan& plan, const CheckpointPlan& checkpointing
     if (plan.pipelineParallel > 1 || plan.contextParallel > 1 || plan.expertParallel > 1)
         return "ranks that share layers, sequences or experts";
     if (build.isProductInFp8 && build.keepsFp8)
-        return "precision=fp8 with delayed scaling, whose copies are made by kernels of their own";
+        return "Transformer Engine's FP8 (fp8_scaling=delayed and current), whose copies are made by kernels of its own";
     if (build.adapters && build.adapters->base == BaseForm::Int8)
         return "a base in int8, whose kernels are not the compiler's";
     return {};
@@ -401,7 +402,7 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     MEMSCAPE_CHECK(setLoss(build, device, parameters));
     build.sequenceParallel = plan.sequenceParallel;
     build.isProductInFp8 = plan.precision == Precision::Fp8;
-    build.keepsFp8 = plan.fp8Scaling == Fp8Scaling::Delayed;
+    build.keepsFp8 = plan.fp8Scaling != Fp8Scaling::Tensorwise;
     build.rules = rulesOn(device, parameters);
     setup.linkBandwidth = parameters.number("link_bandwidth");
     MEMSCAPE_TRY(nvme, nvmeOf(parameters, plan));

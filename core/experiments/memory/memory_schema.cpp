@@ -56,6 +56,8 @@ ParameterSpec fp8ScalingSpec()
         "Where the scale of a tensor comes from that is cast to FP8: it decides how often it is read, and what is "
         "kept for backward: the casts, or as torchao does the tensors themselves.",
         {{"delayed", "delayed", "from maxima of earlier steps: Transformer Engine, Megatron"},
+         {"current", "current",
+          "the tensor's own maximum, weights' once a step: Transformer Engine's Float8CurrentScaling"},
          {"tensorwise", "its own",
           "the tensor's own maximum, which takes a pass before the cast: torchao, torchtitan"}},
         "delayed");

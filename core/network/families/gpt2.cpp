@@ -23,7 +23,8 @@ Variable eagerAttention(NetworkBuilder& b, const Variable& q, const Variable& k,
 {
     const std::int64_t length = q.size(2);
     scores = b.matmul(q, b.transpose(k, -2, -1));
-    if (!b.options().isAllFused) { // Megatron scales and masks within its softmax
+    // Megatron scales and masks within its softmax, which it has for halves alone (legacy/model/fused_softmax.py).
+    if (!b.options().isAllFused || scores.dtype() == DType::Float32) {
         scores = b.scale(std::move(scores));
         const Variable causal = b.narrow(b.narrow(mask, 2, length), 3, k.size(2));
         scores = b.maskedFill(std::move(scores), b.equalsNumber(causal));

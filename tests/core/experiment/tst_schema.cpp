@@ -116,6 +116,7 @@ private slots:
             {"optimizer=galore", "zero=0"},
             {"optimizer=galore-8bit", "zero=0"},
             {"optimizer=apollo", "zero=0"},
+            {"fp8_scaling=current", "precision=fp8"},
             {"fp8_scaling=tensorwise", "precision=fp8"},
             {"tf32=all", "precision=fp32"},
             {"tf32=none", "precision=fp32"},

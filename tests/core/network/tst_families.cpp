@@ -45,13 +45,17 @@ class TestFamilies : public QObject
 
 private slots:
     /// Megatron-LM, fused_kernels/scaled_upper_triang_masked_softmax.h: one kernel scales, masks and normalizes scores.
-    void fusedScoresAreScaledAndMaskedWithinTheirSoftmax()
+    /// legacy/model/fused_softmax.py, is_kernel_available(): where `input_in_float16`, that is in fp16 and bf16.
+    void fusedScoresAreScaledAndMaskedWithinTheirSoftmaxInHalves()
     {
-        for (const bool isFused : {false, true}) {
+        for (const auto& [hasKernels, dtype] : {std::pair(false, DType::BFloat16), std::pair(true, DType::BFloat16),
+                                                std::pair(true, DType::Float16), std::pair(true, DType::Float32)}) {
+            const bool isFused = hasKernels && dtype != DType::Float32;
             BuildOptions options;
             options.sequence = 64;
+            options.weights = dtype;
             options.attention = AttentionKernel::Eager;
-            options.isAllFused = isFused;
+            options.isAllFused = hasKernels;
             const Graph graph = buildNetwork(*readModel("gpt2"), options).value();
             const auto count = [&](OperatorKind kind) {
                 return std::count_if(graph.operators.begin(), graph.operators.end(), [&](const Operator& op) {

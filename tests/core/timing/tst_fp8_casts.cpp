@@ -104,6 +104,17 @@ private slots:
         QCOMPARE(castsOf(graph, productOf(graph, 4 * hidden), plan), input + 4 * 4 * weight / 8 + 4 * 4 * input);
     }
 
+    /// "FP8 Current Scaling requires two tensor reads per quantization: one to compute amax, one to cast" (Transformer
+    /// Engine, FP8 Delayed Scaling), but of a norm's result, whose kernel has found it (pull request 2013).
+    void currentCastsReadTwice()
+    {
+        const Graph graph = decoder(true);
+        const Plan plan = fp8Plan(Fp8Scaling::Current, 8);
+        const double input = tokens * hidden, weight = hidden * hidden;
+        QCOMPARE(castsOf(graph, productOf(graph, hidden), plan), 6 * input + 6 * weight / 8 + 6 * input);
+        QCOMPARE(castsOf(graph, productOf(graph, 4 * hidden), plan), 4 * input + 6 * 4 * weight / 8 + 6 * 4 * input);
+    }
+
     /// Queries, keys and values of a LLaMA read one norm's result.
     void anInputIsCastOnce()
     {
