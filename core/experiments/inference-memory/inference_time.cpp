@@ -52,7 +52,7 @@ ReadRates readRates(const Device& device, const Serving& serving, double held)
 /// As an engine does (engineKernels()).
 bool joinsKernels(Library library)
 {
-    return library != Library::LlamaCpp && library != Library::AutoAwq;
+    return library != Library::LlamaCpp && library != Library::LlamaCpp2023 && library != Library::AutoAwq;
 }
 
 /// s of an engine's host from a token to the next. vLLM's of version 0.6: what Qwen2.5 0.5B takes beside its kernels
@@ -165,11 +165,16 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
     const bool isLoop = device.isGpu() && serving.library == Library::AutoAwq;
     const bool isJoined = device.isGpu() && joinsKernels(serving.library);
     const LoopedKernels looped = awqLoop(model);
-    time.kernels = isLoop ? looped.kernels() : isJoined ? engineKernels(model) : time.eagerKernels;
+    const bool isLlamaCpp = device.isGpu() && serving.library == Library::LlamaCpp;
+    time.kernels = isLoop ? looped.kernels()
+        : isJoined        ? engineKernels(model)
+        : isLlamaCpp      ? llamaCppKernels(model, serving.isQuantized)
+                          : time.eagerKernels;
     time.launches = time.kernels
-        * (isJoined     ? engineKernelSeconds(device)
-               : isLoop ? streamKernelSeconds(device)
-                        : rates.launch);
+        * (isJoined                     ? engineKernelSeconds(device)
+               : isLoop                 ? streamKernelSeconds(device)
+               : isLlamaCpp && !areMany ? llamaCppKernelSeconds(device)
+                                        : rates.launch);
     if (serving.isMarlins() && device.isGpu())
         time.launches += marlinSeconds(device, model, plan.tensorParallel);
     time.eagerLaunches = time.eagerKernels * rates.launch;
@@ -190,6 +195,33 @@ Result<double> passSeconds(const Device& device, const ModelDescription& model, 
     MEMSCAPE_TRY(graph, buildNetwork(model, setup.build));
     MEMSCAPE_TRY(pass, reachedStepTime(graph, preparedNetwork(graph)->parameters, setup.step.plan, device, held));
     return pass.total - pass.dispatch;
+}
+
+/// How the library runs a prompt of so many tokens: TensorRT in a graph of its own.
+Device promptDevice(const Device& device, const Serving& serving)
+{
+    Device run = device;
+    if (serving.library == Library::TensorRt)
+        run.launch.value = graphLaunchSeconds(device);
+    return run;
+}
+
+TrainingSetup promptSetup(const Device& device, const ModelDescription& model, TrainingSetup setup,
+                          const Serving& serving)
+{
+    ServedKernels& served = setup.step.plan.served;
+    const double active = double(model.experts.active), count = double(model.experts.count);
+    const double tokens = double(serving.batch * serving.sequence);
+    if (count > 0 && device.isGpu() && serving.library != Library::AutoAwq)
+        served.expertsHit = count * (1 - std::pow(1 - active / count, tokens));
+    const bool isMultiplied = serving.isFloat8 && device.flopRate("fp8") > 0; // which has its bytes
+    if (!isMultiplied && device.isGpu() && !serving.isFourBit) {
+        served.weights = serving.stored.layers;
+        served.expertWeights = serving.stored.experts;
+        served.isHeadStored = serving.isHeadStored;
+    }
+    served.joinsProducts = serving.library == Library::TensorRt && device.isGpu();
+    return setup;
 }
 
 /// s that an engine's prompt takes beside an eager network's (less than 0): operators between products are joined, as a
@@ -243,7 +275,9 @@ ServingTime servingTime(const Device& device, const ModelDescription& model, con
 {
     ServingTime time;
     time.of = serving;
-    const auto prefill = reachedStepTime(graph, parameters, setup.step.plan, device, held);
+    const Device run = promptDevice(device, serving);
+    const TrainingSetup prompt = promptSetup(device, model, setup, serving);
+    const auto prefill = reachedStepTime(graph, parameters, prompt.step.plan, run, held);
     if (!prefill) {
         time.missing = prefill.error();
         return time;
@@ -251,12 +285,19 @@ ServingTime servingTime(const Device& device, const ModelDescription& model, con
     StepTime pass = *prefill; // as a graph, like the tokens behind it
     pass.total -= pass.dispatch;
     pass.dispatch = 0;
-    const StepBand band = stepBand(pass, device, setup.step.plan);
+    const StepBand band = stepBand(pass, run, prompt.step.plan);
     double beside = 0;
-    if (device.isGpu() && serving.cacheRead > 0 && joinsKernels(serving.library)) {
+    const bool isPromptAlone = serving.library == Library::TensorRt;
+    if (device.isGpu() && (serving.cacheRead > 0 || isPromptAlone) && joinsKernels(serving.library)) {
         const bool isFloat8 = serving.isFloat8 && device.flopRate("fp8") > 0;
-        beside = engineSeconds(device, model, setup, isFloat8, held).value_or(0)
-            + waitsOfRanks(graph, setup.step.plan, device, serving.library);
+        beside = engineSeconds(run, model, prompt, isFloat8, held).value_or(0)
+            + waitsOfRanks(graph, prompt.step.plan, device, serving.library);
+    }
+    if (device.isGpu() && serving.library == Library::LlamaCpp) {
+        double kernels = 0;
+        for (const Operator& op : graph.operators)
+            kernels += forwardCost(graph, op).kernels;
+        beside = std::min(0.0, llamaCppKernels(model, serving.isQuantized) - kernels) * device.launch.valueOr(0);
     }
     const double share = 1 + beside / pass.total; // the band's parts are the eager pass's
     time.prefill = share * pass.total;
