@@ -241,20 +241,33 @@ Result<double> besideEager(const Device& device, const ModelDescription& model, 
     return compiled - eager + multiplied - eager;
 }
 
-/// The same; of layers that are alike, two tell it.
+/// The same; of layers that are alike, one more tells what each takes: dense ones, and those with experts.
 Result<double> engineSeconds(const Device& device, const ModelDescription& model, const TrainingSetup& setup,
                              bool isFloat8, double held)
 {
-    const bool areAlike = model.family == Family::Decoder && model.slidingLayers.empty() && model.sparseLayers.empty()
-        && !model.program && model.layers > 2;
-    if (!areAlike)
+    const bool areTold =
+        model.family == Family::Decoder && model.slidingLayers.empty() && !model.program && model.layers > 2;
+    if (!areTold)
         return besideEager(device, model, setup, isFloat8, held);
-    ModelDescription few = model;
-    few.layers = 1;
-    MEMSCAPE_TRY(one, besideEager(device, few, setup, isFloat8, held));
-    few.layers = 2;
-    MEMSCAPE_TRY(two, besideEager(device, few, setup, isFloat8, held));
-    return one + double(model.layers - 1) * (two - one);
+    std::int64_t sparse = 0;
+    for (std::int64_t layer = 0; layer < model.layers; ++layer)
+        sparse += !model.sparseLayers.empty() && model.isSparse(layer);
+    const std::uint8_t first = sparse == model.layers ? 1 : 0;
+    const auto ofLayers = [&](std::vector<std::uint8_t> kinds) {
+        ModelDescription few = model;
+        few.layers = std::int64_t(kinds.size());
+        if (!few.sparseLayers.empty())
+            few.sparseLayers = std::move(kinds);
+        return besideEager(device, few, setup, isFloat8, held);
+    };
+    MEMSCAPE_TRY(one, ofLayers({first}));
+    MEMSCAPE_TRY(two, ofLayers({first, first}));
+    const std::int64_t alike = first == 1 ? model.layers : model.layers - sparse;
+    const double ofAlike = one + double(alike - 1) * (two - one);
+    if (alike == model.layers)
+        return ofAlike;
+    MEMSCAPE_TRY(other, ofLayers({first, 1}));
+    return ofAlike + double(sparse) * (other - one);
 }
 
 Figure timeFigure(std::string key, std::string label, Unit unit, double value, Why why, double low, double high)
