@@ -24,9 +24,11 @@
 // for it; transformers before 4.48 also copied each key head for its query heads (repeat_kv), by PyTorch's kernel of
 // repeated operands, whose instructions hold it (eager_kernels.h), and attention read those.
 // An engine joins what stands between a prompt's products, too, which is predicted as torch.compile's kernels, and
-// weights in FP8 multiply it in FP8 where the device has that. Left out: kernels for quantized weights that stay below
-// the bandwidth, and what they take for a prompt; prompts longer than `sequence`, which take more such passes over a
-// longer cache; sequences of several lengths; sampling. A draft model: speculative_time.h.
+// weights in FP8 multiply it in FP8 where the device has that. Experts that some token is sent to run together, and
+// weights are read as they are stored (core/timing/joined_operators.h); TensorRT's prompt is a graph, whose kernels
+// follow each other as a token's do. Left out: kernels for quantized weights that stay below the bandwidth, and their
+// instructions; prompts longer than `sequence`, which take more such passes over a longer cache; sequences of several
+// lengths; sampling. A draft model: speculative_time.h.
 #pragma once
 
 #include "core/device/device.h"
