@@ -26,13 +26,23 @@ std::int64_t paddedHead(std::int64_t width, bool isFirstGeneration)
 
 /// Clocks of multiprocessors, all of them together, that the generation before FlashAttention-2 takes longer than it:
 /// as many as make it half as quick on an A100; on GPUs of before that 2.7 times as slow on a V100.
-double earlierClocks(const Device& device, const AttentionProblem& problem)
+double earlierClocks(const Device& device, const AttentionProblem& problem, bool isTensorRts)
 {
     constexpr double flopsPerClockOfA100 = 2048, flopsPerClockOfV100 = 1024; // of a multiprocessor, in half precision
     constexpr double longerOnA100 = 1, longerOnV100 = 1.7;
-    const bool isOlder = device.computeCapability.starts_with("7.");
+    const bool isOlder = device.computeCapability.starts_with("7.") && !isTensorRts; // which has a kernel for each
     return isOlder ? longerOnV100 * flashClocks(problem, flopsPerClockOfV100)
                    : longerOnA100 * flashClocks(problem, flopsPerClockOfA100);
+}
+
+/// What attention takes longer that has one block for each head of a sequence, as before FlashAttention-2, which has
+/// one for 128 queries (Dao 2023, arXiv:2307.08691, section 3.2: few of them leave multiprocessors idle).
+double blocksLonger(const Device& device, const OperatorCost& cost, const AttentionShape& shape)
+{
+    constexpr double queriesOfBlock = 128;
+    const double units = std::max(device.units, 1), heads = double(shape.batch * shape.heads);
+    const double parts = std::ceil(double(shape.queries) / queriesOfBlock);
+    return cost.isByHead ? std::max(1.0, std::ceil(heads / units) * parts / std::ceil(heads * parts / units)) : 1;
 }
 
 constexpr double cudnnOnHopper = 0.5; ///< of FlashAttention-2's time
@@ -49,8 +59,10 @@ double attentionSeconds(const Device& device, const OperatorCost& cost)
         return 0;
     const double unitClocks = std::max(device.units, 1) * device.tensorClock.valueOr(device.clock.valueOr(0));
     const bool isCudnns = cost.isCudnns && device.architecture == "Hopper";
-    const double earlier = cost.isFirstGeneration && unitClocks > 0 ? earlierClocks(device, problem) / unitClocks : 0;
-    const double seconds = flash->seconds * (isCudnns ? cudnnOnHopper : 1) + earlier;
+    const double earlier =
+        cost.isFirstGeneration && unitClocks > 0 ? earlierClocks(device, problem, cost.isByHead) / unitClocks : 0;
+    const double seconds =
+        (flash->seconds * (isCudnns ? cudnnOnHopper : 1) + earlier) * blocksLonger(device, cost, problem.shape);
     return seconds / sustainedClocks(device, problem.dtype == DType::BFloat16 ? Format::Bf16 : Format::Fp16);
 }
 

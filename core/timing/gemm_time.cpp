@@ -21,6 +21,9 @@ struct Tile
 constexpr std::array<Tile, 8> tilesTried{
     {{128, 256}, {128, 128}, {64, 256}, {256, 64}, {64, 128}, {128, 64}, {64, 64}, {32, 32, true}}};
 
+/// Of a few rows, which are the narrow side of an instruction.
+constexpr Tile thinTile{16, 256};
+
 /// Of the rate that a tile of 128 × 256 reaches.
 double quality(const Tile& tile, double reads)
 {
@@ -75,9 +78,7 @@ TiledTime tiledTime(const TileUnits& all, double m, double n, double k, double c
     const int units = std::max(1, all.units);
     const double rate = unitRate(all);
     TiledTime best;
-    for (const Tile& tile : tilesTried) {
-        if (tile.ofLanesAlone && all.multipliers != Multipliers::Lanes)
-            continue;
+    const auto tryTile = [&](const Tile& tile) {
         TiledTime time{tile.rows, tile.columns, tilesAlong(m, tile.rows) * tilesAlong(n, tile.columns) * count};
         time.waves = std::ceil(time.tiles / units);
         const double multiplying = 2.0 * tile.rows * tile.columns * k / (rate * quality(tile, all.reads));
@@ -85,7 +86,12 @@ TiledTime tiledTime(const TileUnits& all, double m, double n, double k, double c
         time.seconds = time.waves * multiplying + time.filling;
         if (best.tileRows == 0 || time.seconds < best.seconds)
             best = time;
-    }
+    };
+    for (const Tile& tile : tilesTried)
+        if (!tile.ofLanesAlone || all.multipliers == Multipliers::Lanes)
+            tryTile(tile);
+    if (m <= thinTile.rows && all.multipliers == Multipliers::TensorCores)
+        tryTile(thinTile);
     return best;
 }
 

@@ -77,6 +77,7 @@ struct OperatorCost
     std::array<ProductPart, 2> products = {};       ///< of matrix products, and those that a convolution is
     std::optional<AttentionProblem> attention = {}; ///< of a fused kernel
     bool isFirstGeneration = false;                 ///< of fused kernels of attention (device_kernels.h)
+    bool isByHead = false;                          ///< it has a block for each head of a sequence
     bool isCudnns = false;                          ///< its attention (device_kernels.h)
     double instructions = 0; ///< of threads: a convolution that multiplies element by element, and eager_kernels.h
     double summed = 0;       ///< elements of a bias's gradient, which a kernel of its own sums up (eager_kernels.h)

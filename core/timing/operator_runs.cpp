@@ -5,6 +5,7 @@
 #include "core/timing/eager_calls.h"
 #include "core/timing/eager_kernels.h"
 #include "core/timing/fp8_casts.h"
+#include "core/timing/joined_operators.h"
 #include "core/timing/pytorch_operations.h"
 #include "core/timing/tensor_reuse.h"
 
@@ -55,22 +56,6 @@ bool isWithinSoftmax(const Graph& graph, const Operator& op, const Plan& plan)
     const TensorId result = graph.outputs(op)[0];
     const Layout& layout = graph.layoutOf(result);
     return graph.tensors[result].dtype != DType::Float32 && layout.rank() == 4 && layout[2] == layout[3];
-}
-
-/// By module: the experts of a rank, which run together, that it belongs to one of; else 1.
-std::vector<double> expertsAtOnce(const Graph& graph, const Plan& plan)
-{
-    std::vector<double> experts(graph.modules.size(), 1), children(graph.modules.size());
-    if (plan.expertParallel < 2)
-        return experts;
-    const auto isExpert = [](const ModuleCall& module) { return module.type == "Expert"; };
-    for (const ModuleCall& module : graph.modules)
-        children[module.parent] += isExpert(module);
-    for (std::size_t i = 1; i < experts.size(); ++i) { // parents come first
-        const ModuleCall& module = graph.modules[i];
-        experts[i] = isExpert(module) ? children[module.parent] : experts[module.parent];
-    }
-    return experts;
 }
 
 /// Of the rows that one of a rank's experts takes: no other takes them, so that their gradients go back as they came
@@ -210,7 +195,7 @@ OperatorRuns::OperatorRuns(const Graph& graph, const Plan& plan, const OperatorC
 {
     const bool isTraining = plan.phase == StepPhase::Training;
     std::vector<bool> used(graph.tensors.size());
-    const std::vector<double> experts = expertsAtOnce(graph, plan);
+    const JoinedOperators joined(graph, plan);
     const auto costOf = [&](OperatorCost cost, std::size_t i, bool isBackward, const FarBytes& bytes) {
         const Operator& op = graph.operators[i];
         describe(cost, graph, op, isBackward, bytes);
@@ -219,7 +204,7 @@ OperatorRuns::OperatorRuns(const Graph& graph, const Plan& plan, const OperatorC
         const bool isMegatrons = op.kind == OperatorKind::Softmax && plan.tensorParallel > 1;
         if (options.kernels && cost.kernels > 0 && !isMegatrons)
             addEager(cost, eagerKernels(graph, op, isBackward, options.kernels->units(), options.kernels->cache()));
-        cost.atOnce = experts[op.module];
+        cost = joined.joined(std::move(cost), i);
         cost.isCudnns = plan.attendsByCudnn || graph.attention.isCudnns;
         cost.mayUseTf32 = cost.isProduct && !cost.attention
             && (plan.tf32 == Tf32::All || (plan.tf32 == Tf32::Convolutions && cost.isConvolution));
@@ -242,8 +227,9 @@ OperatorRuns::OperatorRuns(const Graph& graph, const Plan& plan, const OperatorC
         const OperatorCost cost = isBackward ? backwardCost(graph, op) : forwardCost(graph, op);
         return clock.measured(costOf(cost, i, isBackward, {})).parts.total();
     };
-    const auto runOf = [&](const Operator& op, const OperatorCost& cost, EagerPass pass) {
+    const auto runOf = [&](const Operator& op, const OperatorCost& cost, EagerPass pass, double share) {
         OperatorRun run = clock.measured(cost);
+        run.scale(share);
         run.calls = run.kernels > 0 || isView(op.kind) ? eagerCalls(op, pass) : 0;
         return run;
     };
@@ -259,11 +245,11 @@ OperatorRuns::OperatorRuns(const Graph& graph, const Plan& plan, const OperatorC
         }
         m_index[i] = std::uint32_t(m_runs.size());
         const Operator& op = graph.operators[i];
-        const bool ordersRows = op.kind == OperatorKind::Index && experts[op.module] > 1;
+        const bool ordersRows = op.kind == OperatorKind::Index && joined.expertsAtOnce(i) > 1;
         const OperatorCost backward = ordersRows ? rowsBackward(graph, op) : backwardCost(graph, op);
         m_runs.push_back(
-            {runOf(op, costOf(forwardOf(i), i, false, far[i]), onward),
-             isTraining ? runOf(op, costOf(backward, i, true, far[i]), EagerPass::Backward) : OperatorRun()});
+            {runOf(op, costOf(forwardOf(i), i, false, far[i]), onward, joined.share(i)),
+             isTraining ? runOf(op, costOf(backward, i, true, far[i]), EagerPass::Backward, 1) : OperatorRun()});
         if (isTraining && isInFp8(graph, i, plan)) {
             const Fp8Casts forward = fp8CastsForward(graph, i, plan), back = fp8CastsBackward(graph, i, plan);
             clock.addPass(m_runs.back().first, forward.bytes, forward.kernels);

@@ -25,6 +25,14 @@ struct OperatorRun
     double kernels = 0; ///< dispatched
     double calls = 0;   ///< of eager PyTorch's host (eager_calls.h)
     bool isAttention = false;
+
+    /// Where it runs for a part of its calls.
+    void scale(double share)
+    {
+        parts = {share * parts.calls, share * parts.memory, share * parts.arithmetic, share * parts.turned};
+        flops *= share;
+        kernels *= share;
+    }
 };
 
 /// Measures runs, and books them into a step.

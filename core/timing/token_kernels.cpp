@@ -22,6 +22,12 @@ constexpr double expertKernels = 8; ///< router, choice, order (2), grouped prod
 constexpr double stateSpaceKernels = 7; ///< Mamba: norm, four products, convolution, scan
 constexpr double modelKernels = 5;      ///< embedding, last norm, head, sampling (2)
 
+bool isStacked(const Device& device)
+{
+    const MemoryLevel* const dram = device.dram();
+    return dram && dram->label.find("HBM") != std::string::npos;
+}
+
 /// Of HBM's bandwidth, as the datasheet has it.
 double shareOfHbm(WeightBits bits)
 {
@@ -62,9 +68,43 @@ LoopedKernels awqLoop(const ModelDescription& model)
     return {layers * (products + attention + residualSums + activations + norms) + modelKernels, layers * products};
 }
 
+double llamaCppKernels(const ModelDescription& model, bool isQuantized)
+{
+    if (model.family == Family::StateSpace)
+        return engineKernels(model);
+    const bool isSandwich = model.normPlacement == NormPlacement::Both,
+               isRotary = model.positions == PositionKind::Rotary;
+    const double product = isQuantized ? 2 : 1;
+    const double norm = model.norm == NormKind::RmsNorm ? 1 : model.biases.norm ? 3 : 2;
+    const double norms = norm * (isSandwich ? 4 : model.sharedNorm ? 1 : 2);
+    const double residuals = isSandwich ? 0 : 2;
+    const double cached = 2, attention = 2; // parts of the keys, and their sum
+    const double mixer =
+        4 * product + (isRotary ? 1 : 0) + cached + attention + (model.latent.keyValueRank > 0 ? latentKernels : 0);
+    const double feedForward = 2 * product + (model.gated ? 0 : 1);
+    const double router = 2, scaledSum = 2;
+    double kernels = modelKernels;
+    for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+        const bool hasExperts = model.experts.count > 0 && model.isSparse(layer);
+        kernels += norms + residuals + mixer + feedForward + (hasExperts ? router + scaledSum : 0)
+            + (hasExperts && model.experts.sharedFfn > 0 ? feedForward + 1 : 0);
+    }
+    return kernels;
+}
+
+double graphLaunchSeconds(const Device& device)
+{
+    return graphPeriod * device.launch.valueOr(0);
+}
+
 double engineKernelSeconds(const Device& device)
 {
-    return graphPeriod * device.launch.valueOr(0) + waveFillSeconds;
+    return graphLaunchSeconds(device) + waveFillSeconds;
+}
+
+double llamaCppKernelSeconds(const Device& device)
+{
+    return isStacked(device) ? engineKernelSeconds(device) : graphLaunchSeconds(device);
 }
 
 double streamKernelSeconds(const Device& device)
@@ -78,9 +118,8 @@ double decodingBandwidth(const Device& device, WeightBits bits)
     if (!dram)
         return 0;
     const double copied = levelBandwidth(device, *dram, Operation::Copy).valueOr(0);
-    const bool isStacked = dram->label.find("HBM") != std::string::npos;
     const bool isSheet = dram->bandwidth.evidence == Evidence::Specified;
-    return isStacked && isSheet ? std::min(copied, shareOfHbm(bits) * dram->bandwidth.value) : copied;
+    return isStacked(device) && isSheet ? std::min(copied, shareOfHbm(bits) * dram->bandwidth.value) : copied;
 }
 
 double marlinHandovers(int units, double k, double n)

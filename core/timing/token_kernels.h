@@ -8,6 +8,13 @@
 //                rest to PyTorch, whose host asks for each: norm, product, attention, product, sum, norm, two products,
 //                activation, their product, product, sum; behind each product in 4 bits, of eight parts, their sum
 //                (casper-hansen/AutoAWQ, awq/modules/fused @0392a82, @1b0af2d; gemm_forward_cuda of its kernels)
+//     llama.cpp  a kernel for each operator, but what its CUDA backend joins: a norm and its weight, and the sum behind
+//                it; norms of heads, positions and their place in the cache; gate, up and their activation; biases; a
+//                router's choice. An input is quantized before each product of quantized weights, experts are one
+//                product (ggml/src/ggml-cuda/ggml-cuda.cu @0010882, ggml_cuda_try_fuse, and mmvq.cu). A token's are
+//                captured in a graph since May 2024 (pull request 6766: 7.8 instead of 8.6 ms on an RTX 3090, 6.1
+//                instead of 7.0 on an H100). On boards with GDDR they follow each other by the period: what fills is
+//                within the rate that is copied at there
 //     each       the period of a captured graph, and the wave that fills and drains (gemm_time.h)
 //     bandwidth  products of a few rows, and attention of one query, keep less on its way than HBM needs: 0.79 of the
 //                datasheet's, of weights in 8 bits 0.7 and in 4 bits 0.57; boards with GDDR reach what a copy does
@@ -56,8 +63,14 @@ struct LoopedKernels
     double hostSeconds(double dispatch, double launch) const { return calls * dispatch + sums * launch; }
 };
 LoopedKernels awqLoop(const ModelDescription& model);
+/// Kernels of a token by llama.cpp, whose weights are quantized or not.
+double llamaCppKernels(const ModelDescription& model, bool isQuantized);
+/// s from the start of a small kernel to that of the next in a captured graph.
+double graphLaunchSeconds(const Device& device);
 /// s from the start of one to that of the next, beside its bytes.
 double engineKernelSeconds(const Device& device);
+/// The same in llama.cpp's graph.
+double llamaCppKernelSeconds(const Device& device);
 /// The same of kernels that are launched one by one.
 double streamKernelSeconds(const Device& device);
 enum class WeightBits : std::uint8_t { Sixteen, Eight, Four };

@@ -128,6 +128,16 @@ struct LoraPlan
     std::int64_t rank = 16;
 };
 
+/// How a library that only answers runs what a plan has (core/timing/joined_operators.h).
+struct ServedKernels
+{
+    double weights = 1;         ///< of what a weight's operand takes, what it is stored in and read as
+    double expertWeights = 1;   ///< the same of experts
+    bool isHeadStored = false;  ///< the output head, too
+    double expertsHit = 0;      ///< experts of a layer that some token is sent to, in one kernel; 0: each runs alone
+    bool joinsProducts = false; ///< those of the same rows are one, and activations are within them
+};
+
 struct Plan
 {
     StepPhase phase = StepPhase::Training;
@@ -175,6 +185,8 @@ struct Plan
     Offload offload = Offload::None;
 
     bool addsEpsilonInPlace = true; ///< foreach Adam makes no list of denominators beside its roots (PyTorch 2.1)
+
+    ServedKernels served = {};
 
     /// PyTorch on a CPU: the optimizer's numbers and step counts are tensors in the same memory.
     bool isOnCpu = false;

@@ -155,6 +155,20 @@ bool isQuantizedIn(const ModelTensor& tensor, StoredForm form)
     return !isPlain(form) && tensor.role == TensorRole::Matrix && isWithin && tensor.shape.size() == 2;
 }
 
+Result<StoredShares> storedShares(const ModelDescription& model, StoredForm form, std::int64_t computed)
+{
+    MEMSCAPE_TRY(tensors, inventory(model));
+    double stored[2] = {}, whole[2] = {};
+    for (const ModelTensor& tensor : tensors.tensors) {
+        if (tensor.layer < 0 || !(isQuantizedIn(tensor, form) || isMxfp4(tensor, model, form)))
+            continue;
+        const bool isExpert = tensor.copies > 1;
+        stored[isExpert] += double(tensorBytes(tensor, model, form, computed, 1)) * double(tensor.copies);
+        whole[isExpert] += double(tensor.elements() * computed) * double(tensor.copies);
+    }
+    return StoredShares{whole[0] > 0 ? stored[0] / whole[0] : 1, whole[1] > 0 ? stored[1] / whole[1] : 1};
+}
+
 std::int64_t servedTensorBytes(const ModelTensor& tensor, const ModelDescription& model, StoredForm form,
                                std::int64_t computed, std::int64_t tensorParallel)
 {

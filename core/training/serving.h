@@ -80,6 +80,14 @@ Result<std::int64_t> servedWeights(const ModelDescription& model, StoredForm for
 
 /// Whether that form has the tensor in 8 bits or fewer.
 bool isQuantizedIn(const ModelTensor& tensor, StoredForm form);
+/// Of the bytes that weights take in the type that is computed in, what they take as they are stored: of layers that
+/// are quantized, and of experts; 1 where nothing is.
+struct StoredShares
+{
+    double layers = 1, experts = 1;
+};
+/// Errors: those of inventory().
+Result<StoredShares> storedShares(const ModelDescription& model, StoredForm form, std::int64_t computed);
 /// B of one copy of it on one of `tensorParallel` devices.
 std::int64_t servedTensorBytes(const ModelTensor& tensor, const ModelDescription& model, StoredForm form,
                                std::int64_t computed, std::int64_t tensorParallel);

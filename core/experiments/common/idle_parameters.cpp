@@ -350,7 +350,8 @@ std::vector<std::string> idleInferenceParameters(const Device& device, const Par
     idle.add("attention", !traits.hasAttention);
     addParallelism(idle, traits, parameters);
     const std::string& form = parameters.choice("weight_precision");
-    idle.add("library", !traits.hasCache && !traits.hasLanguageHead); // else vLLM and llama.cpp imply others
+    // TensorRT joins pictures' kernels, too; vLLM and llama.cpp imply others of what has a cache or a head.
+    idle.add("library", !device.isGpu() && !traits.hasCache && !traits.hasLanguageHead);
     const bool isNormalFloat = form.starts_with("nf4");
     const bool hasGroups = form == "int4" || form.starts_with("gptq") || form == "awq";
     const bool isQuantized = isNormalFloat || hasGroups || form == "int8";

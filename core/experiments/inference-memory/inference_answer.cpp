@@ -23,13 +23,15 @@ namespace {
 
 Library libraryOf(std::string_view text)
 {
-    return text == "vllm-0.5"   ? Library::Vllm05
-        : text == "vllm"        ? Library::Vllm
-        : text == "vllm-0.9"    ? Library::Vllm09
-        : text == "engine-2023" ? Library::Engine2023
-        : text == "llama.cpp"   ? Library::LlamaCpp
-        : text == "autoawq"     ? Library::AutoAwq
-                                : Library::Engine;
+    return text == "tensorrt"      ? Library::TensorRt
+        : text == "vllm-0.5"       ? Library::Vllm05
+        : text == "vllm"           ? Library::Vllm
+        : text == "vllm-0.9"       ? Library::Vllm09
+        : text == "engine-2023"    ? Library::Engine2023
+        : text == "llama.cpp-2023" ? Library::LlamaCpp2023
+        : text == "llama.cpp"      ? Library::LlamaCpp
+        : text == "autoawq"        ? Library::AutoAwq
+                                   : Library::Engine;
 }
 
 LoadingWay loadingWayOf(const Parameters& parameters, const ServingRequest& request)

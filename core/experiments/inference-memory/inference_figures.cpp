@@ -48,7 +48,12 @@ Result<Serving> servingOf(const ModelDescription& model, const ServingRequest& r
     serving.context = request.context;
     serving.sequence = request.chunk;
     serving.tokens = tokens;
-    serving.library = request.weights.kind == StoredForm::Gguf ? Library::LlamaCpp : request.library;
+    const bool isGguf = request.weights.kind == StoredForm::Gguf;
+    serving.library = isGguf && request.library != Library::LlamaCpp2023 ? Library::LlamaCpp : request.library;
+    serving.isQuantized = isQuantized(request.weights);
+    MEMSCAPE_TRY(stored, storedShares(model, request.weights, elementBytes(request.computed)));
+    serving.stored = stored;
+    serving.isHeadStored = isGguf || request.weights.quantizesHead;
     serving.isFourBit = request.weights.isNormalFloat();
     serving.isFloat8 = request.weights.kind == StoredForm::Float8;
     serving.isEightBit = serving.isFloat8 || request.weights.kind == StoredForm::Int8

@@ -52,7 +52,7 @@ ReadRates readRates(const Device& device, const Serving& serving, double held)
 /// As an engine does (engineKernels()).
 bool joinsKernels(Library library)
 {
-    return library != Library::LlamaCpp && library != Library::AutoAwq;
+    return library != Library::LlamaCpp && library != Library::LlamaCpp2023 && library != Library::AutoAwq;
 }
 
 /// s of an engine's host from a token to the next. vLLM's of version 0.6: what Qwen2.5 0.5B takes beside its kernels
@@ -165,11 +165,16 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
     const bool isLoop = device.isGpu() && serving.library == Library::AutoAwq;
     const bool isJoined = device.isGpu() && joinsKernels(serving.library);
     const LoopedKernels looped = awqLoop(model);
-    time.kernels = isLoop ? looped.kernels() : isJoined ? engineKernels(model) : time.eagerKernels;
+    const bool isLlamaCpp = device.isGpu() && serving.library == Library::LlamaCpp;
+    time.kernels = isLoop ? looped.kernels()
+        : isJoined        ? engineKernels(model)
+        : isLlamaCpp      ? llamaCppKernels(model, serving.isQuantized)
+                          : time.eagerKernels;
     time.launches = time.kernels
-        * (isJoined     ? engineKernelSeconds(device)
-               : isLoop ? streamKernelSeconds(device)
-                        : rates.launch);
+        * (isJoined                     ? engineKernelSeconds(device)
+               : isLoop                 ? streamKernelSeconds(device)
+               : isLlamaCpp && !areMany ? llamaCppKernelSeconds(device)
+                                        : rates.launch);
     if (serving.isMarlins() && device.isGpu())
         time.launches += marlinSeconds(device, model, plan.tensorParallel);
     time.eagerLaunches = time.eagerKernels * rates.launch;
@@ -192,6 +197,33 @@ Result<double> passSeconds(const Device& device, const ModelDescription& model, 
     return pass.total - pass.dispatch;
 }
 
+/// How the library runs a prompt of so many tokens: TensorRT in a graph of its own.
+Device promptDevice(const Device& device, const Serving& serving)
+{
+    Device run = device;
+    if (serving.library == Library::TensorRt)
+        run.launch.value = graphLaunchSeconds(device);
+    return run;
+}
+
+TrainingSetup promptSetup(const Device& device, const ModelDescription& model, TrainingSetup setup,
+                          const Serving& serving)
+{
+    ServedKernels& served = setup.step.plan.served;
+    const double active = double(model.experts.active), count = double(model.experts.count);
+    const double tokens = double(serving.batch * serving.sequence);
+    if (count > 0 && device.isGpu() && serving.library != Library::AutoAwq)
+        served.expertsHit = count * (1 - std::pow(1 - active / count, tokens));
+    const bool isMultiplied = serving.isFloat8 && device.flopRate("fp8") > 0; // which has its bytes
+    if (!isMultiplied && device.isGpu() && !serving.isFourBit) {
+        served.weights = serving.stored.layers;
+        served.expertWeights = serving.stored.experts;
+        served.isHeadStored = serving.isHeadStored;
+    }
+    served.joinsProducts = serving.library == Library::TensorRt && device.isGpu();
+    return setup;
+}
+
 /// s that an engine's prompt takes beside an eager network's (less than 0): operators between products are joined, as a
 /// compiler joins them; in FP8 layers multiply in it, of inputs that are cast.
 Result<double> besideEager(const Device& device, const ModelDescription& model, const TrainingSetup& setup,
@@ -209,20 +241,33 @@ Result<double> besideEager(const Device& device, const ModelDescription& model, 
     return compiled - eager + multiplied - eager;
 }
 
-/// The same; of layers that are alike, two tell it.
+/// The same; of layers that are alike, one more tells what each takes: dense ones, and those with experts.
 Result<double> engineSeconds(const Device& device, const ModelDescription& model, const TrainingSetup& setup,
                              bool isFloat8, double held)
 {
-    const bool areAlike = model.family == Family::Decoder && model.slidingLayers.empty() && model.sparseLayers.empty()
-        && !model.program && model.layers > 2;
-    if (!areAlike)
+    const bool areTold =
+        model.family == Family::Decoder && model.slidingLayers.empty() && !model.program && model.layers > 2;
+    if (!areTold)
         return besideEager(device, model, setup, isFloat8, held);
-    ModelDescription few = model;
-    few.layers = 1;
-    MEMSCAPE_TRY(one, besideEager(device, few, setup, isFloat8, held));
-    few.layers = 2;
-    MEMSCAPE_TRY(two, besideEager(device, few, setup, isFloat8, held));
-    return one + double(model.layers - 1) * (two - one);
+    std::int64_t sparse = 0;
+    for (std::int64_t layer = 0; layer < model.layers; ++layer)
+        sparse += !model.sparseLayers.empty() && model.isSparse(layer);
+    const std::uint8_t first = sparse == model.layers ? 1 : 0;
+    const auto ofLayers = [&](std::vector<std::uint8_t> kinds) {
+        ModelDescription few = model;
+        few.layers = std::int64_t(kinds.size());
+        if (!few.sparseLayers.empty())
+            few.sparseLayers = std::move(kinds);
+        return besideEager(device, few, setup, isFloat8, held);
+    };
+    MEMSCAPE_TRY(one, ofLayers({first}));
+    MEMSCAPE_TRY(two, ofLayers({first, first}));
+    const std::int64_t alike = first == 1 ? model.layers : model.layers - sparse;
+    const double ofAlike = one + double(alike - 1) * (two - one);
+    if (alike == model.layers)
+        return ofAlike;
+    MEMSCAPE_TRY(other, ofLayers({first, 1}));
+    return ofAlike + double(sparse) * (other - one);
 }
 
 Figure timeFigure(std::string key, std::string label, Unit unit, double value, Why why, double low, double high)
@@ -243,7 +288,9 @@ ServingTime servingTime(const Device& device, const ModelDescription& model, con
 {
     ServingTime time;
     time.of = serving;
-    const auto prefill = reachedStepTime(graph, parameters, setup.step.plan, device, held);
+    const Device run = promptDevice(device, serving);
+    const TrainingSetup prompt = promptSetup(device, model, setup, serving);
+    const auto prefill = reachedStepTime(graph, parameters, prompt.step.plan, run, held);
     if (!prefill) {
         time.missing = prefill.error();
         return time;
@@ -251,12 +298,19 @@ ServingTime servingTime(const Device& device, const ModelDescription& model, con
     StepTime pass = *prefill; // as a graph, like the tokens behind it
     pass.total -= pass.dispatch;
     pass.dispatch = 0;
-    const StepBand band = stepBand(pass, device, setup.step.plan);
+    const StepBand band = stepBand(pass, run, prompt.step.plan);
     double beside = 0;
-    if (device.isGpu() && serving.cacheRead > 0 && joinsKernels(serving.library)) {
+    const bool isPromptAlone = serving.library == Library::TensorRt;
+    if (device.isGpu() && (serving.cacheRead > 0 || isPromptAlone) && joinsKernels(serving.library)) {
         const bool isFloat8 = serving.isFloat8 && device.flopRate("fp8") > 0;
-        beside = engineSeconds(device, model, setup, isFloat8, held).value_or(0)
-            + waitsOfRanks(graph, setup.step.plan, device, serving.library);
+        beside = engineSeconds(run, model, prompt, isFloat8, held).value_or(0)
+            + waitsOfRanks(graph, prompt.step.plan, device, serving.library);
+    }
+    if (device.isGpu() && serving.library == Library::LlamaCpp) {
+        double kernels = 0;
+        for (const Operator& op : graph.operators)
+            kernels += forwardCost(graph, op).kernels;
+        beside = std::min(0.0, llamaCppKernels(model, serving.isQuantized) - kernels) * device.launch.valueOr(0);
     }
     const double share = 1 + beside / pass.total; // the band's parts are the eager pass's
     time.prefill = share * pass.total;

@@ -14,18 +14,21 @@
 // Kernels of 2023 read keys and values once for each query head that shares them: TensorRT-LLM before its XQA
 // (docs/source/blogs/XQA-kernel.md), vLLM's PagedAttention, FlashAttention 2.0 (pytorch.org, Flash-Decoding: 0.39 ms
 // with 16 query and 2 key heads, 0.06 ms once they were read together). vLLM's scheduler runs between tokens; llama.cpp
-// has a kernel for each operator. AutoAWQ's fused modules wait for their Python where that is slower than the device
-// (awqLoop): on an A100 a token takes 10.6 ms behind 32 as behind 1,024 (its issue 276). A loop of eager PyTorch takes
-// max(decode, kernels × dispatch + 4-bit layers × theirs), measured constants (device_kernels.h).
+// had a kernel for each operator, and captures fewer in a graph now (llamaCppKernels). AutoAWQ's fused modules wait for
+// their Python where that is slower than the device (awqLoop): on an A100 a token takes 10.6 ms behind 32 as behind
+// 1,024 (its issue 276). A loop of eager PyTorch takes max(decode, kernels × dispatch + 4-bit layers × theirs),
+// measured constants (device_kernels.h).
 //
 // bitsandbytes has a kernel that reads 4-bit weights for one token alone; for more it writes them in half and
 // multiplies those (bitsandbytes/autograd/_functions.py, matmul_4bit). A cache that grows by copies is read and written
 // for it; transformers before 4.48 also copied each key head for its query heads (repeat_kv), by PyTorch's kernel of
 // repeated operands, whose instructions hold it (eager_kernels.h), and attention read those.
 // An engine joins what stands between a prompt's products, too, which is predicted as torch.compile's kernels, and
-// weights in FP8 multiply it in FP8 where the device has that. Left out: kernels for quantized weights that stay below
-// the bandwidth, and what they take for a prompt; prompts longer than `sequence`, which take more such passes over a
-// longer cache; sequences of several lengths; sampling. A draft model: speculative_time.h.
+// weights in FP8 multiply it in FP8 where the device has that. Experts that some token is sent to run together, and
+// weights are read as they are stored (core/timing/joined_operators.h); TensorRT's prompt is a graph, whose kernels
+// follow each other as a token's do. Left out: kernels for quantized weights that stay below the bandwidth, and their
+// instructions; prompts longer than `sequence`, which take more such passes over a longer cache; sequences of several
+// lengths; sampling. A draft model: speculative_time.h.
 #pragma once
 
 #include "core/device/device.h"
@@ -43,25 +46,30 @@ namespace memscape {
 
 /// What generates.
 enum class Library : std::uint8_t {
-    Engine,     ///< TensorRT-LLM, LMDeploy, gpt-fast: nothing between tokens
-    Engine2023, ///< the same, whose attention reads grouped keys once for each query head
-    Vllm05,     ///< an engine whose scheduler runs, and outputs are processed, between tokens
-    Vllm,       ///< of it the scheduler
-    Vllm09,     ///< nothing: version 0.9 and later
-    LlamaCpp,
-    AutoAwq ///< its fused modules in a loop of Python
+    Engine,       ///< TensorRT-LLM, LMDeploy, gpt-fast: nothing between tokens
+    Engine2023,   ///< the same, whose attention reads grouped keys once for each query head
+    Vllm05,       ///< an engine whose scheduler runs, and outputs are processed, between tokens
+    Vllm,         ///< of it the scheduler
+    Vllm09,       ///< nothing: version 0.9 and later
+    TensorRt,     ///< activations within products, a prompt in a graph, too
+    LlamaCpp2023, ///< a kernel for each operator, launched one by one
+    LlamaCpp,     ///< fewer, and a token's in a graph
+    AutoAwq       ///< its fused modules in a loop of Python
 };
 
 /// What is served; bytes are of one device.
 struct Serving
 {
     std::int64_t batch = 1, context = 1, sequence = 1;
-    ReadWeights weightsRead;  ///< by one step
-    double cacheRead = 0;     ///< B, of every key once
-    double queryHeads = 1;    ///< on one device
-    double queriesPerKey = 1; ///< of them
-    bool isFourBit = false;   ///< weights in NF4
-    bool isEightBit = false;  ///< quantized ones in 8 bits, not in fewer
+    ReadWeights weightsRead;   ///< by one step
+    double cacheRead = 0;      ///< B, of every key once
+    double queryHeads = 1;     ///< on one device
+    double queriesPerKey = 1;  ///< of them
+    bool isFourBit = false;    ///< weights in NF4
+    bool isQuantized = false;  ///< weights in 8 bits or fewer
+    StoredShares stored;       ///< of weights
+    bool isHeadStored = false; ///< the output head in as few bits
+    bool isEightBit = false;   ///< quantized ones in 8 bits, not in fewer
     bool isAwq = false;
     bool isGptq = false;         ///< in 4 bits
     bool isFloat8 = false;       ///< weights in FP8

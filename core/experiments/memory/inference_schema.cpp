@@ -73,6 +73,8 @@ Schema inferenceSchema()
             "given: the answer says what.",
             {{"engine", "an engine",
               "TensorRT-LLM, LMDeploy, SGLang, gpt-fast, torch.compile: joined kernels in a graph"},
+             {"tensorrt", "TensorRT",
+              "one engine in a graph: activations run within products, those of the same rows are one"},
              {"vllm", "vLLM 0.6 to 0.8", "an engine whose scheduler runs on the host between tokens: 1.7 ms"},
              {"vllm-0.9", "vLLM since 0.9",
               "the host is hidden behind kernels; at its start it samples for 1024 sequences on GPUs of 70 GiB"},
@@ -80,7 +82,8 @@ Schema inferenceSchema()
              {"engine-2023", "an engine of 2023",
               "keys are read once for each query head, ranks reduce by NCCL: TensorRT-LLM before XQA, PagedAttention, "
               "FlashAttention 2.0"},
-             {"llama.cpp", "llama.cpp", "a kernel for each operator"},
+             {"llama.cpp", "llama.cpp", "a kernel for nearly each operator, a token's in a graph"},
+             {"llama.cpp-2023", "llama.cpp before May 2024", "a kernel for each operator, launched one by one"},
              {"autoawq", "AutoAWQ, fused",
               "its fused modules and its product GEMM in a loop of Python, which the device waits for"}},
             "engine"),

@@ -327,7 +327,9 @@ ParameterTexts servingDefaults(const Parameters& parameters)
     const std::string& library = parameters.choice("library");
     if (library.starts_with("vllm"))
         return {{"logits", "last"}, {"cache_page", "16"}};
-    if (library == "llama.cpp")
+    if (library == "tensorrt")
+        return {{"attention", "efficient"}};
+    if (library.starts_with("llama.cpp"))
         return {{"kv_precision", "fp16"}, {"logits", "last"}};
     return {};
 }
@@ -341,10 +343,11 @@ std::string libraryNote(const Parameters& parameters)
 std::string servingNote(const Parameters& parameters)
 {
     const std::string& library = parameters.choice("library");
-    return noteOf(library,
-                  library == "llama.cpp" ? "llama.cpp: common/common.h"
-                                         : "vLLM: EngineArgs, block_size and sampled tokens",
-                  servingDefaults(parameters), parameters);
+    const char* const source = library == "tensorrt"
+        ? "TensorRT: plugin/bertQKVToContextPlugin, fused attention of the generation that FlashAttention began with"
+        : library.starts_with("llama.cpp") ? "llama.cpp: common/common.h"
+                                           : "vLLM: EngineArgs, block_size and sampled tokens";
+    return noteOf(library, source, servingDefaults(parameters), parameters);
 }
 
 } // namespace memscape

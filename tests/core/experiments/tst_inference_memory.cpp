@@ -539,8 +539,9 @@ private slots:
         QVERIFY(std::fabs(prompt("nvidia-l40s", "weight_precision=fp8") / 73e-3 - 1) < 0.2);
         QVERIFY(prompt("nvidia-h100-sxm", "weight_precision=fp8")
                 < 0.75 * prompt("nvidia-h100-sxm", "weight_precision=fp16"));
-        QCOMPARE(prompt("nvidia-a100-80gb", "weight_precision=fp8"),
-                 prompt("nvidia-a100-80gb", "weight_precision=fp16"));
+        // An A100 multiplies in FP16, whatever it reads.
+        const double half = prompt("nvidia-a100-80gb", "weight_precision=fp16");
+        QVERIFY(std::fabs(prompt("nvidia-a100-80gb", "weight_precision=fp8") / half - 1) < 0.01);
     }
 
     // bitsandbytes' own times (benchmarking/README.md @1b7b9bb): Qwen2.5 32B in NF4 takes an H100 70.7 ms for one

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// How libraries join kernels of a prompt and of a token, against what their users and authors measured.
+#include "core/device/catalogue.h"
+#include "core/experiment/experiment.h"
+#include "tests/support/asked_experiment.h"
+
+#include <QtTest>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+using namespace memscape;
+using namespace memscape::test;
+
+namespace {
+
+double servedFigure(const char* device, const std::vector<std::string>& texts, const char* key)
+{
+    const Experiment& inference = **findExperiment("inference-memory");
+    const auto parameters = resolve(inference.schema(), texts);
+    const auto figures = inference.predictPoint(*findDevice(device), *parameters);
+    const Figure* const figure = figures ? findFigure(*figures, key) : nullptr;
+    return figure ? figure->number() : memscape::nan;
+}
+
+} // namespace
+
+class TestServedKernels : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    // NVIDIA/TensorRT, demo/BERT/README.md @007c347: average latencies in FP16.
+    void tensorRtRunsActivationsWithinProducts_data()
+    {
+        QTest::addColumn<QString>("device");
+        QTest::addColumn<QString>("model");
+        QTest::addColumn<int>("batch");
+        QTest::addColumn<int>("sequence");
+        QTest::addColumn<double>("milliseconds");
+        QTest::newRow("base, 1 × 128") << "nvidia-a100-40gb"
+                                       << "bert-base-uncased" << 1 << 128 << 0.67;
+        QTest::newRow("base, 128 × 128") << "nvidia-a100-40gb"
+                                         << "bert-base-uncased" << 128 << 128 << 16.14;
+        QTest::newRow("large, 1 × 384") << "nvidia-a100-40gb"
+                                        << "bert-large-uncased" << 1 << 384 << 3.12;
+        QTest::newRow("large, 8 × 384") << "nvidia-a100-40gb"
+                                        << "bert-large-uncased" << 8 << 384 << 11.53;
+        QTest::newRow("base on a T4, 128 × 128") << "nvidia-t4"
+                                                 << "bert-base-uncased" << 128 << 128 << 144.20;
+    }
+    void tensorRtRunsActivationsWithinProducts()
+    {
+        QFETCH(QString, device);
+        QFETCH(QString, model);
+        QFETCH(int, batch);
+        QFETCH(int, sequence);
+        QFETCH(double, milliseconds);
+        const std::string tokens = std::to_string(sequence);
+        const auto prompt = [&](const char* library) {
+            return servedFigure(device.toUtf8(),
+                                {"model=" + model.toStdString(), "batch=" + std::to_string(batch), "sequence=" + tokens,
+                                 "context=" + tokens, "weight_precision=fp16", "precision=fp16", "attention=efficient",
+                                 library},
+                                "prefill_time");
+        };
+        QVERIFY(isWithin(prompt("library=tensorrt"), milliseconds / 1000, 0.15));
+        QVERIFY(prompt("library=engine") > 1.05 * prompt("library=tensorrt"));
+    }
+
+    // DeepSeek-R1 in FP8 on 8 H200 (NVIDIA/TensorRT-LLM, issue 5929): 165 ms until the first token behind 1,600; a
+    // kernel for each of 256 experts in 58 layers would take 0.7 s.
+    void expertsOfAPromptRunTogether()
+    {
+        QVERIFY(isWithin(servedFigure("nvidia-h200",
+                                      {"model=deepseek-v3", "weight_precision=fp8", "batch=1", "sequence=1600",
+                                       "context=1600", "tensor_parallel=8", "logits=last"},
+                                      "prefill_time"),
+                         0.16463, 0.15));
+        const auto prompt = [](const char* tokens) {
+            return servedFigure("nvidia-h100-sxm",
+                                {"model=qwen3-30b-a3b", "batch=1", std::string("sequence=") + tokens, "context=4096"},
+                                "prefill_time");
+        };
+        QVERIFY(prompt("1") < 0.4 * prompt("64")); // 8 of 128 experts, and nearly all of them
+    }
+
+    // ggml-org/llama.cpp, pull requests 15131 and 15802: tokens/s of so many at once.
+    void aShortPromptReadsWeightsAsTheyAreStored()
+    {
+        const auto rate = [](const char* device, const char* weights, int tokens) {
+            const std::string count = std::to_string(tokens);
+            return tokens
+                / servedFigure(device,
+                               {"model=llama-3-8b", "library=llama.cpp", "batch=1", weights, "sequence=" + count,
+                                "context=256"},
+                               "prefill_time");
+        };
+        QVERIFY(isWithin(rate("nvidia-rtx-3090", "weight_precision=fp16", 8), 423.63, 0.12));
+        QVERIFY(isWithin(rate("nvidia-rtx-3090", "weight_precision=fp16", 16), 764.17, 0.1));
+        QVERIFY(isWithin(rate("nvidia-rtx-3090", "weight_precision=q4_0", 8), 583.77, 0.12));
+        QVERIFY(isWithin(rate("nvidia-rtx-4090", "weight_precision=q4_0", 16), 1930.5, 0.1));
+    }
+
+    // The same pull requests, -ub 1; gpt-oss reads 4 of 32 experts by one kernel (pavlokhmel.com, 13 GPUs, June 2026).
+    void aTokenOfLlamaCppIsAGraph()
+    {
+        const auto token = [](const char* device, std::vector<std::string> texts) {
+            texts.insert(texts.end(), {"library=llama.cpp", "batch=1", "sequence=1"});
+            return servedFigure(device, texts, "token_time");
+        };
+        const std::vector<std::string> llama{"model=llama-3-8b", "weight_precision=q4_0", "context=256"};
+        QVERIFY(isWithin(token("nvidia-rtx-3090", llama), 1 / 156.56, 0.1));
+        QVERIFY(isWithin(token("nvidia-h100-sxm", {"model=gpt-oss-20b", "context=512"}), 1 / 286.0, 0.15));
+        std::vector<std::string> before = llama;
+        before.emplace_back("library=llama.cpp-2023");
+        const double launched = servedFigure("nvidia-rtx-3090", before, "token_time");
+        QVERIFY(launched > token("nvidia-rtx-3090", llama) + 1e-3);
+    }
+};
+
+QTEST_GUILESS_MAIN(TestServedKernels)
+#include "tst_served_kernels.moc"
