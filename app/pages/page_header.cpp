@@ -7,6 +7,7 @@
 #include <QHBoxLayout>
 #include <QMenu>
 #include <QPushButton>
+#include <QRegularExpression>
 #include <QStyle>
 
 #include <algorithm>
@@ -91,7 +92,8 @@ void PageHeader::setExportMenu(QMenu* menu)
 
 void PageHeader::setAnswer(const QString& sentence, const QString& changes)
 {
-    m_answer->setText(sentence);
+    static const QRegularExpression unit(QStringLiteral("(\\d) (?=[A-Za-zµ%])"));
+    m_answer->setText(QString(sentence).replace(unit, QStringLiteral("\\1\u00A0"))); // "12 MiB" stays on one line
     m_answer->setVisible(!sentence.isEmpty());
     m_changes->setText(changes);
     m_changes->setVisible(!changes.isEmpty());
@@ -99,7 +101,7 @@ void PageHeader::setAnswer(const QString& sentence, const QString& changes)
 
 QString PageHeader::answer() const
 {
-    return m_answer->text();
+    return m_answer->text().replace(QChar::Nbsp, u' ');
 }
 
 QString PageHeader::changes() const
