@@ -15,6 +15,17 @@
 
 namespace memscape {
 
+namespace {
+
+/// "12 MiB" stays on one line.
+QString keptTogether(QString text)
+{
+    static const QRegularExpression unit(QStringLiteral("(\\d) (?=[A-Za-zµ%])"));
+    return text.replace(unit, QStringLiteral("\\1\u00A0"));
+}
+
+} // namespace
+
 PageHeader::PageHeader(const Experiment& experiment, const PageInfo& page, DeviceDirectory& devices,
                        RunController& runs, QWidget* parent)
     : QFrame(parent)
@@ -92,10 +103,9 @@ void PageHeader::setExportMenu(QMenu* menu)
 
 void PageHeader::setAnswer(const QString& sentence, const QString& changes)
 {
-    static const QRegularExpression unit(QStringLiteral("(\\d) (?=[A-Za-zµ%])"));
-    m_answer->setText(QString(sentence).replace(unit, QStringLiteral("\\1\u00A0"))); // "12 MiB" stays on one line
+    m_answer->setText(keptTogether(sentence));
     m_answer->setVisible(!sentence.isEmpty());
-    m_changes->setText(changes);
+    m_changes->setText(keptTogether(changes));
     m_changes->setVisible(!changes.isEmpty());
 }
 
@@ -106,7 +116,7 @@ QString PageHeader::answer() const
 
 QString PageHeader::changes() const
 {
-    return m_changes->text();
+    return m_changes->text().replace(QChar::Nbsp, u' ');
 }
 
 void PageHeader::setCaution(const QString& text)
