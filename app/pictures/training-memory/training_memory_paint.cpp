@@ -125,7 +125,9 @@ void MemoryPen::card(const MemoryButton& button, const LeverCard& lever, bool ma
                                  : 0));
     foot.setTop(foot.bottom() - QFontMetricsF(plotFont(0.88)).height());
     // Combinations begin alike: what tells them apart is at their ends.
-    label(head, Qt::AlignLeft, lever.label, plotFont(0.95, true), theme.text, Qt::ElideMiddle);
+    const bool isCombination = lever.label.contains(QStringLiteral(", "));
+    label(head, Qt::AlignLeft, lever.label, plotFont(0.95, true), theme.text,
+          isCombination ? Qt::ElideMiddle : Qt::ElideRight);
     const bool known = !applied || state.applied[std::size_t(button.index)].savingHolds;
     const QFont strong = plotFont(0.88, true);
     const QString saving = known ? savingText(lever.saving, state.bytes) : TrainingMemoryPicture::tr("in force");
