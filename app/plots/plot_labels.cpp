@@ -80,9 +80,10 @@ public:
             m_taken.push_back(calloutCard(callout, map));
         constexpr double radius = 3;
         for (const CleanCurve& curve : state.cleaned) {
-            if (curve.x.size() == 1) // a point of its own
-                m_taken.emplace_back(map.toX(curve.x[0]) - radius, map.toY(curve.y[0]) - radius, 2 * radius,
-                                     2 * radius);
+            if (curve.x.size() != 1)
+                continue;
+            m_dots.emplace_back(map.toX(curve.x[0]), map.toY(curve.y[0])); // a point of its own
+            m_taken.emplace_back(m_dots.back() - QPointF(radius, radius), QSizeF(2 * radius, 2 * radius));
         }
         for (const Band& band : state.bands) {
             if (std::fabs(map.toX(band.to) - map.toX(band.from)) <= 1)
@@ -113,6 +114,16 @@ public:
         return std::ranges::any_of(m_words, [&](const QRectF& other) { return other.intersects(box); });
     }
 
+    /// How many points of their own are nearer to the box than the one at `own`: it would seem to be theirs.
+    int strangers(const QRectF& box, QPointF own) const
+    {
+        const auto distance = [&](QPointF dot) {
+            return std::hypot(std::max({box.left() - dot.x(), 0.0, dot.x() - box.right()}),
+                              std::max({box.top() - dot.y(), 0.0, dot.y() - box.bottom()}));
+        };
+        return int(std::ranges::count_if(m_dots, [&](QPointF dot) { return distance(dot) < distance(own); }));
+    }
+
     /// How much a label in this box would cover.
     double cost(const QRectF& box) const
     {
@@ -122,7 +133,7 @@ public:
     }
 
 private:
-    std::vector<QPointF> m_points;
+    std::vector<QPointF> m_points, m_dots;
     std::vector<QRectF> m_taken, m_words;
 };
 
@@ -228,9 +239,11 @@ std::vector<LabelOffset> pointOffsets(const QSizeF& size)
         offsets.push_back({{gap, y}, y == middle ? 0 : 0.1});
         offsets.push_back({{left, y}, y == middle ? 0.2 : 0.3});
     }
-    for (const double y : {above, gap}) {
+    const double row = size.height() * 0.8;
+    for (const double y : {above, gap, above - row, gap + row}) {
+        const double distance = y == above || y == gap ? 0.4 : 2.5;
         for (const double share : {0.5, 0.25, 0.75, 0.1, 0.9})
-            offsets.push_back({{-share * size.width(), y}, 0.4 + std::fabs(share - 0.5)});
+            offsets.push_back({{-share * size.width(), y}, distance + std::fabs(share - 0.5)});
     }
     return offsets;
 }
@@ -251,7 +264,7 @@ QRectF endPlace(const std::vector<QPointF>& points, const PlotMapper& map, const
                 box.moveRight(std::min(box.right(), map.rect.right() - 4));
             double cost = 0.02 * static_cast<double>(back) + offset.cost;
             cost += map.rect.contains(box) ? 0 : 50;
-            cost += obstacles.cost(box);
+            cost += obstacles.cost(box) + (isPoint ? 3 * obstacles.strangers(box, p) : 0);
             if (cost < least) {
                 least = cost;
                 best = box;
