@@ -64,11 +64,7 @@ QString tableText(const std::vector<JudgedClaim>& claims)
 
 std::string ClaimsPage::deviceId() const
 {
-    const std::string chosen = m_services.document.device(claimsPageId);
-    if (!chosen.empty())
-        return chosen;
-    const DeviceEntry* preferred = m_services.devices.preferred();
-    return preferred ? preferred->id : "cpu";
+    return m_services.deviceOf(claimsPageId);
 }
 
 void ClaimsPage::setDevice(const std::string& id)
@@ -85,7 +81,7 @@ const Device* ClaimsPage::device() const
 void ClaimsPage::documentChanged(const ChangeEvent& event)
 {
     const auto* changed = std::get_if<DeviceChanged>(&event);
-    if (!std::holds_alternative<StudyReset>(event) && !(changed && changed->experiment == claimsPageId))
+    if (!std::holds_alternative<StudyReset>(event) && !(changed && changed->concerns(claimsPageId)))
         return;
     m_isStale = true;
     if (isVisible())

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <variant>
 
 namespace memscape {
@@ -20,10 +21,13 @@ struct ParametersChanged
 {
     std::string experiment;
 };
-/// The device chosen on an experiment's page.
+/// The device chosen on an experiment's page; experiment is empty for the one chosen last on any.
 struct DeviceChanged
 {
     std::string experiment;
+
+    /// Whether a page may show another device now.
+    bool concerns(std::string_view page) const { return experiment.empty() || experiment == page; }
 };
 /// A saved view setting (log axis, overlay…) of a page; experiment is empty for the whole study.
 struct ViewChanged

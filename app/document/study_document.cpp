@@ -175,14 +175,21 @@ void StudyDocument::setDevice(const std::string& experiment, const std::string& 
 {
     if (device == this->device(experiment))
         return;
-    push(new ChangeValue<std::string>(tr("Change device to %1").arg(shown(device)),
-                                      {experiment + "/device",
-                                       [this, experiment]() -> std::string& { return m_pages[experiment].device; },
-                                       [this, experiment](bool byHand) {
-                                           show(experiment, byHand);
-                                           emitEvent(DeviceChanged{experiment});
-                                       }},
-                                      device, 0));
+    const QString text = tr("Change device to %1").arg(shown(device));
+    const auto pushFor = [&](const std::string& page) {
+        push(new ChangeValue<std::string>(text,
+                                          {page + "/device",
+                                           [this, page]() -> std::string& { return m_pages[page].device; },
+                                           [this, page](bool byHand) {
+                                               show(page, byHand);
+                                               emitEvent(DeviceChanged{page});
+                                           }},
+                                          device, 0));
+    };
+    m_undo->beginMacro(text);
+    pushFor(experiment);
+    pushFor("");
+    m_undo->endMacro();
 }
 
 void StudyDocument::setViewSetting(const std::string& experiment, const std::string& key, const Json& value)

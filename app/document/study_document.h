@@ -114,6 +114,8 @@ public:
     Parameters parameters(const std::string& experiment) const;
     /// Device id; empty when none was chosen.
     std::string device(const std::string& experiment) const;
+    /// Device id that was chosen last, on whichever page; empty when none was.
+    std::string lastDevice() const { return device(""); }
     /// A saved view setting; null when not set. Empty experiment: of the whole study.
     Json viewSetting(const std::string& experiment, const std::string& key) const;
 
@@ -175,7 +177,7 @@ private:
 
     Study m_study;
     std::string m_page;
-    std::map<std::string, PageState> m_pages; // key "" holds the settings of the whole study
+    std::map<std::string, PageState> m_pages; // key "" holds the settings and the last device of the whole study
     Json m_foreignView;                       // unknown keys of Study.view
 
     QUndoStack* m_undo;

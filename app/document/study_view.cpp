@@ -109,7 +109,9 @@ void StudyDocument::readView()
     }
     if (view.contains("settings"))
         m_pages[""].settings = readSettings(view["settings"]);
-    m_foreignView = unknownKeys(view, std::array{"page", "pages", "settings"});
+    if (const auto device = JsonReader(view, "view").string("device", ""); device && !device->empty())
+        m_pages[""].device = *device;
+    m_foreignView = unknownKeys(view, std::array{"page", "pages", "device", "settings"});
 }
 
 Json StudyDocument::viewJson() const
@@ -126,6 +128,8 @@ Json StudyDocument::viewJson() const
     }
     if (!pages.empty())
         view["pages"] = std::move(pages);
+    if (!lastDevice().empty())
+        view["device"] = lastDevice();
     if (const PageState* whole = findPage("")) {
         if (Json settings = settingsJson(whole->settings); !settings.empty())
             view["settings"] = std::move(settings);

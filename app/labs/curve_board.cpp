@@ -236,11 +236,16 @@ void CurveBoard::refresh()
     m_plot->setMarkers(
         m_isLocked ? std::vector<Marker>()
                    : std::vector<Marker>{{QStringLiteral("point"), x, axisValueText(m_plot->xAxis(), x), false}});
-    QStringList texts;
-    for (const std::size_t i : order)
-        texts << tr("%1 at %2")
-                     .arg(std::isfinite(y[i]) ? axisValueText(m_plot->yAxis(), y[i]) : tr("not drawn"),
-                          axisValueText(m_plot->xAxis(), m_drawing.asked()[i]));
+    QStringList texts, missing;
+    for (const std::size_t i : order) {
+        const QString at = axisValueText(m_plot->xAxis(), m_drawing.asked()[i]);
+        if (std::isfinite(y[i]))
+            texts << tr("%1 at %2").arg(axisValueText(m_plot->yAxis(), y[i]), at);
+        else
+            missing << at;
+    }
+    if (!missing.isEmpty())
+        texts << tr("not drawn at %1").arg(missing.join(QStringLiteral(", ")));
     m_status->setText((m_isLocked ? tr("Yours: %1") : tr("Drag to draw; ← → choose a point, ↑ ↓ move it. %1"))
                           .arg(texts.join(QStringLiteral(" · "))));
 }

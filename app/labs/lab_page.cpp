@@ -318,8 +318,7 @@ std::string LabPage::deviceId() const
 {
     if (m_stage->page())
         return m_stage->page()->deviceId();
-    const DeviceEntry* preferred = m_services.devices.preferred();
-    return preferred ? preferred->id : "cpu";
+    return m_services.devices.idFor({}, {});
 }
 
 void LabPage::setDevice(const std::string& id)

@@ -391,6 +391,11 @@ void StepPane::showError(const std::string& question, const QString& text)
         return one->showError(text);
     m_stepError->setText(text);
     m_stepError->setVisible(!text.isEmpty());
+    if (text.isEmpty())
+        return;
+    QApplication::sendPostedEvents(this, QEvent::LayoutRequest); // it has no place yet
+    m_scroll->widget()->layout()->activate();
+    m_scroll->ensureWidgetVisible(m_stepError);
 }
 
 void StepPane::commit()

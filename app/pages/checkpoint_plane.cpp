@@ -77,9 +77,9 @@ void mergeLabels(std::vector<Curve>& curves, const AxisSpec& y)
             if (!same)
                 continue;
             curves[j].labelled = false;
-            if (++together <= 3)
+            if (++together == 2)
                 curves[i].name += QStringLiteral(", ") + curves[j].name;
-            else if (together == 4)
+            else if (together == 3)
                 curves[i].name += QStringLiteral(", …");
         }
     }

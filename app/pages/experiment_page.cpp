@@ -154,7 +154,7 @@ void ExperimentPage::connectAll()
     });
     connect(m_picture, &Picture::experimentWanted, this,
             [this](const QString& experiment, const ParameterChanges& changes, const QString& step) {
-                emit pageWanted({experiment, changes, {}, step});
+                emit pageWanted({experiment, changes, deviceId(), step});
             });
     connect(m_picture, &Picture::editing, this, &ExperimentPage::setEditing);
     connect(m_picture, &Picture::hoverText, m_plot, &PagePlot::setHoverText);
@@ -227,7 +227,7 @@ void ExperimentPage::documentChanged(const ChangeEvent& event)
         if (concerns(*parameters))
             schedule(Inputs);
     } else if (const auto* device = std::get_if<DeviceChanged>(&event)) {
-        if (concerns(*device))
+        if (device->concerns(m_id))
             schedule(Inputs);
     } else if (const auto* view = std::get_if<ViewChanged>(&event)) {
         if (concerns(*view))
@@ -276,11 +276,7 @@ void ExperimentPage::changeEvent(QEvent* event)
 
 std::string ExperimentPage::deviceId() const
 {
-    const std::string chosen = m_services.document.device(m_id);
-    if (!chosen.empty())
-        return chosen;
-    const DeviceEntry* preferred = m_services.devices.preferred();
-    return preferred ? preferred->id : "cpu";
+    return m_services.deviceOf(m_id);
 }
 
 const Device* ExperimentPage::device() const

@@ -137,6 +137,7 @@ private:
     QString extentText() const;
     InspectorNote noteFor(const ShownMeasurement& shown) const;
     InspectorNote refusal(const Error& error) const;
+    QString waysOut(const Error& error) const;
     ShownMeasurement shown() const;
     std::vector<PinnedOutcome> pinnedOutcomes(const ShownMeasurement& shown) const;
     const SeriesAxis* currentAxis() const;

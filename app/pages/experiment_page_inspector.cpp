@@ -73,7 +73,26 @@ QString betterText(const Figure& figure, bool wantsMore)
     return QString(form).replace(QStringLiteral("%2"), toQString(figure.label).toHtmlEscaped());
 }
 
+/// What a press on it changes is in its reference.
+QString changeLink(const std::string& key, const std::string& value, const QString& label)
+{
+    return QStringLiteral("<a href=\"%1=%2\">%3</a>")
+        .arg(toQString(key).toHtmlEscaped(), toQString(value).toHtmlEscaped(), label.toHtmlEscaped());
+}
+
 } // namespace
+
+/// Links to the changes that a refusal proposes, of one parameter each; the note under the figures has all of them.
+QString ExperimentPage::waysOut(const Error& error) const
+{
+    QStringList links;
+    for (const Proposal& proposal : proposalsOf(error, m_experiment.schema(), byteStyle())) {
+        if (proposal.changes.size() != 1)
+            continue;
+        links << changeLink(proposal.changes.front().first, proposal.changes.front().second, proposal.label);
+    }
+    return links.isEmpty() ? QString() : tr("Way out: %1").arg(links.join(QStringLiteral(" · ")));
+}
 
 /// The answer to the page's question, of what was measured where it was, and links to what would change it.
 void ExperimentPage::refreshAnswer(const ShownMeasurement& now)
@@ -84,7 +103,7 @@ void ExperimentPage::refreshAnswer(const ShownMeasurement& now)
         m_header->setAnswer(m_prediction            ? m_extension->answer()
                                 : m_predictionError ? tr("No answer: %1.").arg(toQString(m_predictionError->message))
                                                     : QString(),
-                            {});
+                            m_predictionError ? waysOut(*m_predictionError) : QString());
         return;
     }
     const Figures& predicted = m_prediction->predicted->figures;
@@ -98,9 +117,8 @@ void ExperimentPage::refreshAnswer(const ShownMeasurement& now)
         QStringList links;
         for (const Improvement& one : m_improvements.improvements()) {
             if (links.size() < 3)
-                links << QStringLiteral("<a href=\"%1=%2\">%3</a> → %4")
-                             .arg(toQString(one.parameter).toHtmlEscaped(), toQString(one.value).toHtmlEscaped(),
-                                  toQString(one.label).toHtmlEscaped(), toQString(one.after).toHtmlEscaped());
+                links << changeLink(one.parameter, one.value, toQString(one.label)) + QStringLiteral(" → ")
+                        + toQString(one.after).toHtmlEscaped();
         }
         const QString wanted = betterText(*figure, answer.wantsMore);
         changes = wanted.arg(m_improvements.isBusy() ? tr("looking for changes…") // those found are of other parameters

@@ -7,12 +7,24 @@
 #include <QHBoxLayout>
 #include <QMenu>
 #include <QPushButton>
+#include <QRegularExpression>
 #include <QStyle>
 
 #include <algorithm>
 #include <utility>
 
 namespace memscape {
+
+namespace {
+
+/// "12 MiB" stays on one line.
+QString keptTogether(QString text)
+{
+    static const QRegularExpression unit(QStringLiteral("(\\d) (?=[A-Za-zµ%])"));
+    return text.replace(unit, QStringLiteral("\\1\u00A0"));
+}
+
+} // namespace
 
 PageHeader::PageHeader(const Experiment& experiment, const PageInfo& page, DeviceDirectory& devices,
                        RunController& runs, QWidget* parent)
@@ -91,20 +103,20 @@ void PageHeader::setExportMenu(QMenu* menu)
 
 void PageHeader::setAnswer(const QString& sentence, const QString& changes)
 {
-    m_answer->setText(sentence);
+    m_answer->setText(keptTogether(sentence));
     m_answer->setVisible(!sentence.isEmpty());
-    m_changes->setText(changes);
+    m_changes->setText(keptTogether(changes));
     m_changes->setVisible(!changes.isEmpty());
 }
 
 QString PageHeader::answer() const
 {
-    return m_answer->text();
+    return m_answer->text().replace(QChar::Nbsp, u' ');
 }
 
 QString PageHeader::changes() const
 {
-    return m_changes->text();
+    return m_changes->text().replace(QChar::Nbsp, u' ');
 }
 
 void PageHeader::setCaution(const QString& text)

@@ -2,12 +2,15 @@
 // What every page works with; the window owns them and they outlive it.
 #pragma once
 
+#include "app/document/study_document.h"
+#include "app/workers/devices.h"
+
+#include <string>
+
 namespace memscape {
 
-class DeviceDirectory;
 class RunController;
 class Settings;
-class StudyDocument;
 
 struct PageServices
 {
@@ -15,6 +18,12 @@ struct PageServices
     DeviceDirectory& devices;
     Settings& settings;
     RunController& runs;
+
+    /// Id of the device that a page shows.
+    std::string deviceOf(const std::string& page) const
+    {
+        return devices.idFor(document.device(page), document.lastDevice());
+    }
 };
 
 } // namespace memscape

@@ -73,7 +73,7 @@ double paintFigures(QPainter& painter, const QRectF& rect, const Sheet& sheet, c
             const double width = rect.width() * shares[column];
             const QString text = line < 0
                 ? model.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString().replace(u'\n', u' ')
-                : model.index(line, column).data().toString();
+                : model.index(line, column).data().toString().replace(u'\n', QStringLiteral(" · "));
             painter.setFont(relativeFont(0.95, line < 0 || column == 1 || column == 2));
             painter.setPen(line < 0 ? heads[column] : column == 0 ? theme.textDim : theme.text);
             painter.drawText(QRectF(x, y, width - 4, row),

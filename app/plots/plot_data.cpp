@@ -33,9 +33,6 @@ struct Extent
     bool empty() const { return !(low <= high); }
 };
 
-/// Curves below that share of a limit would be flat beneath its line, which is then left out of the range.
-constexpr double nearShare = 0.3, nearShareOfLog = 0.01;
-
 // Limits around what there is: a share of padding, more room for a single value.
 AxisRange padded(const Extent& extent, const AxisSpec& axis, double before, double after)
 {
@@ -151,7 +148,7 @@ AxisRange yRange(const AxisSpec& axis, const std::vector<Curve>& curves, bool lo
     if (!extent.empty()) {
         const double highest = extent.high;
         for (const HorizontalLine& line : lines) {
-            if (!line.limit || highest > (log ? nearShareOfLog : nearShare) * line.y)
+            if (!line.limit || highest > (log ? nearLimitShareOfLog : nearLimitShare) * line.y)
                 extent.add(line.y, log);
         }
     }

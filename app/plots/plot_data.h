@@ -36,6 +36,9 @@ struct CleanCurve
 
 CleanCurve clean(const Curve& curve, bool logX, bool logY);
 
+/// Curves below that share of a limit would be flat beneath its line, which is then left out of the range.
+inline constexpr double nearLimitShare = 0.3, nearLimitShareOfLog = 0.01;
+
 /// Limits that show all visible curves and lines with some padding. Logarithmic limits are
 /// positive; without data they are 0 to 1 (1 to 10), for one point they surround it.
 AxisRange xRange(const AxisSpec& axis, const std::vector<Curve>& curves);

@@ -78,6 +78,13 @@ public:
         }
         for (const Callout& callout : state.callouts)
             m_taken.push_back(calloutCard(callout, map));
+        constexpr double radius = 3;
+        for (const CleanCurve& curve : state.cleaned) {
+            if (curve.x.size() != 1)
+                continue;
+            m_dots.emplace_back(map.toX(curve.x[0]), map.toY(curve.y[0])); // a point of its own
+            m_taken.emplace_back(m_dots.back() - QPointF(radius, radius), QSizeF(2 * radius, 2 * radius));
+        }
         for (const Band& band : state.bands) {
             if (std::fabs(map.toX(band.to) - map.toX(band.from)) <= 1)
                 m_taken.emplace_back(map.toX(band.from) - 1, map.rect.top(), 2, map.rect.height());
@@ -88,6 +95,12 @@ public:
     {
         m_taken.push_back(box);
         m_words.push_back(box);
+    }
+
+    void release(const QRectF& box)
+    {
+        for (std::vector<QRectF>* boxes : {&m_taken, &m_words})
+            boxes->erase(std::ranges::find(*boxes, box));
     }
 
     bool hits(const QRectF& box) const
@@ -101,6 +114,16 @@ public:
         return std::ranges::any_of(m_words, [&](const QRectF& other) { return other.intersects(box); });
     }
 
+    /// How many points of their own are nearer to the box than the one at `own`: it would seem to be theirs.
+    int strangers(const QRectF& box, QPointF own) const
+    {
+        const auto distance = [&](QPointF dot) {
+            return std::hypot(std::max({box.left() - dot.x(), 0.0, dot.x() - box.right()}),
+                              std::max({box.top() - dot.y(), 0.0, dot.y() - box.bottom()}));
+        };
+        return int(std::ranges::count_if(m_dots, [&](QPointF dot) { return distance(dot) < distance(own); }));
+    }
+
     /// How much a label in this box would cover.
     double cost(const QRectF& box) const
     {
@@ -110,7 +133,7 @@ public:
     }
 
 private:
-    std::vector<QPointF> m_points;
+    std::vector<QPointF> m_points, m_dots;
     std::vector<QRectF> m_taken, m_words;
 };
 
@@ -200,18 +223,27 @@ struct LabelOffset
     double cost;
 };
 
-/// Above and below a point of a curve; a point of its own rather has its name beside it.
-std::vector<LabelOffset> labelOffsets(const QSizeF& size, bool isLone)
+/// Above and below a point of a curve.
+std::vector<LabelOffset> curveOffsets(const QSizeF& size)
 {
-    const double above = -size.height() - 5, middle = -size.height() / 2, half = -size.width() / 2;
-    std::vector<LabelOffset> offsets{{{half, above}, 0}, {{half, 6}, 0}, {{half, above - 11}, 0.8}, {{half, 17}, 0.8}};
-    if (!isLone)
-        return offsets;
-    for (const double x : {8.0, -size.width() - 8}) {
-        for (const double y : {above + 3, middle, 3.0})
-            offsets.push_back({{x, y}, x > 0 ? -0.4 : 0.2});
-        for (const double y : {above - 12, 18.0})
-            offsets.push_back({{x, y}, 1.2});
+    const double above = -size.height() - 5, half = -size.width() / 2;
+    return {{{half, above}, 0}, {{half, 6}, 0}, {{half, above - 11}, 0.8}, {{half, 17}, 0.8}};
+}
+
+/// Around a point of its own, rather beside it, and near enough that nobody asks whose name it is.
+std::vector<LabelOffset> pointOffsets(const QSizeF& size)
+{
+    const double gap = 7, above = -size.height() - gap, middle = -size.height() / 2, left = -size.width() - gap;
+    std::vector<LabelOffset> offsets;
+    for (const double y : {middle, above + 4, gap - 4.0, above - 4, gap + 4}) {
+        offsets.push_back({{gap, y}, y == middle ? 0 : 0.1});
+        offsets.push_back({{left, y}, y == middle ? 0.2 : 0.3});
+    }
+    const double row = size.height() * 0.8;
+    for (const double y : {above, gap, above - row, gap + row}) {
+        const double distance = y == above || y == gap ? 0.4 : 2.5;
+        for (const double share : {0.5, 0.25, 0.75, 0.1, 0.9})
+            offsets.push_back({{-share * size.width(), y}, distance + std::fabs(share - 0.5)});
     }
     return offsets;
 }
@@ -222,14 +254,17 @@ QRectF endPlace(const std::vector<QPointF>& points, const PlotMapper& map, const
 {
     QRectF best;
     double least = 1e9;
+    const bool isPoint = points.size() == 1;
+    const std::vector<LabelOffset> offsets = isPoint ? pointOffsets(size) : curveOffsets(size);
     for (std::size_t back = 0; back < std::min<std::size_t>(points.size(), 60); ++back) {
         const QPointF p = points[points.size() - 1 - back];
-        for (const LabelOffset& offset : labelOffsets(size, points.size() == 1)) {
+        for (const LabelOffset& offset : offsets) {
             QRectF box(p + offset.at, size);
-            box.moveRight(std::min(box.right(), map.rect.right() - 4));
+            if (!isPoint)
+                box.moveRight(std::min(box.right(), map.rect.right() - 4));
             double cost = 0.02 * static_cast<double>(back) + offset.cost;
             cost += map.rect.contains(box) ? 0 : 50;
-            cost += obstacles.cost(box);
+            cost += obstacles.cost(box) + (isPoint ? 3 * obstacles.strangers(box, p) : 0);
             if (cost < least) {
                 least = cost;
                 best = box;
@@ -239,25 +274,48 @@ QRectF endPlace(const std::vector<QPointF>& points, const PlotMapper& map, const
     return best;
 }
 
+struct NamedCurve
+{
+    const Curve* curve;
+    std::vector<QPointF> points;
+    QRectF box;
+};
+
 void addCurves(const PlotState& state, const PlotMapper& map, const Theme& theme, Obstacles& obstacles,
                std::vector<PlotLabel>& labels)
 {
     const QFont font = plotFont(0.85, true);
     const QFontMetricsF metrics(font);
+    std::vector<NamedCurve> named;
     for (std::size_t c = 0; c < state.curves.size(); ++c) {
         const Curve& curve = state.curves[c];
         if (!curve.visible || !curve.labelled)
             continue;
-        const auto points = sampledPixels(state.cleaned[c], map);
+        auto points = sampledPixels(state.cleaned[c], map);
         if (points.empty())
             continue;
         const QSizeF size(metrics.horizontalAdvance(curve.name) + 2, metrics.height());
         const QRectF box = endPlace(points, map, size, obstacles);
-        // No room among its neighbours: pointing at it, and the legend, say what it is.
-        if (obstacles.hitsWords(box))
-            continue;
         obstacles.take(box);
-        labels.push_back({box, curve.name, font, styleOf(curve, theme).textColour});
+        named.push_back({&curve, std::move(points), box});
+    }
+    // Those that came first left the others little room: each looks once more where it stands best among all.
+    for (int again = 0; again < 3; ++again) {
+        for (NamedCurve& one : named) {
+            if (one.points.size() != 1)
+                continue;
+            obstacles.release(one.box);
+            one.box = endPlace(one.points, map, one.box.size(), obstacles);
+            obstacles.take(one.box);
+        }
+    }
+    for (const NamedCurve& one : named) {
+        obstacles.release(one.box);
+        // No room among its neighbours: pointing at it, and the legend, say what it is.
+        if (obstacles.hitsWords(one.box))
+            continue;
+        obstacles.take(one.box);
+        labels.push_back({one.box, one.curve->name, font, styleOf(*one.curve, theme).textColour});
     }
 }
 

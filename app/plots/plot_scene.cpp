@@ -163,6 +163,7 @@ PlotScene::PlotScene(QWidget* parent)
     , m_graphs(std::make_unique<Graphs>(parent))
 {
     QCustomPlot* plot = m_graphs->plot;
+    plot->setMinimumSize(1, 1); // of no size there would be nothing to draw on, and it draws whenever it is resized
     // The plot owns these; they live as long as it does.
     new PaintLayer(plot, QStringLiteral("below"),
                    [this](QPainter& painter) { paintBelow(painter, m_state, mapper(), *m_theme); });

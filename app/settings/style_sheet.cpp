@@ -193,7 +193,8 @@ QProgressBar::chunk { background: $measured; border-radius: ~2~; }
 )";
 
 const char* const views = R"(
-QTableView, QTreeView, QListView { background: transparent; border: none; outline: none;
+QListView { background: $raised; color: $text; }
+QTableView, QTreeView, QWidget QListView { background: transparent; border: none; outline: none;
     gridline-color: $border; selection-background-color: $selected; selection-color: $text; }
 QTableView::item, QTreeView::item, QListView::item { padding: ~3~ ~4~; }
 QHeaderView { background: transparent; }

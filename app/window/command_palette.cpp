@@ -103,6 +103,8 @@ CommandPalette::CommandPalette(QWidget* window)
 void CommandPalette::open(const QList<PaletteEntry>& entries)
 {
     m_entries = entries;
+    if (!isVisible())
+        m_before = QApplication::focusWidget();
     m_input->clear();
     refresh();
     place();
@@ -156,9 +158,15 @@ void CommandPalette::runCurrent()
     const PaletteEntry entry = m_shown.at(row);
     m_recent.removeAll(entry.text);
     m_recent.prepend(entry.text);
-    hide();
-    parentWidget()->setFocus();
+    leave();
     entry.run();
+}
+
+/// Back to where the keyboard was.
+void CommandPalette::leave()
+{
+    hide();
+    (m_before ? m_before.data() : parentWidget())->setFocus();
 }
 
 bool CommandPalette::eventFilter(QObject* watched, QEvent* event)
@@ -170,10 +178,7 @@ bool CommandPalette::eventFilter(QObject* watched, QEvent* event)
         return QFrame::eventFilter(watched, event);
     const int row = m_list->currentRow();
     switch (static_cast<QKeyEvent*>(event)->key()) {
-    case Qt::Key_Escape:
-        hide();
-        parentWidget()->setFocus();
-        return true;
+    case Qt::Key_Escape: leave(); return true;
     case Qt::Key_Down: m_list->setCurrentRow(std::min(row + 1, m_list->count() - 1)); return true;
     case Qt::Key_Up: m_list->setCurrentRow(std::max(row - 1, 0)); return true;
     case Qt::Key_PageDown: m_list->setCurrentRow(std::min(row + 10, m_list->count() - 1)); return true;

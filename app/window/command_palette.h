@@ -5,6 +5,7 @@
 #include "app/window/palette_entries.h"
 
 #include <QFrame>
+#include <QPointer>
 
 class QLineEdit;
 class QListWidget;
@@ -30,8 +31,10 @@ protected:
 private:
     void refresh();
     void runCurrent();
+    void leave();
     void place();
 
+    QPointer<QWidget> m_before; ///< had the keyboard
     QLineEdit* m_input;
     QListWidget* m_list;
     QList<PaletteEntry> m_entries;

@@ -186,9 +186,9 @@ void MainWindow::takeFirstStep(FirstStep step)
 {
     switch (step) {
     case FirstStep::Drag:
-        if (page())
-            page()->plot()->setHoverText(
-                tr("Drag the yellow line in the plot, or its slider: the prediction follows."));
+        if (!page() && !showPage(QStringLiteral("hierarchy")))
+            break;
+        page()->plot()->setHoverText(tr("Drag the yellow line in the plot, or its slider: the prediction follows."));
         break;
     case FirstStep::Measure: m_actions.at(QStringLiteral("run.measurePoint")).trigger(); break;
     case FirstStep::Model:
@@ -319,8 +319,8 @@ void MainWindow::exchangeViews()
 Result<Parameters> MainWindow::standardParameters(const Experiment& experiment,
                                                   const std::vector<std::string>& assignments) const
 {
-    const std::string chosen = m_document.device(experiment.id());
-    const DeviceEntry* entry = chosen.empty() ? m_devices.preferred() : m_devices.find(chosen);
+    const std::string id = m_devices.idFor(m_document.device(experiment.id()), m_document.lastDevice());
+    const DeviceEntry* entry = m_devices.find(id);
     if (entry == nullptr)
         return askedParameters(experiment, assignments);
     return memscape::standardParameters(experiment, entry->device, assignments);

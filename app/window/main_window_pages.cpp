@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The pages of the window: made when first wanted, shown, and led from one to another.
 #include "app/document/pages.h"
+#include "app/window/command_palette.h"
 #include "app/window/main_window.h"
 #include "app/window/tool_pages.h"
 
+#include <QApplication>
 #include <QFileInfo>
 #include <QSplitter>
 #include <QStackedWidget>
@@ -90,7 +92,13 @@ void MainWindow::shown(const QString& id, QWidget* page)
         splitter->setSizes(sizes);
     m_rail->setPage(id);
     setPanels();
+    // Who came by the rail goes on there; else the keyboard would stay on a page that is gone.
+    const QWidget* focus = QApplication::focusWidget();
+    const bool isLeft =
+        focus == nullptr || focus == this || m_stack->isAncestorOf(focus) || m_palette->isAncestorOf(focus);
     m_stack->setCurrentWidget(page);
+    if (isLeft && isActiveWindow())
+        (tool() ? tool()->stage() : this->page()->stage())->setFocus(Qt::OtherFocusReason);
     m_document.setPage(id.toStdString());
     pageUpdated();
 }

@@ -270,6 +270,16 @@ const DeviceEntry* DeviceDirectory::preferred() const
     return gpu == m_entries.end() ? find("cpu") : &*gpu;
 }
 
+std::string DeviceDirectory::idFor(const std::string& chosen, const std::string& last) const
+{
+    if (!chosen.empty())
+        return chosen;
+    if (const DeviceEntry* const entry = find(last); entry && entry->source != DeviceSource::Live)
+        return last;
+    const DeviceEntry* const entry = preferred();
+    return entry ? entry->id : "cpu";
+}
+
 WorkerClient* DeviceDirectory::worker(const QString& name) const
 {
     for (const auto& client : m_clients) {

@@ -81,6 +81,9 @@ public:
     const DeviceEntry* find(const std::string& id) const;
     /// The first measurable one that is a GPU, else "cpu".
     const DeviceEntry* preferred() const;
+    /// The id of a page's device: the one `chosen` on it, else the study's last one where that is only predicted (a
+    /// machine that one plans for is meant on every page), else the preferred one.
+    std::string idFor(const std::string& chosen, const std::string& last) const;
     const std::vector<Error>& problems() const { return m_problems; }
 
     /// "" is this machine; null when unknown.

@@ -79,7 +79,7 @@ Result<PickleValue> PickleMachine::run()
     for (;;) {
         m_opcodeAt = m_input.position();
         if (!m_input.has(1)) {
-            refuse("pickle.truncated", "the pickle ends before it is complete", "copy or write the file again");
+            refuseEnd();
             break;
         }
         if (*m_input.cursor() == '}' && takeEvent())
@@ -207,10 +207,17 @@ bool PickleMachine::stepOther(unsigned char opcode)
                   "write it with torch.cuda.memory._dump_snapshot()");
 }
 
+bool PickleMachine::refuseEnd()
+{
+    const bool isEmpty = m_input.position() == 0 && !m_input.has(1);
+    return refuse("pickle.truncated", isEmpty ? "the file is empty" : "the pickle ends before it is complete",
+                  "copy or write the file again");
+}
+
 bool PickleMachine::operand(std::size_t bytes, std::uint64_t& value)
 {
     if (!m_input.has(bytes))
-        return refuse("pickle.truncated", "the pickle ends before it is complete", "copy or write the file again");
+        return refuseEnd();
     value = m_input.number(bytes);
     return true;
 }
@@ -257,7 +264,7 @@ bool PickleMachine::pushLong(std::size_t countBytes)
     if (count > longestText)
         return refuse("pickle.limit", fmt::format("a number of {} bytes", count));
     if (!m_input.has(count))
-        return refuse("pickle.truncated", "the pickle ends before it is complete", "copy or write the file again");
+        return refuseEnd();
     if (count > 8) {
         m_input.skip(count);
         return push({PickleTag::Large, 0});
@@ -276,7 +283,7 @@ bool PickleMachine::pushText(std::size_t countBytes)
     if (count > longestText)
         return refuse("pickle.limit", fmt::format("a text of {} bytes; 16 MiB are read", count));
     if (!m_input.has(count))
-        return refuse("pickle.truncated", "the pickle ends before it is complete", "copy or write the file again");
+        return refuseEnd();
     auto text = m_objects.text({reinterpret_cast<const char*>(m_input.cursor()), std::size_t(count)});
     if (!text)
         return refuse(std::move(text).error());
@@ -287,7 +294,7 @@ bool PickleMachine::pushText(std::size_t countBytes)
 bool PickleMachine::pushReal()
 {
     if (!m_input.has(8))
-        return refuse("pickle.truncated", "the pickle ends before it is complete", "copy or write the file again");
+        return refuseEnd();
     std::uint64_t bits = 0; // the one number with its highest byte first
     for (int i = 0; i < 8; ++i)
         bits = bits << 8 | m_input.byte();

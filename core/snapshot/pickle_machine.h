@@ -42,6 +42,7 @@ private:
         m_stack.push_back(value);
         return true;
     }
+    bool refuseEnd(); ///< the file is too short
     bool operand(std::size_t bytes, std::uint64_t& value);
     bool pushInteger(std::size_t bytes, bool isSigned);
     bool pushLong(std::size_t countBytes);

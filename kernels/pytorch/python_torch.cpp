@@ -22,7 +22,8 @@ std::string environment(const char* name)
     return value ? value : "";
 }
 
-constexpr std::string_view chooseAnother = "choose a Python with --python or MEMSCAPE_PYTHON";
+constexpr std::string_view chooseAnother =
+    "choose a Python: Settings, Workers in the window, or --python or MEMSCAPE_PYTHON";
 
 tl::unexpected<Error> noTorch(const std::string& python)
 {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/fields/allocator_fields.h"
 
-#include "core/network/model_names.h"
+#include "app/pages/fields/model_field.h"
 #include "core/trace/memory_policy.h"
 
-#include <QEvent>
 #include <QFileDialog>
 #include <QLineEdit>
 #include <QStringListModel>
@@ -26,19 +25,8 @@ TraceField::TraceField(const ParameterSpec& spec, QWidget* parent)
                                          "\"empty_cache\", or a network's config.json"));
     open->setObjectName(QStringLiteral("openTrace"));
     open->setAccessibleName(tr("Open a snapshot or a script of requests"));
+    suggest(modelList);
     edit()->setPlaceholderText(tr("gpt2, run.pickle, alloc a 96MiB; free a"));
-}
-
-/// The list is read when the line is first used: every model is a file.
-bool TraceField::eventFilter(QObject* watched, QEvent* event)
-{
-    if (watched == edit() && event->type() == QEvent::FocusIn && edit()->completer() == nullptr) {
-        QStringList names;
-        for (const KnownModel& known : knownModels())
-            names << QString::fromStdString(known.name);
-        suggest(new QStringListModel(names));
-    }
-    return TextField::eventFilter(watched, event);
 }
 
 SettingField::SettingField(const ParameterSpec& spec, QWidget* parent)
@@ -52,7 +40,7 @@ SettingField::SettingField(const ParameterSpec& spec, QWidget* parent)
                       "garbage_collection_threshold:0.8"};
     for (const PolicyWord& word : policyWords())
         words << QString::fromLatin1(word.key);
-    suggest(new QStringListModel(words));
+    suggest([words] { return new QStringListModel(words); });
 }
 
 Result<void> SettingField::check(const QString& text) const

@@ -14,9 +14,6 @@ class TraceField : public TextField
 
 public:
     explicit TraceField(const ParameterSpec& spec, QWidget* parent = nullptr);
-
-protected:
-    bool eventFilter(QObject* watched, QEvent* event) override;
 };
 
 /// Allocators and options of PYTORCH_CUDA_ALLOC_CONF; what is neither is refused, with the reason under the line.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/fields/checkpoint_fields.h"
 
+#include "app/pages/fields/model_field.h"
 #include "app/pages/fields/quiet_widgets.h"
 
 #include <QButtonGroup>
@@ -67,7 +68,8 @@ ChainField::ChainField(const ParameterSpec& spec, QWidget* parent)
         tr("A memscape-chain file, also one that a run measured; dropping it on the window does the same"));
     open->setObjectName(QStringLiteral("openChain"));
     open->setAccessibleName(tr("Open a chain file"));
-    edit()->setPlaceholderText(tr("mlp:48x4096, uniform:16, model:gpt2, a file…"));
+    suggest(modelList);
+    edit()->setPlaceholderText(tr("mlp:48x4096, uniform:16, gpt2, a file…"));
 }
 
 StrategyField::StrategyField(const ParameterSpec& spec, QWidget* parent)

@@ -3,7 +3,6 @@
 
 #include "core/network/model_names.h"
 
-#include <QEvent>
 #include <QFileDialog>
 #include <QLineEdit>
 #include <QStandardItemModel>
@@ -11,10 +10,7 @@
 
 namespace memscape {
 
-namespace {
-
-/// "llama-2-7b" with what it is called beside it; the names are looked for anywhere in it.
-QStandardItemModel* modelList()
+QAbstractItemModel* modelList()
 {
     auto* list = new QStandardItemModel;
     for (const KnownModel& known : knownModels()) {
@@ -24,8 +20,6 @@ QStandardItemModel* modelList()
     }
     return list;
 }
-
-} // namespace
 
 ModelField::ModelField(const ParameterSpec& spec, QWidget* parent)
     : TextField(spec, parent)
@@ -41,15 +35,8 @@ ModelField::ModelField(const ParameterSpec& spec, QWidget* parent)
                                          "the window does the same"));
     open->setObjectName(QStringLiteral("openModel"));
     open->setAccessibleName(tr("Open a network's config.json"));
+    suggest(modelList);
     edit()->setPlaceholderText(tr("llama-2-7b, params:7.5e9, a config.json…"));
-}
-
-/// The list is read when the line is first used: every model is a file.
-bool ModelField::eventFilter(QObject* watched, QEvent* event)
-{
-    if (watched == edit() && event->type() == QEvent::FocusIn && edit()->completer() == nullptr)
-        suggest(modelList());
-    return TextField::eventFilter(watched, event);
 }
 
 Result<void> ModelField::check(const QString& text) const

@@ -8,6 +8,10 @@
 
 namespace memscape {
 
+/// The models that come with the program, each with what it is called: "llama-2-7b". Every model is a file: it takes
+/// a moment.
+QAbstractItemModel* modelList();
+
 class ModelField : public TextField
 {
     Q_OBJECT
@@ -16,7 +20,6 @@ public:
     explicit ModelField(const ParameterSpec& spec, QWidget* parent = nullptr);
 
 protected:
-    bool eventFilter(QObject* watched, QEvent* event) override;
     Result<void> check(const QString& text) const override;
 };
 

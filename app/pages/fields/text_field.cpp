@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pages/fields/text_field.h"
 
+#include <QAbstractItemView>
 #include <QCompleter>
 #include <QEvent>
 #include <QHBoxLayout>
@@ -10,7 +11,21 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include <utility>
+
 namespace memscape {
+
+namespace {
+
+/// "llama 3" finds "llama-3-8b": the names of models and settings have no spaces.
+class NameCompleter : public QCompleter
+{
+public:
+    using QCompleter::QCompleter;
+    QStringList splitPath(const QString& text) const override { return {text.trimmed().replace(u' ', u'-')}; }
+};
+
+} // namespace
 
 TextField::TextField(const ParameterSpec& spec, QWidget* parent)
     : ParameterField(spec, parent)
@@ -42,6 +57,8 @@ void TextField::display(const ParameterValue& value, const std::optional<Sweep>&
 
 bool TextField::eventFilter(QObject* watched, QEvent* event)
 {
+    if (watched == m_edit && event->type() == QEvent::FocusIn && m_choices)
+        complete(std::exchange(m_choices, {})());
     if (watched == m_edit && event->type() == QEvent::KeyPress
         && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape) {
         clearError();
@@ -52,9 +69,9 @@ bool TextField::eventFilter(QObject* watched, QEvent* event)
     return ParameterField::eventFilter(watched, event);
 }
 
-void TextField::suggest(QAbstractItemModel* choices)
+void TextField::complete(QAbstractItemModel* choices)
 {
-    auto* completer = new QCompleter(choices, this);
+    auto* completer = new NameCompleter(choices, this);
     choices->setParent(completer);
     completer->setFilterMode(Qt::MatchContains);
     completer->setCaseSensitivity(Qt::CaseInsensitive);

@@ -6,6 +6,7 @@
 #include "app/pages/fields/parameter_field.h"
 
 #include <functional>
+#include <utility>
 
 class QAbstractItemModel;
 class QLineEdit;
@@ -30,8 +31,9 @@ protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
 
     QLineEdit* edit() const { return m_edit; }
-    /// Offers those rows of `choices` that contain what is typed, whatever the case; the field owns them.
-    void suggest(QAbstractItemModel* choices);
+    /// Offers those rows that contain what is typed, whatever the case. They are made when the line is first used, and
+    /// the field owns them.
+    void suggest(std::function<QAbstractItemModel*()> choices) { m_choices = std::move(choices); }
     /// A button beside the label that proposes the file `askFile` answers with.
     QToolButton* addFileButton(const QString& text, const QString& tip);
     /// Whether a text means something; what it says otherwise stands under the line.
@@ -39,9 +41,11 @@ protected:
 
 private:
     void commit();
+    void complete(QAbstractItemModel* choices);
 
     QLineEdit* m_edit;
-    QString m_shown; ///< what parses back to the value or sweep
+    std::function<QAbstractItemModel*()> m_choices; ///< while they are not made
+    QString m_shown;                                ///< what parses back to the value or sweep
 };
 
 } // namespace memscape

@@ -48,7 +48,7 @@ BesidePanel::BesidePanel(PageServices services, QWidget* parent)
         const auto* parameters = std::get_if<ParametersChanged>(&event);
         const auto* device = std::get_if<DeviceChanged>(&event);
         if (std::holds_alternative<StudyReset>(event) || (parameters && parameters->experiment == memory)
-            || (device && device->experiment == memory))
+            || (device && device->concerns(memory)))
             refresh();
     });
     connect(&m_services.devices, &DeviceDirectory::changed, this, &BesidePanel::refresh);
@@ -112,11 +112,7 @@ void BesidePanel::build()
 
 std::string BesidePanel::deviceId() const
 {
-    const std::string chosen = m_services.document.device(memory);
-    if (!chosen.empty())
-        return chosen;
-    const DeviceEntry* preferred = m_services.devices.preferred();
-    return preferred ? preferred->id : "cpu";
+    return m_services.deviceOf(memory);
 }
 
 void BesidePanel::setSnapshot(std::shared_ptr<const SnapshotDevice> device)

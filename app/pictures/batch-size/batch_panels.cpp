@@ -181,7 +181,7 @@ void BatchPicture::paintTarget(QPainter& painter, const BatchPanel& panel, const
     painter.restore();
     painter.setFont(plotFont(0.75, true));
     paintTag(painter, QRectF(now.x(), tag.top(), 0, 0), panel.area, theme.highlightFill, theme.onHighlight,
-             tr("%1 steps").arg(shortCount(m_state.steps(update))));
+             tr("≈ %1 steps").arg(shortCount(std::ceil(m_state.steps(update)))));
 }
 
 void BatchPicture::paintFront(QPainter& painter, const BatchPanel& panel, const Theme& theme) const

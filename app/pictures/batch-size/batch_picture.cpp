@@ -122,7 +122,8 @@ QString BatchPicture::toolTipAt(QPointF at) const
             ? tr("batch %1 × %2").arg(mark->batch, 0, 'f', 0).arg(mark->accumulation, 0, 'f', 0)
             : tr("batch %1").arg(mark->batch, 0, 'f', 0);
         if (layout.target.frame.contains(at))
-            return text + tr(": %1 steps, %2 examples").arg(shortCount(mark->steps), shortCount(mark->examples));
+            return text
+                + tr(": ≈ %1 steps, %2 examples").arg(shortCount(std::ceil(mark->steps)), shortCount(mark->examples));
         text += tr(": %1, %2 examples/s").arg(bytesText(mark->allocated, m_state.bytes), shortCount(mark->throughput));
         return std::isfinite(mark->examples) ? text + tr(", %1 examples to the target").arg(shortCount(mark->examples))
                                              : text;

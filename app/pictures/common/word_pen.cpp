@@ -21,6 +21,16 @@ void WordPen::line(const QRectF& box, const QString& words, double size, const Q
     painter.drawText(box, align | Qt::AlignVCenter, QFontMetricsF(font).elidedText(words, Qt::ElideRight, box.width()));
 }
 
+void WordPen::line(const QRectF& box, const QStringList& words, double size, const QColor& colour, bool bold) const
+{
+    const QFontMetricsF metrics(plotFont(size, bold));
+    for (const QString& one : words) {
+        if (metrics.horizontalAdvance(one) <= box.width())
+            return line(box, one, size, colour, bold);
+    }
+    line(box, words.back(), size, colour, bold);
+}
+
 QRectF WordPen::measured(const QRectF& head, const QString& seconds, double gap) const
 {
     const QString text = tr("measured %1").arg(seconds);

@@ -7,6 +7,7 @@
 
 #include <QPainter>
 #include <QString>
+#include <QStringList>
 
 namespace memscape {
 
@@ -18,6 +19,8 @@ struct WordPen
     /// One line in the middle of the box's height, with "…" where the rest has no room. `size`: of the plots' font.
     void line(const QRectF& box, const QString& words, double size, const QColor& colour, bool bold = false,
               int align = Qt::AlignLeft, bool isCode = false) const;
+    /// The first of the words that has room as a whole, else the last.
+    void line(const QRectF& box, const QStringList& words, double size, const QColor& colour, bool bold = false) const;
     /// "measured 3.2 ms" at the right end of a way's head; what is left of the head.
     QRectF measured(const QRectF& head, const QString& seconds, double gap) const;
     /// The row of a lane that does nothing yet, with its name beside it.

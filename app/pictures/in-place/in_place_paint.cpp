@@ -261,7 +261,7 @@ void paintLane(QPainter& painter, const InPlaceState& state, const InPlaceLayout
         return;
     paintDashed(painter, lane.saving.adjusted(1, 0, -1, 0), theme.textFaint, layout.unit);
     painter.setPen(theme.textDim);
-    paintLines(painter, lane.saving, {tr("not needed"), tr("less")},
+    paintLines(painter, lane.saving.adjusted(4, 0, -4, 0), {tr("not needed"), tr("less")},
                state.bytes(lane.saving.width() / layout.pixelsPerByte), false);
 }
 

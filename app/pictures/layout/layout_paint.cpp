@@ -175,12 +175,13 @@ void LayoutPen::strip() const
 {
     const double u = plotUnit();
     const QString unit = QString::fromStdString(quantityText(double(state.lineBytes), Unit::Byte));
+    const QString cache = state.isGpu ? tr("cache of %1 sectors").arg(LayoutState::cacheRoom)
+                                      : tr("cache of %1 lines").arg(LayoutState::cacheRoom);
+    const QString sector = state.isGpu ? tr(" of %1 B").arg(state.granuleBytes) : QString();
     line(layout.stripTitle,
-         state.isGpu ? tr("storage in lines of %1; a cache of %2 sectors of %3 B")
-                           .arg(unit)
-                           .arg(LayoutState::cacheRoom)
-                           .arg(state.granuleBytes)
-                     : tr("storage in lines of %1; a cache of %2 lines").arg(unit).arg(LayoutState::cacheRoom),
+         {tr("storage in lines of %1; a %2%3").arg(unit, cache, sector),
+          tr("lines of %1; %2%3").arg(unit, cache, sector), tr("lines of %1; %2").arg(unit, cache),
+          tr("lines of %1").arg(unit)},
          0.82, theme.textDim, true);
     const std::int64_t item = state.asked.itemBytes();
     for (std::size_t i = 0; i < layout.lines.size(); ++i) {

@@ -75,7 +75,9 @@ PrecisionLayout layoutPrecision(const QRectF& rect, double unit)
         row.area = QRectF(left, y, width, rowHeight);
         row.label = QRectF(left, y, 68 * unit, rowHeight);
         placeCells(row, QRectF(left + 70 * unit, y + 1, 0, rowHeight - 2), cellWidth);
-        row.text = QRectF(left + width - textWidth, y, textWidth, rowHeight);
+        const double bits = row.cells.empty() ? row.label.right() : row.cells.back().rect.right() + 6 * unit;
+        row.text = QRectF(bits, y, std::max(textWidth, left + width - bits), rowHeight);
+        row.text.moveRight(left + width);
         layout.rows.push_back(std::move(row));
         y += rowHeight;
     }

@@ -152,6 +152,35 @@ QString namesOf(const RooflineState& state, std::size_t index)
     return isFirst ? names.join(QStringLiteral(", ")) : QString();
 }
 
+/// Names of kernels at one place as one: "FP16, BF16 product 8192³", "triad in L2, L2 far".
+QString joinedNames(const QStringList& names)
+{
+    std::vector<QStringList> words;
+    for (const QString& name : names)
+        words.push_back(name.split(u' '));
+    qsizetype least = words.front().size();
+    for (const QStringList& one : words)
+        least = std::min(least, one.size());
+    const auto isShared = [&](qsizetype at, bool fromEnd) {
+        return std::ranges::all_of(words, [&](const QStringList& one) {
+            const QStringList& first = words.front();
+            return fromEnd ? one[one.size() - 1 - at] == first[first.size() - 1 - at] : one[at] == first[at];
+        });
+    };
+    qsizetype before = 0, behind = 0; // words that all have; each keeps one of its own
+    while (before + 1 < least && isShared(before, false))
+        ++before;
+    while (before + behind + 1 < least && isShared(behind, true))
+        ++behind;
+    QStringList own;
+    for (const QStringList& one : words)
+        own << one.mid(before, one.size() - before - behind).join(u' ');
+    QStringList parts = words.front().mid(0, before);
+    parts << own.join(QStringLiteral(", "));
+    parts += words.front().mid(words.front().size() - behind);
+    return parts.join(u' ');
+}
+
 /// On its roof, as far right as there is room; below it when above there is none.
 void placeFormat(const RooflineState& state, const RooflineScales& scales, std::size_t index, Placing& placing)
 {
@@ -178,7 +207,7 @@ void placeFormat(const RooflineState& state, const RooflineScales& scales, std::
                       RooflineTextKind::Format, index);
 }
 
-/// Along its slope, above it, low enough that the flat roofs leave it room.
+/// Along its slope, above or below it, low enough that the flat roofs leave it room.
 void placeLevel(const RooflineState& state, const RooflineScales& scales, std::size_t index, Placing& placing)
 {
     const double u = plotUnit();
@@ -195,23 +224,54 @@ void placeLevel(const RooflineState& state, const RooflineScales& scales, std::s
     const QPointF way = to - from;
     const double length = std::hypot(way.x(), way.y());
     const QPointF along = way / length, above(along.y() * 3 * u, -along.x() * 3 * u);
+    const QPointF below = -above * (placing.height() / (3 * u) + 1);
     const double angle = std::atan2(way.y(), way.x()) * 180 / M_PI;
     for (const Placing::Lines lines : {Placing::Lines::Clear, Placing::Lines::Crossed}) {
         for (double done = 6 * u; done + placing.width(text) < length; done += 6 * u) {
-            if (auto placed = placing.at(text, from + done * along + above, angle, lines))
-                return placing.take(*placed, RooflineTextKind::Level, index);
+            for (const QPointF& beside : {above, below}) {
+                if (auto placed = placing.at(text, from + done * along + beside, angle, lines))
+                    return placing.take(*placed, RooflineTextKind::Level, index);
+            }
         }
     }
 }
 
+/// Where kernels stand so close together that one name is theirs.
+struct NamedPlace
+{
+    std::size_t mark = 0; ///< the first of them
+    QStringList names, ids;
+};
+
+/// A kernel that is both predicted and measured has its name once.
+std::vector<NamedPlace> namedPlaces(const RooflineState& state, const RooflineScales& scales)
+{
+    const double near = 4 * plotUnit();
+    const auto at = [&](std::size_t i) { return scales.at(state.marks[i].intensity, state.marks[i].rate); };
+    std::vector<NamedPlace> places;
+    QStringList known;
+    for (std::size_t i = 0; i < state.marks.size(); ++i) {
+        const RooflineMark& mark = state.marks[i];
+        if (known.contains(mark.id))
+            continue;
+        known << mark.id;
+        const auto shared = std::ranges::find_if(
+            places, [&](const NamedPlace& place) { return QLineF(at(place.mark), at(i)).length() < near; });
+        NamedPlace& place = shared == places.end() ? places.emplace_back(NamedPlace{i, {}, {}}) : *shared;
+        place.names << mark.label;
+        place.ids << mark.id;
+    }
+    return places;
+}
+
 /// Beside, above or below its mark.
-void placeMark(const RooflineState& state, const RooflineScales& scales, std::size_t index, bool isLit,
-               Placing& placing)
+void placeMark(const RooflineState& state, const RooflineScales& scales, std::size_t index, const QString& name,
+               bool isLit, Placing& placing)
 {
     const double u = plotUnit(), height = placing.height();
     const RooflineMark& mark = state.marks[index];
     const QPointF at = scales.at(mark.intensity, mark.rate);
-    const double width = placing.width(mark.label), gap = 9.5 * u;
+    const double width = placing.width(name), gap = 9.5 * u;
     const QPointF right(at.x() + gap, at.y() + height / 2), left(at.x() - gap - width, right.y());
     std::vector<QPointF> corners{right, left};
     for (const double below : {0.0, 1.0, 0.25, 0.75}) { // of its height, beside the mark
@@ -224,13 +284,13 @@ void placeMark(const RooflineState& state, const RooflineScales& scales, std::si
     }
     for (const Placing::Lines lines : {Placing::Lines::Clear, Placing::Lines::Crossed}) {
         for (const QPointF corner : corners) {
-            if (auto placed = placing.at(mark.label, corner, 0, lines))
+            if (auto placed = placing.at(name, corner, 0, lines))
                 return placing.take(*placed, RooflineTextKind::Mark, index);
         }
     }
     if (isLit) {
         const bool fits = right.x() + width < scales.area.right();
-        placing.force(placing.unchecked(mark.label, fits ? right : left), RooflineTextKind::Mark, index);
+        placing.force(placing.unchecked(name, fits ? right : left), RooflineTextKind::Mark, index);
     }
 }
 
@@ -307,15 +367,15 @@ std::vector<RooflineText> rooflineTexts(const RooflineState& state, const Roofli
     for (std::size_t i = state.levels.size(); i-- > 0;) // DRAM first
         placeLevel(state, scales, i, placing);
     formats(false);
-    // A kernel that is both predicted and measured has its name once.
-    const auto isNamed = [&](std::size_t i) {
-        return std::any_of(state.marks.begin(), state.marks.begin() + std::ptrdiff_t(i),
-                           [&](const RooflineMark& mark) { return mark.id == state.marks[i].id; });
-    };
+    const std::vector<NamedPlace> places = namedPlaces(state, scales);
     for (const bool isLit : {true, false}) {
-        for (std::size_t i = 0; i < state.marks.size(); ++i) {
-            if ((state.marks[i].id == lit) == isLit && !isNamed(i))
-                placeMark(state, scales, i, isLit, placing);
+        for (const NamedPlace& place : places) {
+            const QString name = joinedNames(place.names);
+            if (place.ids.contains(lit) != isLit)
+                continue;
+            const auto shown = std::ranges::find(state.marks, lit, &RooflineMark::id);
+            const std::size_t index = isLit ? std::size_t(shown - state.marks.begin()) : place.mark;
+            placeMark(state, scales, index, name, isLit, placing);
         }
     }
     return std::move(placing).texts();

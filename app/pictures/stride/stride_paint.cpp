@@ -233,21 +233,30 @@ void StridePicture::paintFoot(QPainter& painter, const Layout& layout, const The
     const double u = plotUnit();
     double x = layout.foot.left() + 8 * u;
     const double end = onScreen ? layout.chips[0].left() - 12 * u : layout.foot.right();
+    // What has no room is left out: the words that come first say the most.
     const auto say = [&](const QString& text, const QColor& colour, bool bold) {
         const QFont font = plotFont(0.9, bold);
-        const QFontMetricsF metrics(font);
+        const double width = QFontMetricsF(font).horizontalAdvance(text);
+        if (x + width > end)
+            return;
         painter.setFont(font);
         painter.setPen(colour);
-        const QRectF room(x, layout.foot.top(), std::max(0.0, end - x), layout.foot.height());
-        painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter,
-                         metrics.elidedText(text, Qt::ElideRight, room.width()));
-        x += metrics.horizontalAdvance(text) + 18 * u;
+        painter.drawText(QRectF(x, layout.foot.top(), width + 1, layout.foot.height()),
+                         Qt::AlignLeft | Qt::AlignVCenter, text);
+        x += width + 18 * u;
     };
     if (m_access) {
-        say(tr("%1 fetched").arg(bytes(static_cast<double>(m_access->fetchedBytes))), theme.text, true);
-        say(tr("%1 used").arg(bytes(static_cast<double>(m_access->usedBytes))), theme.predictedText, true);
-        const QString rest = wasteText(layout, QFontMetricsF(plotFont(0.9)), end - x);
-        say(rest, theme.textDim, false);
+        const QString fetched = bytes(static_cast<double>(m_access->fetchedBytes));
+        const QString used = bytes(static_cast<double>(m_access->usedBytes));
+        const QFontMetricsF strong(plotFont(0.9, true));
+        const QString both = tr("%1 fetched").arg(fetched), part = tr("%1 used").arg(used);
+        if (x + strong.horizontalAdvance(both) + 18 * u + strong.horizontalAdvance(part) > end) {
+            say(tr("%1 of %2").arg(used, fetched), theme.predictedText, true);
+        } else {
+            say(both, theme.text, true);
+            say(part, theme.predictedText, true);
+        }
+        say(wasteText(layout, QFontMetricsF(plotFont(0.9)), end - x), theme.textDim, false);
     }
     if (onScreen)
         paintChips(painter, layout, theme);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/pictures/training-memory/moment_layout.h"
 
+#include "app/plots/plot_data.h"
 #include "app/plots/plot_style.h"
 #include "app/settings/words.h"
 
@@ -13,7 +14,6 @@ namespace memscape {
 namespace {
 
 constexpr double narrowest = 300; ///< a column of the list
-constexpr double nearShare = 0.6; ///< a peak below that share of the capacity would be flat beneath its line
 
 QString headingOf(const MomentState& state)
 {
@@ -131,7 +131,7 @@ std::optional<double> MomentState::shownCapacity() const
     if (!step || step->empty() || !timeline.capacity)
         return std::nullopt;
     const double highest = *std::ranges::max_element(step->totals);
-    return highest > nearShare * *timeline.capacity ? timeline.capacity : std::nullopt;
+    return highest > nearLimitShare * *timeline.capacity ? timeline.capacity : std::nullopt;
 }
 
 StepView MomentState::whole() const

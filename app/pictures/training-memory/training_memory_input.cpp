@@ -56,7 +56,14 @@ void TrainingMemoryPicture::mousePressEvent(QMouseEvent* event)
     if (button == nullptr)
         return Picture::mousePressEvent(event);
     m_current = int(button - layout.buttons.data());
+    m_isByKeys = false;
     activate(*button);
+}
+
+void TrainingMemoryPicture::focusInEvent(QFocusEvent* event)
+{
+    m_isByKeys = event->reason() != Qt::MouseFocusReason;
+    Picture::focusInEvent(event);
 }
 
 void TrainingMemoryPicture::mouseMoveEvent(QMouseEvent* event)
@@ -109,6 +116,7 @@ void TrainingMemoryPicture::moveFocus(int key)
 void TrainingMemoryPicture::keyPressEvent(QKeyEvent* event)
 {
     const TrainingMemoryLayout layout = layoutNow();
+    m_isByKeys = true;
     switch (event->key()) {
     case Qt::Key_Left:
     case Qt::Key_Right:

@@ -9,14 +9,14 @@
 
 namespace memscape {
 
-void MemoryPen::label(const QRectF& rect, int align, const QString& text, const QFont& font, const QColor& colour) const
+void MemoryPen::label(const QRectF& rect, int align, const QString& text, const QFont& font, const QColor& colour,
+                      Qt::TextElideMode elide) const
 {
     if (rect.isEmpty())
         return;
     painter.setFont(font);
     painter.setPen(colour);
-    painter.drawText(rect, align | Qt::AlignVCenter,
-                     QFontMetricsF(font).elidedText(text, Qt::ElideRight, rect.width() + 1));
+    painter.drawText(rect, align | Qt::AlignVCenter, QFontMetricsF(font).elidedText(text, elide, rect.width() + 1));
 }
 
 void MemoryPen::bar() const
@@ -124,7 +124,10 @@ void MemoryPen::card(const MemoryButton& button, const LeverCard& lever, bool ma
                          : helps ? QFontMetricsF(small).horizontalAdvance(fits) + 8 * u
                                  : 0));
     foot.setTop(foot.bottom() - QFontMetricsF(plotFont(0.88)).height());
-    label(head, Qt::AlignLeft, lever.label, plotFont(0.95, true), theme.text);
+    // Combinations begin alike: what tells them apart is at their ends.
+    const bool isCombination = lever.label.contains(QStringLiteral(", "));
+    label(head, Qt::AlignLeft, lever.label, plotFont(0.95, true), theme.text,
+          isCombination ? Qt::ElideMiddle : Qt::ElideRight);
     const bool known = !applied || state.applied[std::size_t(button.index)].savingHolds;
     const QFont strong = plotFont(0.88, true);
     const QString saving = known ? savingText(lever.saving, state.bytes) : TrainingMemoryPicture::tr("in force");

@@ -308,9 +308,13 @@ void TrainingMemoryPicture::draw(QPainter& painter, const QRectF& rect, const Th
     painter.setRenderHint(QPainter::Antialiasing);
     const TrainingMemoryState now = state();
     const TrainingMemoryLayout layout = layoutTrainingMemory(now, rect);
-    const MemoryPen pen{
-        painter, now, layout, theme, isScreen && hasFocus() ? m_current : -1, isScreen ? m_pointer : QPointF(-1, -1),
-        isScreen};
+    const MemoryPen pen{painter,
+                        now,
+                        layout,
+                        theme,
+                        isScreen && hasFocus() && m_isByKeys ? m_current : -1,
+                        isScreen ? m_pointer : QPointF(-1, -1),
+                        isScreen};
     pen.bar();
     if (!now.memory.empty()) {
         pen.totals();

@@ -54,13 +54,15 @@ private:
     ParameterChanges batchChanges() const;
     const MemoryButton* buttonAt(const TrainingMemoryLayout& layout, QPointF at) const;
     void moveFocus(int key);
+    void focusInEvent(QFocusEvent* event) override;
 
     TrainingMemoryState m_state;
     std::vector<AppliedLever> m_made; ///< every lever that was chosen here, in force or not
     Parameters m_parameters;
     const Schema* m_schema = nullptr;
     QPointF m_pointer{-1, -1};
-    int m_current = 0; ///< button that the keyboard is at
+    int m_current = 0;       ///< button that the keyboard is at
+    bool m_isByKeys = false; ///< its ring is shown: a press of the mouse leaves none behind
 };
 
 // training_memory_paint.cpp
@@ -83,7 +85,8 @@ struct MemoryPen
 private:
     void card(const MemoryButton& button, const LeverCard& lever, bool marked) const;
     void tick(const QRectF& card) const;
-    void label(const QRectF& rect, int align, const QString& text, const QFont& font, const QColor& colour) const;
+    void label(const QRectF& rect, int align, const QString& text, const QFont& font, const QColor& colour,
+               Qt::TextElideMode elide = Qt::ElideRight) const;
 };
 
 } // namespace memscape

@@ -4,9 +4,11 @@
 #include "core/base/file.h"
 #include "core/base/text.h"
 #include "core/checkpoint/mlp_chain.h"
+#include "core/network/model_names.h"
 #include "core/timing/operator_time.h"
 
 #include <cmath>
+#include <filesystem>
 #include <optional>
 
 #include <fmt/format.h>
@@ -15,7 +17,7 @@ namespace memscape {
 
 namespace {
 
-constexpr std::string_view uniformPrefix = "uniform:", modelPrefix = "model:";
+constexpr std::string_view uniformPrefix = "uniform:";
 
 tl::unexpected<Error> syntax(std::string_view text, std::string_view part)
 {
@@ -40,9 +42,12 @@ Result<ChainSource> fileSource(const std::string& text)
 {
     const auto content = readFile(text);
     if (!content) {
-        Error error = content.error();
+        // What has no look of a path is rather a name with a slip in it: the names near to it are said.
+        const bool isPath = text.find_first_of("./\\") != std::string::npos;
+        Error error = isPath ? content.error() : readModel(text).error();
         error.place = "chain";
-        error.hint = "a chain is the path of a memscape-chain file, uniform:64, mlp:48x4096, or model:gpt2";
+        error.hint = isPath ? "a chain is the path of a memscape-chain file, uniform:64, mlp:48x4096, or a model: gpt2"
+                            : error.hint + ". Or a chain: the path of a memscape-chain file, uniform:64, mlp:48x4096";
         return fail(error);
     }
     const auto inFile = [&](Error error) {
@@ -107,6 +112,17 @@ Result<ChainSource> mlpSource(const Device& device, std::string_view text, std::
 
 } // namespace
 
+std::optional<std::string> modelOfChain(std::string_view text)
+{
+    constexpr std::string_view prefix = "model:";
+    if (text.starts_with(prefix))
+        return std::string(text.substr(prefix.size()));
+    std::error_code error;
+    const std::string name(text);
+    const bool isOther = text.starts_with(uniformPrefix) || isMlpText(text) || std::filesystem::exists(name, error);
+    return !isOther && readModel(name) ? std::optional(name) : std::nullopt;
+}
+
 Result<Chain> parseUniformChain(std::string_view text)
 {
     if (!text.starts_with(uniformPrefix))
@@ -159,8 +175,8 @@ Result<ChainSource> chainSource(const Device& device, const Parameters& paramete
     }
     if (isMlpText(text))
         return mlpSource(device, text, batch > 0 ? batch : standardRows);
-    if (text.starts_with(modelPrefix))
-        return modelSource(device, std::string_view(text).substr(modelPrefix.size()), parameters);
+    if (const auto model = modelOfChain(text))
+        return modelSource(device, *model, parameters);
     return fileSource(text);
 }
 

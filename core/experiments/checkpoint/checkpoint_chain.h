@@ -5,12 +5,14 @@
 //   uniform:L    L equal stages in abstract units;
 //                uniform:64,saved=4,forward=1,backward=2,value=1
 //   mlp:48x4096  Linear + GELU, float, `batch` rows: the chain that is also run for real
-//   model:NAME   a network cut into embedding, layers and head, bytes from the step simulator
+//   NAME         a network cut into embedding, layers and head, bytes from the step simulator; model:PATH of a file
 #pragma once
 
 #include "core/checkpoint/chain.h"
 #include "core/device/device.h"
 #include "core/experiment/parameter.h"
+
+#include <optional>
 
 namespace memscape {
 
@@ -29,6 +31,9 @@ struct ChainSource
 
 /// Errors: parameter.*, chain.*, model.*, json.*, file.* with `chain` or the place in the file.
 Result<ChainSource> chainSource(const Device& device, const Parameters& parameters);
+
+/// "gpt2" of "gpt2" and of "model:gpt2" (a file needs that before its path); nothing for what is a chain itself.
+std::optional<std::string> modelOfChain(std::string_view text);
 
 /// "uniform:64,saved=4". Errors: chain.syntax, chain.range.
 Result<Chain> parseUniformChain(std::string_view text);

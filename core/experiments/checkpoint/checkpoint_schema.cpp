@@ -46,7 +46,7 @@ ParameterSpec strategySpec()
 ParameterSpec shared(std::string_view key, std::string standard)
 {
     ParameterSpec spec = *findParameter(trainingSchema(), key);
-    spec.help = "Of model:NAME. " + spec.help;
+    spec.help = "Of a model. " + spec.help;
     if (!standard.empty())
         spec.standard = std::move(standard);
     return spec;
@@ -67,7 +67,8 @@ Schema checkpointSchema()
     return {textSpec("chain", "chain",
                      "The stages in a row that are run forward and backward: mlp:24x1024 (24 stages of "
                      "Linear 1024 and GELU, which measure runs "
-                     "for real), model:gpt2 (a network cut into its layers), uniform:64 (equal stages "
+                     "for real), gpt2 or another model (a network cut into its layers; model:PATH of a file), "
+                     "uniform:64 (equal stages "
                      "in abstract units; "
                      "uniform:64,saved=4,forward=1,backward=2), or the path of a memscape-chain file.",
                      "mlp:24x1024", 1),
@@ -98,7 +99,7 @@ Schema checkpointSchema()
             shared("precision", ""),
             shared("attention", ""),
             choiceSpec("layer_options", "ways per layer",
-                       "Of model:NAME: whether the optimal schedule may also keep a layer without its "
+                       "Of a model: whether the optimal schedule may also keep a layer without its "
                        "attention core, which is then computed again "
                        "(Korthikanti et al. 2022, selective), where that is written out (attention=eager).",
                        {{"all", "all or nothing", "a layer's activations are all kept, or all recomputed"},

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/experiments/common/idle_parameters.h"
 
+#include "core/checkpoint/mlp_chain.h"
+#include "core/experiments/checkpoint/checkpoint_chain.h"
 #include "core/experiments/memory/adapter_parameters.h"
 #include "core/experiments/memory/library_defaults.h"
 #include "core/experiments/memory/memory_parameters.h"
@@ -377,11 +379,11 @@ std::vector<std::string> idleInferenceParameters(const Device& device, const Par
 
 std::vector<std::string> idleCheckpointParameters(const Parameters& parameters)
 {
-    constexpr std::string_view modelPrefix = "model:";
     const std::string& chain = parameters.text("chain");
     const std::string& strategy = parameters.choice("strategy");
-    const bool isMlp = chain.starts_with("mlp:"), isModel = chain.starts_with(modelPrefix);
-    const ModelTraits traits = isModel ? traitsOf(chain.substr(modelPrefix.size())) : ModelTraits{};
+    const auto model = modelOfChain(chain);
+    const bool isMlp = isMlpText(chain), isModel = model.has_value();
+    const ModelTraits traits = isModel ? traitsOf(*model) : ModelTraits{};
     Idle idle(parameters);
     idle.add("last_segment", !strategy.starts_with("every"));
     idle.add("batch", !isMlp && !isModel);

@@ -49,7 +49,8 @@ public:
     {
         return "A measurement is a training step in PyTorch: choose a device whose name begins with PyTorch. If there "
                "is none: "
-               "packaging/run --with-pytorch, or a Python that has torch (--python, MEMSCAPE_PYTHON).";
+               "packaging/run --with-pytorch, or a Python that has torch (Settings, Workers in the window; --python, "
+               "MEMSCAPE_PYTHON).";
     }
     std::string notMeasuredOn(const Device& device) const override
     {

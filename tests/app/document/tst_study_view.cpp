@@ -45,6 +45,7 @@ private slots:
         QCOMPARE(read.title(), std::string("Strides, ünïcode"));
         QCOMPARE(read.parameters("stride"), written.parameters("stride"));
         QCOMPARE(read.device("stride"), std::string("nvidia-h200"));
+        QCOMPARE(read.lastDevice(), std::string("nvidia-h200"));
         QVERIFY(read.viewSetting("stride", "logY") == Json(true));
         QVERIFY(read.viewSetting("", "bytes") == Json("decimal"));
         QVERIFY(read.openingNotes().empty());

@@ -7,6 +7,7 @@
 
 #include <QAbstractButton>
 #include <QComboBox>
+#include <QFile>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
@@ -14,6 +15,7 @@
 #include <QScrollBar>
 #include <QSignalSpy>
 #include <QSlider>
+#include <QTemporaryDir>
 #include <QTest>
 #include <QUndoStack>
 
@@ -304,6 +306,21 @@ private slots:
         QVERIFY(height >= sheet.pictureHeight);
         sheet.figures.resize(2);
         QCOMPARE(roomFor(sheet, {800, 1000}), QSize(800, 1000)); // what is asked for, where that is enough
+    }
+
+    /// A figure with a band has two lines in the table, and one row on the sheet.
+    void anExportedPageWritesABandBesideItsFigure()
+    {
+        auto page = open("training-memory", "nvidia-t4");
+        QTRY_VERIFY(page->upToDate());
+        QTemporaryDir folder;
+        const QString path = folder.filePath("page.svg");
+        const Sheet sheet = sheetOf(*page);
+        QVERIFY(writeSheet(path, sheet, roomFor(sheet, {1000, 1000}), 1, lightTheme()));
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::ReadOnly));
+        const QString svg = QString::fromUtf8(file.readAll());
+        QVERIFY(svg.contains(QString::fromUtf8("peak allocated · ")));
     }
 
     // PyTorch's documentation: FlashAttention takes 16 bits and compute capability 8.0, which a T4 (7.5) has not.

@@ -3,7 +3,9 @@
 // would change it most.
 #include "tests/support/page_fixture.h"
 
+#include <QFile>
 #include <QLabel>
+#include <QTemporaryDir>
 #include <QTest>
 #include <QUndoStack>
 
@@ -54,6 +56,25 @@ private slots:
         QCOMPARE(page->parameters().integer("stride"), 2);
         QCOMPARE(m_fixture->document.undoStack()->index(), before + 1);
         QTRY_VERIFY(page->header()->changes().contains(QStringLiteral("stride=1\"")));
+    }
+
+    /// The way out stands beside the refusal, not only under the figures.
+    void aRefusalLinksToItsRemedy()
+    {
+        QTemporaryDir folder;
+        QFile file(folder.filePath("config.json"));
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write(R"({"model_type": "frobnicator", "hidden_size": 512, "num_hidden_layers": 4,
+                       "num_attention_heads": 8, "vocab_size": 1000, "intermediate_size": 2048})");
+        file.close();
+        auto page = open("training-memory", "nvidia-t4");
+        QVERIFY(page->setText("model", file.fileName()));
+        QTRY_VERIFY(page->upToDate());
+        QVERIFY2(page->header()->answer().startsWith("No answer: "), qPrintable(page->header()->answer()));
+        QVERIFY2(page->header()->changes().contains("href=\"assume=llama\""), qPrintable(page->header()->changes()));
+        emit page->header()->findChild<QLabel*>(QStringLiteral("changes"))->linkActivated("assume=llama");
+        QTRY_VERIFY(page->upToDate() && page->prediction());
+        QVERIFY(!page->header()->answer().startsWith("No answer"));
     }
 
     // Those of the last parameters would be wrong, if only for a moment.

@@ -164,6 +164,32 @@ private slots:
         }
     }
 
+    /// Kernels at one place have one name; each of them is found in it.
+    void kernelsAtOnePlaceShareTheirName()
+    {
+        RooflineState state{"a device", 16, {{"DRAM", 1e12, false}}, {{"FP16", 1e15, true}}, {}};
+        for (const char* name :
+             {"FP16 product 8192³", "BF16 product 8192³", "TF32 product 8192³", "triad in L2", "triad in L2 far"}) {
+            RooflineMark mark;
+            mark.id = mark.label = QString::fromUtf8(name);
+            mark.intensity = mark.label.startsWith("triad") ? 0.1 : 700;
+            mark.rate = mark.label.startsWith("triad") ? 9e10 : mark.label.startsWith("TF32") ? 2e14 : 6e14;
+            state.marks.push_back(mark);
+        }
+        const RooflineScales scales = rooflineScales(state, QRectF(0, 0, 1000, 600));
+        QStringList names;
+        for (const RooflineText& text : rooflineTexts(state, scales, {})) {
+            if (text.kind == RooflineTextKind::Mark)
+                names << text.text;
+        }
+        names.sort();
+        QCOMPARE(names.join(u'|'),
+                 QString::fromUtf8("FP16, BF16 product 8192³|TF32 product 8192³|triad in L2, L2 far"));
+        const auto lit = rooflineTexts(state, scales, QString::fromUtf8("BF16 product 8192³"));
+        QVERIFY(std::ranges::any_of(
+            lit, [&](const RooflineText& text) { return text.kind == RooflineTextKind::Mark && text.index == 1; }));
+    }
+
     /// A ridge of 1033 FLOP/B is no 1.03e+03.
     void numbersHaveNoExponents()
     {

@@ -104,6 +104,60 @@ private slots:
         }
     }
 
+    /// Schedules around their front: names beside their points, none on the front, a point or another name.
+    void namesOfPointsKeepOffTheCurve_data()
+    {
+        QTest::addColumn<QSize>("size");
+        for (const QSize size : {QSize(520, 260), QSize(740, 300), QSize(1500, 560)})
+            QTest::addRow("%d wide", size.width()) << size;
+    }
+    void namesOfPointsKeepOffTheCurve()
+    {
+        QFETCH(QSize, size);
+        Curve front;
+        front.key = front.name = QStringLiteral("front");
+        front.role = CurveRole::Predicted;
+        for (int i = 160; i <= 1000; i += 20) {
+            front.x.push_back(i);
+            front.y.push_back(0.15 + 60.0 / i);
+        }
+        std::vector<Curve> curves{front};
+        const std::pair<const char*, QPointF> points[] = {{"every 1, Revolve, …", {560, 0.48}},
+                                                          {"every 2", {360, 0.43}},
+                                                          {"every 4", {320, 0.36}},
+                                                          {"every 8", {420, 0.31}},
+                                                          {"every 16", {700, 0.31}},
+                                                          {"√n", {460, 0.31}},
+                                                          {"store everything", {1000, 0.21}},
+                                                          {"mixed, optimal", {560, 0.257}}};
+        for (const auto& [name, at] : points) {
+            Curve curve;
+            curve.key = curve.name = QString::fromUtf8(name);
+            curve.role = CurveRole::Predicted;
+            curve.shape = MarkerShape::Circle;
+            curve.x = {at.x()};
+            curve.y = {at.y()};
+            curve.labelled = true;
+            curves.push_back(curve);
+        }
+        PlotState state = stateOf(curves);
+        state.xRange = {0, 1040, false};
+        state.yRange = {0.1, 0.6, false};
+        const PlotMapper map = mapperOf(state, size);
+        const auto labels = labelsOf(state, map);
+        QVERIFY2(labels.size() >= 7, qPrintable(QString::number(labels.size())));
+        for (const PlotLabel& label : labels) {
+            int covered = 0;
+            for (double x = 160; x <= 1000; x += 1) {
+                const QPointF p(map.toX(x), map.toY(0.15 + 60.0 / x));
+                covered += label.box.adjusted(1, 3, -1, -3).contains(p);
+            }
+            QVERIFY2(covered == 0, qPrintable(label.text));
+            for (const PlotLabel& other : labels)
+                QVERIFY2(&other == &label || !other.box.intersects(label.box), qPrintable(label.text + other.text));
+        }
+    }
+
     void aLimitsNameCoversNoCurve_data()
     {
         QTest::addColumn<QSize>("size");

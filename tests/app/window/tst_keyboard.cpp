@@ -60,6 +60,25 @@ class TestKeyboard : public QObject
     Q_OBJECT
 
 private slots:
+    /// What is typed next goes to the page that one came to, or to where one was.
+    void thePaletteLeadsIntoThePage()
+    {
+        MainWindow window(quietWindow());
+        window.show();
+        QVERIFY(QTest::qWaitForWindowActive(&window));
+        QVERIFY(window.showPage("stride"));
+        QLineEdit* const name = window.page()->findChild<QLineEdit*>();
+        name->setFocus();
+        window.actions().at(QStringLiteral("edit.palette")).trigger();
+        QVERIFY(QApplication::focusWidget() != name);
+        QTest::keyClick(QApplication::focusWidget(), Qt::Key_Escape);
+        QVERIFY(QApplication::focusWidget() == name);
+        window.actions().at(QStringLiteral("edit.palette")).trigger();
+        QTest::keyClicks(QApplication::focusWidget(), "go to labs");
+        QTest::keyClick(QApplication::focusWidget(), Qt::Key_Return);
+        QTRY_VERIFY(window.tool() && window.tool()->isAncestorOf(QApplication::focusWidget()));
+    }
+
     void tabComesToEverything_data()
     {
         QTest::addColumn<QString>("page");

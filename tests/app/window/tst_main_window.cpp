@@ -343,6 +343,40 @@ private slots:
         QVERIFY(!lines.isEnabled()); // nothing to say of it
     }
 
+    /// A machine that is planned for is meant on every page; the processor at hand only where it was chosen.
+    void theOtherPagesFollowTheDevice()
+    {
+        MainWindow window(quietWindow());
+        window.show();
+        QVERIFY(window.showPage("stride"));
+        window.document().setDevice("stride", "cpu");
+        QVERIFY(window.showPage("training-memory"));
+        window.document().setDevice("training-memory", "nvidia-t4");
+        QVERIFY(window.showPage("inference-memory"));
+        QCOMPARE(window.page()->deviceId(), std::string("nvidia-t4"));
+        QTRY_VERIFY(window.page()->upToDate() && window.page()->prediction());
+        QCOMPARE(window.page()->prediction()->device.id, std::string("nvidia-t4"));
+        QVERIFY(window.showPage("stride"));
+        QCOMPARE(window.page()->deviceId(), std::string("cpu"));
+        window.document().undoStack()->undo();
+        QVERIFY(window.showPage("inference-memory"));
+        QVERIFY(window.page()->deviceId() != "nvidia-t4");
+    }
+
+    /// "how large a batch?" asks it of the same device.
+    void aPictureThatLeadsToAPageTakesItsDeviceAlong()
+    {
+        MainWindow window(quietWindow());
+        window.show();
+        window.document().setDevice("batch-size", "cpu");
+        window.document().setDevice("training-memory", "nvidia-t4");
+        QVERIFY(window.showPage("training-memory"));
+        emit window.page()->picture()->experimentWanted("batch-size", {{"model", "gpt2"}}, "Batch size of this model");
+        QCOMPARE(window.page()->experiment().id(), std::string("batch-size"));
+        QCOMPARE(window.page()->deviceId(), std::string("nvidia-t4"));
+        QCOMPARE(window.page()->parameters().text("model"), std::string("gpt2"));
+    }
+
     /// The step of a GPU as a snapshot, which the window opens as it opens PyTorch's own.
     void theStepIsExportedForMemoryViz()
     {

@@ -324,6 +324,27 @@ private slots:
                 ->chosen.isFeasible);
     }
 
+    void aModelIsNamedAsElsewhere()
+    {
+        const std::vector<std::string> few{"batch=2", "sequence=128"};
+        const auto named = [&](const std::string& chain) {
+            std::vector<std::string> assignments = few;
+            assignments.push_back("chain=" + chain);
+            return answerCheckpoint(h200(), checkpoint.with(assignments));
+        };
+        const auto withPrefix = named("model:gpt2");
+        for (const char* name : {"gpt2", "GPT-2 small (124M)", "openai-community/gpt2"}) {
+            const auto plain = named(name);
+            QVERIFY2(plain, name);
+            QCOMPARE(plain->chosen.replay.makespan, withPrefix->chosen.replay.makespan);
+            QCOMPARE(plain->chain().name, withPrefix->chain().name);
+        }
+        const auto slip = named("gtp2");
+        QVERIFY(!slip);
+        QVERIFY2(slip.error().hint.find("did you mean gpt2") != std::string::npos, slip.error().hint.c_str());
+        QVERIFY(slip.error().hint.find("mlp:48x4096") != std::string::npos);
+    }
+
     void selectiveLayersAreNeverSlower()
     {
         const std::vector<std::string> model{"chain=model:gpt2", "batch=4", "sequence=512", "attention=eager",
