@@ -236,7 +236,7 @@ std::string withoutCompile(const Plan& plan, const CheckpointPlan& checkpointing
     if (plan.pipelineParallel > 1 || plan.contextParallel > 1 || plan.expertParallel > 1)
         return "ranks that share layers, sequences or experts";
     if (build.isProductInFp8 && build.keepsFp8)
-        return "Transformer Engine's FP8 (fp8_scaling=delayed and current), whose copies are made by kernels of its own";
+        return "Transformer Engine's FP8 (fp8_scaling=delayed, current), which casts by kernels of its own";
     if (build.adapters && build.adapters->base == BaseForm::Int8)
         return "a base in int8, whose kernels are not the compiler's";
     return {};

@@ -124,35 +124,6 @@ private slots:
         QCOMPARE(secondsOf(80), secondsOf(128));
         QVERIFY(secondsOf(64) < secondsOf(80));
     }
-
-    /// 36 multiplications of four results by 16, where no stride leaves results out. A V100 has lanes alone for fp32.
-    void lanesTakeWinogradsKernels()
-    {
-        const Graph graph = resNet(4);
-        const auto partOf = [&](std::int64_t rows) {
-            const auto op = std::find_if(graph.operators.begin(), graph.operators.end(), [&](const Operator& one) {
-                return one.kind == OperatorKind::Convolution
-                    && graph.layoutOf(graph.inputs(one)[1]).shape == Shape{128, 128, 3, 3}
-                && graph.layoutOf(graph.inputs(one)[0])[2] == rows;
-            });
-            return forwardCost(graph, *op).products[0];
-        };
-        QCOMPARE(partOf(28).saved, 2.25);
-        QCOMPARE(partOf(56).saved, 1.0); // stride 2
-        OperatorCost cost;
-        cost.isProduct = cost.isConvolution = true;
-        cost.products[0] = {HostOperation::Forward, {1 << 20, 256, 2304}, 1};
-        cost.flops = 2.0 * (1 << 20) * 256 * 2304;
-        const Device v100 = findDevice("nvidia-v100-sxm2").value();
-        const auto secondsOf = [&](const Device& device, double saved) {
-            cost.products[0].saved = saved;
-            return DeviceKernels(device, 0.83).parts(deviceRates(device).value(), cost).arithmetic;
-        };
-        QVERIFY(secondsOf(v100, 2.25) < 0.5 * secondsOf(v100, 1));
-        cost.mayUseTf32 = true;
-        QVERIFY(secondsOf(v100, 2.25) < 0.5 * secondsOf(v100, 1)); // it has no TF32
-        QCOMPARE(secondsOf(m_a100, 2.25), secondsOf(m_a100, 1));   // TF32's units
-    }
 };
 
 QTEST_APPLESS_MAIN(TestAttentionKernels)
