@@ -102,6 +102,8 @@ private slots:
         row("logits that stay", true, [](TrainingSetup& s) { s.build.keepsLogits = true; });
         row("gradients that stay", false, [](TrainingSetup& s) { s.step.plan.setsGradientsToNone = false; });
         row("checkpointed", true, [](TrainingSetup& s) { s.step.checkpointing = {Checkpointing::Layers, 1, true}; });
+        row("ZeRO-2", true, [](TrainingSetup& s) { s.step.plan.zeroStage = 2, s.step.plan.dataParallel = 4; });
+        row("ZeRO-3", true, [](TrainingSetup& s) { s.step.plan.zeroStage = 3, s.step.plan.dataParallel = 4; });
     }
     void stepsInParts()
     {
@@ -111,9 +113,10 @@ private slots:
         RecordedNetworks networks(*readModel("gpt2"));
         const auto graph = *networks.network(setup.build);
         const auto network = preparedNetwork(networks, *graph);
-        std::int64_t gradients = 0;
+        const int ranks = setup.step.plan.dataParallel;
+        std::int64_t gradients = 0; // this rank's
         for (const NamedTensor& parameter : graph->parameters)
-            gradients += graph->layoutOf(parameter.tensor).elements() * 4;
+            gradients += graph->layoutOf(parameter.tensor).elements() / ranks * 4;
         CachingAllocator inOne, inParts;
         StepMemory ofOne, ofParts;
         for (int step = 0; step < 3; ++step) {
