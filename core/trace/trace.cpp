@@ -213,7 +213,7 @@ BlockId Trace::takeBlock(std::int64_t bytes, std::uint16_t stream)
 /// Where an earlier step has it; inputs of another length are made anew.
 BlockId Trace::takeSetup(std::int64_t bytes, std::uint16_t stream)
 {
-    if (!m_memory->isMade)
+    if (m_nextSetup == m_memory->setup.size())
         m_memory->setup.push_back(noBlock);
     BlockId& block = m_memory->setup[m_nextSetup++];
     if (block != noBlock && m_allocator->block(block).requested == bytes)
@@ -229,6 +229,16 @@ void Trace::endStep()
         if (m_isOfStep[block])
             m_memory->left.push_back(BlockId(block));
     m_memory->isMade = true;
+}
+
+void Trace::handOn(std::size_t count, const std::vector<BlockId>& blocks)
+{
+    m_memory->setup.resize(count);
+    for (const BlockId block : blocks) {
+        m_memory->setup.push_back(block);
+        if (block < m_isOfStep.size())
+            m_isOfStep[block] = false;
+    }
 }
 
 void Trace::freeCounted(BlockId block, bool isBehind)

@@ -113,6 +113,7 @@ struct StepMemory
     std::vector<BlockId> setup = {}; ///< in the order in which a step asks for them; noBlock where a step has freed it
     std::vector<BlockId> left = {};  ///< loss and outputs, which the loop names until the next backward begins
     bool isMade = false;             ///< a step has run
+    int microBatches = 0;            ///< that have run of a step whose update is still to come
 };
 
 /// Blocks that came and went while what is alive before the step was laid out: they shape what an allocator reserves
@@ -152,6 +153,10 @@ public:
     void endPassing();
     /// The step is over: its memory has what is left for the next one.
     void endStep();
+    /// Blocks of the setup so far.
+    std::size_t setupCount() const { return m_nextSetup; }
+    /// The next part of this step finds these blocks as its setup behind the first `count`; noBlock: it makes one.
+    void handOn(std::size_t count, const std::vector<BlockId>& blocks);
 
     NameId name(std::string_view text);     ///< interned: the same text gives the same id; 0 where it only counts
     ModuleId module(std::string_view path); ///< interned: "transformer.h.3.mlp"

@@ -75,8 +75,10 @@ public:
     /// empties them, and says so here with `forgetGradients`.
     std::vector<BlockId> gradients() const;
     void forgetGradients();
-    /// Gradients that the step before left: zero_grad(set_to_none=False) keeps them.
+    /// Gradients that the step before left, where zero_grad(set_to_none=False) keeps them, or an earlier micro-batch.
     void findGradients();
+    /// Those of gradients() that another findGradients() asks for, in its order.
+    std::vector<BlockId> gradientsToFind() const;
     /// Attributes of nodes behind the loss that the loop still names from the step before.
     void findAttributes();
     /// The blocks of output and loss that the training loop still names, and of what lives as long as these.
@@ -210,6 +212,7 @@ private:
     void fillBucket(TensorId tensor, Gradient& whole); ///< of DeepSpeed
     void flushBucket();
 
+    std::int64_t bytesToFind(TensorId parameter) const; ///< of its gradient between micro-batches; 0: it has none
     void validate(TensorId tensor, Gradient& gradient);
     void dropSaved(const Operator& op);
     void endNested(const Segment& segment, std::size_t attributes);

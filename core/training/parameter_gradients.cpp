@@ -308,17 +308,33 @@ std::vector<BlockId> Autograd::parameters() const
     return blocks;
 }
 
+std::int64_t Autograd::bytesToFind(TensorId parameter) const
+{
+    const Tensor& tensor = m_graph.tensors[parameter];
+    if (!tensor.needsGradient || m_uses[parameter] == 0)
+        return 0;
+    return isReduced(parameter) ? m_keptGradient[parameter]
+                                : m_graph.layoutOf(parameter).elements() * elementBytes(tensor.dtype);
+}
+
 void Autograd::findGradients()
 {
     for (const NamedTensor& parameter : m_graph.parameters) {
         const TensorId tensor = parameter.tensor;
-        if (!m_graph.tensors[tensor].needsGradient || m_uses[tensor] == 0)
-            continue;
-        const std::int64_t whole = m_graph.layoutOf(tensor).elements() * elementBytes(m_graph.tensors[tensor].dtype);
-        m_parameterGradient[tensor] =
-            m_live.allocate(isReduced(tensor) ? m_keptGradient[tensor] : whole, Category::Gradients,
-                            m_gradientNames[tensor], m_moduleIds[m_graph.storageOf(tensor).module]);
+        if (const std::int64_t bytes = bytesToFind(tensor); bytes > 0)
+            m_parameterGradient[tensor] = m_live.allocate(bytes, Category::Gradients, m_gradientNames[tensor],
+                                                          m_moduleIds[m_graph.storageOf(tensor).module]);
     }
+}
+
+std::vector<BlockId> Autograd::gradientsToFind() const
+{
+    const std::vector<BlockId> all = gradients();
+    std::vector<BlockId> found;
+    for (std::size_t i = 0; i < all.size(); ++i)
+        if (bytesToFind(m_graph.parameters[i].tensor) > 0)
+            found.push_back(all[i]);
+    return found;
 }
 
 void Autograd::forgetGradients()

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <unordered_set>
 
 namespace memscape {
@@ -99,6 +100,20 @@ void runPasses(Trace& trace, Autograd& autograd, const StepSettings& settings)
     }
 }
 
+/// Forward and backward of one of a trace that only counts.
+void runPass(Trace& trace, Autograd& autograd, const Plan& plan, bool reduces)
+{
+    trace.enter(Phase::Forward);
+    autograd.forward();
+    if (plan.phase != StepPhase::Training)
+        return;
+    if (plan.zeroesLate)
+        dropGradients(trace, autograd, plan);
+    trace.enter(Phase::Backward);
+    autograd.setReduces(reduces);
+    autograd.backward();
+}
+
 /// The same into an allocator; `repeats`: times behind which it is where it was are counted, not run.
 void runPassesInto(CachingAllocator& allocator, bool repeats, Trace& trace, Autograd& autograd,
                    const StepSettings& settings)
@@ -106,17 +121,7 @@ void runPassesInto(CachingAllocator& allocator, bool repeats, Trace& trace, Auto
     if (settings.plan.pipelineParallel > 1)
         return runPipeline(trace, autograd, settings);
     const bool isTraining = settings.plan.phase == StepPhase::Training;
-    const auto pass = [&](bool reduces) {
-        trace.enter(Phase::Forward);
-        autograd.forward();
-        if (!isTraining)
-            return;
-        if (settings.plan.zeroesLate)
-            dropGradients(trace, autograd, settings.plan);
-        trace.enter(Phase::Backward);
-        autograd.setReduces(reduces);
-        autograd.backward();
-    };
+    const auto pass = [&](bool reduces) { runPass(trace, autograd, settings.plan, reduces); };
     const auto whole = std::size_t(isTraining ? settings.plan.wholeMicroBatches() : 0);
     const std::size_t alike = whole > 0 ? whole : std::size_t(isTraining ? settings.plan.accumulation : 1);
     AllocatorCycle cycle;
@@ -137,10 +142,17 @@ void allocateReduceBuffer(Trace& trace, const std::vector<ParameterTensor>& para
         trace.allocate(reduceBufferBytes(parameters, plan), Category::Communication, trace.name("reduce bucket"));
 }
 
-/// The whole step; `passes` runs forward and backward of every micro-batch.
+/// Which micro-batches of a step a trace has.
+struct StepPart
+{
+    bool isFirst = true; ///< else it finds the gradients of those before it
+    bool isLast = true;  ///< else there is no update, and the gradients are there for the next part
+};
+
+/// The whole step, or a part of it; `passes` runs forward and backward of its micro-batches.
 template <typename Passes>
 void runStep(Trace& trace, const Graph& graph, const PreparedNetwork& network, const StepSettings& settings,
-             Passes passes)
+             Passes passes, StepPart part = {})
 {
     const Plan& plan = settings.plan;
     const std::vector<ParameterTensor>& parameters = network.parameters;
@@ -151,11 +163,14 @@ void runStep(Trace& trace, const Graph& graph, const PreparedNetwork& network, c
     if (plan.updatesEarly())
         autograd.setUpdate([&](std::size_t index) { updateParameter(trace, plan, optimizer, index); });
     allocateReduceBuffer(trace, parameters, plan);
-    if (plan.phase == StepPhase::Training && plan.findsGradients())
+    const std::size_t beforeGradients = trace.setupCount();
+    if (plan.phase == StepPhase::Training && (!part.isFirst || plan.findsGradients()))
         autograd.findGradients();
     if (plan.phase == StepPhase::Training && plan.accumulation == 1) // else a micro-batch of this step leaves them
         autograd.findAttributes();
     passes(autograd);
+    if (!part.isLast)
+        return trace.handOn(beforeGradients, autograd.gradientsToFind());
     if (plan.phase == StepPhase::Training) {
         trace.enter(Phase::Optimizer);
         clipGradients(trace, parameters, plan);
@@ -242,6 +257,22 @@ Result<StepTotals> nextStepTotals(const Graph& graph, const PreparedNetwork& net
             [&](Autograd& autograd) { runPassesInto(allocator, false, trace, autograd, settings); });
     MEMSCAPE_CHECK(trace.check());
     trace.endStep();
+    return StepTotals{trace.peakBytes(), allocator.statistics(), trace.isRefused(), trace.eventCount()};
+}
+
+Result<StepTotals> nextMicroBatchTotals(const Graph& graph, const PreparedNetwork& network,
+                                        const StepSettings& settings, CachingAllocator& allocator, StepMemory& memory)
+{
+    const Plan& plan = settings.plan;
+    MEMSCAPE_CHECK(checkPlan(plan));
+    assert(plan.phase == StepPhase::Training && plan.pipelineParallel == 1 && plan.wholeMicroBatches() == 0);
+    const StepPart part{memory.microBatches == 0, memory.microBatches + 1 == plan.accumulation};
+    Trace trace(network.modules, allocator, &memory);
+    runStep(
+        trace, graph, network, settings, [&](Autograd& autograd) { runPass(trace, autograd, plan, true); }, part);
+    MEMSCAPE_CHECK(trace.check());
+    trace.endStep();
+    memory.microBatches = part.isLast ? 0 : memory.microBatches + 1;
     return StepTotals{trace.peakBytes(), allocator.statistics(), trace.isRefused(), trace.eventCount()};
 }
 

@@ -60,6 +60,10 @@ Result<StepTotals> stepTotals(const Graph& graph, const PreparedNetwork& network
 /// all steps so far. Errors: the same.
 Result<StepTotals> nextStepTotals(const Graph& graph, const PreparedNetwork& network, const StepSettings& settings,
                                   CachingAllocator& allocator, StepMemory& memory);
+/// The same of one micro-batch, which may differ from the others of its step; the update comes behind the last of
+/// plan.accumulation. Not for pipelines, nor for micro-batches of FSDP that do not reduce. Errors: the same.
+Result<StepTotals> nextMicroBatchTotals(const Graph& graph, const PreparedNetwork& network,
+                                        const StepSettings& settings, CachingAllocator& allocator, StepMemory& memory);
 /// Forward and backward without the optimizer's state and its update: a trace that only counts. Every micro-batch
 /// is run. Errors: the same.
 Result<Trace> countPasses(const Graph& graph, const PreparedNetwork& network, StepSettings settings);

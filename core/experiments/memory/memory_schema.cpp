@@ -393,9 +393,10 @@ Schema trainingSchema()
                   "DeepSpeed's grad_accum_dtype), under FSDP while they are reduced (reduce_dtype)."),
          integerSpec("shortest_sequence", "shortest sequence",
                      "Batches are padded to their longest text. From here to `sequence` lengths are drawn, each as "
-                     "likely as another (seed 1), and 32 steps are run one after the other in the same allocator: what "
-                     "the first and all of them leave reserved. One draw of many: another may leave half as much or "
-                     "twice. 0: every batch is `sequence` long.",
+                     "likely as another, and 32 micro-batches (more where a step has not ended) are run one after the "
+                     "other in the same allocator: what the first and all of them leave reserved. Which lengths come "
+                     "when decides that: nine such histories are drawn (seeds 1 to 9), the figure is their median, its "
+                     "band goes from the least to the most. 0: every batch is `sequence` long.",
                      {.most = 16777216,
                       .scale = Scale::Log2,
                       .suffix = "tokens",

@@ -137,13 +137,16 @@ Json pipelineJson(const TrainingAnswer& answer)
             {"micro_batches_shown", differentMicroBatches(plan)}};
 }
 
-/// [{"length","allocated","reserved"}…], a step each; tokens and B.
-Json lengthsJson(const std::vector<StepOfLength>& lengths)
+/// [[{"length","allocated","reserved"}…]…], a draw each, and of it each micro-batch; tokens and B.
+Json lengthsJson(const std::vector<LengthsDraw>& draws)
 {
-    Json steps = Json::array();
-    for (const StepOfLength& one : lengths)
-        steps.push_back({{"length", one.length}, {"allocated", one.allocated}, {"reserved", one.reserved}});
-    return steps;
+    Json all = Json::array();
+    for (const LengthsDraw& draw : draws) {
+        Json& batches = all.emplace_back(Json::array());
+        for (const BatchOfLength& one : draw)
+            batches.push_back({{"length", one.length}, {"allocated", one.allocated}, {"reserved", one.reserved}});
+    }
+    return all;
 }
 
 Json detailOf(const Device& device, const TrainingAnswer& answer, const std::vector<Moment>& line,

@@ -19,15 +19,18 @@ struct PipelineRank
     double work = 0;                          ///< s of its passes in one step
 };
 
-/// After one of the steps whose batches differ in length (varying_lengths.cpp).
-struct StepOfLength
+/// After one of the micro-batches that differ in length (varying_lengths.cpp).
+struct BatchOfLength
 {
     std::int64_t length = 0;    ///< tokens of its longest text
     std::int64_t allocated = 0; ///< B at its peak
-    std::int64_t reserved = 0;  ///< B, most of this and the steps before
+    std::int64_t reserved = 0;  ///< B, most of this and the batches before
 };
-/// Steps of drawn lengths in one allocator; none without `shortestSequence`. Errors: those of stepTotals().
-Result<std::vector<StepOfLength>> stepsOfLengths(RecordedNetworks& networks, const TrainingSetup& setup);
+/// Batches of drawn lengths, one after the other in one allocator.
+using LengthsDraw = std::vector<BatchOfLength>;
+/// Independent draws, an odd number of them; one where all lengths are the same, none without `shortestSequence`.
+/// Errors: those of stepTotals().
+Result<std::vector<LengthsDraw>> drawsOfLengths(RecordedNetworks& networks, const TrainingSetup& setup);
 
 /// What of a step lies outside of the device: in the host's memory and on an NVMe (host_memory.cpp).
 struct HostShare
@@ -48,7 +51,7 @@ struct TrainingAnswer
     std::int64_t firstPeak = 0;      ///< B allocated at the peak of the first step (step.h); simulation is a later one
     std::vector<PipelineRank> ranks; ///< of a pipeline; else empty
     HostShare host = {};
-    std::vector<StepOfLength> lengths; ///< of batches that differ; empty where they do not
+    std::vector<LengthsDraw> lengths; ///< of batches that differ; empty where they do not
     StepTime time;
     StepBand timeBand;
     std::optional<Error> timeMissing;     ///< why there is no time: the device lacks a rate or a link

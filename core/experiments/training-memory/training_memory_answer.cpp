@@ -162,7 +162,7 @@ Result<TrainingAnswer> answered(const Device& device, const Parameters& paramete
     const Trace& trace = answer.simulation.trace;
     MEMSCAPE_TRY(first, firstPeakOf(answer, *networks));
     answer.firstPeak = first;
-    MEMSCAPE_TRY(lengths, stepsOfLengths(*networks, answer.setup));
+    MEMSCAPE_TRY(lengths, drawsOfLengths(*networks, answer.setup));
     answer.lengths = std::move(lengths);
     MEMSCAPE_CHECK(fitInto(answer, device, trace.peakBytes(), [&](const AllocatorOptions& options) -> Within {
         const AllocatorReplay replay = replayTrace(trace, options);

@@ -365,33 +365,46 @@ void appendHost(Figures& figures, const TrainingAnswer& answer)
                                       {"weights on an NVMe", "small tensors, which are not swapped"}}));
 }
 
-/// What batches of several lengths leave reserved, after the first and after the last.
+/// What batches of several lengths leave reserved, after the first and after the last: the median of the draws, between
+/// the least and the most of them.
 void appendLengths(Figures& figures, const TrainingAnswer& answer)
 {
     if (answer.lengths.empty())
         return;
-    const StepOfLength &first = answer.lengths.front(), &last = answer.lengths.back();
-    const auto longest = std::max_element(answer.lengths.begin(), answer.lengths.end(),
-                                          [](const auto& a, const auto& b) { return a.length < b.length; });
     const double alone = double(answer.simulation.reservedBytes());
-    const auto reserved = [&](const char* key, const char* label, const StepOfLength& step, std::string with) {
+    const std::size_t draws = answer.lengths.size(), batches = answer.lengths.front().size();
+    std::int64_t longest = 0;
+    for (const LengthsDraw& draw : answer.lengths)
+        for (const BatchOfLength& batch : draw)
+            longest = std::max(longest, batch.length);
+    const auto reserved = [&](const char* key, const char* label, std::size_t batch, const std::string& when) {
+        std::vector<double> bytes;
+        for (const LengthsDraw& draw : answer.lengths)
+            bytes.push_back(double(draw[batch].reserved));
+        std::sort(bytes.begin(), bytes.end());
+        const double median = bytes[bytes.size() / 2];
         figures.push_back(bytesFigure(
-            key, label, double(step.reserved),
-            Why{"the caching allocator replayed over steps one after the other, each as long as its longest text",
-                std::move(with),
-                {{"steps", double(answer.lengths.size()), Unit::One, "lengths drawn evenly, seed 1", "SplitMix64"},
-                 {"longest", double(longest->length), Unit::One, "tokens, of all batches that were drawn", "the draw"},
+            key, label, median,
+            Why{"the caching allocator replayed over micro-batches one after the other, each as long as its longest "
+                "text; the median of several draws, between the least and the most",
+                draws == 1 ? fmt::format("= {} {}: all are as long", bytesText(median), when)
+                           : fmt::format("= {} {}: {} draws leave {} to {}", bytesText(median), when, draws,
+                                         bytesText(bytes.front()), bytesText(bytes.back())),
+                {{"draws", double(draws), Unit::One,
+                  draws == 1 ? "all would be alike" : fmt::format("lengths drawn evenly, seeds 1 to {}", draws),
+                  "SplitMix64"},
+                 {"batches", double(batches), Unit::One, "micro-batches of each draw", "a choice of this program"},
+                 {"longest", double(longest), Unit::One, "tokens, of all batches that were drawn", "the draws"},
                  {"alone", alone, Unit::Byte, "reserved by a step of the longest length, and no other",
                   "peak reserved"}},
                 std::string(allocatorSource),
-                {"the lengths of a data set, which are not even",
+                {"the lengths of a data set, which are not even", "batches behind the last, which may leave more",
                  "what the allocator gives back when the device is full"}}));
+        figures.back().low = bytes.front();
+        figures.back().high = bytes.back();
     };
-    reserved("reserved_first", "reserved, first length", first,
-             fmt::format("= {} after {} tokens", bytesText(double(first.reserved)), first.length));
-    reserved("reserved_steady", "reserved, all lengths", last,
-             fmt::format("= {} after {} steps; {} by one of the longest alone", bytesText(double(last.reserved)),
-                         answer.lengths.size(), bytesText(alone)));
+    reserved("reserved_first", "reserved, first length", 0, "after the first");
+    reserved("reserved_steady", "reserved, all lengths", batches - 1, fmt::format("after {} micro-batches", batches));
 }
 
 Figures stepFigures(const TrainingAnswer& answer, const TextbookFigures& textbook)

@@ -90,6 +90,51 @@ private slots:
         QCOMPARE(next(64).allocator.current.allocated, third.allocator.current.allocated);
     }
 
+    /// Micro-batches one by one leave what a step of them leaves, and until its update the gradients beside it.
+    void stepsInParts_data()
+    {
+        QTest::addColumn<SetupChange>("change");
+        QTest::addColumn<bool>("freesGradients");
+        const auto row = [](const char* name, bool freesGradients, SetupChange change) {
+            QTest::newRow(name) << std::move(change) << freesGradients;
+        };
+        row("GPT-2", true, [](TrainingSetup&) {});
+        row("logits that stay", true, [](TrainingSetup& s) { s.build.keepsLogits = true; });
+        row("gradients that stay", false, [](TrainingSetup& s) { s.step.plan.setsGradientsToNone = false; });
+        row("checkpointed", true, [](TrainingSetup& s) { s.step.checkpointing = {Checkpointing::Layers, 1, true}; });
+        row("ZeRO-2", true, [](TrainingSetup& s) { s.step.plan.zeroStage = 2, s.step.plan.dataParallel = 4; });
+        row("ZeRO-3", true, [](TrainingSetup& s) { s.step.plan.zeroStage = 3, s.step.plan.dataParallel = 4; });
+    }
+    void stepsInParts()
+    {
+        QFETCH(SetupChange, change);
+        QFETCH(bool, freesGradients);
+        const TrainingSetup setup = setupOf(3, change);
+        RecordedNetworks networks(*readModel("gpt2"));
+        const auto graph = *networks.network(setup.build);
+        const auto network = preparedNetwork(networks, *graph);
+        const int ranks = setup.step.plan.dataParallel;
+        std::int64_t gradients = 0; // this rank's
+        for (const NamedTensor& parameter : graph->parameters)
+            gradients += graph->layoutOf(parameter.tensor).elements() / ranks * 4;
+        CachingAllocator inOne, inParts;
+        StepMemory ofOne, ofParts;
+        for (int step = 0; step < 3; ++step) {
+            const StepTotals whole = *nextStepTotals(*graph, *network, setup.step, inOne, ofOne);
+            std::int64_t peak = 0, between = 0;
+            for (int part = 0; part < 3; ++part) {
+                const StepTotals one = *nextMicroBatchTotals(*graph, *network, setup.step, inParts, ofParts);
+                peak = std::max(peak, one.peak);
+                if (part == 1)
+                    between = inParts.statistics().current.requested;
+            }
+            const std::int64_t left = inParts.statistics().current.requested;
+            QCOMPARE(left, whole.allocator.current.requested);
+            QCOMPARE(between - left, freesGradients ? gradients : 0);
+            QVERIFY(peak <= whole.peak && whole.peak - peak < whole.peak / 10);
+        }
+    }
+
     void areWhatTheLongWaySimulates_data()
     {
         QTest::addColumn<QString>("model");
