@@ -100,7 +100,7 @@ void runPasses(Trace& trace, Autograd& autograd, const StepSettings& settings)
     }
 }
 
-/// Forward and backward of one of a trace that only counts.
+/// Forward and backward of one micro-batch, in a trace that only counts.
 void runPass(Trace& trace, Autograd& autograd, const Plan& plan, bool reduces)
 {
     trace.enter(Phase::Forward);
@@ -114,7 +114,7 @@ void runPass(Trace& trace, Autograd& autograd, const Plan& plan, bool reduces)
     autograd.backward();
 }
 
-/// The same into an allocator; `repeats`: times behind which it is where it was are counted, not run.
+/// Those of every micro-batch into an allocator; `repeats`: times behind which it is where it was are counted, not run.
 void runPassesInto(CachingAllocator& allocator, bool repeats, Trace& trace, Autograd& autograd,
                    const StepSettings& settings)
 {

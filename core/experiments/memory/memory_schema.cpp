@@ -391,16 +391,18 @@ Schema trainingSchema()
          flagSpec("fp32_gradients", "fp32 gradients",
                   "Half gradients are summed in fp32: beside the weights of a mixed recipe (Megatron, nanotron, "
                   "DeepSpeed's grad_accum_dtype), under FSDP while they are reduced (reduce_dtype)."),
-         integerSpec("shortest_sequence", "shortest sequence",
-                     "Batches are padded to their longest text. From here to `sequence` lengths are drawn, each as "
-                     "likely as another, and 32 micro-batches (more where a step has not ended) are run one after the "
-                     "other in the same allocator: what the first and all of them leave reserved. Which lengths come "
-                     "when decides that: nine such histories are drawn (seeds 1 to 9), the figure is their median, its "
-                     "band goes from the least to the most. 0: every batch is `sequence` long.",
-                     {.most = 16777216,
-                      .scale = Scale::Log2,
-                      .suffix = "tokens",
-                      .words = {{"0", "all the same", "every batch is as long as the others"}}}),
+         integerSpec(
+             "shortest_sequence", "shortest sequence",
+             "Batches are padded to their longest text. From here to `sequence` lengths are drawn, each as "
+             "likely as another, and 32 micro-batches (more where a step has not ended) are run one after the "
+             "other in the same allocator: what the first and all of them leave reserved. Which lengths come "
+             "when decides that: nine such histories are drawn (seeds 1 to 9), the figure is their median, its "
+             "band goes from the least to the most. In a pipeline and with no_sync all micro-batches of a step are "
+             "as long, and 32 steps are run. 0: every batch is `sequence` long.",
+             {.most = 16777216,
+              .scale = Scale::Log2,
+              .suffix = "tokens",
+              .words = {{"0", "all the same", "every batch is as long as the others"}}}),
          flagSpec(
              "padding", "padding",
              "Some text of a batch is shorter than the others, as DataCollatorWithPadding leaves them: transformers "

@@ -385,7 +385,7 @@ void appendLengths(Figures& figures, const TrainingAnswer& answer)
         const double median = bytes[bytes.size() / 2];
         figures.push_back(bytesFigure(
             key, label, median,
-            Why{"the caching allocator replayed over micro-batches one after the other, each as long as its longest "
+            Why{"the caching allocator replayed over batches one after the other, each as long as its longest "
                 "text; the median of several draws, between the least and the most",
                 draws == 1 ? fmt::format("= {} {}: all are as long", bytesText(median), when)
                            : fmt::format("= {} {}: {} draws leave {} to {}", bytesText(median), when, draws,
@@ -393,7 +393,9 @@ void appendLengths(Figures& figures, const TrainingAnswer& answer)
                 {{"draws", double(draws), Unit::One,
                   draws == 1 ? "all would be alike" : fmt::format("lengths drawn evenly, seeds 1 to {}", draws),
                   "SplitMix64"},
-                 {"batches", double(batches), Unit::One, "micro-batches of each draw", "a choice of this program"},
+                 {"batches", double(batches), Unit::One,
+                  "of each draw: micro-batches, or steps of alike ones in a pipeline and with no_sync",
+                  "a choice of this program"},
                  {"longest", double(longest), Unit::One, "tokens, of all batches that were drawn", "the draws"},
                  {"alone", alone, Unit::Byte, "reserved by a step of the longest length, and no other",
                   "peak reserved"}},
@@ -404,7 +406,7 @@ void appendLengths(Figures& figures, const TrainingAnswer& answer)
         figures.back().high = bytes.back();
     };
     reserved("reserved_first", "reserved, first length", 0, "after the first");
-    reserved("reserved_steady", "reserved, all lengths", batches - 1, fmt::format("after {} micro-batches", batches));
+    reserved("reserved_steady", "reserved, all lengths", batches - 1, fmt::format("after {} batches", batches));
 }
 
 Figures stepFigures(const TrainingAnswer& answer, const TextbookFigures& textbook)
