@@ -230,7 +230,7 @@ std::vector<LabelOffset> curveOffsets(const QSizeF& size)
     return {{{half, above}, 0}, {{half, 6}, 0}, {{half, above - 11}, 0.8}, {{half, 17}, 0.8}};
 }
 
-/// Around a point of its own, rather beside it, and near enough that nobody asks whose name it is.
+/// Around a point of its own, rather beside it, and so near that it is clear whose name it is.
 std::vector<LabelOffset> pointOffsets(const QSizeF& size)
 {
     const double gap = 7, above = -size.height() - gap, middle = -size.height() / 2, left = -size.width() - gap;
