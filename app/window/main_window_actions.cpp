@@ -68,6 +68,10 @@ void MainWindow::connectFileActions()
     onPage("edit.copyAccelerate", [this](ExperimentPage& page) { m_exporter->copySnippet(page, "accelerate"); });
     onPage("edit.copyTorchrun", [this](ExperimentPage& page) { m_exporter->copySnippet(page, "torchrun"); });
     on("edit.palette", [this] { openPalette(); });
+    on("view.message", [this] {
+        if (m_banner->isAncestorOf(focusWidget()) || !m_banner->takeFocus())
+            (page() ? page()->stage() : tool()->stage())->setFocus();
+    });
 
     QUndoStack* stack = m_document.undoStack();
     QAction* undo = &m_actions.at(QStringLiteral("edit.undo"));

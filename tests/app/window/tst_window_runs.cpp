@@ -227,6 +227,8 @@ private slots:
                  qPrintable(window.banner().texts().join('\n')));
         QPushButton* wait = bannerButton(window, "Wait");
         QVERIFY(wait && bannerButton(window, "Measure anyway"));
+        window.actions().at("view.message").trigger(); // F6: the keyboard comes to it
+        QCOMPARE(window.focusWidget(), static_cast<QWidget*>(wait));
         wait->click();
         QVERIFY(window.runs().isWaiting());
         QVERIFY(!window.runs().current());
