@@ -232,7 +232,10 @@ void ClaimsPage::showCounts()
     m_verdicts->button(0)->setText(tr("all %1").arg(all));
     for (int i = 0; i < 4; ++i) {
         auto* chip = static_cast<QToolButton*>(m_verdicts->button(i + 1));
-        chip->setText(QStringLiteral(" %1 %2").arg(verdictWord(ClaimVerdict(i))).arg(counts[std::size_t(i)]));
+        const auto verdict = ClaimVerdict(i);
+        const QString word = verdict == ClaimVerdict::Untested ? tr("not testable") : verdictWord(verdict); // room
+        chip->setText(QStringLiteral(" %1 %2").arg(word).arg(counts[std::size_t(i)]));
+        chip->setToolTip(verdictWord(verdict));
         chip->setIcon(QIcon(verdictPixmap(ClaimVerdict(i), *this)));
     }
 }

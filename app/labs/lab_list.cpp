@@ -4,8 +4,11 @@
 #include "app/labs/lab_store.h"
 #include "app/labs/step_view.h"
 #include "app/pages/cards/card.h"
+#include "app/pictures/common/json_values.h"
 #include "app/settings/scroll_column.h"
 #include "app/settings/words.h"
+#include "core/base/file.h"
+#include "core/base/json.h"
 
 #include <QFileInfo>
 #include <QHBoxLayout>
@@ -29,6 +32,18 @@ QString factsOf(const Lab& lab)
 }
 
 } // namespace
+
+std::vector<LabName> labNames()
+{
+    std::vector<LabName> names;
+    for (const auto& folder : labFolders()) {
+        const auto text = readFile(folder / "lab.json");
+        const auto json = text ? parseJson(*text) : Result<Json>(Json::object());
+        if (json && json->contains("title"))
+            names.push_back({toQString(folder.filename().string()), textOf(*json, "title"), textOf(*json, "summary")});
+    }
+    return names;
+}
 
 std::vector<LabEntry> labEntries(const QString& student)
 {
@@ -86,7 +101,7 @@ LabList::LabList(Settings& settings, QWidget* parent)
     auto* row = new QHBoxLayout;
     row->addWidget(who);
     row->addWidget(m_name, 1);
-    row->addWidget(m_nameError, 1);
+    row->addWidget(m_nameError, 3);
     row->addStretch(1);
     row->addWidget(m_folder);
     row->addWidget(m_answers);

@@ -25,6 +25,12 @@ struct LabEntry
     std::optional<Error> problem; ///< of the lab, or of the student's answers to it
 };
 
+struct LabName
+{
+    QString id, title, summary;
+};
+/// Of the shipped labs that can be read, in the order they are taught.
+std::vector<LabName> labNames();
 /// Of the shipped labs, for that student. Reads files: not on the window's thread.
 std::vector<LabEntry> labEntries(const QString& student);
 

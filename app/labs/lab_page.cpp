@@ -23,6 +23,11 @@ namespace memscape {
 
 namespace {
 
+QString noAnswerYet()
+{
+    return QObject::tr("No answer yet.");
+}
+
 bool isShipped(const Lab& lab)
 {
     const auto folders = labFolders();
@@ -73,7 +78,37 @@ bool LabPage::openAnswers(const QString& path)
         return false;
     }
     m_services.settings.setLastFolder(QStringLiteral("labs"), QFileInfo(path).absolutePath());
-    return start(std::move(*lab), m_services.settings.student(), QFileInfo(path).absoluteFilePath());
+    const QString file = QFileInfo(path).absoluteFilePath(), mine = m_services.settings.student().trimmed();
+    const auto read = readLabAnswers(*lab, path);
+    const QString theirs = read ? toQString(read->attempt.student()) : mine;
+    if (theirs.compare(mine, Qt::CaseInsensitive) == 0 || m_scratch)
+        return start(std::move(*lab), mine, file);
+    return openToRead(std::move(*lab), theirs, file);
+}
+
+/// What somebody else has handed in stays as it is: what is shown is a copy.
+bool LabPage::openToRead(std::shared_ptr<const Lab> lab, const QString& student, const QString& file)
+{
+    auto folder = std::make_unique<QTemporaryDir>();
+    const QString copy = folder->filePath(QFileInfo(file).fileName());
+    if (!folder->isValid() || !QFile::copy(file, copy)) {
+        tell(Error{"file.write", "no copy could be made to read " + file.toStdString()});
+        return false;
+    }
+    if (!start(lab, student, copy))
+        return false;
+    m_copyToRead = std::move(folder);
+    m_session->setCopy();
+    refresh();
+    const QString before = noticeText(); // of another version, perhaps
+    const QString said = tr("Opened to read: %1 stays as %2 left it.").arg(QFileInfo(file).fileName(), student);
+    tell(before.isEmpty() ? said : before + u' ' + said, before.isEmpty() ? "dim" : "warning",
+         {{tr("Work on it as %1").arg(student), [this, lab, student, file] {
+               m_list->name()->setText(student);
+               m_services.settings.setStudent(student);
+               start(lab, student, file);
+           }}});
+    return true;
 }
 
 bool LabPage::start(std::shared_ptr<const Lab> lab, const QString& student, const QString& path)
@@ -100,6 +135,7 @@ bool LabPage::start(std::shared_ptr<const Lab> lab, const QString& student, cons
     if (m_session)
         m_stage->clear();
     m_session = std::move(*session);
+    m_copyToRead.reset(); // of the session before
     m_shownStep.clear();
     m_shownLab = nullptr;
     m_ownView = false;
@@ -124,6 +160,7 @@ void LabPage::closeLab()
     setEditing(false);
     m_stage->clear();
     m_session.reset();
+    m_copyToRead.reset();
     m_shownStep.clear();
     m_shownLab = nullptr;
     closeNotice();
@@ -187,9 +224,23 @@ void LabPage::lock()
     if (!m_session)
         return;
     m_steps->confirm();
+    const auto firstWith = [this](const auto& isIt) -> QuestionField* {
+        const auto found = std::ranges::find_if(m_steps->fields(), isIt);
+        return found == m_steps->fields().end() ? nullptr : *found;
+    };
+    const LabAttempt& mine = m_session->attempt();
+    const bool mayLock = mine.isOpen(m_session->step().id) && !mine.isLocked(m_session->step().id);
     for (QuestionField* one : m_steps->fields())
-        if (!one->errorText().isEmpty())
-            return m_steps->showError({}, tr("An answer above cannot be read yet."));
+        if (mayLock && one->errorText().isEmpty() && !mine.given(*m_session->lab().question(one->key())))
+            one->showError(noAnswerYet());
+    QuestionField* const unread = firstWith(
+        [](const QuestionField* one) { return !one->errorText().isEmpty() && one->errorText() != noAnswerYet(); });
+    QuestionField* const empty = firstWith([](const QuestionField* one) { return one->errorText() == noAnswerYet(); });
+    if (QuestionField* const first = unread ? unread : empty) {
+        m_steps->showError(
+            {}, unread ? tr("An answer above cannot be read yet.") : tr("Answer every question, then lock."));
+        return m_steps->reveal(*first);
+    }
     report(m_session->lock());
 }
 
@@ -324,6 +375,19 @@ std::string LabPage::deviceId() const
 void LabPage::setDevice(const std::string& id)
 {
     m_stage->setDevice(id);
+}
+
+void LabPage::showItem(const QString& labOrAnswers)
+{
+    if (!labOrAnswers.contains(u'/'))
+        openLab(labOrAnswers);
+    else if (QFileInfo::exists(labOrAnswers))
+        openAnswers(labOrAnswers);
+}
+
+QString LabPage::item() const
+{
+    return m_session && !m_session->isCopy() && isShipped(m_session->lab()) ? m_session->path() : QString();
 }
 
 bool LabPage::isSettled() const

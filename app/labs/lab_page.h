@@ -79,6 +79,8 @@ public:
     QWidget* stage() const override;
     std::string deviceId() const override;
     void setDevice(const std::string& id) override;
+    void showItem(const QString& labOrAnswers) override; ///< an id, or the path of a file
+    QString item() const override;
     bool isSettled() const override;
     PageExports exports() const override;
     /// "lab=cache-size", "step=knees", "student=Ada", "answers=FILE"; "done=true" solves the shown step, too. Steps
@@ -105,6 +107,7 @@ private:
     void addShortcuts();
     // lab_page.cpp
     bool start(std::shared_ptr<const Lab> lab, const QString& student, const QString& path);
+    bool openToRead(std::shared_ptr<const Lab> lab, const QString& student, const QString& file);
     void refresh();
     void refreshHeader();
     void refreshBoard();
@@ -121,7 +124,8 @@ private:
     std::string reportHtml();
 
     PageServices m_services;
-    std::unique_ptr<QTemporaryDir> m_scratch; ///< of answers for a picture; outlives the session
+    std::unique_ptr<QTemporaryDir> m_scratch;    ///< of answers for a picture; outlives the session
+    std::unique_ptr<QTemporaryDir> m_copyToRead; ///< of answers of somebody else; outlives the session
     std::unique_ptr<LabSession> m_session;
     std::map<std::string, QString> m_folders; ///< of labs that were opened from elsewhere, by id
     std::string m_shownStep;

@@ -7,6 +7,7 @@
 #include "app/labs/curve_board.h"
 #include "app/labs/lab_list.h"
 #include "app/labs/lab_stage.h"
+#include "app/labs/lab_store.h"
 #include "app/labs/result_table.h"
 #include "app/labs/step_pane.h"
 #include "app/pages/cards/card.h"
@@ -102,7 +103,6 @@ QWidget* LabPage::buildHeader()
                           header);
     m_edit->setCheckable(true);
     m_handIn = headerButton(tr("Hand in…"), "handIn", tr("Save your answers as a file for your teacher"), header);
-    m_handIn->setProperty("role", "primary");
     m_export = headerButton(tr("Export report"), "exportReport", tr("Your answers and results as a page"), header);
     auto* menu = new QMenu(m_export);
     for (const auto& [text, suffix, filter] :
@@ -239,8 +239,8 @@ void LabPage::connectAll()
     connect(m_handIn, &QPushButton::clicked, this, [this] {
         if (!m_session)
             return;
-        const QString path =
-            askSave(tr("Hand in"), QFileInfo(m_session->path()).fileName(), tr("Answers to a lab (*.mlab)"));
+        const QString path = askSave(tr("Hand in"), handInName(m_session->attempt().student(), m_session->lab().id),
+                                     tr("Answers to a lab (*.mlab)"));
         if (!path.isEmpty())
             handIn(path);
     });

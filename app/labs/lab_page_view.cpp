@@ -72,7 +72,7 @@ void LabPage::refresh()
 void LabPage::refreshHeader()
 {
     for (QPushButton* one : {m_allLabs, m_handIn, m_export, m_edit})
-        one->setVisible(m_session != nullptr);
+        one->setVisible(m_session != nullptr && (one != m_handIn || !m_session->isCopy()));
     if (!m_session) {
         m_title->setText(toQString(info().title));
         m_subtitle->setText(toQString(info().question));
@@ -89,6 +89,14 @@ void LabPage::refreshHeader()
     if (m_session->attempt().student() != m_services.settings.student().toStdString())
         parts << tr("answers of %1").arg(toQString(m_session->attempt().student()));
     m_subtitle->setText(parts.join(QStringLiteral(" · ")));
+    // What comes next is the step's own button until everything is done.
+    const bool isDone =
+        std::ranges::all_of(lab.steps, [this](const LabStep& one) { return m_session->attempt().isDone(one.id); });
+    if (const char* role = isDone ? "primary" : ""; m_handIn->property("role").toString() != QLatin1String(role)) {
+        m_handIn->setProperty("role", QString::fromLatin1(role));
+        m_handIn->style()->unpolish(m_handIn);
+        m_handIn->style()->polish(m_handIn);
+    }
 }
 
 void LabPage::refreshBoard()
@@ -242,7 +250,14 @@ QString LabPage::noticeText() const
 
 void LabPage::report(const Result<void>& result, const std::string& question)
 {
-    m_steps->showError(question, result ? QString() : toQString(result.error().text()));
+    QString problem;
+    if (!result) {
+        Error error = result.error();
+        if (error.code == "lab.answer")
+            error.place.clear(); // it stands at its question
+        problem = capitalized(toQString(error.text()));
+    }
+    m_steps->showError(question, problem);
     if (result && !question.empty())
         m_steps->showError({}, {}); // what was missing may be there now
 }

@@ -35,6 +35,9 @@ public:
     /// The same as a copy that stays as it is, for other threads.
     const std::shared_ptr<const LabAttempt>& copy() const { return m_copy; }
     QString path() const { return m_path; }
+    /// The file is a copy of somebody's answers, to be read and thrown away.
+    bool isCopy() const { return m_isCopy; }
+    void setCopy() { m_isCopy = true; }
     const LabStep& step() const;
     LabPredictions& predictions() { return *m_predictions; }
     /// Of step(); the one before while the next is computed.
@@ -79,7 +82,7 @@ private:
     std::unique_ptr<QLockFile> m_lock;
     std::string m_step;
     LabStepView m_view;
-    bool m_isDirty = false, m_isAuthor = false;
+    bool m_isDirty = false, m_isAuthor = false, m_isCopy = false;
     std::optional<Error> m_saveProblem;
     QTimer m_soon;
     BackgroundWork m_work;

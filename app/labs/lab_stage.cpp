@@ -2,6 +2,7 @@
 #include "app/labs/lab_stage.h"
 
 #include "app/pages/fields/parameter_form.h"
+#include "app/pages/records/record_text.h"
 #include "app/plots/plot_style.h"
 #include "app/settings/words.h"
 
@@ -118,8 +119,10 @@ void LabStage::fillDocument(const LabAttempt& attempt)
         tellMachinesApart(records);
         for (Record& one : records) { // of a device that is not here now, a PyTorch say, under another id
             listRecorded(one.device);
-            if (m_window.devices.find(one.device.id))
+            const DeviceEntry* known = m_window.devices.find(one.device.id);
+            if (known && !known->isNameOnly())
                 continue;
+            one.device.name = nameElsewhere(one.device).toStdString();
             one.device.id = "recorded " + one.device.name;
             listRecorded(one.device);
         }
@@ -256,7 +259,10 @@ QString LabStage::obstacle() const
         return tr("Nothing is measured in this step.");
     if (m_window.runs.current())
         return tr("Another page measures: wait for its end, or stop it there.");
-    return m_runs.obstacle(m_experiment, m_page->deviceId());
+    const DeviceEntry* shown = m_window.devices.find(m_page->deviceId());
+    const bool isRecorded = shown && shown->source == DeviceSource::Record;
+    const std::string& wanted = m_step->request->device; // empty: any
+    return m_runs.obstacle(m_experiment, isRecorded && m_window.devices.find(wanted) ? wanted : m_page->deviceId());
 }
 
 void LabStage::measure()

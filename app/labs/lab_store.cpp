@@ -17,13 +17,20 @@ namespace {
 constexpr std::size_t answersLimit = 64u << 20; ///< B, as LabAttempt reads
 constexpr int longestName = 40;                 ///< of a folder, before its hash
 
-/// "Ada L." as the name of a folder: what is no letter or digit becomes "-", and a hash keeps such names apart.
+/// In small letters; what is no letter or digit becomes "-".
+QString plainName(const QString& name)
+{
+    QString plain;
+    for (const QChar letter : name.trimmed().toLower().left(longestName))
+        plain += letter.isLetterOrNumber() ? letter : QLatin1Char('-');
+    return plain;
+}
+
+/// "Ada L." as the name of a folder: a hash keeps names apart that look the same in plain letters.
 QString folderOf(const QString& student)
 {
     const QString name = student.trimmed().toLower();
-    QString folder;
-    for (const QChar letter : name.left(longestName))
-        folder += letter.isLetterOrNumber() ? letter : QLatin1Char('-');
+    QString folder = plainName(student);
     if (folder != name || folder.isEmpty())
         folder += QStringLiteral("-%1").arg(labHash(name.toStdString()) & 0xffffffffu, 8, 16, QLatin1Char('0'));
     return folder;
@@ -46,6 +53,13 @@ QString labAnswersFolder()
 QString labAnswersPath(const std::string& lab, const QString& student)
 {
     return QStringLiteral("%1/%2/%3.mlab").arg(labAnswersFolder(), folderOf(student), toQString(lab));
+}
+
+QString handInName(const std::string& student, const std::string& lab)
+{
+    QStringList parts = plainName(toQString(student)).split(u'-', Qt::SkipEmptyParts);
+    parts << toQString(lab);
+    return parts.join(u'-') + QStringLiteral(".mlab");
 }
 
 Result<std::string> labOfAnswers(const QString& path)

@@ -13,6 +13,8 @@ namespace memscape {
 QString labAnswersFolder();
 /// "…/ada-l/cache-size.mlab". Names that differ in case or spaces around them are one, as for the variant.
 QString labAnswersPath(const std::string& lab, const QString& student);
+/// "ada-l-cache-size.mlab": what a file is called that goes to a teacher, who gets many.
+QString handInName(const std::string& student, const std::string& lab);
 
 /// Answers, and the step that was shown when they were saved.
 struct LabAnswersFile

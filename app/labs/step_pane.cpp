@@ -24,9 +24,9 @@ namespace memscape {
 namespace {
 
 /// "AMD EPYC, 2 cores, grade D, 21 Nov 2026 11:43".
-QString runWords(const Record& record)
+QString runWords(const Record& record, bool isOfHere)
 {
-    QStringList parts{toQString(record.device.name)};
+    QStringList parts{isOfHere ? toQString(record.device.name) : nameElsewhere(record.device)};
     if (record.device.units > 0)
         parts << QStringLiteral("%1 %2").arg(record.device.units).arg(toQString(record.device.unitWord()));
     if (const QString grade = recordGrade(record); !grade.isEmpty())
@@ -262,8 +262,9 @@ void StepPane::displayRun(const LabSession& session)
     m_runText->setVisible(run != nullptr);
     if (run)
         m_runText->setText(
-            isReplay ? tr("A recorded run is played; nothing was measured here. It is of %1.").arg(runWords(*run))
-                     : tr("Measured: %1.").arg(runWords(*run)));
+            isReplay
+                ? tr("A recorded run is played; nothing was measured here. It is of %1.").arg(runWords(*run, false))
+                : tr("Measured: %1.").arg(runWords(*run, true)));
     m_runText->setToolTip(run ? recordToolTip(*run) : QString());
     const auto& replays = session.lab().replays;
     const auto recorded = replays.find(step.request->replay);
@@ -271,7 +272,8 @@ void StepPane::displayRun(const LabSession& session)
     m_replay->setEnabled(attempt.isOpen(step.id));
     m_replayText->setVisible(m_replay->isVisibleTo(m_run));
     if (recorded != replays.end())
-        m_replayText->setText(tr("No quiet machine? The recorded run: %1.").arg(runWords(recorded->second)));
+        m_replayText->setText(
+            tr("No quiet machine, or no such device? The recorded run: %1.").arg(runWords(recorded->second, false)));
 }
 
 void StepPane::setMeasuring(const QString& obstacle, const QString& progress)
@@ -381,7 +383,8 @@ void StepPane::displayWay(const LabSession& session)
     setTone(m_footer, problem ? "bad" : "faint");
     m_footer->setText(problem ? tr("Your answers could not be saved: %1. Use Hand in… to keep them elsewhere.")
                                     .arg(toQString(problem->text()))
-                              : tr("answers are saved as you go: %1").arg(file));
+                          : session.isCopy() ? tr("a copy: nothing that you change is kept")
+                                             : tr("answers are saved as you go: %1").arg(file));
     m_footer->setToolTip(session.path());
 }
 
@@ -410,6 +413,16 @@ void StepPane::confirm()
     const auto fields = m_fields;
     for (QuestionField* one : fields)
         one->confirm();
+}
+
+void StepPane::reveal(QuestionField& field)
+{
+    QApplication::sendPostedEvents(this, QEvent::LayoutRequest); // what it says may be new
+    m_scroll->widget()->layout()->activate();
+    m_scroll->ensureWidgetVisible(&field);
+    for (QWidget* one : field.findChildren<QWidget*>())
+        if (one->isVisible() && one->isEnabled() && (one->focusPolicy() & Qt::TabFocus) != 0)
+            return one->setFocus();
 }
 
 QuestionField* StepPane::field(const std::string& question) const

@@ -31,6 +31,8 @@ public:
     void setMeasuring(const QString& obstacle, const QString& progress);
     /// Beside the field of a question, or at the button of the step where there is none.
     void showError(const std::string& question, const QString& text);
+    /// Scrolls to it and gives it the keyboard.
+    void reveal(QuestionField& field);
     /// Reports what is typed and was not reported yet.
     void commit();
     /// The same before a prediction is locked.

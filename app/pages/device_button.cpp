@@ -5,12 +5,20 @@
 #include "app/pages/records/record_text.h"
 #include "core/experiment/measured_by.h"
 
+#include <QHBoxLayout>
+#include <QLineEdit>
+#include <QTimer>
+#include <QWidgetAction>
+
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
 namespace memscape {
 
 namespace {
+
+constexpr auto headingProperty = "heading";
 
 QString entryLabel(const DeviceEntry& entry)
 {
@@ -77,6 +85,7 @@ void DeviceButton::refresh()
 void DeviceButton::fillMenu()
 {
     m_menu.clear();
+    addSearch();
     addSection(tr("Live: predicted and measured"), DeviceSource::Live);
     addSection(tr("Device files"), DeviceSource::File);
     addSection(tr("Machines of records"), DeviceSource::Record);
@@ -94,6 +103,60 @@ void DeviceButton::fillMenu()
     m_menu.addAction(tr("Open device file…"), this, &DeviceButton::fileWanted);
 }
 
+/// Shows the devices that have all the typed words, and the headings that have one. Answers the devices.
+QList<QAction*> DeviceButton::search(const QString& typed)
+{
+    QList<QAction*> found;
+    const QStringList words = typed.split(u' ', Qt::SkipEmptyParts);
+    QAction* heading = nullptr;
+    for (QAction* one : m_menu.actions()) {
+        if (one->property(headingProperty).toBool()) {
+            heading = one;
+            heading->setVisible(false);
+        }
+        if (!one->isCheckable())
+            continue; // no device
+        const bool matches = std::ranges::all_of(words, [one](const QString& word) {
+            return one->text().contains(word, Qt::CaseInsensitive)
+                || one->toolTip().contains(word, Qt::CaseInsensitive);
+        });
+        one->setVisible(matches);
+        if (!matches)
+            continue;
+        found << one;
+        if (heading)
+            heading->setVisible(true);
+    }
+    return found;
+}
+
+/// A field for letters: there are some forty devices.
+void DeviceButton::addSearch()
+{
+    auto* frame = new QWidget(&m_menu);
+    auto* field = new QLineEdit(frame);
+    field->setObjectName(QStringLiteral("searchDevices"));
+    field->setPlaceholderText(tr("Type to find: A100, 4090…"));
+    field->setAccessibleName(tr("Find a device"));
+    auto* row = new QHBoxLayout(frame);
+    row->setContentsMargins(8, 4, 8, 4);
+    row->addWidget(field);
+    auto* action = new QWidgetAction(&m_menu);
+    action->setDefaultWidget(frame);
+    m_menu.addAction(action);
+    connect(field, &QLineEdit::textEdited, this, &DeviceButton::search);
+    connect(field, &QLineEdit::returnPressed, this, [this, field] {
+        QAction* wanted = m_menu.activeAction(); // by the arrow keys
+        if (!wanted || !wanted->isCheckable())
+            wanted = field->text().isEmpty() ? nullptr : search(field->text()).value(0);
+        if (!wanted)
+            return;
+        m_menu.close();
+        wanted->trigger();
+    });
+    QTimer::singleShot(0, field, [field] { field->setFocus(); });
+}
+
 void DeviceButton::addSection(const QString& title, DeviceSource source)
 {
     std::vector<const DeviceEntry*> entries;
@@ -105,6 +168,7 @@ void DeviceButton::addSection(const QString& title, DeviceSource source)
         return;
     QAction* head = m_menu.addAction(title);
     head->setEnabled(false);
+    head->setProperty(headingProperty, true);
     for (const DeviceEntry* entry : entries)
         addEntry(m_menu, *entry);
     m_menu.addSeparator();

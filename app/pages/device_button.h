@@ -33,6 +33,8 @@ signals:
 
 private:
     void fillMenu();
+    void addSearch();
+    QList<QAction*> search(const QString& typed);
     void addSection(const QString& title, DeviceSource source);
     void addEntry(QMenu& menu, const DeviceEntry& entry);
     void refresh();

@@ -126,6 +126,7 @@ void ExperimentPage::connectAll()
     connect(m_header->device(), &DeviceButton::picked, this,
             [this](const QString& id) { m_services.document.setDevice(m_id, id.toStdString()); });
     connect(m_header->device(), &DeviceButton::calibrateWanted, this, &ExperimentPage::calibrate);
+    connect(m_header, &PageHeader::calibrationWanted, this, &ExperimentPage::calibrate);
     connect(m_header->device(), &DeviceButton::forgetWanted, this,
             [this] { m_services.runs.forgetCalibration(deviceId()); });
     connect(m_inspector->form(), &ParameterForm::edited, this, &ExperimentPage::editText);

@@ -133,6 +133,7 @@ private:
     void refreshAnswer(const ShownMeasurement& shown);
     void refreshInspector(const ShownMeasurement& shown);
     std::vector<Claim> claimsBeside(const ShownMeasurement& shown) const;
+    bool wantsCalibration() const;
     QString staleCalibration(const ShownMeasurement& shown) const;
     QString extentText() const;
     InspectorNote noteFor(const ShownMeasurement& shown) const;

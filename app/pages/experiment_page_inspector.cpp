@@ -236,6 +236,8 @@ InspectorNote ExperimentPage::noteFor(const ShownMeasurement& now) const
         InspectorNote note{tr("Not measured yet: press Measure to run it beside the prediction%1.").arg(extentText())};
         if (currentX())
             note.actions.push_back({tr("Measure only this point"), [self] { self->measurePoint(); }});
+        if (wantsCalibration())
+            note.actions.push_back({tr("Calibrate"), [self] { self->calibrate(); }});
         return note;
     }
     if (now.elsewhere) {

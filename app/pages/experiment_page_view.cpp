@@ -49,7 +49,10 @@ void ExperimentPage::refreshOutputs()
     m_extension->setState({m_prediction.get(), m_predictor.prepared(), asked, byteStyle(),
                            m_services.document.records(), measured,
                            tr("measured on %1").arg(shortDeviceName(now.device))});
-    m_header->setCaution(m_prediction ? m_extension->caution() : QString());
+    const QString caution = m_prediction ? m_extension->caution() : QString();
+    const bool isGuess = measured && !now.live && caution.isEmpty() && wantsCalibration();
+    m_header->setCaution(
+        isGuess ? tr("Predicted for a processor of this kind, not by rates of this machine.") : caution, isGuess);
     if (m_picture) {
         m_picture->setByteStyle(byteStyle());
         m_picture->setProblem(m_predictionError ? QString::fromStdString(withBriefHint(*m_predictionError).text())
@@ -63,6 +66,14 @@ void ExperimentPage::refreshOutputs()
     refreshPlot(now);
     refreshInspector(now);
     emit updated();
+}
+
+/// What can be measured here is predicted from what the system says of it alone.
+bool ExperimentPage::wantsCalibration() const
+{
+    const DeviceEntry* const target = m_services.devices.find(deviceId());
+    return target && target->measurable() && !target->calibrated() && target->device.basis == "described"
+        && m_extension->dependsOnRates();
 }
 
 ShownMeasurement ExperimentPage::shown() const

@@ -75,6 +75,8 @@ PageHeader::PageHeader(const Experiment& experiment, const PageInfo& page, Devic
     m_changes->hide();
     m_caution->setObjectName(QStringLiteral("caution"));
     m_caution->setWordWrap(true);
+    m_caution->setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
+    connect(m_caution, &QLabel::linkActivated, this, &PageHeader::calibrationWanted);
     m_caution->hide();
 
     connect(m_measure, &QPushButton::clicked, this, [this] {
@@ -119,10 +121,17 @@ QString PageHeader::changes() const
     return m_changes->text().replace(QChar::Nbsp, u' ');
 }
 
-void PageHeader::setCaution(const QString& text)
+void PageHeader::setCaution(const QString& text, bool offersCalibration)
 {
-    m_caution->setText(capitalized(text));
+    const QString link = QStringLiteral(" <a href=\"calibrate\">%1</a>").arg(tr("Calibrate (one to three minutes)"));
+    m_caution->setTextFormat(offersCalibration ? Qt::RichText : Qt::PlainText);
+    m_caution->setText(offersCalibration ? capitalized(text).toHtmlEscaped() + link : capitalized(text));
     m_caution->setVisible(!text.isEmpty());
+}
+
+QString PageHeader::caution() const
+{
+    return m_caution->isHidden() ? QString() : m_caution->text();
 }
 
 void PageHeader::refresh()

@@ -32,12 +32,14 @@ public:
     void setAnswer(const QString& sentence, const QString& changes);
     QString answer() const;
     QString changes() const;
-    /// A sentence below the question, in the colour of warnings; empty: none.
-    void setCaution(const QString& text);
+    /// A sentence below the question, in the colour of warnings; empty: none. With `offersCalibration` a link follows.
+    void setCaution(const QString& text, bool offersCalibration = false);
+    QString caution() const;
 
 signals:
     void measureWanted();
     void changeWanted(const QString& key, const QString& value);
+    void calibrationWanted();
 
 private:
     void refresh();

@@ -110,7 +110,7 @@ void RunController::begin(const std::string& experiment, const std::string& devi
     run.parameters = parameters;
     run.isForced = isForced;
     stopWaiting();
-    if (!m_current && m_load && measuresThisCpu(deviceId)) {
+    if (!m_current && m_load && measuresThisCpu(deviceId) && !m_anyway.contains(experiment)) {
         if (const HostLoad load = m_load(); load.isBusy()) {
             emit busy(capitalized(toQString(busyText(load))), run);
             return;
@@ -139,6 +139,8 @@ void RunController::start(RunningMeasurement run)
 
 void RunController::startAnyway(const RunningMeasurement& run)
 {
+    if (run.experiment != "calibrate") // which later predictions stand on: asked each time
+        m_anyway.insert(run.experiment);
     stopWaiting();
     start(run);
 }
@@ -159,7 +161,9 @@ void RunController::lookAgain()
 {
     if (!m_waiting || m_current || (m_load && m_load().isBusy()))
         return;
-    startAnyway(RunningMeasurement(*m_waiting));
+    const RunningMeasurement run = *m_waiting;
+    stopWaiting();
+    start(run);
 }
 
 void RunController::stop()

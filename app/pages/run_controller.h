@@ -15,6 +15,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 
 namespace memscape {
 
@@ -58,7 +59,8 @@ public:
     /// How busy this machine is, asked before something is measured on its CPU; none: not asked.
     void setLoadReader(std::function<HostLoad()> load) { m_load = std::move(load); }
     const std::function<HostLoad()>& loadReader() const { return m_load; }
-    /// The answers to busy(): start it all the same, or once the machine has become quiet.
+    /// The answers to busy(): start it all the same, and further ones of that experiment without asking, or once the
+    /// machine has become quiet.
     void startAnyway(const RunningMeasurement& run);
     void startWhenQuiet(const RunningMeasurement& run);
     void stopWaiting();
@@ -98,6 +100,7 @@ private:
     std::optional<RunningMeasurement> m_current;
     std::function<HostLoad()> m_load;
     std::optional<RunningMeasurement> m_waiting; ///< for a quiet machine
+    std::set<std::string> m_anyway;              ///< experiments that are measured on a busy machine, too
     QTimer m_nextLook;
 };
 

@@ -75,6 +75,8 @@ public:
     virtual void open(const QString&) { }
     /// What PageVisit::item names: an entry of this page.
     virtual void showItem(const QString&) { }
+    /// What showItem() would show again after the window was closed; empty: the page as it is at first.
+    virtual QString item() const { return {}; }
     /// Errors: usage.* for a word that the page does not know, and what its value is refused for.
     virtual Result<void> apply(const ScreenshotRequest& request);
 

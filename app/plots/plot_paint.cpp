@@ -130,7 +130,12 @@ void paintAbove(QPainter& painter, const PlotState& state, const PlotMapper& map
     if (state.empty()) {
         painter.setFont(plotFont(1.05));
         painter.setPen(theme.textDim);
-        painter.drawText(map.rect.adjusted(20, 20, -20, -20), Qt::AlignCenter | Qt::TextWordWrap, state.emptyText);
+        const QRectF room = map.rect.adjusted(8, 4, -8, -4);
+        const bool fits =
+            painter.boundingRect(room, Qt::AlignCenter | Qt::TextWordWrap, state.emptyText).height() <= room.height();
+        painter.drawText(room, Qt::AlignCenter | (fits ? Qt::TextWordWrap : 0),
+                         fits ? state.emptyText
+                              : painter.fontMetrics().elidedText(state.emptyText, Qt::ElideRight, int(room.width())));
     }
     paintLabels(painter, state, map, theme);
     paintPhases(painter, state, map, theme);

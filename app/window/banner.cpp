@@ -183,6 +183,21 @@ QList<Banner::Line*> Banner::lines() const
     return lines;
 }
 
+bool Banner::takeFocus()
+{
+    const QList<Line*> all = lines();
+    for (auto line = all.rbegin(); line != all.rend(); ++line) {
+        if ((*line)->isHidden())
+            continue;
+        QWidget* target = (*line)->findChild<QPushButton*>();
+        if (!target)
+            target = (*line)->findChild<QToolButton*>(); // it can only be closed
+        target->setFocus(Qt::ShortcutFocusReason);
+        return true;
+    }
+    return false;
+}
+
 void Banner::put(const BannerMessage& message)
 {
     for (Line* line : lines()) {

@@ -53,6 +53,8 @@ public:
                    const QString& topic = {});
     void showNotice(const QString& text);
     void closeTopic(const QString& topic);
+    /// The newest message of this page gets the keyboard. False when there is none.
+    bool takeFocus();
     /// Texts that stand on this page, oldest first: for tests and screen readers.
     QStringList texts() const;
 

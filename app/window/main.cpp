@@ -34,6 +34,15 @@ Error noDisplay()
             "writes an HTML report"};
 }
 
+QtMessageHandler messagesBefore = nullptr;
+
+/// Without a screen Qt says this of every window whose size is set; nothing else is kept back.
+void withoutSizeHints(QtMsgType type, const QMessageLogContext& context, const QString& text)
+{
+    if (text != QStringLiteral("This plugin does not support propagateSizeHints()"))
+        messagesBefore(type, context, text);
+}
+
 void describe(QApplication& application)
 {
     application.setApplicationName(QStringLiteral("memscape"));
@@ -78,9 +87,10 @@ int main(int argc, char** argv)
         return int(ExitCode::Done);
     }
     const bool picture = options->mode != LaunchOptions::Mode::Window;
-    if (picture)
+    if (picture) {
         qputenv("QT_QPA_PLATFORM", "offscreen");
-    else if (!displayAvailable() && !arguments.contains(QStringLiteral("-platform")))
+        messagesBefore = qInstallMessageHandler(withoutSizeHints);
+    } else if (!displayAvailable() && !arguments.contains(QStringLiteral("-platform")))
         return finish(fail(noDisplay()));
 
     QApplication application(argc, argv);

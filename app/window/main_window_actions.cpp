@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the actions of window_actions.cpp do.
 #include "app/document/pages.h"
+#include "app/labs/lab_list.h"
 #include "app/pages/records/record_text.h"
 #include "app/window/help_dialog.h"
 #include "app/window/main_window.h"
@@ -67,6 +68,10 @@ void MainWindow::connectFileActions()
     onPage("edit.copyAccelerate", [this](ExperimentPage& page) { m_exporter->copySnippet(page, "accelerate"); });
     onPage("edit.copyTorchrun", [this](ExperimentPage& page) { m_exporter->copySnippet(page, "torchrun"); });
     on("edit.palette", [this] { openPalette(); });
+    on("view.message", [this] {
+        if (m_banner->isAncestorOf(focusWidget()) || !m_banner->takeFocus())
+            (page() ? page()->stage() : tool()->stage())->setFocus();
+    });
 
     QUndoStack* stack = m_document.undoStack();
     QAction* undo = &m_actions.at(QStringLiteral("edit.undo"));
@@ -302,6 +307,12 @@ QList<PaletteEntry> MainWindow::paletteEntries()
                                 {},
                                 {},
                                 [this, id = device.id] { chooseDevice(id); }};
+    }
+    for (const LabName& lab : labNames()) {
+        entries << PaletteEntry{tr("Lab: %1").arg(lab.title), lab.summary, {}, {}, [this, id = lab.id] {
+                                    if (showPage(QStringLiteral("labs")) && tool())
+                                        tool()->showItem(id);
+                                }};
     }
     const std::vector<Record>& records = m_document.records();
     for (std::size_t i = 0; i < records.size(); ++i) {

@@ -27,6 +27,9 @@ void MainWindow::restore(bool reopen)
         wanted = layout.value(QStringLiteral("page")).toString();
     if (!showPage(wanted))
         showPage(fallback);
+    const QString item = layout.value(QStringLiteral("item")).toString();
+    if (tool() && m_page == wanted && !item.isEmpty())
+        tool()->showItem(item);
     if (page())
         page()->stage()->setFocus();
     else if (tool())
@@ -43,6 +46,8 @@ void MainWindow::rememberLayout()
     for (const char* panel : {"view.rail", "view.inspector", "view.picture"})
         layout.insert(QString::fromLatin1(panel), m_actions.at(QString::fromLatin1(panel)).isChecked());
     layout.insert(QStringLiteral("page"), m_page);
+    if (tool())
+        layout.insert(QStringLiteral("item"), tool()->item());
     if (shownSplitter())
         layout.insert(QStringLiteral("splitter"), shownSplitter()->saveState());
     m_session.setPageView({}, QStringLiteral("layout"), layout);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/window/study_files.h"
 
+#include "app/labs/lab_store.h"
+
 #include <QDir>
 #include <QFileDialog>
 #include <QFileInfo>
@@ -24,7 +26,10 @@ SaveAnswer askInBox(QWidget* window, const QString& name)
     QMessageBox box(QMessageBox::Question, StudyFiles::tr("Save changes?"),
                     StudyFiles::tr("“%1” has changes that are not saved.").arg(name),
                     QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel, window);
-    box.setInformativeText(StudyFiles::tr("Without saving they are lost."));
+    QString loss = StudyFiles::tr("Without saving they are lost.");
+    if (QDir(labAnswersFolder()).exists()) // whose answers the question seems to be about
+        loss += u' ' + StudyFiles::tr("Answers to labs are kept in any case.");
+    box.setInformativeText(loss);
     box.setDefaultButton(QMessageBox::Save);
     switch (box.exec()) {
     case QMessageBox::Save: return SaveAnswer::Save;

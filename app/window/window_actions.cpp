@@ -101,6 +101,8 @@ void defineView(Actions& actions)
     menu.addSwitch("view.bases", tr("Predictions on every &basis"),
                    tr("Also draw the predictions from the data sheet and without the calibration"));
     menu.add("view.resetPlot", tr("Show &all data"), tr("Undo zoom and pan of the plot"), "", "Ctrl+Home");
+    menu.add("view.message", tr("Go to the &message"),
+             tr("The newest message over the page gets the keyboard, and back"), "", "F6");
     menu.nextSection();
     menu.add("view.restoreLayout", tr("Rest&ore default layout"),
              tr("Panels, splitters and window size as at the first start"));

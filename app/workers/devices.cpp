@@ -17,6 +17,22 @@ Error workerError(const char* code, const QString& message, const QString& hint 
     return {code, message.toStdString(), {}, hint.toStdString()};
 }
 
+struct Catalogue
+{
+    std::vector<Device> devices;
+    std::vector<Error> problems;
+};
+
+/// Read once: its files come and go with the program.
+const Catalogue& shippedCatalogue()
+{
+    static std::map<std::filesystem::path, Catalogue> known; // tests name other folders
+    const auto [found, isNew] = known.try_emplace(resourcesFolder());
+    if (isNew)
+        found->second.devices = catalogue(&found->second.problems);
+    return found->second;
+}
+
 /// Quotes that are opened must be closed: splitCommand takes the rest of the line otherwise.
 bool quotesBalanced(const QString& command)
 {
@@ -154,8 +170,9 @@ void DeviceDirectory::setRecorded(const std::vector<Device>& devices, const QStr
 
 void DeviceDirectory::refresh()
 {
-    m_problems.clear();
-    m_catalogue = catalogue(&m_problems);
+    const Catalogue& known = shippedCatalogue();
+    m_problems = known.problems;
+    m_catalogue = known.devices;
     m_host = findDevice("cpu").value_or(Device{});
     m_described = describeHost();
     m_fileEntries.clear();

@@ -71,7 +71,7 @@ public:
     /// Devices named in records; those that are not known otherwise are listed, for predictions. `whose`: the records
     /// of the study, or of something beside it ("lab").
     void setRecorded(const std::vector<Device>& devices, const QString& whose = {});
-    /// Read the catalogue, the files and the saved calibration again (after a calibration).
+    /// Read the files and the saved calibration again (after a calibration).
     void refresh();
 
     /// Live first (this machine, then by worker), calibrated files, devices of records, catalogue. Entries and pointers

@@ -14,9 +14,8 @@ namespace {
 tl::unexpected<Error> notAnswer(const LabQuestion& question, std::string_view what, const Json& given,
                                 std::string hint = {})
 {
-    return fail("lab.answer",
-                fmt::format("the answer to {} is {}, found {}", question.key, what, quotedForMessage(jsonLine(given))),
-                std::move(hint));
+    return fail("lab.answer", fmt::format("the answer is {}, found {}", what, quotedForMessage(jsonLine(given))),
+                std::move(hint), question.key);
 }
 
 std::vector<std::string> keysOfOptions(const LabQuestion& question)

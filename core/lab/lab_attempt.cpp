@@ -260,7 +260,7 @@ Result<void> LabAttempt::lock(std::string_view id, const std::string& time)
         return fail("lab.locked", fmt::format("step {} is locked already", step->id));
     for (const LabQuestion& one : step->questions)
         if (!given(one))
-            return fail("lab.answer", fmt::format("{} has no answer yet", one.key), "answer every question, then lock");
+            return fail("lab.answer", "no answer yet", "answer every question, then lock", one.key);
     m_steps[step->id].locked = time;
     return {};
 }

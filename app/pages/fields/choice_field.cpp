@@ -18,13 +18,14 @@ namespace memscape {
 
 namespace {
 
-/// Chips fit when all labels together are short; the inspector is about 34 characters wide.
+/// Chips fit when all labels together are short: the inspector is about 41 letters wide, and the edges of a chip and
+/// what is between two take five and a half.
 bool fitsAsChips(const ParameterSpec& spec)
 {
-    std::size_t letters = 0;
+    double letters = 0;
     for (const ChoiceValue& choice : spec.choices)
-        letters += choice.label.size() + 3;
-    return spec.choices.size() <= 4 && letters <= 34;
+        letters += double(choice.label.size()) + 5.5;
+    return spec.choices.size() <= 4 && letters <= 41;
 }
 
 } // namespace

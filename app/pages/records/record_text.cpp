@@ -129,6 +129,11 @@ QString shortDeviceName(const Device& device)
     return name;
 }
 
+QString nameElsewhere(const Device& device)
+{
+    return toQString(device.name).replace(QStringLiteral(" on this CPU"), QObject::tr(" on another CPU"));
+}
+
 QString basisText(const Device& device, TimeText when)
 {
     if (device.calibration) {

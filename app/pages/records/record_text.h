@@ -34,6 +34,8 @@ std::string sweptKey(const Record& record);
 
 /// How a device is called where there is little room: "H200", "This CPU".
 QString shortDeviceName(const Device& device);
+/// How a record of somewhere else calls its device: a PyTorch says "on this CPU" where it ran.
+QString nameElsewhere(const Device& device);
 /// On what a prediction for this device stands: "calibrated 3 min ago", "catalogue values". What is
 /// kept says the date instead of the age.
 enum class TimeText { Age, Date };

@@ -172,10 +172,69 @@ private slots:
         typeInto(page(), "ratio", "1.5");
         QVERIFY(page().steps()->field("ratio")->errorText().isEmpty());
         page().lock();
-        QVERIFY(!page().session()->attempt().isLocked("guess")); // steps has no answer
-        const auto labels = page().steps()->findChildren<QLabel*>();
-        QVERIFY(std::ranges::any_of(
-            labels, [](const QLabel* one) { return one->isVisible() && one->text().contains("has no answer yet"); }));
+        QVERIFY(!page().session()->attempt().isLocked("guess"));
+        QCOMPARE(page().steps()->field("steps")->errorText(), QString("No answer yet."));
+        QVERIFY(page().steps()->field("ratio")->errorText().isEmpty());
+        page().answer("steps", Json("3"));
+        QVERIFY(page().steps()->field("steps")->errorText().isEmpty());
+    }
+
+    void whatCannotBeReadIsSaidInTheReadersWords()
+    {
+        QVERIFY(page().openLab("training-bytes"));
+        page().showStep("moments");
+        typeInto(page(), "before_forward", "many");
+        const QString said = page().steps()->field("before_forward")->errorText();
+        QVERIFY2(said.contains("many") && !said.contains("before_forward"), qPrintable(said)); // no key of the file
+        page().lock();
+        QCOMPARE(page().steps()->field("after_forward")->errorText(), QString("No answer yet."));
+        QVERIFY(page().steps()->field("before_forward")->isAncestorOf(page().focusWidget()));
+    }
+
+    void whatSomebodyElseHandedInStaysAsItIs()
+    {
+        QVERIFY(page().openLab("cache-size"));
+        answerGuess(page());
+        const QString handed = m_folder.filePath("ada.mlab");
+        page().handIn(handed);
+        page().closeLab();
+        const auto before = readFile(pathOf(handed));
+        QVERIFY(before);
+        m_bench->fixture.settings.setStudent("The teacher");
+        QVERIFY(page().openAnswers(handed));
+        QVERIFY2(page().noticeText().contains("Opened to read"), qPrintable(page().noticeText()));
+        QVERIFY(page().subtitle().contains("answers of Ada L."));
+        page().lock();
+        QVERIFY(page().session()->attempt().isLocked("guess")); // of the copy
+        page().closeLab();
+        QCOMPARE(*readFile(pathOf(handed)), *before);
+        QVERIFY(page().openAnswers(handed));
+        for (QPushButton* one : page().findChildren<QPushButton*>())
+            if (one->text() == "Work on it as Ada L.")
+                QTimer::singleShot(0, one, &QPushButton::click);
+        QTRY_COMPARE(page().session()->path(), handed);
+        QVERIFY(!page().session()->isCopy());
+    }
+
+    void aFileToHandInNamesWhoHandsItIn()
+    {
+        QCOMPARE(handInName("Ada L.", "cache-size"), QString("ada-l-cache-size.mlab"));
+        QCOMPARE(handInName("  ", "stride"), QString("stride.mlab"));
+    }
+
+    void aRecordedRunIsPredictedWhereItsDeviceIsMissing()
+    {
+        QVERIFY(page().openLab("training-bytes"));
+        page().showStep("moments");
+        page().solveStep();
+        page().showStep("run");
+        page().playReplay();
+        QVERIFY(m_bench->settles());
+        const QString said = page().steps()->findChild<QLabel*>("runText")->text();
+        QVERIFY2(said.contains("on another CPU"), qPrintable(said));
+        const auto shown = page().labStage()->page()->shownRecord();
+        QVERIFY(shown && shown->measured && shown->predicted);
+        QVERIFY(page().labStage()->page()->prediction()); // of the machine that it ran on
     }
 
     void numbersReadTheSameWithCommasInTheLocale()

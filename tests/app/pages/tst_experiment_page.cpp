@@ -10,6 +10,7 @@
 #include <QFile>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMenu>
 #include <QPushButton>
 #include <QScrollArea>
 #include <QScrollBar>
@@ -59,6 +60,25 @@ private slots:
         QCOMPARE(image.size(), size);
         const QColor corner = image.pixelColor(size.width() / 2, size.height() - 3);
         QCOMPARE(corner.lightnessF() > 0.5, theme == "light");
+    }
+
+    void lettersFindADevice()
+    {
+        auto page = open("stride", "nvidia-h200");
+        DeviceButton* button = page->header()->device();
+        QSignalSpy picked(button, &DeviceButton::picked);
+        emit button->menu()->aboutToShow();
+        auto* search = button->menu()->findChild<QLineEdit*>("searchDevices");
+        QVERIFY(search);
+        QTest::keyClicks(search, "a100 80");
+        QStringList shown;
+        for (const QAction* one : button->menu()->actions())
+            if (one->isCheckable() && one->isVisible())
+                shown << one->text();
+        QCOMPARE(shown, QStringList("NVIDIA A100 80 GB SXM"));
+        QTest::keyClick(search, Qt::Key_Return);
+        QCOMPARE(picked.size(), 1);
+        QCOMPARE(picked.front().front().toString(), QString("nvidia-a100-80gb"));
     }
 
     void fourFiguresStayInSight()

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The form made from a schema: what is typed, dragged and chosen comes out as text that parses;
 // what does not parse stays, with the reason under it.
+#include "app/pages/fields/choice_field.h"
 #include "app/pages/fields/number_field.h"
 #include "app/pages/fields/parameter_form.h"
 #include "app/pages/fields/parameter_section.h"
+#include "core/experiment/experiment.h"
 
 #include <QAbstractItemView>
 #include <QAccessible>
@@ -422,6 +424,20 @@ private slots:
         QVERIFY(QTest::qWaitForWindowExposed(&form));
         edit(form, "stride")->setFocus();
         QCOMPARE(edit(form, "stride")->text(), "1,2,4");
+    }
+
+    void choicesFitIntoTheInspector()
+    {
+        constexpr int room = 294; // of the inspector's 336 pixels, in the font of these tests
+        for (const Experiment* experiment : experiments())
+            for (const ParameterSpec& spec : experiment->schema())
+                if (spec.kind == ParameterKind::Choice) {
+                    const ChoiceField field(spec);
+                    const int wide = field.minimumSizeHint().width();
+                    QVERIFY2(
+                        wide <= room || QFontMetrics(field.font()).averageCharWidth() > 8,
+                        qPrintable(QString("%1 %2: %3").arg(experiment->id().c_str(), spec.key.c_str()).arg(wide)));
+                }
     }
 
     void aSweptListIsAsWideAsAnother()

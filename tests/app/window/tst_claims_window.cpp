@@ -52,6 +52,13 @@ private slots:
         QVERIFY(isTitled);
     }
 
+    void itFitsIntoANarrowWindow()
+    {
+        openClaims();
+        m_window->resize(1024, 700);
+        QTRY_COMPARE(m_window->size(), QSize(1024, 700));
+    }
+
     void theSearchIsAKeyAway()
     {
         QVERIFY(QTest::qWaitForWindowActive(m_window.get()));

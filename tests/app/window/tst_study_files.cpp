@@ -17,6 +17,7 @@
 #include <QPushButton>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QTimer>
 #include <QUndoStack>
 
 #include <unistd.h>
@@ -73,6 +74,11 @@ private slots:
         auto* page = qobject_cast<LabPage*>(m_window->tool());
         QVERIFY(page && page->session());
         QVERIFY(!m_window->isWindowModified()); // nothing of a lab is the study's
+        QVERIFY(page->session()->isCopy());     // of somebody else, until that is said
+        for (QPushButton* one : page->findChildren<QPushButton*>())
+            if (one->text() == "Work on it as Ada")
+                QTimer::singleShot(0, one, &QPushButton::click);
+        QTRY_COMPARE(page->session()->path(), file);
         page->showStep("guess");
         m_window->show();
         qobject_cast<NumberAnswer*>(page->steps()->field("ratio"))->edit()->setText("80");

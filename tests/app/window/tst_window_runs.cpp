@@ -227,6 +227,8 @@ private slots:
                  qPrintable(window.banner().texts().join('\n')));
         QPushButton* wait = bannerButton(window, "Wait");
         QVERIFY(wait && bannerButton(window, "Measure anyway"));
+        window.actions().at("view.message").trigger(); // F6: the keyboard comes to it
+        QCOMPARE(window.focusWidget(), static_cast<QWidget*>(wait));
         wait->click();
         QVERIFY(window.runs().isWaiting());
         QVERIFY(!window.runs().current());
@@ -240,6 +242,30 @@ private slots:
         window.page()->measure();
         bannerButton(window, "Measure anyway")->click();
         QVERIFY(window.runs().current());
+        window.runs().stop();
+        QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current(), 10000);
+        window.page()->measure(); // the answer holds for this page
+        QVERIFY(window.runs().current());
+        window.runs().stop();
+        QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current(), 10000);
+        window.page()->calibrate(); // which predictions stand on: asked all the same
+        QVERIFY(!window.runs().current());
+    }
+
+    void whatWasNeverMeasuredHereSaysSoAndOffersCalibration()
+    {
+        MainWindow window(withWorker("ok"));
+        openOnCpu(window);
+        window.page()->updateNow();
+        QVERIFY(window.page()->header()->caution().isEmpty());
+        window.page()->measure();
+        QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current(), 10000);
+        window.page()->updateNow();
+        QVERIFY2(window.page()->header()->caution().contains("processor of this kind"),
+                 qPrintable(window.page()->header()->caution()));
+        emit window.page()->header()->findChild<QLabel*>("caution")->linkActivated("calibrate");
+        QVERIFY(window.runs().current());
+        QCOMPARE(window.runs().current()->experiment, std::string("calibrate"));
         window.runs().stop();
         QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current(), 10000);
     }
