@@ -111,6 +111,32 @@ bool computesInWiderType(const BuildOptions& build)
     return build.adapters && build.adapters->compute == DType::Float32 && elementBytes(build.weights) == 2;
 }
 
+/// Times a layer that Falcon's attention waits for the device, and what the host is called for meanwhile: a tensor of a
+/// list, its copy.
+constexpr double waitsOfFalcon = 2, callsOfWait = 2;
+
+bool waitsForDevice(const Device& device, const ModelDescription& model)
+{
+    return device.isGpu() && model.architecture == "falcon" && model.kvHeads < model.heads;
+}
+
+/// Kernels from the first product of each layer to its next.
+double kernelsOfAttention(const Graph& graph, std::int64_t layers)
+{
+    const auto hasWeight = [](const Operator& op) { return isMatrixProduct(op.kind) && op.kind != OperatorKind::Bmm; };
+    const auto all = std::count_if(graph.operators.begin(), graph.operators.end(), hasWeight);
+    const std::int64_t ofLayer = std::max<std::int64_t>(1, all / layers); // the head is one more
+    double kernels = 0;
+    std::int64_t products = 0;
+    for (const Operator& op : graph.operators) {
+        if (hasWeight(op))
+            ++products;
+        else if (products % ofLayer == 1 && products < ofLayer * layers)
+            kernels += forwardCost(graph, op).kernels;
+    }
+    return kernels;
+}
+
 /// Weights, cache and kernels of one token for each sequence.
 Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDescription& model, TrainingSetup setup,
                          const Serving& serving, double held)
@@ -186,6 +212,12 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
                          : "measured: transformers 5.24, PyTorch 2.15 on a Zen 4";
     time.loopHost = isLoop ? looped.hostSeconds(time.dispatch, rates.launch) : 0;
     time.host = time.eagerKernels * time.dispatch + fourBitLayers * fourBitDispatch;
+    if (waitsForDevice(device, model)) {
+        const Link* const host = device.link("host");
+        const double wait = callsOfWait * time.dispatch + (host ? host->latency.valueOr(0) : 0);
+        time.waits = double(model.layers) * waitsOfFalcon * wait;
+        time.ahead = (isLoop ? double(model.layers) : kernelsOfAttention(graph, model.layers)) * time.dispatch;
+    }
     time.exposed = step.exposed + waitsOfRanks(graph, plan, device, serving.library);
     return {};
 }
@@ -369,7 +401,10 @@ Figures servingTimeFigures(const ServingTime& time)
     figures.push_back(
         timeFigure("eager_token_time", "time per token, eager", Unit::Second, time.eagerDecode(),
                    Why{"max(the device's, the host's: kernels × dispatch, and more for each 4-bit layer)",
-                       orMissing(fmt::format("= max({}, {})", secondsText(time.eagerDevice()), secondsText(time.host))),
+                       orMissing(fmt::format("= max({}, {})", secondsText(time.eagerDevice()), secondsText(time.host))
+                                 + (time.waits > 0 ? fmt::format(", {} of it in turn, + {} of waiting in each layer",
+                                                                 secondsText(time.ahead), secondsText(time.waits))
+                                                   : "")),
                        {{"dispatch", time.dispatch, Unit::Second, "for each kernel, Python and launch included",
                          time.dispatchSource},
                         {"4-bit", fourBitDispatch, Unit::Second, "for each layer of bitsandbytes",

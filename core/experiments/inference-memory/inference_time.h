@@ -19,6 +19,13 @@
 // 1,024 (its issue 276). A loop of eager PyTorch takes max(decode, kernels × dispatch + 4-bit layers × theirs),
 // measured constants (device_kernels.h).
 //
+// Falcon cuts its keys and its values out of a product by lists (fused_qkv[..., [-2], :]: transformers'
+// modeling_falcon.py, of 40B qkv[:, :, :, [-2]]; TinyChat's models/falcon.py and AutoAWQ's modules/fused/attn.py).
+// PyTorch makes a tensor of such a list, copies it to the GPU and waits for the stream
+// (aten/src/ATen/native/IndexingUtils.h; pytorch/pytorch, pull request 186484): two calls more of the host and a small
+// copy, twice a layer. What the host asks for from there to the next product does not run beside the device, which has
+// nothing to do meanwhile.
+//
 // bitsandbytes has a kernel that reads 4-bit weights for one token alone; for more it writes them in half and
 // multiplies those (bitsandbytes/autograd/_functions.py, matmul_4bit). A cache that grows by copies is read and written
 // for it; transformers before 4.48 also copied each key head for its query heads (repeat_kv), by PyTorch's kernel of
@@ -102,38 +109,49 @@ struct ServingTime
     double eagerKernels = 0, eagerLaunches = 0;                   ///< of a loop of eager PyTorch, s
     double eagerPass = 0;                                         ///< s, its operators one by one; 0: quantized weights
     double copies = 0;                                            ///< s of the cache's copies in such a loop
-    double dispatch = 0;                                          ///< s of an eager program's host for each kernel
+    double ahead = 0;    ///< s of a loop's host in which the device has nothing to do, as it was waited for
+    double waits = 0;    ///< s that a loop's host takes to wait for the device
+    double dispatch = 0; ///< s of an eager program's host for each kernel
     std::string dispatchSource;
     double host = 0;                   ///< s of it for a step
     bool areWeightsArithmetic = false; ///< products rule, not the bytes of the weights
     std::optional<Error> missing = {}; ///< why there is no time: a rate or a link
 
     double onDevice() const { return weights + cache + launches + exposed + between; }
-    double decode() const { return std::max(onDevice(), loopHost); } ///< the device waits for the host, or it does
+    double decode() const { return inLoop(onDevice(), loopHost); }
     /// Kernels reach 0.8 to 1.15 of the bandwidth that is taken, launches take 0.7 to 1.5 of their time, an engine's
     /// host up to 2.5 ms.
     double decodeLow() const
     {
-        return std::max((weights + cache) / 1.15 + 0.7 * launches + exposed + 0.5 * between, 0.5 * loopHost);
+        return inLoop((weights + cache) / 1.15 + 0.7 * launches + exposed + 0.5 * between, loopHost, 0.5);
     }
     double decodeHigh() const
     {
-        return std::max((weights + cache) / 0.8 + 1.5 * launches + 1.3 * exposed + 1.5 * between, 1.5 * loopHost);
+        return inLoop((weights + cache) / 0.8 + 1.5 * launches + 1.3 * exposed + 1.5 * between, loopHost, 1.5);
     }
     /// Of an eager program: the device waits for its host, or the host for it.
     double eagerDevice() const { return std::max(weights + eagerLaunches, eagerPass) + cache + copies + exposed; }
-    double eagerDecode() const { return std::max(eagerDevice(), host); }
-    double eagerDecodeLow() const { return std::max(0.85 * eagerDevice(), 0.5 * host); } ///< a processor of 2025
-    double eagerDecodeHigh() const { return std::max(1.6 * eagerDevice(), 1.5 * host); } ///< one of 2019, hooks
+    double eagerDecode() const { return inLoop(eagerDevice(), host); }
+    double eagerDecodeLow() const { return inLoop(0.85 * eagerDevice(), host, 0.5); } ///< a processor of 2025
+    double eagerDecodeHigh() const { return inLoop(1.6 * eagerDevice(), host, 1.5); } ///< one of 2019, hooks
     double tokensPerSecond() const { return double(of.batch) / decode(); }
 
     double answerTokens() const { return double(of.context - of.sequence); }
     /// With the cache of the middle of the answer.
     double answerToken() const
     {
-        return std::max(onDevice() - cache * answerTokens() / (2 * double(of.context)), loopHost);
+        return inLoop(onDevice() - cache * answerTokens() / (2 * double(of.context)), loopHost);
     }
     double answer() const { return prefill + answerTokens() * answerToken(); }
+
+private:
+    /// The device waits for a loop's host, or the host for it, but where they work in turn; `slow`: times that the host
+    /// takes.
+    double inLoop(double onDevice, double loop, double slow = 1) const
+    {
+        const double inTurn = loop > 0 ? slow * ahead : 0;
+        return inTurn + std::max(onDevice, slow * loop - inTurn) + (loop > 0 ? slow * waits : 0);
+    }
 };
 
 /// `graph`, its `parameters` and `setup` are those of the prompt; `held` B are in use. Without a cache (pictures,

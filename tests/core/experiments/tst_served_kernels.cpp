@@ -118,6 +118,23 @@ private slots:
         const double launched = servedFigure("nvidia-rtx-3090", before, "token_time");
         QVERIFY(launched > token("nvidia-rtx-3090", llama) + 1e-3);
     }
+
+    // mit-han-lab/llm-awq, tinychat/README.md @048e19e: Falcon 7B behind a prompt of 4 tokens, its host in each layer
+    // waiting twice for the device. Without its waits it would take two thirds.
+    void falconWaitsForTheDevice()
+    {
+        const auto token = [](const char* device, const char* model, std::vector<std::string> texts, const char* key) {
+            texts.insert(texts.end(),
+                         {std::string("model=") + model, "batch=1", "sequence=4", "context=104", "precision=fp16",
+                          "logits=last"});
+            return servedFigure(device, texts, key);
+        };
+        const std::vector<std::string> half{"weight_precision=fp16", "transformers=4.38"};
+        const std::vector<std::string> four{"library=autoawq", "weight_precision=awq", "group_size=64"};
+        QVERIFY(isWithin(token("nvidia-rtx-a6000", "falcon-7b", half, "eager_token_time"), 39.44e-3, 0.1));
+        QVERIFY(isWithin(token("nvidia-rtx-a6000", "falcon-7b", four, "token_time"), 11.71e-3, 0.12));
+        QVERIFY(isWithin(token("nvidia-rtx-4090", "falcon-7b", four, "token_time"), 8.02e-3, 0.12));
+    }
 };
 
 QTEST_GUILESS_MAIN(TestServedKernels)
