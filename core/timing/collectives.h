@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long N ranks take to reduce, gather or scatter a payload of n bytes over links with latency α and bandwidth β:
+// How long N ranks take to reduce, gather or scatter a payload of n bytes over links with latency α and bandwidth β (of
+// GPUs that NCCL joins: nccl.h):
 //     ring   steps × (α + (n/N) / β)                       each step moves one piece from every rank to its neighbour
 //            all-reduce 2 (N − 1) steps, reduce-scatter and all-gather N − 1
 //            broadcast in N pieces: 2 (N − 1) steps, of which the root sends in N
@@ -17,7 +18,7 @@
 // GPUs of a hybrid cube mesh (a DGX-1 with V100s: six links each, to four neighbours) share one or two links with one
 // other, and four of them four with three: a device's links "peer of 2" and "peer of 4", its "peer" being all of them.
 //
-// Left out: switches that reduce, protocols that change with the size, networks that are thinner further up.
+// Left out: networks that are thinner further up.
 #pragma once
 
 #include "core/training/communication.h"

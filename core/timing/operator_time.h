@@ -54,6 +54,7 @@ struct DeviceRates
     double host = 0;      ///< B/s to the host, 0 when unknown
     double float32 = 0, float16 = 0, bfloat16 = 0, float8 = 0, tensorFloat32 = 0; ///< FLOP/s
     double rate(const OperatorCost& cost) const;
+    double between(int ranks) const { return ranks <= 2 ? pair : ranks <= 4 ? four : peer; } ///< B/s, of so many
 };
 /// Errors: predict.device with a hint when DRAM bandwidth or the fp32 rate is not known.
 Result<DeviceRates> deviceRates(const Device& device);
@@ -84,6 +85,7 @@ struct TimeParts
 
 class DeviceKernels;
 struct Dispatch;
+struct NcclLink;
 struct PytorchOperations;
 
 struct StepTimeOptions
@@ -99,8 +101,8 @@ struct StepTimeOptions
     const Dispatch* dispatch = nullptr;     ///< of a framework that runs operators one by one; null: a graph
     double collectiveUnits = 0;             ///< share of the multiprocessors that run a collective meanwhile
     double productsBeside = 0;              ///< of their rate, what products lose to one
-    double collectiveLatency = 0;           ///< s that each collective takes which the step waits for
-    double linkShare = 1;                   ///< of the link's specified bandwidth that collectives reach
+    const NcclLink* nccl = nullptr;         ///< of GPUs that NCCL joins; null: the links' bandwidth alone
+    double ownReduce = 0;                   ///< s of an engine's own all-reduce beside its bytes; 0: by NCCL
     Machines machines = {};                 ///< of the ranks
 };
 
@@ -144,6 +146,9 @@ Result<double> updateSeconds(const std::vector<ParameterTensor>& parameters, con
 /// tensor parallelism (the network's own collectives, those of replays again) and of offload.
 std::vector<Collective> stepCollectives(const Graph& graph, const std::vector<ParameterTensor>& parameters,
                                         const Plan& plan, std::span<const RecomputedRange> recomputed = {});
+
+/// s of a collective, all its calls, by NCCL or an engine's own kernels where the options say so.
+double collectiveSeconds(const Collective& one, const DeviceRates& rates, const StepTimeOptions& options);
 
 /// One step of a recorded micro-batch under a plan. Forward alone when the plan does not train.
 /// Errors: predict.device also when the plan needs a link whose bandwidth is not known.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/timing/reached_step.h"
 
+#include "core/timing/token_kernels.h"
 #include "core/timing/working_set.h"
 
 #include <algorithm>
@@ -11,9 +12,6 @@ namespace memscape {
 
 namespace {
 
-constexpr double ringShare = 0.68;
-constexpr double collectiveLatency = 31e-6;
-constexpr double collectiveBlocks = 24;
 constexpr double besideCollectives = 0.5; ///< twice the time
 
 constexpr double speedDeviation = 0.08 / 5.4; ///< of GPUs of a kind
@@ -37,6 +35,14 @@ double ranksOf(const Plan& plan)
     return double(plan.copies()) * plan.tensorParallel * plan.pipelineParallel;
 }
 
+/// Multiprocessors that a collective among GPUs of a machine keeps.
+double blocksOfCollectives(const Device& device, const NcclLink& link)
+{
+    const Link* const peer = device.link("peer");
+    const double total = peer ? link.share * peer->bandwidth.value : 0;
+    return total > 0 ? ncclBlocks(ncclChannels(total, link.generation, true)) : 0;
+}
+
 } // namespace
 
 ReachedTiming::ReachedTiming(const Device& device, const Plan& plan, double held,
@@ -53,11 +59,11 @@ ReachedTiming::ReachedTiming(const Device& device, const Plan& plan, double held
         m_dispatch = dispatchOfGpu(device, plan);
         m_kernels.emplace(device, m_options.efficiency, slowest);
         m_options.kernels = &*m_kernels;
-        const Link* const peer = device.link("peer");
-        const bool isSheet = peer && peer->bandwidth.evidence == Evidence::Specified;
-        m_options.linkShare = isSheet ? ringShare : 1;
-        m_options.collectiveLatency = plan.phase == StepPhase::Training ? collectiveLatency : 0;
-        m_options.collectiveUnits = collectiveBlocks / std::max(2 * collectiveBlocks, double(device.units));
+        m_nccl = ncclLink(device);
+        m_options.nccl = &m_nccl;
+        m_options.ownReduce = plan.served.reducesItself ? ownReduceStart(device) : 0;
+        const double blocks = blocksOfCollectives(device, m_nccl);
+        m_options.collectiveUnits = blocks / std::max(2 * blocks, double(device.units));
         m_options.productsBeside = device.architecture == "Hopper" ? besideCollectives : m_options.collectiveUnits;
         return;
     }

@@ -5,16 +5,13 @@
 // page that times a step.
 //
 // On a GPU kernels take what their shapes reach, and PyTorch dispatches them (device_kernels.h); without autograd, in
-// the loops of others, each kernel takes their host what a token's kernels do (decodeDispatchOfGpu()). Collectives
-// over a link reach 0.68 of what its data sheet or the user specifies: 200 and 208 of 300 GB/s among eight A100
-// (NVIDIA/nccl-tests, issues 149 and 178; 0.67 and 0.74 were fitted on B200s), and 31 µs pass before a training step
-// that waits for one goes on (MooreThreads/SimuMax, configs/system/b200_bf16_ceperm.json @e691807, latency_us and
-// fixed_latency_us together, as its core/config.py adds them: 28, 32 and 34 µs); a link that was measured is taken as
-// it is. NCCL runs a collective in 24 blocks (channels 00 to 23 among two H100: NVIDIA/nccl, issue 1161), each of which
-// keeps a multiprocessor from the passes beside it. A Hopper's products start as many blocks as there are
-// multiprocessors, each of which has its tiles: those that find theirs taken run behind all others, so that products
-// beside a collective take twice as long (measured with FSDP on H100s: pytorch/pytorch, issue 143988 and pull request
-// 147966). A Blackwell's share their tiles out as they go (NVIDIA/cutlass, issue 2471), as blocks of one tile each did.
+// the loops of others, each kernel takes their host what a token's kernels do (decodeDispatchOfGpu()). Collectives take
+// what NCCL's own choice of algorithm and protocol does (nccl.h); a link that was measured is taken as it is. NCCL runs
+// a collective in a block for each of its channels, each of which keeps a multiprocessor from the passes beside it. A
+// Hopper's products start as many blocks as there are multiprocessors, each of which has its tiles: those that find
+// theirs taken run behind all others, so that products beside a collective take twice as long (measured with FSDP on
+// H100s: pytorch/pytorch, issue 143988 and pull request 147966). A Blackwell's share their tiles out as they go
+// (NVIDIA/cutlass, issue 2471), as blocks of one tile each did.
 //
 // Ranks that wait for each other are as quick as the slowest: GPUs of one kind differ by 8 % on the average of programs
 // and five computing centres (Sinha et al. 2022, arXiv:2208.11035, abstract). Assumed: these are the whiskers of a
@@ -25,6 +22,7 @@
 #pragma once
 
 #include "core/timing/device_kernels.h"
+#include "core/timing/nccl.h"
 #include "core/timing/operator_time.h"
 #include "core/timing/product_rates.h"
 #include "core/timing/pytorch_operations.h"
@@ -50,6 +48,7 @@ private:
     std::optional<PytorchOperations> m_pytorch;
     std::optional<DeviceKernels> m_kernels;
     Dispatch m_dispatch;
+    NcclLink m_nccl;
     StepTimeOptions m_options;
 };
 

@@ -3,10 +3,13 @@
 
 #include "core/timing/fp8_casts.h"
 #include "core/timing/micro_pipeline.h"
+#include "core/timing/nccl.h"
 #include "core/timing/offload_time.h"
+#include "core/timing/token_kernels.h"
 #include "core/training/sharding.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace memscape {
 
@@ -114,6 +117,20 @@ double slowedSeconds(double products, double collectives, double cover, const St
 
 } // namespace
 
+double collectiveSeconds(const Collective& one, const DeviceRates& rates, const StepTimeOptions& options)
+{
+    const double peer = rates.between(one.degree);
+    if (!options.nccl)
+        return exchangeSeconds(one, peer, options.machines);
+    if (options.ownReduce > 0) {
+        const double own =
+            ownReduceSeconds(one, options.ownReduce, linkPassSeconds, peer, options.machines, *options.nccl);
+        if (!std::isnan(own))
+            return own;
+    }
+    return ncclSeconds(one, peer, options.machines, *options.nccl);
+}
+
 Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vector<ParameterTensor>& parameters,
                               const Plan& plan, const DeviceRates& rates, const StepTimeOptions& options,
                               const OperatorRuns& runs)
@@ -130,10 +147,7 @@ Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vec
     if (host > 0 && rates.host == 0)
         return fail("predict.device", "the bandwidth between this device and its host is not known",
                     "choose a device with a host link, or no offload");
-    const auto seconds = [&](const Collective& one) {
-        const double peer = one.degree <= 2 ? rates.pair : one.degree <= 4 ? rates.four : rates.peer;
-        return exchangeSeconds(one, options.linkShare * peer, options.machines);
-    };
+    const auto seconds = [&](const Collective& one) { return collectiveSeconds(one, rates, options); };
     double dataSeconds = 0, tensorSeconds = 0, ringSeconds = 0, sendSeconds = 0;
     for (const Collective& one : reductions)
         dataSeconds += seconds(one);
@@ -142,7 +156,6 @@ Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vec
     for (const Collective& one : recorded) {
         const bool isRing = one.kind == CollectiveKind::Ring;
         (isRing ? ringSeconds : tensorSeconds) += seconds(one);
-        tensorSeconds += isRing ? 0 : one.count * options.collectiveLatency;
     }
     const double hostSeconds = host > 0 ? host / rates.host : 0;
     OffloadTime offload;
@@ -169,9 +182,7 @@ Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vec
         : plan.zeroStage == 2                    ? backward
                                                  : backward / plan.accumulation;
     time.communication = dataSeconds + tensorSeconds + ringSeconds + sendSeconds + hostSeconds;
-    const double hidden = hiddenByPieces(graph, plan, runs, options.recomputed, [&](const Collective& one) {
-        return seconds(one) + options.collectiveLatency;
-    });
+    const double hidden = hiddenByPieces(graph, plan, runs, options.recomputed, seconds);
     time.inPasses = tensorSeconds - hidden + std::max(0.0, ringSeconds - ringAttention(graph, plan, runs));
     time.exposed = std::max(0.0, dataSeconds - cover) + time.inPasses + offload.exposed;
     time.slowed =

@@ -10,9 +10,7 @@ namespace memscape {
 
 namespace {
 
-constexpr double graphPeriod = 0.53;       ///< of a stream's
-constexpr double ringStart = 6e-6;         ///< s of NCCL's kernel, and until ranks have met
-constexpr double linkPassSeconds = 2.0e-6; ///< from one GPU's store to another's load
+constexpr double graphPeriod = 0.53; ///< of a stream's
 
 constexpr double attentionKernels = 5; ///< joined product, positions and cache, attention's parts, their sum, product
 constexpr double latentKernels = 4;    ///< MLA's: two more products down, two that absorb
@@ -154,10 +152,9 @@ double marlinSeconds(const Device& device, const ModelDescription& model, int te
     return all * tripsOfHandover * cache->latency.valueOr(0);
 }
 
-double smallReduceSeconds(const Device& device, int ranks, bool byRing)
+double ownReduceStart(const Device& device)
 {
-    const double passes = byRing ? 2 * (ranks - 1) : 2;
-    return ranks > 1 ? (byRing ? ringStart : engineKernelSeconds(device)) + passes * linkPassSeconds : 0;
+    return engineKernelSeconds(device) + 2 * linkPassSeconds;
 }
 
 } // namespace memscape

@@ -19,8 +19,7 @@
 //     bandwidth  products of a few rows, and attention of one query, keep less on its way than HBM needs: 0.79 of the
 //                datasheet's, of weights in 8 bits 0.7 and in 4 bits 0.57; boards with GDDR reach what a copy does
 //     all-reduce of a few KB: each rank reads what the others have written, once all have said so: a kernel, and two
-//                passes of the links (TensorRT-LLM's, vLLM's and PyTorch's own kernels); NCCL's ring passes 2 (N − 1)
-//                times
+//                passes of the links (TensorRT-LLM's, vLLM's and PyTorch's own kernels); NCCL's: nccl.h
 //
 //     Marlin     one block for each multiprocessor, which takes as many tiles of 128 × 128 as any other, down the
 //     columns
@@ -36,8 +35,8 @@
 // loads make llama.cpp's products of one row 1.27 times as quick on an H100, and 1.01 times on GDDR
 // (ggml-org/llama.cpp, pull request 9816). Marlin reads 4 bits at 1,158 GB/s on an A100 (vllm-project/vllm, pull
 // request 2497, Llama 13B's four products) and at 1.8 TB/s on an H100, 8 bits at 2.4, where cuBLAS reads 16 bits at 1.9
-// (pull request 19929, 1 × 4096 × 12288). Passes: NCCL's ring takes 10 µs for 2 A100s and 33.7 for 8, whatever the
-// bytes, 2 µs for each of its steps (NVIDIA/nccl-tests, issue 123).
+// (pull request 19929, 1 × 4096 × 12288). Passes: an A100's LL ring takes 2 µs for each of
+// its steps (NVIDIA/nccl-tests, issue 123).
 //
 // Left out: kernels that wait for each other's last blocks no more (programmatic dependent launch), norms within the
 // all-reduce, switches that reduce.
@@ -81,7 +80,8 @@ double marlinHandovers(int units, double k, double n);
 /// s of a decoding step that they take: of the four joined products of each layer that has no experts, divided among
 /// ranks.
 double marlinSeconds(const Device& device, const ModelDescription& model, int tensorParallel);
-/// s of an all-reduce beside its bytes, by a kernel of the engine's own or by NCCL's ring; 0 for one rank.
-double smallReduceSeconds(const Device& device, int ranks, bool byRing = false);
+inline constexpr double linkPassSeconds = 2.0e-6; ///< from one GPU's store to another's load
+/// s of an all-reduce of a few KB by an engine's own kernel: it starts, ranks meet, and read what the others wrote.
+double ownReduceStart(const Device& device);
 
 } // namespace memscape

@@ -5,6 +5,8 @@
 #include "core/training/sharding.h"
 
 #include <algorithm>
+#include <cmath>
+#include <string_view>
 
 namespace memscape {
 
@@ -36,6 +38,41 @@ Payload payloadOf(const std::vector<ParameterTensor>& parameters, const Plan& pl
     payload.gradients = trained * double(plan.isByFsdp() ? plan.reducedBytes() : plan.gradientBytes());
     payload.updated = trained * weight;
     return payload;
+}
+
+/// Layers, each with a name and a number ("layers.3"), and what lies outside of them.
+double unitsOf(const std::vector<ParameterTensor>& parameters)
+{
+    double units = 1;
+    std::string_view before;
+    for (const ParameterTensor& parameter : parameters) {
+        const std::string_view name = parameter.name;
+        const std::size_t digit = name.find_first_of("0123456789");
+        if (digit == 0 || digit == std::string_view::npos || name[digit - 1] != '.')
+            continue;
+        const std::string_view unit = name.substr(0, name.find('.', digit));
+        units += unit != before ? 1 : 0;
+        before = unit;
+    }
+    return units;
+}
+
+constexpr double ddpBucket = 25.0 * 1024 * 1024; ///< B
+
+/// Into how many calls a library cuts them.
+double callsOf(const Collective& one, const Plan& plan, double units)
+{
+    const bool isOfWeights = one.kind == CollectiveKind::AllGather;
+    if (plan.isByFsdp() && plan.zeroStage > 0)
+        return units;
+    if (plan.shardedBy == ShardedBy::DeepSpeed && plan.zeroStage > 0) {
+        const auto elements = double(isOfWeights ? DeepSpeedSizes::prefetchBucket : DeepSpeedSizes::reduceBucket);
+        const bool isWhole = isOfWeights && plan.zeroStage < 3;
+        return isWhole ? 1 : std::max(1.0, one.payload / (2 * elements));
+    }
+    if (plan.zeroStage > 0 || !plan.hidesReductions() || plan.phase != StepPhase::Training)
+        return 1;
+    return std::max(1.0, std::ceil(one.payload / ddpBucket));
 }
 
 /// Of what `degree` ranks shard or copy, before it is known which they are.
@@ -120,6 +157,7 @@ std::vector<Collective> dataParallelCommunication(const std::vector<ParameterTen
 {
     std::vector<Collective> all;
     const bool areShared = plan.expertParallel > 1;
+    const double units = unitsOf(parameters);
     for (const bool isExpert : {false, true}) {
         const int copies = plan.copies(isExpert), shards = plan.zeroStage > 0 ? plan.shards(isExpert) : copies;
         if (copies == 1 || (isExpert && !areShared))
@@ -130,6 +168,7 @@ std::vector<Collective> dataParallelCommunication(const std::vector<ParameterTen
         if (shards > 1)
             for (Collective& one : shardCommunication(payload, plan, shards)) {
                 one.stride = stride;
+                one.calls = callsOf(one, plan, units);
                 all.push_back(one);
             }
         if (shards < copies && plan.phase == StepPhase::Training)

@@ -22,8 +22,11 @@
 // sums the gradient of an embedding that is the head with the other rank that has it.
 // Sources: Lepikhin et al. 2021 (GShard); Liu et al. 2023 (Ring Attention); Narayanan et al. 2021.
 //
-// How long collectives take, latency included: core/timing/collectives.h. Left out: in-switch reductions, the loss and
-// norms (scalars), vocabulary-parallel losses (two numbers per token).
+// Gradients of DDP go in buckets of 25 MiB where it reduces them behind backward (torch/nn/parallel/distributed.py,
+// bucket_cap_mb), weights and gradients of FSDP unit by unit, those of DeepSpeed in its buckets (sharding.h).
+//
+// How long collectives take, latency included: core/timing/nccl.h and collectives.h. Left out: in-switch reductions,
+// the loss and norms (scalars), vocabulary-parallel losses (two numbers per token).
 #pragma once
 
 #include "core/training/parameter_tensor.h"
@@ -63,6 +66,7 @@ struct Collective
     double count = 1;   ///< times per step
     int degree = 1;     ///< devices that take part
     int stride = 1;     ///< ranks from one of them to the next: tensor, context, data, pipeline, from the inside out
+    double calls = 1;   ///< that the payload is cut into: buckets, units
     /// B that one device sends in a step.
     double sentBytes() const;
 };

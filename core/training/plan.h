@@ -147,6 +147,7 @@ struct ServedKernels
     bool isHeadStored = false;  ///< the output head, too
     double expertsHit = 0;      ///< experts of a layer that some token is sent to, in one kernel; 0: each runs alone
     bool joinsProducts = false; ///< those of the same rows are one, and activations are within them
+    bool reducesItself = false; ///< small all-reduces by kernels of its own, not NCCL's
 };
 
 struct Plan

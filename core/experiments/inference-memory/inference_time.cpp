@@ -63,17 +63,6 @@ double secondsBetween(Library library)
     return library == Library::Vllm ? 1.7e-3 : library == Library::Vllm05 ? 4e-3 : 0;
 }
 
-/// s that ranks wait for each other in a step, beside the bytes. Engines of 2023 reduce by NCCL.
-double waitsOfRanks(const Graph& graph, const Plan& plan, const Device& device, Library library)
-{
-    if (plan.tensorParallel <= 1 || !device.isGpu())
-        return 0;
-    double count = 0;
-    for (const Collective& one : stepCollectives(graph, {}, plan))
-        count += one.count;
-    return count * smallReduceSeconds(device, plan.tensorParallel, library == Library::Engine2023);
-}
-
 /// s of a loop's copies of its cache beside reading it once: all of it is read and written for the next token, and
 /// copied for every query head by a kernel that computes an offset for each element (repeat_kv; eager_kernels.h). Of a
 /// few heads FlashAttention splits the keys, so that all multiprocessors read them (its version 2.2 and PyTorch's).
@@ -147,6 +136,7 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
     MEMSCAPE_TRY(graph, buildNetwork(model, setup.build));
     MEMSCAPE_TRY(tensors, inventory(model));
     MEMSCAPE_TRY(rates, deviceRates(device));
+    setup.step.plan.served.reducesItself = serving.reducesItself();
     const Plan& plan = setup.step.plan;
     MEMSCAPE_TRY(step, reachedStepTime(graph, preparedNetwork(graph)->parameters, plan, device, held));
     const Format format = productFormat(plan.precision);
@@ -218,7 +208,7 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
         time.waits = double(model.layers) * waitsOfFalcon * wait;
         time.ahead = (isLoop ? double(model.layers) : kernelsOfAttention(graph, model.layers)) * time.dispatch;
     }
-    time.exposed = step.exposed + waitsOfRanks(graph, plan, device, serving.library);
+    time.exposed = step.exposed;
     return {};
 }
 
@@ -252,6 +242,7 @@ TrainingSetup promptSetup(const Device& device, const ModelDescription& model, T
         served.expertWeights = serving.stored.experts;
         served.isHeadStored = serving.isHeadStored;
     }
+    served.reducesItself = serving.reducesItself();
     served.joinsProducts = serving.library == Library::TensorRt && device.isGpu();
     return setup;
 }
@@ -335,8 +326,7 @@ ServingTime servingTime(const Device& device, const ModelDescription& model, con
     const bool isPromptAlone = serving.library == Library::TensorRt;
     if (device.isGpu() && (serving.cacheRead > 0 || isPromptAlone) && joinsKernels(serving.library)) {
         const bool isFloat8 = serving.isFloat8 && device.flopRate("fp8") > 0;
-        beside = engineSeconds(run, model, prompt, isFloat8, held).value_or(0)
-            + waitsOfRanks(graph, prompt.step.plan, device, serving.library);
+        beside = engineSeconds(run, model, prompt, isFloat8, held).value_or(0);
     }
     if (device.isGpu() && serving.library == Library::LlamaCpp) {
         double kernels = 0;

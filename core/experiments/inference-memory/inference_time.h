@@ -91,6 +91,9 @@ struct Serving
         return (isAwq || isGptq)
             && (library == Library::Vllm || library == Library::Vllm05 || library == Library::Vllm09);
     }
+    /// Small all-reduces are by kernels of the engine's own: vLLM's since 0.3, TensorRT-LLM's since 0.7, PyTorch's
+    /// within gpt-fast; FasterTransformer, DeepSpeed-Inference and engines of 2023 ask NCCL.
+    bool reducesItself() const { return library != Library::Engine2023; }
     /// Keys are read again for each query head that shares them.
     bool readsKeysAgain() const { return library == Library::Engine2023 && queriesPerKey > 1; }
     /// B that attention reads.

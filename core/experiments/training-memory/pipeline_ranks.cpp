@@ -139,10 +139,11 @@ Result<StepTime> pipelineStepTime(const Device& device, const TrainingSetup& set
             last = time;
             const TensorId sent = graph->chunks.front().sent;
             if (sent != noTensor) {
-                MEMSCAPE_TRY(rates, deviceRates(withLink(device, setup.linkBandwidth)));
+                const Device linked = withLink(device, setup.linkBandwidth);
+                MEMSCAPE_TRY(rates, deviceRates(linked));
                 const Collective one{"", CollectiveKind::Send,  double(graph->storageOf(sent).bytes),
                                      1,  plan.pipelineParallel, plan.tensorParallel * plan.copies()};
-                transfer = exchangeSeconds(one, timing.options().linkShare * rates.peer, timing.options().machines);
+                transfer = collectiveSeconds(one, rates, ReachedTiming(linked, plan, 0).options());
             }
         }
         before = graph;

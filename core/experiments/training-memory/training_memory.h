@@ -5,6 +5,7 @@
 
 #include "core/device/device.h"
 #include "core/experiment/experiment.h"
+#include "core/timing/nccl.h"
 #include "core/timing/step_band.h"
 #include "core/training/simulation.h"
 
@@ -54,11 +55,12 @@ struct TrainingAnswer
     std::vector<LengthsDraw> lengths; ///< of batches that differ; empty where they do not
     StepTime time;
     StepBand timeBand;
-    std::optional<Error> timeMissing;     ///< why there is no time: the device lacks a rate or a link
-    std::vector<Collective> collectives;  ///< between devices and with the host, of one step
-    std::optional<std::int64_t> capacity; ///< B of the device's memory
-    std::string implied;                  ///< libraryNote() of its parameters
-    bool fits = true;                     ///< also when the allocator must empty its cache for it, or nothing is known
+    std::optional<Error> timeMissing;               ///< why there is no time: the device lacks a rate or a link
+    std::vector<Collective> collectives;            ///< between devices and with the host, of one step
+    std::vector<std::optional<NcclChoice>> choices; ///< NCCL's, of each of them; empty where it joins none
+    std::optional<std::int64_t> capacity;           ///< B of the device's memory
+    std::string implied;                            ///< libraryNote() of its parameters
+    bool fits = true; ///< also when the allocator must empty its cache for it, or nothing is known
 
     /// The rank that simulation, figures and collectives are of: the one that needs most.
     int rank() const { return setup.step.pipelineRank; }

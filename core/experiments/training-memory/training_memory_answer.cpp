@@ -69,6 +69,19 @@ Result<void> addFirstTouches(StepTime& time, const Simulation& simulation, const
     return {};
 }
 
+std::vector<std::optional<NcclChoice>> choicesOf(const std::vector<Collective>& collectives, const Device& device,
+                                                 const Plan& plan)
+{
+    std::vector<std::optional<NcclChoice>> choices;
+    const auto rates = deviceRates(device);
+    if (!device.isGpu() || !rates || rates->peer <= 0)
+        return choices;
+    for (const Collective& one : collectives)
+        choices.push_back(
+            ncclChoiceOf(one, rates->between(one.degree), {plan.machineRanks, plan.network}, ncclLink(device)));
+    return choices;
+}
+
 Result<void> timeIt(TrainingAnswer& answer, const Device& device)
 {
     const Plan& plan = answer.setup.step.plan;
@@ -78,6 +91,7 @@ Result<void> timeIt(TrainingAnswer& answer, const Device& device)
     if (const double bytes = sentToHost(*answer.simulation.graph, answer.setup); bytes > 0)
         for (const char* const what : {"activations to the host", "activations from the host"})
             answer.collectives.push_back({what, CollectiveKind::HostCopy, bytes, 1, 1});
+    answer.choices = choicesOf(answer.collectives, withLink(device, answer.setup.linkBandwidth), plan);
     auto time = answer.ranks.empty()
         ? setupTime(device, answer.setup, *answer.simulation.graph, tensors, double(answer.simulation.allocatedBytes()))
         : pipelineStepTime(device, answer.setup, *answer.networks, answer.ranks);

@@ -183,10 +183,10 @@ std::vector<Term> stepTimeTerms(const TrainingAnswer& answer)
     add("exposed", time.exposed,
         fmt::format("of {} of communication, what does not hide", secondsText(time.communication)),
         isOffloaded                                       ? "layers as a pipeline: Ren et al. 2021"
-            : answer.setup.step.checkpointing.sendsToHost ? "copies beside the passes; 0.68 of a link between GPUs"
-                                                          : "0.68 of the link, as NCCL reaches among A100s");
+            : answer.setup.step.checkpointing.sendsToHost ? "copies beside the passes; NCCL's cost model between GPUs"
+                                                          : "NCCL's cost model: src/graph/tuning.cc");
     add("slowed", time.slowed, "the passes lack the multiprocessors that run the collectives beside them",
-        "24 blocks: NVIDIA/nccl, issue 1161");
+        "a block for each of NCCL's channels");
     add("bubble", time.bubble,
         fmt::format("what the busiest rank waits: every pass of {} ranks in its order, sends included",
                     answer.ranks.size()),
@@ -248,6 +248,14 @@ Why stepTimeWhy(const TrainingAnswer& answer)
     return why;
 }
 
+/// ": NCCL's ring, LL128, 341 µs each".
+std::string choiceText(const Collective& one, const std::optional<NcclChoice>& choice)
+{
+    return choice
+        ? fmt::format(": NCCL's {}, {} each", choice->text(), secondsText(choice->seconds(one.payload / one.calls)))
+        : std::string();
+}
+
 Why communicationWhy(const TrainingAnswer& answer)
 {
     Why why;
@@ -255,14 +263,17 @@ Why communicationWhy(const TrainingAnswer& answer)
                   "(all-reduce 2 (N − 1) / N; reduce-scatter, all-gather and all-to-all (N − 1) / N; step of a ring, "
                   "send and host copy 1)";
     why.with = "=";
-    for (const Collective& one : answer.collectives) {
+    for (std::size_t i = 0; i < answer.collectives.size(); ++i) {
+        const Collective& one = answer.collectives[i];
         if (one.sentBytes() <= 0)
             continue;
         why.with += fmt::format("{}{}", why.with == "=" ? " " : " + ", bytesText(one.sentBytes()));
         const std::string among = one.degree > 1 ? fmt::format(" of {} devices", one.degree) : std::string();
-        why.terms.push_back({fmt::format("{}, {}", one.what, collectiveText(one.kind)), one.sentBytes(), Unit::Byte,
-                             fmt::format("{} × {}{}", numberText(one.count), bytesText(one.payload), among),
-                             "the plan"});
+        why.terms.push_back(
+            {fmt::format("{}, {}", one.what, collectiveText(one.kind)), one.sentBytes(), Unit::Byte,
+             fmt::format("{} × {}{}{}", numberText(one.count * one.calls), bytesText(one.payload / one.calls), among,
+                         i < answer.choices.size() ? choiceText(one, answer.choices[i]) : ""),
+             "the plan"});
     }
     if (why.terms.empty())
         why.with = "= 0 B: one device, nothing on the host";

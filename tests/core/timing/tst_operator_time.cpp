@@ -8,6 +8,7 @@
 
 #include <QtTest>
 
+#include <cmath>
 #include <map>
 
 using namespace memscape;
@@ -251,6 +252,26 @@ private slots:
             QVERIFY(sent > 0);
             QCOMPARE(stepTime(graph, parameters, plan, v100)->inPasses, sent / (entry.second * 25e9));
         }
+    }
+
+    /// DDP's buckets hold 25 MiB (torch/nn/parallel/distributed.py); FSDP gathers and reduces each layer, and its root.
+    void gradientsGoInBucketsAndUnits()
+    {
+        BuildOptions options;
+        options.batch = 2;
+        options.sequence = 128;
+        const Graph graph = gpt2({2048, 8, 2, 0, 1000, 128}, options).value();
+        Trace trace;
+        const auto parameters = parameterTensors(graph, trace);
+        Plan plan;
+        plan.dataParallel = 8;
+        const auto sent = [&] { return stepCollectives(graph, parameters, plan); };
+        QCOMPARE(sent().size(), std::size_t(1));
+        QCOMPARE(sent().front().calls, std::ceil(4.0 * double(trainedCount(parameters)) / (25 * 1024 * 1024)));
+        plan.zeroStage = 3;
+        plan.shardedBy = ShardedBy::Fsdp2;
+        for (const Collective& one : sent())
+            QCOMPARE(one.calls, 2 + 1.0);
     }
 
     /// The last product of GPT-2's MLP makes nothing that backward needs: early stop (torch/utils/checkpoint.py).
