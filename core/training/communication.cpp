@@ -66,7 +66,7 @@ double callsOf(const Collective& one, const Plan& plan, double units)
     if (plan.isByFsdp() && plan.zeroStage > 0)
         return units;
     if (plan.shardedBy == ShardedBy::DeepSpeed && plan.zeroStage > 0) {
-        const auto elements = double(isOfWeights ? DeepSpeedSizes::prefetchBucket : DeepSpeedSizes::reduceBucket);
+        const auto elements = double(isOfWeights ? plan.deepspeed.prefetchBucket : plan.deepspeed.reduceBucket);
         const bool isWhole = isOfWeights && plan.zeroStage < 3;
         return isWhole ? 1 : std::max(1.0, one.payload / (2 * elements));
     }
