@@ -5,6 +5,7 @@
 #include "app/plots/plot_style.h"
 #include "app/settings/words.h"
 #include "core/base/json_values.h"
+#include "core/base/number.h"
 
 #include <QButtonGroup>
 #include <QEvent>
@@ -66,6 +67,11 @@ void NumberAnswer::display(const Json* given)
     m_kept = m_reported = text;
     m_edit->setText(text);
     markInvalid(m_edit, false);
+    bool isPlain = false;
+    const double number = text.toDouble(&isPlain);
+    remark(isPlain && m_question.unit != Unit::One
+               ? tr("read as %1").arg(toQString(quantityText(number, m_question.unit)))
+               : QString()); // "5" may have been meant as GB
 }
 
 void NumberAnswer::commit()

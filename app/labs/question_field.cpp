@@ -51,8 +51,15 @@ QString QuestionField::shortName() const
 void QuestionField::setState(bool mayAnswer, bool isLocked)
 {
     enable(mayAnswer && !isLocked);
-    m_state->setText(tr("locked"));
-    m_state->setVisible(isLocked);
+    m_isLocked = isLocked;
+    remark(m_remark);
+}
+
+void QuestionField::remark(const QString& text)
+{
+    m_remark = text;
+    m_state->setText(m_isLocked ? tr("locked") : text);
+    m_state->setVisible(!m_state->text().isEmpty());
 }
 
 void QuestionField::showError(const QString& text)

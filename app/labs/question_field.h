@@ -43,6 +43,8 @@ protected:
     virtual void fill(const QuestionView& view);
     virtual void enable(bool mayAnswer) = 0;
     void report(const Json& given);
+    /// Below the answer, while it is not locked: how it was understood; empty: nothing.
+    void remark(const QString& text);
     QString shortName() const; ///< for screen readers: what is asked
 
     const LabQuestion m_question;
@@ -50,6 +52,8 @@ protected:
 private:
     QLabel* m_ask;
     QLabel* m_state;
+    QString m_remark;
+    bool m_isLocked = false;
     QLabel* m_error;
     QVBoxLayout* m_column;
 };

@@ -11,6 +11,10 @@
 #include <QSvgGenerator>
 
 #include "core/base/file.h"
+#include "core/base/json.h"
+#include "core/experiment/record.h"
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -103,11 +107,15 @@ double paintTitle(QPainter& painter, const QRectF& rect, const Sheet& sheet, con
     return y - rect.top() + 8;
 }
 
+constexpr std::size_t largestRecord = 8u << 20; ///< bytes; a larger one is not kept in a picture
+
 Result<void> writePixels(const QString& path, const Sheet& sheet, const QSize& size, double scale, const Theme& theme)
 {
-    const QImage image = sheetImage(sheet, size, scale, theme);
+    QImage image = sheetImage(sheet, size, scale, theme);
     if (image.isNull())
         return fail("export.write", "no memory for a picture of that size", "make it smaller");
+    if (const std::string record = sheet.record ? sheet.record() : std::string(); record.size() < largestRecord)
+        image.setText(QString::fromLatin1(recordInPicture), QString::fromStdString(record)); // compressed in the file
     QByteArray bytes;
     QBuffer buffer(&bytes);
     if (!buffer.open(QIODevice::WriteOnly) || !image.save(&buffer, "PNG"))
@@ -171,6 +179,10 @@ Sheet sheetOf(const ExperimentPage& page)
     }
     sheet.plot = page.plot()->isFolded() ? nullptr : page.plot()->view();
     sheet.figures = page.inspector()->figures()->figures()->rows();
+    sheet.record = [&page]() -> std::string {
+        const auto shown = page.shownRecord();
+        return shown ? jsonLine(recordToJson(*shown)) : std::string();
+    };
     return sheet;
 }
 

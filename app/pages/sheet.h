@@ -36,7 +36,12 @@ struct Sheet
     std::vector<FigureRow> figures;
     ByteStyle bytes = ByteStyle::Binary;
     bool isBare = false; ///< the picture alone, as a plot is exported
+    /// What the sheet shows, as JSON of a record; null: it is none. A PNG keeps it, so that it can be opened again.
+    std::function<std::string()> record = {};
 };
+
+/// The text of a PNG that holds Sheet::record.
+inline constexpr auto recordInPicture = "memscape-record";
 
 /// What is on the page now; the page must outlive it.
 Sheet sheetOf(const ExperimentPage& page);

@@ -65,6 +65,7 @@ private:
     void documentChanged(const ChangeEvent& event);
     bool openStudy(const QString& path, const Document& file);
     bool addRecord(const QString& path);
+    void addRecord(Record record, const QString& path);
     bool addDeviceFile(const QString& path);
     bool saveFailed(const Error& error);
     void saved();

@@ -3,6 +3,7 @@
 #include "app/window/study_files.h"
 
 #include "app/document/pages.h"
+#include "app/pages/sheet.h"
 #include "app/workers/devices.h"
 #include "core/base/file.h"
 #include "core/base/json.h"
@@ -14,6 +15,7 @@
 #include <QDir>
 #include <QFile>
 #include <QFileInfo>
+#include <QImageReader>
 #include <QStringList>
 
 #include <utility>
@@ -58,6 +60,14 @@ bool isForEyes(const QString& path)
             return QFileInfo::exists(path);
     }
     return false;
+}
+
+/// What an exported page keeps of what it shows; empty: it is no such picture.
+QByteArray recordInside(const QString& path)
+{
+    if (QFileInfo(path).suffix().toLower() != QStringLiteral("png"))
+        return {};
+    return QImageReader(path).text(QString::fromLatin1(recordInPicture)).toUtf8();
 }
 
 Result<Record> recordOf(const QByteArray& text)
@@ -112,12 +122,21 @@ bool StudyFiles::openPath(const QString& path)
         emit pageFileOpened(QLatin1String(labsPageId), path);
         return true;
     }
+    if (const QByteArray inside = recordInside(path); !inside.isEmpty()) {
+        auto record = recordOf(inside);
+        if (record)
+            addRecord(std::move(*record), path);
+        else
+            m_banner.showError(record.error(), path);
+        return record.has_value();
+    }
     if (isForEyes(path)) {
-        m_banner.showError({"file.kind",
-                            "no study can be made of " + QFileInfo(path).fileName().toStdString(),
-                            {},
-                            "it is there to be looked at: open the study that it came from, or its data as JSON"},
-                           path);
+        m_banner.showError(
+            {"file.kind",
+             "no study can be made of " + QFileInfo(path).fileName().toStdString(),
+             {},
+             "it is there to be looked at: open the study that it came from, its data as JSON, or the PNG of a page"},
+            path);
         return false;
     }
     auto file = readDocument(path);
@@ -198,13 +217,18 @@ bool StudyFiles::addRecord(const QString& path)
         m_banner.showError(record.error(), path);
         return false;
     }
-    const QString experiment = QString::fromStdString(record->experiment);
+    addRecord(std::move(*record), path);
+    return true;
+}
+
+void StudyFiles::addRecord(Record record, const QString& path)
+{
+    const QString experiment = QString::fromStdString(record.experiment);
     std::vector<Record> records;
-    records.push_back(std::move(*record));
+    records.push_back(std::move(record));
     tellMachinesApart(records);
     m_document.addRecords(std::move(records), tr("Import %1").arg(QFileInfo(path).fileName()));
     emit recordsAdded(experiment);
-    return true;
 }
 
 bool StudyFiles::addDeviceFile(const QString& path)

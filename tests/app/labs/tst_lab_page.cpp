@@ -186,8 +186,11 @@ private slots:
         typeInto(page(), "before_forward", "many");
         const QString said = page().steps()->field("before_forward")->errorText();
         QVERIFY2(said.contains("many") && !said.contains("before_forward"), qPrintable(said)); // no key of the file
+        typeInto(page(), "after_forward", "5");
+        const auto remarks = page().steps()->field("after_forward")->findChildren<QLabel*>();
+        QVERIFY(std::ranges::any_of(remarks, [](const QLabel* one) { return one->text() == "read as 5 B"; }));
         page().lock();
-        QCOMPARE(page().steps()->field("after_forward")->errorText(), QString("No answer yet."));
+        QCOMPARE(page().steps()->field("after_backward")->errorText(), QString("No answer yet."));
         QVERIFY(page().steps()->field("before_forward")->isAncestorOf(page().focusWidget()));
     }
 

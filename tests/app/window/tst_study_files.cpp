@@ -367,6 +367,10 @@ private slots:
         QVERIFY(written("data.json", [&] { m_window->exporter().json(page); }));
         QVERIFY(written("study.html", [&] { m_window->exporter().report(); }));
         QVERIFY(readRecord(path("data.json").toStdString()));
+        const std::size_t known = m_window->document().records().size();
+        QVERIFY(m_window->files().openPath(path("page.png"))); // it keeps what it shows
+        QCOMPARE(m_window->document().records().size(), known + 1);
+        QCOMPARE(m_window->document().records().back().experiment, page.experiment().id());
         next = path("no/such/folder/data.csv");
         const auto before = m_window->banner().texts();
         m_window->exporter().csv(page);
