@@ -151,11 +151,12 @@ TileUnits laneUnits(const Device& device, DType dtype)
     return tileUnits(device, Multipliers::Lanes, rate, double(elementBytes(dtype)));
 }
 
-ProductSeconds productSeconds(const Device& device, double rate, const OperatorCost& cost)
+ProductSeconds productSeconds(const Device& device, double rate, double spare, const OperatorCost& cost)
 {
     const bool isLanes = runsOnLanes(device, cost);
-    const TileUnits units = tileUnits(device, isLanes ? Multipliers::Lanes : Multipliers::TensorCores, rate,
-                                      double(elementBytes(cost.dtype)));
+    TileUnits units = tileUnits(device, isLanes ? Multipliers::Lanes : Multipliers::TensorCores, rate,
+                                double(elementBytes(cost.dtype)));
+    units.spare = spare;
     ProductSeconds all;
     double counted = 0;
     for (const ProductPart& part : cost.products) {
@@ -184,6 +185,10 @@ DeviceKernels::DeviceKernels(const Device& device, double efficiency, double slo
     , m_efficiency(efficiency)
     , m_perInstruction(issueSeconds(device, 1))
     , m_tensorFloat32(device.flopRate("tf32") > 0 ? sustainedShare(device, Format::Tf32) / slowest : efficiency)
+    , m_spareFp16(spareClocks(device, Format::Fp16))
+    , m_spareBf16(spareClocks(device, Format::Bf16))
+    , m_spareFp8(spareClocks(device, Format::Fp8E4M3))
+    , m_spareTf32(spareClocks(device, Format::Tf32))
 {
     const MemoryLevel* cache = device.level("L2");
     m_cache = cache && cache->bandwidth.valueOr(0) > 0 ? cache->capacity.valueOr(0) : 0;
@@ -216,8 +221,9 @@ TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& c
     if (cost.isProduct && cost.instructions > 0)
         product.multiplying = cost.instructions * m_perInstruction;
     else if (cost.isProduct)
-        product = productSeconds(
-            m_device, rates.rate(cost) * (isFloat && cost.mayUseTf32 ? m_tensorFloat32 : m_efficiency), cost);
+        product =
+            productSeconds(m_device, rates.rate(cost) * (isFloat && cost.mayUseTf32 ? m_tensorFloat32 : m_efficiency),
+                           spare(cost), cost);
     else
         product.multiplying = cost.flops / rates.rate(cost);
     if (cost.attention)
@@ -233,6 +239,17 @@ TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& c
         parts.turned = cost.turned * perByte + launch;
     parts.memory += parts.turned + sumSeconds(cost, perByte);
     return parts;
+}
+
+double DeviceKernels::spare(const OperatorCost& product) const
+{
+    switch (product.dtype) {
+    case DType::Float16: return m_spareFp16;
+    case DType::BFloat16: return m_spareBf16;
+    case DType::Float8E4M3:
+    case DType::Float8E5M2: return m_spareFp8;
+    default: return runsOnLanes(m_device, product) ? 1 : m_spareTf32;
+    }
 }
 
 double DeviceKernels::sumSeconds(const OperatorCost& cost, double perByte) const

@@ -61,6 +61,7 @@ public:
 
 private:
     TimeParts partsOf(const DeviceRates& rates, const OperatorCost& cost) const;
+    double spare(const OperatorCost& product) const;
     /// s of a bias's gradient.
     double sumSeconds(const OperatorCost& cost, double perByte) const;
 
@@ -68,6 +69,8 @@ private:
     double m_efficiency;
     double m_perInstruction; ///< s, of one lane
     double m_tensorFloat32;  ///< efficiency of products in TF32
+    /// Times that clocks rise at most where multiprocessors idle (gemm_time.h).
+    double m_spareFp16, m_spareBf16, m_spareFp8, m_spareTf32;
     double m_cache = 0, m_cacheBandwidth = 1;
 };
 

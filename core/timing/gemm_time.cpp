@@ -81,7 +81,8 @@ TiledTime tiledTime(const TileUnits& all, double m, double n, double k, double c
     const auto tryTile = [&](const Tile& tile) {
         TiledTime time{tile.rows, tile.columns, tilesAlong(m, tile.rows) * tilesAlong(n, tile.columns) * count};
         time.waves = std::ceil(time.tiles / units);
-        const double multiplying = 2.0 * tile.rows * tile.columns * k / (rate * quality(tile, all.reads));
+        const double slowdown = std::max(1 / all.spare, std::cbrt(time.tiles / (time.waves * units)));
+        const double multiplying = slowdown * 2.0 * tile.rows * tile.columns * k / (rate * quality(tile, all.reads));
         time.filling = wavesSeen(all, time.waves) * waveFillSeconds;
         time.seconds = time.waves * multiplying + time.filling;
         if (best.tileRows == 0 || time.seconds < best.seconds)

@@ -29,7 +29,9 @@
 // were not fitted; the test states the errors there and at other points. Before Hopper two blocks lie on a
 // multiprocessor, one of which fills while the other multiplies: of a product only the first wave's is seen (BERT
 // large's products of 1,024 terms on an A100 are as quick as those of 4,096: eager_kernels.h names the profile). The
-// rate of one SM is what makes the whole reach the reached rate (product_rates.h) at 8192³.
+// rate of one SM is what makes the whole reach the reached rate (product_rates.h) at 8192³. In a long run power holds
+// the clocks, and multiprocessors that have no tile leave theirs to the others: f ~ 1 / ∛(busy share)
+// (product_rates.h), up to the clocks of a short run. On a T4 of 70 W these are twice those of a long one.
 //
 // Host: 2 m n k over what all cores reached in calibration, else over a share of the derived rate.
 //
@@ -100,6 +102,7 @@ struct TileUnits
     double reached = 0;  ///< FLOP/s of all together at 8192³
     double reads = 0.25; ///< r above
     bool shares = false; ///< two blocks lie on a multiprocessor: one fills while the other multiplies
+    double spare = 1;    ///< times that clocks rise at most where idle multiprocessors leave power
 };
 /// Of a device whose products reach so many FLOP/s of operands of so many bytes.
 TileUnits tileUnits(const Device& device, Multipliers multipliers, double reached, double elementBytes);

@@ -245,15 +245,30 @@ double sustainedShare(const Device& device, Format format)
     return shareOfDense(device, format, &ProductRate::sustained);
 }
 
+namespace {
+
+/// A B200's sustained rate is one of whole layers, which tells nothing of its clocks.
+bool isOfLayers(const Device& device)
+{
+    return device.id == "nvidia-b200" && device.basis == "catalogue";
+}
+
+} // namespace
+
 double sustainedClocks(const Device& device, Format format)
 {
     constexpr double atFullClocks = 0.76;
-    // A B200's sustained rate is one of whole layers, which tells nothing of its clocks: 1,237 of 1,450 TFLOP/s are
-    // left to FlashAttention-4 after 70 runs of it (flashinfer-ai/flashinfer, pull request 2899).
+    // FlashAttention-4 is left 1,237 of 1,450 TFLOP/s after 70 runs (flashinfer-ai/flashinfer, pull request 2899).
     constexpr double attentionOfB200 = 1237.0 / 1450;
-    if (device.id == "nvidia-b200" && device.basis == "catalogue")
-        return attentionOfB200;
-    return std::min(1.0, sustainedShare(device, format) / atFullClocks);
+    return isOfLayers(device) ? attentionOfB200 : std::min(1.0, sustainedShare(device, format) / atFullClocks);
+}
+
+double spareClocks(const Device& device, Format format)
+{
+    if (isOfLayers(device))
+        return 1;
+    const double ofProducts = reachedShare(device, format) / sustainedShare(device, format);
+    return std::min(ofProducts, 1 / sustainedClocks(device, format));
 }
 
 Format productFormat(Precision recipe)

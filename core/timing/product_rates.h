@@ -39,6 +39,8 @@ double sustainedShare(const Device& device, Format format);
 /// The share of the full clocks that power leaves in a long run to kernels that keep the tensor cores busy, products or
 /// attention; at full clocks an H100 SXM's products reach 0.76 of the dense rate.
 double sustainedClocks(const Device& device, Format format);
+/// Times that they rise at most where multiprocessors idle: from those of a long run to those of a short one.
+double spareClocks(const Device& device, Format format);
 /// The format that a training recipe's products run in.
 Format productFormat(Precision recipe);
 /// The formats that the device has a rate for, in the order of numberFormats().

@@ -211,6 +211,23 @@ private slots:
         QVERIFY(time.error().hint.find("fp16") != std::string::npos);
     }
 
+    // In a long run: a quarter of the multiprocessors may draw the power of all, f ~ ∛4, up to the clocks of a short
+    // run (42.3 against 20.7 TFLOP/s on a T4). An A100 of 400 W keeps its own.
+    void idleMultiprocessorsLeaveTheirPower()
+    {
+        const auto seconds = [](double spare, double products) {
+            const TileUnits units{Multipliers::TensorCores, 40, 20.7e12, 0.1, true, spare};
+            const TiledTime time = tiledTime(units, 64, 64, 4096, products);
+            return time.seconds - time.filling;
+        };
+        QVERIFY(std::abs(seconds(1, 10) / seconds(4, 10) - std::cbrt(4.0)) < 1e-9);
+        QVERIFY(std::abs(seconds(1, 10) / seconds(1.2, 10) - 1.2) < 1e-9);
+        QCOMPARE(seconds(4, 40), seconds(1, 40));
+        QVERIFY(std::abs(spareClocks(findDevice("nvidia-t4").value(), Format::Fp16) - 42.3 / 20.7) < 1e-9);
+        QCOMPARE(spareClocks(findDevice("nvidia-a100-80gb").value(), Format::Bf16), 1.0);
+        QCOMPARE(spareClocks(findDevice("nvidia-b200").value(), Format::Bf16), 1.0);
+    }
+
     void nothingBeatsTheDenseRate()
     {
         for (const Device& device : catalogue()) {
