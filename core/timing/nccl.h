@@ -39,7 +39,7 @@
 //
 // Sends and exchanges of parts pass their bytes by Simple after its latency.
 //
-// Errors: 10 % in the mean of 120 published times of its all-reduce, of which six have set the steps above (tst_nccl):
+// Errors: 10 % in the mean of 120 published times of its all-reduce, of which eight have set the steps above (tst_nccl):
 // 2 to 11 % by run, but four H100 (23 %, too long) and two boards over PCIe (22 %).
 //
 // Left out: trees between two machines that run faster within them (NCCL's search allows twice the network; published
