@@ -39,8 +39,8 @@
 //
 // Sends and exchanges of parts pass their bytes by Simple after its latency.
 //
-// Errors: 10 % in the mean of 120 published times of its all-reduce, of which six have set the steps above (tst_nccl):
-// 2 to 11 % by run, but four H100 (23 %, too long) and two boards over PCIe (22 %).
+// Errors: 10 % in the mean of 120 published times of its all-reduce, of which eight have set the steps above: 1 to 14 %
+// by run, but four H100 (23 %, too long) and two boards over PCIe (22 %; tst_nccl).
 //
 // Left out: trees between two machines that run faster within them (NCCL's search allows twice the network; published
 // times of large payloads are a ring's: NVIDIA/nccl, issue 371), which NCCL a library ships, CollNet, PAT, tuner
