@@ -209,8 +209,13 @@ private:
     void keepPieces(const std::vector<std::pair<TensorId, Gradient>>& gradients, std::int64_t shares);
     std::vector<std::pair<TensorId, Gradient>> takeUnreduced(std::uint32_t unit);
     void endReductions();
-    void fillBucket(TensorId tensor, Gradient& whole); ///< of DeepSpeed
+    // Of DeepSpeed.
+    void fillBucket(TensorId tensor, Gradient& whole);
     void flushBucket();
+    void copyBucket(std::int64_t filled);
+    void makeBuckets();
+    void keepPartition(TensorId tensor, std::int64_t bytes);
+    void reduceSum(TensorId tensor);
 
     std::int64_t bytesToFind(TensorId parameter) const; ///< of its gradient between micro-batches; 0: it has none
     void validate(TensorId tensor, Gradient& gradient);
@@ -271,6 +276,9 @@ private:
     std::vector<BlockId> m_copiedPieces;            ///< of FSDP 1, whose copies the host has
     BlockId m_reduceBuffer = noBlock;               ///< FSDP 2's last reduce-scatter input, DeepSpeed's bucket
     std::int64_t m_filled = 0, m_flushed = 0;       ///< elements of gradients in the bucket, and before it
+    std::vector<TensorId> m_inBucket;               ///< whose gradients it has
+    std::vector<Gradient> m_besideBucket;           ///< that are larger than it
+    BlockId m_nextPartition = noBlock;              ///< of a later micro-batch, until it has been added
     bool m_isReplaying = false, m_isEnding = false; ///< a segment is recomputed; backward's last operator has run
     std::vector<LiveId> m_segmentInputs;
     std::vector<LiveId> m_firstInput;              ///< index into it, by segment

@@ -45,9 +45,6 @@ void Autograd::runBackwardFrom(TensorId root, std::string_view given, std::uint3
     m_pending = m_uses;
     if (m_units)
         m_units->beginBackward();
-    if (m_placement.deepspeed)
-        m_reduceBuffer = m_trace.allocate(m_placement.deepspeed->bucketBytes, Category::Communication,
-                                          m_trace.name("reduce bucket"));
     m_name = m_trace.name(std::string(given));
     m_module = 0;
     Gradient ones = fresh(layoutOf(root), m_graph.tensors[root].dtype);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/training/deepspeed_weights.h"
 
+#include "core/training/fsdp_units.h"
 #include "core/training/sharding.h"
 
 #include <algorithm>
@@ -13,6 +14,9 @@ DeepSpeedWeights::DeepSpeedWeights(const Graph& graph, const DeepSpeedRules& rul
                                    std::span<const ModuleId> modules)
     : m_trace(trace)
     , m_name(trace.name("gathered weights"))
+    , m_bufferName(trace.name("all-gather output"))
+    , m_sizes(rules.sizes)
+    , m_devices(rules.devices)
     , m_usedBy(graph.operators.size())
     , m_forward(graph.operators.size(), noStep)
     , m_backward(graph.operators.size(), noStep)
@@ -70,8 +74,13 @@ void DeepSpeedWeights::beginForward()
 void DeepSpeedWeights::enter(std::uint32_t op, bool isReplay)
 {
     m_step = isReplay ? noStep : (m_isForward ? m_forward : m_backward)[op];
+    std::vector<std::uint32_t> lacking;
     for (const std::uint32_t parameter : m_usedBy[op])
-        fetch(parameter);
+        if (!m_parameters[parameter].isHere())
+            lacking.push_back(parameter);
+    gather(lacking);
+    for (const std::uint32_t parameter : m_usedBy[op])
+        await(parameter);
     if (m_step != noStep)
         prefetch();
 }
@@ -85,18 +94,61 @@ void DeepSpeedWeights::prefetch()
     };
     while (m_queue < m_steps[m_step].last)
         pass();
-    const std::int64_t most = std::min(DeepSpeedSizes::mostLive - m_live, DeepSpeedSizes::prefetchBucket);
-    for (const std::int64_t before = m_live; m_queue < m_uses.size() && m_live - before < most;)
-        fetch(pass());
+    const std::int64_t most = std::min(m_sizes.mostLive - m_live, m_sizes.prefetchBucket);
+    std::vector<std::uint32_t> next;
+    for (std::int64_t elements = 0; m_queue < m_uses.size() && elements < most;) {
+        const std::uint32_t parameter = pass();
+        if (m_parameters[parameter].isHere() || std::find(next.begin(), next.end(), parameter) != next.end())
+            continue;
+        next.push_back(parameter);
+        elements += m_parameters[parameter].elements;
+    }
+    gather(next);
 }
 
-void DeepSpeedWeights::fetch(std::uint32_t index)
+/// As the ranks send it.
+std::int64_t DeepSpeedWeights::paddedBytes(const Parameter& parameter) const
+{
+    if (parameter.elements == 0 || parameter.bytes % parameter.elements != 0) // packed
+        return parameter.bytes;
+    return parameter.bytes / parameter.elements * piece(parameter.elements, m_devices) * m_devices;
+}
+
+void DeepSpeedWeights::allocate(std::uint32_t index, std::int64_t bytes)
 {
     Parameter& parameter = m_parameters[index];
-    if (parameter.block != noBlock)
+    parameter.block = m_trace.allocate(bytes, Category::Communication, m_name, parameter.module, FsdpStreams::gather);
+}
+
+void DeepSpeedWeights::gather(const std::vector<std::uint32_t>& parameters)
+{
+    for (const std::uint32_t index : parameters)
+        m_live += m_parameters[index].elements;
+    if (parameters.size() == 1)
+        return allocate(parameters.front(), paddedBytes(m_parameters[parameters.front()]));
+    if (parameters.empty())
         return;
-    parameter.block = m_trace.allocate(parameter.bytes, Category::Communication, m_name, parameter.module);
-    m_live += parameter.elements;
+    std::int64_t bytes = 0;
+    for (const std::uint32_t index : parameters) {
+        m_parameters[index].gather = std::uint32_t(m_gathers.size());
+        bytes += paddedBytes(m_parameters[index]);
+    }
+    const BlockId buffer = m_trace.allocate(bytes, Category::Communication, m_bufferName,
+                                            m_parameters[parameters.front()].module, FsdpStreams::gather);
+    m_gathers.push_back({parameters, buffer, std::uint32_t(parameters.size()), false});
+}
+
+/// Its module is about to run.
+void DeepSpeedWeights::await(std::uint32_t index)
+{
+    if (m_parameters[index].gather == noStep)
+        return;
+    Gather& own = m_gathers[std::exchange(m_parameters[index].gather, noStep)];
+    if (!std::exchange(own.isCopied, true))
+        for (const std::uint32_t one : own.parameters)
+            allocate(one, m_parameters[one].bytes);
+    if (--own.waiting == 0)
+        m_trace.free(std::exchange(own.buffer, noBlock));
 }
 
 void DeepSpeedWeights::ran()
@@ -107,7 +159,7 @@ void DeepSpeedWeights::ran()
     const std::int64_t behind = m_step + 1 < m_steps.size() ? m_steps[m_step + 1].before : m_traversed;
     for (std::uint32_t i = step.first; i < step.last; ++i) {
         const Use& use = m_uses[i];
-        const bool isUsedSoon = use.next != noStep && m_steps[use.next].before - behind < DeepSpeedSizes::reuseDistance;
+        const bool isUsedSoon = use.next != noStep && m_steps[use.next].before - behind < m_sizes.reuseDistance;
         if (!isUsedSoon && m_parameters[use.parameter].queued <= m_step + 1)
             giveBack(use.parameter);
     }
@@ -119,14 +171,17 @@ void DeepSpeedWeights::giveBack(std::uint32_t index)
     Parameter& parameter = m_parameters[index];
     if (parameter.block == noBlock)
         return;
-    m_trace.free(std::exchange(parameter.block, noBlock));
+    m_trace.freeBehind(std::exchange(parameter.block, noBlock));
     m_live -= parameter.elements;
 }
 
 void DeepSpeedWeights::endBackward()
 {
-    for (std::uint32_t i = 0; i < m_parameters.size(); ++i)
+    for (std::uint32_t i = 0; i < m_parameters.size(); ++i) {
+        await(i);
         giveBack(i);
+    }
+    m_gathers.clear();
 }
 
 } // namespace memscape

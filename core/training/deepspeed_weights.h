@@ -7,8 +7,12 @@
 // backward are), or the queue has passed a later use of them.
 //
 // Source: DeepSpeed 0.19.8, runtime/zero/partitioned_param_coordinator.py (fetch_sub_module, __params_to_release). What
-// backward recomputes is not in the queue here: its parameters are there for the backward pass that follows. Left out:
-// the gather's own flat buffer, of which the parameters are views; NVMe.
+// backward recomputes is not in the queue here: its parameters are there for the backward pass that follows.
+//
+// A parameter that is gathered alone is a view of what the ranks have sent. Several are gathered at once into one
+// buffer, and copied out of it when the first of them is used; the buffer stays until the last one is
+// (partition_parameters.py, AllGatherCoalescedHandle). Gathers have a stream of their own, and what is given back was
+// used in another one: as FSDP 1's (fsdp_units.h). Left out: NVMe.
 #pragma once
 
 #include "core/training/gathered_weights.h"
@@ -38,7 +42,16 @@ private:
         std::int64_t bytes = 0, elements = 0;
         ModuleId module = 0;
         BlockId block = noBlock;
-        std::uint32_t queued = 0; ///< steps up to its last use that the queue has passed
+        std::uint32_t queued = 0;      ///< steps up to its last use that the queue has passed
+        std::uint32_t gather = noStep; ///< that it is on its way in, with others
+        bool isHere() const { return block != noBlock || gather != noStep; }
+    };
+    struct Gather ///< of several
+    {
+        std::vector<std::uint32_t> parameters = {};
+        BlockId buffer = noBlock;
+        std::uint32_t waiting = 0; ///< of them, those that have not been used
+        bool isCopied = false;
     };
     struct Use
     {
@@ -50,12 +63,18 @@ private:
         std::int64_t before = 0; ///< elements that earlier steps use
     };
     std::uint32_t addStep(std::span<const std::uint32_t> used);
-    void fetch(std::uint32_t parameter);
+    void gather(const std::vector<std::uint32_t>& parameters);
+    void await(std::uint32_t parameter);
+    void allocate(std::uint32_t parameter, std::int64_t bytes);
+    std::int64_t paddedBytes(const Parameter& parameter) const;
     void prefetch();
     void giveBack(std::uint32_t parameter);
 
     Trace& m_trace;
-    NameId m_name;
+    NameId m_name, m_bufferName;
+    DeepSpeedSizes m_sizes;
+    std::int64_t m_devices;
+    std::vector<Gather> m_gathers;
     std::vector<Parameter> m_parameters;
     std::vector<std::vector<std::uint32_t>> m_usedBy; ///< by operator: indices of parameters
     std::vector<Step> m_steps;

@@ -221,7 +221,7 @@ std::vector<ParameterTensor> updatedTensors(const std::vector<ParameterTensor>& 
             continue;
         if (plan.isByDeepSpeed() && plan.zeroStage == 3) {
             group += shareElements(parameter, plan);
-            if (group >= DeepSpeedSizes::subGroup)
+            if (group >= plan.deepspeed.subGroup)
                 addFlat(std::exchange(group, 0));
             continue;
         }

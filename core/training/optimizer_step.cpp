@@ -48,15 +48,32 @@ void updateOne(Trace& trace, const Plan& plan, OptimizerBlocks& blocks, std::siz
     blocks.state[index] = one.state[0];
 }
 
+/// DeepSpeed takes the norm of all gradients whether it clips or not, of each in fp64 (get_grad_norm_direct).
+void sumSquares(Trace& trace, const std::vector<ParameterTensor>& parameters, const Plan& plan)
+{
+    const std::int64_t partition = piece(trainedCount(parameters), plan.shards());
+    const NameId name = trace.name("gradient in fp64");
+    std::int64_t seen = 0; // of the partition of stages 1 and 2, whose rank is that of partitionGradientBytes()
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        const ParameterTensor& parameter = parameters[plan.reducesInBackward() ? parameters.size() - 1 - i : i];
+        if (!parameter.isTrained)
+            continue;
+        const std::int64_t elements =
+            plan.zeroStage == 3 ? shareElements(parameter, plan) : std::min(parameter.elements, partition - seen);
+        seen += elements;
+        const Temporary gradient(trace, 8 * elements, name, parameter.module);
+    }
+}
+
 /// DeepSpeed updates one flat partition after the other. Of each it flattens the gradients and converts the copy.
 void updatePartitions(Trace& trace, const Plan& plan, OptimizerBlocks& blocks)
 {
     const NameId flatName = trace.name("flat gradient"), floatName = trace.name("fp32 gradient");
     for (std::size_t i = 0; i < blocks.updated.size(); ++i) {
         const std::int64_t elements = blocks.updated[i].elements;
-        Temporary gradient(trace, elements * plan.gradientBytes(), flatName, 0);
-        if (plan.kept().master && plan.gradientBytes() != 4)
-            gradient = Temporary(trace, elements * 4, floatName, 0);
+        Temporary gradient(trace, plan.hasFlatGradients() ? 0 : elements * plan.gradientBytes(), flatName, 0);
+        if (plan.gradientBytes() != plan.kept().master)
+            gradient = Temporary(trace, elements * plan.kept().master, floatName, 0);
         updateOne(trace, plan, blocks, i);
     }
 }
@@ -98,8 +115,12 @@ OptimizerBlocks allocateOptimizer(Trace& trace, const std::vector<ParameterTenso
 
 void clipGradients(Trace& trace, const std::vector<ParameterTensor>& parameters, const Plan& plan)
 {
-    if (!plan.clipsGradients || plan.phase != StepPhase::Training || plan.offload != Offload::None)
+    if (plan.phase != StepPhase::Training || plan.offload != Offload::None)
         return; // the host has the gradients
+    if (plan.isByDeepSpeed())
+        return sumSquares(trace, parameters, plan);
+    if (!plan.clipsGradients)
+        return;
     std::int64_t count = 0, largest = 0;
     const std::int64_t scalar = plan.gradientBytes();
     for (const ParameterTensor& parameter : parameters) {

@@ -12,8 +12,8 @@
 // twice and three of the matrix's size (galore_torch/adamw8bit.py, 1.0). APOLLO: the same, norms, and two
 // of the matrix's size. LOMO and AdaLomo: the gradient, the update and the weight in fp32.
 // Mixed recipes copy half gradients to fp32 for the whole update (unless they are kept in fp32).
-// DeepSpeed updates its flat partitions one by one (stage 3: sub-groups of 1e9 elements), each with a flat copy of its
-// gradients, from which the fp32 one is made.
+// DeepSpeed takes the norm of each gradient in fp64, clipping or not, and updates its flat partitions one by one (stage
+// 3: sub-groups of 1e9 elements), each with a flat copy of its gradients, from which the fp32 one is made.
 // Clipping makes a norm per tensor, and on CUDA a partial norm per tensor and 65536 elements of the
 // largest.
 //

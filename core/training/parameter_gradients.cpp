@@ -8,8 +8,9 @@
 //   FSDP 1      the views' gradients are joined to one flat gradient while the weights are still there; it is converted
 //               for the reduction if that is in fp32
 //   DeepSpeed   a gradient is copied into the bucket and freed; a full bucket is reduced through a copy of it (stages
-//   1, 2:
-//               unless it lies in one device's partition)
+//               1, 2: unless it lies in one device's partition), and what of it is the device's is kept in one block.
+//               Stage 1 sums whole gradients and reduces the sums behind the last micro-batch, or within its backward
+//               where it overlaps
 // Where the host has the pieces FSDP 1 keeps what it has copied there until all of backward has ended
 // (_accumulate_sharded_grad, prepare_gradient_for_optim); FSDP 2 frees each behind its copy.
 //
@@ -39,11 +40,13 @@ bool sumsConverted(const FsdpRules& rules)
 
 void Autograd::accumulateIntoParameter(TensorId tensor, Gradient gradient)
 {
+    if (m_placement.deepspeed && m_placement.deepspeed->stage < 3)
+        makeBuckets();
     LiveId& kept = m_parameterGradient[tensor];
     if (m_isInRegion && (kept || isReduced(tensor)))
         return m_unadded.emplace_back(tensor, gradient), void();
     if (isReduced(tensor)) {
-        if (m_placement.deepspeed)
+        if (m_placement.deepspeed && m_placement.deepspeed->stage > 1)
             fillBucket(tensor, gradient);
         else if (m_placement.reducesLayers)
             waitForUnit(tensor, gradient);
@@ -51,10 +54,12 @@ void Autograd::accumulateIntoParameter(TensorId tensor, Gradient gradient)
             reduce(tensor, gradient);
         return;
     }
+    const bool isReducedNow = m_reduces && m_placement.deepspeed && m_placement.deepspeed->sumsBeforeReducing
+        && m_placement.deepspeed->reducesInBackward;
     const bool isOwn = gradient.layout.isContiguous() && m_live.references(gradient.live) == 1;
     if (!kept && isOwn) {
         kept = gradient.live;
-        return m_ready.push_back(tensor);
+        return isReducedNow ? reduceSum(tensor) : m_ready.push_back(tensor);
     }
     if (!kept) {
         kept = freshFor(tensor, Layout(gradient.layout.shape), gradient.dtype).live;
@@ -63,7 +68,7 @@ void Autograd::accumulateIntoParameter(TensorId tensor, Gradient gradient)
             m_live.release(scratch(tile));
     }
     drop(gradient);
-    m_ready.push_back(tensor);
+    isReducedNow ? reduceSum(tensor) : m_ready.push_back(tensor);
 }
 
 /// FSDP 2 under no_sync: AccumulateGrad adds into the sum, which is in the type of the reduction from the start.
@@ -228,24 +233,51 @@ void Autograd::endReductions()
         reduceUnit(0);
     else if (m_units)
         m_units->endBackward();
+    const bool isSumming = m_placement.deepspeed && m_placement.deepspeed->sumsBeforeReducing;
+    if (isSumming && m_reduces && !m_placement.deepspeed->reducesInBackward)
+        for (const NamedTensor& parameter : m_graph.parameters)
+            reduceSum(parameter.tensor);
     if (m_placement.deepspeed)
         flushBucket();
+    m_trace.free(std::exchange(m_nextPartition, noBlock));
     for (const BlockId piece : std::exchange(m_copiedPieces, {}))
         m_trace.free(piece);
     m_flushed = 0;
-    m_trace.free(std::exchange(m_reduceBuffer, noBlock));
+    if (m_reduces || !isSumming)
+        m_trace.free(std::exchange(m_reduceBuffer, noBlock));
     m_isEnding = false;
+}
+
+/// setup_buckets(), when the first gradient is there.
+void Autograd::makeBuckets()
+{
+    if (m_reduceBuffer == noBlock)
+        m_reduceBuffer = m_trace.allocate(m_placement.deepspeed->bucketBytes, Category::Communication,
+                                          m_trace.name("reduce bucket"));
 }
 
 void Autograd::fillBucket(TensorId tensor, Gradient& whole)
 {
-    const std::int64_t elements = m_placement.deepspeed->elements[m_parameterIndex[tensor]];
-    if (m_filled + elements > DeepSpeedSizes::reduceBucket)
+    const DeepSpeedRules& rules = *m_placement.deepspeed;
+    const std::int64_t elements = rules.elements[m_parameterIndex[tensor]];
+    if (m_filled + elements > rules.sizes.reduceBucket)
         flushBucket();
     m_filled += elements;
-    if (elements > DeepSpeedSizes::reduceBucket) // it is reduced where it lies
-        flushBucket();
-    reduce(tensor, whole);
+    m_inBucket.push_back(tensor);
+    if (elements > rules.sizes.reduceBucket) // it is reduced where it lies
+        m_besideBucket.push_back(whole);
+    else
+        drop(whole);
+}
+
+/// What stage 1 has summed of a parameter.
+void Autograd::reduceSum(TensorId tensor)
+{
+    if (const LiveId sum = std::exchange(m_parameterGradient[tensor], 0)) {
+        Gradient whole;
+        whole.live = sum;
+        fillBucket(tensor, whole);
+    }
 }
 
 void Autograd::flushBucket()
@@ -254,14 +286,64 @@ void Autograd::flushBucket()
     const std::int64_t filled = std::exchange(m_filled, 0);
     if (filled == 0)
         return;
-    // Backward comes to the parameters from the last one.
-    const std::int64_t all = rules.partition * rules.devices, end = all - m_flushed;
-    const bool isWithinOne = (end - 1) / rules.partition == std::max<std::int64_t>(0, end - filled) / rules.partition;
+    const auto keep = [&] {
+        if (rules.stage > 1)
+            for (const TensorId tensor : m_inBucket)
+                keepPartition(tensor, m_keptGradient[tensor]);
+        else if (m_flushed == 0)
+            keepPartition(m_inBucket.front(), rules.partitionBytes);
+    };
+    if (rules.addsIntoPartition)
+        keep();
+    copyBucket(filled);
+    if (!rules.addsIntoPartition)
+        keep();
     m_flushed += filled;
-    if (rules.stage < 3 && isWithinOne)
-        return;
-    m_trace.free(m_trace.allocate(filled * rules.reducedBytes, Category::Communication,
-                                  m_trace.name("copy of the reduce bucket")));
+    m_inBucket.clear();
+    for (Gradient& whole : m_besideBucket)
+        drop(whole);
+    m_besideBucket.clear();
+}
+
+/// Stage 3 copies pieces of one rank beside each other; in stages 1 and 2 what belongs to several ranks is copied.
+void Autograd::copyBucket(std::int64_t filled)
+{
+    const DeepSpeedRules& rules = *m_placement.deepspeed;
+    std::int64_t copied = 0;
+    if (rules.stage == 3 && (m_inBucket.size() > 1 || filled % rules.devices != 0)) {
+        for (const TensorId tensor : m_inBucket)
+            copied += piece(rules.elements[m_parameterIndex[tensor]], rules.devices) * rules.devices;
+    } else if (rules.stage < 3) { // backward comes to parameters from the last, stage 1 may begin with the first
+        const std::int64_t all = rules.partition * rules.devices;
+        const std::int64_t first =
+            rules.reducesInBackward ? std::max<std::int64_t>(0, all - m_flushed - filled) : m_flushed;
+        const bool isOfOne = rules.addsIntoPartition
+            ? m_inBucket.size() == 1
+            : first / rules.partition == (first + filled - 1) / rules.partition;
+        copied = isOfOne ? 0 : filled;
+    }
+    const NameId name = m_trace.name("copy of the reduce bucket");
+    const BlockId copy = m_trace.allocate(copied * rules.reducedBytes, Category::Communication, name);
+    if (rules.addsIntoPartition) { // converted one by one
+        std::int64_t largest = 0;
+        for (const TensorId tensor : m_inBucket)
+            largest = std::max(largest, std::min(rules.partition, rules.elements[m_parameterIndex[tensor]]));
+        m_trace.free(m_trace.allocate(4 * largest, Category::Communication, name));
+    }
+    m_trace.free(copy);
+}
+
+/// What a bucket leaves. A later micro-batch's partition of stage 2 is there beside the sum until it has been added
+/// (get_all_grad_tensors); stage 3 adds pieces where they lie.
+void Autograd::keepPartition(TensorId tensor, std::int64_t bytes)
+{
+    const DeepSpeedRules& rules = *m_placement.deepspeed;
+    const ModuleId module = m_moduleIds[m_graph.storageOf(tensor).module];
+    LiveId& kept = m_parameterGradient[tensor];
+    if (kept == 0)
+        kept = m_live.allocate(bytes, Category::Gradients, m_gradientNames[tensor], module);
+    else if (rules.stage == 2 && !rules.addsIntoPartition && bytes > 0)
+        m_nextPartition = m_trace.allocate(bytes, Category::Temporary, m_gradientNames[tensor], module);
 }
 
 void Autograd::reduceGradients()

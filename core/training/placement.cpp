@@ -4,6 +4,8 @@
 #include "core/training/optimizer_step.h"
 #include "core/training/sharding.h"
 
+#include <algorithm>
+
 namespace memscape {
 
 namespace {
@@ -41,10 +43,33 @@ DeepSpeedRules deepSpeedRules(const std::vector<ParameterTensor>& parameters, co
     rules.stage = plan.zeroStage;
     rules.devices = plan.shards();
     rules.elements = each(parameters, [](const ParameterTensor& one) { return one.elements; });
+    std::vector<std::int64_t> trained;
+    for (const ParameterTensor& one : parameters) {
+        rules.isTrained.push_back(one.isTrained);
+        if (one.isTrained)
+            trained.push_back(one.elements);
+    }
     rules.partition = piece(trainedCount(parameters), plan.shards());
-    rules.bucketBytes = plan.zeroStage < 3 ? reduceBufferBytes(parameters, plan) : 0;
-    rules.reducedBytes = precisionRule(plan.precision).gradient;
+    if (plan.zeroStage < 3) {
+        rules.partitionBytes = plan.streamsGradients() ? 0 : partitionGradientBytes(trained, plan);
+        rules.bucketBytes = reduceBufferBytes(parameters, plan);
+    }
+    rules.addsIntoPartition = plan.hasFlatGradients();
+    rules.sumsBeforeReducing = plan.sumsBeforeReducing();
+    rules.reducesInBackward = plan.reducesInBackward();
+    rules.reducedBytes = plan.zeroStage == 1 ? plan.gradientBytes() : precisionRule(plan.precision).gradient;
+    rules.sizes = plan.deepspeed;
     return rules;
+}
+
+/// The gradients of DeepSpeed's stage 2 are one block: it is that of the parameter that backward comes to first.
+void keepInLastTrained(ParameterPlacement& placement)
+{
+    const DeepSpeedRules& rules = *placement.deepspeed;
+    std::fill(placement.gradients.begin(), placement.gradients.end(), 0);
+    for (std::size_t i = placement.gradients.size(); i-- > 0;)
+        if (rules.isTrained[i])
+            return void(placement.gradients[i] = rules.partitionBytes);
 }
 
 } // namespace
@@ -61,7 +86,7 @@ ParameterPlacement placementOf(const std::vector<ParameterTensor>& parameters, c
     if (gatheredBytes(parameters, plan) > 0)
         placement.gathered =
             each(parameters, [&](const ParameterTensor& parameter) { return gatheredBytes(parameter, plan); });
-    const bool isSharded = plan.zeroStage >= 2 && plan.shards() > 1;
+    const bool isSharded = plan.zeroStage >= 2 && (plan.shards() > 1 || plan.isByDeepSpeed());
     if (plan.isByFsdp())
         placement.fsdp = fsdpRules(parameters, plan);
     if (plan.isByDeepSpeed())
@@ -69,6 +94,8 @@ ParameterPlacement placementOf(const std::vector<ParameterTensor>& parameters, c
     if (isSharded || plan.streamsGradients() || plan.gradientBytes() != rule.gradient)
         placement.gradients =
             each(parameters, [&](const ParameterTensor& parameter) { return keptGradientBytes(parameter, plan); });
+    if (plan.isByDeepSpeed() && plan.zeroStage == 2)
+        keepInLastTrained(placement);
     placement.reducesLayers = (isSharded || plan.streamsGradients()) && !plan.isByDeepSpeed();
     return placement;
 }

@@ -33,9 +33,15 @@ struct DeepSpeedRules
     int stage = 1;
     std::int64_t devices = 1;
     std::vector<std::int64_t> elements = {}; ///< of each parameter, whole
-    std::int64_t partition = 0;              ///< elements of the trained parameters that one device updates
-    std::int64_t bucketBytes = 0;            ///< of the reduce bucket that lives through backward; 0: through the step
-    std::int64_t reducedBytes = 2;           ///< B per element
+    std::vector<std::uint8_t> isTrained = {};
+    std::int64_t partition = 0;      ///< elements of the trained parameters that one device updates
+    std::int64_t partitionBytes = 0; ///< what that keeps of its gradients in stages 1 and 2 (partitionGradientBytes)
+    bool addsIntoPartition = false;  ///< the next micro-batch's need no block of their own
+    bool sumsBeforeReducing = false; ///< stage 1,
+    bool reducesInBackward = true;   ///< of which the last micro-batch's gradients may be reduced as they come
+    std::int64_t bucketBytes = 0;    ///< of the reduce buckets that live through backward; 0: through the step
+    std::int64_t reducedBytes = 2;   ///< B per element
+    DeepSpeedSizes sizes = {};
 };
 
 /// Lists lie beside Graph::parameters; an empty one means that every tensor is as it is.

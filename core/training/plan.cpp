@@ -207,6 +207,8 @@ PrecisionRule Plan::kept() const
     PrecisionRule rule = precisionRule(precision);
     if (fp8Scaling == Fp8Scaling::Tensorwise)
         rule.fp8Copies = 0;
+    if (isByDeepSpeed() && rule.master == 0)
+        rule.master = rule.weight;
     if (isByFsdp() && rule.master)
         rule = {rule.master, rule.master, 0, rule.fp8Copies};
     return rule;

@@ -93,6 +93,17 @@ enum class ShardedBy {
 std::string_view shardedByText(ShardedBy implementation); ///< "ideal", "fsdp2", "fsdp1", "deepspeed"
 Result<ShardedBy> shardedByFromText(std::string_view text);
 
+/// Sizes of DeepSpeed's configuration, in elements, as they are by default (0.19.8, runtime/zero/config.py).
+struct DeepSpeedSizes
+{
+    std::int64_t reduceBucket = 500'000'000;
+    std::int64_t prefetchBucket = 50'000'000;   ///< stage3_prefetch_bucket_size
+    std::int64_t persistent = 100'000;          ///< stage3_param_persistence_threshold
+    std::int64_t mostLive = 1'000'000'000;      ///< stage3_max_live_parameters
+    std::int64_t reuseDistance = 1'000'000'000; ///< stage3_max_reuse_distance
+    std::int64_t subGroup = 1'000'000'000;      ///< sub_group_size, of one device's pieces
+};
+
 /// Which modules are units of FSDP (fsdp_wrapping.h).
 enum class FsdpWrap { Block, Size, Whole };
 Result<FsdpWrap> fsdpWrapFromText(std::string_view text); ///< "block", "size", "whole"
@@ -162,6 +173,7 @@ struct Plan
 
     int zeroStage = 0; ///< 1 optimizer, 2 and gradients, 3 and weights (FSDP full shard)
     ShardedBy shardedBy = ShardedBy::Paper;
+    DeepSpeedSizes deepspeed = {};
     FsdpWrap fsdpWrap = FsdpWrap::Block;
     std::int64_t fsdpMinParams = 100'000'000; ///< of a unit that is wrapped by size
     int dataParallel = 1;                     ///< replicas, or shards of ZeRO
@@ -213,7 +225,16 @@ struct Plan
     int shards(bool isExpert = false) const { return copies(isExpert) / replicateParallel; }
     bool isSharded() const { return zeroStage > 0 && shards() > 1; }
     bool isByFsdp() const { return isSharded() && (shardedBy == ShardedBy::Fsdp1 || shardedBy == ShardedBy::Fsdp2); }
-    bool isByDeepSpeed() const { return isSharded() && shardedBy == ShardedBy::DeepSpeed; }
+    bool isByDeepSpeed() const { return zeroStage > 0 && shardedBy == ShardedBy::DeepSpeed; }
+    /// Its stage 1 reduces what micro-batches have summed behind the last one.
+    bool sumsBeforeReducing() const { return isByDeepSpeed() && zeroStage == 1 && pipelineParallel == 1; }
+    /// Its buckets are reduced while backward makes them: of stage 1 where that is told to overlap.
+    bool reducesInBackward() const { return isByDeepSpeed() && (zeroStage > 1 || hidesReductions()); }
+    /// Its stages 1 and 2 reduce into a flat partition of fp32, which is what the update takes.
+    bool hasFlatGradients() const
+    {
+        return isByDeepSpeed() && zeroStage < 3 && gradientBytes() != precisionRule(precision).gradient;
+    }
     /// Between steps a device has pieces of the weights. FSDP's stage 2 (SHARD_GRAD_OP, reshard_after_forward=False)
     /// keeps them whole from forward to backward alone.
     bool shardsWeights() const { return zeroStage == 3 || isByFsdp(); }
@@ -228,11 +249,15 @@ struct Plan
     /// What the step before has left is there in the forward pass.
     bool findsGradients() const { return !freesGradients() || (zeroesLate && !updatesEarly()); }
     /// Micro-batches whose gradients are summed in whole ones, before the last reduces the sum.
-    int wholeMicroBatches() const { return reducesLastOnly && isByFsdp() ? accumulation - 1 : 0; }
+    int wholeMicroBatches() const
+    {
+        return (reducesLastOnly && isByFsdp()) || sumsBeforeReducing() ? accumulation - 1 : 0;
+    }
     /// Reductions over the ranks in a step where gradients are sharded.
     int reductions() const { return accumulation - wholeMicroBatches(); }
     /// What is kept per parameter between steps. Under FSDP's mixed precision that is the fp32 weights, of which half
-    /// copies are gathered, and fp32 gradients: there is no master copy beside them.
+    /// copies are gathered, and fp32 gradients: there is no master copy beside them. DeepSpeed updates a copy of its
+    /// partition in every precision (stage_1_and_2.py, stage3.py: _create_fp32_partitions).
     PrecisionRule kept() const;
     /// Bytes of one element of a parameter's gradient between micro-batches.
     std::int64_t gradientBytes() const;

@@ -4,6 +4,7 @@
 #include "core/training/lora.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace memscape {
 
@@ -71,7 +72,8 @@ std::int64_t weightBytes(const ParameterTensor& parameter, const Plan& plan)
 
 bool isPersistent(const ParameterTensor& parameter, const Plan& plan)
 {
-    return plan.isByDeepSpeed() && plan.zeroStage == 3 && parameter.elements <= DeepSpeedSizes::persistent;
+    return plan.isByDeepSpeed() && plan.zeroStage == 3 && plan.shards() > 1
+        && parameter.elements <= plan.deepspeed.persistent;
 }
 
 std::int64_t wholeWeightBytes(const ParameterTensor& parameter, const Plan& plan)
@@ -109,9 +111,24 @@ std::int64_t gatheredBytes(const std::vector<ParameterTensor>& parameters, const
     return bytes;
 }
 
+std::int64_t partitionGradientBytes(const std::vector<std::int64_t>& trained, const Plan& plan)
+{
+    const std::int64_t partition =
+        piece(std::accumulate(trained.begin(), trained.end(), std::int64_t(0)), plan.shards());
+    if (plan.hasFlatGradients())
+        return partition * plan.gradientBytes();
+    std::int64_t elements = 0;
+    const auto add = [&](std::int64_t one) { elements += elements < partition ? one : 0; };
+    if (!plan.reducesInBackward())
+        std::for_each(trained.begin(), trained.end(), add);
+    else
+        std::for_each(trained.rbegin(), trained.rend(), add);
+    return elements * plan.gradientBytes();
+}
+
 std::int64_t reduceBufferBytes(const std::vector<ParameterTensor>& parameters, const Plan& plan)
 {
-    if (plan.copies() == 1 || plan.phase != StepPhase::Training || plan.isByFsdp())
+    if ((plan.copies() == 1 && !plan.isByDeepSpeed()) || plan.phase != StepPhase::Training || plan.isByFsdp())
         return 0;
     if (plan.zeroStage == 0) {
         std::int64_t bytes = 0;
@@ -122,9 +139,12 @@ std::int64_t reduceBufferBytes(const std::vector<ParameterTensor>& parameters, c
         return plan.gradientsAreBucketViews ? 0 : bytes;
     }
     const std::int64_t elements = trainedCount(parameters);
-    if (plan.isByDeepSpeed()) // as large as it was asked for, however small the network is
-        return DeepSpeedSizes::reduceBucket * precisionRule(plan.precision).gradient;
-    return std::min(elements, DeepSpeedSizes::reduceBucket) * precisionRule(plan.precision).gradient;
+    if (!plan.isByDeepSpeed())
+        return std::min(elements, plan.deepspeed.reduceBucket) * precisionRule(plan.precision).gradient;
+    // As large as it was asked for, however small the network is. Stage 1 fills it with what it has summed.
+    const int buckets = plan.zeroStage < 3 && plan.hidesReductions() ? 2 : 1;
+    return buckets * plan.deepspeed.reduceBucket
+        * (plan.zeroStage == 1 ? plan.gradientBytes() : precisionRule(plan.precision).gradient);
 }
 
 } // namespace memscape

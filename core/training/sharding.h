@@ -13,12 +13,16 @@
 //               whole from forward to backward, not between steps. Mixed precision shards fp32 weights and
 //               gathers half copies
 //   FSDP 1      the same with flat parameters: a unit is cut as one
-//   DeepSpeed   keeps parameters of up to 1e5 elements whole; a reduce bucket of 5e8 elements, in stages 1 and 2 during
-//               backward alone; stage 3 lays its gradients' pieces out once and keeps them
+//   DeepSpeed   stage 3 keeps parameters of up to 1e5 elements whole, lays its gradients' pieces and a reduce bucket of
+//               5e8 elements out once and keeps them. Stages 1 and 2 have the bucket from the first gradient on (two
+//               where reductions run beside backward), and copy what of it is theirs into one block: all of each
+//               parameter that the partition begins or ends in. That is counted for the rank that has it soonest: the
+//               last one, of stage 1 (which reduces behind backward unless the two overlap) the first. On one device,
+//               too, where it is said that DeepSpeed runs
 // When weights are whole: layer_units.h, fsdp_units.h, deepspeed_weights.h. Sources: PyTorch 2.15,
 // torch/distributed/fsdp; DeepSpeed 0.19.8, runtime/zero/{config,stage_1_and_2,stage3}.py. DDP's reducer keeps buckets
 // that hold a second copy of all gradients unless gradients are views of the buckets (25 MiB each, the first 1 MiB).
-// One replica is not sharded.
+// One replica is not sharded by others.
 //
 // N counts the ranks of context parallelism, too; under HSDP the groups that keep the same shards divide it
 // (Plan::shards). Experts that ranks share are divided over fewer: those that have the same ones.
@@ -26,7 +30,7 @@
 // FSDP gathers and reduces in streams of their own, whose blocks CUDA's allocator uses for nothing else
 // (fsdp_units.h).
 //
-// Left out: NCCL's own buffers, padding of FSDP 1 to 16 bytes, DeepSpeed's streams.
+// Left out: NCCL's own buffers, padding of FSDP 1 to 16 bytes.
 #pragma once
 
 #include "core/training/parameter_tensor.h"
@@ -36,17 +40,6 @@ namespace memscape {
 
 /// ceil(elements / degree): the padded share of one device, and the count of blocks of a size.
 std::int64_t piece(std::int64_t elements, std::int64_t degree);
-
-/// Sizes of DeepSpeed's configuration, in elements, as they are by default (runtime/zero/config.py).
-struct DeepSpeedSizes
-{
-    static constexpr std::int64_t reduceBucket = 500'000'000;
-    static constexpr std::int64_t prefetchBucket = 50'000'000;   ///< stage3_prefetch_bucket_size
-    static constexpr std::int64_t persistent = 100'000;          ///< stage3_param_persistence_threshold
-    static constexpr std::int64_t mostLive = 1'000'000'000;      ///< stage3_max_live_parameters
-    static constexpr std::int64_t reuseDistance = 1'000'000'000; ///< stage3_max_reuse_distance
-    static constexpr std::int64_t subGroup = 1'000'000'000;      ///< sub_group_size, of one device's pieces
-};
 
 /// What one device keeps of a parameter that is cut over all of them.
 std::int64_t shareElements(const ParameterTensor& parameter, const Plan& plan);
@@ -81,9 +74,13 @@ std::int64_t wholeWeightBytes(const ParameterTensor& parameter, const Plan& plan
 std::int64_t gatheredBytes(const ParameterTensor& parameter, const Plan& plan);
 std::int64_t gatheredBytes(const std::vector<ParameterTensor>& parameters, const Plan& plan);
 
+/// Bytes that stay of DeepSpeed's stages 1 and 2 when a bucket is reduced: one block for all gradients of the rank that
+/// has it soonest. `trained`: elements of the trained parameters, in order.
+std::int64_t partitionGradientBytes(const std::vector<std::int64_t>& trained, const Plan& plan);
+
 /// DDP's buckets or a ZeRO reduce bucket: in the paper the largest that the trained parameters fill. They live through
-/// the whole step, those of DeepSpeed's stages 1 and 2 through backward. 0 for FSDP, one replica and outside of
-/// training.
+/// the whole step, those of DeepSpeed's stages 1 and 2 through backward. 0 for FSDP, one replica (but DeepSpeed's) and
+/// outside of training.
 std::int64_t reduceBufferBytes(const std::vector<ParameterTensor>& parameters, const Plan& plan);
 
 } // namespace memscape

@@ -36,7 +36,7 @@ HostShare hostShare(const std::vector<ParameterTensor>& parameters, const Traini
             elements += plan.shards() > 1 ? shareElements(parameter, plan) : parameter.elements;
     const std::int64_t gradients = 4 * elements;
     share.nvme = kept.master + kept.state + gradients;
-    share.buffers = bufferCount * 4 * std::min(elements, DeepSpeedSizes::subGroup);
+    share.buffers = bufferCount * 4 * std::min(elements, plan.deepspeed.subGroup);
     const std::int64_t swapped = kept.master + kept.state + (plan.streamsGradients() ? kept.gradients : 0);
     share.memory = std::max<std::int64_t>(0, share.memory - swapped) + share.buffers;
     share.swapping = double(2 * (kept.master + kept.state) + gradients) / setup.nvmeBandwidth;
