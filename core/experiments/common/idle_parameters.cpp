@@ -140,7 +140,10 @@ void addSharding(Idle& idle, const Parameters& parameters)
     const bool isFsdp = !isAlone
         && (idle.is("sharding_implementation", "fsdp2") || idle.is("sharding_implementation", "fsdp1")
             || (idle.is("sharding_implementation", "auto") && stage == 3));
-    idle.add("sharding_implementation", isAlone || stage == 0);
+    const bool isDeepSpeed = stage > 0
+        && (idle.is("sharding_implementation", "deepspeed")
+            || (idle.is("sharding_implementation", "auto") && !isFsdp && !(isAlone && idle.is("offload", "none"))));
+    idle.add("sharding_implementation", stage == 0);
     idle.add("fsdp_wrap", !isFsdp || stage < 2);
     idle.add("fsdp_min_params", !isFsdp || stage < 2 || !idle.is("fsdp_wrap", "size"));
     idle.add("data_parallel_replicate", (isAlone || stage == 0) && isOneGroup);
@@ -149,12 +152,12 @@ void addSharding(Idle& idle, const Parameters& parameters)
     const bool growsBatch = parameters.has("target_loss"); // then it is summed of micro-batches
     const bool sumsNone = !parameters.has("accumulation") || (idle.isOne("accumulation") && !growsBatch);
     idle.add("no_sync", !isFsdp || !isTraining || sumsNone);
-    idle.add("reductions", isAlone || !isTraining);
+    idle.add("reductions", (isAlone && !isDeepSpeed) || !isTraining);
     const bool isFloat =
         idle.is("precision", "fp32") || idle.is("precision", "bf16-autocast") || idle.is("precision", "fp16-autocast");
     const bool isPure = idle.is("precision", "bf16") || idle.is("precision", "fp16")
         || idle.is("precision", "bf16-under-autocast") || idle.is("precision", "fp16-under-autocast");
-    idle.add("fp32_gradients", !isTraining || isFloat || (isPure && !isFsdp));
+    idle.add("fp32_gradients", !isTraining || isFloat || (isPure && !isFsdp && !isDeepSpeed));
 }
 
 /// Of ranks that share sequences, experts or layers.

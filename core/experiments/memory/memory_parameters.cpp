@@ -314,7 +314,8 @@ Result<ShardedBy> shardedByOf(const Parameters& parameters)
         return shardedByFromText(text);
     const Offload offload = offloadOf(parameters);
     const bool isPartlyOffloaded = offload == Offload::Optimizer || offload == Offload::Gradients;
-    if (offload == Offload::None && parameters.integer("data_parallel") * parameters.integer("context_parallel") == 1)
+    const bool isAlone = parameters.integer("data_parallel") * parameters.integer("context_parallel") == 1;
+    if (isAlone && offload == Offload::None && parameters.integer("zero") < 3)
         return ShardedBy::Paper; // nothing is sharded
     return parameters.integer("zero") == 3 && !isPartlyOffloaded ? ShardedBy::Fsdp2 : ShardedBy::DeepSpeed;
 }
