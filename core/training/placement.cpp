@@ -44,6 +44,7 @@ DeepSpeedRules deepSpeedRules(const std::vector<ParameterTensor>& parameters, co
     rules.partition = piece(trainedCount(parameters), plan.shards());
     rules.bucketBytes = plan.zeroStage < 3 ? reduceBufferBytes(parameters, plan) : 0;
     rules.reducedBytes = precisionRule(plan.precision).gradient;
+    rules.keepsGathered = plan.keepsGathered && plan.phase == StepPhase::Training;
     return rules;
 }
 
@@ -61,7 +62,7 @@ ParameterPlacement placementOf(const std::vector<ParameterTensor>& parameters, c
     if (gatheredBytes(parameters, plan) > 0)
         placement.gathered =
             each(parameters, [&](const ParameterTensor& parameter) { return gatheredBytes(parameter, plan); });
-    const bool isSharded = plan.zeroStage >= 2 && plan.shards() > 1;
+    const bool isSharded = plan.zeroStage >= 2 && (plan.shards() > 1 || plan.isByDeepSpeed());
     if (plan.isByFsdp())
         placement.fsdp = fsdpRules(parameters, plan);
     if (plan.isByDeepSpeed())

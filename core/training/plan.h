@@ -162,6 +162,7 @@ struct Plan
 
     int zeroStage = 0; ///< 1 optimizer, 2 and gradients, 3 and weights (FSDP full shard)
     ShardedBy shardedBy = ShardedBy::Paper;
+    bool keepsGathered = false; ///< DeepSpeed, stage 3: products keep gathered weights for backward (DeepSpeedRules)
     FsdpWrap fsdpWrap = FsdpWrap::Block;
     std::int64_t fsdpMinParams = 100'000'000; ///< of a unit that is wrapped by size
     int dataParallel = 1;                     ///< replicas, or shards of ZeRO
@@ -213,7 +214,8 @@ struct Plan
     int shards(bool isExpert = false) const { return copies(isExpert) / replicateParallel; }
     bool isSharded() const { return zeroStage > 0 && shards() > 1; }
     bool isByFsdp() const { return isSharded() && (shardedBy == ShardedBy::Fsdp1 || shardedBy == ShardedBy::Fsdp2); }
-    bool isByDeepSpeed() const { return isSharded() && shardedBy == ShardedBy::DeepSpeed; }
+    /// One replica, too: DeepSpeed's optimizer, its buckets and partitions are the same.
+    bool isByDeepSpeed() const { return zeroStage > 0 && shardedBy == ShardedBy::DeepSpeed; }
     /// Between steps a device has pieces of the weights. FSDP's stage 2 (SHARD_GRAD_OP, reshard_after_forward=False)
     /// keeps them whole from forward to backward alone.
     bool shardsWeights() const { return zeroStage == 3 || isByFsdp(); }

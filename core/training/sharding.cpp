@@ -71,7 +71,8 @@ std::int64_t weightBytes(const ParameterTensor& parameter, const Plan& plan)
 
 bool isPersistent(const ParameterTensor& parameter, const Plan& plan)
 {
-    return plan.isByDeepSpeed() && plan.zeroStage == 3 && parameter.elements <= DeepSpeedSizes::persistent;
+    return plan.isByDeepSpeed() && plan.zeroStage == 3 && plan.shards() > 1
+        && parameter.elements <= DeepSpeedSizes::persistent;
 }
 
 std::int64_t wholeWeightBytes(const ParameterTensor& parameter, const Plan& plan)
@@ -111,7 +112,8 @@ std::int64_t gatheredBytes(const std::vector<ParameterTensor>& parameters, const
 
 std::int64_t reduceBufferBytes(const std::vector<ParameterTensor>& parameters, const Plan& plan)
 {
-    if (plan.copies() == 1 || plan.phase != StepPhase::Training || plan.isByFsdp())
+    const bool isAlone = plan.copies() == 1 && !plan.isByDeepSpeed();
+    if (isAlone || plan.phase != StepPhase::Training || plan.isByFsdp())
         return 0;
     if (plan.zeroStage == 0) {
         std::int64_t bytes = 0;
@@ -121,7 +123,7 @@ std::int64_t reduceBufferBytes(const std::vector<ParameterTensor>& parameters, c
                 : 0;
         return plan.gradientsAreBucketViews ? 0 : bytes;
     }
-    const std::int64_t elements = trainedCount(parameters);
+    const std::int64_t elements = plan.gradientsAreBucketViews ? 0 : trainedCount(parameters);
     if (plan.isByDeepSpeed()) // as large as it was asked for, however small the network is
         return DeepSpeedSizes::reduceBucket * precisionRule(plan.precision).gradient;
     return std::min(elements, DeepSpeedSizes::reduceBucket) * precisionRule(plan.precision).gradient;
