@@ -189,6 +189,9 @@ struct BuildOptions
     /// Some sequence of the batch is shorter than the others: transformers makes a mask (B, 1, S, S) of Bool.
     bool hasPadding = false;
     double dropout = 0;
+    /// Dropout behind attention and feed-forward of every decoder, and in front of its layers: Megatron's
+    /// hidden_dropout (core/transformer/transformer_layer.py, fused_bias_dropout.py; core/models/common/embeddings).
+    bool dropsBranches = false;
     bool gradient = true;       ///< false: torch.no_grad, nothing is saved
     bool loss = true;           ///< ends in the training loss; false: in the logits
     bool lastLogits = false;    ///< without a loss: those of the last token alone, as generate() asks for them

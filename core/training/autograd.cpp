@@ -143,7 +143,8 @@ void Autograd::makeUnits()
         m_fsdp = units.get();
         m_units = std::move(units);
     } else if (m_placement.deepspeed && !gathered.empty()) {
-        m_units = std::make_unique<DeepSpeedWeights>(m_graph, *m_placement.deepspeed, gathered, m_trace, m_moduleIds);
+        m_units = std::make_unique<DeepSpeedWeights>(m_graph, *m_placement.deepspeed, gathered, m_trace, m_moduleIds,
+                                                     m_segments);
     } else if (!gathered.empty() || m_placement.reducesLayers) {
         m_units = std::make_unique<LayerUnits>(m_graph, gathered, m_trace, m_moduleIds);
     }

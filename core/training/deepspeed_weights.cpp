@@ -11,7 +11,7 @@ namespace memscape {
 
 DeepSpeedWeights::DeepSpeedWeights(const Graph& graph, const DeepSpeedRules& rules,
                                    std::span<const std::int64_t> gathered, Trace& trace,
-                                   std::span<const ModuleId> modules)
+                                   std::span<const ModuleId> modules, std::span<const Segment> segments)
     : m_trace(trace)
     , m_name(trace.name("gathered weights"))
     , m_bufferName(trace.name("all-gather output"))
@@ -20,6 +20,8 @@ DeepSpeedWeights::DeepSpeedWeights(const Graph& graph, const DeepSpeedRules& rul
     , m_usedBy(graph.operators.size())
     , m_forward(graph.operators.size(), noStep)
     , m_backward(graph.operators.size(), noStep)
+    , m_saves(graph.operators.size(), 0)
+    , m_saved(graph.operators.size())
 {
     constexpr std::uint32_t none = UINT32_MAX;
     std::vector<std::uint32_t> ofStorage(graph.storages.size(), none);
@@ -45,6 +47,10 @@ DeepSpeedWeights::DeepSpeedWeights(const Graph& graph, const DeepSpeedRules& rul
     for (std::uint32_t i = count; i-- > 0;)
         if (graph.operators[i].hasGradient)
             m_backward[i] = addStep(m_usedBy[i]);
+    for (std::uint32_t i = 0; rules.keepsGathered && i < count; ++i)
+        m_saves[i] = graph.operators[i].hasGradient && isMatrixProduct(graph.operators[i].kind);
+    for (const Segment& segment : segments)
+        std::fill(m_saves.begin() + segment.first, m_saves.begin() + segment.last, 0);
     std::vector<std::uint32_t> next(m_parameters.size(), noStep);
     for (auto use = m_uses.rbegin(); use != m_uses.rend(); ++use)
         use->next = std::exchange(next[use->parameter], use->step);
@@ -73,6 +79,7 @@ void DeepSpeedWeights::beginForward()
 
 void DeepSpeedWeights::enter(std::uint32_t op, bool isReplay)
 {
+    m_op = op;
     m_step = isReplay ? noStep : (m_isForward ? m_forward : m_backward)[op];
     std::vector<std::uint32_t> lacking;
     for (const std::uint32_t parameter : m_usedBy[op])
@@ -163,6 +170,8 @@ void DeepSpeedWeights::ran()
         if (!isUsedSoon && m_parameters[use.parameter].queued <= m_step + 1)
             giveBack(use.parameter);
     }
+    if (!m_isForward)
+        endSaved(m_op);
     m_step = noStep;
 }
 
@@ -171,8 +180,18 @@ void DeepSpeedWeights::giveBack(std::uint32_t index)
     Parameter& parameter = m_parameters[index];
     if (parameter.block == noBlock)
         return;
-    m_trace.freeBehind(std::exchange(parameter.block, noBlock));
+    const BlockId block = std::exchange(parameter.block, noBlock);
+    if (m_isForward && m_step != noStep && m_saves[m_op])
+        m_saved[m_op].push_back(block);
+    else
+        m_trace.freeBehind(block);
     m_live -= parameter.elements;
+}
+
+void DeepSpeedWeights::endSaved(std::uint32_t op)
+{
+    for (const BlockId block : std::exchange(m_saved[op], {}))
+        m_trace.freeBehind(block);
 }
 
 void DeepSpeedWeights::endBackward()
@@ -182,6 +201,8 @@ void DeepSpeedWeights::endBackward()
         giveBack(i);
     }
     m_gathers.clear();
+    for (std::uint32_t op = 0; op < m_saved.size(); ++op)
+        endSaved(op);
 }
 
 } // namespace memscape

@@ -7,7 +7,9 @@
 // backward are), or the queue has passed a later use of them.
 //
 // Source: DeepSpeed 0.19.8, runtime/zero/partitioned_param_coordinator.py (fetch_sub_module, __params_to_release). What
-// backward recomputes is not in the queue here: its parameters are there for the backward pass that follows.
+// backward recomputes is not in the queue here: its parameters are there for the backward pass that follows. Where
+// products keep gathered weights (DeepSpeedRules::keepsGathered), what forward gives back ends with the product's
+// backward; a checkpointed segment's forward keeps nothing, and its replay is followed by backward.
 //
 // A parameter that is gathered alone is a view of what the ranks have sent. Several are gathered at once into one
 // buffer, and copied out of it when the first of them is used; the buffer stays until the last one is
@@ -17,6 +19,7 @@
 
 #include "core/training/gathered_weights.h"
 #include "core/training/placement.h"
+#include "core/training/segments.h"
 
 namespace memscape {
 
@@ -24,8 +27,9 @@ class DeepSpeedWeights final : public GatheredWeights
 {
 public:
     /// `gathered`, beside Graph::parameters, are bytes of whole weights; 0: the parameter is never given back.
+    /// `segments` are those that are checkpointed.
     DeepSpeedWeights(const Graph& graph, const DeepSpeedRules& rules, std::span<const std::int64_t> gathered,
-                     Trace& trace, std::span<const ModuleId> modules);
+                     Trace& trace, std::span<const ModuleId> modules, std::span<const Segment> segments);
 
     void beginForward() override;
     void beginBackward() override { m_isForward = false; }
@@ -69,6 +73,7 @@ private:
     std::int64_t paddedBytes(const Parameter& parameter) const;
     void prefetch();
     void giveBack(std::uint32_t parameter);
+    void endSaved(std::uint32_t op);
 
     Trace& m_trace;
     NameId m_name, m_bufferName;
@@ -80,7 +85,9 @@ private:
     std::vector<Step> m_steps;
     std::vector<Use> m_uses;
     std::vector<std::uint32_t> m_forward, m_backward; ///< by operator: its step
-    std::uint32_t m_step = noStep;                    ///< that runs
+    std::vector<std::uint8_t> m_saves;                ///< by operator: its node keeps the weight
+    std::vector<std::vector<BlockId>> m_saved;        ///< by operator: given back, and kept
+    std::uint32_t m_step = noStep, m_op = 0;          ///< that run
     std::size_t m_queue = 0;                          ///< into m_uses
     std::int64_t m_live = 0;                          ///< elements
     std::int64_t m_traversed = 0;                     ///< elements of all steps

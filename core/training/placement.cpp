@@ -59,6 +59,7 @@ DeepSpeedRules deepSpeedRules(const std::vector<ParameterTensor>& parameters, co
     rules.reducesInBackward = plan.reducesInBackward();
     rules.reducedBytes = plan.zeroStage == 1 ? plan.gradientBytes() : precisionRule(plan.precision).gradient;
     rules.sizes = plan.deepspeed;
+    rules.keepsGathered = plan.keepsGathered && plan.phase == StepPhase::Training;
     return rules;
 }
 

@@ -42,6 +42,10 @@ struct DeepSpeedRules
     std::int64_t bucketBytes = 0;    ///< of the reduce buckets that live through backward; 0: through the step
     std::int64_t reducedBytes = 2;   ///< B per element
     DeepSpeedSizes sizes = {};
+    /// Stage 3 was given a model that was made whole, outside of zero.Init: F.linear is PyTorch's own, whose node keeps
+    /// a view of the gathered weight through backward, whatever becomes of the parameter. Within zero.Init DeepSpeed
+    /// replaces it (runtime/zero/linear.py, LinearFunctionForZeroStage3).
+    bool keepsGathered = false;
 };
 
 /// Lists lie beside Graph::parameters; an empty one means that every tensor is as it is.

@@ -175,6 +175,7 @@ struct Plan
     int zeroStage = 0; ///< 1 optimizer, 2 and gradients, 3 and weights (FSDP full shard)
     ShardedBy shardedBy = ShardedBy::Paper;
     DeepSpeedSizes deepspeed = {};
+    bool keepsGathered = false; ///< DeepSpeed, stage 3: products keep gathered weights for backward (DeepSpeedRules)
     FsdpWrap fsdpWrap = FsdpWrap::Block;
     std::int64_t fsdpMinParams = 100'000'000; ///< of a unit that is wrapped by size
     int dataParallel = 1;                     ///< replicas, or shards of ZeRO

@@ -128,7 +128,8 @@ std::int64_t partitionGradientBytes(const std::vector<std::int64_t>& trained, co
 
 std::int64_t reduceBufferBytes(const std::vector<ParameterTensor>& parameters, const Plan& plan)
 {
-    if ((plan.copies() == 1 && !plan.isByDeepSpeed()) || plan.phase != StepPhase::Training || plan.isByFsdp())
+    const bool isAlone = plan.copies() == 1 && !plan.isByDeepSpeed();
+    if (isAlone || plan.phase != StepPhase::Training || plan.isByFsdp())
         return 0;
     if (plan.zeroStage == 0) {
         std::int64_t bytes = 0;
@@ -138,9 +139,10 @@ std::int64_t reduceBufferBytes(const std::vector<ParameterTensor>& parameters, c
                 : 0;
         return plan.gradientsAreBucketViews ? 0 : bytes;
     }
-    const std::int64_t elements = trainedCount(parameters);
-    if (!plan.isByDeepSpeed())
+    if (!plan.isByDeepSpeed()) {
+        const std::int64_t elements = plan.gradientsAreBucketViews ? 0 : trainedCount(parameters);
         return std::min(elements, plan.deepspeed.reduceBucket) * precisionRule(plan.precision).gradient;
+    }
     // As large as it was asked for, however small the network is. Stage 1 fills it with what it has summed.
     const int buckets = plan.zeroStage < 3 && plan.hidesReductions() ? 2 : 1;
     return buckets * plan.deepspeed.reduceBucket

@@ -22,7 +22,7 @@
 // When weights are whole: layer_units.h, fsdp_units.h, deepspeed_weights.h. Sources: PyTorch 2.15,
 // torch/distributed/fsdp; DeepSpeed 0.19.8, runtime/zero/{config,stage_1_and_2,stage3}.py. DDP's reducer keeps buckets
 // that hold a second copy of all gradients unless gradients are views of the buckets (25 MiB each, the first 1 MiB).
-// One replica is not sharded by others.
+// One replica is not sharded; under DeepSpeed it has the buckets and flat partitions all the same.
 //
 // N counts the ranks of context parallelism, too; under HSDP the groups that keep the same shards divide it
 // (Plan::shards). Experts that ranks share are divided over fewer: those that have the same ones.

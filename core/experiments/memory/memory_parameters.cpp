@@ -30,7 +30,8 @@ Numerics numericsOf(Precision precision)
 namespace {
 
 constexpr std::string_view ownKernels = "memscape";
-constexpr double oldestWithFp8 = 8.9; ///< Transformer Engine and torchao refuse what is older
+constexpr std::string_view convertedLate = "deepspeed-late"; ///< Plan::keepsGathered
+constexpr double oldestWithFp8 = 8.9;                        ///< Transformer Engine and torchao refuse what is older
 constexpr double oldestWithFlash = 8; ///< compute capability (PyTorch, sdp_utils.cpp: check_sm_version)
 
 /// PyTorch on a CPU.
@@ -116,6 +117,7 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
     plan.pipelineSchedule = schedule;
     plan.network = parameters.number("network_bandwidth");
     plan.machineRanks = plan.network > 0 ? static_cast<int>(parameters.integer("machine_gpus")) : 0;
+    plan.keepsGathered = parameters.choice("sharding_implementation") == convertedLate;
     plan.gradientsAreBucketViews = parameters.flag("gradient_as_bucket_view");
     plan.reducesLastOnly = parameters.flag("no_sync");
     if (const std::string& overlap = parameters.choice("reductions"); overlap != "auto")
@@ -310,6 +312,8 @@ Result<void> setCompile(BuildOptions& build, const TrainingSetup& setup, const D
 Result<ShardedBy> shardedByOf(const Parameters& parameters)
 {
     const std::string& text = parameters.choice("sharding_implementation");
+    if (text == convertedLate)
+        return ShardedBy::DeepSpeed;
     if (text != "auto")
         return shardedByFromText(text);
     const Offload offload = offloadOf(parameters);
@@ -391,6 +395,7 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
     build.isTransformers =
         parameters.has("library") && runsTransformers(parameters.choice("library")) && !build.isAllFused;
     build.dropout = parameters.number("dropout");
+    build.dropsBranches = parameters.has("library") && parameters.choice("library") == "megatron";
     build.hasPadding = parameters.has("padding") && parameters.flag("padding");
     if (build.hasPadding && build.contextParallel > 1)
         return fail("plan.combination", "a mask of padding is not modelled where ranks share sequences",

@@ -179,6 +179,9 @@ std::vector<ParameterSpec> parallelSpecs()
                     {"fsdp1", "FSDP 1", "FullyShardedDataParallel: each unit is one flat parameter"},
                     {"deepspeed", "DeepSpeed",
                      "its default sizes: buckets of 500 million gradients, up to a billion parameters whole at once"},
+                    {"deepspeed-late", "DeepSpeed, converted late",
+                     "DeepSpeed given a model that was made before its configuration was read (from_pretrained before "
+                     "TrainingArguments): under stage 3 its linear layers keep their gathered weights for backward"},
                     {"ideal", "the paper", "ZeRO as it was described: pieces, and one layer whole at a time"}},
                    "auto"),
         choiceSpec(

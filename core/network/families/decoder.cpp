@@ -49,6 +49,7 @@ private:
     void makeTables();
     Variable mask(bool isSliding);
     Variable norm(const char* name, Variable x) { return decoderNorm(m_b, m_model, name, std::move(x)); }
+    Variable dropped(Variable x);
     Variable attention(std::int64_t index, const Variable& x);
     Variable feedForward(std::int64_t index, const Variable& x);
     Variable sequential(std::int64_t index, const Variable& x);
@@ -161,25 +162,31 @@ void DecoderNetwork::makeTables()
     }
 }
 
+Variable DecoderNetwork::dropped(Variable x)
+{
+    return m_b.options().dropsBranches ? m_b.dropout(std::move(x), m_b.options().dropout) : x;
+}
+
 Variable DecoderNetwork::attention(std::int64_t index, const Variable& argument)
 {
     const Variable x = m_b.columnInput(argument);
-    return m_b.rowOutput(m_model.latent.keyValueRank > 0
-                             ? latentAttention(m_b, m_model, m_names, m_tables, x)
-                             : decoderAttention(m_b, m_model, m_names, m_tables, m_model.isSliding(index), x));
+    return dropped(m_b.rowOutput(m_model.latent.keyValueRank > 0
+                                     ? latentAttention(m_b, m_model, m_names, m_tables, x)
+                                     : decoderAttention(m_b, m_model, m_names, m_tables, m_model.isSliding(index), x)));
 }
 
 Variable DecoderNetwork::feedForward(std::int64_t index, const Variable& argument)
 {
     if (m_model.isSparse(index) && !m_b.options().dividesExperts)
-        return decoderExperts(m_b, m_model, m_names, argument);
+        return dropped(decoderExperts(m_b, m_model, m_names, argument));
     const Variable x = m_b.columnInput(argument);
     if (m_model.isSparse(index))
-        return m_b.rowOutput(decoderExperts(m_b, m_model, m_names, x));
+        return dropped(m_b.rowOutput(decoderExperts(m_b, m_model, m_names, x)));
     std::optional<ModuleScope> scope;
     if (*m_names.feedForward)
         scope.emplace(m_b, m_names.feedForward, "MLP");
-    return m_b.rowOutput(decoderFeedForward(m_b, m_model, m_names, x, m_model.ffn, m_model.biases.feedForward));
+    return dropped(
+        m_b.rowOutput(decoderFeedForward(m_b, m_model, m_names, x, m_model.ffn, m_model.biases.feedForward)));
 }
 
 Variable DecoderNetwork::sequential(std::int64_t index, const Variable& argument)
@@ -271,7 +278,7 @@ Result<Graph> DecoderNetwork::record()
         std::optional<ModuleScope> root;
         if (*m_names.root)
             root.emplace(m_b, m_names.root, "Decoder");
-        x = m_b.rowOutput(embedded(tokens));
+        x = dropped(m_b.rowOutput(embedded(tokens)));
         const Variable embeddings = x; // a variable of the model's forward function, as are the tables
         const bool countsPositions = m_b.options().rules.isOnCpu && m_model.positions == PositionKind::Rotary;
         Variable positions; // torch.arange(…) + number

@@ -7,7 +7,7 @@
 // Experts run as eager loops over them, each on an equal share of the tokens: what routing really
 // does is decided by the data.
 //
-// Left out: dropout outside attention where the published configuration has none; attention sinks
+// Left out: dropout outside attention where the published configuration has none, but for Megatron's; attention sinks
 // in the fused kernels; the bias-only router correction of DeepSeek-V3.
 #pragma once
 
