@@ -149,4 +149,16 @@ std::int64_t reduceBufferBytes(const std::vector<ParameterTensor>& parameters, c
         * (plan.zeroStage == 1 ? plan.gradientBytes() : precisionRule(plan.precision).gradient);
 }
 
+std::int64_t offloadBufferBytes(const std::vector<ParameterTensor>& parameters, const Plan& plan)
+{
+    if (!plan.isByDeepSpeed() || plan.zeroStage == 3 || plan.offload == Offload::None
+        || plan.phase != StepPhase::Training)
+        return 0;
+    std::int64_t largest = 0;
+    for (const ParameterTensor& parameter : parameters)
+        if (parameter.isTrained)
+            largest = std::max(largest, parameter.elements);
+    return largest * precisionRule(plan.precision).gradient;
+}
+
 } // namespace memscape

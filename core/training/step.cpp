@@ -135,11 +135,13 @@ void runPassesInto(CachingAllocator& allocator, bool repeats, Trace& trace, Auto
         pass(true);
 }
 
-/// The one that lives through the step; that of DeepSpeed's stages 1 and 2 comes with backward.
-void allocateReduceBuffer(Trace& trace, const std::vector<ParameterTensor>& parameters, const Plan& plan)
+/// Those that live through the step; the buckets of DeepSpeed's stages 1 and 2 come with backward.
+void allocateReduceBuffers(Trace& trace, const std::vector<ParameterTensor>& parameters, const Plan& plan)
 {
     if (!plan.isByDeepSpeed() || plan.zeroStage == 3)
         trace.allocate(reduceBufferBytes(parameters, plan), Category::Communication, trace.name("reduce bucket"));
+    trace.allocate(offloadBufferBytes(parameters, plan), Category::Communication,
+                   trace.name("gradient on its way to the host"));
 }
 
 /// Which micro-batches of a step a trace has.
@@ -162,7 +164,7 @@ void runStep(Trace& trace, const Graph& graph, const PreparedNetwork& network, c
     OptimizerBlocks optimizer = allocateOptimizer(trace, parameters, plan);
     if (plan.updatesEarly())
         autograd.setUpdate([&](std::size_t index) { updateParameter(trace, plan, optimizer, index); });
-    allocateReduceBuffer(trace, parameters, plan);
+    allocateReduceBuffers(trace, parameters, plan);
     const std::size_t beforeGradients = trace.setupCount();
     if (plan.phase == StepPhase::Training && (!part.isFirst || plan.findsGradients()))
         autograd.findGradients();
@@ -210,7 +212,7 @@ Result<Trace> countPasses(const Graph& graph, const PreparedNetwork& network, St
     Autograd autograd(graph, settings.checkpointing, settings.rules, trace, network.moduleIds,
                       placementOf(network.parameters, settings.plan));
     autograd.setBlasWorkspace(settings.blasWorkspace);
-    allocateReduceBuffer(trace, network.parameters, settings.plan);
+    allocateReduceBuffers(trace, network.parameters, settings.plan);
     runPasses(trace, autograd, settings);
     MEMSCAPE_CHECK(trace.check());
     return trace;

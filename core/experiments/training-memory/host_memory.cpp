@@ -24,7 +24,7 @@ HostShare hostShare(const std::vector<ParameterTensor>& parameters, const Traini
     Plan plan = setup.step.plan;
     plan.update = UpdateStyle::Loop; // the host's optimizer is one of its own
     HostShare share;
-    share.memory = keptBytes(parameters, plan).host;
+    share.memory = keptBytes(parameters, plan).host + offloadBufferBytes(parameters, plan);
     if (setup.nvmeBandwidth == 0)
         return share;
     Plan onDevice = plan;
