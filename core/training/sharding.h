@@ -83,8 +83,8 @@ std::int64_t partitionGradientBytes(const std::vector<std::int64_t>& trained, co
 /// outside of training.
 std::int64_t reduceBufferBytes(const std::vector<ParameterTensor>& parameters, const Plan& plan);
 
-/// DeepSpeed's stages 1 and 2 with the optimizer on the host: a gradient is averaged in a buffer as large as the largest
-/// one, which is there from the beginning; the host has another, pinned (stage_1_and_2.py,
+/// DeepSpeed's stages 1 and 2 with the optimizer on the host: a gradient is averaged in a buffer as large as the
+/// largest one, which is there from the beginning; the host has another, pinned (stage_1_and_2.py,
 /// temp_grad_buffer_for_gpu_offload and _for_cpu_offload).
 std::int64_t offloadBufferBytes(const std::vector<ParameterTensor>& parameters, const Plan& plan);
 
