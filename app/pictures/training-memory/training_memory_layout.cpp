@@ -12,8 +12,13 @@ namespace memscape {
 
 namespace {
 
-constexpr double narrowestCard = 196;
-constexpr double narrowestFit = 320; ///< combinations have longer names
+struct CardShape
+{
+    double narrowest = 0;
+    int fewestColumns = 1;
+};
+constexpr CardShape changeCard{222, 2}; ///< a saving, a change of time and "inexact"; narrower where there is no room
+constexpr CardShape fitCard{320, 1};    ///< combinations have longer names
 constexpr int mostChipRows = 2;
 
 /// A place from the top down.
@@ -140,13 +145,13 @@ double placeHeadingButtons(TrainingMemoryLayout& layout, const QRectF& row,
     return right;
 }
 
-std::vector<QRectF> cardPlaces(const QRectF& area, double narrowest, std::size_t wanted)
+std::vector<QRectF> cardPlaces(const QRectF& area, const CardShape& shape, std::size_t wanted)
 {
     const double u = plotUnit();
     const QFontMetricsF bold(plotFont(0.95, true)), plain(plotFont(0.88));
     const double height = bold.height() + plain.height() + 20 * u, gap = 8 * u;
     const int rows = std::clamp(int((area.height() + gap) / (height + gap)), 0, mostChipRows);
-    const int columns = std::clamp(int((area.width() + gap) / (narrowest * u + gap)), 1, 6);
+    const int columns = std::clamp(int((area.width() + gap) / (shape.narrowest * u + gap)), shape.fewestColumns, 6);
     const double width = (area.width() - gap * (columns - 1)) / columns;
     std::vector<QRectF> places;
     for (int i = 0; i < rows * columns && std::size_t(i) < wanted; ++i)
@@ -236,8 +241,7 @@ void placeCards(const TrainingMemoryState& state, TrainingMemoryLayout& layout, 
     const bool cards = state.view != TrainingMemoryView::Searching && count > 0;
     const int first = cards ? std::clamp(state.firstCard, 0, std::max(0, count - 1)) : 0;
     const std::vector<QRectF> places = cards
-        ? cardPlaces(room, state.view == TrainingMemoryView::Fit ? narrowestFit : narrowestCard,
-                     std::size_t(count - first))
+        ? cardPlaces(room, state.view == TrainingMemoryView::Fit ? fitCard : changeCard, std::size_t(count - first))
         : std::vector<QRectF>{};
     const double right =
         placeHeadingButtons(layout, row, headingButtons(state, first, cards ? places.size() : std::size_t(count)));
