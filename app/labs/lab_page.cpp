@@ -86,7 +86,7 @@ bool LabPage::openAnswers(const QString& path)
     return openToRead(std::move(*lab), theirs, file);
 }
 
-/// What somebody else has handed in stays as it is: what is shown is a copy.
+/// What another student has handed in stays as it is: what is shown is a copy.
 bool LabPage::openToRead(std::shared_ptr<const Lab> lab, const QString& student, const QString& file)
 {
     auto folder = std::make_unique<QTemporaryDir>();

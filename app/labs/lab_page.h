@@ -125,7 +125,7 @@ private:
 
     PageServices m_services;
     std::unique_ptr<QTemporaryDir> m_scratch;    ///< of answers for a picture; outlives the session
-    std::unique_ptr<QTemporaryDir> m_copyToRead; ///< of answers of somebody else; outlives the session
+    std::unique_ptr<QTemporaryDir> m_copyToRead; ///< of another student's answers; outlives the session
     std::unique_ptr<LabSession> m_session;
     std::map<std::string, QString> m_folders; ///< of labs that were opened from elsewhere, by id
     std::string m_shownStep;

@@ -35,7 +35,7 @@ public:
     /// The same as a copy that stays as it is, for other threads.
     const std::shared_ptr<const LabAttempt>& copy() const { return m_copy; }
     QString path() const { return m_path; }
-    /// The file is a copy of somebody's answers, to be read and thrown away.
+    /// The file is a copy of another student's answers, to be read and thrown away.
     bool isCopy() const { return m_isCopy; }
     void setCopy() { m_isCopy = true; }
     const LabStep& step() const;

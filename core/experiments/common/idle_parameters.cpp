@@ -141,7 +141,7 @@ void addSharding(Idle& idle, const Parameters& parameters)
         && (idle.is("sharding_implementation", "fsdp2") || idle.is("sharding_implementation", "fsdp1")
             || (idle.is("sharding_implementation", "auto") && stage == 3));
     const bool isDeepSpeed = stage > 0
-        && (idle.is("sharding_implementation", "deepspeed")
+        && (idle.is("sharding_implementation", "deepspeed") || idle.is("sharding_implementation", "deepspeed-late")
             || (idle.is("sharding_implementation", "auto") && !isFsdp && !(isAlone && idle.is("offload", "none"))));
     idle.add("sharding_implementation", stage == 0);
     idle.add("fsdp_wrap", !isFsdp || stage < 2);

@@ -74,7 +74,7 @@ private slots:
         auto* page = qobject_cast<LabPage*>(m_window->tool());
         QVERIFY(page && page->session());
         QVERIFY(!m_window->isWindowModified()); // nothing of a lab is the study's
-        QVERIFY(page->session()->isCopy());     // of somebody else, until that is said
+        QVERIFY(page->session()->isCopy());     // another student's, until this one works on it
         for (QPushButton* one : page->findChildren<QPushButton*>())
             if (one->text() == "Work on it as Ada")
                 QTimer::singleShot(0, one, &QPushButton::click);
