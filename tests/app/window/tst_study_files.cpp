@@ -70,6 +70,7 @@ private slots:
         const auto lab = findLab("cache-size");
         const QString file = path("ada.mlab");
         QVERIFY(writeFileAtomically(file.toStdString(), jsonText(LabAttempt(*lab, "Ada").toJson())));
+        m_window->settings().setStudent("Grace"); // an earlier run left Ada
         QVERIFY(m_window->files().openPath(file));
         auto* page = qobject_cast<LabPage*>(m_window->tool());
         QVERIFY(page && page->session());
