@@ -62,10 +62,9 @@ private slots:
         for (const PageInfo& page : pagesOf(experiments())) {
             const QString id = QString::fromStdString(page.id);
             QVERIFY(window.showPage(id));
-            QCoreApplication::processEvents();
-            const QSize least = window.minimumSizeHint();
-            QVERIFY2(least.width() <= 944 && least.height() <= 552,
-                     qPrintable(QStringLiteral("%1: %2 × %3").arg(id).arg(least.width()).arg(least.height())));
+            const auto least = [&window] { return window.minimumSizeHint(); }; // settles when the page is laid out
+            QTRY_VERIFY2(least().width() <= 944 && least().height() <= 552,
+                         qPrintable(QStringLiteral("%1: %2 × %3").arg(id).arg(least().width()).arg(least().height())));
         }
         window.resize(944, 552);
         QCoreApplication::processEvents();
