@@ -219,7 +219,7 @@ TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& c
     ProductSeconds product;
     const bool isFloat = cost.dtype == DType::Float32;
     if (cost.isProduct && cost.instructions > 0)
-        product.multiplying = cost.instructions * m_perInstruction;
+        product.multiplying = cost.instructions * m_perInstruction + (cost.isRowByRow ? passes : 0);
     else if (cost.isProduct)
         product =
             productSeconds(m_device, rates.rate(cost) * (isFloat && cost.mayUseTf32 ? m_tensorFloat32 : m_efficiency),

@@ -250,6 +250,8 @@ TrainingSetup promptSetup(const Device& device, const ModelDescription& model, T
         served.expertWeights = serving.stored.experts;
         served.isHeadStored = serving.isHeadStored;
     }
+    if (serving.library == Library::LlamaCpp && serving.isQuantized && device.isGpu())
+        served.vectorRows = llamaCppVectorRows;
     served.reducesItself = serving.reducesItself();
     served.joinsProducts = serving.library == Library::TensorRt && device.isGpu();
     return setup;
