@@ -219,7 +219,7 @@ TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& c
     ProductSeconds product;
     const bool isFloat = cost.dtype == DType::Float32;
     if (cost.isProduct && cost.instructions > 0)
-        product.multiplying = cost.instructions * m_perInstruction;
+        product.multiplying = cost.instructions * m_perInstruction + (cost.isRowByRow ? passes : 0);
     else if (cost.isProduct)
         product =
             productSeconds(m_device, rates.rate(cost) * (isFloat && cost.mayUseTf32 ? m_tensorFloat32 : m_efficiency),
@@ -236,7 +236,7 @@ TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& c
                                         : parts.arithmetic) =
         std::max(product.multiplying + product.filling, memory) + launch;
     if (cost.turned > 0 && !(cost.isProduct && runsOnLanes(m_device, cost)))
-        parts.turned = cost.turned * perByte + launch;
+        parts.turned = cost.turned * perByte + (cost.isProduct ? launch : rates.launch);
     parts.memory += parts.turned + sumSeconds(cost, perByte);
     return parts;
 }
@@ -283,7 +283,7 @@ constexpr double loopedUpdate = 27e-6, kernelsOfAdam = 8;
 
 Dispatch eagerDispatch(UpdateStyle style)
 {
-    Dispatch dispatch{.forward = 11.5e-6, .backward = 8.5e-6, .call = 11.5e-6};
+    Dispatch dispatch{.forward = 11.5e-6, .backward = 8.5e-6};
     switch (style) {
     case UpdateStyle::Fused: dispatch.update = 3.2e-6; break;
     case UpdateStyle::Foreach: dispatch.update = 16e-6; break;
@@ -292,16 +292,24 @@ Dispatch eagerDispatch(UpdateStyle style)
     return dispatch;
 }
 
+double eagerHostSeconds(double calls, double kernels, double dispatch)
+{
+    return (callsOfDispatch * calls + (1 - callsOfDispatch) * kernels) * dispatch;
+}
+
 Dispatch dispatchOfGpu(const Device& device, const Plan& plan)
 {
     Dispatch dispatch = eagerDispatch(plan.update);
-    const double token = std::max(0.0, decodeDispatchOfGpu(device) - device.launch.valueOr(0));
-    if (plan.phase == StepPhase::Inference)
-        dispatch.forward = dispatch.call = token;
+    const double whole = decodeDispatchOfGpu(device), launch = device.launch.valueOr(0);
+    const double token = std::max(0.0, whole - launch);
+    const bool isInference = plan.phase == StepPhase::Inference;
+    if (isInference)
+        dispatch.forward = token;
+    dispatch.call = eagerHostSeconds(isInference ? 1 : autogradOfCall, 0, whole);
+    dispatch.kernel = std::max(0.0, eagerHostSeconds(0, 1, whole) - launch);
     dispatch.waitsBeforeUpdate = plan.precision == Precision::Fp16Autocast || plan.precision == Precision::Fp16Mixed;
     if (plan.phase != StepPhase::Training)
         return dispatch;
-    dispatch.call = std::max(dispatch.call, token);
     if (plan.update == UpdateStyle::Loop || plan.update == UpdateStyle::WrittenOut) {
         dispatch.update = 0;
         dispatch.updateKernel = loopedUpdate / kernelsOfAdam * token / decodeDispatch;

@@ -88,6 +88,7 @@ struct Dispatch
 {
     double forward = 0, backward = 0; ///< s per kernel: of a compiler, and of all on a processor
     double call = 0;                  ///< s per call of an operator that a GPU runs eagerly (eager_calls.h)
+    double kernel = 0;                ///< s more for each of its kernels, its launch aside
     double update = 0;                ///< s per updated tensor
     double updateKernel = 0;          ///< s more for each kernel of an update
     bool waitsBeforeUpdate = false;   ///< the host reads whether a loss scale has overflown
@@ -104,10 +105,19 @@ inline constexpr double decodeDispatch = 4.6e-6;
 /// benchmark/speed_benchmark.rst, A100 80 GB): 24. Here the one in the middle, unless the device's file knows its host
 /// (`eager_kernel`).
 double decodeDispatchOfGpu(const Device& device);
-/// Of a step whose kernels a GPU runs, one by one: a call takes the host what a kernel of LLaMA's token takes it, where
-/// that is more than on a processor; loops over tensors take less, as on a processor (27 µs for the eight kernels of
-/// AdamW's loop against `decodeDispatch` each). A compiler's kernels are called without modules and autograd's nodes:
-/// they keep what a processor takes.
+/// Of that, what Python and PyTorch's dispatcher take: 7.4 µs for an operator of LLaMA without kernels on an Emerald
+/// Rapids Xeon (eager_calls.h), of the 20.5 µs that servers of H100s need, whose Xeons are of the generation before.
+/// The rest comes with each kernel: its memory, its library, its launch. A view has no kernel.
+inline constexpr double callsOfDispatch = 0.36;
+/// What autograd adds to a call forward: 10.83 instead of 7.41 µs there.
+inline constexpr double autogradOfCall = 10.83 / 7.41;
+/// Of a pass that a GPU runs eagerly, one kernel after the other, s of its host: so many calls (eager_calls.h) without
+/// autograd, and kernels, launches included. LLaMA's token has as many calls as kernels.
+double eagerHostSeconds(double calls, double kernels, double dispatch);
+/// Of a step whose kernels a GPU runs, one by one: calls and kernels take what they take of a token, and calls more
+/// with autograd; loops over tensors take less, as on a processor (27 µs for the eight kernels of AdamW's loop against
+/// `decodeDispatch` each). A compiler's kernels are called without modules and autograd's nodes: they keep what a
+/// processor takes.
 Dispatch dispatchOfGpu(const Device& device, const Plan& plan);
 /// s more for each 4-bit layer of bitsandbytes 0.50: 54 instead of 5.6 µs, 64 × 64, measured as above.
 inline constexpr double fourBitDispatch = 48e-6;

@@ -33,9 +33,10 @@ bool isOfLibrary(OperatorKind kind)
 
 } // namespace
 
-double eagerCalls(const Operator& op, EagerPass pass)
+double eagerCalls(const Operator& op, EagerPass pass, double kernels)
 {
-    if (isNothing(op.kind) || (pass == EagerPass::Backward && !op.hasGradient))
+    const bool isCalled = kernels > 0 || isView(op.kind);
+    if (!isCalled || isNothing(op.kind) || (pass == EagerPass::Backward && !op.hasGradient))
         return 0;
     const Calls calls = callsOf(pass);
     return isView(op.kind) ? calls.view : isOfLibrary(op.kind) ? calls.library : calls.other;

@@ -32,8 +32,9 @@ namespace memscape {
 
 enum class EagerPass { WithoutAutograd, Forward, Backward };
 
-/// Calls of one operator; backward of one without a gradient 0.
-double eagerCalls(const Operator& op, EagerPass pass);
+/// Calls of one operator that runs so many kernels: 0 of one without any that is no view, and backward of one without a
+/// gradient.
+double eagerCalls(const Operator& op, EagerPass pass, double kernels);
 /// Of a pointwise kernel that runs beside an operator's: a sum of gradients that meet, a cast.
 inline constexpr double callsBeside = 0.37;
 

@@ -121,6 +121,8 @@ EagerKernels eagerKernels(const Graph& graph, const Operator& op, bool isBackwar
         const double elements = resultElements(graph, op);
         kernels.instructions = isBackward ? layerNormBackward(elements, double(resultOf(graph, op).shape.last()), units)
                                           : layerNorm * elements;
+    } else if (op.kind == OperatorKind::GroupNorm && !isBackward) {
+        kernels.kernels = 2; // beside the statistics
     } else if (op.kind == OperatorKind::Dropout) {
         kernels.instructions = isBackward ? 0 : dropout * resultElements(graph, op);
     } else if (op.kind == OperatorKind::Clone && !graph.layoutOf(graph.inputs(op)[0]).isContiguous()) {

@@ -7,6 +7,7 @@
 //                       backward, which L2 serves where the rows of all multiprocessors fit
 //     layer norm        backward has one kernel for the input, and one for weight and bias whose blocks have 32 columns
 //                       each: of 1,024 columns 32 multiprocessors are busy
+//     group norm        statistics of each group, scale and shift of each channel, the result: three kernels
 //     bias              its gradient is a sum over rows in a kernel of its own, behind the product's two
 //     other orders      copies of permuted tensors, and elementwise kernels whose operands differ in shape or strides,
 //                       compute an offset for each operand and element and load one element at a time
@@ -17,7 +18,8 @@
 //
 // Passes and kernels: aten/native/cuda/SoftMax.cu (Tensor tmp = grad * output; cunn_SoftMaxForward,
 // cunn_SoftMaxBackward; PyTorch's pull request 145866), layer_norm_kernel.cu (GammaBetaBackwardCUDAKernel: B / 32
-// blocks; pull requests 68238 and 87445, before 148605 of 2025), Loops.cuh (vectorized_elementwise_kernel of contiguous
+// blocks; pull requests 68238 and 87445, before 148605 of 2025), group_norm_kernel.cu
+// (RowwiseMomentsCUDAKernel, ComputeFusedParamsCUDAKernel), Loops.cuh (vectorized_elementwise_kernel of contiguous
 // operands alone), Dropout.cu, Reduce.cuh; Megatron-LM, core/tensor_parallel/cross_entropy.py.
 //
 // Instructions for each element: a profile by kernels (torch.profiler) of ten steps of BERT large in FP16, 32 × 512

@@ -91,7 +91,7 @@ TiledTime tiledTime(const TileUnits& all, double m, double n, double k, double c
     for (const Tile& tile : tilesTried)
         if (!tile.ofLanesAlone || all.multipliers == Multipliers::Lanes)
             tryTile(tile);
-    if (m <= thinTile.rows && all.multipliers == Multipliers::TensorCores)
+    if (m <= thinTile.rows)
         tryTile(thinTile);
     return best;
 }

@@ -7,6 +7,9 @@ namespace memscape {
 
 namespace {
 
+/// Instructions for a weight, and for each row of the input beside (joined_operators.h).
+constexpr double unpacked = 14.0 / 16, multiplied = 15.0 / 16;
+
 bool hasWeight(const Graph& graph, const Operator& op)
 {
     return isMatrixProduct(op.kind)
@@ -107,6 +110,12 @@ OperatorCost JoinedOperators::joined(OperatorCost cost, std::size_t i) const
         cost.bytes -=
             (1 - stored) * double(m_graph.layoutOf(weight).elements() * elementBytes(m_graph.tensors[weight].dtype));
         const TensorId rows = m_graph.inputs(op)[0];
+        const Layout& layout = m_graph.layoutOf(rows);
+        const double count = double(layout.elements()) / double(std::max<std::int64_t>(1, layout.shape.last()));
+        if (stored < 1 && count <= m_served.vectorRows) {
+            cost.isRowByRow = true;
+            cost.instructions = (unpacked + multiplied * count) * double(m_graph.layoutOf(weight).elements());
+        }
         const double readers = m_readers[m_graph.tensors[rows].storage];
         if (m_served.joinsProducts && readers > 1) {
             cost.bytes -= (1 - 1 / readers)

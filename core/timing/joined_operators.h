@@ -9,8 +9,13 @@
 //     activation of a product's result within its kernel (NVIDIA, TensorRT Best Practices, "Layer fusion": matrix
 //                multiplication and GELU), bias included
 //     weights    in 8 bits and fewer are read as they are stored: by llama.cpp's MMQ and MMVQ, Marlin, AWQ's GEMM
+//     a few rows of a quantized matrix go through llama.cpp's MMVQ like one (mmvq.cu, vecdotq.cuh): a thread loads 16
+//                weights of Q4_0 (4 loads of 2 bytes, 2 joined), unpacks them (3 for each of two words) and has their
+//                scale (2), for all rows; then for each row 4 loads, 4 dp4a, the scales of its block (3) and their
+//                product with the sum (4). Counted by hand, other formats like Q4_0; what waits for loads and what
+//                multiplies follow each other
 //
-// Left out: instructions that make weights wider on the way; experts that get more rows than others.
+// Left out: instructions that make weights wider on the way elsewhere; experts that get more rows than others.
 #pragma once
 
 #include "core/network/graph.h"

@@ -90,9 +90,10 @@ struct OperatorCost
     // What a processor's operators are told apart by (pytorch_operations.h); OperatorRuns fills it in.
     OperatorKind kind = OperatorKind::Count; ///< Count: no operator of the network
     bool isBackward = false;
-    double elements = 0; ///< that the operator works on: of its first operand or its result, whichever is larger
-    double window = 0;   ///< R·S of a convolution's kernels
-    double far = 0;      ///< B that have left the caches since they were used (tensor_reuse.h)
+    double elements = 0;     ///< that the operator works on: of its first operand or its result, whichever is larger
+    double window = 0;       ///< R·S of a convolution's kernels
+    bool isRowByRow = false; ///< its instructions follow its bytes: a thread waits for weights, unpacks, multiplies
+    double far = 0;          ///< B that have left the caches since they were used (tensor_reuse.h)
 };
 
 constexpr double channelThreads = 512; ///< of a block that has a channel of a batch norm

@@ -230,10 +230,10 @@ OperatorRuns::OperatorRuns(const Graph& graph, const Plan& plan, const OperatorC
     const auto runOf = [&](const Operator& op, const OperatorCost& cost, EagerPass pass, double share) {
         OperatorRun run = clock.measured(cost);
         run.scale(share);
-        run.calls = run.kernels > 0 || isView(op.kind) ? eagerCalls(op, pass) : 0;
+        run.calls = eagerCalls(op, pass, run.kernels);
         return run;
     };
-    const EagerPass onward = isTraining ? EagerPass::Forward : EagerPass::WithoutAutograd;
+    const EagerPass onward = plan.phase == StepPhase::Inference ? EagerPass::WithoutAutograd : EagerPass::Forward;
     const std::vector<FarBytes> far = farOf(graph, options, isTraining, nearSeconds);
     auto copied = graph.copies.begin();
     for (std::uint32_t i = 0; i < m_index.size(); ++i) {

@@ -87,7 +87,8 @@ double dispatchSeconds(const StepTime& time, const Dispatch& host, bool isCompil
 {
     const auto waits = [](double dispatched, double device) { return std::max(0.0, dispatched - device); };
     const auto seconds = [&](const Dispatched& pass, double kernel) {
-        return (isCompiled ? pass.kernels * kernel : pass.calls * host.call) + pass.kernels * launch;
+        return (isCompiled ? pass.kernels * kernel : pass.calls * host.call + pass.kernels * host.kernel)
+            + pass.kernels * launch;
     };
     const double runs = seconds(forward, host.forward);
     const double returned = seconds(backward, host.backward) + seconds(recomputed, host.forward);

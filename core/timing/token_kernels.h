@@ -64,6 +64,8 @@ struct LoopedKernels
 LoopedKernels awqLoop(const ModelDescription& model);
 /// Kernels of a token by llama.cpp, whose weights are quantized or not.
 double llamaCppKernels(const ModelDescription& model, bool isQuantized);
+/// Rows of an input that llama.cpp still multiplies with quantized weights as it does one (MMVQ_MAX_BATCH_SIZE).
+inline constexpr double llamaCppVectorRows = 8;
 /// s from the start of a small kernel to that of the next in a captured graph.
 double graphLaunchSeconds(const Device& device);
 /// s from the start of one to that of the next, beside its bytes.

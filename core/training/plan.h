@@ -147,6 +147,7 @@ struct ServedKernels
     bool isHeadStored = false;  ///< the output head, too
     double expertsHit = 0;      ///< experts of a layer that some token is sent to, in one kernel; 0: each runs alone
     bool joinsProducts = false; ///< those of the same rows are one, and activations are within them
+    double vectorRows = 0;      ///< products of so many rows or fewer take quantized weights row by row, on lanes
     bool reducesItself = false; ///< small all-reduces by kernels of its own, not NCCL's
 };
 

@@ -3,6 +3,7 @@
 
 #include "core/network/inventory.h"
 #include "core/network/network.h"
+#include "core/timing/eager_calls.h"
 #include "core/timing/eager_kernels.h"
 #include "core/timing/reached_step.h"
 #include "core/timing/step_band.h"
@@ -133,6 +134,7 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
     setup.build.sequence = serving.tokens;
     const bool isWidened = computesInWiderType(setup.build);
     setup.build.adapters.reset(); // kernels for one token read the 4 bits themselves
+    setup.build.writtenOut.activation = true;
     MEMSCAPE_TRY(graph, buildNetwork(model, setup.build));
     MEMSCAPE_TRY(tensors, inventory(model));
     MEMSCAPE_TRY(rates, deviceRates(device));
@@ -153,7 +155,9 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
     time.copies = copiesOfCache(device, serving, elementSize, rates.bandwidth);
     double fourBitLayers = 0, fourBitWeights = 0, awqSums = 0;
     for (const Operator& op : graph.operators) {
-        time.eagerKernels += forwardCost(graph, op).kernels;
+        const double kernels = forwardCost(graph, op).kernels;
+        time.eagerKernels += kernels;
+        time.eagerCalls += eagerCalls(op, EagerPass::WithoutAutograd, kernels);
         if (serving.isAwq && isMatrixProduct(op.kind) && op.kind != OperatorKind::Bmm)
             ++awqSums; // of the parts that AutoAWQ's product leaves (gemm_forward_cuda: _out_feats.sum(0))
         if (!serving.isFourBit || !isMatrixProduct(op.kind) || op.kind == OperatorKind::Bmm)
@@ -170,14 +174,16 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
     }
     time.weights = std::max(read, products);
     time.areWeightsArithmetic = products > read;
+    double beside = awqSums;
     if (isWidened) // its input and its result are cast
-        time.eagerKernels += 2 * fourBitLayers;
+        beside += 2 * fourBitLayers;
     if (areMany) { // by a kernel of its own, and in fp32 by a cast
         time.weights += isWidened ? fourBitWeights * widenedBytes / rates.bandwidth : 0;
         time.weights += madeWhole(device, fourBitWeights, elementSize, rates.bandwidth);
-        time.eagerKernels += fourBitLayers;
+        beside += fourBitLayers;
     }
-    time.eagerKernels += awqSums;
+    time.eagerKernels += beside;
+    time.eagerCalls += beside;
     const bool isLoop = device.isGpu() && serving.library == Library::AutoAwq;
     const bool isJoined = device.isGpu() && joinsKernels(serving.library);
     const LoopedKernels looped = awqLoop(model);
@@ -201,7 +207,9 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
         : device.isGpu() ? "LitGPT's eager loop on an A100, between gpt-fast's and transformers'"
                          : "measured: transformers 5.24, PyTorch 2.15 on a Zen 4";
     time.loopHost = isLoop ? looped.hostSeconds(time.dispatch, rates.launch) : 0;
-    time.host = time.eagerKernels * time.dispatch + fourBitLayers * fourBitDispatch;
+    time.host = fourBitLayers * fourBitDispatch
+        + (device.isGpu() ? eagerHostSeconds(time.eagerCalls, time.eagerKernels, time.dispatch)
+                          : time.eagerCalls * decodeDispatch + time.eagerKernels * rates.launch);
     if (waitsForDevice(device, model)) {
         const Link* const host = device.link("host");
         const double wait = callsOfWait * time.dispatch + (host ? host->latency.valueOr(0) : 0);
@@ -242,6 +250,8 @@ TrainingSetup promptSetup(const Device& device, const ModelDescription& model, T
         served.expertWeights = serving.stored.experts;
         served.isHeadStored = serving.isHeadStored;
     }
+    if (serving.library == Library::LlamaCpp && serving.isQuantized && device.isGpu())
+        served.vectorRows = llamaCppVectorRows;
     served.reducesItself = serving.reducesItself();
     served.joinsProducts = serving.library == Library::TensorRt && device.isGpu();
     return setup;
@@ -388,20 +398,23 @@ Figures servingTimeFigures(const ServingTime& time)
             {"kernels of quantized weights that reach less of the bandwidth", "Python and dispatch on the host",
              "sampling"}},
         time.decodeLow(), time.decodeHigh()));
-    figures.push_back(
-        timeFigure("eager_token_time", "time per token, eager", Unit::Second, time.eagerDecode(),
-                   Why{"max(the device's, the host's: kernels × dispatch, and more for each 4-bit layer)",
-                       orMissing(fmt::format("= max({}, {})", secondsText(time.eagerDevice()), secondsText(time.host))
-                                 + (time.waits > 0 ? fmt::format(", {} of it in turn, + {} of waiting in each layer",
-                                                                 secondsText(time.ahead), secondsText(time.waits))
-                                                   : "")),
-                       {{"dispatch", time.dispatch, Unit::Second, "for each kernel, Python and launch included",
-                         time.dispatchSource},
-                        {"4-bit", fourBitDispatch, Unit::Second, "for each layer of bitsandbytes",
-                         "measured: bitsandbytes 0.50 on a Zen 4"}},
-                       "published for servers of 2023; later processors take about half as long",
-                       {"a first run's start: kernels are loaded, cuBLAS is made ready", "sampling"}},
-                   time.eagerDecodeLow(), time.eagerDecodeHigh()));
+    figures.push_back(timeFigure(
+        "eager_token_time", "time per token, eager", Unit::Second, time.eagerDecode(),
+        Why{"max(the device's, the host's: calls, kernels, and more for each 4-bit layer)",
+            orMissing(fmt::format("= max({}, {})", secondsText(time.eagerDevice()), secondsText(time.host))
+                      + (time.waits > 0 ? fmt::format(", {} of it in turn, + {} of waiting in each layer",
+                                                      secondsText(time.ahead), secondsText(time.waits))
+                                        : "")),
+            {{"dispatch", time.dispatch, Unit::Second,
+              "for an operator of LLaMA: 0.36 of it a call of PyTorch, 0.64 what comes with a kernel",
+              time.dispatchSource},
+             {"calls", time.eagerCalls, Unit::One, "modules and views are calls, too", "core/timing/eager_calls.h"},
+             {"kernels", time.eagerKernels, Unit::One, "one after the other", "the network's operators"},
+             {"4-bit", fourBitDispatch, Unit::Second, "for each layer of bitsandbytes",
+              "measured: bitsandbytes 0.50 on a Zen 4"}},
+            "published for servers of 2023; later processors take about half as long",
+            {"a first run's start: kernels are loaded, cuBLAS is made ready", "sampling"}},
+        time.eagerDecodeLow(), time.eagerDecodeHigh()));
     figures.push_back(timeFigure("tokens_per_second", "tokens per second", Unit::One, time.tokensPerSecond(),
                                  Why{"batch / time per token",
                                      orMissing(fmt::format("= {} / {}", serving.batch, secondsText(decode))),

@@ -16,8 +16,8 @@
 // with 16 query and 2 key heads, 0.06 ms once they were read together). vLLM's scheduler runs between tokens; llama.cpp
 // had a kernel for each operator, and captures fewer in a graph now (llamaCppKernels). AutoAWQ's fused modules wait for
 // their Python where that is slower than the device (awqLoop): on an A100 a token takes 10.6 ms behind 32 as behind
-// 1,024 (its issue 276). A loop of eager PyTorch takes max(decode, kernels × dispatch + 4-bit layers × theirs),
-// measured constants (device_kernels.h).
+// 1,024 (its issue 276). A loop of eager PyTorch takes max(decode, its host's calls and kernels + 4-bit layers),
+// measured constants (device_kernels.h; core/timing/eager_calls.h says what a view or a module is to a host).
 //
 // Falcon cuts its keys and its values out of a product by lists (fused_qkv[..., [-2], :]: transformers'
 // modeling_falcon.py, of 40B qkv[:, :, :, [-2]]; TinyChat's models/falcon.py and AutoAWQ's modules/fused/attn.py).
@@ -110,6 +110,7 @@ struct ServingTime
     double loopHost = 0;                                          ///< s of a loop's host meanwhile; 0: a graph
     double prefillLow = nan, prefillHigh = nan;                   ///< s, the band of the pass (step_band.h)
     double eagerKernels = 0, eagerLaunches = 0;                   ///< of a loop of eager PyTorch, s
+    double eagerCalls = 0;                                        ///< of its host (core/timing/eager_calls.h)
     double eagerPass = 0;                                         ///< s, its operators one by one; 0: quantized weights
     double copies = 0;                                            ///< s of the cache's copies in such a loop
     double ahead = 0;    ///< s of a loop's host in which the device has nothing to do, as it was waited for
