@@ -8,8 +8,9 @@ namespace memscape {
 
 namespace {
 
-constexpr double unlikeOperands = 88, dropout = 82, softmax = 62;
-constexpr double layerNorm = 85, layerNormInput = 107, layerNormWeights = 41;
+constexpr double unlikeOperands = 67, dropout = 42, softmax = 26;
+constexpr double layerNorm = 64, layerNormInput = 65, layerNormWeights = 40;
+constexpr double poolForward = 47, poolBackward = 188;
 constexpr double columnsOfBlock = 32;
 constexpr double keptRow = 48 * 1024; ///< B of shared memory that any block may have
 
@@ -98,6 +99,14 @@ double layerNormBackward(double elements, double columns, int units)
     return elements * (layerNormInput + layerNormWeights / busy);
 }
 
+/// Elements that all windows of a pooling have; windows that do not overlap where their size is not known.
+double pooledElements(const Graph& graph, const Operator& op)
+{
+    const double window = double(op.attribute);
+    return window > 0 ? window * window * resultElements(graph, op)
+                      : double(graph.layoutOf(graph.inputs(op)[0]).elements());
+}
+
 /// The bias of a product: a row of as many columns as the result has.
 double biasSum(const Graph& graph, const Operator& op)
 {
@@ -123,6 +132,8 @@ EagerKernels eagerKernels(const Graph& graph, const Operator& op, bool isBackwar
                                           : layerNorm * elements;
     } else if (op.kind == OperatorKind::Dropout) {
         kernels.instructions = isBackward ? 0 : dropout * resultElements(graph, op);
+    } else if (op.kind == OperatorKind::MaxPool) {
+        kernels.instructions = (isBackward ? poolBackward : poolForward) * pooledElements(graph, op);
     } else if (op.kind == OperatorKind::Clone && !graph.layoutOf(graph.inputs(op)[0]).isContiguous()) {
         kernels.instructions = permutedCopyInstructions * resultElements(graph, op);
     } else if (isElementwise(op.kind) && !op.inPlace && !hasLikeOperands(graph, op)) {
