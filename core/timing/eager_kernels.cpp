@@ -107,12 +107,22 @@ double pooledElements(const Graph& graph, const Operator& op)
                       : double(graph.layoutOf(graph.inputs(op)[0]).elements());
 }
 
-/// The bias of a product: a row of as many columns as the result has.
-double biasSum(const Graph& graph, const Operator& op)
+/// A product's: a row of as many columns as the result has.
+EagerKernels biasKernels(const Graph& graph, const Operator& op, bool isBackward)
 {
     const auto inputs = graph.inputs(op);
-    const bool hasBias = inputs.size() > 2 && (op.kind == OperatorKind::Addmm || op.kind == OperatorKind::Convolution);
-    return hasBias && wantsGradient(graph, inputs[2]) ? resultElements(graph, op) : 0;
+    const bool isLinear = op.kind == OperatorKind::Addmm, isCopied = isLinear && op.attribute == 1;
+    const bool hasBias = inputs.size() > 2 && (isLinear || op.kind == OperatorKind::Convolution);
+    EagerKernels kernels;
+    if (isBackward && hasBias && wantsGradient(graph, inputs[2]))
+        kernels.summed = resultElements(graph, op);
+    if (isBackward || !hasBias || !isCopied)
+        return kernels;
+    constexpr double copyAndOperand = 2; // what the copy writes, and what the product reads
+    kernels.summed = resultElements(graph, op);
+    kernels.bytes = copyAndOperand * kernels.summed * double(elementBytes(graph.tensors[graph.outputs(op)[0]].dtype));
+    kernels.kernels = 1;
+    return kernels;
 }
 
 } // namespace
@@ -140,8 +150,8 @@ EagerKernels eagerKernels(const Graph& graph, const Operator& op, bool isBackwar
         kernels.instructions = isBackward ? elementwiseBackward(graph, op) : unlikeOperands * resultElements(graph, op);
     } else if (isBackward && (op.kind == OperatorKind::Narrow || op.kind == OperatorKind::Select)) {
         kernels.instructions = permutedCopyInstructions * resultElements(graph, op); // into a part of zeros
-    } else if (isBackward) {
-        kernels.summed = biasSum(graph, op);
+    } else {
+        return biasKernels(graph, op, isBackward);
     }
     return kernels;
 }

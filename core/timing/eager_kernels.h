@@ -7,7 +7,9 @@
 //                       backward, which L2 serves where the rows of all multiprocessors fit
 //     layer norm        backward has one kernel for the input, and one for weight and bias whose blocks have 32 columns
 //                       each: of 1,024 columns 32 multiprocessors are busy
-//     bias              its gradient is a sum over rows in a kernel of its own, behind the product's two
+//     bias              its gradient is a sum over rows in a kernel of its own, behind the product's two; before
+//                       cublasLt added it (PyTorch's pull request 72148 of February 2022) it was copied into each row
+//                       of the result first, which the product read; the copy is taken for as slow as that sum
 //     other orders      copies of permuted tensors, and elementwise kernels whose operands differ in shape or strides,
 //                       compute an offset for each operand and element and load one element at a time
 //     dropout           draws its numbers
@@ -61,7 +63,7 @@ struct EagerKernels
     double bytes = 0;        ///< of passes besides
     double kernels = 0;      ///< of them
     double instructions = 0; ///< of threads
-    double summed = 0;       ///< elements of a bias's gradient, which a kernel sums up behind a product's
+    double summed = 0;       ///< elements of a bias's gradient, which a kernel sums up behind a product's, or of copies
 };
 
 /// Of one operator on a GPU of so many multiprocessors and B of L2; 0: not known.
