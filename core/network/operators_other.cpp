@@ -97,7 +97,7 @@ Variable NetworkBuilder::maxPool(Variable x, std::int64_t kernel, std::int64_t s
     const Layout layout(Shape{x.size(0), x.size(1), windows(x.size(2), kernel, stride, padding),
                               windows(x.size(3), kernel, stride, padding)});
     const DType dtype = x.dtype();
-    begin(OperatorKind::MaxPool, std::array{x.id()});
+    begin(OperatorKind::MaxPool, std::array{x.id()}).attribute = kernel;
     const TensorId result = addOutput({layout, dtype}, true);
     const TensorId indices = addOutput({layout, DType::Int64}, false);
     save(x.id());

@@ -213,8 +213,8 @@ TimeParts DeviceKernels::partsOf(const DeviceRates& rates, const OperatorCost& c
 {
     const double perByte = std::max((1 - cost.near) / rates.bandwidth, cost.near / m_cacheBandwidth);
     const double passes = (cost.bytes - cost.summed * double(elementBytes(cost.dtype))) * perByte;
-    const double waited = std::hypot(passes, waitingSeconds(m_device, cost));
-    const double memory = cost.isProduct ? passes : std::max(waited, cost.instructions * m_perInstruction);
+    const double waited = std::max(waitingSeconds(m_device, cost), cost.instructions * m_perInstruction);
+    const double memory = cost.isProduct ? passes : std::hypot(passes, waited);
     const double launch = cost.kernels * rates.launch;
     ProductSeconds product;
     const bool isFloat = cost.dtype == DType::Float32;
@@ -254,8 +254,8 @@ double DeviceKernels::spare(const OperatorCost& product) const
 
 double DeviceKernels::sumSeconds(const OperatorCost& cost, double perByte) const
 {
-    return std::max(cost.summed * double(elementBytes(cost.dtype)) * perByte,
-                    rowSumInstructions * cost.summed * m_perInstruction);
+    return std::hypot(cost.summed * double(elementBytes(cost.dtype)) * perByte,
+                      rowSumInstructions * cost.summed * m_perInstruction);
 }
 
 double laneClocks(const Device& device)

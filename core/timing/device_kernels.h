@@ -3,8 +3,8 @@
 //
 //     matrix product    max(its waves of tiles at the sustained rate, bytes / bandwidth) + launch
 //     attention         as FlashAttention-2's kernels reach it (attention_time.h), what a causal mask hides left out
-//     everything else   max(instructions, bytes / bandwidth) + launch per kernel (eager_kernels.h)
-//     batch norm        of NCHW: the root of (bytes / bandwidth)² + (round trips × latency)² (operator_cost.h)
+//     everything else   the root of (bytes / bandwidth)² + instructions² + launch per kernel (eager_kernels.h)
+//     batch norm        of NCHW: the same of bytes / bandwidth and round trips × latency (operator_cost.h)
 //
 // Bytes that L2 still holds since an operator before used or wrote them come at its bandwidth (tensor_reuse.h): the
 // 72 MB of an RTX 4090 hold a window attention's tensors.

@@ -8,8 +8,9 @@ namespace memscape {
 
 namespace {
 
-constexpr double unlikeOperands = 88, dropout = 82, softmax = 62;
-constexpr double layerNorm = 85, layerNormInput = 107, layerNormWeights = 41;
+constexpr double unlikeOperands = 67, dropout = 42, softmax = 26;
+constexpr double layerNorm = 64, layerNormInput = 65, layerNormWeights = 40;
+constexpr double poolForward = 47, poolBackward = 188;
 constexpr double columnsOfBlock = 32;
 constexpr double keptRow = 48 * 1024; ///< B of shared memory that any block may have
 
@@ -98,12 +99,30 @@ double layerNormBackward(double elements, double columns, int units)
     return elements * (layerNormInput + layerNormWeights / busy);
 }
 
-/// The bias of a product: a row of as many columns as the result has.
-double biasSum(const Graph& graph, const Operator& op)
+/// Elements that all windows of a pooling have; windows that do not overlap where their size is not known.
+double pooledElements(const Graph& graph, const Operator& op)
+{
+    const double window = double(op.attribute);
+    return window > 0 ? window * window * resultElements(graph, op)
+                      : double(graph.layoutOf(graph.inputs(op)[0]).elements());
+}
+
+/// A product's: a row of as many columns as the result has.
+EagerKernels biasKernels(const Graph& graph, const Operator& op, bool isBackward)
 {
     const auto inputs = graph.inputs(op);
-    const bool hasBias = inputs.size() > 2 && (op.kind == OperatorKind::Addmm || op.kind == OperatorKind::Convolution);
-    return hasBias && wantsGradient(graph, inputs[2]) ? resultElements(graph, op) : 0;
+    const bool isLinear = op.kind == OperatorKind::Addmm, isCopied = isLinear && op.attribute == 1;
+    const bool hasBias = inputs.size() > 2 && (isLinear || op.kind == OperatorKind::Convolution);
+    EagerKernels kernels;
+    if (isBackward && hasBias && wantsGradient(graph, inputs[2]))
+        kernels.summed = resultElements(graph, op);
+    if (isBackward || !hasBias || !isCopied)
+        return kernels;
+    constexpr double copyAndOperand = 2; // what the copy writes, and what the product reads
+    kernels.summed = resultElements(graph, op);
+    kernels.bytes = copyAndOperand * kernels.summed * double(elementBytes(graph.tensors[graph.outputs(op)[0]].dtype));
+    kernels.kernels = 1;
+    return kernels;
 }
 
 } // namespace
@@ -125,14 +144,16 @@ EagerKernels eagerKernels(const Graph& graph, const Operator& op, bool isBackwar
         kernels.kernels = 2; // beside the statistics
     } else if (op.kind == OperatorKind::Dropout) {
         kernels.instructions = isBackward ? 0 : dropout * resultElements(graph, op);
+    } else if (op.kind == OperatorKind::MaxPool) {
+        kernels.instructions = (isBackward ? poolBackward : poolForward) * pooledElements(graph, op);
     } else if (op.kind == OperatorKind::Clone && !graph.layoutOf(graph.inputs(op)[0]).isContiguous()) {
         kernels.instructions = permutedCopyInstructions * resultElements(graph, op);
     } else if (isElementwise(op.kind) && !op.inPlace && !hasLikeOperands(graph, op)) {
         kernels.instructions = isBackward ? elementwiseBackward(graph, op) : unlikeOperands * resultElements(graph, op);
     } else if (isBackward && (op.kind == OperatorKind::Narrow || op.kind == OperatorKind::Select)) {
         kernels.instructions = permutedCopyInstructions * resultElements(graph, op); // into a part of zeros
-    } else if (isBackward) {
-        kernels.summed = biasSum(graph, op);
+    } else {
+        return biasKernels(graph, op, isBackward);
     }
     return kernels;
 }

@@ -202,7 +202,8 @@ OperatorRuns::OperatorRuns(const Graph& graph, const Plan& plan, const OperatorC
         if (isWithinSoftmax(graph, op, plan))
             return OperatorCost();
         const bool isMegatrons = op.kind == OperatorKind::Softmax && plan.tensorParallel > 1;
-        if (options.kernels && cost.kernels > 0 && !isMegatrons)
+        const bool isPooledInNhwc = op.kind == OperatorKind::MaxPool && plan.isChannelsLast;
+        if (options.kernels && cost.kernels > 0 && !isMegatrons && !isPooledInNhwc)
             addEager(cost, eagerKernels(graph, op, isBackward, options.kernels->units(), options.kernels->cache()));
         cost = joined.joined(std::move(cost), i);
         cost.isCudnns = plan.attendsByCudnn || graph.attention.isCudnns;

@@ -144,7 +144,8 @@ ParameterSpec pytorchSpec()
         "share keys where FlashAttention does not run: in fp32, and on GPUs older than Ampere. Before 2.1 Adam over "
         "all tensors at once (foreach) had a list of denominators beside that of square roots: as much again as the "
         "trained parameters. Before 2.0 torch.optim went one tensor after the other, and zero_grad() kept gradients, "
-        "unless told otherwise. Before 1.11 softmax kept its input for backward, beside its result. A processor has "
+        "unless told otherwise. Before 1.11 softmax kept its input for backward, beside its result, and a linear "
+        "layer's bias was copied by a kernel of its own. A processor has "
         "the version that runs on it.",
         {{"2.14", "2.14 or newer", "as the operators are now, cuDNN's attention first on Hopper and Blackwell"},
          {"2.1", "2.1 to 2.13", "of the kernels of attention only FlashAttention shares keys among query heads"},
