@@ -355,7 +355,7 @@ Variable NetworkBuilder::quantizedLinear(Variable x, Variable weight, Variable b
     const Shape rows{x.layout().elements() / std::max<std::int64_t>(x.size(-1), 1), x.size(-1)};
     if (!x.layout().viewed(rows))
         x = contiguous(std::move(x));
-    const Variable whole = dequantized(weight, x.dtype());
+    Variable whole = dequantized(weight, x.dtype());
     if (!ok())
         return {};
     Variable result = product(x, whole, x, weight, bias);
@@ -363,7 +363,9 @@ Variable NetworkBuilder::quantizedLinear(Variable x, Variable weight, Variable b
         save(x.id());
         m_graph.operators.back().keepsAsAttribute = true;
     }
-    return cast(settled(std::move(result), x, weight, bias), before);
+    result = settled(std::move(result), x, weight, bias);
+    whole = {}; // MatMul4Bit.forward returns, then its caller casts the result
+    return cast(std::move(result), before);
 }
 
 Variable NetworkBuilder::int8Linear(Variable x, Variable weight, Variable bias)

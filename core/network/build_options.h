@@ -72,6 +72,7 @@ struct EagerRules
     std::int64_t threads = 1;           ///< torch.get_num_threads(): some kernels take a block for each
     bool meanSavesInput = false;        ///< before 2.0, for its number of elements
     bool softmaxSavesInput = false;     ///< before 1.11
+    bool softmaxHasProduct = true;      ///< of gradient and result in backward: CUDA's kernel (cuda/SoftMax.cu)
     bool hasFlash = true;               ///< FlashAttention's kernels: on Ampere and later
     bool prefersCudnn = false;          ///< cuDNN's kernel of attention before it: on Hopper and Blackwell
     bool efficientSharesHeads = true;   ///< PyTorch 2.14 (pull request 191085)
@@ -88,7 +89,7 @@ struct EagerRules
     {
         EagerRules rules;
         rules.meanSavesInput = rules.dropoutSavesNoise = rules.slicesWholeDimensions = rules.emulatedAutocast = true;
-        rules.normStatisticsInFloat = rules.accumulatesInPlace = false;
+        rules.normStatisticsInFloat = rules.accumulatesInPlace = rules.softmaxHasProduct = false;
         return rules;
     }
     static constexpr EagerRules onGpu(PyTorch version)
@@ -107,7 +108,7 @@ struct EagerRules
         rules.isOnCpu = rules.dropoutSavesNoise = true;
         rules.threads = threads;
         rules.isBefore2 = rules.meanSavesInput = rules.slicesWholeDimensions = isBefore2;
-        rules.normStatisticsInFloat = false;
+        rules.normStatisticsInFloat = rules.softmaxHasProduct = false;
         rules.accumulatesInPlace = !isBefore2;
         return rules;
     }

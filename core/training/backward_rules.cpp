@@ -220,6 +220,8 @@ bool Autograd::elementwiseBackward(const Operator& op, const Gradient& given)
     }
     if (op.kind == Kind::Softmax || op.kind == Kind::LogSoftmax) {
         m_results[0] = freshFor(input, Layout(given.layout.shape), m_graph.tensors[input].dtype);
+        if (op.kind == Kind::Softmax && m_rules.softmaxHasProduct)
+            m_live.release(scratch(given.layout.elements() * elementBytes(given.dtype)));
         return true;
     }
     if (op.kind < Kind::Scale || op.kind > Kind::Softplus)

@@ -17,12 +17,22 @@ std::int64_t groupSize(const CheckpointPlan& plan, std::size_t blocks)
     return 1;
 }
 
+/// Whether the hooks of checkpointing see what is saved. bitsandbytes' MatMul4Bit has its weight as an attribute
+/// (bitsandbytes/autograd/_functions.py, ctx.tensors); torchao's LinearNF4, which packs it, is not told apart.
+bool packs(const Graph& graph, const Operator& op)
+{
+    const auto saved = graph.saved(op);
+    const bool isFourBit =
+        isMatrixProduct(op.kind) && saved.size() == 1 && graph.tensors[saved[0]].dtype == DType::UInt8;
+    return !saved.empty() && !op.keepsAsAttribute && !isFourBit;
+}
+
 void findInputs(const Graph& graph, Segment& segment)
 {
     segment.trigger = segment.first;
     for (std::uint32_t i = segment.first; i < segment.last; ++i) {
         const Operator& op = graph.operators[i];
-        if (op.saved > 0)
+        if (packs(graph, op))
             segment.trigger = i;
         if (op.kind == OperatorKind::Release)
             continue;

@@ -7,10 +7,11 @@ namespace memscape {
 
 VllmProfile vllmProfile(bool isRecent, std::int64_t capacity, bool isA100, std::int64_t context)
 {
+    constexpr std::int64_t chunk = 2048, longContext = 32768;
     if (!isRecent)
-        return {std::max<std::int64_t>(context, 2048), 256};
+        return {context > longContext ? chunk : std::max(context, chunk), 256};
     const bool isLarge = capacity >= std::int64_t(70) << 30 && !isA100;
-    return isLarge ? VllmProfile{8192, 1024} : VllmProfile{2048, 256};
+    return isLarge ? VllmProfile{8192, 1024} : VllmProfile{chunk, 256};
 }
 
 std::int64_t samplerBytes(const ModelDescription& model, const VllmProfile& profile, std::int64_t element)

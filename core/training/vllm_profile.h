@@ -9,12 +9,12 @@
 //   + tokens × hidden × element of the last hidden states, which stay
 //
 // With 1024 sequences and 128,256 tokens in BF16 these are 4.65 GiB of the 4.76 that vLLM reports for Llama 3.1 8B.
-// Tokens and sequences are the defaults of `vllm serve`: until version 0.8 one sequence of the longest context (2048 at
-// least) and 256 sequences; since 0.9 2048 tokens and 256 sequences, on GPUs of 70 GiB and more other than A100
-// 8192 and 1024.
+// Tokens and sequences are the defaults of `vllm serve`: until version 0.8 one sequence of the longest context (2048
+// tokens at least; a context above 32,768 goes in chunks of 2048) and 256 sequences; since 0.9 2048 tokens and 256
+// sequences, on GPUs of 70 GiB and more other than A100 8192 and 1024.
 //
 // Sources: vllm/worker/model_runner.py (profile_run), vllm/v1/worker/gpu_model_runner.py (_dummy_sampler_run),
-// vllm/v1/sample/ops/topk_topp_sampler.py, vllm/engine/arg_utils.py (pull request 17885); PyTorch's
+// vllm/v1/sample/ops/topk_topp_sampler.py, vllm/engine/arg_utils.py (pull request 17885; use_long_context); PyTorch's
 // aten/src/ATen/native/cuda/SortStable.cu. Left out: FlashInfer's sampler (no sort), what libraries take outside of
 // PyTorch (0.13 GiB on one H100), vision towers' own profile.
 #pragma once

@@ -12,11 +12,11 @@ using namespace memscape::test;
 
 namespace {
 
-Result<Prediction> predictedWith(const std::vector<std::string>& assignments)
+Result<Prediction> predictedWith(const std::vector<std::string>& assignments, const Device& device = h200())
 {
     const Experiment& training = **findExperiment("training-memory");
     MEMSCAPE_TRY(parameters, resolve(training.schema(), assignments));
-    return training.predict(h200(), parameters);
+    return training.predict(device, parameters);
 }
 
 } // namespace
@@ -206,6 +206,43 @@ private slots:
         };
         const double ratio = (peak("batch=16") - peak("batch=8")) / 8 / measured;
         QVERIFY2(std::abs(ratio - 1) < 0.06, qPrintable(QString::number(ratio)));
+    }
+
+    // Written out attention keeps its weights, and softmax's backward makes two blocks of their size beside the
+    // gradient that it is given: the product (ATen/native/cuda/SoftMax.cu) and its result. Measured on a T4 by
+    // fitcheck-llm 0.3.1.
+    void writtenOutAttentionTakesWhatWasMeasured_data()
+    {
+        QTest::addColumn<QString>("assignments");
+        QTest::addColumn<double>("measured");
+        QTest::newRow("TinyLlama, FP16")
+            << "model=tinyllama-1.1b batch=2 sequence=2048 adapter=lora precision=fp16 adapter_rank=32" << 6616.1;
+        QTest::newRow("SmolLM2 360M, NF4") << "model=smollm2-360m batch=1 sequence=4096 adapter=qlora precision=fp32 "
+                                              "base_precision=nf4 compute_precision=fp16 adapter_rank=32"
+                                           << 5687.2;
+        QTest::newRow("Mistral 7B, NF4") << "model=mistral-7b-v0.3 batch=1 sequence=1024 adapter=qlora precision=fp32 "
+                                            "base_precision=nf4 compute_precision=fp16 adapter_rank=16"
+                                         << 6190.6;
+    }
+    void writtenOutAttentionTakesWhatWasMeasured()
+    {
+        QFETCH(QString, assignments);
+        QFETCH(double, measured);
+        std::vector<std::string> texts{"adapter_targets=q_proj,k_proj,v_proj,o_proj",
+                                       "adapter_precision=fp32",
+                                       "checkpointing=block",
+                                       "attention=eager",
+                                       "keeps_logits=true",
+                                       "optimizer=adamw",
+                                       "transformers=5.17",
+                                       "pytorch=2.14",
+                                       "advice=none"};
+        for (const QString& part : assignments.split(' '))
+            texts.push_back(part.toStdString());
+        const auto predicted = predictedWith(texts, *findDevice("nvidia-t4"));
+        QVERIFY2(predicted, predicted ? "" : predicted.error().text().c_str());
+        const double ratio = findFigure(predicted->figures, "peak_allocated")->number() / 0x1p20 / measured;
+        QVERIFY2(std::abs(ratio - 1) < 0.008, qPrintable(QString::number(ratio)));
     }
 
     // Before transformers 4.41 each layer of Mistral had the sine and cosine of all 32768 positions for itself.

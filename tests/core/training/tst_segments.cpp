@@ -12,13 +12,14 @@ using namespace memscape;
 
 namespace {
 
-Graph decoder()
+Graph decoder(std::optional<AdapterOptions> adapters = {})
 {
     BuildOptions options;
     options.batch = 2;
     options.sequence = 32;
     options.weights = DType::BFloat16;
     options.attention = AttentionKernel::Flash;
+    options.adapters = std::move(adapters);
     ModelDescription model = *readModel("smollm2-135m");
     model.layers = 3;
     return buildNetwork(model, options).value();
@@ -46,6 +47,18 @@ private slots:
         QCOMPARE(dropped.size(), std::size_t(1)); // of three, the second
         QCOMPARE(dropped[0].first, segments(m_graph, {Checkpointing::Layers, 1, false})[1].first);
         QVERIFY(dropped[0].kept.empty());
+    }
+
+    // A frozen weight is a saved tensor of the last product, but an attribute of bitsandbytes' (ctx.tensors): there the
+    // last that the hooks see are the two factors of the gated feed-forward.
+    void theReplayOfFourBitsEndsBeforeTheLastProduct()
+    {
+        const auto last = [](BaseForm base) {
+            const Graph graph = decoder(AdapterOptions{4, {"q_proj"}, base});
+            return graph.operators[segments(graph, {Checkpointing::Layers, 1, false})[0].trigger].kind;
+        };
+        QVERIFY(last(BaseForm::AsWeights) == OperatorKind::Mm);
+        QVERIFY(last(BaseForm::NormalFloat4) == OperatorKind::Multiply);
     }
 
     void attentionAndEverySecondProductAreKept()

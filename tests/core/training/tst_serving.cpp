@@ -187,6 +187,15 @@ private slots:
         QVERIFY(samplerBytes(*model, onA100, 2) < samplerBytes(*model, onH100, 2) / 3);
     }
 
+    // vllm/engine/arg_utils.py and vllm/config.py of 0.6 to 0.8: chunked prefill for more than 32K tokens.
+    void vllmBefore09ProfilesALongContextInChunks()
+    {
+        const auto tokens = [](std::int64_t context) { return vllmProfile(false, 0, false, context).tokens; };
+        QCOMPARE(tokens(1024), 2048);
+        QCOMPARE(tokens(32768), 32768);
+        QCOMPARE(tokens(32769), 2048);
+    }
+
     void aStateDoesNotGrowWithTheContext()
     {
         const auto mamba = readModel("mamba-130m");
