@@ -43,10 +43,10 @@
 //
 // Errors: 10 % in the mean of 120 published times of its all-reduce, of which eight have set the steps above: 1 to 14 %
 // by run, but four H100 (23 %, too long) and two boards over PCIe (22 %; tst_nccl). Of 94 others that have set nothing,
-// in collectives.json there, large payloads are met within 1 to 8 %; small ones of one process for all GPUs take as
-// long as its launches, another DGX's small all-reduces (20 to 43 % less) say how far two machines are apart.
-//     all-to-all, sends     13 to 19 % too quick: they reach 195 GB/s of an A100's 240
-//     two boards of one switch, through the host: a third to a half too quick where both directions are busy
+// in collectives.json there, large payloads are met within 11 %; small ones of one process for all GPUs take as
+// long as its launches, those of another machine of 8 A100 are predicted 8 to 43 % too long (its latency is 24 µs).
+//     all-to-all, sends     13 to 31 % too quick: they reach 195 GB/s of an A100's 240
+//     two boards of one switch, through the host: 24 to 47 % too quick, but broadcasts, which pass one way
 //
 // Left out: trees between two machines that run faster within them (NCCL's search allows twice the network; published
 // times of large payloads are a ring's: NVIDIA/nccl, issue 371), which NCCL a library ships, CollNet, PAT, tuner
