@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long N ranks take to reduce, gather or scatter a payload of n bytes over links with latency α and bandwidth β (of
-// GPUs that NCCL joins: nccl.h):
-//     ring   steps × (α + (n/N) / β)                       each step moves one piece from every rank to its neighbour
-//            all-reduce 2 (N − 1) steps, reduce-scatter and all-gather N − 1
-//            broadcast in N pieces: 2 (N − 1) steps, of which the root sends in N
-//     tree   all-reduce 2 ⌈log₂ N⌉ α + 2 n/β, broadcast ⌈log₂ N⌉ α + n/β, in chunks that follow each other down two
-//            trees at once, so that inner ranks send no more than in a ring
-// A ring moves the fewest bytes; its latency grows with N, so small payloads over many ranks are quicker in a tree.
-// Sources: Patarasuk and Yuan 2009 (J. Parallel Distrib. Comput. 69); Sanders, Speck, Träff 2009 (two trees).
-// Bytes and steps of a ring: core/training/communication.h.
+// How long N ranks take to reduce, gather or scatter a payload of n bytes in a ring over links with latency α and
+// bandwidth β: steps × (α + (n/N) / β), in each of which every rank gives a piece to its neighbour
+//     all-reduce 2 (N − 1) steps, reduce-scatter and all-gather N − 1
+//     broadcast in N pieces: 2 (N − 1) steps, of which the root sends in N
+// This is what ranks of a processor do here; between GPUs NCCL chooses (nccl.h). Source: Patarasuk and Yuan 2009 (J.
+// Parallel Distrib. Comput. 69). Bytes and steps of a ring: core/training/communication.h.
 //
 // Ranks in several machines: a ring that leaves a machine goes through the network adapters of all its g members there,
 // so it passes min(β, g × β of the network); a rank that sends to one other, or a part to each, has its own adapter
@@ -43,13 +39,7 @@ bool leavesMachine(const Collective& one, const Machines& machines);
 /// s for all its bytes, without latency; `peer`: B/s between devices of a machine, not 0 where some stay in one.
 double exchangeSeconds(const Collective& one, double peer, const Machines& machines);
 
-enum class CollectiveAlgorithm { Ring, Tree };
-
 /// `payload`: B of the whole tensor, padded to whole pieces where it is. 0 s for one rank.
 double ringSeconds(CollectiveKind kind, double payload, std::int64_t ranks, const RankLink& link);
-/// The same; infinite for collectives that have no tree here (reduce-scatter, all-gather).
-double treeSeconds(CollectiveKind kind, double payload, std::int64_t ranks, const RankLink& link);
-/// The quicker one; the ring where they are equal.
-CollectiveAlgorithm quickestAlgorithm(CollectiveKind kind, double payload, std::int64_t ranks, const RankLink& link);
 
 } // namespace memscape

@@ -81,6 +81,7 @@ constexpr int mostChannels = 16; ///< of a search: half of MAXCHANNELS
 constexpr double protocolShare = 0.92, treeInMachine = 7.0 / 9, treeAmongMachines = 120.0 / 128;
 constexpr double networkShare = 0.96; ///< 24 of 25 GB/s
 constexpr double mostOfEngine = 8.0 * 1024 * 1024;
+constexpr double leastRange = 0x1p10, mostRange = 0x1p34; ///< B
 
 /// What a choice is made among.
 struct Case
@@ -94,7 +95,8 @@ struct Case
     std::size_t scale = 0; ///< of Scales
 
     bool isAllReduce() const { return kind == CollectiveKind::AllReduce; }
-    int steps() const { return (isAllReduce() ? 2 : 1) * (ranks.ranks - 1); }
+    bool isBroadcast() const { return kind == CollectiveKind::Broadcast; }
+    int steps() const { return isBroadcast() ? ranks.ranks : (isAllReduce() ? 2 : 1) * (ranks.ranks - 1); }
     int betweenMachines() const { return ranks.machines == 1 ? 0 : (isAllReduce() ? 2 : 1) * (ranks.machines - 1); }
     double doublings() const { return double(std::bit_width(unsigned(ranks.machines)) - 1); }
 };
@@ -142,6 +144,7 @@ double switchBandwidth(const Case& one, bool isTree)
 NcclChoice chosen(const Case& one, NcclAlgorithm algorithm, std::size_t protocol, bool isMeasured)
 {
     NcclChoice choice{algorithm, NcclProtocol(protocol)};
+    choice.channels = one.channels.count;
     const AlgorithmLatency& latency = latencies[std::size_t(algorithm)];
     const bool isSwitch = algorithm == NcclAlgorithm::Nvls || algorithm == NcclAlgorithm::NvlsTree;
     const bool isTree = algorithm == NcclAlgorithm::Tree || algorithm == NcclAlgorithm::NvlsTree;
@@ -160,7 +163,9 @@ NcclChoice chosen(const Case& one, NcclAlgorithm algorithm, std::size_t protocol
     switch (algorithm) {
     case NcclAlgorithm::Ring: {
         const double posting = one.ranks.machines == 1 ? 0 : protocol == 2 ? 3 : 1; // µs of the network's calls
-        micros += (one.steps() - one.betweenMachines()) * std::max(inside, posting) + one.betweenMachines() * among;
+        const int stepsAmong = one.betweenMachines();
+        micros += one.isBroadcast() ? (stepsAmong > 0 ? among : inside)
+                                    : (one.steps() - stepsAmong) * std::max(inside, posting) + stepsAmong * among;
         const bool isPlateau = protocol == 2 && one.ranks.machines > 1 && one.isAllReduce()
             && one.payload / (2.0 * one.channels.count * one.ranks.ranks) >= 64;
         micros *= !isPlateau ? 1 : one.link.generation == NcclLink::Generation::Volta ? 1.9 : 1.4;
@@ -210,12 +215,12 @@ NcclRanks ranksOf(const Collective& one, double peer, const Machines& machines, 
 bool isChosenFor(CollectiveKind kind)
 {
     return kind == CollectiveKind::AllReduce || kind == CollectiveKind::ReduceScatter
-        || kind == CollectiveKind::AllGather;
+        || kind == CollectiveKind::AllGather || kind == CollectiveKind::Broadcast;
 }
 
 } // namespace
 
-NcclLink ncclLink(const Device& device)
+NcclLink ncclLink(const Device& device, const std::string& id)
 {
     using enum NcclLink::Generation;
     NcclLink link;
@@ -224,7 +229,7 @@ NcclLink ncclLink(const Device& device)
         : architecture == "Hopper"                            ? Hopper
         : architecture == "Volta" || architecture == "Turing" ? Volta
                                                               : Ampere;
-    const Link* const peer = device.link("peer");
+    const Link* const peer = device.link(id);
     constexpr double ofPcie = 12 / 15.75, pcie4 = 32e9; // B/s of 16 lanes
     link.isNvlink = peer && peer->label.starts_with("NVLink") && peer->bandwidth.value > pcie4;
     link.switchReduces = link.isNvlink && !peer->label.ends_with("bridge") && link.generation == Hopper;
@@ -290,6 +295,8 @@ NcclChoice ncclChoice(CollectiveKind kind, double payload, const NcclRanks& rank
             continue;
         if (!one.isAllReduce() && (algorithm == Tree || algorithm == NvlsTree))
             continue;
+        if (one.isBroadcast() && algorithm != Ring)
+            continue;
         for (std::size_t protocol = isSwitch ? 2 : 0; protocol < 3; ++protocol) {
             const NcclChoice choice = chosen(one, algorithm, protocol, false);
             if (choice.bandwidth > 0 && choice.seconds(payload) < least) {
@@ -308,6 +315,24 @@ std::optional<NcclChoice> ncclChoiceOf(const Collective& one, double peer, const
     if (!isChosenFor(one.kind) || one.degree < 2 || !(payload > 0))
         return std::nullopt;
     return ncclChoice(one.kind, payload, ranksOf(one, peer, machines, link), link);
+}
+
+std::vector<NcclRange> ncclRanges(CollectiveKind kind, const NcclRanks& ranks, const NcclLink& link)
+{
+    std::vector<NcclRange> all;
+    for (double payload = leastRange; payload <= mostRange; payload *= 2) {
+        const NcclChoice choice = ncclChoice(kind, payload, ranks, link);
+        if (all.empty() || choice.text() != all.back().choice.text())
+            all.push_back({payload, choice});
+    }
+    return all;
+}
+
+std::vector<NcclRange> ncclRangesOf(const Collective& one, double peer, const Machines& machines, const NcclLink& link)
+{
+    if (!isChosenFor(one.kind) || one.degree < 2)
+        return {};
+    return ncclRanges(one.kind, ranksOf(one, peer, machines, link), link);
 }
 
 double ncclSeconds(const Collective& one, double peer, const Machines& machines, const NcclLink& link)

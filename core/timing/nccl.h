@@ -5,7 +5,9 @@
 //     time = latency + payload / bandwidth
 //
 // for each algorithm and protocol:
-//     ring       2 (N − 1) steps of an all-reduce, N − 1 of a gather or scatter; ring bandwidth × N / steps
+//     ring       2 (N − 1) steps of an all-reduce, N − 1 of a gather or scatter; ring bandwidth × N / steps. A
+//     broadcast
+//                goes once round in pieces that follow each other: all of the bandwidth, the latency of one step
 //     tree       all-reduces: up and down a chain within each machine and a double tree between machines; half of it
 //     NVLS       the switch reduces (Hoppers behind NVSwitches, three GPUs and more; among machines a tree of
 //                such machines, for all-reduces)
@@ -40,12 +42,17 @@
 // Sends and exchanges of parts pass their bytes by Simple after its latency.
 //
 // Errors: 10 % in the mean of 120 published times of its all-reduce, of which eight have set the steps above: 1 to 14 %
-// by run, but four H100 (23 %, too long) and two boards over PCIe (22 %; tst_nccl).
+// by run, but four H100 (23 %, too long) and two boards over PCIe (22 %; tst_nccl). Of 94 others that have set nothing,
+// in collectives.json there, large payloads are met within 11 %; small ones of one process for all GPUs take as
+// long as its launches, those of another machine of 8 A100 are predicted 8 to 43 % too long (its latency is 24 µs).
+//     all-to-all, sends     13 to 31 % too quick: they reach 195 GB/s of an A100's 240
+//     two boards of one switch, through the host: 24 to 47 % too quick, but broadcasts, which pass one way
 //
 // Left out: trees between two machines that run faster within them (NCCL's search allows twice the network; published
 // times of large payloads are a ring's: NVIDIA/nccl, issue 371), which NCCL a library ships, CollNet, PAT, tuner
-// plugins (AWS, Google), CPUs of other makers than Intel, several communicators that share links at once, registered
-// buffers.
+// plugins (AWS, Google), CPUs of other makers than Intel, what lies between the processors of a machine of PCIe boards
+// (NCCL takes 16 GB/s of AMD's, 10 of Intel's Skylake: src/graph/topo.h), several communicators that share links at
+// once, registered buffers.
 #pragma once
 
 #include "core/device/device.h"
@@ -53,6 +60,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace memscape {
 
@@ -68,7 +76,8 @@ struct NcclLink
     bool switchReduces = false; ///< NVLink SHARP
     double share = 1;           ///< of the specified bandwidth, what NCCL takes a link for
 };
-NcclLink ncclLink(const Device& device);
+/// `id`: the device's link between its like ("peer"), or to its host's memory ("host"), through which NCCL's SHM goes.
+NcclLink ncclLink(const Device& device, const std::string& id = "peer");
 
 /// Rings or trees at once, and what each carries.
 struct NcclChannels
@@ -97,10 +106,11 @@ struct NcclChoice
     NcclProtocol protocol = NcclProtocol::Simple;
     double latency = 0;   ///< s
     double bandwidth = 0; ///< payload B/s
+    int channels = 0;     ///< rings or trees at once
     double seconds(double payload) const { return latency + payload / bandwidth; }
     std::string text() const; ///< "ring, LL128"
 };
-/// Of an all-reduce, a reduce-scatter or an all-gather of `payload` B; two ranks at least.
+/// Of an all-reduce, a reduce-scatter, an all-gather or a broadcast of `payload` B; two ranks at least.
 NcclChoice ncclChoice(CollectiveKind kind, double payload, const NcclRanks& ranks, const NcclLink& link);
 
 /// s of all of a collective's calls. `peer`, `machines`: B/s as specified. 0 where nothing is sent.
@@ -108,6 +118,17 @@ double ncclSeconds(const Collective& one, double peer, const Machines& machines,
 /// What NCCL chooses for it; none for what it does not choose for.
 std::optional<NcclChoice> ncclChoiceOf(const Collective& one, double peer, const Machines& machines,
                                        const NcclLink& link);
+/// From so many bytes of payload on, up to the next one, NCCL takes this.
+struct NcclRange
+{
+    double from = 0;
+    NcclChoice choice;
+};
+/// What it chooses from 1 KiB to 16 GiB, by powers of two; alike ones together.
+std::vector<NcclRange> ncclRanges(CollectiveKind kind, const NcclRanks& ranks, const NcclLink& link);
+/// The same for those that take part in a collective, whatever its payload; empty for what NCCL does not choose for.
+std::vector<NcclRange> ncclRangesOf(const Collective& one, double peer, const Machines& machines, const NcclLink& link);
+
 /// s of an all-reduce by an engine's own kernel, which starts and meets the others in `start` s and passes a link once
 /// more in `pass` s where it reduces parts; NaN where the engine asks NCCL.
 double ownReduceSeconds(const Collective& one, double start, double pass, double peer, const Machines& machines,

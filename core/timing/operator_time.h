@@ -149,6 +149,8 @@ std::vector<Collective> stepCollectives(const Graph& graph, const std::vector<Pa
 
 /// s of a collective, all its calls, by NCCL or an engine's own kernels where the options say so.
 double collectiveSeconds(const Collective& one, const DeviceRates& rates, const StepTimeOptions& options);
+/// Who does that: "NCCL's ring, LL", "the engine's own kernel", "a ring".
+std::string collectiveWay(const Collective& one, const DeviceRates& rates, const StepTimeOptions& options);
 
 /// One step of a recorded micro-batch under a plan. Forward alone when the plan does not train.
 /// Errors: predict.device also when the plan needs a link whose bandwidth is not known.

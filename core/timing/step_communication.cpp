@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/timing/step_communication.h"
 
+#include "core/base/number.h"
 #include "core/timing/fp8_casts.h"
 #include "core/timing/micro_pipeline.h"
 #include "core/timing/nccl.h"
@@ -108,6 +109,14 @@ double productShare(const OperatorRuns& runs, const Plan& plan)
     return all > 0 ? products / all : 0;
 }
 
+/// s of an engine's own all-reduce; NaN where NCCL does it.
+double ownSeconds(const Collective& one, double peer, const StepTimeOptions& options)
+{
+    return options.ownReduce > 0
+        ? ownReduceSeconds(one, options.ownReduce, linkPassSeconds, peer, options.machines, *options.nccl)
+        : nan;
+}
+
 /// s that passes of `cover` seconds take longer while collectives of so many seconds run beside them.
 double slowedSeconds(double products, double collectives, double cover, const StepTimeOptions& options)
 {
@@ -122,13 +131,19 @@ double collectiveSeconds(const Collective& one, const DeviceRates& rates, const 
     const double peer = rates.between(one.degree);
     if (!options.nccl)
         return exchangeSeconds(one, peer, options.machines);
-    if (options.ownReduce > 0) {
-        const double own =
-            ownReduceSeconds(one, options.ownReduce, linkPassSeconds, peer, options.machines, *options.nccl);
-        if (!std::isnan(own))
-            return own;
-    }
-    return ncclSeconds(one, peer, options.machines, *options.nccl);
+    const double own = ownSeconds(one, peer, options);
+    return std::isnan(own) ? ncclSeconds(one, peer, options.machines, *options.nccl) : own;
+}
+
+std::string collectiveWay(const Collective& one, const DeviceRates& rates, const StepTimeOptions& options)
+{
+    const double peer = rates.between(one.degree);
+    if (!options.nccl)
+        return "a ring";
+    if (!std::isnan(ownSeconds(one, peer, options)))
+        return "the engine's own kernel";
+    const auto choice = ncclChoiceOf(one, peer, options.machines, *options.nccl);
+    return choice ? "NCCL's " + choice->text() : "NCCL's sends";
 }
 
 Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vector<ParameterTensor>& parameters,

@@ -184,6 +184,8 @@ void addParallelism(Idle& idle, const ModelTraits& traits, const Parameters& par
     if (parameters.has("pipeline_parallel")) {
         addRanks(idle, traits);
         ranks *= parameters.integer("context_parallel") * parameters.integer("pipeline_parallel");
+    }
+    if (parameters.has("machine_gpus")) {
         const bool isOneMachine = ranks <= parameters.integer("machine_gpus");
         idle.add("network_bandwidth", isOneMachine && parameters.number("network_bandwidth") == 0);
         idle.add("machine_gpus", parameters.number("network_bandwidth") == 0);

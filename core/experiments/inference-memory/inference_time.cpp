@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/experiments/inference-memory/inference_time.h"
 
+#include "core/base/number.h"
 #include "core/network/inventory.h"
 #include "core/network/network.h"
 #include "core/timing/eager_calls.h"
@@ -127,6 +128,26 @@ double kernelsOfAttention(const Graph& graph, std::int64_t layers)
     return kernels;
 }
 
+/// Of one decoding step.
+std::vector<Term> collectiveTermsOf(const Graph& graph, const Plan& plan, const Device& device,
+                                    const DeviceRates& rates, double held)
+{
+    const ReachedTiming timing(device, plan, held);
+    std::vector<Term> terms;
+    for (const Collective& one : stepCollectives(graph, preparedNetwork(graph)->parameters, plan)) {
+        if (one.sentBytes() <= 0)
+            continue;
+        const double seconds = collectiveSeconds(one, rates, timing.options());
+        terms.push_back(
+            {fmt::format("{}, {}", one.what, collectiveText(one.kind)), seconds, Unit::Second,
+             fmt::format("{} × {} among {}: {}, {} each", numberText(one.count * one.calls),
+                         bytesText(one.payload / one.calls), one.degree, collectiveWay(one, rates, timing.options()),
+                         secondsText(seconds / (one.count * one.calls))),
+             "core/timing/nccl.h"});
+    }
+    return terms;
+}
+
 /// Weights, cache and kernels of one token for each sequence.
 Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDescription& model, TrainingSetup setup,
                          const Serving& serving, double held)
@@ -217,6 +238,7 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
         time.ahead = (isLoop ? double(model.layers) : kernelsOfAttention(graph, model.layers)) * time.dispatch;
     }
     time.exposed = step.exposed;
+    time.collectives = collectiveTermsOf(graph, plan, device, rates, held);
     return {};
 }
 
@@ -382,18 +404,21 @@ Figures servingTimeFigures(const ServingTime& time)
     if (!(serving.cacheRead > 0))
         return figures;
     const double decode = time.decode();
+    std::vector<Term> terms{
+        {"weights", serving.weightsRead.bytes(), Unit::Byte,
+         time.areWeightsArithmetic ? "read once a step, and quicker than their products: arithmetic rules"
+                                   : "read once a step whatever the batch: bandwidth rules",
+         "the form that they are stored in"},
+        {"cache", serving.keysRead(), Unit::Byte, "every sequence reads its own", "the model's description"},
+        {"kernels", time.kernels, Unit::One, "as the library joins them", "core/timing/token_kernels.h"}};
+    terms.insert(terms.end(), time.collectives.begin(), time.collectives.end());
     figures.push_back(timeFigure(
         "token_time", "time per token", Unit::Second, decode,
         Why{"weights + cache + kernels + communication + host",
             orMissing(fmt::format("= {} + {} + {} + {} + {}", secondsText(time.weights), secondsText(time.cache),
                                   secondsText(time.launches), secondsText(time.exposed), secondsText(time.between))
                       + (time.loopHost > 0 ? ", or a loop's host: " + secondsText(time.loopHost) : "")),
-            {{"weights", serving.weightsRead.bytes(), Unit::Byte,
-              time.areWeightsArithmetic ? "read once a step, and quicker than their products: arithmetic rules"
-                                        : "read once a step whatever the batch: bandwidth rules",
-              "the form that they are stored in"},
-             {"cache", serving.keysRead(), Unit::Byte, "every sequence reads its own", "the model's description"},
-             {"kernels", time.kernels, Unit::One, "as the library joins them", "core/timing/token_kernels.h"}},
+            std::move(terms),
             source,
             {"kernels of quantized weights that reach less of the bandwidth", "Python and dispatch on the host",
              "sampling"}},

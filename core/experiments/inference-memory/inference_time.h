@@ -105,6 +105,7 @@ struct ServingTime
     Serving of;
     double prefill = nan;                                         ///< s
     double weights = nan, cache = nan, launches = 0, exposed = 0; ///< s, the parts of a decoding step
+    std::vector<Term> collectives = {};                           ///< of `exposed`: s of each kind, and who does it
     double kernels = 0;                                           ///< of a decoding step
     double between = 0;                                           ///< s of the host from a token to the next
     double loopHost = 0;                                          ///< s of a loop's host meanwhile; 0: a graph

@@ -29,13 +29,14 @@ public:
     {
         return "N ranks train one model: what each stores of weights, gradients, optimizer state and master weights, "
                "what it gathers for a moment, and what it sends. Data parallelism, ZeRO stages 1 to 3 (3 is FSDP), "
-               "offload to the host, tensor and sequence parallelism. Collectives are rings, T = steps × (α + piece / "
-               "β), or trees where latency rules; a timeline says which of them hide behind the computation: buckets "
+               "offload to the host, tensor and sequence parallelism. Between GPUs a collective takes what NCCL "
+               "chooses "
+               "by its own cost model: ring, tree or NVLS, with LL, LL128 or Simple; a CPU's is a ring, T = steps × (α "
+               "+ piece / β). A timeline says which of them hide behind the computation: buckets "
                "of gradients behind backward, weights gathered ahead. A CPU measures the ring between threads or "
                "processes, a GPU between as many GPUs as there are ranks, by copies between them or through the host; "
                "the latter has not been run on GPUs yet. Left out: pipeline parallelism, accumulation, the update on "
-               "the host, links of several "
-               "speeds in one ring.";
+               "the host.";
     }
     bool isThroughMemory(const Device&) const override { return false; }
     const Schema& schema() const override { return m_schema; }
@@ -69,6 +70,7 @@ public:
                 {"step_time", "step time"},
                 {"communication_time", "collectives"},
                 {"exposed_time", "exposed"},
+                {"bus_bandwidth", "bandwidth of each link"},
                 {"speedup", "speedup"}};
     }
     Sweep axis(const Device& device, const Parameters&) const override
@@ -108,6 +110,9 @@ std::vector<std::string> Sharding::idleParameters(const Device& device, const Pa
         idle.emplace_back("bucket");
     if (!isGathered || !device.isGpu()) // a core that gathers computes nothing
         idle.emplace_back("prefetch");
+    std::erase(idle, "network_bandwidth"); // the curve goes on to more ranks than one machine has
+    if (!device.isGpu())
+        idle.insert(idle.end(), {"network_bandwidth", "machine_gpus"});
     return idle;
 }
 

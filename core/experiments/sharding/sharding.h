@@ -4,6 +4,7 @@
 //   stored     what one rank keeps between steps (core/training/optimizer_state.h), the same on every rank
 //   gathered   whole weights that it has only while it uses them (stage 3)
 //   sent       what one rank sends, ring by ring: every payload is cut into N equal pieces, the last one padded
+//              (where NCCL takes a tree or the switch reduces, what a ring would send)
 //   time       units (layers) of the step in one lane, collectives in others (core/timing/lane_schedule.h)
 #pragma once
 
@@ -11,6 +12,7 @@
 #include "core/network/recorded_networks.h"
 #include "core/timing/collectives.h"
 #include "core/timing/lane_schedule.h"
+#include "core/timing/nccl.h"
 #include "core/timing/operator_time.h"
 #include "core/training/simulation.h"
 
@@ -34,12 +36,14 @@ enum class ShardingWay {
 struct ShardingLink
 {
     ShardingWay way = ShardingWay::Threads;
-    RankLink rate;             ///< of one step of a ring
-    double far = 0;            ///< B/s within a host, of data that no cache holds; 0: the same
-    double own = 0;            ///< B/s of what a neighbour's own caches hold; 0: the same
-    bool isSerial = false;     ///< the ranks' own cores move the bytes: nothing runs beside it
-    bool takesTrees = false;   ///< the quicker of ring and tree, as NCCL does; else a ring
-    std::string label, source; ///< "NVLink 4"; where α and β stand
+    RankLink rate;                     ///< of one step of a ring
+    double far = 0;                    ///< B/s within a host, of data that no cache holds; 0: the same
+    double own = 0;                    ///< B/s of what a neighbour's own caches hold; 0: the same
+    bool isSerial = false;             ///< the ranks' own cores move the bytes: nothing runs beside it
+    std::optional<NcclLink> nccl = {}; ///< GPUs: NCCL chooses; else a ring
+    Machines machines = {};            ///< that the GPUs are in
+    double pair = 0, four = 0;         ///< B/s between two GPUs and within four
+    std::string label, source;         ///< "NVLink 4"; where α and β stand
 };
 
 /// What the parameters say on a device.
@@ -116,9 +120,10 @@ struct ShardCollective
     std::int64_t elementBytes = 1;
     std::int64_t ranks = 1;
     double count = 1; ///< times, one after the other
+    int stride = 1;   ///< ranks from one of them to the next
 
     double payload() const { return double(pieceElements) * double(elementBytes) * double(ranks); }
-    double sentBytes() const; ///< by one rank, on the average where a tree is taken
+    double sentBytes() const; ///< by one rank
 };
 
 enum class ShardLane { Compute, Data, Tensor, Host };
@@ -142,13 +147,19 @@ struct ShardStep
     std::int64_t gathered = 0;                 ///< B, the most at one moment
     /// Bytes that are gathered from each moment on; s and B, ascending.
     std::vector<std::pair<double, double>> gatheredOver = {};
-    std::int64_t trees = 0; ///< all-reduces that take a tree
-    RankLink rate;          ///< of a ring's step; of a host by the share that its caches hold
+    RankLink rate; ///< of a ring's step; of a host by the share that its caches hold
 
     double exposed() const { return end - compute; }
     double hidden() const { return communication - exposed(); }
     std::vector<ShardCollective> collectives() const; ///< in the order in which they begin
 };
+/// What NCCL does of a collective between GPUs, its payload and B/s of the link between them.
+struct ShardNccl
+{
+    Collective asked;
+    double peer = 0;
+};
+ShardNccl ncclOf(const ShardCollective& one, const ShardingLink& link);
 /// Errors: predict.buckets where there would be more than are modelled.
 Result<ShardStep> shardStep(const Device& device, const ShardedNetwork& network, const ShardingCase& asked);
 

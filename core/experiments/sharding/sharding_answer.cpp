@@ -13,6 +13,14 @@ double ShardCollective::sentBytes() const
     return double(ringSteps(kind, ranks)) * double(pieceElements * elementBytes) * count;
 }
 
+ShardNccl ncclOf(const ShardCollective& one, const ShardingLink& link)
+{
+    ShardNccl nccl{{one.what, one.kind, one.payload(), one.count, int(one.ranks), one.stride}, link.rate.bandwidth};
+    if (one.ranks <= 4)
+        nccl.peer = one.ranks <= 2 ? link.pair : link.four;
+    return nccl;
+}
+
 std::string_view shardPhaseText(ShardPhase phase)
 {
     switch (phase) {

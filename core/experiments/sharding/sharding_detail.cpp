@@ -76,6 +76,23 @@ Json spanJson(std::size_t lane, const Joined& one, const std::vector<ShardTask>&
     return span;
 }
 
+/// "NVLink 4 by NCCL's ring, Simple": of the largest collective.
+std::string linkText(const ShardingAnswer& answer)
+{
+    const ShardingLink& link = answer.asked.link;
+    std::optional<NcclChoice> chosen;
+    double most = 0;
+    for (const ShardCollective& one : answer.step.collectives()) {
+        const ShardNccl asked = ncclOf(one, link);
+        if (link.nccl && one.payload() > most) {
+            const auto choice = ncclChoiceOf(asked.asked, asked.peer, link.machines, *link.nccl);
+            most = choice ? one.payload() : most;
+            chosen = choice ? choice : chosen;
+        }
+    }
+    return chosen ? link.label + " by NCCL's " + chosen->text() : link.label;
+}
+
 } // namespace
 
 Json shardingDetail(const ShardingAnswer& answer)
@@ -109,7 +126,7 @@ Json shardingDetail(const ShardingAnswer& answer)
                 {"rank", std::move(rank)},
                 {"link",
                  {{"way", shardingWayKey(answer.asked.link.way)},
-                  {"label", answer.asked.link.label},
+                  {"label", linkText(answer)},
                   {"latency", jsonNumber(step.rate.latency)},
                   {"bandwidth", jsonNumber(step.rate.bandwidth)}}},
                 {"serial", answer.asked.link.isSerial},

@@ -27,6 +27,85 @@ Term betaTerm(const ShardingAnswer& answer)
             link.source};
 }
 
+/// "ring, Simple, 24 channels"
+std::string chosenText(const NcclChoice& choice)
+{
+    return fmt::format("{}, {} channels", choice.text(), choice.channels);
+}
+
+/// Each kind of collective with NCCL's choice for the largest of its payloads.
+std::vector<Term> ncclTerms(const ShardingAnswer& answer)
+{
+    const ShardingLink& link = answer.asked.link;
+    std::vector<Term> terms;
+    std::vector<ShardCollective> largest;
+    for (const ShardCollective& one : answer.step.collectives()) {
+        const auto alike = std::ranges::find_if(
+            largest, [&](const ShardCollective& other) { return other.kind == one.kind && other.what == one.what; });
+        if (alike == largest.end())
+            largest.push_back(one);
+        else if (one.payload() > alike->payload())
+            *alike = one;
+    }
+    for (const ShardCollective& one : largest) {
+        const ShardNccl asked = ncclOf(one, link);
+        if (const auto choice = ncclChoiceOf(asked.asked, asked.peer, link.machines, *link.nccl))
+            terms.push_back(
+                {fmt::format("{}, {}", one.what, collectiveText(one.kind)), choice->seconds(one.payload()),
+                 Unit::Second,
+                 fmt::format("NCCL's {}: {} + {} / {}", chosenText(*choice), secondsText(choice->latency),
+                             bytesText(one.payload()), quantityText(choice->bandwidth, Unit::BytePerSecond)),
+                 "NCCL's cost model (src/graph/tuning.cc)"});
+    }
+    return terms;
+}
+
+/// Where over the size of a payload NCCL changes what it does, for the collective that sends most.
+std::vector<Term> ncclRangeTerms(const ShardingAnswer& answer)
+{
+    const ShardingLink& link = answer.asked.link;
+    const ShardCollective* most = nullptr;
+    const std::vector<ShardCollective> all = answer.step.collectives();
+    for (const ShardCollective& one : all) {
+        if (one.kind != CollectiveKind::HostCopy && (!most || one.payload() > most->payload()))
+            most = &one;
+    }
+    if (!most || !link.nccl)
+        return {};
+    const ShardNccl asked = ncclOf(*most, link);
+    std::vector<Term> terms;
+    for (const NcclRange& range : ncclRangesOf(asked.asked, asked.peer, link.machines, *link.nccl))
+        terms.push_back(
+            {fmt::format("from {}", bytesText(range.from)), range.choice.bandwidth, Unit::BytePerSecond,
+             fmt::format("{} of {} ranks: {}", collectiveText(most->kind), most->ranks, chosenText(range.choice)),
+             "NCCL's cost model"});
+    return terms;
+}
+
+/// What one step of a ring waits for beside its bytes.
+double stepLatency(const ShardingAnswer& answer)
+{
+    const ShardingLink& link = answer.asked.link;
+    if (link.nccl) {
+        for (const ShardCollective& one : answer.step.collectives()) {
+            const ShardNccl asked = ncclOf(one, link);
+            if (const auto choice = ncclChoiceOf(asked.asked, asked.peer, link.machines, *link.nccl))
+                return choice->latency / double(ringSteps(one.kind, one.ranks));
+        }
+    }
+    return answer.step.rate.latency;
+}
+
+/// Σ of a ring's α and β for every collective: what stands in textbooks.
+double ringOfTextbooks(const ShardingAnswer& answer)
+{
+    double sum = 0;
+    for (const ShardCollective& one : answer.step.collectives())
+        if (one.kind != CollectiveKind::HostCopy)
+            sum += one.count * ringSeconds(one.kind, one.payload(), one.ranks, answer.step.rate);
+    return sum;
+}
+
 /// What of the model stage `zero` divides by N, in words.
 const char* dividedText(int zero)
 {
@@ -106,8 +185,9 @@ Why sentWhy(const ShardingAnswer& answer)
     why.with = "= " + bytesText(answer.step.sent);
     why.terms = collectiveTerms(answer);
     why.source = zeroPaper;
-    if (answer.step.trees > 0)
-        why.omits.push_back("in a tree some ranks send more than others; this is the average");
+    if (answer.asked.link.nccl)
+        why.omits.emplace_back("in a tree some ranks send more than others, and a switch that reduces halves it: this "
+                               "is a ring's");
     why.omits.push_back("the loss and norms");
     return why;
 }
@@ -116,19 +196,28 @@ Why communicationWhy(const ShardingAnswer& answer)
 {
     Why why;
     const ShardStep& step = answer.step;
-    why.formula = "Σ over collectives: steps × (α + ⌈payload / N⌉ / β)";
+    const bool isByNccl = answer.asked.link.nccl.has_value();
+    why.formula = isByNccl ? "Σ over collectives: latency + payload / bandwidth of what NCCL chooses, the quickest by "
+                             "its own cost model"
+                           : "Σ over collectives: steps × (α + ⌈payload / N⌉ / β)";
     why.with = "= " + secondsText(step.communication);
-    why.terms = {alphaTerm(answer), betaTerm(answer)};
-    if (step.trees > 0)
-        why.terms.push_back({"trees", double(step.trees), Unit::One,
-                             "all-reduces that are quicker in a tree: 2 ⌈log₂ N⌉ α + 2 payload / β", "model"});
+    if (isByNccl) {
+        why.terms = ncclTerms(answer);
+        why.terms.push_back(betaTerm(answer));
+        if (answer.asked.ranks() > 1)
+            why.terms.push_back({"ring of textbooks", ringOfTextbooks(answer), Unit::Second,
+                                 "Σ steps × (α + ⌈payload / N⌉ / β), with all of β and the α of a copy",
+                                 "Patarasuk and Yuan 2009"});
+    } else {
+        why.terms = {alphaTerm(answer), betaTerm(answer)};
+    }
     if (answer.step.copied > 0)
         why.terms.push_back(
             {"host", answer.asked.hostBandwidth, Unit::BytePerSecond, "of copies to and from the host", "the device"});
-    why.source = "Patarasuk and Yuan 2009";
-    if (answer.asked.link.way == ShardingWay::Peer || answer.asked.link.way == ShardingWay::Host)
-        why.source += "; measured between events around a ring of GPUs, never in a tree; not yet run on GPUs";
-    why.omits = {"links of several speeds between ranks", "ranks that arrive late"};
+    why.source = isByNccl ? "NCCL, src/graph/tuning.cc; a measurement is a ring of copies between GPUs, without NCCL; "
+                            "not yet run on GPUs"
+                          : "Patarasuk and Yuan 2009";
+    why.omits = {"ranks that arrive late"};
     return why;
 }
 
@@ -139,7 +228,8 @@ Why exposedWhy(const ShardingAnswer& answer)
     why.formula = "exposed = time of the step − what the rank computes";
     why.with =
         fmt::format("= {} − {} = {}", secondsText(step.end), secondsText(step.compute), secondsText(step.exposed()));
-    why.terms = {alphaTerm(answer), betaTerm(answer)};
+    why.terms = answer.asked.link.nccl ? ncclTerms(answer) : std::vector<Term>{alphaTerm(answer)};
+    why.terms.push_back(betaTerm(answer));
     why.source = answer.asked.link.isSerial
         ? "the ranks' own cores move the bytes: nothing is computed meanwhile"
         : "timeline of units and collectives: buckets behind backward, weights gathered ahead";
@@ -259,16 +349,18 @@ void explainMeasured(Figures& figures, const ShardingAnswer& answer)
     explain(figures, "communication_time", communicationWhy(answer));
     explain(figures, "exposed_time", exposedWhy(answer));
     Why latency;
-    latency.formula = "α of the link";
-    latency.with = "= " + secondsText(step.rate.latency);
-    latency.terms = {alphaTerm(answer)};
-    latency.source = answer.asked.link.source;
+    const bool isByNccl = answer.asked.link.nccl.has_value();
+    latency.formula = isByNccl ? "latency of the step's first collective / steps of its ring" : "α of the link";
+    latency.with = "= " + secondsText(stepLatency(answer));
+    latency.terms = isByNccl ? ncclTerms(answer) : std::vector<Term>{alphaTerm(answer)};
+    latency.source = isByNccl ? "NCCL, src/graph/tuning.cc" : answer.asked.link.source;
     explain(figures, "latency", std::move(latency));
     Why bus;
     bus.formula =
         "sent / collectives: what NCCL's tests call bus bandwidth, 2 (N − 1) / N × payload / time of an all-reduce";
     bus.with = fmt::format("= {} / {}", bytesText(step.sent), secondsText(step.communication));
-    bus.terms = {betaTerm(answer)};
+    bus.terms = ncclRangeTerms(answer);
+    bus.terms.push_back(betaTerm(answer));
     bus.source = "nccl-tests, doc/PERFORMANCE.md";
     explain(figures, "bus_bandwidth", std::move(bus));
 }
@@ -305,7 +397,7 @@ Figures shardingFigures(const ShardingAnswer& answer)
     numbers.sent = answer.step.sent;
     numbers.communication.seconds = answer.step.communication;
     numbers.exposed.seconds = answer.step.exposed();
-    numbers.latency.seconds = answer.step.rate.latency;
+    numbers.latency.seconds = stepLatency(answer);
     Figures figures = measuredShardingFigures(numbers);
     explainMeasured(figures, answer);
     addTimes(figures, answer);

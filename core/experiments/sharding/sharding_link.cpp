@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ranks' bytes travel over. Between GPUs α and β are the catalogue's; where a peer link's α is not known, that
-// of a copy to the host stands for it. Within a host a step of the ring reads a neighbour's piece and adds or stores
-// it: its α and β are fitted by the calibration (RingKind), else β is the copy rate of so many cores and α a typical
-// hand-over.
+// What the ranks' bytes travel over. Between GPUs β is the catalogue's, and what NCCL makes of it is
+// core/timing/nccl.h; α, which copies between GPUs take, is the catalogue's, too; where a peer link's is not known,
+// that of a copy to the host stands for it. Within a host a step of the ring reads a neighbour's piece and adds or
+// stores it: its α and β are fitted by the calibration (RingKind), else β is the copy rate of so many cores and α a
+// typical hand-over.
 //     in place   an all-reduce writes over what its neighbour has just read: 0.25 ns a byte in one state of a virtual
 //                machine with two cores of a Zen 4, where a reduce-scatter and an all-gather over memory of their own
 //                took 0.07 ns
 //     in turns   more ranks than cores: all ranks of the fullest core, ⌈N / cores⌉, make a step one after the other,
 //                and each turn is a switch, 1 µs where a hand-over between cores is 0.1 µs
 //
-// Left out: several nodes with a slower network between them, unless the network's rate is given (link_bandwidth).
+// Left out: networks that are thinner further up.
 #include "core/base/rounding.h"
 #include "core/experiment/schema.h"
 #include "core/experiments/memory/memory_parameters.h"
@@ -63,9 +64,15 @@ void setGpuRates(ShardingLink& link, const Device& device)
 {
     const Link* const found = device.link(shardingWays.keyOf(link.way));
     const Link* const host = device.link("host");
-    link.takesTrees = true;
+    link.nccl = ncclLink(device, shardingWays.keyOf(link.way));
     link.label = found ? found->label : "no link";
     link.rate.bandwidth = found ? found->bandwidth.valueOr(0) : 0;
+    const auto among = [&](const char* id) {
+        const Link* const fewer = link.way == ShardingWay::Peer ? device.link(id) : nullptr;
+        return fewer ? fewer->bandwidth.valueOr(link.rate.bandwidth) : link.rate.bandwidth;
+    };
+    link.pair = among("peer of 2");
+    link.four = among("peer of 4");
     const double likeHost = host ? host->latency.valueOr(device.launch.valueOr(0)) : device.launch.valueOr(0);
     link.rate.latency = found ? found->latency.valueOr(likeHost) : likeHost;
     link.source = found ? found->bandwidth.source : "the device has no link between GPUs";
@@ -137,15 +144,17 @@ Result<ShardingCase> shardingCase(const Device& device, const Parameters& parame
     asked.bucket = parameters.integer("bucket");
     asked.prefetch = int(parameters.integer("prefetch"));
     MEMSCAPE_SET(asked.link.way, wayOf(device, parameters.choice("link")));
-    if (device.isGpu())
+    if (device.isGpu()) {
         setGpuRates(asked.link, device);
-    else
+        asked.link.machines = {asked.plan().machineRanks, asked.plan().network};
+    } else {
         setHostRates(asked.link, device, asked.ranks(), asked.isInPlace());
+    }
     if (asked.link.isSerial)
         asked.prefetch = 0; // nothing is gathered while it computes
     const double bandwidth = parameters.number("link_bandwidth"), latency = parameters.number("link_latency");
     if (bandwidth > 0) {
-        asked.link.rate.bandwidth = asked.link.far = asked.link.own = bandwidth;
+        asked.link.rate.bandwidth = asked.link.far = asked.link.own = asked.link.pair = asked.link.four = bandwidth;
         asked.link.source = "given (link_bandwidth)";
     }
     if (latency > 0)
@@ -171,7 +180,7 @@ Schema shardingSchema()
     for (ParameterSpec& spec : trainingSchema()) {
         for (const char* key : {"model", "zero", "data_parallel", "batch", "sequence", "precision", "optimizer",
                                 "attention", "checkpointing", "tensor_parallel", "sequence_parallel", "offload",
-                                "sharding_implementation", "assume"}) {
+                                "sharding_implementation", "network_bandwidth", "machine_gpus", "assume"}) {
             if (spec.key == key)
                 schema.push_back(std::move(spec));
         }
@@ -188,8 +197,8 @@ Schema shardingSchema()
     named("data_parallel").standard = "8";
     named("data_parallel").maximum = 1024;
     named("data_parallel").suffix = "ranks";
-    for (const char* key :
-         {"zero", "sharding_implementation", "data_parallel", "tensor_parallel", "sequence_parallel", "offload"})
+    for (const char* key : {"zero", "sharding_implementation", "data_parallel", "tensor_parallel", "sequence_parallel",
+                            "offload", "network_bandwidth", "machine_gpus"})
         named(key).group.clear();
     // What is asked first stands first.
     std::stable_partition(schema.begin(), schema.end(), [](const ParameterSpec& one) {
@@ -200,11 +209,13 @@ Schema shardingSchema()
         ways.push_back(std::move(way));
     schema.push_back(choiceSpec("link", "link", "What the ranks' bytes travel over.", std::move(ways)));
     schema.push_back(linkBandwidthSpec());
-    schema.push_back(realSpec("link_latency", "link latency", "Of one step of a ring.",
-                              {.most = 1,
-                               .unit = Unit::Second,
-                               .scale = Scale::Log2,
-                               .words = {{"0", "the device's own", "what the catalogue says of the device's link"}}}));
+    schema.push_back(
+        realSpec("link_latency", "link latency",
+                 "Of one step of a ring: of a CPU, and of copies between GPUs. NCCL has latencies of its own.",
+                 {.most = 1,
+                  .unit = Unit::Second,
+                  .scale = Scale::Log2,
+                  .words = {{"0", "the device's own", "what the catalogue says of the device's link"}}}));
     schema.push_back(integerSpec(
         "bucket", "bucket",
         "Bytes of gradients that are reduced together, as soon as backward has made them. Stage 3 reduces layers.",
@@ -215,7 +226,8 @@ Schema shardingSchema()
     schema.push_back(integerSpec("prefetch", "gathered ahead",
                                  "Of stage 3: layers whose weights are gathered while another computes. 0: none.",
                                  {.most = 16, .standard = "1", .suffix = "layers"}));
-    setGroup(schema, "link and overlap", {"link", "link_bandwidth", "link_latency", "bucket", "prefetch"});
+    setGroup(schema, "link and overlap",
+             {"link", "link_bandwidth", "link_latency", "network_bandwidth", "machine_gpus", "bucket", "prefetch"});
     setGroup(schema, "training details", {"precision", "optimizer", "attention", "checkpointing", "assume"});
     return schema;
 }

@@ -65,7 +65,6 @@ public:
         ShardStep step;
         MEMSCAPE_SET(step.spans, scheduleLanes(m_lanes));
         step.tasks = std::move(m_tasks);
-        step.trees = m_trees;
         step.rate = m_rate;
         sum(step);
         sumGathered(step);
@@ -125,6 +124,8 @@ private:
 
     Wait addCollective(ShardLane lane, ShardCollective collective, std::vector<Wait> waits)
     {
+        if (lane == ShardLane::Data)
+            collective.stride = m_plan.tensorParallel;
         ShardTask task{collective.phase, collective.unit, collective};
         return add(lane, secondsOf(collective), std::move(waits), std::move(task));
     }
@@ -133,16 +134,14 @@ private:
     {
         if (one.kind == CollectiveKind::HostCopy)
             return m_asked.hostLatency + one.payload() / m_asked.hostBandwidth;
-        const bool isTree = m_asked.link.takesTrees
-            && quickestAlgorithm(one.kind, one.payload(), one.ranks, m_rate) == CollectiveAlgorithm::Tree;
-        m_trees += isTree;
+        if (m_asked.link.nccl) {
+            const ShardNccl nccl = ncclOf(one, m_asked.link);
+            return ncclSeconds(nccl.asked, nccl.peer, m_asked.link.machines, *m_asked.link.nccl);
+        }
         // Where its own core does it, a rank's own piece is copied among the gathered ones.
         const double ownPiece =
             one.what == "weights" && m_copyRate > 0 ? one.payload() / double(one.ranks) / m_copyRate : 0;
-        return one.count
-            * (ownPiece
-               + (isTree ? treeSeconds(one.kind, one.payload(), one.ranks, m_rate)
-                         : ringSeconds(one.kind, one.payload(), one.ranks, m_rate)));
+        return one.count * (ownPiece + ringSeconds(one.kind, one.payload(), one.ranks, m_rate));
     }
 
     /// The gradients in the order of backward, cut into buckets.
@@ -411,8 +410,7 @@ private:
     std::int64_t m_weightBytes, m_gradientBytes;
     std::int64_t m_bucket = 1, m_nextBucket = 1, m_filled = 0; ///< elements
     std::size_t m_buckets = 0;
-    std::int64_t m_late = 0; ///< elements of gradients that the host gets behind backward
-    std::int64_t m_trees = 0;
+    std::int64_t m_late = 0;                    ///< elements of gradients that the host gets behind backward
     std::vector<std::optional<Wait>> m_gathers; ///< by turn
     std::vector<Wait> m_computed;               ///< by turn
     std::optional<Wait> m_root;                 ///< FSDP's, gathered

@@ -24,6 +24,19 @@ double servedFigure(const char* device, const std::vector<std::string>& texts, c
     return figure ? figure->number() : memscape::nan;
 }
 
+/// What the why of a token says of its collectives.
+std::string saidOfCollectives(const std::vector<std::string>& texts)
+{
+    const Experiment& inference = **findExperiment("inference-memory");
+    const auto figures =
+        inference.predictPoint(*findDevice("nvidia-h100-sxm"), *resolve(inference.schema(), texts)).value();
+    std::string said;
+    for (const Term& term : findFigure(figures, "token_time")->why->terms)
+        if (term.symbol.starts_with("activations"))
+            said += term.meaning + "; ";
+    return said;
+}
+
 } // namespace
 
 class TestServedKernels : public QObject
@@ -124,6 +137,18 @@ private slots:
 
     // mit-han-lab/llm-awq, tinychat/README.md @048e19e: Falcon 7B behind a prompt of 4 tokens, its host in each layer
     // waiting twice for the device. Without its waits it would take two thirds.
+    // vLLM's custom_all_reduce.py: up to 8 MiB by its own kernel; 4,096 hidden values of 2 B are 8 KiB a sequence. Two
+    // in each of 32 layers, and one behind the embedding, whose vocabulary is shared.
+    void whoReducesIsSaid()
+    {
+        const auto said = [](const char* batch) {
+            return saidOfCollectives({"model=llama-2-7b", "library=vllm", "tensor_parallel=4", batch, "context=64"});
+        };
+        QVERIFY2(said("batch=1").find("65 × 8 KiB among 4: the engine's own kernel, ") == 0, said("batch=1").c_str());
+        QVERIFY2(said("batch=2048").find("65 × 16 MiB among 4: NCCL's ") == 0, said("batch=2048").c_str());
+        QCOMPARE(saidOfCollectives({"model=llama-2-7b", "library=vllm", "context=64"}), std::string());
+    }
+
     void falconWaitsForTheDevice()
     {
         const auto token = [](const char* device, const char* model, std::vector<std::string> texts, const char* key) {

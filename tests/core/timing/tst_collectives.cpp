@@ -136,7 +136,6 @@ private slots:
             QCOMPARE(sentShare(kind, 1), 0.0);
             QCOMPARE(ringSeconds(kind, 1e9, 1, {1e-6, 1e9}), 0.0);
         }
-        QCOMPARE(treeSeconds(CollectiveKind::AllReduce, 1e9, 1, {1e-6, 1e9}), 0.0);
     }
 
     void aRingsTimeIsTheSumOfItsSteps()
@@ -179,19 +178,6 @@ private slots:
         QCOMPARE(seconds(Send, 2, 4), 1.0 / 300);
         QCOMPARE(seconds(AllToAll, 16, 1), sixteenth * 8 / 15 / 50);
         QCOMPARE(exchangeSeconds({"", AllGather, 1e9, 1, 16, 1}, 300e9, {}), sixteenth / 300);
-    }
-
-    void aTreeIsQuickerWhereLatencyRules()
-    {
-        const RankLink link{5e-6, 25e9};
-        using enum CollectiveKind;
-        QVERIFY(quickestAlgorithm(AllReduce, 64, 256, link) == CollectiveAlgorithm::Tree);
-        QVERIFY(quickestAlgorithm(AllReduce, 1e11, 256, link) == CollectiveAlgorithm::Ring);
-        QVERIFY(quickestAlgorithm(Broadcast, 64, 256, link) == CollectiveAlgorithm::Tree);
-        QVERIFY(quickestAlgorithm(AllGather, 64, 256, link) == CollectiveAlgorithm::Ring); // it has no tree here
-        // Up and down a tree of 256 are 8 levels each.
-        QVERIFY(std::abs(treeSeconds(AllReduce, 0, 256, link) - 16 * 5e-6) < 1e-15);
-        QVERIFY(std::abs(treeSeconds(AllReduce, 0, 257, link) - 18 * 5e-6) < 1e-15);
     }
 
 private:
