@@ -77,8 +77,6 @@ BlockIndex CachingAllocator::allocate(std::int64_t bytes, std::uint16_t stream)
     }
     if (!m_options.caches)
         return allocateDirectly(bytes);
-    if (!m_behind.empty())
-        completeOldest(stream);
     const std::int64_t rounded = roundedRequest(bytes, m_options);
     const Request request{rounded, segmentBytes(rounded), stream, rounded <= smallLimit};
     BlockIndex found = takeFree(request);
@@ -221,17 +219,12 @@ void CachingAllocator::freeBehind(BlockIndex index)
     m_behind.push_back(index);
 }
 
-/// Of the blocks that wait in a stream, the oldest where there are two.
-void CachingAllocator::completeOldest(std::uint16_t stream)
+void CachingAllocator::passBehind(std::size_t waiting)
 {
-    constexpr std::ptrdiff_t underWay = 2;
-    const auto isOfStream = [&](BlockIndex index) { return m_blocks[index].stream == stream; };
-    if (std::count_if(m_behind.begin(), m_behind.end(), isOfStream) < underWay)
-        return;
-    const auto oldest = std::find_if(m_behind.begin(), m_behind.end(), isOfStream);
-    const BlockIndex index = *oldest;
-    m_behind.erase(oldest);
-    completeFree(index);
+    const std::size_t passed = m_behind.size() - std::min(m_behind.size(), waiting);
+    for (std::size_t i = 0; i < passed; ++i)
+        completeFree(m_behind[i]);
+    m_behind.erase(m_behind.begin(), m_behind.begin() + std::ptrdiff_t(passed));
 }
 
 void CachingAllocator::free(BlockIndex index)

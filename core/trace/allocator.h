@@ -79,9 +79,10 @@ public:
     /// `emptyCache`, or an allocation that the driver refuses.
     void requestFree(BlockIndex block);
     void completeFree(BlockIndex block);
-    /// record_stream() and the end of the program's use: the block is completed when its own stream asks for a block
-    /// while two such wait. FSDP 1's limit_all_gathers lets the host run so far ahead.
+    /// record_stream() and the end of the program's use: the block is completed by `passBehind`.
     void freeBehind(BlockIndex block);
+    /// Of the blocks that wait so, all but the newest `waiting` are completed.
+    void passBehind(std::size_t waiting);
 
     /// Room for so many blocks in the program's hands.
     void reserve(std::size_t blocks) { m_blocks.reserve(blocks + blocks / 2); }
@@ -128,7 +129,6 @@ private:
     void linkAfter(BlockIndex index, BlockIndex previous);
     void insertFree(BlockIndex index);
     void change(Count count, std::int64_t amount);
-    void completeOldest(std::uint16_t stream);
     BlockIndex takeFree(const Request& request);
     bool shouldSplit(const AllocatorBlock& block, std::int64_t rounded) const;
     BlockIndex handOut(BlockIndex index, const Request& request, std::int64_t bytes);

@@ -57,6 +57,7 @@ bool Replayer::run(std::size_t first, std::size_t last)
 {
     for (std::size_t i = first; i < last; ++i, ++m_moment) {
         const Event& event = m_trace.events()[i];
+        m_allocator.passBehind(event.waiting);
         if (!event.isAllocation()) {
             tell(event, m_served[event.block]);
             event.isBehind ? m_allocator.freeBehind(m_served[event.block]) : m_allocator.free(m_served[event.block]);

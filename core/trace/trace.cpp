@@ -129,6 +129,7 @@ void Trace::add(const Event& event)
     if (m_phase == Phase::Setup && m_setupEvents == m_events.size())
         ++m_setupEvents;
     m_events.push_back(event);
+    m_events.back().waiting = std::exchange(m_waiting, UINT32_MAX);
     count(event.change());
 }
 
@@ -163,6 +164,14 @@ void Trace::free(BlockId block)
 void Trace::freeBehind(BlockId block)
 {
     free(block, true);
+}
+
+void Trace::passBehind(std::size_t waiting)
+{
+    if (m_allocator)
+        m_allocator->passBehind(waiting);
+    else
+        m_waiting = std::uint32_t(std::min<std::size_t>(m_waiting, waiting));
 }
 
 void Trace::free(BlockId block, bool isBehind)

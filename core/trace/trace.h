@@ -66,6 +66,8 @@ struct Event
     Category category = Category::Unknown;
     Phase phase = Phase::Setup;
     bool isBehind = false; ///< a free: another stream was given the block
+    /// When it happens other streams have come past the blocks freed behind, but for the newest so many (passBehind).
+    std::uint32_t waiting = UINT32_MAX;
 
     bool isAllocation() const { return kind == EventKind::Allocate; }
     std::int64_t change() const { return isAllocation() ? bytes : -bytes; }
@@ -148,6 +150,8 @@ public:
     void free(BlockId block);
     /// The same of a block that another stream was given (CachingAllocator::freeBehind).
     void freeBehind(BlockId block);
+    /// Other streams are done with what was freed so, but for the newest `waiting`: before the next event.
+    void passBehind(std::size_t waiting);
     /// From now on until `endPassing()`, before anything else is written.
     void beginPassing(std::vector<std::int64_t> bytes);
     void endPassing();
@@ -230,6 +234,7 @@ private:
     std::vector<BlockId> m_passingBlocks; ///< of the allocator
     Phase m_phase = Phase::Setup;
     std::uint16_t m_microBatch = 0;
+    std::uint32_t m_waiting = UINT32_MAX; ///< what the next event says
     bool m_overflow = false;
 };
 

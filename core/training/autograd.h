@@ -211,6 +211,7 @@ private:
     void endReductions();
     // Of DeepSpeed.
     void fillBucket(TensorId tensor, Gradient& whole);
+    void dropCopied(Gradient& whole);
     void flushBucket();
     void copyBucket(std::int64_t filled);
     void makeBuckets();

@@ -13,6 +13,7 @@ DeepSpeedWeights::DeepSpeedWeights(const Graph& graph, const DeepSpeedRules& rul
                                    std::span<const std::int64_t> gathered, Trace& trace,
                                    std::span<const ModuleId> modules, std::span<const Segment> segments)
     : m_trace(trace)
+    , m_lead(trace)
     , m_name(trace.name("gathered weights"))
     , m_bufferName(trace.name("all-gather output"))
     , m_sizes(rules.sizes)
@@ -47,8 +48,12 @@ DeepSpeedWeights::DeepSpeedWeights(const Graph& graph, const DeepSpeedRules& rul
     for (std::uint32_t i = count; i-- > 0;)
         if (graph.operators[i].hasGradient)
             m_backward[i] = addStep(m_usedBy[i]);
+    for (std::uint32_t i = 0; i < count; ++i)
+        m_isProduct.push_back(isMatrixProduct(graph.operators[i].kind));
+    for (std::uint32_t i = 0; i < count; ++i)
+        m_waits.push_back(rules.waitsInAttention && isAttentionKernel(graph.operators[i].kind));
     for (std::uint32_t i = 0; rules.keepsGathered && i < count; ++i)
-        m_saves[i] = graph.operators[i].hasGradient && isMatrixProduct(graph.operators[i].kind);
+        m_saves[i] = graph.operators[i].hasGradient && m_isProduct[i];
     for (const Segment& segment : segments)
         std::fill(m_saves.begin() + segment.first, m_saves.begin() + segment.last, 0);
     std::vector<std::uint32_t> next(m_parameters.size(), noStep);
@@ -79,7 +84,10 @@ void DeepSpeedWeights::beginForward()
 
 void DeepSpeedWeights::enter(std::uint32_t op, bool isReplay)
 {
+    if (m_waits[op] && (m_isForward || isReplay))
+        m_lead.wait();
     m_op = op;
+    m_isReplay = isReplay;
     m_step = isReplay ? noStep : (m_isForward ? m_forward : m_backward)[op];
     std::vector<std::uint32_t> lacking;
     for (const std::uint32_t parameter : m_usedBy[op])
@@ -88,6 +96,7 @@ void DeepSpeedWeights::enter(std::uint32_t op, bool isReplay)
     gather(lacking);
     for (const std::uint32_t parameter : m_usedBy[op])
         await(parameter);
+    m_lead.launch(!m_usedBy[op].empty());
     if (m_step != noStep)
         prefetch();
 }
@@ -160,6 +169,7 @@ void DeepSpeedWeights::await(std::uint32_t index)
 
 void DeepSpeedWeights::ran()
 {
+    m_lead.launch(m_isProduct[m_op] && !m_isForward && !m_isReplay ? 2 : 1);
     if (m_step == noStep)
         return;
     const Step& step = m_steps[m_step];
@@ -184,14 +194,20 @@ void DeepSpeedWeights::giveBack(std::uint32_t index)
     if (m_isForward && m_step != noStep && m_saves[m_op])
         m_saved[m_op].push_back(block);
     else
-        m_trace.freeBehind(block);
+        give(block);
     m_live -= parameter.elements;
+}
+
+void DeepSpeedWeights::give(BlockId block)
+{
+    m_lead.freeBehind(block);
+    m_lead.launch(1);
 }
 
 void DeepSpeedWeights::endSaved(std::uint32_t op)
 {
     for (const BlockId block : std::exchange(m_saved[op], {}))
-        m_trace.freeBehind(block);
+        give(block);
 }
 
 void DeepSpeedWeights::endBackward()
@@ -203,6 +219,7 @@ void DeepSpeedWeights::endBackward()
     m_gathers.clear();
     for (std::uint32_t op = 0; op < m_saved.size(); ++op)
         endSaved(op);
+    m_lead.wait();
 }
 
 } // namespace memscape

@@ -13,11 +13,18 @@
 //
 // A parameter that is gathered alone is a view of what the ranks have sent. Several are gathered at once into one
 // buffer, and copied out of it when the first of them is used; the buffer stays until the last one is
-// (partition_parameters.py, AllGatherCoalescedHandle). Gathers have a stream of their own, and what is given back was
-// used in another one: as FSDP 1's (fsdp_units.h). Left out: NVMe.
+// (partition_parameters.py, AllGatherCoalescedHandle). Gathers have a stream of their own, which waits for no
+// computation, and what is given back was used in another one (free_param, record_stream): it stays until the device
+// has come past its use, as far behind the host as host_lead.h says. The same holds for gradients that the reductions'
+// stream copies into the bucket. In backward the host waits for the reduction before the last two, at its end for all
+// (stage3.py, max_param_reduce_events, independent_gradient_partition_epilogue). A command is counted for each operator
+// (two for a product's backward), for the event that a module with weights waits for and for that of each parameter
+// given back. Left out: gathers that are slower than the computation, which then is not behind (few tokens, slow
+// links); NVMe.
 #pragma once
 
 #include "core/training/gathered_weights.h"
+#include "core/training/host_lead.h"
 #include "core/training/placement.h"
 #include "core/training/segments.h"
 
@@ -38,8 +45,11 @@ public:
     void ran() override;
     void leave() override { }
     void endBackward() override;
+    void freeGradient(BlockId block) override { m_lead.freeBehind(block); }
+    void reduce() override { m_lead.record(reductionsUnderWay); }
 
 private:
+    static constexpr std::size_t reductionsUnderWay = 2; ///< max_param_reduce_events
     static constexpr std::uint32_t noStep = UINT32_MAX;
     struct Parameter
     {
@@ -73,9 +83,11 @@ private:
     std::int64_t paddedBytes(const Parameter& parameter) const;
     void prefetch();
     void giveBack(std::uint32_t parameter);
+    void give(BlockId block);
     void endSaved(std::uint32_t op);
 
     Trace& m_trace;
+    HostLead m_lead;
     NameId m_name, m_bufferName;
     DeepSpeedSizes m_sizes;
     std::int64_t m_devices;
@@ -85,13 +97,14 @@ private:
     std::vector<Step> m_steps;
     std::vector<Use> m_uses;
     std::vector<std::uint32_t> m_forward, m_backward; ///< by operator: its step
+    std::vector<std::uint8_t> m_isProduct, m_waits;   ///< by operator
     std::vector<std::uint8_t> m_saves;                ///< by operator: its node keeps the weight
     std::vector<std::vector<BlockId>> m_saved;        ///< by operator: given back, and kept
     std::uint32_t m_step = noStep, m_op = 0;          ///< that run
     std::size_t m_queue = 0;                          ///< into m_uses
     std::int64_t m_live = 0;                          ///< elements
     std::int64_t m_traversed = 0;                     ///< elements of all steps
-    bool m_isForward = true;
+    bool m_isForward = true, m_isReplay = false;
 };
 
 } // namespace memscape

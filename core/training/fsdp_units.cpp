@@ -6,6 +6,12 @@
 
 namespace memscape {
 
+namespace {
+
+constexpr std::size_t mostUnderWay = 2; // _FreeEventQueue's max_num_inflight_all_gathers
+
+} // namespace
+
 FsdpUnits::FsdpUnits(const Graph& graph, const FsdpRules& rules, std::span<const std::int64_t> gathered, Trace& trace,
                      std::span<const ModuleId> modules)
     : m_rules(rules)
@@ -103,6 +109,8 @@ void FsdpUnits::gather(std::uint32_t index)
     const ModuleId module = m_wrapping.units[index].module;
     const BlockId copy = m_trace.allocate(unit.copied, Category::Communication, m_copyName, module,
                                           m_rules.isFlat ? FsdpStreams::halfCopy : FsdpStreams::gather);
+    if (m_rules.isFlat && m_waiting >= mostUnderWay) // the limiter waits for one event a gather
+        m_trace.passBehind(--m_waiting);
     unit.buffer = m_trace.allocate(unit.bytes, Category::Communication, m_rules.isFlat ? m_name : m_bufferName, module,
                                    FsdpStreams::gather);
     m_trace.free(copy);
@@ -129,8 +137,10 @@ void FsdpUnits::makeWhole(std::uint32_t index)
 
 void FsdpUnits::giveBack(std::uint32_t index)
 {
-    for (const BlockId block : std::exchange(m_units[index].whole, {}))
+    for (const BlockId block : std::exchange(m_units[index].whole, {})) {
+        m_waiting += m_rules.isFlat;
         m_rules.isFlat ? m_trace.freeBehind(block) : m_trace.free(block);
+    }
 }
 
 void FsdpUnits::leave()

@@ -25,7 +25,7 @@
 //
 // What is reserved: gathers and reductions have streams of their own, and a block serves its own stream alone. FSDP 1
 // frees with record_stream, and limit_all_gathers makes the host wait for the last but two of these frees
-// (CachingAllocator::freeBehind). While FSDP 1 wraps the units it moves each to the device and joins it to a flat
+// (Trace::freeBehind). While FSDP 1 wraps the units it moves each to the device and joins it to a flat
 // parameter; the blocks of that stay reserved (Trace::beginPassing). Left out: explicit forward prefetching; flat
 // gradients, which FSDP 1 frees behind the reduction, too; a model that was whole on the device before; that stage 2
 // keeps weights whole from one micro-batch to the next under no_sync().
@@ -92,6 +92,7 @@ private:
     FsdpWrapping m_wrapping;
     std::vector<Unit> m_units;
     std::uint32_t m_current = 0;
+    std::size_t m_waiting = 0; ///< blocks freed behind the computation that has not come past them
     bool m_isForward = true;
     bool m_isReplaying = false;
     BlockId m_held = noBlock; ///< the buffer of the unit that was copied out last in forward

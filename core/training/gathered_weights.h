@@ -41,6 +41,11 @@ public:
     virtual void leave() = 0;
     virtual void endForward() { }
     virtual void endBackward() { }
+
+    /// A gradient that was copied away in the reductions' own stream.
+    virtual void freeGradient(BlockId) { }
+    /// The host is about to have gradients reduced behind what has run.
+    virtual void reduce() { }
 };
 
 } // namespace memscape

@@ -267,7 +267,16 @@ void Autograd::fillBucket(TensorId tensor, Gradient& whole)
     if (elements > rules.sizes.reduceBucket) // it is reduced where it lies
         m_besideBucket.push_back(whole);
     else
-        drop(whole);
+        dropCopied(whole);
+}
+
+/// A gradient that the reductions' stream has copied.
+void Autograd::dropCopied(Gradient& whole)
+{
+    if (!m_units || !m_placement.deepspeed->hasReduceStream || m_live.references(whole.live) > 1)
+        return drop(whole);
+    m_units->freeGradient(m_live.block(whole.live));
+    m_live.forget(std::exchange(whole.live, 0));
 }
 
 /// What stage 1 has summed of a parameter.
@@ -286,6 +295,8 @@ void Autograd::flushBucket()
     const std::int64_t filled = std::exchange(m_filled, 0);
     if (filled == 0)
         return;
+    if (m_units && rules.hasReduceStream)
+        m_units->reduce();
     const auto keep = [&] {
         if (rules.stage > 1)
             for (const TensorId tensor : m_inBucket)
@@ -301,7 +312,7 @@ void Autograd::flushBucket()
     m_flushed += filled;
     m_inBucket.clear();
     for (Gradient& whole : m_besideBucket)
-        drop(whole);
+        dropCopied(whole);
     m_besideBucket.clear();
 }
 
@@ -323,7 +334,8 @@ void Autograd::copyBucket(std::int64_t filled)
         copied = isOfOne ? 0 : filled;
     }
     const NameId name = m_trace.name("copy of the reduce bucket");
-    const BlockId copy = m_trace.allocate(copied * rules.reducedBytes, Category::Communication, name);
+    const BlockId copy = m_trace.allocate(copied * rules.reducedBytes, Category::Communication, name, 0,
+                                          rules.hasReduceStream ? FsdpStreams::reduce : 0);
     if (rules.addsIntoPartition) { // converted one by one
         std::int64_t largest = 0;
         for (const TensorId tensor : m_inBucket)

@@ -57,8 +57,10 @@ DeepSpeedRules deepSpeedRules(const std::vector<ParameterTensor>& parameters, co
     rules.addsIntoPartition = plan.hasFlatGradients();
     rules.sumsBeforeReducing = plan.sumsBeforeReducing();
     rules.reducesInBackward = plan.reducesInBackward();
+    rules.hasReduceStream = plan.zeroStage == 3 && plan.hidesReductions();
     rules.reducedBytes = plan.zeroStage == 1 ? plan.gradientBytes() : precisionRule(plan.precision).gradient;
     rules.sizes = plan.deepspeed;
+    rules.waitsInAttention = plan.waitsInAttention;
     rules.keepsGathered = plan.keepsGathered && plan.phase == StepPhase::Training;
     return rules;
 }

@@ -39,6 +39,7 @@ struct DeepSpeedRules
     bool addsIntoPartition = false;  ///< the next micro-batch's need no block of their own
     bool sumsBeforeReducing = false; ///< stage 1,
     bool reducesInBackward = true;   ///< of which the last micro-batch's gradients may be reduced as they come
+    bool hasReduceStream = false;    ///< stage 3, overlapped: it copies gradients into the bucket, too
     std::int64_t bucketBytes = 0;    ///< of the reduce buckets that live through backward; 0: through the step
     std::int64_t reducedBytes = 2;   ///< B per element
     DeepSpeedSizes sizes = {};
@@ -46,6 +47,7 @@ struct DeepSpeedRules
     /// a view of the gathered weight through backward, whatever becomes of the parameter. Within zero.Init DeepSpeed
     /// replaces it (runtime/zero/linear.py, LinearFunctionForZeroStage3).
     bool keepsGathered = false;
+    bool waitsInAttention = false; ///< Plan's
 };
 
 /// Lists lie beside Graph::parameters; an empty one means that every tensor is as it is.

@@ -146,6 +146,15 @@ Result<FsdpWrap> fsdpWrapFromText(std::string_view text)
     return wraps.value(text);
 }
 
+DeepSpeedSizes DeepSpeedSizes::ofWidth(std::int64_t hidden)
+{
+    DeepSpeedSizes sizes;
+    sizes.reduceBucket = hidden * hidden;
+    sizes.prefetchBucket = 9 * hidden * hidden / 10;
+    sizes.persistent = 10 * hidden;
+    return sizes;
+}
+
 std::string_view shardedByText(ShardedBy implementation)
 {
     return implementations.text(implementation);

@@ -102,6 +102,9 @@ struct DeepSpeedSizes
     std::int64_t mostLive = 1'000'000'000;      ///< stage3_max_live_parameters
     std::int64_t reuseDistance = 1'000'000'000; ///< stage3_max_reuse_distance
     std::int64_t subGroup = 1'000'000'000;      ///< sub_group_size, of one device's pieces
+
+    /// "auto" in a configuration that transformers fills in (5.24, integrations/deepspeed.py, trainer_config_finalize).
+    static DeepSpeedSizes ofWidth(std::int64_t hidden);
 };
 
 /// Which modules are units of FSDP (fsdp_wrapping.h).
@@ -176,6 +179,9 @@ struct Plan
     int zeroStage = 0; ///< 1 optimizer, 2 and gradients, 3 and weights (FSDP full shard)
     ShardedBy shardedBy = ShardedBy::Paper;
     DeepSpeedSizes deepspeed = {};
+    /// transformers' FlashAttention reads the lengths of texts back, or whether positions rise, in each layer
+    /// (_upad_input, max().item(); since 4.44 _flash_attention_forward, all()): the host waits there for the device.
+    bool waitsInAttention = false;
     bool keepsGathered = false; ///< DeepSpeed, stage 3: products keep gathered weights for backward (DeepSpeedRules)
     FsdpWrap fsdpWrap = FsdpWrap::Block;
     std::int64_t fsdpMinParams = 100'000'000; ///< of a unit that is wrapped by size

@@ -144,6 +144,7 @@ void addSharding(Idle& idle, const Parameters& parameters)
         && (idle.is("sharding_implementation", "deepspeed") || idle.is("sharding_implementation", "deepspeed-late")
             || (idle.is("sharding_implementation", "auto") && !isFsdp && !(isAlone && idle.is("offload", "none"))));
     idle.add("sharding_implementation", stage == 0);
+    idle.add("deepspeed_sizes", !isDeepSpeed);
     idle.add("fsdp_wrap", !isFsdp || stage < 2);
     idle.add("fsdp_min_params", !isFsdp || stage < 2 || !idle.is("fsdp_wrap", "size"));
     idle.add("data_parallel_replicate", (isAlone || stage == 0) && isOneGroup);

@@ -117,6 +117,8 @@ Result<Plan> planOf(const Device& device, const Parameters& parameters)
     plan.pipelineSchedule = schedule;
     plan.network = parameters.number("network_bandwidth");
     plan.machineRanks = plan.network > 0 ? static_cast<int>(parameters.integer("machine_gpus")) : 0;
+    plan.waitsInAttention = parameters.choice("attention") == "flash" && parameters.has("library")
+        && runsTransformers(parameters.choice("library"));
     plan.keepsGathered = parameters.choice("sharding_implementation") == convertedLate;
     plan.gradientsAreBucketViews = parameters.flag("gradient_as_bucket_view");
     plan.reducesLastOnly = parameters.flag("no_sync");
@@ -364,6 +366,10 @@ Result<TrainingSetup> trainingSetup(const Device& device, const Parameters& para
 {
     TrainingSetup setup;
     MEMSCAPE_TRY(plan, planOf(device, parameters));
+    if (plan.isByDeepSpeed() && parameters.has("deepspeed_sizes") && parameters.choice("deepspeed_sizes") == "auto") {
+        MEMSCAPE_TRY(model, askedModel(parameters));
+        plan.deepspeed = DeepSpeedSizes::ofWidth(model.hidden);
+    }
     if (plan.offload != Offload::None && device.sharesHostMemory)
         return fail("plan.offload",
                     fmt::format("{} shares one memory with its host: what is offloaded stays in it", device.name),

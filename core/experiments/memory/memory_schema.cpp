@@ -184,6 +184,14 @@ std::vector<ParameterSpec> parallelSpecs()
                      "TrainingArguments): under stage 3 its linear layers keep their gathered weights for backward"},
                     {"ideal", "the paper", "ZeRO as it was described: pieces, and one layer whole at a time"}},
                    "auto"),
+        choiceSpec("deepspeed_sizes", "DeepSpeed's buckets",
+                   "How many gradients DeepSpeed reduces at once, how many weights it gathers ahead, and up to which "
+                   "size a parameter stays whole.",
+                   {{"default", "DeepSpeed's", "500 million gradients, 50 million weights, 100,000 elements"},
+                    {"auto", "\"auto\"",
+                     "\"auto\" in a configuration that transformers or Accelerate fills in: hidden², 0.9 hidden² and "
+                     "10 hidden"}},
+                   "default"),
         choiceSpec(
             "fsdp_wrap", "wrapped",
             "Which modules FSDP gathers at once, each a unit. What lies outside of units is whole from forward to "
@@ -441,6 +449,7 @@ Schema trainingSchema()
     setGroup(schema, "parallelism and offload",
              {"zero",
               "sharding_implementation",
+              "deepspeed_sizes",
               "fsdp_wrap",
               "fsdp_min_params",
               "data_parallel",

@@ -115,6 +115,13 @@ private:
             zero["offload_param"] = host;
         if (m_parameters.has("reductions") && !is("reductions", "auto"))
             zero["overlap_comm"] = is("reductions", "overlapped");
+        if (m_parameters.has("deepspeed_sizes") && is("deepspeed_sizes", "auto")) {
+            zero["reduce_bucket_size"] = "auto";
+            zero["stage3_prefetch_bucket_size"] = "auto";
+            zero["stage3_param_persistence_threshold"] = "auto";
+            note(
+                "\"auto\" is filled in by transformers' Trainer or Accelerate; deepspeed.initialize alone refuses it.");
+        }
         m_json["zero_optimization"] = std::move(zero);
         if (stage() != m_parameters.integer("zero"))
             note(fmt::format("Offloading that needs ZeRO: stage {} in place of {}.", stage(),

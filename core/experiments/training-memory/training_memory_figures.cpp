@@ -440,6 +440,17 @@ Figures stepFigures(const TrainingAnswer& answer, const TextbookFigures& textboo
     band.addTemporary(double(simulation.peak.categories[std::size_t(Category::Temporary)]));
     figures.push_back(bytesFigure("peak_allocated", "peak allocated", allocated, allocatedWhy(answer)));
     band.giveTo(figures.back());
+    if (const AllocatorCounts& peak = simulation.allocator.peak; peak.active > peak.allocated && !isOnCpu(answer)) {
+        figures.push_back(bytesFigure(
+            "peak_active", "peak active", double(peak.active),
+            Why{"blocks in the program's hands, and those that it has freed while another stream may still use them",
+                fmt::format("= {}, {} more than allocated", bytesText(double(peak.active)),
+                            bytesText(double(peak.active - peak.allocated))),
+                {},
+                std::string(allocatorSource),
+                {"active_bytes of torch.cuda.memory_stats()"}}));
+        band.giveTo(figures.back());
+    }
     if (!answer.setup.step.plan.updatesEarly()) { // whose first step makes its state as backward goes
         figures.push_back(bytesFigure(
             "first_step_peak", "peak of the first step", double(answer.firstPeak),

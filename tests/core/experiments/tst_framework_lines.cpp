@@ -92,6 +92,9 @@ QByteArray pythonSays(const QByteArray& programs)
 
 const std::set<std::string> documented{"train_batch_size",
                                        "zero_optimization.overlap_comm",
+                                       "zero_optimization.reduce_bucket_size",
+                                       "zero_optimization.stage3_param_persistence_threshold",
+                                       "zero_optimization.stage3_prefetch_bucket_size",
                                        "train_micro_batch_size_per_gpu",
                                        "gradient_accumulation_steps",
                                        "gradient_clipping",

@@ -74,6 +74,18 @@ private slots:
         QCOMPARE(peak("deepspeed-late", "block"), peak("deepspeed", "block"));
     }
 
+    /// transformers/integrations/deepspeed.py: GPT-2's width is 768, so that its bucket has 768² gradients. (The peaks
+    /// are of different moments.)
+    void automaticSizesFollowTheWidth()
+    {
+        const auto peak = [](const std::string& sizes) {
+            return peakOfStage3({"model=gpt2", "sequence=16", "precision=bf16-mixed", "data_parallel=8",
+                                 "sharding_implementation=deepspeed", "deepspeed_sizes=" + sizes});
+        };
+        const double less = peak("default") - peak("auto"), bucket = 2 * (5e8 - 768.0 * 768);
+        QVERIFY2(std::abs(less / bucket - 1) < 0.01, std::to_string(less).c_str());
+    }
+
     /// Its settings are asked for on one GPU, however the model was made.
     void aModelThatWasMadeWholeIsDeepSpeedsToo()
     {

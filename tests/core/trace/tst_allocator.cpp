@@ -340,12 +340,13 @@ private slots:
         QVERIFY(allocator.segments().empty());
     }
 
-    // torch/distributed/fsdp/_limiter_utils.py, _FreeEventQueue: two gathers may be under way.
-    void freesBehindAnotherStreamWaitForTwo()
+    // As torch/distributed/fsdp/_limiter_utils.py, _FreeEventQueue, lets two gathers be under way.
+    void freesBehindAnotherStreamWaitUntilThatHasPassed()
     {
         constexpr std::int64_t size = 32 << 20;
         CachingAllocator allocator;
         const auto gathered = [&] {
+            allocator.passBehind(1);
             const BlockIndex block = allocator.allocate(size, 1);
             const std::uint64_t address = allocator.block(block).address;
             allocator.freeBehind(block);

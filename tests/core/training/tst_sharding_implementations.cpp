@@ -118,6 +118,7 @@ std::vector<std::int64_t> gatheredSegments(ShardedBy implementation)
     std::vector<BlockIndex> served(made->trace.blockCount() + 1);
     for (const Event& event : made->trace.events()) {
         BlockIndex& block = served[event.block];
+        allocator.passBehind(event.waiting);
         if (event.isAllocation())
             block = allocator.allocate(event.bytes, event.stream);
         else if (event.isBehind)
