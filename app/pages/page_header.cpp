@@ -35,8 +35,8 @@ PageHeader::PageHeader(const Experiment& experiment, const PageInfo& page, Devic
     , m_measure(new QPushButton(this))
     , m_export(new QPushButton(tr("Export"), this))
     , m_answer(toneLabel({}, "strong", this, true))
-    , m_changes(toneLabel({}, "dim", this))
-    , m_caution(toneLabel({}, "warning", this, true))
+    , m_changes(new LinkLabel("dim", this))
+    , m_caution(new LinkLabel("warning", this))
 {
     setObjectName(QStringLiteral("header"));
     m_device->setExperiment(experiment);
@@ -65,8 +65,6 @@ PageHeader::PageHeader(const Experiment& experiment, const PageInfo& page, Devic
     m_answer->setObjectName(QStringLiteral("answer"));
     m_changes->setObjectName(QStringLiteral("changes"));
     m_changes->setAccessibleName(tr("The changes with the largest effect on the result"));
-    m_changes->setTextFormat(Qt::RichText);
-    m_changes->setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
     connect(m_changes, &QLabel::linkActivated, this, [this](const QString& assignment) {
         const auto equals = assignment.indexOf(u'=');
         emit changeWanted(assignment.left(equals), assignment.mid(equals + 1));
@@ -75,7 +73,6 @@ PageHeader::PageHeader(const Experiment& experiment, const PageInfo& page, Devic
     m_changes->hide();
     m_caution->setObjectName(QStringLiteral("caution"));
     m_caution->setWordWrap(true);
-    m_caution->setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
     connect(m_caution, &QLabel::linkActivated, this, &PageHeader::calibrationWanted);
     m_caution->hide();
 

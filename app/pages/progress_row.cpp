@@ -2,6 +2,7 @@
 #include "app/pages/progress_row.h"
 
 #include "app/pages/cards/card.h"
+#include "app/settings/words.h"
 
 #include <QHBoxLayout>
 #include <QProgressBar>
@@ -14,14 +15,16 @@ namespace memscape {
 
 namespace {
 
-QString progressText(const RunningMeasurement& run)
+QString progressText(const RunningMeasurement& run, const QString& where)
 {
     if (run.stopping)
         return ProgressRow::tr("stopping…");
     if (run.silent)
         return ProgressRow::tr("The worker has sent nothing for a while.");
-    const bool calibrating = run.experiment == "calibrate";
-    QString text = calibrating ? ProgressRow::tr("calibrating: %1").arg(run.label) : run.label;
+    // The page may be another one by now, or show another device.
+    const auto experiment = findExperiment(run.experiment);
+    const QString what = experiment ? toQString((*experiment)->title()) : ProgressRow::tr("Calibration");
+    QString text = ProgressRow::tr("%1 on %2: %3").arg(what, where, run.label);
     if (run.total > 0)
         text += ProgressRow::tr(" · %1 of %2").arg(run.done).arg(run.total);
     const qint64 seconds = run.elapsed.elapsed() / 1000;
@@ -85,7 +88,7 @@ void ProgressRow::refresh()
         m_seconds.start();
     m_bar->setRange(0, run->total);
     m_bar->setValue(run->done);
-    m_label->setText(progressText(*run));
+    m_label->setText(progressText(*run, m_runs.where()));
     m_stop->setEnabled(!run->stopping);
     m_wait->setVisible(run->silent && !run->stopping);
 }

@@ -56,6 +56,12 @@ RunController::RunController(StudyDocument& document, DeviceDirectory& devices, 
     });
 }
 
+QString RunController::where() const
+{
+    const DeviceEntry* entry = m_current ? m_devices.find(m_current->device) : nullptr;
+    return entry ? entry->label : m_current ? toQString(m_current->device) : QString();
+}
+
 QString RunController::obstacle(const std::string& deviceId) const
 {
     const DeviceEntry* entry = m_devices.find(deviceId);

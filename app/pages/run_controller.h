@@ -43,6 +43,8 @@ public:
     RunController(StudyDocument& document, DeviceDirectory& devices, QObject* parent = nullptr);
 
     const std::optional<RunningMeasurement>& current() const { return m_current; }
+    /// "This CPU": where the current one runs; empty while none does.
+    QString where() const;
     /// Null, or why a measurement cannot be started on that device now.
     QString obstacle(const std::string& deviceId) const;
     /// The same, or why nothing measures that experiment.

@@ -178,6 +178,11 @@ PlotScene::PlotScene(QWidget* parent)
     QObject::connect(plot, &QCustomPlot::beforeReplot, plot, [this] {
         QCustomPlot* canvas = m_graphs->plot;
         prepare(canvas->size(), canvas->width() * canvas->bufferDevicePixelRatio());
+        // Ticks are made before the margins of their frame: once through for the margins, then the ticks know
+        // where the pills will stand.
+        for (const auto phase :
+             {QCPLayoutElement::upPreparation, QCPLayoutElement::upMargins, QCPLayoutElement::upLayout})
+            canvas->plotLayout()->update(phase);
     });
     QObject::connect(plot, &QCustomPlot::afterReplot, plot, [this] { ++m_replots; });
     m_graphs->xTicker->isCovered = [this](const Tick& tick) { return isUnderPill(tick); };
@@ -186,7 +191,7 @@ PlotScene::PlotScene(QWidget* parent)
 
 bool PlotScene::isUnderPill(const Tick& tick) const
 {
-    constexpr double nextTo = 8; // px: ticks are made before the margins of a frame are final
+    constexpr double nextTo = 8; // px between a text and a pill
     const PlotMapper map = mapper();
     const QFontMetricsF metrics(m_graphs->plot->xAxis->tickLabelFont());
     const QSizeF size = metrics.size(0, tick.text);

@@ -140,6 +140,7 @@ QPushButton[role="chip"], QToolButton[role="chip"] { border-radius: ~12~; paddin
     background: transparent; color: $textDim; }
 QPushButton[role="chip"]:checked, QToolButton[role="chip"]:checked { border-color: $predicted;
     color: $text; background: $raised; }
+QPushButton[role="chip"]:focus, QToolButton[role="chip"]:focus { border: 2px solid $text; }
 QPushButton[role="flat"], QToolButton[role="flat"] { background: transparent; border: 1px solid transparent; }
 QPushButton[role="flat"]:hover, QToolButton[role="flat"]:hover { background: $hover; }
 QPushButton[role="flat"]:focus, QToolButton[role="flat"]:focus { border-color: $predicted; }

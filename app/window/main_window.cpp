@@ -9,11 +9,13 @@
 #include "core/device/catalogue.h"
 #include "core/experiments/training-memory/memory_history.h"
 
+#include <QAbstractButton>
 #include <QApplication>
 #include <QCloseEvent>
 #include <QDragEnterEvent>
 #include <QDropEvent>
 #include <QHBoxLayout>
+#include <QKeyEvent>
 #include <QMimeData>
 #include <QStackedWidget>
 #include <QTimer>
@@ -412,6 +414,17 @@ void MainWindow::closeEvent(QCloseEvent* event)
     if (m_options.remember)
         rememberLayout();
     event->accept();
+}
+
+/// Enter presses the button that has the keyboard, as Space does: Qt does so in dialogs alone.
+void MainWindow::keyPressEvent(QKeyEvent* event)
+{
+    auto* button = qobject_cast<QAbstractButton*>(QApplication::focusWidget());
+    const bool isEnter = event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter;
+    if (isEnter && !event->isAutoRepeat() && button && button->window() == this)
+        button->click();
+    else
+        QMainWindow::keyPressEvent(event);
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event)

@@ -32,6 +32,22 @@ QLabel* toneLabel(const QString& text, const char* tone, QWidget* parent, bool s
     return label;
 }
 
+LinkLabel::LinkLabel(const char* tone, QWidget* parent)
+    : QLabel(parent)
+{
+    setProperty("tone", QString::fromLatin1(tone));
+    setTextFormat(Qt::RichText);
+    setWordWrap(true);
+    setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
+}
+
+void LinkLabel::focusInEvent(QFocusEvent* event)
+{
+    QLabel::focusInEvent(event);
+    if (event->reason() == Qt::TabFocusReason || event->reason() == Qt::BacktabFocusReason)
+        focusNextPrevChild(event->reason() == Qt::TabFocusReason);
+}
+
 ElidedLabel::ElidedLabel(const QString& text, const char* tone, QWidget* parent)
     : QLabel(text, parent)
 {

@@ -28,6 +28,19 @@ private:
 /// A label of that tone; wraps, and its text can be selected with the mouse when `selectable`.
 QLabel* toneLabel(const QString& text, const char* tone, QWidget* parent, bool selectable = false);
 
+/// A label of links. Tab comes to its first link, Shift+Tab to its last: Qt alone would first come to the label,
+/// where nothing shows the keyboard and Enter does nothing.
+class LinkLabel : public QLabel
+{
+    Q_OBJECT
+
+public:
+    LinkLabel(const char* tone, QWidget* parent);
+
+protected:
+    void focusInEvent(QFocusEvent* event) override;
+};
+
 /// A line whose middle gives way to "…" where it has too little room.
 class ElidedLabel : public QLabel
 {

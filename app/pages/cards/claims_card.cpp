@@ -33,12 +33,9 @@ ClaimsCard::ClaimsCard(QWidget* parent)
 void ClaimsCard::setClaims(const std::vector<Claim>& claims, ByteStyle bytes)
 {
     while (m_lines.size() < claims.size()) {
-        Lines lines{toneLabel({}, "dim", this, true), toneLabel({}, "good", this, true),
-                    toneLabel({}, "faint", this, true)};
+        Lines lines{toneLabel({}, "dim", this, true), toneLabel({}, "good", this, true), new LinkLabel("faint", this)};
         for (QLabel* label : {lines.quote, lines.verdict, lines.source})
             column()->addWidget(label);
-        lines.source->setTextFormat(Qt::RichText);
-        lines.source->setTextInteractionFlags(Qt::TextBrowserInteraction);
         lines.source->setAccessibleName(tr("Where it is claimed"));
         connect(lines.source, &QLabel::linkActivated, this, &ClaimsCard::claimWanted);
         m_lines.push_back(lines);

@@ -8,6 +8,7 @@
 #include <QHeaderView>
 #include <QKeyEvent>
 #include <QPainter>
+#include <QRegularExpression>
 #include <QStyledItemDelegate>
 
 namespace memscape {
@@ -15,18 +16,19 @@ namespace memscape {
 namespace {
 
 constexpr double ordinarySize = 0.92, smallSize = 0.82;
-constexpr int cellPadding = 10, labelPadding = 6;
+constexpr int cellPadding = 9, labelPadding = 6;
 
-/// The widest piece that no line break parts: all of a number, of words the longest unless all of them
-/// fit the room.
-int widestPiece(const QModelIndex& index, const QFontMetrics& metrics, int room)
+/// The widest piece that no line break parts: all of a number unless its unit may go to the next line, of words
+/// the longest unless all of them fit the room.
+int widestPiece(const QModelIndex& index, const QFontMetrics& metrics, int room, bool breaksUnits)
 {
+    static const QRegularExpression breaks(QStringLiteral(" |(?<=-)")); // a hyphen stays with what is before it
     const QString text = index.data().toString();
     const int whole = metrics.horizontalAdvance(text);
-    if (whole <= room || !index.data(FiguresModel::WordsRole).toBool())
+    if (whole <= room || !(breaksUnits || index.data(FiguresModel::WordsRole).toBool()))
         return whole;
     int widest = 0;
-    for (const QString& word : text.split(u' '))
+    for (const QString& word : text.split(breaks))
         widest = std::max(widest, metrics.horizontalAdvance(word));
     return widest;
 }
@@ -66,7 +68,8 @@ protected:
     }
 };
 
-/// Cells with a hairline under each row and values in bold; the selected row is tinted.
+/// Cells with a hairline under each row and values in bold; the selected row is tinted, the one that the keyboard
+/// is on stands between lines of the accent.
 class FiguresDelegate : public QStyledItemDelegate
 {
 public:
@@ -80,14 +83,18 @@ public:
         painter->save();
         if (option.state & QStyle::State_Selected)
             painter->fillRect(option.rect, mix(theme.surface, theme.text, 0.07));
-        painter->setPen(theme.border);
+        const auto* table = static_cast<const FiguresTable*>(parent());
+        const bool hasKeyboard = table->hasFocus() && table->currentIndex().row() == index.row();
+        painter->setPen(hasKeyboard ? theme.predicted : theme.border);
         painter->drawLine(option.rect.bottomLeft(), option.rect.bottomRight());
-        const double valueSize = static_cast<const FiguresTable*>(parent())->valueSize();
+        if (hasKeyboard)
+            painter->drawLine(option.rect.topLeft(), option.rect.topRight());
+        const double valueSize = table->valueSize();
         painter->setFont(value ? relativeFont(valueSize, true) : relativeFont(ordinarySize, false));
         painter->setPen(index.data(Qt::ForegroundRole).value<QColor>());
         const QRect text = option.rect.adjusted(index.column() == 0 ? 2 : 4, 0, -4, 0);
         const int flags = index.data(Qt::TextAlignmentRole).toInt();
-        if (index.column() == FiguresModel::LabelColumn || index.data(FiguresModel::WordsRole).toBool())
+        if (index.column() == FiguresModel::LabelColumn || (value && table->wraps(index)))
             painter->drawText(text, flags | Qt::TextWordWrap, index.data().toString());
         else
             painter->drawText(text, flags,
@@ -163,10 +170,16 @@ void FiguresTable::keyPressEvent(QKeyEvent* event)
         QTableView::keyPressEvent(event);
 }
 
+bool FiguresTable::wraps(const QModelIndex& value) const
+{
+    return m_breaksUnits || value.data(FiguresModel::WordsRole).toBool();
+}
+
 void FiguresTable::forget()
 {
     m_widest.fill(0);
     m_valueSize = ordinarySize;
+    m_breaksUnits = false;
 }
 
 void FiguresTable::resizeEvent(QResizeEvent* event)
@@ -211,6 +224,7 @@ void FiguresTable::layoutColumns()
     // Values get what they need, the label the rest. Columns only grow while the rows stay the
     // same: a slider that moves must not make the table tremble.
     const int wanted = QFontMetrics(relativeFont(1.15, true)).horizontalAdvance(QStringLiteral("attainable rate"));
+    const int least = longestLabelWord();
     const bool isCompared = !isColumnHidden(FiguresModel::MeasuredColumn);
     setColumnHidden(FiguresModel::ErrorColumn, !isCompared || !m_isPredicted);
     int rest = layoutValues();
@@ -224,8 +238,26 @@ void FiguresTable::layoutColumns()
         setColumnHidden(FiguresModel::ErrorColumn, true);
         rest = layoutValues();
     }
-    setColumnWidth(0, std::max(60, rest));
+    if (rest < least && isCompared && !m_breaksUnits) {
+        m_breaksUnits = true;
+        m_widest.fill(0);
+        rest = layoutValues();
+    }
+    setColumnWidth(0, std::max(least, rest));
     layoutRows();
+}
+
+int FiguresTable::longestLabelWord() const
+{
+    const QFontMetrics metrics(relativeFont(ordinarySize, false));
+    int longest = QFontMetrics(relativeFont(1.15, true))
+                      .horizontalAdvance(
+                          m_model->headerData(FiguresModel::LabelColumn, Qt::Horizontal, Qt::DisplayRole).toString());
+    for (int row = 0; row < m_model->rowCount(); ++row) {
+        for (const QString& word : m_model->index(row, FiguresModel::LabelColumn).data().toString().split(u' '))
+            longest = std::max(longest, metrics.horizontalAdvance(word));
+    }
+    return longest + labelPadding;
 }
 
 int FiguresTable::layoutValues()
@@ -242,7 +274,7 @@ int FiguresTable::layoutValues()
         for (const QString& line : name.split(u'\n'))
             width = std::max(width, head.horizontalAdvance(line));
         for (int row = 0; row < m_model->rowCount(); ++row)
-            width = std::max(width, widestPiece(m_model->index(row, column), values, room));
+            width = std::max(width, widestPiece(m_model->index(row, column), values, room, m_breaksUnits));
         setColumnWidth(column, width + cellPadding);
         rest -= width + cellPadding;
     }
@@ -263,8 +295,8 @@ void FiguresTable::layoutRows()
             heightOf(m_model->index(row, FiguresModel::LabelColumn), relativeFont(ordinarySize, false), labelPadding));
         for (const int column : {FiguresModel::PredictedColumn, FiguresModel::MeasuredColumn}) {
             const QModelIndex index = m_model->index(row, column);
-            if (!isColumnHidden(column) && index.data(FiguresModel::WordsRole).toBool())
-                height = std::max(height, heightOf(index, relativeFont(m_valueSize, true), cellPadding - 2));
+            if (!isColumnHidden(column) && wraps(index))
+                height = std::max(height, heightOf(index, relativeFont(m_valueSize, true), cellPadding - 1));
         }
         setRowHeight(row, height + 9);
     }

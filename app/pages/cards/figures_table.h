@@ -27,6 +27,7 @@ public:
     /// Whether there is a prediction at all: of what is only measured, its columns would be empty.
     void setPredicted(bool predicted);
     double valueSize() const { return m_valueSize; } ///< of numbers, relative to the font
+    bool wraps(const QModelIndex& value) const;      ///< whether what is too wide takes a second line
     /// Key of the selected figure; the first one's while none is.
     QString currentKey() const;
 
@@ -45,13 +46,15 @@ protected:
 private:
     void forget(); ///< how wide it was
     void layoutColumns();
-    int layoutValues(); ///< what is left for the label
+    int layoutValues();           ///< what is left for the label
+    int longestLabelWord() const; ///< px: a label narrower than that would lose letters
     void layoutRows();
 
     FiguresModel* m_model;
     /// Text of a column, since its rows changed.
     std::array<int, FiguresModel::NUM_COLUMNS> m_widest{};
     double m_valueSize = 0;
+    bool m_breaksUnits = false; ///< there is no room for a number and its unit beside each other
     bool m_isPredicted = true;
 };
 

@@ -117,9 +117,9 @@ QString AllocatorState::requestName(int request) const
     const RequestedBlock& block = trace->blocks[one.block];
     const QString name = one.block == noBlock ? QString() : toQString(trace->nameOf(one.block));
     switch (one.kind) {
-    case RequestKind::Allocate: return tr("%1 · allocate %2").arg(name, bytes(double(block.bytes)));
-    case RequestKind::Free: return tr("%1 · free %2").arg(name, bytes(double(block.bytes)));
-    case RequestKind::Record: return tr("%1 · another stream uses it").arg(name);
+    case RequestKind::Allocate: return tr("allocate %2 · %1").arg(name, bytes(double(block.bytes)));
+    case RequestKind::Free: return tr("free %2 · %1").arg(name, bytes(double(block.bytes)));
+    case RequestKind::Record: return tr("another stream uses it · %1").arg(name);
     case RequestKind::Synchronize: return tr("synchronize()");
     case RequestKind::EmptyCache: return tr("empty_cache()");
     }

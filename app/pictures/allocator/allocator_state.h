@@ -75,7 +75,7 @@ struct AllocatorState
     bool empty() const { return !trace || !walk || last < 0; }
     int count() const { return trace ? int(trace->requests.size()) : 0; }
     QString bytes(double value) const;
-    QString requestName(int request) const; ///< "backward · h.3.mlp · allocate 96 MiB"
+    QString requestName(int request) const; ///< "allocate 96 MiB · h.3.mlp"
     QString header(int request) const;      ///< "Request 1 204 of 8 370 · …"
     /// Size, owner, category, age and neighbours of a block; of a free one, size and neighbours.
     QString blockWords(const AllocatorMoment& moment, std::size_t segment, std::size_t block) const;

@@ -185,6 +185,37 @@ private slots:
         }
     }
 
+    /// Rates with long units, predicted and measured, beside an error: the page's own width decides.
+    void nothingOfAComparisonIsCut_data()
+    {
+        QTest::addColumn<QString>("id");
+        for (const Experiment* experiment : experiments())
+            QTest::newRow(experiment->id().data()) << QString::fromUtf8(experiment->id().data());
+    }
+    void nothingOfAComparisonIsCut()
+    {
+        QFETCH(QString, id);
+        m_fixture->document.addRecord(sampleRecord(id.toStdString(), {}, 1.7));
+        auto page = open(id.toStdString(), "nvidia-h200");
+        page->resize(1088, 760); // a window of 1280 × 800
+        QTRY_VERIFY(page->upToDate());
+        const FiguresTable& table = *page->inspector()->figures();
+        QVERIFY(!table.isColumnHidden(FiguresModel::MeasuredColumn));
+        QTRY_VERIFY2(
+            table.horizontalHeader()->length() <= table.viewport()->width(),
+            qPrintable(
+                QStringLiteral("%1 of %2").arg(table.horizontalHeader()->length()).arg(table.viewport()->width())));
+        const QFontMetrics metrics(relativeFont(table.valueSize(), true));
+        for (int row = 0; row < table.model()->rowCount(); ++row) {
+            for (const int column : {FiguresModel::PredictedColumn, FiguresModel::MeasuredColumn}) {
+                const QString value = table.model()->index(row, column).data().toString();
+                const QRect room(0, 0, table.columnWidth(column) - 8, 1000);
+                const QSize needed = metrics.boundingRect(room, Qt::TextWordWrap, value).size();
+                QVERIFY2(needed.width() <= room.width() && needed.height() <= table.rowHeight(row), qPrintable(value));
+            }
+        }
+    }
+
     void pinnedRecordsBringTheCurvesBack()
     {
         auto page = open("batch-size", "nvidia-h200");

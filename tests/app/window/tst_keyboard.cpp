@@ -11,6 +11,7 @@
 #include <QComboBox>
 #include <QDir>
 #include <QLineEdit>
+#include <QPushButton>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QTimer>
@@ -134,6 +135,54 @@ private slots:
             QVERIFY(now);
             QVERIFY2(inSight(now), qPrintable(described(now) + " is scrolled away"));
         }
+    }
+
+    void whatHasTheKeyboardLooksSo_data() { tabComesToEverything_data(); }
+    void whatHasTheKeyboardLooksSo()
+    {
+        QFETCH(QString, page);
+        MainWindow window(quietWindow());
+        window.restore(false);
+        window.document().setDevice(experimentOfPage(page.toStdString()), "nvidia-h200");
+        QVERIFY(window.showPage(page));
+        window.resize(1280, 800);
+        window.show();
+        QVERIFY(QTest::qWaitForWindowActive(&window));
+        QTRY_VERIFY(window.page()->upToDate() && window.page()->prediction());
+        QWidget* const first = window.page()->plot()->view();
+        first->setFocus();
+        for (int i = 0; i < 400; ++i) {
+            QTest::keyClick(QApplication::focusWidget(), Qt::Key_Tab);
+            QWidget* now = QApplication::focusWidget();
+            if (now == first)
+                break;
+            const auto looksSo = [now] {
+                const QImage with = now->grab().toImage();
+                now->clearFocus();
+                const QImage without = now->grab().toImage();
+                now->setFocus(Qt::TabFocusReason);
+                return with != without;
+            };
+            // A text that came with the last answer has its link chosen anew.
+            QVERIFY2(QTest::qWaitFor(looksSo, 2000),
+                     qPrintable(described(now) + " looks the same without the keyboard"));
+        }
+    }
+
+    void enterPressesAButton()
+    {
+        MainWindow window(quietWindow());
+        QVERIFY(window.showPage("stride"));
+        window.show();
+        QVERIFY(QTest::qWaitForWindowActive(&window));
+        QPushButton button(QStringLiteral("Measure anyway"), window.page());
+        button.show();
+        button.setFocus();
+        int presses = 0;
+        connect(&button, &QPushButton::clicked, &window, [&presses] { ++presses; });
+        for (const Qt::Key key : {Qt::Key_Return, Qt::Key_Enter, Qt::Key_Space})
+            QTest::keyClick(&button, key);
+        QCOMPARE(presses, 3);
     }
 
     void everyEntryOfTheMenusWorks()
