@@ -21,17 +21,17 @@
 // times that as reads weigh against products (tileReads()): a third on an RTX 3090, an eighth on the lanes
 // of an H100 (FP32, FP64: 48.5 TFLOP/s of 4 B), 0.86 for 64 × 64 and 0.71 for 32 × 32, which is a kernel
 // of lanes alone (sgemm_32x32). Up to 16 rows have kernels with tiles as low (cuBLAS's gemmSN, llama.cpp's mmf.cu), so
-// that the matrix is what holds them, on lanes as on tensor cores: 8 tokens of Llama 3 8B in F16 take 18.9 ms on an RTX 3090, which reads its 15 GB
-// in 17 (ggml-org/llama.cpp, pull request 15131). A wave fills its
-// pipelines and writes its tiles before the next begins: 2.2 µs, what is left at k = 0 of 4096 × 4096 × k
-// for k from 1,024 to 4,096 on an H100 (681 and 786 TFLOP/s; two at once 693 and 763) and a B200 (1,076,
-// 1,278 and 1,417): openxla/xla, matmul_interpolator_data.h. Its products of 256 to 1,024 rows and columns
-// were not fitted; the test states the errors there and at other points. Before Hopper two blocks lie on a
-// multiprocessor, one of which fills while the other multiplies: of a product only the first wave's is seen (BERT
-// large's products of 1,024 terms on an A100 are as quick as those of 4,096: eager_kernels.h names the profile). The
-// rate of one SM is what makes the whole reach the reached rate (product_rates.h) at 8192³. In a long run power holds
-// the clocks, and multiprocessors that have no tile leave theirs to the others: f ~ 1 / ∛(busy share)
-// (product_rates.h), up to the clocks of a short run. On a T4 of 70 W these are twice those of a long one.
+// that the matrix is what holds them, on lanes as on tensor cores: 8 tokens of Llama 3 8B in F16 take 18.9 ms on an RTX
+// 3090, which reads its 15 GB in 17 (ggml-org/llama.cpp, pull request 15131). A wave fills its pipelines and writes its
+// tiles before the next begins: 2.2 µs, what is left at k = 0 of 4096 × 4096 × k for k from 1,024 to 4,096 on an H100
+// (681 and 786 TFLOP/s; two at once 693 and 763) and a B200 (1,076, 1,278 and 1,417): openxla/xla,
+// matmul_interpolator_data.h. Its products of 256 to 1,024 rows and columns were not fitted; the test states the errors
+// there and at other points. Before Hopper two blocks lie on a multiprocessor, one of which fills while the other
+// multiplies: of a product only the first wave's is seen (BERT large's products of 1,024 terms on an A100 are as quick
+// as those of 4,096: eager_kernels.h names the profile). The rate of one SM is what makes the whole reach the reached
+// rate (product_rates.h) at 8192³. In a long run power holds the clocks, and multiprocessors that have no tile leave
+// theirs to the others: f ~ 1 / ∛(busy share) (product_rates.h), up to the clocks of a short run. On a T4 of 70 W these
+// are twice those of a long one.
 //
 // Host: 2 m n k over what all cores reached in calibration, else over a share of the derived rate.
 //

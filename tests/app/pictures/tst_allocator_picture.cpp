@@ -168,7 +168,7 @@ private slots:
         picture.setCursor(3); // 96 MiB where 118 were freed
         QVERIFY2(picture.cursorText().contains("118 MiB block, rest 22 MiB > 1 MiB: split"),
                  qPrintable(picture.cursorText()));
-        QVERIFY(picture.cursorText().contains("c · allocate 96 MiB"));
+        QVERIFY(picture.cursorText().contains("allocate 96 MiB · c"));
         picture.setCursor(5);
         QVERIFY2(picture.cursorText().contains("empty_cache()"), qPrintable(picture.cursorText()));
         QVERIFY(picture.cursorText().contains("30 MiB went back to the driver"));
