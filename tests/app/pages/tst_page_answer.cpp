@@ -84,7 +84,8 @@ private slots:
         QTRY_VERIFY(!page->isSeeking() && page->header()->changes().contains(QStringLiteral("stride=2")));
         QVERIFY(page->setText("stride", "8"));
         QTRY_VERIFY(page->upToDate());
-        QVERIFY2(!page->header()->changes().contains(QStringLiteral("stride=2")), qPrintable(page->header()->changes()));
+        QVERIFY2(!page->header()->changes().contains(QStringLiteral("stride=2")),
+                 qPrintable(page->header()->changes()));
         QTRY_VERIFY(!page->isSeeking() && page->header()->changes().contains(QStringLiteral("stride=4")));
     }
 
