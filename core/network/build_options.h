@@ -72,6 +72,7 @@ struct EagerRules
     std::int64_t threads = 1;           ///< torch.get_num_threads(): some kernels take a block for each
     bool meanSavesInput = false;        ///< before 2.0, for its number of elements
     bool softmaxSavesInput = false;     ///< before 1.11
+    bool copiesBias = false;            ///< into a linear layer's result, by a kernel of its own: before 1.11
     bool softmaxHasProduct = true;      ///< of gradient and result in backward: CUDA's kernel (cuda/SoftMax.cu)
     bool hasFlash = true;               ///< FlashAttention's kernels: on Ampere and later
     bool prefersCudnn = false;          ///< cuDNN's kernel of attention before it: on Hopper and Blackwell
@@ -95,7 +96,7 @@ struct EagerRules
     static constexpr EagerRules onGpu(PyTorch version)
     {
         EagerRules rules;
-        rules.softmaxSavesInput = version == PyTorch::Before111;
+        rules.softmaxSavesInput = rules.copiesBias = version == PyTorch::Before111;
         rules.isBefore2 = rules.meanSavesInput = rules.slicesWholeDimensions = version <= PyTorch::Before20;
         rules.accumulatesInPlace = !rules.isBefore2;
         rules.efficientSharesHeads = version == PyTorch::From214;

@@ -72,9 +72,9 @@ Variable NetworkBuilder::product(Variable& x, const Variable& operand, const Var
     shape[shape.rank - 1] = operand.size(0);
     const DType dtype = x.dtype();
     const std::array<TensorId, 3> inputs{x.id(), operand.id(), bias.id()};
-    // Of a bias that a kernel of its own copies into the result first (PyTorch before 1.11: eager_kernels.h) 1.
+    // 1: the bias is copied first (eager_kernels.h).
     begin(bias ? OperatorKind::Addmm : OperatorKind::Mm, {inputs.data(), bias ? 3u : 2u}).attribute =
-        bias && m_options.rules.softmaxSavesInput ? 1 : 0;
+        bias && m_options.rules.copiesBias ? 1 : 0;
     const TensorId result = addOutput({Layout(shape), dtype}, true);
     if (needsGradient(weight))
         save(kept.id());

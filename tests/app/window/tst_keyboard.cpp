@@ -54,6 +54,19 @@ QString described(const QWidget* widget)
              button ? button->text() : QString());
 }
 
+/// Whether the page stands in a window of 1280 × 800 with its prediction for an H200.
+bool showsAnswer(MainWindow& window, const QString& page)
+{
+    window.restore(false);
+    window.document().setDevice(experimentOfPage(page.toStdString()), "nvidia-h200");
+    if (!window.showPage(page))
+        return false;
+    window.resize(1280, 800);
+    window.show();
+    return QTest::qWaitForWindowActive(&window)
+        && QTest::qWaitFor([&] { return window.page()->upToDate() && window.page()->prediction(); }, 5000);
+}
+
 } // namespace
 
 class TestKeyboard : public QObject
@@ -90,13 +103,7 @@ private slots:
     {
         QFETCH(QString, page);
         MainWindow window(quietWindow());
-        window.restore(false);
-        window.document().setDevice(experimentOfPage(page.toStdString()), "nvidia-h200");
-        QVERIFY(window.showPage(page));
-        window.resize(1280, 800);
-        window.show();
-        QVERIFY(QTest::qWaitForWindowActive(&window));
-        QTRY_VERIFY(window.page()->upToDate() && window.page()->prediction());
+        QVERIFY(showsAnswer(window, page));
 
         std::set<QWidget*> reached;
         window.page()->plot()->view()->setFocus();
@@ -142,13 +149,7 @@ private slots:
     {
         QFETCH(QString, page);
         MainWindow window(quietWindow());
-        window.restore(false);
-        window.document().setDevice(experimentOfPage(page.toStdString()), "nvidia-h200");
-        QVERIFY(window.showPage(page));
-        window.resize(1280, 800);
-        window.show();
-        QVERIFY(QTest::qWaitForWindowActive(&window));
-        QTRY_VERIFY(window.page()->upToDate() && window.page()->prediction());
+        QVERIFY(showsAnswer(window, page));
         QWidget* const first = window.page()->plot()->view();
         first->setFocus();
         for (int i = 0; i < 400; ++i) {
