@@ -246,8 +246,8 @@ void CurveBoard::refresh()
     }
     if (!missing.isEmpty())
         texts << tr("not drawn at %1").arg(missing.join(QStringLiteral(", ")));
-    m_status->setText((m_isLocked ? tr("Yours: %1") : tr("Drag to draw; ← → choose a point, ↑ ↓ move it. %1"))
-                          .arg(texts.join(QStringLiteral(" · "))));
+    m_status->setText((m_isLocked ? tr("Yours: %1") : tr("Drag to draw; ← → choose a point, ↑ ↓ move it. %1."))
+                          .arg(capitalized(texts.join(QStringLiteral(" · ")))));
 }
 
 } // namespace memscape

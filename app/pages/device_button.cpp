@@ -87,10 +87,15 @@ void DeviceButton::fillMenu()
     m_menu.clear();
     addSearch();
     addSection(tr("Live: predicted and measured"), DeviceSource::Live);
+    addActions();
     addSection(tr("Device files"), DeviceSource::File);
     addSection(tr("Machines of records"), DeviceSource::Record);
     addSection(tr("Catalogue: predicted"), DeviceSource::Catalogue);
-    m_menu.addSeparator();
+}
+
+/// What can be done, above the long lists: the catalogue may reach beyond the screen.
+void DeviceButton::addActions()
+{
     QAction* calibrate = m_menu.addAction(themedIcon(QStringLiteral("calibrate")), tr("Calibrate this device…"), this,
                                           &DeviceButton::calibrateWanted);
     calibrate->setEnabled(m_calibrationPossible);
@@ -101,6 +106,7 @@ void DeviceButton::fillMenu()
     forget->setEnabled(std::filesystem::exists(calibrationPath(m_id), unknown));
     m_menu.addAction(tr("Add device from command…"), this, &DeviceButton::commandWanted);
     m_menu.addAction(tr("Open device file…"), this, &DeviceButton::fileWanted);
+    m_menu.addSeparator();
 }
 
 /// Shows the devices that have all the typed words, and the headings that have one. Answers the devices.

@@ -34,6 +34,7 @@ signals:
 private:
     void fillMenu();
     void addSearch();
+    void addActions();
     QList<QAction*> search(const QString& typed);
     void addSection(const QString& title, DeviceSource source);
     void addEntry(QMenu& menu, const DeviceEntry& entry);

@@ -97,6 +97,8 @@ CurveInput ExperimentPage::curveInput(const ShownMeasurement& now) const
     input.measuredOn = tr("measured on %1").arg(shortDeviceName(now.device));
     if (const QString grade = now.outcome ? gradeText(*now.outcome) : QString(); !grade.isEmpty())
         input.measuredOn += tr(", grade %1").arg(grade);
+    if (!now.incomplete.isEmpty())
+        input.measuredOn += QStringLiteral(", ") + now.incomplete;
     input.measuredElsewhere = now.elsewhere;
     if (now.elsewhere)
         input.measuredOn += tr(" (other settings)");

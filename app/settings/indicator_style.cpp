@@ -92,4 +92,11 @@ void IndicatorStyle::drawPrimitive(PrimitiveElement element, const QStyleOption*
     painter->restore();
 }
 
+/// A menu that is longer than the screen scrolls: in two columns its last entries stand beside the first.
+int IndicatorStyle::styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget,
+                              QStyleHintReturn* returned) const
+{
+    return hint == SH_Menu_Scrollable ? 1 : QProxyStyle::styleHint(hint, option, widget, returned);
+}
+
 } // namespace memscape

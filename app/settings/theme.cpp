@@ -81,11 +81,28 @@ Theme makeLight()
     return t;
 }
 
+/// Text and edges in black or white alone, as a desktop with high contrast asks for. Colours keep their meaning and
+/// come nearer to the text's until they reach 7:1 (WCAG 2.1, 1.4.6).
+Theme withHighContrast(Theme t)
+{
+    const QColor ground = t.dark ? Qt::black : Qt::white, ink = t.dark ? Qt::white : Qt::black;
+    t.background = t.surface = t.raised = t.onAccent = ground;
+    t.border = t.text = t.textDim = t.textFaint = ink;
+    t.grid = mix(ground, ink, 0.4);
+    for (QColor* colour : {&t.predicted, &t.measured, &t.predictedText, &t.measuredText, &t.good, &t.bad, &t.warning,
+                           &t.highlight, &t.highlightText}) {
+        while (contrast(*colour, ground) < 7)
+            *colour = mix(*colour, ink, 0.1);
+    }
+    return t;
+}
+
 // What the process shows now. Read by widgets while they paint, so it cannot be a parameter.
 struct State
 {
-    QString theme = QStringLiteral("dark");
+    const Theme* theme = nullptr; ///< the dark one before the first
     bool systemDark = false;
+    bool systemContrast = false; ///< of black and white: no other desktop has such colours
     bool captured = false;
     bool motion = true;
 };
@@ -102,7 +119,9 @@ void captureSystem()
     if (s.captured)
         return;
     const QPalette palette = QGuiApplication::palette();
-    s.systemDark = palette.color(QPalette::Window).lightnessF() < palette.color(QPalette::WindowText).lightnessF();
+    const QColor ground = palette.color(QPalette::Window), ink = palette.color(QPalette::WindowText);
+    s.systemDark = ground.lightnessF() < ink.lightnessF();
+    s.systemContrast = contrast(ground, ink) > 20.9;
     s.captured = true;
 }
 
@@ -172,19 +191,22 @@ const Theme& themeByName(const QString& name)
     if (name == QLatin1String("dark"))
         return darkTheme();
     captureSystem();
+    static const Theme darkest = withHighContrast(darkTheme()), lightest = withHighContrast(lightTheme());
+    if (state().systemContrast)
+        return state().systemDark ? darkest : lightest;
     return state().systemDark ? darkTheme() : lightTheme();
 }
 
 const Theme& currentTheme()
 {
-    return state().theme == QLatin1String("light") ? lightTheme() : darkTheme();
+    return state().theme ? *state().theme : darkTheme();
 }
 
 void applyTheme(QApplication& application, const QString& name, double fontScale)
 {
     captureSystem();
     const Theme& theme = themeByName(name);
-    state().theme = theme.name;
+    state().theme = &theme;
     const QFont font = baseFont(fontScale);
     const QString sheet = styleSheetFor(theme, font);
     if (sheet == application.styleSheet() && font == application.font())

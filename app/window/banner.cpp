@@ -26,7 +26,8 @@ constexpr int most = 3;
 constexpr int noticeTime = 8000;  ///< ms that good news stays
 constexpr int offerTime = 30'000; ///< ms that it stays where something can be done with it
 constexpr int widest = 760;
-constexpr int edge = 12; ///< pixels between a message and the edges of the page
+constexpr int leastPage = 420; ///< pixels of height that a page keeps beside messages that stay
+constexpr int edge = 12;       ///< pixels between a message and the edges of the page
 
 QString iconName(BannerKind kind)
 {
@@ -141,7 +142,14 @@ bool Banner::eventFilter(QObject* watched, QEvent* event)
     return QWidget::eventFilter(watched, event);
 }
 
-/// As wide as a message is pleasant to read, in the middle of the lower edge.
+/// News go by themselves; what is wrong stays until it is closed or has an end.
+bool Banner::stays(const Line& line)
+{
+    return line.message().kind != BannerKind::Info || line.message().isLasting;
+}
+
+/// As wide as a message is pleasant to read, in the middle of the lower edge. The page ends above one that stays; news
+/// lie over it for their few seconds, so that it does not jump twice.
 void Banner::place()
 {
     if (!parentWidget())
@@ -149,8 +157,10 @@ void Banner::place()
     const auto all = lines();
     const bool any = std::ranges::any_of(all, [this](const Line* line) { return isHere(*line); });
     setVisible(any);
-    if (!any)
+    if (!any) {
+        parentWidget()->setContentsMargins({});
         return;
+    }
     const QRect area = parentWidget()->rect().adjusted(edge, edge, -edge, -edge);
     const int width = std::min(area.width(), widest);
     m_column->activate();
@@ -158,6 +168,11 @@ void Banner::place()
         std::min(area.height(), m_column->hasHeightForWidth() ? m_column->heightForWidth(width) : sizeHint().height());
     setGeometry(area.left() + (area.width() - width) / 2, area.bottom() + 1 - height, width, height);
     raise();
+    const bool isInTheWay =
+        std::ranges::any_of(all, [this](const Line* line) { return isHere(*line) && stays(*line); });
+    const int taken = height + edge + edge / 2;
+    const bool hasRoom = parentWidget()->height() - taken >= leastPage;
+    parentWidget()->setContentsMargins(0, 0, 0, isInTheWay && hasRoom ? taken : 0);
 }
 
 bool Banner::isHere(const Line& line) const

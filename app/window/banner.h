@@ -42,7 +42,7 @@ class Banner : public QWidget
     Q_OBJECT
 
 public:
-    /// Lies over the lower edge of `parent` and follows its size.
+    /// Lies over the lower edge of `parent` and follows its size; what stays moves the parent's layout up.
     explicit Banner(QWidget* parent = nullptr);
 
     /// Which experiment's page is on screen: messages about another one wait for theirs.
@@ -65,6 +65,7 @@ private:
     class Line;
     void add(const BannerMessage& message);
     bool isHere(const Line& line) const;
+    static bool stays(const Line& line);
     QList<Line*> lines() const;
     void place();
 

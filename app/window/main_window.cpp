@@ -390,30 +390,37 @@ void MainWindow::startLate()
 void MainWindow::closeEvent(QCloseEvent* event)
 {
     event->ignore();
-    if (m_asking)
+    if (m_asking || (m_closing && m_runs.current()))
         return; // asked already: closing again is no answer
-    if (m_runs.current()) {
-        // What is measured so far becomes a record first, so that it can be saved.
-        if (!std::exchange(m_closing, true)) {
-            connect(
-                &m_runs, &RunController::finished, this,
-                [this] {
-                    m_closing = false;
-                    close();
-                },
-                Qt::ConnectionType(Qt::QueuedConnection | Qt::SingleShotConnection));
-            m_runs.stop();
+    if (!m_closing) {
+        m_asking = true;
+        const SaveAnswer answer = m_files->beforeClosing(m_runs.current().has_value());
+        m_asking = false;
+        if (answer == SaveAnswer::Cancel)
+            return;
+        if (m_runs.current()) {
+            stopAndClose(answer);
+            return;
         }
-        return;
     }
-    m_asking = true;
-    const bool mayClose = m_files->mayClose();
-    m_asking = false;
-    if (!mayClose)
-        return;
     if (m_options.remember)
         rememberLayout();
     event->accept();
+}
+
+/// What the run has measured becomes a record, which is saved if the answer was so.
+void MainWindow::stopAndClose(SaveAnswer answer)
+{
+    m_closing = true;
+    const auto leave = [this, answer] {
+        const bool wantsSaving = answer == SaveAnswer::Save && m_document.isModified();
+        m_closing = !wantsSaving || m_files->save();
+        if (m_closing)
+            close();
+    };
+    connect(&m_runs, &RunController::finished, this, leave,
+            Qt::ConnectionType(Qt::QueuedConnection | Qt::SingleShotConnection));
+    m_runs.stop();
 }
 
 /// Enter presses the button that has the keyboard, as Space does: Qt does so in dialogs alone.

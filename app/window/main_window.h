@@ -108,6 +108,7 @@ private:
     void offerToWait(const QString& text, const RunningMeasurement& run);
     void offerCalibration(const Error& error, const std::string& deviceId, const std::optional<Device>& calibrated);
     void closeRunBanners();
+    void stopAndClose(SaveAnswer answer);
     void applySettings(Settings::Key key);
     void applyLook();
     void setWorkersFromSettings();
@@ -160,7 +161,7 @@ private:
     std::map<std::string, ToolPage*> m_tools;
     QString m_page;
     bool m_started = false;
-    bool m_closing = false; ///< as soon as the run has stopped
+    bool m_closing = false; ///< as soon as the run has stopped: the question is answered
     bool m_asking = false;  ///< whether to save, before it closes
 };
 

@@ -86,7 +86,8 @@ QSplitter* MainWindow::shownSplitter() const
 void MainWindow::shown(const QString& id, QWidget* page)
 {
     const QSplitter* before = m_page != id ? shownSplitter() : nullptr;
-    const QList<int> sizes = before ? before->sizes() : QList<int>();
+    // A page that has nothing to show yet has panels that no one has seen.
+    const QList<int> sizes = before && before->isVisible() ? before->sizes() : QList<int>();
     m_page = id;
     if (QSplitter* splitter = shownSplitter(); splitter && !sizes.isEmpty() && sizes.front() > 0)
         splitter->setSizes(sizes);

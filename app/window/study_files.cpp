@@ -21,12 +21,16 @@ constexpr auto readOnlyTopic = "readonly";
 constexpr auto saveTopic = "save";
 constexpr auto sizeTopic = "size";
 
-SaveAnswer askInBox(QWidget* window, const QString& name)
+SaveAnswer askInBox(QWidget* window, const QString& name, bool stopsRun)
 {
     QMessageBox box(QMessageBox::Question, StudyFiles::tr("Save changes?"),
-                    StudyFiles::tr("“%1” has changes that are not saved.").arg(name),
+                    stopsRun ? StudyFiles::tr("A measurement is running: closing stops it.")
+                             : StudyFiles::tr("“%1” has changes that are not saved.").arg(name),
                     QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel, window);
-    QString loss = StudyFiles::tr("Without saving they are lost.");
+    QString loss = stopsRun ? StudyFiles::tr("Without saving, what it has measured so far and other changes "
+                                             "of “%1” are lost. Cancel lets it go on.")
+                                  .arg(name)
+                            : StudyFiles::tr("Without saving they are lost.");
     if (QDir(labAnswersFolder()).exists()) // whose answers the question seems to be about
         loss += u' ' + StudyFiles::tr("Answers to labs are kept in any case.");
     box.setInformativeText(loss);
@@ -47,7 +51,7 @@ StudyFiles::StudyFiles(StudyDocument& document, Settings& settings, Banner& bann
     , m_banner(banner)
     , m_window(window)
 {
-    askSave = [this] { return askInBox(m_window, m_document.displayName()); };
+    askSave = [this] { return askInBox(m_window, m_document.displayName(), m_stopsRun); };
     askOpen = [this] {
         return QFileDialog::getOpenFileName(
             m_window, tr("Open"), m_settings.lastFolder(QStringLiteral("study")),
@@ -89,16 +93,19 @@ void StudyFiles::documentChanged(const ChangeEvent& event)
                   topic});
 }
 
+SaveAnswer StudyFiles::beforeClosing(bool stopsRun)
+{
+    if (!m_document.isModified() && !stopsRun)
+        return SaveAnswer::Discard;
+    m_stopsRun = stopsRun;
+    const SaveAnswer answer = askSave();
+    m_stopsRun = false;
+    return answer == SaveAnswer::Save && !save() ? SaveAnswer::Cancel : answer;
+}
+
 bool StudyFiles::mayClose()
 {
-    if (!m_document.isModified())
-        return true;
-    switch (askSave()) {
-    case SaveAnswer::Save: return save();
-    case SaveAnswer::Discard: return true;
-    case SaveAnswer::Cancel: break;
-    }
-    return false;
+    return beforeClosing(false) != SaveAnswer::Cancel;
 }
 
 void StudyFiles::newStudy()

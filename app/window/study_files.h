@@ -49,6 +49,9 @@ public:
     void reload();
     /// True when nothing would be lost: saved, discarded on purpose, or unmodified.
     bool mayClose();
+    /// The same before the window is closed, which stops a run: that is asked about even when all is saved. With Save
+    /// the study is written already (what the run makes of its points is not); Cancel also when that failed.
+    SaveAnswer beforeClosing(bool stopsRun);
     /// Offer what a killed Memscape left behind.
     void offerRecovery(Autosave& autosave);
     void fillRecent(QMenu& menu);
@@ -67,6 +70,7 @@ private:
     bool addRecord(const QString& path);
     void addRecord(Record record, const QString& path);
     bool addDeviceFile(const QString& path);
+    void openFailed(const Error& error, const QString& path);
     bool saveFailed(const Error& error);
     void saved();
     void discard(Autosave& autosave, const RecoverableStudy& study);
@@ -79,6 +83,8 @@ private:
     Banner& m_banner;
     QWidget* m_window;
     bool m_saidSize = false; ///< that this study is heavy
+    bool m_opensSeveral = false;
+    bool m_stopsRun = false; ///< what the question that stands is about
 };
 
 } // namespace memscape

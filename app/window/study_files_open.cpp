@@ -24,6 +24,7 @@ namespace memscape {
 
 namespace {
 
+constexpr auto openTopic = "open";
 constexpr qint64 largestConfig = 4 << 20; ///< B; a network's configuration is a few kB
 
 /// By its name, or by what every network file or Hugging Face configuration says. A broken config.json is one too: the
@@ -101,12 +102,22 @@ void StudyFiles::open()
 
 void StudyFiles::openPaths(const QStringList& paths)
 {
+    m_opensSeveral = paths.size() > 1;
     for (const QString& path : paths)
         openPath(path);
+    m_opensSeveral = false;
+}
+
+/// What is wrong with a file goes when the next one is opened; of several at once each is said.
+void StudyFiles::openFailed(const Error& error, const QString& path)
+{
+    m_banner.showError(error, path, {}, m_opensSeveral ? QString() : QString::fromLatin1(openTopic));
 }
 
 bool StudyFiles::openPath(const QString& path)
 {
+    if (!m_opensSeveral)
+        m_banner.closeTopic(QString::fromLatin1(openTopic));
     if (isModelFile(path)) {
         emit modelFileOpened(path);
         return true;
@@ -127,11 +138,11 @@ bool StudyFiles::openPath(const QString& path)
         if (record)
             addRecord(std::move(*record), path);
         else
-            m_banner.showError(record.error(), path);
+            openFailed(record.error(), path);
         return record.has_value();
     }
     if (isForEyes(path)) {
-        m_banner.showError(
+        openFailed(
             {"file.kind",
              "no study can be made of " + QFileInfo(path).fileName().toStdString(),
              {},
@@ -147,7 +158,7 @@ bool StudyFiles::openPath(const QString& path)
             const std::string name = QFileInfo(path).fileName().toStdString();
             error.place = error.place.empty() ? name : name + ", " + error.place;
         }
-        m_banner.showError(error, path);
+        openFailed(error, path);
         if (error.code == "file.missing")
             m_settings.removeRecentFile(path);
         return false;
@@ -163,8 +174,11 @@ bool StudyFiles::openPath(const QString& path)
     const bool empty = m_document.records().empty() && m_document.fileName().isEmpty() && !m_document.isModified();
     if (*format == "memscape-record" && !empty)
         return addRecord(path);
+    // A record, and records that were exported together, do not say what the window showed.
+    const auto view = file->json().find("view");
+    const bool isOfWindow = view != file->json().end() && view->is_object() && view->contains("page");
     const bool opened = openStudy(path, *file);
-    if (opened && *format == "memscape-record")
+    if (opened && !isOfWindow)
         emit recordOpened();
     return opened;
 }
@@ -176,7 +190,7 @@ bool StudyFiles::openStudy(const QString& path, const Document& file)
         return false;
     const auto opened = mayBeSaved ? m_document.open(path) : m_document.open(path, file);
     if (!opened) {
-        m_banner.showError(opened.error(), path);
+        openFailed(opened.error(), path);
         if (opened.error().code == "file.missing")
             m_settings.removeRecentFile(path);
         return false;
@@ -214,7 +228,7 @@ bool StudyFiles::addRecord(const QString& path)
 {
     auto record = readRecord(std::filesystem::path(path.toStdString()));
     if (!record) {
-        m_banner.showError(record.error(), path);
+        openFailed(record.error(), path);
         return false;
     }
     addRecord(std::move(*record), path);
@@ -234,7 +248,7 @@ void StudyFiles::addRecord(Record record, const QString& path)
 bool StudyFiles::addDeviceFile(const QString& path)
 {
     if (const auto device = readDeviceFile(path); !device) {
-        m_banner.showError(device.error(), path);
+        openFailed(device.error(), path);
         return false;
     }
     QStringList files = m_settings.deviceFiles();

@@ -125,6 +125,28 @@ std::string grouped(std::string text)
     return text;
 }
 
+/// Without the spaces between digits and groups of three behind them: as numbers are shown, and pasted.
+std::string withoutGroups(std::string_view text)
+{
+    constexpr std::string_view spaces[] = {" ", "\u202f", "\u00a0", "\u2009"};
+    const auto isDigit = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
+    std::string joined;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::string_view rest = text.substr(at);
+        std::size_t skipped = 0;
+        for (const std::string_view space : spaces) {
+            const std::size_t next = at + space.size();
+            if (at > 0 && isDigit(at - 1) && rest.starts_with(space) && isDigit(next) && isDigit(next + 1)
+                && isDigit(next + 2) && !isDigit(next + 3))
+                skipped = space.size();
+        }
+        if (skipped == 0)
+            joined += text[at++];
+        at += skipped;
+    }
+    return joined;
+}
+
 /// `digits` significant, without a trailing ".0", without an exponent between 1e-4 and 1e7.
 std::string significant(double value, int digits)
 {
@@ -164,8 +186,9 @@ Result<double> parseNumber(std::string_view text)
 Result<double> parseQuantity(std::string_view text, Unit unit)
 {
     text = trimmed(text);
+    const std::string digits = withoutGroups(text);
     std::string_view rest;
-    MEMSCAPE_TRY(value, leadingNumber(text, rest));
+    MEMSCAPE_TRY(value, leadingNumber(digits, rest));
     rest = trimmed(rest);
     if (rest.empty())
         return value;
@@ -179,6 +202,8 @@ Result<double> parseQuantity(std::string_view text, Unit unit)
             return scaled;
         }
     }
+    if (unit == Unit::One)
+        return fail("number.syntax", fmt::format("\"{}\" is not a number", quotedForMessage(text)));
     std::string hint = "units here: " + join(known, ", ");
     const std::string low = lowered(rest);
     if (unit == Unit::Byte && (low == "k" || low == "m" || low == "g" || low == "t"))

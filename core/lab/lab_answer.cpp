@@ -26,7 +26,8 @@ std::vector<std::string> keysOfOptions(const LabQuestion& question)
     return keys;
 }
 
-/// A number, or a text such as "1.5 GiB" or "25 %".
+/// A number, or a text such as "1.5 GiB" or "25 %". A time that is written needs its unit: who writes 4 means
+/// nanoseconds as a rule, and would have answered 4 s.
 Result<double> numberAnswer(const LabQuestion& question, const Json& given)
 {
     if (given.is_number())
@@ -42,6 +43,10 @@ Result<double> numberAnswer(const LabQuestion& question, const Json& given)
                          value.error().hint.empty() ? fmt::format(
                              "its unit is {}", question.unit == Unit::One ? "none" : unitText(question.unit))
                                                     : value.error().hint);
+    if (question.unit == Unit::Second && *value != 0 && parseNumber(text))
+        return notAnswer(question, "a time", given, "write its unit: 1.5 ns, 20 us, 3 ms, 4 s");
+    if (question.unit != Unit::One && *value < 0)
+        return notAnswer(question, "not negative", given);
     return *value;
 }
 

@@ -136,11 +136,15 @@ std::string recordHtml(const std::vector<Record>& records, std::size_t index)
         out += "<p><b>" + escapedForXml(answer) + "</b></p>\n";
     if (!record.note.empty())
         out += htmlElement("blockquote", record.note);
-    TextPairs facts = parameterRows(record);
+    TextPairs facts = namedParameterRows(record);
+    const TextPairs all = parameterRows(record);
+    const std::string others =
+        all.size() > facts.size() ? htmlDetails("All parameters", htmlPairs(all)) : std::string();
     facts.emplace_back("device", basisText(record.device));
     if (const std::string grade = gradeText(record); !grade.empty())
         facts.emplace_back("measured", grade);
-    out += htmlPairs(facts) + htmlTable(figuresTable(record, baselineFor(record, records))) + chartsHtml(record);
+    out +=
+        htmlPairs(facts) + others + htmlTable(figuresTable(record, baselineFor(record, records))) + chartsHtml(record);
     if (const TextTable errors = errorsTable(record); !errors.empty())
         out += "<h3>Prediction against measurement</h3>\n" + htmlTable(errors);
     for (const std::string& gap : gapSentences(record))

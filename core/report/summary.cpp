@@ -214,10 +214,15 @@ TextPairs parameterRows(const Record& record)
     return rowsOf(record, [](const ParameterSpec&, const ParameterValue&) { return true; });
 }
 
+TextPairs namedParameterRows(const Record& record)
+{
+    return rowsOf(record, isNamed);
+}
+
 std::string parametersText(const Record& record)
 {
     std::string text;
-    for (const auto& [label, value] : rowsOf(record, isNamed))
+    for (const auto& [label, value] : namedParameterRows(record))
         text += fmt::format("{}{} {}", text.empty() ? "" : ", ", label, value);
     return text;
 }

@@ -22,7 +22,9 @@ const Experiment* experimentOf(const Record& record);
 
 /// Label and value of every parameter, for people; of a foreign experiment, key and JSON.
 TextPairs parameterRows(const Record& record);
-/// Those in one line, without what is beyond the basic ones and as by default (isNamed); empty without any.
+/// Those of them that say what the question was: the main ones, and what is not as usual.
+TextPairs namedParameterRows(const Record& record);
+/// The same in one line, without what is beyond the basic ones and as by default (isNamed); empty without any.
 std::string parametersText(const Record& record);
 
 /// figure | predicted | measured | error. Error is (predicted − measured) / measured; words agree or

@@ -38,6 +38,15 @@ std::vector<double> logarithmicStops(const ParameterSpec& spec)
     return stops;
 }
 
+/// "all", "as many as fit": the least value stands for all that there is.
+bool leastMeansMost(const ParameterSpec& spec)
+{
+    return std::ranges::any_of(spec.choices, [&](const ChoiceValue& word) {
+        const bool isAll = word.label.starts_with("all") || word.label.starts_with("as many");
+        return word.key == numberText(spec.minimum) && isAll;
+    });
+}
+
 } // namespace
 
 std::vector<double> sliderStops(const ParameterSpec& spec)
@@ -45,16 +54,22 @@ std::vector<double> sliderStops(const ParameterSpec& spec)
     std::vector<double> stops = spec.scale == Scale::Log2 ? logarithmicStops(spec) : linearStops(spec);
     std::ranges::sort(stops);
     stops.erase(std::unique(stops.begin(), stops.end()), stops.end());
+    if (spec.kind == ParameterKind::Integer && leastMeansMost(spec))
+        std::ranges::rotate(stops, stops.begin() + 1);
     return stops;
 }
 
 int nearestStop(const std::vector<double>& stops, double value)
 {
-    const auto above = std::ranges::lower_bound(stops, value);
+    const bool isRotated = stops.back() < stops.front();
+    if (isRotated && value <= stops.back())
+        return int(stops.size()) - 1;
+    const auto end = stops.end() - (isRotated ? 1 : 0);
+    const auto above = std::lower_bound(stops.begin(), end, value);
     if (above == stops.begin())
         return 0;
-    if (above == stops.end())
-        return int(stops.size()) - 1;
+    if (above == end)
+        return int(end - stops.begin()) - 1;
     const double low = *(above - 1);
     const double high = *above;
     const bool lowIsNearer = low > 0 ? value / low < high / value : value - low < high - value;

@@ -109,7 +109,7 @@ std::vector<RecordLabel> recordLabels(const std::vector<Record>& records, const 
             if (!specs.empty())
                 swept = std::move(nothing);
         }
-        if (specs.empty())
+        if (specs.empty() && !namesDevice)
             specs = unusual(schema, *own.front(), swept.front());
     }
     std::vector<RecordLabel> labels;
@@ -118,6 +118,8 @@ std::vector<RecordLabel> recordLabels(const std::vector<Record>& records, const 
         QStringList parts;
         if (!record.measured)
             parts << QObject::tr("predicted");
+        if (const QString incomplete = incompleteText(record); !incomplete.isEmpty())
+            parts << incomplete;
         if (namesDevice)
             parts << shortDeviceName(record.device);
         for (const ParameterSpec* spec : specs) {

@@ -52,6 +52,16 @@ QString recordGrade(const Record& record)
     return textOf(record.provenance, "grade");
 }
 
+QString incompleteText(const Record& record)
+{
+    const QString status = textOf(record.provenance, "status");
+    if (status == QStringLiteral("cancelled"))
+        return QObject::tr("stopped");
+    if (status == QStringLiteral("interrupted"))
+        return QObject::tr("interrupted");
+    return status == QStringLiteral("failed") ? QObject::tr("failed") : QString();
+}
+
 QString recordToolTip(const Record& record)
 {
     QStringList lines{recordName(record)};
@@ -65,7 +75,7 @@ QString recordToolTip(const Record& record)
                                      : QString());
     add(QObject::tr("quality grade: %1"), recordGrade(record));
     add(QObject::tr("because: %1"), textOf(record.provenance, "reason"));
-    add(QObject::tr("status: %1"), textOf(record.provenance, "status"));
+    add(QObject::tr("not measured to its end: %1"), incompleteText(record));
     add(QStringLiteral("%1"), toQString(parametersText(record)));
     add(QStringLiteral("%1"), toQString(record.note));
     return lines.join(u'\n');

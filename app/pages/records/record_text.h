@@ -20,6 +20,8 @@ QString ageText(const QDateTime& time, const QDateTime& now = QDateTime::current
 QString dateText(const QDateTime& time);
 /// "A" to "D", empty when it has none.
 QString recordGrade(const Record& record);
+/// "stopped", "interrupted" or "failed" of a run that was not measured to its end; empty of a whole one.
+QString incompleteText(const Record& record);
 /// Grade in words with its reason and where it ran, for tooltips.
 QString recordToolTip(const Record& record);
 /// Same experiment, device and parameters, apart from the value of the swept one.

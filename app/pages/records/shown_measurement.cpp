@@ -14,6 +14,7 @@ ShownMeasurement fromRecord(const Record& record, int index, bool elsewhere)
     if (shown.outcome && !elsewhere)
         shown.probed = probedRun(*shown.outcome);
     shown.recordIndex = index;
+    shown.incomplete = incompleteText(record);
     shown.elsewhere = elsewhere;
     shown.device = record.device;
     shown.parameters = record.parameters;

@@ -16,6 +16,7 @@ struct ShownMeasurement
     std::optional<ProbedRun> probed; ///< what the model says with the links as its run found them
     int recordIndex = -1;            ///< in the study; −1 while points are arriving
     bool live = false;               ///< points are arriving
+    QString incomplete;              ///< "stopped": its run did not come to its end; empty of a whole one
     bool elsewhere = false;          ///< other parameters or another device than the page's
     Device device;
     Parameters parameters;

@@ -129,7 +129,7 @@ void BatchPicture::paintSchedule(QPainter& painter, const BatchLayout& layout, c
     painter.setFont(plotFont(0.78));
     QStringList lines;
     lines << tr("step %1 · update %2")
-                 .arg(shortCount(std::round(m_moment * m_state.scheduleSteps)), shortCount(now.batch));
+                 .arg(shortCount(std::round(m_moment * m_state.shownScheduleSteps())), shortCount(now.batch));
     lines << (std::isfinite(now.loss)
                   ? tr("loss %1, %2 examples")
                         .arg(QString::fromStdString(quantityText(now.loss, Unit::One)), shortCount(now.examples))

@@ -7,6 +7,7 @@
 
 #include <QString>
 
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -63,6 +64,13 @@ struct BatchState
 
     bool knowsSteps() const { return fewestSteps > 0 && fewestExamples > 0; }
     double steps(double update) const { return fewestSteps + fewestExamples / update; }
+    /// Steps of the schedule as people are told them: with a constant batch it is the curve at this batch, and was
+    /// followed step by step from there, which rounds otherwise.
+    double shownScheduleSteps() const
+    {
+        const bool isCurve = scheduleKind == QLatin1String("constant") && isScheduleReached && knowsSteps();
+        return isCurve ? std::ceil(steps(batch * perBatch)) : scheduleSteps;
+    }
     double examples(double update) const { return fewestExamples + fewestSteps * update; }
     /// Between the points of the curve, in logarithms.
     double memoryAt(double batch) const;

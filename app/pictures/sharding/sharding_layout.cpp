@@ -41,10 +41,14 @@ void placeColumns(ShardingLayout& layout, const ShardingState& state, double gat
     const double u = layout.unit;
     const QRectF& area = layout.columnsArea;
     const std::vector<std::int64_t> shown = shownRanks(state.ranks);
-    const double aloneWidth = 46 * u, apart = 22 * u;
-    const double left = area.left() + aloneWidth + apart;
-    const double step = std::min(96 * u, (area.right() - left) / double(shown.size()));
+    // Bytes are compared by eye, so the one that is alone is as wide as the others where they are not thin.
+    const double leastAlone = 46 * u, apart = 22 * u, room = area.width() - apart;
+    const double ranks = double(shown.size());
+    const double shared = room / (ranks + 1);
+    const double step = std::min(140 * u, shared >= leastAlone ? shared : (room - leastAlone) / ranks);
     const double wide = std::max(2.0, step - std::min(8 * u, step * 0.2));
+    const double aloneWidth = std::max(leastAlone, wide);
+    const double left = area.left() + aloneWidth + apart;
     const double bottom = area.bottom() - 15 * u, height = bottom - area.top();
     layout.bytesHeight = state.highest() > 0 ? height / state.highest() : 0;
     const auto add = [&](std::int64_t rank, double x, double width) {

@@ -15,6 +15,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <vector>
+
 namespace memscape {
 
 namespace {
@@ -57,9 +59,13 @@ public:
     {
         return trainingSnippets(device, trainingParameters(parameters));
     }
-    ShortAnswer shortAnswer(const Device&, const Parameters&, const Figures& figures) const override
+    ShortAnswer shortAnswer(const Device&, const Parameters& parameters, const Figures& figures) const override
     {
-        return batchSizeAnswer(figures);
+        ShortAnswer answer = batchSizeAnswer(figures);
+        const Figure* const largest = findFigure(figures, "largest_batch");
+        if (largest && largest->number() < 2 * double(parameters.integer("batch")))
+            std::erase(answer.knobs, "batch"); // what is faster with twice as much does not fit
+        return answer;
     }
     std::vector<SeriesSpec> series() const override
     {

@@ -199,8 +199,11 @@ ShortAnswer allocatorAnswer(const Figures& figures)
     const std::string lost = said.number("unusable") < 0.001
         ? "all of it could be used"
         : fmt::format("{} of it could not be used when more had to be taken", said.percent("unusable"));
-    return said.answer(fmt::format("{} are reserved for {} that live at once at most; {}.", said.text("peak_reserved"),
-                                   said.text("bound"), lost),
+    const std::string blocks = said.text("peak_allocated");
+    const std::string rounded =
+        blocks == said.text("bound") ? std::string() : fmt::format(" ({} in rounded blocks)", blocks);
+    return said.answer(fmt::format("{} are reserved for at most {} asked for at once{}; {}.",
+                                   said.text("peak_reserved"), said.text("bound"), rounded, lost),
                        "peak_reserved", false, {"batch", "optimizer", "precision"});
 }
 

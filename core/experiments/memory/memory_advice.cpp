@@ -102,10 +102,16 @@ void addStateLevers(std::vector<Lever>& levers, const Parameters& parameters)
                            {{"offload", "gradients"}}));
     levers.push_back(lever("Parameters on the host", "weights", "each layer is fetched before it runs (ZeRO-3)",
                            {{"offload", "parameters"}, {"zero", "3"}}));
-    levers.push_back(lever("LoRA, rank 16", "gradients and optimizer state", "trains thin matrices beside frozen ones",
-                           {{"adapter", "lora"}}, false));
-    levers.push_back(lever("QLoRA, rank 16", "weights, gradients and optimizer state",
-                           "the same beside a base in 4 bits", {{"adapter", "qlora"}}, false));
+    // By PEFT's default LoRA trains fewer layers than QLoRA: side by side both are of all linear ones.
+    const std::string& asked = parameters.text("adapter_targets");
+    const std::string targets = asked == "default" ? "all-linear" : asked;
+    const std::string rank = fmt::format("rank {}", parameters.integer("adapter_rank"));
+    levers.push_back(lever("LoRA, " + rank, "gradients and optimizer state",
+                           "trains thin matrices beside frozen ones, of all linear layers unless others are named",
+                           {{"adapter", "lora"}, {"adapter_targets", targets}}, false));
+    levers.push_back(lever("QLoRA, " + rank, "weights, gradients and optimizer state",
+                           "the same beside a base in 4 bits", {{"adapter", "qlora"}, {"adapter_targets", targets}},
+                           false));
     if (parameters.choice("precision") == "fp32") {
         levers.push_back(lever("bf16 autocast", "activations", "matrix products and what they save in half precision",
                                {{"precision", "bf16-autocast"}}, false));

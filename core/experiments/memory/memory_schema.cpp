@@ -210,7 +210,8 @@ std::vector<ParameterSpec> parallelSpecs()
                   "GPUs"),
         flagSpec("gradient_as_bucket_view", "gradients in buckets",
                  "DistributedDataParallel(gradient_as_bucket_view=True): gradients are views of the buckets that are "
-                 "reduced. Off, PyTorch's default, the buckets are a second copy of all gradients."),
+                 "reduced. Off, PyTorch's default, the buckets are a second copy of all gradients. Megatron's own "
+                 "DistributedDataParallel always has one buffer of gradients that it reduces: on."),
         flagSpec("no_sync", "whole gradients",
                  "FSDP sums the gradients of micro-batches whole and reduces them behind the last one (no_sync(), "
                  "set_requires_gradient_sync(False)), as Accelerate, transformers' Trainer and Lightning do "

@@ -53,6 +53,20 @@ private slots:
         QCOMPARE(model.recordIndex(99), -1);
     }
 
+    void whatWasNotMeasuredToItsEndSaysSo()
+    {
+        StudyDocument document;
+        RecordsModel model(document, "stride");
+        Record stopped = sampleRecord("stride", {});
+        stopped.provenance["status"] = "cancelled";
+        document.addRecord(stopped);
+        QVERIFY(model.index(0).data().toString().contains("stopped"));
+        QVERIFY(model.index(0).data(Qt::AccessibleTextRole).toString().contains("stopped"));
+        QVERIFY(model.index(0).data(Qt::ToolTipRole).toString().contains("not measured to its end: stopped"));
+        document.addRecord(sampleRecord("stride", {}));
+        QVERIFY(!model.index(0).data().toString().contains("stopped"));
+    }
+
     void renamingIsOneStep()
     {
         StudyDocument document;

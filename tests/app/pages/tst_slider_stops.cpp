@@ -35,6 +35,19 @@ private slots:
         QCOMPARE(stops, (std::vector<double>{1024, 1280, 1536, 1792, 2048, 2560, 3072, 3584, 4096}));
     }
 
+    void allStandsBeyondTheMost()
+    {
+        ParameterSpec threads = spec(ParameterKind::Integer, 0, 8, Scale::Log2);
+        threads.choices = {{"0", "all", "every thread that the device has"}};
+        const auto stops = sliderStops(threads);
+        QCOMPARE(stops, (std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 0}));
+        for (int i = 0; i < int(stops.size()); ++i)
+            QCOMPARE(nearestStop(stops, stops[std::size_t(i)]), i);
+        QCOMPARE(nearestStop(stops, 100), 7);
+        threads.choices = {{"0", "none", ""}};
+        QCOMPARE(sliderStops(threads).front(), 0.0);
+    }
+
     void everyStopIsInsideAndAscending_data()
     {
         QTest::addColumn<double>("minimum");

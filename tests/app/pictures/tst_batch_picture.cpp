@@ -62,6 +62,15 @@ private slots:
         QCOMPARE(editing.last().at(0).toBool(), false);
     }
 
+    void aConstantScheduleEndsWhereTheCurveSays()
+    {
+        ShownBatch shown;
+        const BatchState& state = shown.picture.state();
+        QVERIFY(state.scheduleSteps > 0);
+        QCOMPARE(state.shownScheduleSteps(), std::ceil(state.steps(state.batch * state.perBatch)));
+        QVERIFY(std::abs(state.shownScheduleSteps() / state.scheduleSteps - 1) < 0.01);
+    }
+
     void pointsAreChosenByAClick()
     {
         ShownBatch shown;

@@ -18,6 +18,27 @@ class TestTheme : public QObject
     Q_OBJECT
 
 private slots:
+    void initTestCase()
+    {
+        QPalette desktop; // what "system" is, from now on
+        desktop.setColor(QPalette::Window, Qt::black);
+        desktop.setColor(QPalette::WindowText, Qt::white);
+        QApplication::setPalette(desktop);
+        QVERIFY(themeByName("system").dark);
+    }
+
+    /// WCAG 2.1, 1.4.6: 7:1 for text.
+    void aDesktopOfHighContrastIsFollowed()
+    {
+        const Theme& t = themeByName("system");
+        QCOMPARE(t.background, QColor(Qt::black));
+        for (const QColor& colour : {t.text, t.textDim, t.textFaint, t.border, t.predicted, t.measured, t.predictedText,
+                                     t.measuredText, t.good, t.bad, t.warning, t.highlightText})
+            QVERIFY2(contrast(colour, t.background) >= 7, qPrintable(colour.name()));
+        QVERIFY(contrast(t.onAccent, t.predicted) >= 7);
+        QCOMPARE(themeByName("dark").background, darkTheme().background); // as it is chosen
+    }
+
     void contrastOfKnownPairs()
     {
         QCOMPARE(contrast(Qt::black, Qt::white), 21.0);

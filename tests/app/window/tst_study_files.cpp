@@ -5,6 +5,7 @@
 #include "app/labs/lab_page.h"
 #include "app/labs/step_pane.h"
 #include "core/base/file.h"
+#include "core/report/report.h"
 #include "tests/support/page_fixture.h"
 #include "tests/support/quiet_window.h"
 
@@ -208,6 +209,35 @@ private slots:
         QCOMPARE(m_window->page()->parameters().choice("element"), "float64");
         QCOMPARE(m_window->page()->deviceId(), "nvidia-h200");
         QVERIFY(!m_window->isWindowModified());
+    }
+
+    void recordsThatWereExportedTogetherShowTheFirstOne()
+    {
+        const QString file = path("compared.json");
+        const std::vector<Record> both{sampleRecord("hierarchy", {"working_set=8MiB"}),
+                                       sampleRecord("hierarchy", {"working_set=64MiB"})};
+        QVERIFY(writeFileAtomically(file.toStdString(), reportJson(both, "Hierarchy")));
+        QVERIFY(m_window->files().openPath(file));
+        QVERIFY(m_window->page());
+        QCOMPARE(m_window->page()->experiment().id(), std::string("hierarchy"));
+        QCOMPARE(m_window->page()->parameters().number("working_set"), 8.0 * 1024 * 1024);
+        QVERIFY(!m_window->isWindowModified());
+    }
+
+    void ofFilesThatCannotBeOpenedTheNewestIsSaid()
+    {
+        const auto errors = [&] { return m_window->banner().texts(); };
+        for (const char* name : {"first.json", "second.json"}) {
+            writeFile(path(name), {});
+            QVERIFY(!m_window->files().openPath(path(name)));
+        }
+        QCOMPARE(errors().size(), 1);
+        QVERIFY2(errors().front().contains("second.json"), qPrintable(errors().front()));
+        m_window->document().addRecord(sampleRecord("stride", {}));
+        m_window->files().askSaveName = [&] { return path("good.memscape"); };
+        QVERIFY(m_window->files().save());
+        QVERIFY(m_window->files().openPath(path("good.memscape")));
+        QVERIFY2(errors().isEmpty(), qPrintable(errors().join(' ')));
     }
 
     void aDeviceFileJoinsTheDevices()

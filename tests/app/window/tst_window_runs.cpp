@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Measurements and calibrations in the whole window, with a worker of the tests: stopped, crashed, refused, forced,
 // closed in the middle of one, and what the banner offers then.
+#include "app/pages/records/record_text.h"
 #include "app/window/worker_dialog.h"
 #include "core/base/file.h"
 #include "core/device/catalogue.h"
+#include "core/experiment/document.h"
 #include "tests/support/quiet_window.h"
 
 #include <QFile>
@@ -152,27 +154,36 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(!QFile::exists(QString("/proc/%1/stat").arg(pid)) || isZombie(pid), 3000);
     }
 
-    /// Alt+F4 pressed twice: the second must not pass by the question that the first will ask.
-    void closingTwiceDuringARunStillAsksAboutItsRecord()
+    /// Cancel lets the run go on; Alt+F4 pressed twice asks once.
+    void closingDuringARunAsksBeforeItStops()
     {
+        QTemporaryDir folder;
+        const QString file = folder.filePath("half.memscape");
         MainWindow window(withWorker("slow"));
         int asked = 0;
         window.files().askSave = [&] {
             ++asked;
-            window.close(); // and a third while the question stands
+            window.close(); // again while the question stands
             return SaveAnswer::Cancel;
         };
         openOnCpu(window);
         window.page()->measure();
         QTRY_VERIFY_WITH_TIMEOUT(!window.runs().current()->points.empty(), 10000);
         QVERIFY(!window.close());
+        QCOMPARE(asked, 1);
+        QVERIFY(window.isVisible());
+        QVERIFY(window.runs().current() && !window.runs().current()->stopping);
+        QVERIFY(window.document().records().empty());
+
+        window.files().askSave = [] { return SaveAnswer::Save; };
+        window.files().askSaveName = [&] { return file; };
+        QVERIFY(!window.close()); // not before its points are a record
         QVERIFY(!window.close());
-        QVERIFY(window.isVisible());
-        QTRY_COMPARE_WITH_TIMEOUT(asked, 1, 5000);
-        QVERIFY(window.isVisible());
-        QCOMPARE(window.document().records().size(), std::size_t(1));
-        window.files().askSave = [] { return SaveAnswer::Discard; };
-        QVERIFY(window.close()); // asked anew
+        QTRY_VERIFY_WITH_TIMEOUT(!window.isVisible(), 5000);
+        const auto study = readStudy(file.toStdString());
+        QVERIFY(study);
+        QCOMPARE(study->records.size(), std::size_t(1));
+        QCOMPARE(incompleteText(study->records.front()), QString("stopped"));
     }
 
     void aCalibrationOfAnotherMachineIsKeptUnderItsName()

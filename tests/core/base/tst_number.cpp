@@ -29,6 +29,9 @@ private slots:
         row("4096", Unit::Byte, 4096);
         row("+7", Unit::One, 7);
         row("12 %", Unit::One, 0.12);
+        row("1 000", Unit::One, 1000); // as numbers are shown, in groups of three
+        row("8\u202f030\u202f261\u202f248", Unit::One, 8030261248.0);
+        row("6 553 600 B", Unit::Byte, 6553600);
         row("1e3", Unit::One, 1000);
         row("-3", Unit::One, -3);
         row("1.5 us", Unit::Second, 1.5e-6);
@@ -66,6 +69,8 @@ private slots:
                                                  << "number.range";
         QTest::newRow("two numbers") << "1 2"
                                      << "number.unit";
+        QTest::newRow("four digits behind a space") << "1 0000"
+                                                    << "number.unit";
         QTest::newRow("bare K") << "4K"
                                 << "number.unit";
         QTest::newRow("seconds for bytes") << "4 ms"

@@ -155,6 +155,27 @@ private slots:
         }
     }
 
+    void noBatchIsOfferedThatDoesNotFit()
+    {
+        const Experiment& batchSize = experimentOf("batch-size");
+        const Device device = deviceOf("nvidia-rtx-3090");
+        const auto of = [&](double batch) {
+            const std::string asked = "batch=" + std::to_string(int(batch));
+            return *standardParameters(batchSize, device, {"model=gpt2", asked});
+        };
+        const auto predicted = batchSize.predict(device, of(1));
+        QVERIFY2(predicted, predicted ? "" : predicted.error().text().c_str());
+        const double largest = findFigure(predicted->figures, "largest_batch")->number();
+        QVERIFY2(largest > 4 && largest < 100, std::to_string(largest).c_str()); // of 24 GiB
+        for (const double batch : {1.0, std::floor(largest * 0.6), largest}) {
+            const Parameters parameters = of(batch);
+            const auto now = batchSize.predict(device, parameters);
+            QVERIFY(now);
+            for (const Improvement& one : improvements(batchSize, device, parameters, now->figures))
+                QVERIFY2(one.parameter != "batch" || std::stod(one.value) <= largest, one.label.c_str());
+        }
+    }
+
     void nothingHelpsWhereNothingCan()
     {
         const Experiment& stride = experimentOf("stride");

@@ -139,7 +139,7 @@ private slots:
         row("at(4, 1)", syntax, "the name of a source");
         row("at(run)", syntax, "\",\"");
         row("1e999", syntax, "1e999");
-        row("1.2.3", syntax, "\".3\" is not a unit here");
+        row("1.2.3", syntax, "\"1.2.3\" is not a number");
         row("3parsec", syntax, "a unit known here");
         row("#", syntax, "a value");
         row("missing", "test.name", "no figure");
