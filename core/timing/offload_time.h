@@ -8,8 +8,8 @@
 //     parameters   each layer's weights come up one ahead, for forward and for backward, too; the update's stay there
 //                  (ZeRO-Infinity: Rajbhandari et al. 2021)
 //
-// The update is one pass over the host's memory at typicalHostBandwidth. Left out: updates that begin before all
-// gradients are there (delayed by a step), a disk, the norm of all gradients.
+// The update is one pass over the host's memory at typicalHostBandwidth, which the ranks of a machine share. Left out:
+// updates that begin before all gradients are there (delayed by a step), a disk, the norm of all gradients.
 #pragma once
 
 #include "core/training/plan.h"

@@ -93,6 +93,13 @@ double ringAttention(const Graph& graph, const Plan& plan, const OperatorRuns& r
     return sum * (plan.phase == StepPhase::Training ? plan.accumulation : 1);
 }
 
+/// Ranks whose optimizers share a host's memory.
+double ranksOfHost(const Plan& plan)
+{
+    const double ranks = double(plan.copies()) * plan.tensorParallel * plan.pipelineParallel;
+    return plan.machineRanks > 0 ? std::min(ranks, double(plan.machineRanks)) : ranks;
+}
+
 /// Of the time of a forward and a backward pass, the share of products; attention's are its own kernels.
 double productShare(const OperatorRuns& runs, const Plan& plan)
 {
@@ -187,7 +194,7 @@ Result<void> addCommunication(StepTime& time, const Graph& graph, const std::vec
         work.down = copies.front().sentBytes();
         work.up = host - work.down;
         work.updateBytes = hostUpdateBytes(parameters, plan);
-        offload = offloadTime(work, rates.host);
+        offload = offloadTime(work, rates.host, typicalHostBandwidth / ranksOfHost(plan));
         time.optimizer += offload.update;
     }
     // Behind what the reductions hide: the last backward pass, with stage 2 and 3 every pass.

@@ -80,6 +80,7 @@ std::vector<Collective> shardCommunication(const Payload& payload, const Plan& p
 {
     using enum CollectiveKind;
     const double batches = plan.accumulation;
+    const CollectiveKind reduction = plan.shardedBy == ShardedBy::DeepSpeed ? AllReduce : ReduceScatter;
     if (plan.phase != StepPhase::Training) {
         if (!plan.shardsWeights())
             return {};
@@ -91,10 +92,10 @@ std::vector<Collective> shardCommunication(const Payload& payload, const Plan& p
     switch (plan.zeroStage) {
     case 0: return {{"gradients", AllReduce, payload.gradients, 1, degree}};
     case 1:
-        return {{"gradients", ReduceScatter, payload.gradients, 1, degree},
+        return {{"gradients", reduction, payload.gradients, 1, degree},
                 {"updated weights", AllGather, payload.updated, 1, degree}};
     case 2:
-        return {{"gradients", ReduceScatter, payload.gradients, batches, degree},
+        return {{"gradients", reduction, payload.gradients, batches, degree},
                 {"updated weights", AllGather, payload.updated, 1, degree}};
     default:
         return {{"weights, forward", AllGather, payload.weights, batches, degree},

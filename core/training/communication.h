@@ -6,6 +6,8 @@
 //   stage 2  a reduce-scatter per micro-batch, one all-gather of weights    (m + 1) Ψ
 //   stage 3  per micro-batch two all-gathers of weights (forward, backward)
 //            and a reduce-scatter of gradients                              3 m Ψ
+// DeepSpeed's stages 1 and 2 sum whole buckets on every rank, 2 Ψ instead of Ψ each time, and keep their part (since
+// 2023: runtime/zero/config.py, use_multi_rank_bucket_allreduce; 0.10 still sent each part to its rank alone).
 // FSDP gathers its root (what lies outside of its units) in forward alone, its stage 2 everything: 2 m Ψ. Frozen
 // matrices under QLoRA travel in NF4. A ring moves (N - 1) / N of the payload per device in a gather or a scatter,
 // twice that in an all-reduce. Sources: Rajbhandari et al. 2020, section 7; Korthikanti et al. 2022, section 4.2.

@@ -235,7 +235,7 @@ std::string withoutCompile(const Plan& plan, const CheckpointPlan& checkpointing
         return "units of FSDP within a layer";
     if (plan.offload >= Offload::Gradients)
         return "gradients on the host";
-    if (plan.tensorParallel > 1)
+    if (isWhole && plan.tensorParallel > 1)
         return "tensor parallelism";
     if (plan.pipelineParallel > 1 || plan.contextParallel > 1 || plan.expertParallel > 1)
         return "ranks that share layers, sequences or experts";

@@ -159,7 +159,7 @@ ParameterSpec compileSpec()
                         "a network that returns its logits, of which the training loop computes the loss eagerly"},
                        {"layers", "Inductor, by layers",
                         "regional compilation: each layer and the loss alone, what is between them eagerly; goes with "
-                        "checkpointing and FSDP (torchtune, torchtitan, accelerate)"}},
+                        "checkpointing, FSDP and tensor parallelism (torchtune, torchtitan, accelerate)"}},
                       "none");
 }
 

@@ -177,7 +177,7 @@ std::vector<Term> stepTimeTerms(const TrainingAnswer& answer)
     const bool isOffloaded = answer.setup.step.plan.offload != Offload::None;
     add("optimizer", time.optimizer,
         isOffloaded ? "Adam and others in one pass over host memory" : "reads and writes of the update",
-        isOffloaded ? fmt::format("{} of a typical server, a setting of Placement",
+        isOffloaded ? fmt::format("{} of a typical server, which the ranks of a machine share (a setting of Placement)",
                                   quantityText(typicalHostBandwidth, Unit::BytePerSecond))
                     : "torch.optim, operator by operator");
     add("exposed", time.exposed,

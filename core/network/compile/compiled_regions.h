@@ -9,6 +9,8 @@
 // A float copy of all logits (`logits.float()`) is the model's, as torchtune and transformers have it; that of a chunk
 // is the loss's. torchtitan casts within its loss: as if there were no such copy.
 //
+// Collectives among a layer's operators (tensor parallelism) are kernels of their own there, never run twice.
+//
 // Left out: graph breaks, which would make more regions.
 #pragma once
 

@@ -210,7 +210,7 @@ private slots:
         };
         for (const char* const compile : {"compile=inductor", "compile=layers"})
             for (const std::vector<std::string>& others :
-                 std::vector<std::vector<std::string>>{{"tensor_parallel=2"},
+                 std::vector<std::vector<std::string>>{{"pipeline_parallel=2", "accumulation=2"},
                                                        {"adapter=lora", "base_precision=int8"},
                                                        {"offload=gradients"},
                                                        {"precision=fp8"},
@@ -219,8 +219,11 @@ private slots:
                 QVERIFY2(!prediction && prediction.error().place == "compile", others.back().c_str());
             }
         // What layers that are compiled alone allow, and a whole network does not.
-        for (const std::vector<std::string>& others : std::vector<std::vector<std::string>>{
-                 {"checkpointing=block"}, {"checkpointing=operators"}, {"zero=3", "data_parallel=4"}}) {
+        for (const std::vector<std::string>& others :
+             std::vector<std::vector<std::string>>{{"checkpointing=block"},
+                                                   {"checkpointing=operators"},
+                                                   {"zero=3", "data_parallel=4"},
+                                                   {"tensor_parallel=2"}}) {
             const auto refused = predictedWith("compile=inductor", others);
             QVERIFY2(!refused && refused.error().hint == "choose compile=layers", others.front().c_str());
             QVERIFY2(predictedWith("compile=layers", others), others.front().c_str());

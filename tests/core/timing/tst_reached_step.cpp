@@ -144,6 +144,36 @@ private slots:
         QVERIFY(timeOf(graph, m_a100, plan).total > 1.003 * eight);
     }
 
+    /// Eight ranks update an eighth each, in one memory: as long as one rank updates all.
+    void ranksOfAMachineShareTheMemoryOfTheirHost()
+    {
+        const Graph graph = gpt2Of(1024, 4, 8, 512, DType::Float16);
+        Plan plan;
+        plan.precision = Precision::Fp16Mixed;
+        plan.offload = Offload::Optimizer;
+        const double one = timeOf(graph, m_a100, plan).optimizer;
+        plan.zeroStage = 2;
+        plan.dataParallel = 8;
+        const double eight = timeOf(graph, m_a100, plan).optimizer;
+        QVERIFY2(std::abs(eight / one - 1) < 1e-3, qPrintable(QString::number(eight / one)));
+        plan.machineRanks = 4;
+        plan.network = 25e9;
+        QVERIFY(std::abs(timeOf(graph, m_a100, plan).optimizer / one - 0.5) < 1e-3);
+    }
+
+    /// DeepSpeed 0.19.8 gathers and gives back module by module, in Python: three times what a layer's own calls take
+    /// (tests/data has its steps; the seconds are in operator_time.cpp). Long steps have it ready in time.
+    void deepSpeedsHooksKeepSmallStepsWaiting()
+    {
+        Plan plan = sharded(), hooked = plan;
+        hooked.shardedBy = ShardedBy::DeepSpeed;
+        const Graph small = gpt2Of(256, 12, 1, 64);
+        const double more = timeOf(small, m_a100, hooked).dispatch / timeOf(small, m_a100, plan).dispatch;
+        QVERIFY2(more > 2 && more < 5, qPrintable(QString::number(more)));
+        const Graph large = gpt2Of(1024, 4, 32, 1024);
+        QCOMPARE(timeOf(large, m_a100, hooked).dispatch, timeOf(large, m_a100, plan).dispatch);
+    }
+
     /// What hides behind the passes keeps 24 of 108 multiprocessors from them.
     void collectivesSlowThePasses()
     {

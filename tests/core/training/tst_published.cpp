@@ -189,15 +189,19 @@ private slots:
 
     void accumulationRepeatsWhatShardsCantKeep()
     {
-        const auto volume = [](int stage, int batches) {
+        const auto volume = [](int stage, int batches, ShardedBy shardedBy = ShardedBy::Paper) {
             Plan plan = zeroPlan(stage, 2);
             plan.accumulation = batches;
+            plan.shardedBy = shardedBy;
             return sentBytes(dataParallelCommunication(parametersOf(1e6), plan)) / 1e6; // ring 1/2, 2 B
         };
         QCOMPARE(volume(0, 4), 2.0);
         QCOMPARE(volume(1, 4), 2.0);
         QCOMPARE(volume(2, 4), 5.0);
         QCOMPARE(volume(3, 4), 12.0);
+        // DeepSpeed sums whole buckets everywhere, as DDP does, and gathers the weights besides.
+        QCOMPARE(volume(1, 4, ShardedBy::DeepSpeed), 3.0);
+        QCOMPARE(volume(2, 4, ShardedBy::DeepSpeed), 9.0);
     }
 
     void bytesOfOptimizers()
