@@ -380,6 +380,17 @@ private slots:
         QVERIFY(bytes(OptimizerKind::Adam8bit, UpdateStyle::Fused) < 5);
     }
 
+    /// torch/amp/grad_scaler.py: unscale_() divides each gradient where it lies, before any update.
+    void aLossScaleTakesAPassOverTheGradients()
+    {
+        const std::vector<ParameterTensor> parameters{{"p", {1000}, 1000, true, false, 0}};
+        Plan plan;
+        plan.precision = Precision::Bf16Autocast;
+        const double unscaled = updateCost(parameters, plan).bytes;
+        plan.precision = Precision::Fp16Autocast;
+        QCOMPARE(updateCost(parameters, plan).bytes, unscaled + 2 * 4 * 1000);
+    }
+
     void embeddingsAndOutputHeadsAreRecognised()
     {
         const Graph graph = smallGpt2();
