@@ -256,6 +256,8 @@ OperatorRuns::OperatorRuns(const Graph& graph, const Plan& plan, const OperatorC
             clock.addPass(m_runs.back().first, forward.bytes, forward.kernels);
             clock.addPass(m_runs.back().second, back.bytes, back.kernels);
         }
+        if (isTraining && options.kernels && op.kind == OperatorKind::BatchNorm) // num_batches_tracked += 1
+            clock.addPass(m_runs.back().first, 2 * sizeof(std::int64_t), 1);
         if (isTraining && op.hasGradient && !ordersRows)
             addSums(graph, op, clock, used);
         if (isTraining && options.pytorch != nullptr && op.hasGradient)

@@ -2,6 +2,7 @@
 #include "core/timing/operator_time.h"
 
 #include "core/timing/device_kernels.h"
+#include "core/timing/eager_calls.h"
 #include "core/timing/operator_runs.h"
 #include "core/timing/pytorch_operations.h"
 #include "core/timing/shard_copies.h"
@@ -33,16 +34,42 @@ double additionSeconds(const HostOperations& host, double gradientBytes, const s
     return hostParts(host, rates, {0, 3 * gradientBytes, double(trained)}, 1).total();
 }
 
-/// All kept gradients, each added to one that is there.
-double sumSeconds(const std::vector<ParameterTensor>& parameters, const Plan& plan, const DeviceRates& rates,
-                  const StepTimeOptions& options)
+double gradientBytes(const std::vector<ParameterTensor>& parameters, const Plan& plan)
 {
     double bytes = 0;
     for (const ParameterTensor& parameter : parameters)
         bytes += parameter.isTrained ? double(keptGradientBytes(parameter, plan)) : 0;
+    return bytes;
+}
+
+/// All kept gradients, each added to one that is there.
+double sumSeconds(const std::vector<ParameterTensor>& parameters, const Plan& plan, const DeviceRates& rates,
+                  const StepTimeOptions& options)
+{
+    const double bytes = gradientBytes(parameters, plan);
     return options.host != nullptr ? additionSeconds(*options.host, bytes, parameters, rates)
                                    : 3 * bytes / rates.bandwidth;
 }
+
+/// What a GPU does, tensor by tensor, to gradients that are there already: autograd's AccumulateGrad adds another to
+/// each (torch/csrc/autograd/functions/accumulate_grad.h), and zero_grad() of PyTorch 1 fills each with zeros
+/// (torch/optim/optimizer.py; PyTorch 2 takes them all at once). Where gradients are sharded they lie in a few buffers.
+struct GradientKernels
+{
+    int sums = 0;       ///< of all gradients
+    double kernels = 0; ///< of sums and fillings
+    double filled = 0;  ///< bytes
+
+    GradientKernels(const std::vector<ParameterTensor>& parameters, const Plan& plan)
+        : sums(plan.accumulation - (plan.freesGradients() ? 1 : 0))
+    {
+        const auto isTrained = [](const ParameterTensor& parameter) { return parameter.isTrained; };
+        const double trained = double(std::count_if(parameters.begin(), parameters.end(), isTrained));
+        const bool fills = !plan.freesGradients();
+        filled = fills ? gradientBytes(parameters, plan) : 0;
+        kernels = plan.isSharded() ? 0 : trained * (sums + (fills && plan.isBefore2 ? 1 : 0));
+    }
+};
 
 double optimizerSeconds(const std::vector<ParameterTensor>& parameters, const Plan& plan, const DeviceRates& rates,
                         const StepTimeOptions& options)
@@ -248,7 +275,13 @@ Result<StepTime> stepTime(const Graph& graph, const std::vector<ParameterTensor>
                 recomputed.add(runs.forward(i), times);
                 recomputed.calls += gathers(i);
             }
-    if (isTraining && plan.accumulation > 1) // later gradients are added into the first
+    if (isTraining && options.kernels != nullptr) {
+        const GradientKernels gradients(parameters, plan);
+        time.backward += gradients.sums * sumSeconds(parameters, plan, rates, options)
+            + gradients.filled / rates.bandwidth + gradients.kernels * rates.launch;
+        backward.kernels += gradients.kernels;
+        backward.calls += callsBeside * gradients.kernels;
+    } else if (isTraining) // later gradients are added into the first
         time.backward += (plan.accumulation - 1) * sumSeconds(parameters, plan, rates, options);
     const ShardCopies copies = shardCopies(parameters, plan);
     const double forwardCopies = copies.gathered / (isTraining ? 2 : 1) / rates.bandwidth;

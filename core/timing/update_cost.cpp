@@ -84,6 +84,8 @@ OperatorCost updateCost(const std::vector<ParameterTensor>& parameters, const Pl
         cost.bytes += passes.elements * elements * double(rule.updated());
         if (rule.master) // gradients to fp32, and the new master weights to half
             cost.bytes += elements * double((plan.gradientBytes() == 4 ? 0 : 2 + 4) + 4 + 2);
+        if (plan.precision == Precision::Fp16Autocast || plan.precision == Precision::Fp16Mixed)
+            cost.bytes += 2 * elements * 4; // the loss scale: GradScaler's, Megatron's and DeepSpeed's divide in fp32
         if (plan.clipsGradients)
             cost.bytes += 3 * elements * double(plan.gradientBytes());
         cost.flops += byMuon ? orthogonalizationFlops(tensor) : elements;

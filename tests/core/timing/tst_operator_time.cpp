@@ -380,6 +380,21 @@ private slots:
         QVERIFY(bytes(OptimizerKind::Adam8bit, UpdateStyle::Fused) < 5);
     }
 
+    /// A loss scale divides each gradient in fp32 where it lies: unscale_() of torch/amp/grad_scaler.py, Megatron's
+    /// _unscale_main_grads_and_check_for_nan (megatron/core/optimizer/optimizer.py), unscale_and_clip_grads of
+    /// DeepSpeed (runtime/fp16/fused_optimizer.py). bf16 has none.
+    void aLossScaleTakesAPassOverTheGradients()
+    {
+        const std::vector<ParameterTensor> parameters{{"p", {1000}, 1000, true, false, 0}};
+        const auto bytes = [&](Precision precision) {
+            Plan plan;
+            plan.precision = precision;
+            return updateCost(parameters, plan).bytes;
+        };
+        QCOMPARE(bytes(Precision::Fp16Autocast), bytes(Precision::Bf16Autocast) + 2 * 4 * 1000);
+        QCOMPARE(bytes(Precision::Fp16Mixed), bytes(Precision::Bf16Mixed) + 2 * 4 * 1000);
+    }
+
     void embeddingsAndOutputHeadsAreRecognised()
     {
         const Graph graph = smallGpt2();

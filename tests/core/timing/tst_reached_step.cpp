@@ -97,6 +97,32 @@ private slots:
         QVERIFY(large.dispatch < 0.02 * large.total);
     }
 
+    /// PyTorch's profiler counts one add_ for each of 11 parameters more where their gradients are there already, and
+    /// one zero_() for each in zero_grad(set_to_none=False) (2.15; three convolutions with batch norm, and a linear
+    /// layer). On a GPU each is a kernel, which the host dispatches; PyTorch 2 fills them all with one.
+    void gradientsThatStayAreAddedToOneByOne()
+    {
+        BuildOptions options;
+        options.batch = 1;
+        const Graph graph = buildNetwork(*readModel("resnet18"), options).value();
+        const double parameters = 62;
+        Plan plan;
+        plan.optimizer = OptimizerKind::None;
+        const double freed = timeOf(graph, m_a100, plan).total;
+        plan.setsGradientsToNone = false;
+        const double added = timeOf(graph, m_a100, plan).total - freed;
+        plan.isBefore2 = true;
+        const double filled = timeOf(graph, m_a100, plan).total - freed - added;
+        QVERIFY2(added > 9e-6 * parameters && added < 29e-6 * parameters, qPrintable(QString::number(added)));
+        QVERIFY2(std::fabs(filled / added - 1) < 0.05, qPrintable(QString::number(filled)));
+
+        Plan twice;
+        twice.optimizer = OptimizerKind::None;
+        twice.accumulation = 2;
+        const double second = timeOf(graph, m_a100, twice).total - 2 * freed;
+        QVERIFY2(std::fabs(second / added - 1) < 0.05, qPrintable(QString::number(second)));
+    }
+
     /// A loop over tensors is 8 kernels of AdamW each, which the host dispatches before the device needs them, unless
     /// it has to read first whether a loss scale has overflown (torch.amp.GradScaler).
     void aLoopedUpdateWaitsBehindALossScale()
