@@ -94,6 +94,8 @@ Result<ServingTime> timeOf(const Device& device, const ServingAnswer& answer, co
     const ServingRequest& request = answer.request;
     MEMSCAPE_TRY(serving, servingOf(answer.model, request, 1));
     const TrainingSetup setup = servingSetup(device, parameters, request, request.batch);
+    const bool isLlamaCpp = serving.library == Library::LlamaCpp || serving.library == Library::LlamaCpp2023;
+    serving.writesScores = isLlamaCpp && setup.build.attention == AttentionKernel::Eager;
     return servingTime(device, answer.model, setup, *answer.pass.graph, answer.pass.network->parameters, serving, held);
 }
 
