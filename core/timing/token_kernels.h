@@ -89,6 +89,8 @@ double llamaCppKernels(const ModelDescription& model, bool isQuantized, bool wri
 inline constexpr double llamaCppScoreKernels = 2;
 /// Rows of an input that llama.cpp still multiplies with quantized weights as it does one (MMVQ_MAX_BATCH_SIZE).
 inline constexpr double llamaCppVectorRows = 8;
+/// Rows of the highest tile of its products of quantized weights (mmq.cuh, get_mmq_x_max_host).
+inline constexpr double llamaCppTileRows = 128;
 /// s from the start of a small kernel to that of the next in a captured graph.
 double graphLaunchSeconds(const Device& device);
 /// s from the start of one to that of the next, beside its bytes.

@@ -59,6 +59,7 @@ Result<Serving> servingOf(const ModelDescription& model, const ServingRequest& r
     serving.isEightBit = serving.isFloat8 || request.weights.kind == StoredForm::Int8
         || request.weights.kind == StoredForm::Gptq8
         || (request.weights.kind == StoredForm::Gguf && request.weights.mixture == GgufMixture::Q8_0);
+    serving.hasExperts = model.experts.count > 0;
     serving.isAwq = request.weights.kind == StoredForm::Awq;
     serving.isGptq = request.weights.kind == StoredForm::Gptq;
     serving.queryHeads = headsOnDevice(model.heads, request.tensorParallel);

@@ -6,6 +6,7 @@
 #include "core/network/network.h"
 #include "core/timing/eager_calls.h"
 #include "core/timing/eager_kernels.h"
+#include "core/timing/joined_operators.h"
 #include "core/timing/reached_step.h"
 #include "core/timing/step_band.h"
 #include "core/timing/token_kernels.h"
@@ -291,9 +292,21 @@ TrainingSetup promptSetup(const Device& device, const ModelDescription& model, T
     }
     if (serving.library == Library::LlamaCpp && serving.isQuantized && device.isGpu())
         served.vectorRows = llamaCppVectorRows;
+    if (serving.library == Library::LlamaCpp && device.isGpu() && tokens > llamaCppVectorRows)
+        served.expertTile = std::min(tokens, llamaCppTileRows);
     served.reducesItself = serving.reducesItself();
     served.joinsProducts = serving.library == Library::TensorRt && device.isGpu();
     return setup;
+}
+
+/// Those that experts share counted once.
+double kernelsOfPass(const Graph& graph, const Plan& plan)
+{
+    const JoinedOperators joined(graph, plan);
+    double kernels = 0;
+    for (std::size_t i = 0; i < graph.operators.size(); ++i)
+        kernels += joined.share(i) * joined.joined(forwardCost(graph, graph.operators[i]), i).kernels;
+    return kernels;
 }
 
 /// s that an engine's prompt takes beside an eager network's (less than 0): operators between products are joined, as a
@@ -378,10 +391,10 @@ ServingTime servingTime(const Device& device, const ModelDescription& model, con
         beside = engineSeconds(run, model, prompt, isFloat8, held).value_or(0);
     }
     if (device.isGpu() && serving.library == Library::LlamaCpp) {
-        double kernels = 0;
-        for (const Operator& op : graph.operators)
-            kernels += forwardCost(graph, op).kernels;
-        beside = std::min(0.0, llamaCppKernels(model, serving.isQuantized) - kernels) * device.launch.valueOr(0);
+        beside = std::min(0.0,
+                          llamaCppKernels(model, serving.isQuantized, serving.writesScores)
+                              - kernelsOfPass(graph, prompt.step.plan))
+            * device.launch.valueOr(0);
     }
     const double share = 1 + beside / pass.total; // the band's parts are the eager pass's
     time.prefill = share * pass.total;

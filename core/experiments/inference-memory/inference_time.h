@@ -79,6 +79,7 @@ struct Serving
     StoredShares stored;       ///< of weights
     bool isHeadStored = false; ///< the output head in as few bits
     bool isEightBit = false;   ///< quantized ones in 8 bits, not in fewer
+    bool hasExperts = false;
     bool isAwq = false;
     bool isGptq = false;         ///< in 4 bits
     bool isFloat8 = false;       ///< weights in FP8
@@ -127,15 +128,16 @@ struct ServingTime
 
     double onDevice() const { return weights + cache + launches + exposed + between; }
     double decode() const { return inLoop(onDevice(), loopHost); }
-    /// Kernels reach 0.8 to 1.15 of the bandwidth that is taken, launches take 0.7 to 1.5 of their time, an engine's
-    /// host up to 2.5 ms.
+    /// Kernels reach 0.8 to 1.15 of the bandwidth that is taken, those that gather experts' weights 0.6 (int8 Mixtral
+    /// of gpt-fast), launches take 0.7 to 1.5 of their time, an engine's host up to 2.5 ms.
     double decodeLow() const
     {
         return inLoop((weights + cache) / 1.15 + 0.7 * launches + exposed + 0.5 * between, loopHost, 0.5);
     }
     double decodeHigh() const
     {
-        return inLoop((weights + cache) / 0.8 + 1.5 * launches + 1.3 * exposed + 1.5 * between, loopHost, 1.5);
+        return inLoop((weights + cache) / (of.hasExperts ? 0.6 : 0.8) + 1.5 * launches + 1.3 * exposed + 1.5 * between,
+                      loopHost, 1.5);
     }
     /// Of an eager program: the device waits for its host, or the host for it.
     double eagerDevice() const { return std::max(weights + eagerLaunches, eagerPass) + cache + copies + exposed; }
