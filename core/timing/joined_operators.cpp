@@ -2,6 +2,7 @@
 #include "core/timing/joined_operators.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace memscape {
 
@@ -115,6 +116,12 @@ OperatorCost JoinedOperators::joined(OperatorCost cost, std::size_t i) const
         if (stored < 1 && count <= m_served.vectorRows) {
             cost.isRowByRow = true;
             cost.instructions = (unpacked + multiplied * count) * double(m_graph.layoutOf(weight).elements());
+        }
+        if (isExpert && stored < 1 && m_served.expertTile > 0) {
+            const double filled = count / (std::ceil(count / m_served.expertTile) * m_served.expertTile);
+            cost.flops /= filled;
+            for (ProductPart& part : cost.products)
+                part.shape.m /= filled;
         }
         const double readers = m_readers[m_graph.tensors[rows].storage];
         if (m_served.joinsProducts && readers > 1) {

@@ -4,10 +4,22 @@
 //     kernels    of a step, as engines join them: queries, keys and values are one product, so are gate and up; a norm
 //                adds its residual; all experts of a layer run in one grouped product
 //                (vllm/model_executor/models/llama.py and layers/fused_moe; gpt-fast's under torch.compile are as many)
+//     latents    (DeepSeek) norms of both, queries' product up, and two that absorb: queries into the keys' space,
+//     their
+//                result out of the values'. vLLM writes the cache apart, joins the two parts of queries, and copies
+//                results twice; before 0.9 it had two products down, copied the keys' latent, and turned positions by
+//                PyTorch's operators within its attention: 16 kernels (its v1/attention/backends/mla/common.py and
+//                rotary_embedding.py of 2025, DeepseekScalingRotaryEmbedding: index_select, two repeat_interleave,
+//                five each of queries and keys, three copies), and chose among grouped experts by nine more than a
+//                fused gate (fused_moe.py, grouped_topk, whose topk, zeros and scatter torch.compile leaves alone)
+//     FP8        vLLM quantizes the input of each product by a kernel of its own (per_token_group_quant_fp8,
+//                scaled_fp8_quant), as every engine does for DeepSeek's scales of 128; TensorRT-LLM joins it to norms
 //     a loop     AutoAWQ's fused modules join queries, keys and values, positions, cache and attention, and leave the
 //                rest to PyTorch, whose host asks for each: norm, product, attention, product, sum, norm, two products,
 //                activation, their product, product, sum; behind each product in 4 bits, of eight parts, their sum
-//                (casper-hansen/AutoAWQ, awq/modules/fused @0392a82, @1b0af2d; gemm_forward_cuda of its kernels)
+//                (casper-hansen/AutoAWQ, awq/modules/fused @0392a82, @1b0af2d; gemm_forward_cuda of its kernels).
+//                TinyChat's in 16 bits have three products for one (mit-han-lab/llm-awq, tinychat/models/llama.py
+//                @0a0566c)
 //     llama.cpp  a kernel for each operator, but what its CUDA backend joins: a norm and its weight, and the sum behind
 //                it; norms of heads, positions and their place in the cache; gate, up and their activation; biases; a
 //                router's choice. An input is quantized before each product of quantized weights, experts are one
@@ -49,23 +61,36 @@
 
 namespace memscape {
 
+/// What an engine runs beside the kernels that all of them have.
+struct EngineStyle
+{
+    bool isVllm = false;
+    bool isBefore09 = false;      ///< vLLM's version
+    bool quantizesInputs = false; ///< of products in FP8, by a kernel of its own
+};
 /// Kernels of a decoding step.
-double engineKernels(const ModelDescription& model);
+double engineKernels(const ModelDescription& model, EngineStyle style = {});
 
-/// A decoding step of AutoAWQ's fused modules, which Python runs one by one.
+/// A decoding step of fused modules (AutoAWQ's; TinyChat's), which Python runs one by one.
 struct LoopedKernels
 {
     double calls = 0; ///< kernels that Python asks for
-    double sums = 0;  ///< of the parts that its product GEMM leaves: asked for in C++, behind the product
+    double sums = 0;  ///< of the parts that the product GEMM leaves: asked for in C++, behind the product
     double kernels() const { return calls + sums; }
     /// s of the host, which takes `dispatch` for a call of Python's and `launch` for a kernel of C++.
     double hostSeconds(double dispatch, double launch) const { return calls * dispatch + sums * launch; }
 };
-LoopedKernels awqLoop(const ModelDescription& model);
-/// Kernels of a token by llama.cpp, whose weights are quantized or not.
-double llamaCppKernels(const ModelDescription& model, bool isQuantized);
+/// In 16 bits queries, keys and values are products of their own, and none leaves parts.
+LoopedKernels fusedLoop(const ModelDescription& model, bool isQuantized);
+/// Kernels of a token by llama.cpp, whose weights are quantized or not, and whose attention writes scores or not.
+double llamaCppKernels(const ModelDescription& model, bool isQuantized, bool writesScores = false);
+/// Of attention that writes its scores, beside a fused one's: a product, softmax with scale and mask, a product, a
+/// copy.
+inline constexpr double llamaCppScoreKernels = 2;
 /// Rows of an input that llama.cpp still multiplies with quantized weights as it does one (MMVQ_MAX_BATCH_SIZE).
 inline constexpr double llamaCppVectorRows = 8;
+/// Rows of the highest tile of its products of quantized weights (mmq.cuh, get_mmq_x_max_host).
+inline constexpr double llamaCppTileRows = 128;
 /// s from the start of a small kernel to that of the next in a captured graph.
 double graphLaunchSeconds(const Device& device);
 /// s from the start of one to that of the next, beside its bytes.

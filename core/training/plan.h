@@ -151,6 +151,7 @@ struct ServedKernels
     double expertsHit = 0;      ///< experts of a layer that some token is sent to, in one kernel; 0: each runs alone
     bool joinsProducts = false; ///< those of the same rows are one, and activations are within them
     double vectorRows = 0;      ///< products of so many rows or fewer take quantized weights row by row, on lanes
+    double expertTile = 0;      ///< rows of a tile of an expert's product, filled or not; 0: it is as low as its rows
     bool reducesItself = false; ///< small all-reduces by kernels of its own, not NCCL's
 };
 

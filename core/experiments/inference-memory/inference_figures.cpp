@@ -59,6 +59,7 @@ Result<Serving> servingOf(const ModelDescription& model, const ServingRequest& r
     serving.isEightBit = serving.isFloat8 || request.weights.kind == StoredForm::Int8
         || request.weights.kind == StoredForm::Gptq8
         || (request.weights.kind == StoredForm::Gguf && request.weights.mixture == GgufMixture::Q8_0);
+    serving.hasExperts = model.experts.count > 0;
     serving.isAwq = request.weights.kind == StoredForm::Awq;
     serving.isGptq = request.weights.kind == StoredForm::Gptq;
     serving.queryHeads = headsOnDevice(model.heads, request.tensorParallel);
@@ -94,6 +95,8 @@ Result<ServingTime> timeOf(const Device& device, const ServingAnswer& answer, co
     const ServingRequest& request = answer.request;
     MEMSCAPE_TRY(serving, servingOf(answer.model, request, 1));
     const TrainingSetup setup = servingSetup(device, parameters, request, request.batch);
+    const bool isLlamaCpp = serving.library == Library::LlamaCpp || serving.library == Library::LlamaCpp2023;
+    serving.writesScores = isLlamaCpp && setup.build.attention == AttentionKernel::Eager;
     return servingTime(device, answer.model, setup, *answer.pass.graph, answer.pass.network->parameters, serving, held);
 }
 

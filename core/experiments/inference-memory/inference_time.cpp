@@ -6,6 +6,7 @@
 #include "core/network/network.h"
 #include "core/timing/eager_calls.h"
 #include "core/timing/eager_kernels.h"
+#include "core/timing/joined_operators.h"
 #include "core/timing/reached_step.h"
 #include "core/timing/step_band.h"
 #include "core/timing/token_kernels.h"
@@ -56,6 +57,21 @@ bool joinsKernels(Library library)
 {
     return library != Library::LlamaCpp && library != Library::LlamaCpp2023 && library != Library::AutoAwq;
 }
+
+EngineStyle styleOf(const Device& device, const ModelDescription& model, const Serving& serving)
+{
+    EngineStyle style;
+    style.isVllm = serving.isVllms();
+    style.isBefore09 = serving.library != Library::Vllm09;
+    const bool multipliesFloat8 = serving.isFloat8 && device.flopRate("fp8") > 0;
+    style.quantizesInputs = multipliesFloat8 && (style.isVllm || model.latent.keyValueRank > 0);
+    return style;
+}
+
+/// What a prompt may be of its prediction where an engine's own kernels multiply, at least: llama.cpp's products in
+/// 16 bits add up in 16 bits, at twice the rate on GeForce boards (ggml-cuda.cu, CUBLAS_COMPUTE_16F), TensorRT chooses
+/// among kernels by timing them, and Triton's for a few rows are tuned for some boards alone. A judgement.
+constexpr double ownKernelsLow = 0.75, ownKernelsHigh = 1.3;
 
 /// s of an engine's host from a token to the next. vLLM's of version 0.6: what Qwen2.5 0.5B takes beside its kernels
 /// (3.21 ms a token in BF16 on an A100: QwenLM/Qwen2.5, docs/source/benchmark/speed_benchmark.rst, vLLM 0.6.3); before,
@@ -156,6 +172,8 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
     const bool isWidened = computesInWiderType(setup.build);
     setup.build.adapters.reset(); // kernels for one token read the 4 bits themselves
     setup.build.writtenOut.activation = true;
+    if (serving.writesScores) // by llama.cpp's own kernels, which are counted apart
+        setup.build.attention = AttentionKernel::Flash;
     MEMSCAPE_TRY(graph, buildNetwork(model, setup.build));
     MEMSCAPE_TRY(tensors, inventory(model));
     MEMSCAPE_TRY(rates, deviceRates(device));
@@ -195,7 +213,7 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
     }
     time.weights = std::max(read, products);
     time.areWeightsArithmetic = products > read;
-    double beside = awqSums;
+    double beside = awqSums + (serving.writesScores ? double(model.layers) * (llamaCppScoreKernels + 1) : 0);
     if (isWidened) // its input and its result are cast
         beside += 2 * fourBitLayers;
     if (areMany) { // by a kernel of its own, and in fp32 by a cast
@@ -207,11 +225,11 @@ Result<void> addDecoding(ServingTime& time, const Device& device, const ModelDes
     time.eagerCalls += beside;
     const bool isLoop = device.isGpu() && serving.library == Library::AutoAwq;
     const bool isJoined = device.isGpu() && joinsKernels(serving.library);
-    const LoopedKernels looped = awqLoop(model);
+    const LoopedKernels looped = fusedLoop(model, serving.isAwq);
     const bool isLlamaCpp = device.isGpu() && serving.library == Library::LlamaCpp;
     time.kernels = isLoop ? looped.kernels()
-        : isJoined        ? engineKernels(model)
-        : isLlamaCpp      ? llamaCppKernels(model, serving.isQuantized)
+        : isJoined        ? engineKernels(model, styleOf(device, model, serving))
+        : isLlamaCpp      ? llamaCppKernels(model, serving.isQuantized, serving.writesScores)
                           : time.eagerKernels;
     time.launches = time.kernels
         * (isJoined                     ? engineKernelSeconds(device)
@@ -274,9 +292,21 @@ TrainingSetup promptSetup(const Device& device, const ModelDescription& model, T
     }
     if (serving.library == Library::LlamaCpp && serving.isQuantized && device.isGpu())
         served.vectorRows = llamaCppVectorRows;
+    if (serving.library == Library::LlamaCpp && device.isGpu() && tokens > llamaCppVectorRows)
+        served.expertTile = std::min(tokens, llamaCppTileRows);
     served.reducesItself = serving.reducesItself();
     served.joinsProducts = serving.library == Library::TensorRt && device.isGpu();
     return setup;
+}
+
+/// Those that experts share counted once.
+double kernelsOfPass(const Graph& graph, const Plan& plan)
+{
+    const JoinedOperators joined(graph, plan);
+    double kernels = 0;
+    for (std::size_t i = 0; i < graph.operators.size(); ++i)
+        kernels += joined.share(i) * joined.joined(forwardCost(graph, graph.operators[i]), i).kernels;
+    return kernels;
 }
 
 /// s that an engine's prompt takes beside an eager network's (less than 0): operators between products are joined, as a
@@ -361,15 +391,19 @@ ServingTime servingTime(const Device& device, const ModelDescription& model, con
         beside = engineSeconds(run, model, prompt, isFloat8, held).value_or(0);
     }
     if (device.isGpu() && serving.library == Library::LlamaCpp) {
-        double kernels = 0;
-        for (const Operator& op : graph.operators)
-            kernels += forwardCost(graph, op).kernels;
-        beside = std::min(0.0, llamaCppKernels(model, serving.isQuantized) - kernels) * device.launch.valueOr(0);
+        beside = std::min(0.0,
+                          llamaCppKernels(model, serving.isQuantized, serving.writesScores)
+                              - kernelsOfPass(graph, prompt.step.plan))
+            * device.launch.valueOr(0);
     }
     const double share = 1 + beside / pass.total; // the band's parts are the eager pass's
     time.prefill = share * pass.total;
     time.prefillLow = share * band.low;
     time.prefillHigh = share * band.high;
+    if (device.isGpu() && (serving.cacheRead > 0 || isPromptAlone)) {
+        time.prefillLow = std::min(time.prefillLow, ownKernelsLow * time.prefill);
+        time.prefillHigh = std::max(time.prefillHigh, ownKernelsHigh * time.prefill);
+    }
     if (serving.cacheRead > 0) {
         if (const auto added = addDecoding(time, device, model, setup, serving, held); !added)
             time.missing = added.error();

@@ -13,9 +13,11 @@
 // Who generates decides the rest (Library). An engine joins kernels and captures them in a graph (token_kernels.h).
 // Kernels of 2023 read keys and values once for each query head that shares them: TensorRT-LLM before its XQA
 // (docs/source/blogs/XQA-kernel.md), vLLM's PagedAttention, FlashAttention 2.0 (pytorch.org, Flash-Decoding: 0.39 ms
-// with 16 query and 2 key heads, 0.06 ms once they were read together). vLLM's scheduler runs between tokens; llama.cpp
+// with 16 query and 2 key heads, 0.06 ms once they were read together). llama.cpp without flash attention (its default
+// until August 2025) multiplies one query head after the other, too (ggml-cuda.cu, ggml_cuda_mul_mat_vec_p021 and _nc:
+// a block column of each head). vLLM's scheduler runs between tokens; llama.cpp
 // had a kernel for each operator, and captures fewer in a graph now (llamaCppKernels). AutoAWQ's fused modules wait for
-// their Python where that is slower than the device (awqLoop): on an A100 a token takes 10.6 ms behind 32 as behind
+// their Python where that is slower than the device (fusedLoop): on an A100 a token takes 10.6 ms behind 32 as behind
 // 1,024 (its issue 276). A loop of eager PyTorch takes max(decode, its host's calls and kernels + 4-bit layers),
 // measured constants (device_kernels.h; core/timing/eager_calls.h says what a view or a module is to a host).
 //
@@ -77,25 +79,27 @@ struct Serving
     StoredShares stored;       ///< of weights
     bool isHeadStored = false; ///< the output head in as few bits
     bool isEightBit = false;   ///< quantized ones in 8 bits, not in fewer
+    bool hasExperts = false;
     bool isAwq = false;
     bool isGptq = false;         ///< in 4 bits
     bool isFloat8 = false;       ///< weights in FP8
     bool isCacheCopied = false;  ///< for every token, by a loop of eager PyTorch
     bool areHeadsCopied = false; ///< by that loop, for the query heads that share them
+    bool writesScores = false;   ///< llama.cpp without flash attention, whose products take one query head at a time
     Library library = Library::Engine;
     std::int64_t tokens = 1; ///< of each sequence in a decoding step
 
-    /// Its 4-bit products are Marlin's.
-    bool isMarlins() const
+    bool isVllms() const
     {
-        return (isAwq || isGptq)
-            && (library == Library::Vllm || library == Library::Vllm05 || library == Library::Vllm09);
+        return library == Library::Vllm || library == Library::Vllm05 || library == Library::Vllm09;
     }
+    /// Its 4-bit products are Marlin's.
+    bool isMarlins() const { return (isAwq || isGptq) && isVllms(); }
     /// Small all-reduces are by kernels of the engine's own: vLLM's since 0.3, TensorRT-LLM's since 0.7, PyTorch's
     /// within gpt-fast; FasterTransformer, DeepSpeed-Inference and engines of 2023 ask NCCL.
     bool reducesItself() const { return library != Library::Engine2023; }
     /// Keys are read again for each query head that shares them.
-    bool readsKeysAgain() const { return library == Library::Engine2023 && queriesPerKey > 1; }
+    bool readsKeysAgain() const { return (library == Library::Engine2023 || writesScores) && queriesPerKey > 1; }
     /// B that attention reads.
     double keysRead() const { return readsKeysAgain() ? cacheRead * queriesPerKey : cacheRead; }
 };
@@ -124,15 +128,16 @@ struct ServingTime
 
     double onDevice() const { return weights + cache + launches + exposed + between; }
     double decode() const { return inLoop(onDevice(), loopHost); }
-    /// Kernels reach 0.8 to 1.15 of the bandwidth that is taken, launches take 0.7 to 1.5 of their time, an engine's
-    /// host up to 2.5 ms.
+    /// Kernels reach 0.8 to 1.15 of the bandwidth that is taken, those that gather experts' weights 0.6 (int8 Mixtral
+    /// of gpt-fast), launches take 0.7 to 1.5 of their time, an engine's host up to 2.5 ms.
     double decodeLow() const
     {
         return inLoop((weights + cache) / 1.15 + 0.7 * launches + exposed + 0.5 * between, loopHost, 0.5);
     }
     double decodeHigh() const
     {
-        return inLoop((weights + cache) / 0.8 + 1.5 * launches + 1.3 * exposed + 1.5 * between, loopHost, 1.5);
+        return inLoop((weights + cache) / (of.hasExperts ? 0.6 : 0.8) + 1.5 * launches + 1.3 * exposed + 1.5 * between,
+                      loopHost, 1.5);
     }
     /// Of an eager program: the device waits for its host, or the host for it.
     double eagerDevice() const { return std::max(weights + eagerLaunches, eagerPass) + cache + copies + exposed; }

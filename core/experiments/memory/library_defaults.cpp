@@ -333,7 +333,9 @@ ParameterTexts servingDefaults(const Parameters& parameters)
         return {{"logits", "last"}, {"cache_page", "16"}};
     if (library == "tensorrt")
         return {{"attention", "efficient"}};
-    if (library.starts_with("llama.cpp"))
+    if (library == "llama.cpp-2023") // FlashAttention came with pull request 5021, on 30 April 2024
+        return {{"kv_precision", "fp16"}, {"logits", "last"}, {"attention", "eager"}};
+    if (library == "llama.cpp")
         return {{"kv_precision", "fp16"}, {"logits", "last"}};
     return {};
 }
