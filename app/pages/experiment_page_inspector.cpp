@@ -61,12 +61,15 @@ double nearestMeasured(const Outcome& measured, double x)
     return best;
 }
 
-/// "Faster: %1", "Higher useful bandwidth: %1", "Less device total: %1": what the links after it lead to.
+/// "Faster: %1", "Higher useful bandwidth: %1", "Less device total: %1": what the links after it lead to. A time of one
+/// of many is named: of a larger batch a step is not faster.
 QString betterText(const Figure& figure, bool wantsMore)
 {
-    if (figure.unit == Unit::Second && !wantsMore)
+    const bool isTime = figure.unit == Unit::Second && !wantsMore;
+    const bool isOfOne = figure.label.starts_with("time per ");
+    if (isTime && !isOfOne)
         return ExperimentPage::tr("Faster: %1");
-    const QString form = figure.unit == Unit::Byte
+    const QString form = isTime || figure.unit == Unit::Byte
         ? (wantsMore ? ExperimentPage::tr("More %2: %1") : ExperimentPage::tr("Less %2: %1"))
         : wantsMore ? ExperimentPage::tr("Higher %2: %1")
                     : ExperimentPage::tr("Lower %2: %1");

@@ -46,6 +46,14 @@ private slots:
         QVERIFY(!page->header()->answer().startsWith(QStringLiteral("Measured")));
     }
 
+    /// Twice the batch takes longer a step and less an example.
+    void theTimeOfOneExampleIsNamed()
+    {
+        auto page = open("batch-size", "nvidia-h200");
+        QTRY_VERIFY_WITH_TIMEOUT(!page->isSeeking(), 30000);
+        QVERIFY2(page->header()->changes().contains("Less time per example: "), qPrintable(page->header()->changes()));
+    }
+
     void aLinkTakesTheChangeInOneStep()
     {
         auto page = open("stride", "nvidia-h200");
