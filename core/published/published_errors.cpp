@@ -63,6 +63,7 @@ FamilyError errorsOf(const std::string& group, const std::vector<const Published
         }
         errors.push_back(one->error());
         sizes.push_back(std::abs(one->error()));
+        family.banded += one->hasBand();
         family.inBand += one->isInBand();
         if (family.worst == nullptr || std::abs(family.worst->error()) < sizes.back())
             family.worst = one;

@@ -19,6 +19,7 @@ struct PublishedOutcome
 
     bool isPredicted() const { return why.empty(); }
     double error() const { return predicted / row.value - 1; } ///< signed, relative
+    bool hasBand() const { return high >= low; }
     bool isInBand() const { return row.value >= low && row.value <= high; }
     std::string group() const; ///< "LoRA", "step time, NVIDIA H100 SXM"
 };
@@ -34,7 +35,8 @@ struct FamilyError
     std::size_t refused = 0;         ///< those that the program cannot express
     double mean = nan, median = nan; ///< of |error|
     double bias = nan;               ///< median of the signed error
-    std::size_t inBand = 0;          ///< published figures within the prediction's band
+    std::size_t banded = 0;          ///< rows whose prediction has a band; bytes of weights are a count
+    std::size_t inBand = 0;          ///< published figures within it
     const PublishedOutcome* worst = nullptr;
 };
 

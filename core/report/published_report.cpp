@@ -40,10 +40,11 @@ TextTable familyTable(const std::vector<FamilyError>& families)
                      {"worst row"}},
                     {}};
     for (const FamilyError& family : families)
-        table.rows.push_back(
-            {family.group, fmt::format("{}", family.rows), percents(family.mean), percents(family.median),
-             signedPercents(family.bias), family.rows > 0 ? percents(double(family.inBand) / double(family.rows)) : "–",
-             family.worst ? signedPercents(family.worst->error()) : "–", family.worst ? nameOf(*family.worst) : ""});
+        table.rows.push_back({family.group, fmt::format("{}", family.rows), percents(family.mean),
+                              percents(family.median), signedPercents(family.bias),
+                              family.banded > 0 ? percents(double(family.inBand) / double(family.banded)) : "–",
+                              family.worst ? signedPercents(family.worst->error()) : "–",
+                              family.worst ? nameOf(*family.worst) : ""});
     return table;
 }
 
@@ -132,6 +133,7 @@ std::string publishedDocument(const std::vector<PublishedOutcome>& outcomes, con
                             {"mean", jsonNumber(family.mean)},
                             {"median", jsonNumber(family.median)},
                             {"bias", jsonNumber(family.bias)},
+                            {"banded", family.banded},
                             {"in_band", family.inBand},
                             {"worst", family.worst ? nameOf(*family.worst) : ""}});
     for (const PublishedOutcome& one : outcomes)
