@@ -227,11 +227,12 @@ private slots:
                     continue;
                 if (before.empty())
                     before = answer(experiment, device, *parameters);
-                for (const std::string& text : otherValues(spec, nowText(*parameters, spec.key))) {
+                const Texts values = otherValues(spec, nowText(*parameters, spec.key));
+                moves[name] = std::any_of(values.begin(), values.end(), [&](const std::string& text) {
                     const std::string after =
                         answer(experiment, device, parameters->at(spec.key, *parseValue(spec, text)));
-                    moves[name] = moves[name] || (!after.empty() && after != before);
-                }
+                    return !after.empty() && after != before;
+                });
             }
         }
         for (const auto& [name, does] : moves) {
