@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The step of one rank as tasks in lanes: it computes unit by unit, forward, backward, update; beside that run
-//     data     stage 0 all-reduces buckets of gradients, 1 and 2 reduce-scatter them, as soon as backward has made
-//              them; 1 and 2 gather the updated weights behind the update; 3 gathers each unit's weights before it
-//              runs, some units ahead, and reduce-scatters its gradients behind it. FSDP gathers what lies outside of
-//              layers first, keeps it whole and reduces it behind the last unit; its stage 2 gathers in forward alone
+//     data     stage 0 all-reduces buckets of gradients, 1 and 2 reduce-scatter them (DeepSpeed's all-reduce them), as
+//              soon as backward has made them; 1 and 2 gather the updated weights behind the update; 3 gathers each
+//              unit's weights before it runs, some units ahead, and reduce-scatters its gradients behind it. FSDP
+//              gathers what lies outside of layers first, keeps it whole and reduces it behind the last unit; its
+//              stage 2 gathers in forward alone
 //     tensor   the collectives between a unit's products: the next unit waits for them
 //     host     offloaded gradients down, weights up
 // Collectives of one lane follow each other, in the order in which PyTorch's FSDP and DDP issue them. Gradients of a
@@ -279,10 +280,11 @@ private:
     void closeBucket(const Wait& made)
     {
         const bool isStageZero = m_plan.zeroStage == 0;
+        const bool sumsEverywhere = isStageZero || (m_plan.isByDeepSpeed() && m_plan.zeroStage < 3);
         const std::int64_t pieces = piece(std::exchange(m_filled, 0), ranks());
         const Wait reduced = addCollective(ShardLane::Data,
                                            {ShardPhase::Backward,
-                                            isStageZero ? CollectiveKind::AllReduce : CollectiveKind::ReduceScatter,
+                                            sumsEverywhere ? CollectiveKind::AllReduce : CollectiveKind::ReduceScatter,
                                             "gradients", m_buckets, pieces, m_gradientBytes, ranks()},
                                            {made});
         stream(m_buckets, isStageZero ? pieces * ranks() : pieces, reduced);

@@ -73,6 +73,7 @@ private slots:
                                                    {"zero=2", "ideal"},
                                                    {"zero=3", "ideal"},
                                                    {"zero=1", "deepspeed"},
+                                                   {"zero=2", "deepspeed"},
                                                    {"zero=3", "deepspeed"},
                                                    {"zero=2", "fsdp2"},
                                                    {"zero=3", "fsdp2"},
