@@ -231,6 +231,9 @@ Result<void> checkKind(const Parameters& parameters, AdapterKind kind)
     if (kind != AdapterKind::LowRank && isQuantizedForm(baseFormOf(parameters)))
         return refused(fmt::format("adapter={} is not modelled beside a base in {}", adapter, base),
                        "choose base_precision=auto, or adapter=lora", "base_precision");
+    if (baseFormOf(parameters) == BaseForm::Gptq && parameters.has("zero") && parameters.integer("zero") == 3)
+        return refused("AutoGPTQ's layers keep their matrices in buffers, which nothing shards",
+                       "choose zero=2, or base_precision=nf4", "base_precision");
     if (kind == AdapterKind::Prefix && parameters.choice("checkpointing") != "none")
         return refused("prefix tuning fills a cache, which checkpointing has no use for: PEFT refuses both together",
                        "choose checkpointing=none, or adapter=prompt", "checkpointing");
