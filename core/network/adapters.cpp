@@ -25,6 +25,11 @@
 // 8-bit weights, after MatMul8bitLt: x is quantized by way of fp16, the product is int32, then fp16, then of the type
 // of x; its node keeps x itself. Backward dequantizes the weight. Left out: columns of outliers.
 //
+// GPTQ, after AutoGPTQ's QuantLinear without ExLlama's kernels, which have no backward (qlinear_cuda_old.py, 128 rows
+// and more; peft/tuners/lora/gptq.py): PyTorch's own operators shift the codes apart as int32, keep them as bytes, take
+// their offsets away and multiply them by their scales. Autograd packs what is multiplied, the whole matrix in fp16,
+// for the gradient of x. The bias is added to the product. Left out: the offsets, shifted apart, 1 B a group.
+//
 // FP8, after Transformer Engine's Linear (transformer_engine/pytorch/module/linear.py): x is cast to
 // FP8, one byte an element, and that copy is packed instead of x; gradients of x are in half. torchao's Float8Linear
 // packs x itself (matmul_with_hp_or_float8_args: save_for_backward(input_hp, weight_hp_t)) and casts it again. Left
@@ -235,7 +240,7 @@ Variable NetworkBuilder::adapted(Variable x, Variable result, const Variable& we
         const ModuleScope scope(*this, part, "Linear");
         return added("weight", shape, type, isTrained);
     };
-    if (isBesideQuantized && adapters.base != BaseForm::Int8)
+    if (isNormalFloat(adapters.base) && isBesideQuantized)
         result = clone(std::move(result));
     if (isCast)
         x = cast(std::move(x), type);
@@ -331,9 +336,11 @@ Variable NetworkBuilder::storedLinear(Variable x, Variable weight, Variable bias
 {
     if (!isQuantizedHere())
         return linear(std::move(x), std::move(weight), std::move(bias));
-    const bool isInt8 = m_options.adapters->base == BaseForm::Int8;
-    return isInt8 ? int8Linear(std::move(x), std::move(weight), std::move(bias))
-                  : quantizedLinear(std::move(x), std::move(weight), std::move(bias));
+    switch (m_options.adapters->base) {
+    case BaseForm::Int8: return int8Linear(std::move(x), std::move(weight), std::move(bias));
+    case BaseForm::Gptq: return gptqLinear(std::move(x), weight, std::move(bias));
+    default: return quantizedLinear(std::move(x), std::move(weight), std::move(bias));
+    }
 }
 
 Variable NetworkBuilder::dequantized(const Variable& weight, DType dtype)
@@ -365,6 +372,26 @@ Variable NetworkBuilder::quantizedLinear(Variable x, Variable weight, Variable b
     }
     result = settled(std::move(result), x, weight, bias);
     whole = {}; // MatMul4Bit.forward returns, then its caller casts the result
+    return cast(std::move(result), before);
+}
+
+Variable NetworkBuilder::gptqLinear(Variable x, const Variable& weight, Variable bias)
+{
+    const DType before = x.dtype();
+    x = cast(std::move(x), computeType(before));
+    const bool wanted = recordGradient(false);
+    Variable codes = dequantized(weight, DType::Int32);
+    codes = shift(cast(std::move(codes), DType::Int8)); // to their 4 bits
+    Variable centred = shift(codes);
+    Variable whole = cast(centred, x.dtype()); // by their scales
+    codes = centred = {};
+    recordGradient(wanted);
+    if (!ok())
+        return {};
+    Variable result = product(x, whole, x, whole, {});
+    result = settled(std::move(result), x, whole);
+    if (bias)
+        result = add(std::move(result), std::move(bias));
     return cast(std::move(result), before);
 }
 

@@ -148,7 +148,7 @@ struct AdapterOptions
     /// "attention", the linear layers of attention; "all-linear" or none: every linear layer within a Layer block.
     /// Of Norms: the modules that are trained.
     std::vector<std::string> targets = {};
-    BaseForm base = BaseForm::AsWeights; ///< of layers' frozen matrices (bitsandbytes)
+    BaseForm base = BaseForm::AsWeights; ///< of layers' frozen matrices
     std::optional<DType> compute = {};   ///< bnb_4bit_compute_dtype; nothing: that of the input, or autocast's
     std::optional<DType> weights = {};   ///< of the adapters; nothing: that of the network
     double dropout = 0;                  ///< in front of A

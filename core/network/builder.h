@@ -376,6 +376,7 @@ private:
     Variable storedLinear(Variable x, Variable weight, Variable bias);
     Variable dequantized(const Variable& weight, DType dtype);
     Variable quantizedLinear(Variable x, Variable weight, Variable bias);
+    Variable gptqLinear(Variable x, const Variable& weight, Variable bias);
     Variable int8Linear(Variable x, Variable weight, Variable bias);
     Variable fp8Copy(const Variable& x);
     Variable product(Variable& x, const Variable& operand, const Variable& kept, const Variable& weight,

@@ -23,10 +23,19 @@ std::int64_t normalFloatBytes(std::int64_t elements, bool isDouble)
     return blocksOf(elements, 2) + scales + codeTable;
 }
 
+std::int64_t gptqBytes(std::int64_t rows, std::int64_t columns, std::int64_t group)
+{
+    const std::int64_t groups = rows * (group > 0 ? blocksOf(columns, group) : 1);
+    return blocksOf(rows * columns, 2) + 2 * groups + blocksOf(groups, 2) + 4 * columns;
+}
+
 std::int64_t quantizedBytes(BaseForm form, std::int64_t rows, std::int64_t columns)
 {
-    return form == BaseForm::Int8 ? rows * columns + 4 * rows
-                                  : normalFloatBytes(rows * columns, form == BaseForm::NormalFloat4Double);
+    switch (form) {
+    case BaseForm::Int8: return rows * columns + 4 * rows;
+    case BaseForm::Gptq: return gptqBytes(rows, columns);
+    default: return normalFloatBytes(rows * columns, form == BaseForm::NormalFloat4Double);
+    }
 }
 
 } // namespace memscape

@@ -200,7 +200,7 @@ std::int64_t matrixBytes(std::int64_t out, std::int64_t in, StoredForm form, std
     case StoredForm::Int4: return half + 4 * groups;
     case StoredForm::NormalFloat4: return normalFloatBytes(count, false);
     case StoredForm::NormalFloat4Double: return normalFloatBytes(count);
-    case StoredForm::Gptq: return half + 2 * groups + piece(groups, 2) + 4 * in;
+    case StoredForm::Gptq: return gptqBytes(out, in, form.group);
     case StoredForm::Gptq8: return count + 3 * groups + 4 * in;
     case StoredForm::Awq: return half + 2 * groups + piece(groups, 2);
     case StoredForm::AsStored:

@@ -255,8 +255,7 @@ void addAdapters(Idle& idle, const Parameters& parameters)
     const BaseForm base = baseFormOf(parameters);
     for (const std::string& key : adapterKeys())
         idle.add(key, key != "adapter" && key != "bitsandbytes" && idle.is("adapter", "none"));
-    const bool isNormalFloat = isQuantizedForm(base) && base != BaseForm::Int8;
-    idle.add("bitsandbytes", !isNormalFloat && !parameters.choice("optimizer").ends_with("-8bit"));
+    idle.add("bitsandbytes", !isNormalFloat(base) && !parameters.choice("optimizer").ends_with("-8bit"));
     if (idle.is("adapter", "none"))
         return;
     const AdapterKind kind = adapterKindOf(parameters);
@@ -269,9 +268,9 @@ void addAdapters(Idle& idle, const Parameters& parameters)
     for (const char* key : {"adapter_targets", "modules_to_save"})
         idle.add(key, isVirtual);
     idle.add("adapter_precision", kind == AdapterKind::Norms);
-    idle.add("compute_precision", !isNormalFloat);
-    for (const char* key : {"kbit_preparation", "quantized_head"})
-        idle.add(key, !isQuantizedForm(base));
+    idle.add("compute_precision", !isNormalFloat(base));
+    idle.add("kbit_preparation", !isQuantizedForm(base) || base == BaseForm::Gptq);
+    idle.add("quantized_head", !isQuantizedForm(base));
 }
 
 /// transformers makes a mask for fused kernels; its decoders' eager attention has one in any case.

@@ -127,7 +127,8 @@ std::vector<ParameterSpec> adapterSpecs()
              {"fp16", "fp16", "2 bytes"},
              {"int8", "int8", "matrices of layers in a byte, a scale per row (LLM.int8 of bitsandbytes)"},
              {"nf4", "NF4", "matrices of layers in 4 bits, an fp32 scale per 64"},
-             {"nf4-double", "NF4, double", "the scales in 8 bits, too: 4.127 bits an element"}},
+             {"nf4-double", "NF4, double", "the scales in 8 bits, too: 4.127 bits an element"},
+             {"gptq", "GPTQ", "4 bits, groups of 128; the matrix is kept whole, in half, for backward (AutoGPTQ)"}},
             "auto"),
         computePrecisionSpec(),
         choiceSpec(
@@ -159,6 +160,8 @@ BaseForm baseFormOf(const Parameters& parameters)
         return BaseForm::Int8;
     if (base == "nf4")
         return BaseForm::NormalFloat4;
+    if (base == "gptq")
+        return BaseForm::Gptq;
     return base == "nf4-double" || adapter == "qlora" ? BaseForm::NormalFloat4Double : BaseForm::AsWeights;
 }
 
@@ -180,7 +183,8 @@ bool isOldBitsandbytes(const Parameters& parameters)
 
 bool isPreparedForKbit(const Parameters& parameters)
 {
-    return isQuantizedForm(baseFormOf(parameters)) && parameters.choice("kbit_preparation") == "peft"
+    const BaseForm base = baseFormOf(parameters); // PEFT leaves a base in GPTQ as it is
+    return isQuantizedForm(base) && base != BaseForm::Gptq && parameters.choice("kbit_preparation") == "peft"
         && !isLitGptAsked(parameters);
 }
 
@@ -227,6 +231,9 @@ Result<void> checkKind(const Parameters& parameters, AdapterKind kind)
     if (kind != AdapterKind::LowRank && isQuantizedForm(baseFormOf(parameters)))
         return refused(fmt::format("adapter={} is not modelled beside a base in {}", adapter, base),
                        "choose base_precision=auto, or adapter=lora", "base_precision");
+    if (baseFormOf(parameters) == BaseForm::Gptq && parameters.has("zero") && parameters.integer("zero") == 3)
+        return refused("AutoGPTQ's layers keep their matrices in buffers, which nothing shards",
+                       "choose zero=2, or base_precision=nf4", "base_precision");
     if (kind == AdapterKind::Prefix && parameters.choice("checkpointing") != "none")
         return refused("prefix tuning fills a cache, which checkpointing has no use for: PEFT refuses both together",
                        "choose checkpointing=none, or adapter=prompt", "checkpointing");
@@ -275,7 +282,7 @@ Result<std::optional<AdapterOptions>> adaptersOf(const Parameters& parameters, P
     } else if (options.isQuantized() && isAutocast(precision)) {
         numerics.weights = halfOf(precision); // as transformers loads it (quantizer_bnb_4bit.py, update_torch_dtype)
     }
-    if (isQuantizedForm(options.base) && options.base != BaseForm::Int8) {
+    if (isNormalFloat(options.base)) {
         const DType standard = precision == Precision::Fp32 ? DType::Float32 : halfOf(precision);
         options.compute = computePrecisionOf(parameters).value_or(standard);
     }

@@ -243,6 +243,8 @@ std::string withoutCompile(const Plan& plan, const CheckpointPlan& checkpointing
         return "Transformer Engine's FP8 (fp8_scaling=delayed, current), which casts by kernels of its own";
     if (build.adapters && build.adapters->base == BaseForm::Int8)
         return "a base in int8, whose kernels are not the compiler's";
+    if (build.adapters && build.adapters->base == BaseForm::Gptq)
+        return "a base in GPTQ, whose layers are not what a compiler was seen to make";
     return {};
 }
 

@@ -67,6 +67,13 @@ private:
                 m_lines.add(fmt::format("model = model.to(dtype={})  # the frozen base", typeName("base_precision")));
             return;
         }
+        if (base == BaseForm::Gptq) {
+            m_lines.import("from transformers import GPTQConfig");
+            m_lines.add("quantization = GPTQConfig(bits=4, use_exllama=False)");
+            m_lines.comment("build_model loads a base that was quantized before with it: from_pretrained(…, "
+                            "quantization_config=quantization).");
+            return;
+        }
         m_lines.import("from transformers import BitsAndBytesConfig");
         const std::string_view skipped = m_parameters.flag("quantized_head") ? ", llm_int8_skip_modules=[]" : "";
         if (base == BaseForm::Int8) {

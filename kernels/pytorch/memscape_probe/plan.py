@@ -39,6 +39,8 @@ NEEDS_MORE = (
     ("compile", ("none",), "the probe runs eager PyTorch", "choose compile=none"),
     ("transformers", ("5.24", "4.54", "4.50"), "the probe's own models shift their labels", "choose transformers=4.54"),
     ("masked_share", (0,), "the probe's masked language models make logits of all tokens", "choose masked_share=0"),
+    ("base_precision", ("auto", "fp32", "bf16", "fp16", "int8", "nf4", "nf4-double"), "a base in GPTQ comes quantized from its file",
+     "choose base_precision=nf4"),
     ("loss", ("library",), "the probe runs a model with its library's loss", "choose loss=library"),
     ("optimizer", ("adamw", "adam", "sgd", "momentum", "adafactor", "muon", "none"),
      "torch.optim has no such optimizer (8-bit and paged Adam: bitsandbytes, 4-bit and FP8 Adam: torchao, Lion: lion-pytorch, GaLore: galore-torch, "

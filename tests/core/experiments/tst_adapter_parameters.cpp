@@ -58,6 +58,7 @@ private slots:
         row("adapter=qlora adapter_rank=65536", "plan.range", "");
         row("adapter=qlora quantized_head=true loss=liger", "plan.combination", "quantized_head");
         row("adapter=ia3 base_precision=nf4", "plan.combination", "base_precision");
+        row("adapter=qlora base_precision=gptq zero=3 data_parallel=2", "plan.combination", "base_precision");
         row("adapter=vera base_precision=int8", "plan.combination", "base_precision");
         row("adapter=vera adapter_targets=query", "plan.lora", "adapter_targets");
         row("adapter=norms adapter_targets=norm_9", "plan.lora", "adapter_targets");

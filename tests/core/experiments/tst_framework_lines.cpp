@@ -274,6 +274,7 @@ private slots:
         row("adapter=lora adapter_variant=rslora", "use_rslora=True");
         row("adapter=lora adapter_variant=lora-fa", "if \"lora_A\" in name:");
         row("adapter=lora base_precision=int8", "quantization = BitsAndBytesConfig(load_in_8bit=True)");
+        row("adapter=qlora base_precision=gptq", "quantization = GPTQConfig(bits=4, use_exllama=False)");
         row("adapter=qlora", "bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=torch.bfloat16)");
         row("adapter=qlora", "LoraConfig(r=16, target_modules=\"all-linear\")");
         row("adapter=lora base_precision=int8 quantized_head=true",

@@ -212,6 +212,7 @@ private slots:
             for (const std::vector<std::string>& others :
                  std::vector<std::vector<std::string>>{{"pipeline_parallel=2", "accumulation=2"},
                                                        {"adapter=lora", "base_precision=int8"},
+                                                       {"adapter=lora", "base_precision=gptq"},
                                                        {"offload=gradients"},
                                                        {"precision=fp8"},
                                                        {"checkpointing=selective"}}) {

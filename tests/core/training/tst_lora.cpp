@@ -231,6 +231,41 @@ private slots:
         QCOMPARE(8.0 * double(normalFloatBytes(4096 * 4096, false) - 64) / (4096 * 4096), 4.5);
     }
 
+    void aBaseInGptqIsMadeWholeAndKept()
+    {
+        AdapterOptions adapters;
+        adapters.base = BaseForm::Gptq;
+        const auto graph = llama7b(adapters);
+        QVERIFY(graph);
+        const QJsonArray cases = pytorchData("gptq_linear.json")["cases"].toArray();
+        QVERIFY(!cases.isEmpty());
+        std::vector<const Operator*> kernels;
+        for (const Operator& op : graph->operators)
+            if (op.kind != OperatorKind::Release)
+                kernels.push_back(&op);
+        const auto bytesEach = [&](TensorId tensor) { return elementBytes(graph->tensors[tensor].dtype); };
+        std::size_t layers = 0;
+        for (std::size_t i = 0; i < kernels.size(); ++i) {
+            if (kernels[i]->kind != OperatorKind::Dequantize)
+                continue;
+            ++layers;
+            for (const auto& value : cases) { // bytes an element of what forward makes, and of what backward has
+                const QJsonObject one = value.toObject();
+                const std::int64_t elements = one["out"].toInteger() * one["in"].toInteger();
+                std::size_t next = i;
+                for (const auto& made : one["made"].toArray())
+                    QCOMPARE(bytesEach(graph->outputs(*kernels[next++])[0]), made.toInteger() / elements);
+                const Operator& product = *kernels[next];
+                QVERIFY(isMatrixProduct(product.kind));
+                if (graph->saved(product).empty()) // the first layer's input has no gradient
+                    continue;
+                QCOMPARE(graph->saved(product).size(), std::size_t(one["saved"].toArray().size()));
+                QCOMPARE(bytesEach(graph->saved(product)[0]), one["saved"][0].toInteger() / elements);
+            }
+        }
+        QCOMPARE(layers, std::size_t(7 * 32));
+    }
+
     void aQuantizedBaseKeepsEmbeddingsAndNorms()
     {
         TrainingSetup setup;
