@@ -39,12 +39,15 @@ TextTable familyTable(const std::vector<FamilyError>& families)
                      {"worst", true},
                      {"worst row"}},
                     {}};
-    for (const FamilyError& family : families)
+    for (const FamilyError& family : families) {
+        if (family.rows == 0) // all of them are listed with their reason
+            continue;
         table.rows.push_back({family.group, fmt::format("{}", family.rows), percents(family.mean),
                               percents(family.median), signedPercents(family.bias),
                               family.banded > 0 ? percents(double(family.inBand) / double(family.banded)) : "–",
                               family.worst ? signedPercents(family.worst->error()) : "–",
                               family.worst ? nameOf(*family.worst) : ""});
+    }
     return table;
 }
 

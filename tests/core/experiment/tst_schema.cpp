@@ -132,8 +132,9 @@ private slots:
             assignments.push_back(other->second);
         const auto parameters = askedParameters(asked, assignments);
         QVERIFY2(parameters, parameters ? "" : parameters.error().text().c_str());
-        auto device = findDevice("nvidia-h100-sxm");
-        QVERIFY(device);
+        static const auto gpu = findDevice("nvidia-h100-sxm");
+        QVERIFY(gpu);
+        auto device = gpu;
         if (experiment == "transfer" && ofHosts.contains(assignment)) {
             device = findDevice("amd-epyc-9654");
             const std::string kind = assignment.mid(5).toStdString();
