@@ -26,8 +26,7 @@ std::vector<std::string> keysOfOptions(const LabQuestion& question)
     return keys;
 }
 
-/// A number, or a text such as "1.5 GiB" or "25 %". A time that is written needs its unit: who writes 4 means
-/// nanoseconds as a rule, and would have answered 4 s.
+/// A number, or a text such as "1.5 GiB" or "25 %".
 Result<double> numberAnswer(const LabQuestion& question, const Json& given)
 {
     if (given.is_number())
@@ -43,14 +42,31 @@ Result<double> numberAnswer(const LabQuestion& question, const Json& given)
                          value.error().hint.empty() ? fmt::format(
                              "its unit is {}", question.unit == Unit::One ? "none" : unitText(question.unit))
                                                     : value.error().hint);
-    if (question.unit == Unit::Second && *value != 0 && parseNumber(text))
-        return notAnswer(question, "a time", given, "write its unit: 1.5 ns, 20 us, 3 ms, 4 s");
-    if (question.unit != Unit::One && *value < 0)
-        return notAnswer(question, "not negative", given);
     return *value;
 }
 
+Result<void> checkWritten(const LabQuestion& question, const Json& given)
+{
+    MEMSCAPE_TRY(value, numberAnswer(question, given));
+    const bool isBare = given.is_string() && parseNumber(trimmed(given.get_ref<const std::string&>()));
+    if (question.unit == Unit::Second && value != 0 && isBare)
+        return notAnswer(question, "a time", given, "write its unit: 1.5 ns, 20 us, 3 ms, 4 s");
+    if (question.unit != Unit::One && value < 0)
+        return notAnswer(question, "not negative", given);
+    return {};
+}
+
 } // namespace
+
+Result<void> checkLabNumbers(const LabQuestion& question, const Json& given)
+{
+    if (question.kind == LabQuestionKind::Number)
+        return checkWritten(question, given);
+    if (question.kind == LabQuestionKind::Curve)
+        for (const Json& one : given)
+            MEMSCAPE_CHECK(checkWritten(question, one));
+    return {};
+}
 
 Result<LabAnswer> readLabAnswer(const LabQuestion& question, const LabStep& step, const Json& given)
 {

@@ -245,6 +245,7 @@ Result<void> LabAttempt::answer(std::string_view id, std::string_view key, const
                     keys.empty() ? "it asks nothing" : didYouMean(key, keys));
     }
     MEMSCAPE_CHECK(readLabAnswer(*question, *step, value));
+    MEMSCAPE_CHECK(checkLabNumbers(*question, value));
     LabStepState& kept = m_steps[step->id];
     kept.answers[question->key] = value;
     kept.answered = time;

@@ -38,6 +38,10 @@ struct LabAnswer
 
 /// Errors: lab.answer with what was expected. A comma as decimal sign is refused with the way to write it.
 Result<LabAnswer> readLabAnswer(const LabQuestion& question, const LabStep& step, const Json& given);
+/// Of an answer that is being given, which can be read: a time that is written has its unit (who writes 4 means
+/// nanoseconds as a rule, and would have answered 4 s), and nothing is below zero. Answers that are kept are read as
+/// they are. Errors: lab.answer.
+Result<void> checkLabNumbers(const LabQuestion& question, const Json& given);
 
 class LabAttempt
 {

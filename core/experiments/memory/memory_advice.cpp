@@ -97,7 +97,7 @@ void addStateLevers(std::vector<Lever>& levers, const Parameters& parameters)
     }
     levers.push_back(lever("Optimizer on the host", "optimizer state", "state and master weights in the host's memory",
                            {{"offload", "optimizer"}}));
-    levers.push_back(lever("Optimizer and gradients on the host", "gradients and optimizer state",
+    levers.push_back(lever("Optimizer and gradients on host", "gradients and optimizer state",
                            "backward sends each layer's gradients to the host (ZeRO-Offload)",
                            {{"offload", "gradients"}}));
     levers.push_back(lever("Parameters on the host", "weights", "each layer is fetched before it runs (ZeRO-3)",
