@@ -37,12 +37,13 @@ Result<double> numberAnswer(const LabQuestion& question, const Json& given)
     if (text.find(',') != std::string::npos)
         return notAnswer(question, "a number", given, "write a point as decimal sign, and no sign between thousands");
     const auto value = parseQuantity(text, question.unit);
-    if (!value)
-        return notAnswer(question, "a number", given,
-                         value.error().hint.empty() ? fmt::format(
-                             "its unit is {}", question.unit == Unit::One ? "none" : unitText(question.unit))
-                                                    : value.error().hint);
-    return *value;
+    if (value)
+        return *value;
+    std::string hint = value.error().hint;
+    if (hint.empty())
+        hint =
+            question.unit == Unit::One ? "write 0.25 or 25 %" : fmt::format("its unit is {}", unitText(question.unit));
+    return notAnswer(question, "a number", given, std::move(hint));
 }
 
 Result<void> checkWritten(const LabQuestion& question, const Json& given)
