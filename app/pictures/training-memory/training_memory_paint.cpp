@@ -126,7 +126,7 @@ void MemoryPen::card(const MemoryButton& button, const LeverCard& lever, bool ma
     foot.setTop(foot.bottom() - QFontMetricsF(plotFont(0.88)).height());
     // Combinations begin alike: what tells them apart is at their ends.
     const bool isCombination = lever.label.contains(QStringLiteral(", "));
-    label(head, Qt::AlignLeft, lever.label, plotFont(0.88, true), theme.text,
+    label(head, Qt::AlignLeft, lever.label, plotFont(0.84, true), theme.text,
           isCombination ? Qt::ElideMiddle : Qt::ElideRight);
     const bool known = !applied || state.applied[std::size_t(button.index)].savingHolds;
     const QFont strong = plotFont(0.88, true);

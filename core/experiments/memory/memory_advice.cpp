@@ -97,7 +97,7 @@ void addStateLevers(std::vector<Lever>& levers, const Parameters& parameters)
     }
     levers.push_back(lever("Optimizer on the host", "optimizer state", "state and master weights in the host's memory",
                            {{"offload", "optimizer"}}));
-    levers.push_back(lever("Optimizer and gradients on host", "gradients and optimizer state",
+    levers.push_back(lever("Gradients on the host too", "gradients and optimizer state",
                            "backward sends each layer's gradients to the host (ZeRO-Offload)",
                            {{"offload", "gradients"}}));
     levers.push_back(lever("Parameters on the host", "weights", "each layer is fetched before it runs (ZeRO-3)",
@@ -139,7 +139,7 @@ void addParallelLevers(std::vector<Lever>& levers, const Parameters& parameters)
                                {{"zero", fmt::format("{}", stage)}, {"data_parallel", count}}));
     }
     const std::int64_t tensor = parameters.integer("tensor_parallel");
-    levers.push_back(lever(fmt::format("Tensor parallel over {} GPUs", tensor * 2), "weights and activations",
+    levers.push_back(lever(fmt::format("Tensor parallel, {} GPUs", tensor * 2), "weights and activations",
                            "every matrix is shared by the GPUs, head by head",
                            {{"tensor_parallel", fmt::format("{}", tensor * 2)}}));
     if (tensor > 1)
