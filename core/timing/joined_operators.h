@@ -4,9 +4,8 @@
 //     experts    those that a rank holds of many run together: their tiles share waves. Megatron runs all that it holds
 //                (expert parallelism); engines run those that some token is sent to, in one grouped product (vLLM's
 //                layers/fused_moe, TensorRT-LLM's MoE kernels, llama.cpp's mul_mat_id)
-//     a tile     of llama.cpp's grouped product has as many rows as all tokens, up to 128, though an expert has fewer:
-//     it
-//                is chosen by ncols_max (mmq.cuh, mul_mat_q_case; ggml-org/llama.cpp, pull request 26977)
+//     a tile     of llama.cpp's grouped product has as many rows as all tokens, up to 128, though an expert has
+//                fewer: it is chosen by ncols_max (mmq.cuh, mul_mat_q_case; ggml-org/llama.cpp, pull request 26977)
 //     products   that read the same rows are one: queries, keys and values, gate and up (TensorRT's demo/BERT,
 //                builder.py: WQKV)
 //     activation of a product's result within its kernel (NVIDIA, TensorRT Best Practices, "Layer fusion": matrix

@@ -5,9 +5,9 @@
 //     time = latency + payload / bandwidth
 //
 // for each algorithm and protocol:
-//     ring       2 (N − 1) steps of an all-reduce, N − 1 of a gather or scatter; ring bandwidth × N / steps. A
-//     broadcast
-//                goes once round in pieces that follow each other: all of the bandwidth, the latency of one step
+//     ring       2 (N − 1) steps of an all-reduce, N − 1 of a gather or scatter; ring bandwidth × N / steps.
+//                A broadcast goes once round in pieces that follow each other: all of the bandwidth, the latency of one
+//                step
 //     tree       all-reduces: up and down a chain within each machine and a double tree between machines; half of it
 //     NVLS       the switch reduces (Hoppers behind NVSwitches, three GPUs and more; among machines a tree of
 //                such machines, for all-reduces)

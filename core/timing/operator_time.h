@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long a training step takes, operator by operator:
 //     t(operator) = max(FLOPs / rate, bytes / bandwidth) + kernels × launch period
-//     step = accumulation × (forward + backward + recomputation) + optimizer + exposed
-//     communication
+//     step = accumulation × (forward + backward + recomputation) + optimizer + exposed transfers
 // rate is the device's dense rate of the operands' type for products (times an efficiency that the
 // caller sets; 1 makes the result a floor) and its fp32 rate for the rest; bandwidth is what a copy
 // reaches in DRAM. Williams, Waterman, Patterson 2009 (roofline).

@@ -4,8 +4,7 @@
 //     kernels    of a step, as engines join them: queries, keys and values are one product, so are gate and up; a norm
 //                adds its residual; all experts of a layer run in one grouped product
 //                (vllm/model_executor/models/llama.py and layers/fused_moe; gpt-fast's under torch.compile are as many)
-//     latents    (DeepSeek) norms of both, queries' product up, and two that absorb: queries into the keys' space,
-//     their
+//     latents    (DeepSeek) norms of both, queries' product up, and two that absorb: queries into the keys' space, the
 //                result out of the values'. vLLM writes the cache apart, joins the two parts of queries, and copies
 //                results twice; before 0.9 it had two products down, copied the keys' latent, and turned positions by
 //                PyTorch's operators within its attention: 16 kernels (its v1/attention/backends/mla/common.py and
@@ -33,9 +32,8 @@
 //     all-reduce of a few KB: each rank reads what the others have written, once all have said so: a kernel, and two
 //                passes of the links (TensorRT-LLM's, vLLM's and PyTorch's own kernels); NCCL's: nccl.h
 //
-//     Marlin     one block for each multiprocessor, which takes as many tiles of 128 × 128 as any other, down the
-//     columns
-//                of a product: blocks that share a column add up its sums one behind the other, under a lock. A small
+//     Marlin     one block for each multiprocessor, which takes as many tiles of 128 × 128 as any other, column by
+//                column: blocks that share a column add up its sums one behind the other, under a lock. A small
 //                product is cut finest, and waits longest ("barrier_acquire and barrier_release cost too many time":
 //                vllm-project/vllm, pull request 14138; csrc/quantization/gptq_marlin/gptq_marlin.cu). A hand-over is
 //                counted as four trips to L2: the lock is seen, sums are read, their writing is waited for (a fence),
@@ -84,8 +82,7 @@ struct LoopedKernels
 LoopedKernels fusedLoop(const ModelDescription& model, bool isQuantized);
 /// Kernels of a token by llama.cpp, whose weights are quantized or not, and whose attention writes scores or not.
 double llamaCppKernels(const ModelDescription& model, bool isQuantized, bool writesScores = false);
-/// Of attention that writes its scores, beside a fused one's: a product, softmax with scale and mask, a product, a
-/// copy.
+/// More than a fused one's, of attention that writes its scores: a product, softmax with its mask, a product, a copy.
 inline constexpr double llamaCppScoreKernels = 2;
 /// Rows of an input that llama.cpp still multiplies with quantized weights as it does one (MMVQ_MAX_BATCH_SIZE).
 inline constexpr double llamaCppVectorRows = 8;

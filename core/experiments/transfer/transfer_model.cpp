@@ -9,12 +9,11 @@
 //     mapped    one kernel reads and writes over the host link: α is its launch, the slower of link and work rules
 //     device    α is a launch, β half the rate of copies in the GPU's memory, which counts reads and writes
 //     peer      β of the link to another GPU; α of the host link where its own is not known
-//     copy      β by the rates of one thread; calibrated, α and β of one piece are the link's. Through buffers a byte
-//     is
-//               read where the one side lies and written where the other does: a byte of the array comes back after the
-//               array and the buffers, one of a buffer after twice the buffers. On a Zen 4, 64 MiB took 5.3 ms in one
-//               piece (the rates: 2.1 ms of reading, 2.7 ms of writing), 3.1 to 3.3 ms in chunks of 512 KiB to 4 MiB,
-//               whose writing stays in the caches
+//     copy      β by the rates of one thread; calibrated, α and β of one piece are the link's. Through buffers a
+//               byte is read where the one side lies and written where the other does: a byte of the array comes back
+//               after the array and the buffers, one of a buffer after twice the buffers. On a Zen 4, 64 MiB took 5.3
+//               ms in one piece (the rates: 2.1 ms of reading, 2.7 ms of writing), 3.1 to 3.3 ms in chunks of 512 KiB
+//               to 4 MiB, whose writing stays in the caches
 //     numa      calibrated; else copies as above, and what no cache holds is read over the link: lines in flight over
 //               the latencies of DRAM and link, at most the link's rate, in place of lines in flight over DRAM's
 //     the rest  calibrated links of this host
