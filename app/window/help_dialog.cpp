@@ -7,12 +7,15 @@
 #include "app/settings/words.h"
 #include "core/experiment/record.h"
 
+#include <QDesktopServices>
 #include <QDialog>
 #include <QDialogButtonBox>
 #include <QFile>
+#include <QFileInfo>
 #include <QScreen>
 #include <QTextBrowser>
 #include <QTextTable>
+#include <QUrl>
 #include <QVBoxLayout>
 
 namespace memscape {
@@ -44,6 +47,18 @@ QString accuracyOf(const QString& title)
             return part.mid(end).trimmed();
     }
     return {};
+}
+
+/// Chapters link to each other by their files' names, as they do outside of the program; the rest is for a browser.
+void follow(const QUrl& link, QWidget* parent)
+{
+    if (!link.isRelative()) {
+        QDesktopServices::openUrl(link);
+        return;
+    }
+    const QString chapter = helpChapter(QFileInfo(link.path()).completeBaseName());
+    if (!chapter.isEmpty())
+        showHelp(parent, chapter.section(u'\n', 0, 0).mid(2), chapter);
 }
 
 } // namespace
@@ -117,7 +132,8 @@ void showHelp(QWidget* parent, const QString& title, const QString& markdown)
     auto* text = new QTextBrowser(dialog);
     text->setMarkdown(markdown);
     quietTables(*text->document());
-    text->setOpenExternalLinks(true);
+    text->setOpenLinks(false);
+    QObject::connect(text, &QTextBrowser::anchorClicked, dialog, [dialog](const QUrl& link) { follow(link, dialog); });
     text->setAccessibleName(title);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, dialog);
     QObject::connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::close);

@@ -171,6 +171,7 @@ void MainWindow::connectHelpActions()
     onChapter("help.measuring", tr("How Memscape measures"), "measuring");
     onChapter("help.pytorch", tr("Your own PyTorch programs"), "pytorch");
     onChapter("help.accuracy", tr("What was checked against what"), "accuracy");
+    onChapter("help.published", tr("Published figures, row by row"), "published");
     onChapter("help.claims", tr("What course notes claim"), "claims");
     onChapter("help.labs", tr("Labs"), "labs");
     onChapter("help.glossary", tr("Glossary"), "glossary");

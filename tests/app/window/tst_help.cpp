@@ -3,8 +3,14 @@
 #include "app/window/help_dialog.h"
 #include "core/experiment/experiment.h"
 
+#include <QDialog>
+#include <QDir>
+#include <QFileInfo>
+#include <QRegularExpression>
 #include <QTest>
+#include <QTextBrowser>
 #include <QTextDocument>
+#include <QUrl>
 
 using namespace memscape;
 
@@ -16,7 +22,7 @@ private slots:
     void everyChapterIsThere_data()
     {
         QTest::addColumn<QString>("name");
-        for (const char* name : {"start", "measuring", "accuracy", "claims", "glossary"})
+        for (const char* name : {"start", "measuring", "accuracy", "published", "claims", "glossary"})
             QTest::newRow(name) << name;
     }
     void everyChapterIsThere()
@@ -26,6 +32,32 @@ private slots:
         QTextDocument document;
         document.setMarkdown(helpChapter(name));
         QVERIFY(document.blockCount() > 10);
+    }
+
+    void chaptersThatAreLinkedAreThere()
+    {
+        const QRegularExpression link(QStringLiteral("\\]\\((\\w+)\\.md\\)"));
+        int found = 0;
+        for (const QString& file : QDir(QStringLiteral(":/help")).entryList()) {
+            auto links = link.globalMatch(helpChapter(QFileInfo(file).completeBaseName()));
+            for (; links.hasNext(); ++found) {
+                const QString name = links.next().captured(1);
+                QVERIFY2(!helpChapter(name).isEmpty(), qPrintable(name));
+            }
+        }
+        QVERIFY(found > 0);
+    }
+
+    void aLinkedChapterOpensBesideTheOther()
+    {
+        QWidget window;
+        showHelp(&window, QStringLiteral("Accuracy"), helpChapter(QStringLiteral("accuracy")));
+        emit window.findChild<QTextBrowser*>()->anchorClicked(QUrl(QStringLiteral("published.md")));
+        QStringList titles;
+        for (const QDialog* dialog : window.findChildren<QDialog*>())
+            titles << dialog->windowTitle();
+        QVERIFY(titles.contains(QStringLiteral("Accuracy")));
+        QVERIFY(titles.contains(QStringLiteral("Published figures, row by row")));
     }
 
     void whatIsNoChapterIsEmpty() { QVERIFY(helpChapter(QStringLiteral("nothing")).isEmpty()); }
