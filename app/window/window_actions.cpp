@@ -145,7 +145,7 @@ void defineSettingsAndHelp(Actions& actions)
     help.add("help.pytorch", tr("&Your own PyTorch programs"), tr("Recording a training loop, exporting a model"));
     help.add("help.accuracy", tr("A&ccuracy: what was checked"),
              tr("Every page's numbers: what they were compared with, and their errors"));
-    help.add("help.published", tr("&Published figures, row by row"),
+    help.add("help.published", tr("Published figures, &row by row"),
              tr("What predicting them first showed, and where predictions are still wrong"));
     help.add("help.claims", tr("What course &notes claim"),
              tr("The claims of five course notes, each with a verdict: how they are judged"));
