@@ -51,8 +51,8 @@ private slots:
 
 private:
     /// Of five rows of an RTX 3060 one is outside: ExLlama's token. Of a T4's 66 are 20, TensorRT's BERT of a few texts
-    /// and torchvision of 2020, whose host was slow; of an H200's 42 six, DeepSeek-R1; of an Orin's 16 six, Falcon and
-    /// tokens in 4 bits.
+    /// and torchvision of 2020, whose hosts were slow; of an H200's 42 six, DeepSeek-R1; of an Orin's 16 six, Falcon
+    /// and tokens in 4 bits.
     static double leastInBand(const std::string& family)
     {
         const auto isOf = [&](const char* board) { return family.find(board) != std::string::npos; };
